@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quantmix.h - quantisation mixes: which tensor gets which format
+ *
+ * "Q4_K_M" names not a format but a mix: most matrices Q4_K, those that hurt
+ * most when coarse in Q6_K. The rules are those that GGUF files in the wild
+ * were made with, so that bytes per token agree with them.
+ */
+#ifndef SLM_ENGINE_QUANTMIX_H
+#define SLM_ENGINE_QUANTMIX_H
+
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+enum quantmix {
+    QUANTMIX_F32,
+    QUANTMIX_F16,
+    QUANTMIX_BF16,
+    QUANTMIX_Q4_0,
+    QUANTMIX_Q8_0,
+    QUANTMIX_Q4_K_S,
+    QUANTMIX_Q4_K_M,
+    QUANTMIX_Q5_K_S,
+    QUANTMIX_Q5_K_M,
+    QUANTMIX_Q6_K,
+    QUANTMIX_N
+};
+
+/* What a rule may look at. */
+struct quantmix_tensor {
+    const char *name;  /* "blk.3.attn_v.weight" */
+    int layer;         /* -1 outside blk.* */
+    int n_layers;
+    int n_heads, n_kv_heads;
+    int n_dims;
+    uint64_t row_elems; /* ne[0] */
+    int tied_output;    /* token_embd serves as output too */
+};
+
+const char *quantmix_name(enum quantmix mix);        /* "Q4_K_M" */
+enum quantmix quantmix_by_name(const char *name);    /* any case; QUANTMIX_N: unknown */
+uint32_t quantmix_file_type(enum quantmix mix);      /* general.file_type */
+enum quantmix quantmix_by_file_type(uint32_t ftype); /* QUANTMIX_N: unknown */
+
+/* Format of one tensor; one-dimensional tensors are F32. Where the row length is
+ * no multiple of the chosen block, the customary fallback. */
+enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor *t);
+
+#endif

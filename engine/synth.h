@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * synth.h - GGUF files of a real model's shape with random weights
+ *
+ * For measuring speed only the shape, the tensor types and sane activations
+ * matter. A synthetic model has the tensor table of its architecture, the
+ * per-tensor types of a quantisation mix, weights drawn so that activations keep
+ * unit scale through any number of layers, and a vocabulary, so that other GGUF
+ * engines load it too. Equal shape, mix and seed give equal bytes on any
+ * machine.
+ *
+ * Blocks are drawn from a pool of really quantised random blocks, so making a
+ * file costs little more than copying memory.
+ */
+#ifndef SLM_ENGINE_SYNTH_H
+#define SLM_ENGINE_SYNTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/quantmix.h"
+#include "engine/status.h"
+
+/* As configs/models/<name>.yaml holds it. */
+struct synth_shape {
+    char name[64];    /* "yi-1.5-9b" */
+    char arch[32];    /* "llama" */
+    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab, n_ctx_train;
+    float rope_base;
+    float norm_eps;
+    int tied_output;   /* output.weight absent, token_embd used for both */
+    int rope_freqs;    /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
+};
+
+struct synth_plan; /* header bytes and tensor layout, everything but the data */
+
+/* Errors: ST_USAGE (a shape that no engine could load: a row the format's block
+ * does not divide, heads not a multiple of KV heads, ...). */
+enum status synth_plan_make(struct synth_plan **plan, const struct synth_shape *shape,
+                            enum quantmix mix, uint64_t seed, struct err *err);
+void synth_plan_free(struct synth_plan *plan);
+uint64_t synth_plan_bytes(const struct synth_plan *plan); /* size of the file */
+uint64_t synth_plan_params(const struct synth_plan *plan);
+
+/* Called now and then; non-zero stops with ST_INTERRUPTED. */
+typedef int synth_progress_fn(void *arg, uint64_t done, uint64_t total);
+
+/* Write the file, through <path>.part and a rename, so that a file under its
+ * final name is always whole. Errors: ST_IO, ST_NO_MEMORY (disk too small,
+ * checked before the first byte; says how much is needed and free). */
+enum status synth_write_file(const struct synth_plan *plan, const char *path,
+                             synth_progress_fn *progress, void *arg, struct err *err);
+
+/* The same into memory: synth_plan_bytes() at image. */
+enum status synth_write_memory(const struct synth_plan *plan, void *image,
+                               synth_progress_fn *progress, void *arg, struct err *err);
+
+#endif

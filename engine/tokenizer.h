@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer.h - text to token ids and back, from GGUF metadata
+ *
+ * tokenizer_open() picks the algorithm from tokenizer.ggml.model; each
+ * algorithm is one file (tokenizer_spm.c: "llama", the SentencePiece way).
+ *
+ * Threading: immutable after opening.
+ */
+#ifndef SLM_ENGINE_TOKENIZER_H
+#define SLM_ENGINE_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/gguf.h"
+#include "engine/status.h"
+
+struct tokenizer;
+
+/* Strings are copied: g may be closed afterwards. Errors: ST_INPUT (metadata
+ * missing or inconsistent), ST_UNSUPPORTED (an algorithm we do not have; the
+ * message lists those we do). */
+enum status tokenizer_open(struct tokenizer **t, const struct gguf *g, struct err *err);
+void tokenizer_close(struct tokenizer *t);
+
+int32_t tokenizer_n_vocab(const struct tokenizer *t);
+int32_t tokenizer_bos(const struct tokenizer *t); /* -1: none */
+int32_t tokenizer_eos(const struct tokenizer *t); /* -1: none */
+bool tokenizer_adds_bos(const struct tokenizer *t);
+
+/* True for tokens that end generation (EOS, and end-of-turn where known). */
+bool tokenizer_is_end(const struct tokenizer *t, int32_t id);
+
+/* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS
+ * first (if the vocabulary has one); parse_special lets control tokens written
+ * out in the text become their ids instead of plain text. */
+enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
+                             bool with_bos, bool parse_special, int32_t **ids,
+                             size_t *n_ids, struct err *err);
+
+/* The bytes a token stands for, written to buf[cap]; returns their number
+ * (which may exceed cap: then nothing was written). Control tokens give 0 bytes.
+ * A byte token gives one byte, so output may pause inside a UTF-8 character:
+ * see utf8_stream_*. */
+size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
+
+/* Holds back the bytes of an unfinished UTF-8 character between tokens, so that
+ * a stream never prints half of one. */
+struct utf8_stream {
+    char pending[4];
+    int n_pending;
+};
+
+/* Adds bytes and returns how many may be printed now, in out (capacity
+ * len + 4); invalid sequences pass through unchanged. */
+size_t utf8_stream_push(struct utf8_stream *s, const char *bytes, size_t len, char *out);
+/* What is left at the end of the stream; out has room for 4. */
+size_t utf8_stream_flush(struct utf8_stream *s, char *out);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * probe.h - the machine's roofs
+ *
+ * Every figure is the median over passes, with its spread, of the best the
+ * machine gives to a loop that does nothing else: read-only streaming from
+ * memory, multiply-add in registers, sequential reading past the page cache.
+ * Threads are pinned as the engine pins them (engine/team.h), each reads a
+ * contiguous share, and the working set is several times the last-level cache.
+ *
+ * Threading: one probe at a time; it uses the team it is given.
+ */
+#ifndef SLM_HARNESS_PROBE_H
+#define SLM_HARNESS_PROBE_H
+
+#include <stdint.h>
+#include <jansson.h>
+
+#include "engine/mem.h"
+#include "engine/status.h"
+#include "engine/team.h"
+#include "harness/stats.h"
+#include "harness/topology.h"
+
+/* A buffer to read, kept between passes. */
+struct probe_buffer {
+    struct mem mem;
+    uint64_t huge_bytes; /* of it backed by 2 MiB pages */
+};
+
+/* bytes 0: max(4 x last-level cache, 512 MiB), within a quarter of what is free.
+ * The team's members first touch their own shares. */
+enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_t bytes,
+                              enum mem_pages pages, const struct topology *topo,
+                              struct err *err);
+void probe_buffer_close(struct probe_buffer *b);
+
+/* Read the buffer n_passes times; GB/s (1e9 bytes) of each pass into gbps. One
+ * pass more is made first and not counted. */
+void probe_read(const struct probe_buffer *b, struct team *team, int n_passes,
+                double *gbps);
+
+enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
+
+/* Multiply-adds in registers with the widest usable ISA level in isa_mask;
+ * giga-operations per second (one multiply-add = 2) of n_passes passes of about
+ * 50 ms each. Returns the level used. */
+enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team *team,
+                            int n_passes, double *gops);
+
+/* Sequential read of path with O_DIRECT through io_uring, depth 16, 1 MiB
+ * requests, GB/s per pass of at most max_bytes. With path a directory, a
+ * temporary file of max_bytes is written there and removed. Errors: ST_IO,
+ * ST_NO_MEMORY (no room), ST_UNSUPPORTED (no O_DIRECT there). */
+enum status probe_disk(const char *path, uint64_t max_bytes, int n_passes, double *gbps,
+                       struct err *err);
+
+struct probe_read_row {
+    int n_threads;
+    enum mem_pages pages;
+    uint64_t bytes, huge_bytes;
+    struct stats gbps;
+};
+
+struct probe_report {
+    int n_read_rows;
+    struct probe_read_row *read; /* malloc'ed */
+    int n_peak_threads;          /* peaks were taken with 1 and this many threads */
+    enum kern_isa int8_isa, f32_isa;
+    struct stats int8_gops[2], f32_gops[2]; /* [0] one thread, [1] all */
+    int has_disk;
+    struct stats disk_gbps;
+    char disk_path[256];
+    char disk_why_not[256];
+};
+
+struct probe_params {
+    const struct topology *topo;
+    enum placement placement;
+    int max_threads;       /* 1..max_threads are measured */
+    uint64_t bytes;        /* 0: automatic */
+    int n_passes;          /* e.g. 7 */
+    const char *disk_dir;  /* NULL: no disk probe */
+    uint64_t disk_bytes;
+    uint32_t isa_mask;
+    void (*progress)(void *arg, double fraction, const char *what);
+    void *progress_arg;
+};
+
+/* Everything `bench probe` shows. Read passes of different thread counts and page
+ * sizes are interleaved, so that drift does not favour one of them. */
+enum status probe_all(struct probe_report *r, const struct probe_params *p,
+                      struct err *err);
+void probe_report_free(struct probe_report *r);
+json_t *probe_report_json(const struct probe_report *r);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row.h - one result row, its CSV and JSON
+ *
+ * The struct, the CSV header and the JSON keys all come from fields.def.
+ *
+ * Threading: data.
+ */
+#ifndef SLM_HARNESS_ROW_H
+#define SLM_HARNESS_ROW_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <jansson.h>
+
+#include "engine/status.h"
+
+#define FIELD_NO_INT INT64_MIN
+
+struct row {
+#define FIELD_STR(name, cap, doc)          char name[cap];
+#define FIELD_INT(name, unit, doc)         int64_t name;
+#define FIELD_NUM(name, unit, digits, doc) double name;
+#include "harness/fields.def"
+};
+
+enum field_kind { FIELD_KIND_STR, FIELD_KIND_INT, FIELD_KIND_NUM };
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    const char *unit, *doc;
+    int digits;
+    size_t offset, cap;
+};
+
+const struct field *row_fields(size_t *n);
+
+/* All cells empty. */
+void row_init(struct row *r);
+
+/* CSV as RFC 4180: comma, quotes doubled, one line per row. */
+void row_csv_header(FILE *f);
+void row_csv_write(FILE *f, const struct row *r);
+
+/* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
+ * ones left empty. A last line cut short (the writer was killed) is dropped.
+ * *rows is malloc'ed. Errors: ST_IO, ST_INPUT (file, line and column named). */
+enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
+                         struct err *err);
+
+json_t *row_json(const struct row *r);
+/* Keys that are missing leave the cell empty. */
+void row_from_json(struct row *r, const json_t *object);
+
+/* Two columns, for a person: name, value with unit. Empty cells are left out. */
+void row_print(FILE *f, const struct row *r);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * topology.h - what CPUs, caches, memory and limits there are, and what follows
+ *
+ * Sources: hwloc for sockets, cores, caches and NUMA; libcpuid and XCR0 for the
+ * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and
+ * /sys for memory, huge pages and steal; cgroup v1 and v2 for quota and limit.
+ *
+ * Threading: topology_read() may run in any thread; the result is data.
+ */
+#ifndef SLM_HARNESS_TOPOLOGY_H
+#define SLM_HARNESS_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "engine/status.h"
+
+#define TOPO_MAX_CPUS   1024
+#define TOPO_MAX_CACHES 8
+
+struct topo_cpu {
+    int os_id;   /* the number in /proc/cpuinfo */
+    int core;    /* 0.. over the machine */
+    int package; /* socket, 0.. */
+    int node;    /* NUMA node, 0.. */
+    int sibling; /* 0 for the first hyperthread of its core, 1 for the second */
+    bool allowed; /* in this process's affinity mask and cpuset */
+};
+
+struct topo_cache {
+    int level;
+    char type[12]; /* "data", "instruction", "unified" */
+    uint64_t bytes; /* one instance */
+    int n_instances;
+    int line_bytes;
+};
+
+enum topo_smt {
+    TOPO_SMT_NONE,   /* one CPU per core, as far as the machine tells */
+    TOPO_SMT_SHOWN,  /* siblings are visible */
+    TOPO_SMT_HIDDEN, /* a virtual machine that shows no siblings: a vCPU may be a
+                        hyperthread or a core, and only a measurement can tell */
+};
+
+struct topology {
+    char cpu_model[96];
+    char cpu_vendor[32];
+    char hypervisor[32]; /* "" on bare metal, "kvm", "unknown" */
+    uint32_t isa_mask;   /* levels usable, see kernels/isa.h */
+    int n_cpus, n_cores, n_packages, n_nodes;
+    struct topo_cpu cpu[TOPO_MAX_CPUS]; /* by os_id order */
+    int n_caches;
+    struct topo_cache cache[TOPO_MAX_CACHES];
+    uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
+    enum topo_smt smt;
+
+    int n_allowed;        /* CPUs in the affinity mask */
+    int n_allowed_cores;  /* distinct cores among them */
+    double quota_cpus;    /* CPU quota in CPUs; 0: none */
+    int cgroup_version;   /* 1, 2; 0: no cgroups found */
+    uint64_t mem_limit;   /* smallest memory limit on the way to the root; 0: none */
+    char mem_limit_source[256]; /* the file it came from */
+
+    uint64_t mem_total, mem_available; /* /proc/meminfo */
+    uint64_t mem_hwloc; /* the sum over NUMA nodes as hwloc has it: can be less */
+    uint64_t swap_total;
+    char thp[16];       /* transparent_hugepage/enabled: "always", "madvise", "never" */
+    uint64_t huge_2m_total, huge_2m_free; /* hugetlbfs pages */
+    double steal_share; /* since boot, 0..1 */
+    char kernel[96];
+
+    int threads_default; /* max(1, min(cores among allowed CPUs, floor(quota))) */
+    char threads_why[192];
+};
+
+/* root: "" for this machine, or the top of a recorded tree. Errors: ST_IO,
+ * ST_INPUT (a tree without the files that matter, named). */
+enum status topology_read(struct topology *t, const char *root, struct err *err);
+
+json_t *topology_json(const struct topology *t);
+
+enum placement {
+    PLACEMENT_SPREAD,  /* one thread per physical core first, over all packages */
+    PLACEMENT_COMPACT, /* fill a core's siblings, then the next core */
+    PLACEMENT_SMT,     /* siblings of as few cores as possible; as compact, but an
+                          error where no siblings are shown */
+    PLACEMENT_NONE,    /* unpinned */
+};
+
+const char *placement_name(enum placement p);
+enum status placement_parse(const char *text, enum placement *p, struct err *err);
+
+/* CPUs for n threads, cpus[n]. More threads than allowed CPUs wrap around. */
+enum status placement_cpus(const struct topology *t, enum placement p, int n, int *cpus,
+                           struct err *err);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernels.h - quantised arithmetic on the caller's buffers
+ *
+ * Model of the world: a weight matrix is n_rows rows of k elements in one
+ * *weight format* (blocks as GGUF stores them); an activation column is k
+ * values in one *activation layout*. A kernel *variant* is one operation, on
+ * one format, for one ISA level; all variants stand in kernels.def, and
+ * registry.c turns that list into data. Variants of one operation agree to
+ * rounding: quantised products are exact in integers, only the order of the
+ * float additions differs.
+ *
+ * Kernels do not allocate, do no I/O, start no threads and report no errors:
+ * the caller guarantees shapes. k is a multiple of the format's block size and,
+ * for quantised formats, of 32. Pointers need no alignment beyond that of the
+ * element type (weights: none). Nothing outside the stated ranges is read or
+ * written.
+ *
+ * Threading: all functions here are pure but kern_select(), which reads the
+ * mask in isa.h.
+ */
+#ifndef SLM_KERNELS_KERNELS_H
+#define SLM_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/isa.h"
+
+/* ---- formats ------------------------------------------------------------ */
+
+enum kern_act {
+#define KERN_ACT(name) KERN_ACT_##name,
+#include "kernels/kernels.def"
+    KERN_N_ACT
+};
+
+enum kern_format {
+#define KERN_FORMAT(name, id, elems, bytes, act) KERN_FMT_##name,
+#include "kernels/kernels.def"
+    KERN_N_FMT
+};
+
+struct kern_format_info {
+    const char *name;     /* "q4_K" */
+    uint32_t ggml_id;     /* the type number in a GGUF tensor header */
+    uint32_t block_elems; /* weights per block */
+    uint32_t block_bytes;
+    enum kern_act act; /* layout its gemv and gemm take x in */
+};
+
+const struct kern_format_info *kern_format_info(enum kern_format fmt);
+
+/* KERN_N_FMT when unknown. Names compare without regard to case. */
+enum kern_format kern_format_by_ggml_id(uint32_t ggml_id);
+enum kern_format kern_format_by_name(const char *name);
+
+/* Bytes of n elements; n is a multiple of block_elems. */
+size_t kern_format_bytes(enum kern_format fmt, size_t n);
+
+const char *kern_act_name(enum kern_act act);
+
+/* Bytes of one activation column of k elements, a multiple of 64, so that
+ * columns stored one after another all start on a cache line. */
+size_t kern_act_bytes(enum kern_act act, size_t k);
+
+/* ---- operations --------------------------------------------------------- */
+
+/* quantize: src[n] -> blocks. dequantize: blocks -> dst[n]. n is a multiple of
+ * the block size. Reference code, compiled without contraction; dequantize is
+ * bit-exact with the format's definition. */
+typedef void kern_quantize_fn(const float *src, void *dst, size_t n);
+typedef void kern_dequantize_fn(const void *src, float *dst, size_t n);
+
+/* quantize_act: one column src[k] into the activation layout at dst
+ * (kern_act_bytes(act, k) bytes; layouts in activations/activations.h). */
+typedef void kern_quantize_act_fn(const float *src, void *dst, size_t k);
+
+/* gemv: y[i] = dot(row i of w, x) for i < n_rows; rows are w_stride bytes
+ * apart; x is one activation column of k elements. */
+typedef void kern_gemv_fn(size_t n_rows, size_t k, const void *w, size_t w_stride,
+                          const void *x, float *y);
+
+/* gemm: y[j * y_stride + i] = dot(row i of w, column j of x) for i < n_rows and
+ * j < n_cols; columns are x_stride bytes apart, y_stride counts floats. */
+typedef void kern_gemm_fn(size_t n_rows, size_t k, const void *w, size_t w_stride,
+                          size_t n_cols, const void *x, size_t x_stride, float *y,
+                          size_t y_stride);
+
+/* rmsnorm: y[i] = x[i] * w[i] / sqrt(mean(x^2) + eps). y may be x. */
+typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n, float eps);
+
+/* rope: rotate neighbouring pairs in place,
+ *   (v[2i], v[2i+1]) <- (v[2i] c_i - v[2i+1] s_i, v[2i] s_i + v[2i+1] c_i)
+ * for i < n/2; cs[2i] = c_i, cs[2i+1] = s_i. */
+typedef void kern_rope_fn(float *v, const float *cs, size_t n);
+
+/* softmax in place over n >= 1 values; the largest is subtracted first. */
+typedef void kern_softmax_fn(float *x, size_t n);
+
+/* silu_mul: y[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. y may be gate or up. */
+typedef void kern_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
+
+/* add: y[i] += x[i]. */
+typedef void kern_add_fn(float *y, const float *x, size_t n);
+
+/* attn_dot: scores of n_q queries (the heads that share one KV head, or several
+ * positions) against n_kv cached keys, each key read once:
+ *   s[q * s_stride + t] = scale * dot(query[q], key[t])
+ * query: float [n_q][d], q_stride floats apart. key: F16 [n_kv][d], kv_stride
+ * elements apart. d is a multiple of 8. */
+typedef void kern_attn_dot_fn(float *s, size_t s_stride, const float *query,
+                              size_t q_stride, const uint16_t *key, size_t kv_stride,
+                              size_t n_q, size_t n_kv, size_t d, float scale);
+
+/* attn_mix: out[q][0..d) += sum over t of p[q * p_stride + t] * value[t],
+ * value F16 [n_kv][d], kv_stride elements apart, out o_stride floats apart. */
+typedef void kern_attn_mix_fn(float *out, size_t o_stride, const float *p,
+                              size_t p_stride, const uint16_t *value, size_t kv_stride,
+                              size_t n_q, size_t n_kv, size_t d);
+
+/* to_f16: round to nearest even, dst[n] as IEEE half bits. */
+typedef void kern_to_f16_fn(uint16_t *dst, const float *src, size_t n);
+
+/* ---- prototypes of every variant ---------------------------------------- */
+
+#define KERN_WEIGHT_ROW(op, format, isa) \
+    kern_##op##_fn kern_##op##_##format##__##isa;
+#define KERN_ACT_ROW(op, act, isa) kern_##op##_fn kern_##op##_##act##__##isa;
+#define KERN_VEC_ROW(op, isa)      kern_##op##_fn kern_##op##__##isa;
+#include "kernels/kernels.def"
+
+/* ---- the registry ------------------------------------------------------- */
+
+enum kern_op {
+    KERN_OP_quantize,
+    KERN_OP_dequantize,
+    KERN_OP_quantize_act,
+    KERN_OP_gemv,
+    KERN_OP_gemm,
+    KERN_OP_rmsnorm,
+    KERN_OP_rope,
+    KERN_OP_softmax,
+    KERN_OP_silu_mul,
+    KERN_OP_add,
+    KERN_OP_attn_dot,
+    KERN_OP_attn_mix,
+    KERN_OP_to_f16,
+    KERN_N_OP
+};
+
+/* One row of kernels.def. Of the function pointers the one named after op is
+ * set; rows for another CPU architecture than the build's are not in the list. */
+struct kern_row {
+    const char *name; /* "gemv/q4_K/avx2", "rmsnorm/avx2" */
+    enum kern_op op;
+    enum kern_isa isa;
+    int what; /* enum kern_format, enum kern_act or -1, by op */
+    union {
+        kern_quantize_fn *quantize;
+        kern_dequantize_fn *dequantize;
+        kern_quantize_act_fn *quantize_act;
+        kern_gemv_fn *gemv;
+        kern_gemm_fn *gemm;
+        kern_rmsnorm_fn *rmsnorm;
+        kern_rope_fn *rope;
+        kern_softmax_fn *softmax;
+        kern_silu_mul_fn *silu_mul;
+        kern_add_fn *add;
+        kern_attn_dot_fn *attn_dot;
+        kern_attn_mix_fn *attn_mix;
+        kern_to_f16_fn *to_f16;
+    } fn;
+};
+
+const char *kern_op_name(enum kern_op op);
+const struct kern_row *kern_rows(size_t *n_rows);
+
+/* The row with the highest usable level (isa_mask: bits 1u << isa), or NULL. */
+const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
+
+/* The variants an engine calls, one pointer per operation and format. */
+struct kern_set {
+    uint32_t isa_mask;
+    kern_quantize_fn *quantize[KERN_N_FMT];
+    kern_dequantize_fn *dequantize[KERN_N_FMT];
+    kern_gemv_fn *gemv[KERN_N_FMT];
+    kern_gemm_fn *gemm[KERN_N_FMT];
+    kern_quantize_act_fn *quantize_act[KERN_N_ACT];
+    kern_rmsnorm_fn *rmsnorm;
+    kern_rope_fn *rope;
+    kern_softmax_fn *softmax;
+    kern_silu_mul_fn *silu_mul;
+    kern_add_fn *add;
+    kern_attn_dot_fn *attn_dot;
+    kern_attn_mix_fn *attn_mix;
+    kern_to_f16_fn *to_f16;
+};
+
+/* Fill *set with the best variants among isa_mask (isa_usable() for "what this
+ * machine can"). Every pointer is set: each operation has a scalar row, which a
+ * test asserts. */
+void kern_select(struct kern_set *set, uint32_t isa_mask);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test.h - what every test program needs besides cmocka
+ */
+#ifndef SLM_TESTS_TEST_H
+#define SLM_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define TEST_DATA SLM_SOURCE_DIR "/tests/data/"
+
+/* n bytes that end exactly at an unreadable page: reading or writing one byte
+ * further faults. Release with guard_free(p, n). */
+static inline void *guard_alloc(size_t n)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t whole = (n + page - 1) / page * page;
+    char *base = mmap(NULL, whole + page, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_true(base != MAP_FAILED);
+    assert_int_equal(mprotect(base + whole, page, PROT_NONE), 0);
+    return base + whole - n;
+}
+
+static inline void guard_free(void *p, size_t n)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t whole = (n + page - 1) / page * page;
+
+    munmap((char *)p + n - whole, whole + page);
+}
+
+/* splitmix64: a generator of test data, the same on every machine. */
+static inline uint64_t test_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Uniform in [-1, 1). */
+static inline float test_random_float(uint64_t *state)
+{
+    return (float)((double)(test_random(state) >> 11) * 0x1p-52 - 1.0);
+}
+
+#endif
