@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats.c - medians, quantiles and intervals of measured samples
+ *
+ * Nothing here assumes a distribution: times per token are skewed, with a long
+ * tail of interruptions, and a mean with a standard error would follow the tail.
+ */
+#include "harness/stats.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRIFT_MAX 256 /* samples the drift looks at */
+#define DRIFT_MIN 8   /* below this a slope says nothing */
+
+/* 1 / inverse normal CDF of 3/4: makes the MAD of a normal distribution its
+ * standard deviation. */
+#define MAD_TO_SIGMA 1.4826
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void sort(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, compare);
+}
+
+double stats_quantile_sorted(const double *v, size_t n, double q)
+{
+    assert(n >= 1);
+    q = q < 0 ? 0 : q > 1 ? 1 : q;
+
+    const double at = q * (double)(n - 1);
+    const size_t below = (size_t)at;
+
+    if (below + 1 >= n)
+        return v[n - 1];
+    return v[below] + (at - (double)below) * (v[below + 1] - v[below]);
+}
+
+double stats_median(const double *v, size_t n, double *scratch)
+{
+    if (n == 0)
+        return 0;
+    memmove(scratch, v, n * sizeof *v);
+    sort(scratch, n);
+    return stats_quantile_sorted(scratch, n, 0.5);
+}
+
+/* Rank r (from 0) such that [v[r], v[n-1-r]] holds the median with at least 95 %
+ * probability and no narrower symmetric pair does. The number of samples below
+ * the median is binomial(n, 1/2), so the pair misses it with probability
+ * 2 * P(X <= r). 0 also where even the range is not enough (n < 6). */
+static size_t interval_rank(size_t n)
+{
+    double log_p = -(double)n * log(2.0); /* log P(X = k), k = 0 */
+    double below = exp(log_p);            /* P(X <= k) */
+    size_t k = 0;
+
+    while (2 * k + 2 < n) {
+        log_p += log((double)(n - k)) - log((double)(k + 1));
+        below += exp(log_p);
+        if (below > 0.025)
+            break;
+        k++;
+    }
+    return k;
+}
+
+void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
+{
+    double sum = 0;
+
+    memset(s, 0, sizeof *s);
+    if (n == 0)
+        return;
+    memmove(scratch, v, n * sizeof *v);
+    sort(scratch, n);
+    for (size_t i = 0; i < n; i++)
+        sum += scratch[i];
+
+    const size_t r = interval_rank(n);
+    s->n = n;
+    s->median = stats_quantile_sorted(scratch, n, 0.5);
+    s->lo = scratch[r];
+    s->hi = scratch[n - 1 - r];
+    s->p50 = s->median;
+    s->p95 = stats_quantile_sorted(scratch, n, 0.95);
+    s->p99 = stats_quantile_sorted(scratch, n, 0.99);
+    s->min = scratch[0];
+    s->max = scratch[n - 1];
+    s->mean = sum / (double)n;
+
+    for (size_t i = 0; i < n; i++)
+        scratch[i] = fabs(scratch[i] - s->median);
+    s->mad = MAD_TO_SIGMA * stats_median(scratch, n, scratch);
+}
+
+double stats_drift(const double *v, size_t n, double *scratch)
+{
+    const size_t m = n < DRIFT_MAX ? n : DRIFT_MAX;
+    double picked[DRIFT_MAX];
+    size_t n_slopes = 0;
+
+    if (n < DRIFT_MIN)
+        return 0;
+    for (size_t i = 0; i < m; i++)
+        picked[i] = v[i * n / m];
+
+    const double median = stats_median(picked, m, scratch);
+    if (median == 0)
+        return 0;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = i + 1; j < m; j++)
+            scratch[n_slopes++] =
+                (picked[j] - picked[i]) / (double)(j * n / m - i * n / m);
+    return stats_median(scratch, n_slopes, scratch) * (double)n / fabs(median);
+}
