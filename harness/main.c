@@ -23,25 +23,28 @@ static const struct command commands[] = {
 
 static void print_help(FILE *f)
 {
-    fputs("bench - which quantisation, threads and context run a small language model\n"
-          "best on this CPU, how fast, and how close that is to what the machine can do\n"
-          "\n"
-          "usage: bench COMMAND [options]\n"
-          "\n"
-          "commands:\n",
-          f);
+    fputs(
+        "bench - which quantisation, threads and context run a small language model\n"
+        "best on this CPU, how fast, and how close that is to what the machine can do\n"
+        "\n"
+        "usage: bench COMMAND [options]\n"
+        "\n"
+        "commands:\n",
+        f);
     for (const struct command *c = commands; c->name; c++) {
         if (c->help)
             fprintf(f, "  %-10s %s\n", c->name, c->help);
     }
-    fputs("\n"
-          "`bench COMMAND --help` tells the rest; `bench --version` prints the version.\n"
-          "A first look:   bench topo\n"
-          "The main job:   bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
-          "\n"
-          "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible on\n"
-          "this machine, 130 interrupted\n",
-          f);
+    fputs(
+        "\n"
+        "`bench COMMAND --help` tells the rest; `bench --version` prints the version.\n"
+        "A first look:   bench topo\n"
+        "The main job:   bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
+        "\n"
+        "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
+        "on\n"
+        "this machine, 130 interrupted\n",
+        f);
 }
 
 static int unknown_command(const char *name)
@@ -55,9 +58,11 @@ static int unknown_command(const char *name)
     }
     const char *near = suggest(name, names, n);
     if (near)
-        fprintf(stderr, "bench: there is no command '%s'; did you mean '%s'?\n", name, near);
+        fprintf(stderr, "bench: there is no command '%s'; did you mean '%s'?\n", name,
+                near);
     else
-        fprintf(stderr, "bench: there is no command '%s'; `bench --help` lists them.\n", name);
+        fprintf(stderr, "bench: there is no command '%s'; `bench --help` lists them.\n",
+                name);
     return 2;
 }
 
@@ -67,7 +72,8 @@ int main(int argc, char **argv)
         print_help(stderr);
         return 2;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+        !strcmp(argv[1], "help")) {
         print_help(stdout);
         return 0;
     }

@@ -42,8 +42,8 @@ void progress_update(struct progress *p, double fraction, const char *detail)
         format_duration(duration, sizeof duration, elapsed / fraction * (1 - fraction));
         snprintf(left, sizeof left, ", %s left", duration);
     }
-    fprintf(stderr, "\r\033[K%s [%s] %3.0f %%%s%s%s", p->label, bar, fraction * 100, left,
-            detail ? "  " : "", detail ? detail : "");
+    fprintf(stderr, "\r\033[K%s [%s] %3.0f %%%s%s%s", p->label, bar, fraction * 100,
+            left, detail ? "  " : "", detail ? detail : "");
     fflush(stderr);
     p->shown = true;
 }

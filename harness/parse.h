@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parse.h - numbers as people write them, checked to the last character
+ *
+ * what names the option or key in the message. Errors: ST_USAGE; *out is
+ * untouched then.
+ */
+#ifndef SLM_HARNESS_PARSE_H
+#define SLM_HARNESS_PARSE_H
+
+#include <stdint.h>
+
+#include "engine/status.h"
+
+enum status parse_integer(const char *text, const char *what, long long min,
+                          long long max, long long *out, struct err *err);
+enum status parse_u64(const char *text, const char *what, uint64_t *out,
+                      struct err *err);
+enum status parse_double(const char *text, const char *what, double min, double max,
+                         double *out, struct err *err);
+
+#endif
