@@ -9,6 +9,7 @@
 #ifndef SLM_HARNESS_ROW_H
 #define SLM_HARNESS_ROW_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <jansson.h>
@@ -29,6 +30,7 @@ enum field_kind { FIELD_KIND_STR, FIELD_KIND_INT, FIELD_KIND_NUM };
 struct field {
     const char *name;
     enum field_kind kind;
+    const char *group; /* heading it stands under */
     const char *unit, *doc;
     int digits;
     size_t offset, cap;
@@ -36,10 +38,15 @@ struct field {
 
 const struct field *row_fields(size_t *n);
 
+/* The field of that name, or NULL. */
+const struct field *row_field(const char *name);
+
 /* All cells empty. */
 void row_init(struct row *r);
 
-/* CSV as RFC 4180: comma, quotes doubled, one line per row. */
+/* CSV as RFC 4180 but for the line ending, which is a newline: comma, quotes
+ * doubled. A row is always exactly one line: control characters within a cell
+ * become blanks. */
 void row_csv_header(FILE *f);
 void row_csv_write(FILE *f, const struct row *r);
 
@@ -49,9 +56,18 @@ void row_csv_write(FILE *f, const struct row *r);
 enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
                          struct err *err);
 
+/* Cut a CSV file whose writer was killed back to its last whole line; *dropped
+ * (may be NULL) is the number of bytes taken off. Error: ST_IO. */
+enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err);
+
+/* Object with every column; empty cells are null. */
 json_t *row_json(const struct row *r);
 /* Keys that are missing leave the cell empty. */
 void row_from_json(struct row *r, const json_t *object);
+
+/* The cell as the CSV has it, unquoted: "" when empty. Returns buf. */
+const char *row_cell(const struct row *r, const struct field *field, char *buf,
+                     size_t cap);
 
 /* Two columns, for a person: name, value with unit. Empty cells are left out. */
 void row_print(FILE *f, const struct row *r);
