@@ -9,7 +9,7 @@
  * switches and not whole time slices of spinning.
  *
  * Threading: one thread at a time may call team_run() on a team, and always the
- * one that started it.
+ * one that started it; it also stops it.
  */
 #ifndef SLM_ENGINE_TEAM_H
 #define SLM_ENGINE_TEAM_H
@@ -18,36 +18,41 @@
 
 #include "engine/status.h"
 
+/* More members than this is a mistyped number, not a machine. */
+#define TEAM_MAX_MEMBERS 1024
+
 struct team;
 
 typedef void team_fn(void *arg, int member, int n_members);
 
-/* Start a team of n_members >= 1. cpus[n_members] pins member i to CPU cpus[i]
- * (member 0, the caller, too, until team_stop() restores its mask); NULL leaves
- * placement to the OS. Errors: ST_NO_MEMORY, ST_USAGE (a CPU outside the
- * affinity mask, named). */
+/* Start a team of n_members, 1..TEAM_MAX_MEMBERS. cpus[n_members] pins member i
+ * to CPU cpus[i] (member 0, the caller, too, until team_stop() restores its
+ * mask); NULL leaves placement to the OS. Errors: ST_USAGE (n_members, or a CPU
+ * outside the affinity mask, named), ST_NO_MEMORY (the system starts no more
+ * threads). */
 enum status team_start(struct team **team, int n_members, const int *cpus,
                        struct err *err);
 
 /* Run fn(arg, i, n) on every member; returns when all are done. */
 void team_run(struct team *team, team_fn *fn, void *arg);
 
-/* Inside fn: wait until every member has arrived. */
+/* Inside fn: wait until every member has arrived. What members wrote before is
+ * visible to all after. */
 void team_barrier(struct team *team);
 
 /* Inside fn: hand out work in chunks, so that a member whose CPU was taken away
  * does not hold up the rest. Returns the next index of a shared counter and
- * advances it by chunk; the counter starts at 0 after each barrier at which all
- * members have passed team_next_reset(). */
+ * advances it by chunk. The counter is 0 when fn starts and after each
+ * team_barrier(). */
 size_t team_next(struct team *team, size_t chunk);
-void team_next_reset(struct team *team);
 
 int team_size(const struct team *team);
 
 /* Ends the threads and frees the team; NULL is fine. */
 void team_stop(struct team *team);
 
-/* Contiguous share of n items in multiples of unit for one member. */
+/* Contiguous share of n items in multiples of unit for one member. The shares
+ * of all members cover n exactly; they differ by at most one unit. */
 void team_share(size_t n, size_t unit, int member, int n_members, size_t *begin,
                 size_t *end);
 
