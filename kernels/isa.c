@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isa.c - detection of instruction-set levels and the mask that switches them off
+ *
+ * x86: CPUID leaves come from libcpuid, the register state that the OS saves
+ * from XGETBV. A hypervisor may hide either, so both are asked. An x86 build
+ * without libcpuid has the scalar level only. Arm: the kernel's hwcaps.
+ */
+#include "kernels/isa.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#if SLM_HAVE_LIBCPUID + 0
+#include <libcpuid/libcpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+#include <asm/hwcap.h>
+#endif
+
+#define BIT(isa) (1u << KERN_ISA_##isa)
+
+static const struct level {
+    const char *name;
+    const char *extensions;
+    uint32_t builds_on; /* levels whose instructions this one's kernels use too */
+} levels[KERN_N_ISA] = {
+    [KERN_ISA_scalar] = {"scalar", "C11", 0},
+    [KERN_ISA_avx2] = {"avx2", "AVX2 FMA F16C", 0},
+    [KERN_ISA_avxvnni] = {"avxvnni", "AVX2 FMA F16C AVX-VNNI", BIT(avx2)},
+    [KERN_ISA_avx512] = {"avx512", "AVX2 FMA F16C AVX-512 F BW DQ VL", BIT(avx2)},
+    [KERN_ISA_avx512vnni] = {"avx512vnni", "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI",
+                             BIT(avx2) | BIT(avx512)},
+    [KERN_ISA_neon] = {"neon", "Armv8.2 dot product, half precision", 0},
+    [KERN_ISA_neon_i8mm] = {"neon_i8mm", "Armv8.2 dot product, half precision, I8MM",
+                            BIT(neon)},
+};
+
+/* 0: not asked yet (the scalar bit is always set afterwards). Two threads that
+ * race here compute the same value. */
+static _Atomic uint32_t detected_mask;
+static _Atomic uint32_t disabled_mask;
+
+const char *isa_name(enum kern_isa isa)
+{
+    return levels[isa].name;
+}
+
+const char *isa_extensions(enum kern_isa isa)
+{
+    return levels[isa].extensions;
+}
+
+#if SLM_HAVE_LIBCPUID + 0
+
+/* XCR0 bits: 1 SSE, 2 AVX, 5 mask registers, 6 upper halves of zmm0-15,
+ * 7 zmm16-31 (Intel SDM vol. 1, 13.3). */
+#define XCR0_YMM 0x06u
+#define XCR0_ZMM 0xe6u
+
+static uint32_t read_xcr0(void)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+static bool has_bits(uint32_t value, uint32_t bits)
+{
+    return (value & bits) == bits;
+}
+
+static uint32_t detect(void)
+{
+    struct cpu_raw_data_t raw;
+    uint32_t mask = BIT(scalar);
+
+    if (!cpuid_present() || cpuid_get_raw_data(&raw) != 0 || raw.basic_cpuid[0][0] < 7)
+        return mask;
+
+    const uint32_t leaf1_ecx = raw.basic_cpuid[1][2];
+    const uint32_t leaf7_ebx = raw.basic_cpuid[7][1];
+    const uint32_t leaf7_ecx = raw.basic_cpuid[7][2];
+    uint32_t leaf7_1[4] = {7, 0, 1, 0}; /* in: eax, -, ecx; out: all four */
+
+    /* FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 is leaf 7 EBX 5. */
+    if (!has_bits(leaf1_ecx, 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29) ||
+        !has_bits(leaf7_ebx, 1u << 5))
+        return mask;
+
+    const uint32_t xcr0 = read_xcr0();
+
+    if (!has_bits(xcr0, XCR0_YMM))
+        return mask;
+    mask |= BIT(avx2);
+
+    if (raw.basic_cpuid[7][0] >= 1) {
+        cpu_exec_cpuid_ext(leaf7_1);
+        if (has_bits(leaf7_1[0], 1u << 4))
+            mask |= BIT(avxvnni);
+    }
+
+    /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11. */
+    if (has_bits(xcr0, XCR0_ZMM) &&
+        has_bits(leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
+        mask |= BIT(avx512);
+        if (has_bits(leaf7_ecx, 1u << 11))
+            mask |= BIT(avx512vnni);
+    }
+    return mask;
+}
+
+#elif defined(__aarch64__)
+
+static uint32_t detect(void)
+{
+    const unsigned long caps = getauxval(AT_HWCAP);
+    const unsigned long caps2 = getauxval(AT_HWCAP2);
+    uint32_t mask = BIT(scalar);
+
+    if ((caps & HWCAP_ASIMDDP) != 0 && (caps & HWCAP_ASIMDHP) != 0) {
+        mask |= BIT(neon);
+#ifdef HWCAP2_I8MM
+        if ((caps2 & HWCAP2_I8MM) != 0)
+            mask |= BIT(neon_i8mm);
+#endif
+    }
+    (void)caps2;
+    return mask;
+}
+
+#else
+
+static uint32_t detect(void)
+{
+    return BIT(scalar);
+}
+
+#endif
+
+uint32_t isa_detected(void)
+{
+    uint32_t mask = atomic_load(&detected_mask);
+
+    if (mask == 0) {
+        mask = detect();
+        atomic_store(&detected_mask, mask);
+    }
+    return mask;
+}
+
+uint32_t isa_usable(void)
+{
+    return isa_detected() & ~atomic_load(&disabled_mask);
+}
+
+void isa_disable(uint32_t mask)
+{
+    uint32_t off = mask;
+
+    for (int isa = 0; isa < KERN_N_ISA; isa++)
+        if ((levels[isa].builds_on & mask) != 0)
+            off |= 1u << isa;
+    atomic_fetch_or(&disabled_mask, off & ~BIT(scalar));
+}
+
+static int find_level(const char *name, size_t len)
+{
+    for (int isa = KERN_ISA_scalar + 1; isa < KERN_N_ISA; isa++)
+        if (strlen(levels[isa].name) == len && memcmp(levels[isa].name, name, len) == 0)
+            return isa;
+    return -1;
+}
+
+int isa_parse_list(const char *list, uint32_t *mask, const char **bad, int *bad_len)
+{
+    uint32_t found = 0;
+    const char *name = list;
+
+    for (;;) {
+        const size_t len = strcspn(name, ",");
+        const int isa = find_level(name, len);
+
+        if (isa < 0) {
+            *bad = name;
+            *bad_len = (int)len;
+            return -1;
+        }
+        found |= 1u << isa;
+        if (name[len] == '\0')
+            break;
+        name += len + 1;
+    }
+    *mask = found;
+    return 0;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * registry.c - kernels.def as data, and the choice among its rows
+ *
+ * A row exists in the list when the build's architecture can compile it; each
+ * ISA level has a macro ROWS_<level> that keeps or drops its argument.
+ */
+#include "kernels/kernels.h"
+
+#include <strings.h>
+
+#include "kernels/activations/activations.h"
+
+/* ---- formats and activation layouts ----------------------------------------- */
+
+static const struct kern_format_info formats[KERN_N_FMT] = {
+#define KERN_FORMAT(name, id, elems, bytes, act) \
+    [KERN_FMT_##name] = {#name, id, elems, bytes, KERN_ACT_##act},
+#include "kernels/kernels.def"
+};
+
+static const char *const act_names[KERN_N_ACT] = {
+#define KERN_ACT(name) [KERN_ACT_##name] = #name,
+#include "kernels/kernels.def"
+};
+
+const struct kern_format_info *kern_format_info(enum kern_format fmt)
+{
+    return &formats[fmt];
+}
+
+enum kern_format kern_format_by_ggml_id(uint32_t ggml_id)
+{
+    int fmt = 0;
+
+    while (fmt < KERN_N_FMT && formats[fmt].ggml_id != ggml_id)
+        fmt++;
+    return (enum kern_format)fmt;
+}
+
+enum kern_format kern_format_by_name(const char *name)
+{
+    int fmt = 0;
+
+    while (fmt < KERN_N_FMT && strcasecmp(formats[fmt].name, name) != 0)
+        fmt++;
+    return (enum kern_format)fmt;
+}
+
+size_t kern_format_bytes(enum kern_format fmt, size_t n)
+{
+    return n / formats[fmt].block_elems * formats[fmt].block_bytes;
+}
+
+const char *kern_act_name(enum kern_act act)
+{
+    return act_names[act];
+}
+
+size_t kern_act_bytes(enum kern_act act, size_t k)
+{
+    switch (act) {
+    case KERN_ACT_q8_32:
+        return KERN_ALIGN64(k) + 2 * KERN_ALIGN64(k / 32 * sizeof(float));
+    case KERN_ACT_q8_256:
+        return KERN_ALIGN64(k) + KERN_ALIGN64(k / 256 * sizeof(float)) +
+               KERN_ALIGN64(k / 16 * sizeof(int16_t));
+    case KERN_ACT_f32:
+    case KERN_N_ACT:
+        break;
+    }
+    return KERN_ALIGN64(k * sizeof(float));
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+#define ROWS_scalar(...) __VA_ARGS__,
+#if defined(__x86_64__)
+#define ROWS_avx2(...)       __VA_ARGS__,
+#define ROWS_avxvnni(...)    __VA_ARGS__,
+#define ROWS_avx512(...)     __VA_ARGS__,
+#define ROWS_avx512vnni(...) __VA_ARGS__,
+#else
+#define ROWS_avx2(...)
+#define ROWS_avxvnni(...)
+#define ROWS_avx512(...)
+#define ROWS_avx512vnni(...)
+#endif
+#if defined(__aarch64__)
+#define ROWS_neon(...)      __VA_ARGS__,
+#define ROWS_neon_i8mm(...) __VA_ARGS__,
+#else
+#define ROWS_neon(...)
+#define ROWS_neon_i8mm(...)
+#endif
+
+/* clang-format off */
+static const struct kern_row rows[] = {
+#define KERN_WEIGHT_ROW(o, f, level)                                                     \
+    ROWS_##level({.name = #o "/" #f "/" #level, .op = KERN_OP_##o,                       \
+                  .isa = KERN_ISA_##level, .what = KERN_FMT_##f,                         \
+                  .fn.o = kern_##o##_##f##__##level})
+#define KERN_ACT_ROW(o, a, level)                                                        \
+    ROWS_##level({.name = #o "/" #a "/" #level, .op = KERN_OP_##o,                       \
+                  .isa = KERN_ISA_##level, .what = KERN_ACT_##a,                         \
+                  .fn.o = kern_##o##_##a##__##level})
+#define KERN_VEC_ROW(o, level)                                                           \
+    ROWS_##level({.name = #o "/" #level, .op = KERN_OP_##o,                              \
+                  .isa = KERN_ISA_##level, .what = -1,                                   \
+                  .fn.o = kern_##o##__##level})
+#include "kernels/kernels.def"
+};
+/* clang-format on */
+
+static const char *const op_names[KERN_N_OP] = {
+    [KERN_OP_quantize] = "quantize",
+    [KERN_OP_dequantize] = "dequantize",
+    [KERN_OP_quantize_act] = "quantize_act",
+    [KERN_OP_gemv] = "gemv",
+    [KERN_OP_gemm] = "gemm",
+    [KERN_OP_rmsnorm] = "rmsnorm",
+    [KERN_OP_rope] = "rope",
+    [KERN_OP_softmax] = "softmax",
+    [KERN_OP_silu_mul] = "silu_mul",
+    [KERN_OP_add] = "add",
+    [KERN_OP_attn_dot] = "attn_dot",
+    [KERN_OP_attn_mix] = "attn_mix",
+    [KERN_OP_to_f16] = "to_f16",
+};
+
+const char *kern_op_name(enum kern_op op)
+{
+    return op_names[op];
+}
+
+const struct kern_row *kern_rows(size_t *n_rows)
+{
+    *n_rows = sizeof(rows) / sizeof(rows[0]);
+    return rows;
+}
+
+const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask)
+{
+    const struct kern_row *best = NULL;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct kern_row *row = &rows[i];
+
+        if (row->op == op && row->what == what && (isa_mask >> row->isa & 1) != 0 &&
+            (best == NULL || row->isa > best->isa))
+            best = row;
+    }
+    return best;
+}
+
+/* The function of the best row, NULL where there is none. */
+#define BEST(o, what, mask)                         \
+    (kern_best(KERN_OP_##o, what, mask) != NULL     \
+         ? kern_best(KERN_OP_##o, what, mask)->fn.o \
+         : NULL)
+
+void kern_select(struct kern_set *set, uint32_t isa_mask)
+{
+    set->isa_mask = isa_mask;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        set->quantize[fmt] = BEST(quantize, fmt, isa_mask);
+        set->dequantize[fmt] = BEST(dequantize, fmt, isa_mask);
+        set->gemv[fmt] = BEST(gemv, fmt, isa_mask);
+        set->gemm[fmt] = BEST(gemm, fmt, isa_mask);
+    }
+    for (int act = 0; act < KERN_N_ACT; act++)
+        set->quantize_act[act] = BEST(quantize_act, act, isa_mask);
+    set->rmsnorm = BEST(rmsnorm, -1, isa_mask);
+    set->rope = BEST(rope, -1, isa_mask);
+    set->softmax = BEST(softmax, -1, isa_mask);
+    set->silu_mul = BEST(silu_mul, -1, isa_mask);
+    set->add = BEST(add, -1, isa_mask);
+    set->attn_dot = BEST(attn_dot, -1, isa_mask);
+    set->attn_mix = BEST(attn_mix, -1, isa_mask);
+    set->to_f16 = BEST(to_f16, -1, isa_mask);
+}
