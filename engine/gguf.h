@@ -58,24 +58,26 @@ struct gguf_kv {
 };
 
 struct gguf_tensor {
-    char *name;            /* zero-terminated copy, owned by the gguf */
-    uint32_t ggml_id;      /* type as the file has it */
-    enum kern_format fmt;  /* KERN_N_FMT where we have no kernels for it */
-    int n_dims;            /* 1..4 */
-    uint64_t ne[4];        /* elements per dimension, ne[0] is a row; unused: 1 */
+    char *name;           /* zero-terminated copy, owned by the gguf */
+    uint32_t ggml_id;     /* type as the file has it */
+    enum kern_format fmt; /* KERN_N_FMT where we have no kernels for it */
+    int n_dims;           /* 1..4 */
+    uint64_t ne[4];       /* elements per dimension, ne[0] is a row; unused: 1 */
     uint64_t n_elems;
     uint64_t bytes;  /* 0 where the type is not known at all */
     uint64_t offset; /* of the data, from the start of the file */
 };
 
-/* Open and check a file. Map it MAP_SHARED, read-only. Errors: ST_IO,
- * ST_INPUT. */
+/* Open and check a file. Map it MAP_SHARED, read-only: if another process cuts
+ * the file short while it is open, touching the missing pages raises SIGBUS.
+ * Errors: ST_IO, ST_INPUT, ST_NO_MEMORY. */
 enum status gguf_open(struct gguf **g, const char *path, struct err *err);
 
-/* The same over caller's memory, which must outlive the gguf. name is what
+/* The same over caller's memory, which must outlive the gguf and begin at a
+ * multiple of 64, so that tensors are as aligned as in a file. name is what
  * messages call it. */
-enum status gguf_parse(struct gguf **g, const void *image, size_t bytes, const char *name,
-                       struct err *err);
+enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
+                       const char *name, struct err *err);
 
 void gguf_close(struct gguf *g);
 
@@ -84,6 +86,7 @@ uint32_t gguf_version(const struct gguf *g);
 uint32_t gguf_alignment(const struct gguf *g);
 const void *gguf_image(const struct gguf *g); /* first byte of the file */
 size_t gguf_image_bytes(const struct gguf *g);
+bool gguf_is_mapped(const struct gguf *g); /* gguf_open(), not gguf_parse() */
 uint64_t gguf_data_offset(const struct gguf *g);
 
 size_t gguf_n_tensors(const struct gguf *g);
