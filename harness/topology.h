@@ -6,7 +6,9 @@
  * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and
  * /sys for memory, huge pages and steal; cgroup v1 and v2 for quota and limit.
  *
- * Threading: topology_read() may run in any thread; the result is data.
+ * Threading: topology_read() may run in any thread, with a recorded tree only while
+ * no other thread touches the environment (hwloc takes the tree's place from
+ * there); the result is data.
  */
 #ifndef SLM_HARNESS_TOPOLOGY_H
 #define SLM_HARNESS_TOPOLOGY_H
@@ -16,22 +18,24 @@
 #include <jansson.h>
 
 #include "engine/status.h"
+#include "kernels/isa.h"
 
 #define TOPO_MAX_CPUS   1024
 #define TOPO_MAX_CACHES 8
 
 struct topo_cpu {
-    int os_id;   /* the number in /proc/cpuinfo */
-    int core;    /* 0.. over the machine */
-    int package; /* socket, 0.. */
-    int node;    /* NUMA node, 0.. */
-    int sibling; /* 0 for the first hyperthread of its core, 1 for the second */
+    int os_id;    /* the number in /proc/cpuinfo */
+    int core;     /* 0.. over the machine */
+    int package;  /* socket, 0.. */
+    int node;     /* NUMA node, 0.. */
+    int llc;      /* instance of the last-level cache it reads through, 0.. */
+    int sibling;  /* 0 for the first hyperthread of its core, 1 for the second */
     bool allowed; /* in this process's affinity mask and cpuset */
 };
 
 struct topo_cache {
     int level;
-    char type[12]; /* "data", "instruction", "unified" */
+    char type[12];  /* "data", "instruction", "unified" */
     uint64_t bytes; /* one instance */
     int n_instances;
     int line_bytes;
@@ -47,8 +51,10 @@ enum topo_smt {
 struct topology {
     char cpu_model[96];
     char cpu_vendor[32];
-    char hypervisor[32]; /* "" on bare metal, "kvm", "unknown" */
-    uint32_t isa_mask;   /* levels usable, see kernels/isa.h */
+    char hypervisor[32];              /* "" on bare metal, "kvm", "unknown" */
+    uint32_t isa_mask;                /* levels usable, see kernels/isa.h */
+    char isa_missing[KERN_N_ISA][96]; /* why a level is not, "" where it is */
+    int n_offline;                    /* CPUs switched off; they are not in the list */
     int n_cpus, n_cores, n_packages, n_nodes;
     struct topo_cpu cpu[TOPO_MAX_CPUS]; /* by os_id order */
     int n_caches;
@@ -56,19 +62,20 @@ struct topology {
     uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
     enum topo_smt smt;
 
-    int n_allowed;        /* CPUs in the affinity mask */
-    int n_allowed_cores;  /* distinct cores among them */
-    double quota_cpus;    /* CPU quota in CPUs; 0: none */
-    int cgroup_version;   /* 1, 2; 0: no cgroups found */
-    uint64_t mem_limit;   /* smallest memory limit on the way to the root; 0: none */
+    int n_allowed;          /* CPUs in the affinity mask */
+    int n_allowed_cores;    /* distinct cores among them */
+    double quota_cpus;      /* CPU quota in CPUs; 0: none */
+    char quota_source[256]; /* the file it came from */
+    int cgroup_version;     /* 1, 2; 0: no cgroups found */
+    uint64_t mem_limit;     /* smallest memory limit on the way to the root; 0: none */
     char mem_limit_source[256]; /* the file it came from */
 
     uint64_t mem_total, mem_available; /* /proc/meminfo */
     uint64_t mem_hwloc; /* the sum over NUMA nodes as hwloc has it: can be less */
     uint64_t swap_total;
-    char thp[16];       /* transparent_hugepage/enabled: "always", "madvise", "never" */
+    char thp[16]; /* transparent_hugepage/enabled: "always", "madvise", "never" */
     uint64_t huge_2m_total, huge_2m_free; /* hugetlbfs pages */
-    double steal_share; /* since boot, 0..1 */
+    double steal_share;                   /* since boot, 0..1 */
     char kernel[96];
 
     int threads_default; /* max(1, min(cores among allowed CPUs, floor(quota))) */
@@ -82,7 +89,8 @@ enum status topology_read(struct topology *t, const char *root, struct err *err)
 json_t *topology_json(const struct topology *t);
 
 enum placement {
-    PLACEMENT_SPREAD,  /* one thread per physical core first, over all packages */
+    PLACEMENT_SPREAD,  /* one thread per physical core first, evenly over packages,
+                          NUMA nodes and last-level caches; then siblings */
     PLACEMENT_COMPACT, /* fill a core's siblings, then the next core */
     PLACEMENT_SMT,     /* siblings of as few cores as possible; as compact, but an
                           error where no siblings are shown */
@@ -92,7 +100,9 @@ enum placement {
 const char *placement_name(enum placement p);
 enum status placement_parse(const char *text, enum placement *p, struct err *err);
 
-/* CPUs for n threads, cpus[n]. More threads than allowed CPUs wrap around. */
+/* CPUs for n threads, cpus[n]: only allowed ones, and the first k of n are those
+ * for k threads. More threads than allowed CPUs wrap around. PLACEMENT_NONE fills
+ * in -1. Errors: ST_USAGE (n < 1), ST_UNSUPPORTED (PLACEMENT_SMT without siblings). */
 enum status placement_cpus(const struct topology *t, enum placement p, int n, int *cpus,
                            struct err *err);
 
