@@ -8,6 +8,7 @@
  */
 #include "harness/topology.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
