@@ -62,6 +62,7 @@ static hwloc_topology_t load_hwloc(const char *root)
         hw = NULL;
     } else if (hwloc_topology_set_components(
                    hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") ||
+               hwloc_topology_set_icache_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL) ||
                hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
                hwloc_topology_load(hw)) {
         hwloc_topology_destroy(hw);
