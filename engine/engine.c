@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.c - the public API: opening in order, one sequence, closing in reverse
+ */
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/forward.h"
+#include "engine/quantmix.h"
+
+#define DEFAULT_BATCH 64
+
+struct slm {
+    struct gguf *g;
+    struct weights *w;
+    struct model *model;
+    struct team *team;
+    struct kvcache kv;
+    struct forward *forward;
+    struct slm_info info;
+    int n_past;
+    size_t n_logits; /* of the last slm_eval() */
+};
+
+struct slm_params slm_params_default(void)
+{
+    return (struct slm_params){.n_threads = 1, .isa_mask = isa_usable()};
+}
+
+/* ---- what a model is and takes ------------------------------------------------ */
+
+static void copy_str(char *dst, size_t cap, const struct gguf *g, const char *key)
+{
+    struct gguf_str s = {.data = "", .len = 0};
+
+    gguf_get_str(g, key, &s);
+    snprintf(dst, cap, "%.*s", s.len < cap ? (int)s.len : (int)cap, s.data);
+}
+
+/* The file's own word for its mix, or the type most of its bytes have. */
+static void describe_quant(struct slm_info *info, const struct gguf *g)
+{
+    uint64_t bytes[KERN_N_FMT] = {0}, file_type;
+    int most = 0;
+
+    if (gguf_get_u64(g, "general.file_type", &file_type) && file_type < UINT32_MAX) {
+        const enum quantmix mix = quantmix_by_file_type((uint32_t)file_type);
+
+        if (mix != QUANTMIX_N) {
+            snprintf(info->quant, sizeof info->quant, "%s", quantmix_name(mix));
+            return;
+        }
+    }
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (t->fmt != KERN_N_FMT)
+            bytes[t->fmt] += t->bytes;
+    }
+    for (int fmt = 1; fmt < KERN_N_FMT; fmt++)
+        if (bytes[fmt] > bytes[most])
+            most = fmt;
+    snprintf(info->quant, sizeof info->quant, "%s",
+             kern_format_info((enum kern_format)most)->name);
+}
+
+static void describe_model(struct slm_info *info, const struct gguf *g,
+                           const struct model *m)
+{
+    *info = (struct slm_info){
+        .n_layers = m->n_layers,
+        .n_embd = m->n_embd,
+        .n_heads = m->n_heads,
+        .n_kv_heads = m->n_kv_heads,
+        .head_dim = m->head_dim,
+        .n_ff = m->n_ff,
+        .n_vocab = m->n_vocab,
+        .n_ctx_train = m->n_ctx_train,
+        .weight_token_bytes = m->weight_token_bytes,
+        .kv_pos_bytes = kvcache_pos_bytes(m->n_layers, m->n_kv_heads, m->head_dim),
+    };
+    snprintf(info->arch, sizeof info->arch, "%s", m->arch->name);
+    copy_str(info->name, sizeof info->name, g, "general.name");
+    describe_quant(info, g);
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        info->n_params += gguf_tensor_at(g, i)->n_elems;
+        info->weight_bytes += gguf_tensor_at(g, i)->bytes;
+    }
+}
+
+/* Check what the caller chose and work out the memory it takes. */
+static enum status describe_use(struct slm_info *info, const struct model *m, int n_ctx,
+                                int n_batch, int n_threads, struct err *err)
+{
+    if (n_threads < 1 || n_threads > TEAM_MAX_MEMBERS)
+        return err_set(err, ST_USAGE,
+                       "%d threads asked for: between 1 and %d are possible", n_threads,
+                       TEAM_MAX_MEMBERS);
+    if (n_ctx < 0)
+        return err_set(err, ST_USAGE, "a context of %d positions is not possible",
+                       n_ctx);
+    if (n_batch < 0 || n_batch > FORWARD_MAX_BATCH)
+        return err_set(err, ST_USAGE,
+                       "batches of %d tokens: between 1 and %d are possible", n_batch,
+                       FORWARD_MAX_BATCH);
+    info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
+    info->n_batch = n_batch ? n_batch : DEFAULT_BATCH;
+    if (info->n_batch > info->n_ctx)
+        info->n_batch = info->n_ctx;
+    if (!kvcache_bytes(&info->kv_bytes, m->n_layers, m->n_kv_heads, m->head_dim,
+                       info->n_ctx))
+        return err_set(
+            err, ST_NO_MEMORY,
+            "a KV cache of %d positions is larger than an address space; ask "
+            "for a smaller context",
+            info->n_ctx);
+    info->scratch_bytes = m->vector_bytes + forward_bytes(m, info->n_batch, n_threads);
+    return ST_OK;
+}
+
+enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
+                     int n_batch, int n_threads, struct err *err)
+{
+    struct slm_info planned;
+    struct model *m;
+    enum status st = model_load(&m, g, NULL, err);
+
+    if (st)
+        return st;
+    describe_model(&planned, g, m);
+    st = describe_use(&planned, m, n_ctx, n_batch, n_threads, err);
+    model_free(m);
+    if (!st)
+        *info = planned;
+    return st;
+}
+
+uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
+{
+    return info->weight_token_bytes + (uint64_t)n_past * info->kv_pos_bytes;
+}
+
+/* ---- opening and closing ------------------------------------------------------ */
+
+static enum status open_file(struct slm *m, const struct slm_params *p, struct err *err)
+{
+    enum status st;
+
+    if (!p->path == !p->image)
+        return err_set(err, ST_USAGE, "a model is either a file or an image in memory");
+    st = p->path ? gguf_open(&m->g, p->path, err)
+                 : gguf_parse(&m->g, p->image, p->image_bytes,
+                              p->name ? p->name : "the model in memory", err);
+    if (!st)
+        st = weights_open(&m->w, m->g, p->path ? WEIGHTS_MMAP : WEIGHTS_MEMORY, err);
+    return st;
+}
+
+enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err)
+{
+    struct slm *new = calloc(1, sizeof *new);
+    struct slm_info *info;
+    enum status st;
+
+    if (!new)
+        return err_set(err, ST_NO_MEMORY, "no memory to open a model");
+    info = &new->info;
+    st = open_file(new, p, err);
+    if (!st)
+        st = model_load(&new->model, new->g, new->w, err);
+    if (!st) {
+        describe_model(info, new->g, new->model);
+        st = describe_use(info, new->model, p->n_ctx, p->n_batch, p->n_threads, err);
+    }
+    if (!st)
+        st = team_start(&new->team, p->n_threads, p->cpus, err);
+    if (!st)
+        st = kvcache_open(&new->kv, info->n_layers, info->n_kv_heads, info->head_dim,
+                          info->n_ctx, err);
+    if (!st)
+        st = forward_open(&new->forward, new->model, &new->kv, new->team, p->isa_mask,
+                          info->n_batch, err);
+    if (st)
+        slm_close(new);
+    else
+        *m = new;
+    return st;
+}
+
+void slm_close(struct slm *m)
+{
+    if (!m)
+        return;
+    forward_close(m->forward);
+    kvcache_close(&m->kv);
+    team_stop(m->team);
+    model_free(m->model);
+    weights_close(m->w);
+    gguf_close(m->g);
+    free(m);
+}
+
+const struct slm_info *slm_info(const struct slm *m)
+{
+    return &m->info;
+}
+
+const struct gguf *slm_gguf(const struct slm *m)
+{
+    return m->g;
+}
+
+struct weights *slm_weights(struct slm *m)
+{
+    return m->w;
+}
+
+/* ---- the sequence ------------------------------------------------------------- */
+
+static enum status check_tokens(const struct slm *m, const int32_t *tokens, size_t n,
+                                enum slm_logits which, struct err *err)
+{
+    const size_t room = (size_t)(m->info.n_ctx - m->n_past);
+
+    if (n == 0)
+        return err_set(err, ST_USAGE, "there are no tokens to evaluate");
+    if (n > room)
+        return err_set(
+            err, ST_USAGE,
+            "the context of %d positions is full: %zu more tokens do not fit "
+            "after %d; open the model with a larger one",
+            m->info.n_ctx, n, m->n_past);
+    if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_batch)
+        return err_set(err, ST_USAGE,
+                       "logits of all %zu tokens are asked for, and a batch holds %d",
+                       n, m->info.n_batch);
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] < 0 || tokens[i] >= m->info.n_vocab)
+            return err_set(err, ST_USAGE,
+                           "token %d is outside the vocabulary of %d tokens",
+                           (int)tokens[i], m->info.n_vocab);
+    return ST_OK;
+}
+
+enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
+                     enum slm_logits which, struct err *err)
+{
+    const enum status st = check_tokens(m, tokens, n, which, err);
+
+    if (st)
+        return st;
+    for (size_t done = 0; done < n;) {
+        const size_t left = n - done, most = (size_t)m->info.n_batch;
+        const int batch = (int)(left < most ? left : most);
+        int n_logits = 0;
+
+        if (which == SLM_LOGITS_ALL)
+            n_logits = batch;
+        else if (which == SLM_LOGITS_LAST && left <= most)
+            n_logits = 1;
+        forward_run(m->forward, tokens + done, batch, m->n_past, n_logits);
+        m->n_logits = (size_t)n_logits;
+        m->n_past += batch;
+        done += (size_t)batch;
+    }
+    return ST_OK;
+}
+
+const float *slm_logits(const struct slm *m, size_t i)
+{
+    assert(i < m->n_logits);
+    return forward_logits(m->forward, i);
+}
+
+int slm_n_past(const struct slm *m)
+{
+    return m->n_past;
+}
+
+void slm_truncate(struct slm *m, int n_past)
+{
+    assert(n_past >= 0 && n_past <= m->n_past);
+    m->n_past = n_past;
+}
+
+struct fill {
+    struct slm *m;
+    const uint16_t *pool;
+    uint64_t seed;
+    int end;
+};
+
+/* The team fills, so that pages come from the memory near those who read them. */
+static void fill_heads(void *arg, int member, int n_members)
+{
+    const struct fill *fill = arg;
+    struct slm *m = fill->m;
+    const size_t n_kv = (size_t)m->info.n_kv_heads;
+
+    (void)member;
+    (void)n_members;
+    for (size_t i; (i = team_next(m->team, 1)) < (size_t)m->info.n_layers * n_kv;)
+        kvcache_fill(&m->kv, (int)(i / n_kv), (int)(i % n_kv), m->n_past, fill->end,
+                     fill->pool, fill->seed);
+}
+
+enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
+                               struct err *err)
+{
+    struct fill fill = {.m = m, .seed = seed, .end = n_past};
+    uint16_t *pool;
+
+    if (n_past < m->n_past || n_past > m->info.n_ctx)
+        return err_set(
+            err, ST_USAGE,
+            "the KV cache cannot be filled to %d positions: it holds %d, and "
+            "its context is %d",
+            n_past, m->n_past, m->info.n_ctx);
+    pool = malloc(KVCACHE_POOL * sizeof *pool);
+    if (!pool)
+        return err_set(err, ST_NO_MEMORY, "no memory for synthetic keys and values");
+    kvcache_make_pool(pool, seed);
+    fill.pool = pool;
+    team_run(m->team, fill_heads, &fill);
+    free(pool);
+    m->n_past = n_past;
+    return ST_OK;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward.c - one pass through the model: stages, their inputs and their rows
+ */
+#include "engine/forward_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Chunks per member and stage: enough that a member that lost its CPU for a
+ * while leaves the rest to the others, few enough that each is one long run. */
+#define CHUNKS_PER_MEMBER 8
+
+/* ---- products -------------------------------------------------------------- */
+
+/* Row j into the given layouts at dst[act]. */
+static void convert(const struct forward *f, float *tmp, const float *src, size_t k,
+                    const float *norm, uint32_t act_mask,
+                    unsigned char *const dst[KERN_N_ACT])
+{
+    if (norm) {
+        f->kern.rmsnorm(tmp, src, norm, k, f->m->norm_eps);
+        src = tmp;
+    }
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (act_mask & 1u << a)
+            f->kern.quantize_act[a](src, dst[a], k);
+}
+
+struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
+                           size_t src_stride, size_t n, size_t k, const float *norm,
+                           uint32_t act_mask)
+{
+    struct columns c = {.n = n};
+
+    for (int a = 0; a < KERN_N_ACT; a++) {
+        c.x[a] = n == 1 ? me->act[a] : f->act[a];
+        c.stride[a] = kern_act_bytes((enum kern_act)a, k);
+    }
+    if (n == 1) {
+        convert(f, me->row, src, k, norm, act_mask, me->act);
+        return c;
+    }
+    for (size_t j; (j = team_next(f->team, 1)) < n;) {
+        unsigned char *dst[KERN_N_ACT] = {NULL};
+
+        for (int a = 0; a < KERN_N_ACT; a++)
+            if (act_mask & 1u << a)
+                dst[a] = f->act[a] + j * c.stride[a];
+        convert(f, me->row, src + j * src_stride, k, norm, act_mask, dst);
+    }
+    team_barrier(f->team);
+    return c;
+}
+
+bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
+{
+    const size_t chunk = pad16(n_rows / ((size_t)f->n_members * CHUNKS_PER_MEMBER) + 1);
+
+    *begin = team_next(f->team, chunk);
+    if (*begin >= n_rows)
+        return false;
+    *end = *begin + chunk < n_rows ? *begin + chunk : n_rows;
+    return true;
+}
+
+void fwd_product(const struct forward *f, const struct matrix *w, size_t begin,
+                 size_t end, const struct columns *c, float *y, size_t y_stride)
+{
+    const void *rows = matrix_row(w, 0, begin);
+
+    if (c->n == 1)
+        f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, c->x[w->act],
+                             y + begin);
+    else
+        f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, c->n, c->x[w->act],
+                             c->stride[w->act], y + begin, y_stride);
+}
+
+/* x += w times columns. Each member adds the rows it has computed. */
+static void add_product(struct forward *f, const struct matrix *w,
+                        const struct columns *c)
+{
+    const size_t stride = pad16((size_t)f->m->n_embd);
+
+    for (size_t begin, end; fwd_next_rows(f, w->n_rows, &begin, &end);) {
+        fwd_product(f, w, begin, end, c, f->y, stride);
+        for (size_t j = 0; j < c->n; j++)
+            f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
+                        end - begin);
+    }
+    team_barrier(f->team);
+}
+
+/* ---- stages ---------------------------------------------------------------- */
+
+/* Embeddings, and the rotation of each position. */
+static void embed(struct forward *f)
+{
+    const struct model *m = f->m;
+    const size_t n_rot = (size_t)m->n_rot;
+
+    for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+        float *turn = f->turn + j * pad16(n_rot);
+
+        f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
+                                        f->x + j * pad16((size_t)m->n_embd),
+                                        (size_t)m->n_embd);
+        for (size_t i = 0; i < n_rot / 2; i++) {
+            const double angle = (double)(f->n_past + (int)j) * m->rope_step[i];
+
+            turn[2 * i] = (float)cos(angle);
+            turn[2 * i + 1] = (float)sin(angle);
+        }
+    }
+    team_barrier(f->team);
+}
+
+/* q, k and v of all tokens: three matrices, one run of rows to hand out. */
+static void project(struct forward *f, struct fwd_member *me, const struct layer *y)
+{
+    const struct model *m = f->m;
+    const struct matrix *const w[3] = {&y->wq, &y->wk, &y->wv};
+    float *const out[3] = {f->q, f->k, f->v};
+    const size_t n_embd = (size_t)m->n_embd;
+    const struct columns c =
+        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, y->attn_norm,
+                    act_bit(w[0]) | act_bit(w[1]) | act_bit(w[2]));
+    const size_t total =
+        pad16(w[0]->n_rows) + pad16(w[1]->n_rows) + pad16(w[2]->n_rows);
+
+    for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
+        size_t base = 0; /* of matrix i among all rows */
+
+        for (int i = 0; i < 3; base += pad16(w[i]->n_rows), i++) {
+            const size_t from = begin > base ? begin - base : 0;
+            size_t to = end > base ? end - base : 0;
+
+            if (to > w[i]->n_rows)
+                to = w[i]->n_rows;
+            if (from < to)
+                fwd_product(f, w[i], from, to, &c, out[i], pad16(w[i]->n_rows));
+        }
+    }
+    team_barrier(f->team);
+}
+
+/* The attention's output matrix, added to x. */
+static void project_back(struct forward *f, struct fwd_member *me,
+                         const struct layer *y)
+{
+    const size_t n_q = (size_t)f->m->n_heads * (size_t)f->m->head_dim;
+    const float *src = f->attn;
+
+    if (f->n_splits > 1) {
+        fwd_join_splits(f, me->row);
+        src = me->row;
+    }
+    const struct columns c =
+        fwd_prepare(f, me, src, pad16(n_q), (size_t)f->n, n_q, NULL, act_bit(&y->wo));
+
+    add_product(f, &y->wo, &c);
+}
+
+/* The dense feed-forward part: rows of gate and up meet in one member, which
+ * leaves silu(gate) * up in gate. */
+static void feed_forward(struct forward *f, struct fwd_member *me,
+                         const struct layer *y)
+{
+    const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
+    const size_t n_ff = (size_t)f->m->n_ff, stride = pad16(n_ff);
+    struct columns c = fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
+                                   act_bit(&y->gate) | act_bit(&y->up));
+
+    for (size_t begin, end; fwd_next_rows(f, n_ff, &begin, &end);) {
+        fwd_product(f, &y->gate, begin, end, &c, f->gate, stride);
+        fwd_product(f, &y->up, begin, end, &c, f->up, stride);
+        for (size_t j = 0; j < n; j++) {
+            float *gate = f->gate + j * stride + begin;
+
+            f->kern.silu_mul(gate, gate, f->up + j * stride + begin, end - begin);
+        }
+    }
+    team_barrier(f->team);
+    c = fwd_prepare(f, me, f->gate, stride, n, n_ff, NULL, act_bit(&y->down));
+    add_product(f, &y->down, &c);
+}
+
+/* Logits of the last n_logits tokens. */
+static void output(struct forward *f, struct fwd_member *me)
+{
+    const struct model *m = f->m;
+    const size_t n_embd = (size_t)m->n_embd, stride = pad16(n_embd);
+
+    if (f->n_logits == 0)
+        return;
+    const struct columns c =
+        fwd_prepare(f, me, f->x + (size_t)(f->n - f->n_logits) * stride, stride,
+                    (size_t)f->n_logits, n_embd, m->output_norm, act_bit(&m->output));
+
+    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);)
+        fwd_product(f, &m->output, begin, end, &c, f->logits,
+                    pad16((size_t)m->n_vocab));
+}
+
+static void pass(void *arg, int member, int n_members)
+{
+    struct forward *f = arg;
+    struct fwd_member *me = &f->members[member];
+
+    (void)n_members;
+    embed(f);
+    for (int i = 0; i < f->m->n_layers; i++) {
+        const struct layer *y = &f->m->layers[i];
+
+        project(f, me, y);
+        fwd_attention(f, me, i);
+        project_back(f, me, y);
+        if (f->m->n_experts)
+            fwd_experts(f, me, y);
+        else
+            feed_forward(f, me, y);
+    }
+    output(f, me);
+}
+
+void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
+                 int n_logits)
+{
+    f->tokens = tokens;
+    f->n = n;
+    f->n_past = n_past;
+    f->n_logits = n_logits;
+    f->n_splits = n == 1 ? fwd_choose_splits(f, n_past + 1) : 1;
+    team_run(f->team, pass, f);
+}
+
+const float *forward_logits(const struct forward *f, size_t i)
+{
+    return f->logits + i * pad16((size_t)f->m->n_vocab);
+}

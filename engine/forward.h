@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward.h - from tokens to logits
+ *
+ * One pass takes 1..n_batch tokens of one sequence through all layers inside a
+ * single team_run(); members meet at barriers between stages:
+ *
+ *     embed | per layer: q k v | attention | attention output | gate, up | down
+ *           | output
+ *
+ * For one token each member prepares (normalises, quantises) the stage's input
+ * for itself, which costs less than a barrier; for several the columns are shared
+ * out and a barrier follows. Rows of a matrix are handed out in chunks. Nothing
+ * allocates during a pass.
+ *
+ * Threading: as team_run().
+ */
+#ifndef SLM_ENGINE_FORWARD_H
+#define SLM_ENGINE_FORWARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/arch.h"
+#include "engine/kvcache.h"
+#include "engine/status.h"
+#include "engine/team.h"
+
+struct forward;
+
+/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a team
+ * size. */
+#define FORWARD_MAX_BATCH 65536
+uint64_t forward_bytes(const struct model *m, int n_batch, int n_members);
+
+/* The model, the cache and the team must outlive it. Error: ST_NO_MEMORY. */
+enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
+                         struct team *team, uint32_t isa_mask, int n_batch,
+                         struct err *err);
+void forward_close(struct forward *f);
+
+/* Take tokens[n], n <= n_batch, at positions n_past.. through the model. Logits
+ * are computed for the last n_logits of them (0..n). Tokens and positions have
+ * been checked. */
+void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
+                 int n_logits);
+
+/* Logits [n_vocab] of the i-th of the n_logits tokens. */
+const float *forward_logits(const struct forward *f, size_t i);
+
+#endif

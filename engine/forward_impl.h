@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_impl.h - what the files of the forward pass share, for forward*.c only
+ *
+ * Rows of float buffers are n_x values long and start on cache lines: their
+ * strides are pad16(n_x).
+ */
+#ifndef SLM_ENGINE_FORWARD_IMPL_H
+#define SLM_ENGINE_FORWARD_IMPL_H
+
+#include "engine/forward.h"
+#include "engine/mem.h"
+
+/* Positions whose scores are held at a time: with the queries of a tile they stay
+ * in the second-level cache. */
+#define ATTN_BLOCK 256
+/* Queries that share a pass over a KV head's keys, unless one position has more. */
+#define ATTN_QUERIES 32
+
+/* One member's own buffers. */
+struct fwd_member {
+    float *row;                     /* a normalised or combined input */
+    unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
+    float *query;                   /* [n_queries][head_dim] rotated */
+    float *score;                   /* [n_queries][ATTN_BLOCK] */
+    float *mix;                     /* [n_queries][head_dim] */
+    float *max, *sum;               /* [n_queries] of the online softmax */
+    int *pair;                      /* [n_batch * n_used] sorted by expert */
+    int *first;                     /* [n_experts + 1] into pair */
+};
+
+struct forward {
+    const struct model *m;
+    struct kvcache *kv;
+    struct team *team;
+    struct kern_set kern;
+    int n_batch, n_members, n_queries, n_splits_max;
+    size_t act_k[KERN_N_ACT];     /* longest column in a layout; 0: not in use */
+    size_t act_bytes[KERN_N_ACT]; /* of all columns of the widest stage */
+    struct mem scratch, logits_mem;
+    struct fwd_member *members;
+
+    /* shared; rows are tokens of the batch */
+    float *x;                       /* [n_batch][n_embd] the residual stream */
+    float *y;                       /* [n_batch][n_embd] what a block adds to it */
+    float *q;                       /* [n_batch][n_heads * head_dim] */
+    float *k, *v;                   /* [n_batch][n_kv_heads * head_dim] */
+    float *attn;                    /* [n_batch][n_heads * head_dim] */
+    float *gate;                    /* [n_batch * max(n_used, 1)][n_ff] */
+    float *up;                      /* the same */
+    float *turn;                    /* [n_batch][n_rot] cosines and sines */
+    float *partial;                 /* [n_heads][n_splits_max][head_dim + 2] */
+    float *route;                   /* [n_batch][n_experts] router's scores */
+    int *expert;                    /* [n_batch][n_used] chosen */
+    float *share;                   /* [n_batch][n_used] their weights */
+    unsigned char *act[KERN_N_ACT]; /* columns in each layout in use */
+    float *logits;                  /* [n_batch][n_vocab] */
+
+    /* the pass under way */
+    const int32_t *tokens;
+    int n, n_past, n_logits, n_splits;
+};
+
+/* Input columns of a product: where they are in each layout prepared. */
+struct columns {
+    const unsigned char *x[KERN_N_ACT];
+    size_t stride[KERN_N_ACT];
+    size_t n;
+};
+
+static inline size_t pad16(size_t n)
+{
+    return (n + 15) & ~(size_t)15;
+}
+
+static inline const void *columns_at(const struct columns *c, enum kern_act act,
+                                     size_t i)
+{
+    return c->x[act] + i * c->stride[act];
+}
+
+static inline uint32_t act_bit(const struct matrix *w)
+{
+    return 1u << w->act;
+}
+
+/* Bring n rows of k floats into the layouts of act_mask, normalised by norm[k]
+ * unless it is NULL. One row goes to the member's own buffers; of several each
+ * member does some, and a barrier is passed. */
+struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
+                           size_t src_stride, size_t n, size_t k, const float *norm,
+                           uint32_t act_mask);
+
+/* The next rows of n_rows for this member, in multiples of 16; false: none left. */
+bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
+
+/* y[j * y_stride + i] = row i of w times column j, begin <= i < end. */
+void fwd_product(const struct forward *f, const struct matrix *w, size_t begin,
+                 size_t end, const struct columns *c, float *y, size_t y_stride);
+
+/* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
+ * > 1), and the routed feed-forward part added to x. */
+void fwd_attention(struct forward *f, struct fwd_member *me, int layer);
+void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y);
+
+/* Parts into which the positions of one KV head are split among the members: at
+ * most, and for n_pos positions. */
+int fwd_splits_limit(int n_kv_heads, int n_members);
+int fwd_choose_splits(const struct forward *f, int n_pos);
+
+/* Join the partial results of all heads of the one token: out[n_heads * head_dim]. */
+void fwd_join_splits(const struct forward *f, float *out);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_mem.c - the buffers of the forward pass: one description, measured for
+ * the plan and carved for the run
+ */
+#include "engine/forward_impl.h"
+
+#include <stdlib.h>
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Cuts cache-line aligned pieces off a block; base NULL only measures. Sizes
+ * cannot overflow 64 bits: arch_*.c bound every dimension, FORWARD_MAX_BATCH and
+ * TEAM_MAX_MEMBERS the rest. */
+struct carver {
+    unsigned char *base;
+    uint64_t used;
+};
+
+static void *carve(struct carver *c, uint64_t bytes)
+{
+    void *piece = c->base ? c->base + c->used : NULL;
+
+    c->used += (bytes + 63) & ~(uint64_t)63;
+    return piece;
+}
+
+static float *carve_floats(struct carver *c, size_t n_rows, size_t n)
+{
+    return carve(c, (uint64_t)n_rows * pad16(n) * sizeof(float));
+}
+
+static void count_columns(struct forward *f, const struct matrix *w, size_t n_cols)
+{
+    f->act_k[w->act] = max_size(f->act_k[w->act], w->k);
+    f->act_bytes[w->act] =
+        max_size(f->act_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
+}
+
+/* Everything that follows from the model, the batch and the team. */
+static void measure(struct forward *f, const struct model *m, int n_batch,
+                    int n_members)
+{
+    const int group = m->n_heads / m->n_kv_heads;
+    const size_t n = (size_t)n_batch;
+    const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
+
+    f->m = m;
+    f->n_batch = n_batch;
+    f->n_members = n_members;
+    f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;
+    f->n_splits_max = fwd_splits_limit(m->n_kv_heads, n_members);
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *y = &m->layers[i];
+
+        count_columns(f, &y->wq, n);
+        count_columns(f, &y->wk, n);
+        count_columns(f, &y->wv, n);
+        count_columns(f, &y->wo, n);
+        if (m->n_experts)
+            count_columns(f, &y->router, n);
+        count_columns(f, &y->gate, n);
+        count_columns(f, &y->up, n);
+        count_columns(f, &y->down, n * n_used);
+    }
+    count_columns(f, &m->output, n);
+}
+
+static void carve_member(const struct forward *f, struct fwd_member *me,
+                         struct carver *c)
+{
+    const struct model *m = f->m;
+    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_queries = (size_t)f->n_queries;
+    struct fwd_member own = {0};
+
+    own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (f->act_k[a])
+            own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));
+    own.query = carve_floats(c, n_queries, (size_t)m->head_dim);
+    own.mix = carve_floats(c, n_queries, (size_t)m->head_dim);
+    own.score = carve_floats(c, n_queries, ATTN_BLOCK);
+    own.max = carve_floats(c, 1, n_queries);
+    own.sum = carve_floats(c, 1, n_queries);
+    if (m->n_experts) {
+        own.pair =
+            carve(c, sizeof(int) * (uint64_t)f->n_batch * (uint64_t)m->n_experts_used);
+        own.first = carve(c, sizeof(int) * ((uint64_t)m->n_experts + 1));
+    }
+    /* No two members write to neighbouring lines, which prefetchers pair up. */
+    carve(c, 128);
+    if (me)
+        *me = own;
+}
+
+static void carve_shared(struct forward *f, struct carver *c)
+{
+    const struct model *m = f->m;
+    const size_t n = (size_t)f->n_batch, n_embd = (size_t)m->n_embd;
+    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_kv = (size_t)m->n_kv_heads * (size_t)m->head_dim;
+    const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
+
+    f->x = carve_floats(c, n, n_embd);
+    f->y = carve_floats(c, n, n_embd);
+    f->q = carve_floats(c, n, n_q);
+    f->k = carve_floats(c, n, n_kv);
+    f->v = carve_floats(c, n, n_kv);
+    f->attn = carve_floats(c, n, n_q);
+    f->gate = carve_floats(c, n * n_used, (size_t)m->n_ff);
+    f->up = carve_floats(c, n * n_used, (size_t)m->n_ff);
+    f->turn = carve_floats(c, n, (size_t)m->n_rot);
+    if (f->n_splits_max > 1)
+        f->partial = carve_floats(c, (size_t)m->n_heads * (size_t)f->n_splits_max,
+                                  (size_t)m->head_dim + 2);
+    if (m->n_experts) {
+        f->route = carve_floats(c, n, (size_t)m->n_experts);
+        f->expert = carve(c, n * n_used * sizeof(int));
+        f->share = carve(c, n * n_used * sizeof(float));
+    }
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (f->act_k[a])
+            f->act[a] = carve(c, f->act_bytes[a]);
+    for (int i = 0; i < f->n_members; i++)
+        carve_member(f, f->members ? &f->members[i] : NULL, c);
+}
+
+static uint64_t logits_bytes(const struct model *m, int n_batch)
+{
+    return (uint64_t)n_batch * pad16((size_t)m->n_vocab) * sizeof(float);
+}
+
+uint64_t forward_bytes(const struct model *m, int n_batch, int n_members)
+{
+    struct forward f = {0};
+    struct carver c = {0};
+
+    measure(&f, m, n_batch, n_members);
+    carve_shared(&f, &c);
+    return c.used + logits_bytes(m, n_batch);
+}
+
+enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
+                         struct team *team, uint32_t isa_mask, int n_batch,
+                         struct err *err)
+{
+    const int n_members = team_size(team);
+    struct forward *new = calloc(1, sizeof *new);
+    struct carver c = {0};
+    enum status st;
+
+    if (!new)
+        return err_set(err, ST_NO_MEMORY, "no memory for a forward pass");
+    measure(new, m, n_batch, n_members);
+    carve_shared(new, &c);
+    new->kv = kv;
+    new->team = team;
+    kern_select(&new->kern, isa_mask);
+    /* 4 KiB pages for the logits: most of them are for rare uses of a whole batch
+     * and stay untouched. */
+    st = mem_alloc(&new->scratch, (size_t)c.used, MEM_PAGES_2M, "activations", err);
+    if (!st)
+        st = mem_alloc(&new->logits_mem, (size_t)logits_bytes(m, n_batch), MEM_PAGES_4K,
+                       "logits", err);
+    if (!st) {
+        new->members = calloc((size_t)n_members, sizeof *new->members);
+        if (!new->members)
+            st = err_set(err, ST_NO_MEMORY, "no memory for %d threads' buffers",
+                         n_members);
+    }
+    if (st) {
+        forward_close(new);
+        return st;
+    }
+    c = (struct carver){.base = new->scratch.base};
+    carve_shared(new, &c);
+    new->logits = new->logits_mem.base;
+    *f = new;
+    return ST_OK;
+}
+
+void forward_close(struct forward *f)
+{
+    if (!f)
+        return;
+    mem_free(&f->scratch);
+    mem_free(&f->logits_mem);
+    free(f->members);
+    free(f);
+}
