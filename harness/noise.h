@@ -6,6 +6,13 @@
  * stole, how often we were switched out, whether the cgroup throttled us, how
  * many pages came from disk.
  *
+ * Own CPU time, switches and faults are those of this process and of the children
+ * it has waited for. A child that is still running counts as somebody else, so
+ * whoever measures takes both snapshots in the process that does the work.
+ *
+ * Paging (major faults, refaults) is reported, but is no disturbance: a model that
+ * does not fit pages for its own reasons.
+ *
  * Threading: stateless; the counters are the whole process's or the machine's.
  */
 #ifndef SLM_HARNESS_NOISE_H
@@ -22,18 +29,20 @@ struct noise {
     uint64_t n_involuntary;  /* context switches, getrusage */
     uint64_t n_major_faults; /* getrusage */
     uint64_t n_minor_faults;
-    uint64_t throttled_ns;   /* cgroup cpu.stat, v2 or v1; 0 if none */
+    uint64_t throttled_ns; /* cgroup cpu.stat, v2 or v1; 0 if none */
     uint64_t n_throttled;
-    uint64_t n_refaults;     /* workingset_refault_file, cgroup or /proc/vmstat */
-    uint64_t pressure_ns;    /* PSI memory "some" total; 0 where there is no PSI */
+    uint64_t n_refaults;  /* workingset_refault_file, cgroup or /proc/vmstat */
+    uint64_t pressure_ns; /* PSI memory "some" total; 0 where there is no PSI */
     int n_cpus;
 };
 
-/* root: "" or the top of a recorded tree with /proc and /sys below it. Counters
- * that cannot be read stay 0. */
+/* root: "" or the top of a recorded tree with /proc and /sys below it; such a tree
+ * has its own clock (/proc/uptime) and no process of ours. Counters that cannot be
+ * read stay 0. */
 void noise_read(struct noise *n, const char *root);
 
-/* *d = b - a, field by field (n_cpus from b). */
+/* *d = b - a, field by field (n_cpus from b), 0 where a counter went back. d may be
+ * a or b. */
 void noise_diff(struct noise *d, const struct noise *a, const struct noise *b);
 
 /* Share of all CPUs' time that was stolen, 0..1; the same for time that others'

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# probe.sh - `bench probe` on a tiny buffer: the table, the JSON, wrong input
+set -eu
+
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+
+fail() {
+    echo "probe.sh: $*" >&2
+    exit 1
+}
+
+"$BENCH" probe --threads 1 --bytes 1M --passes 2 --disk none > table
+grep -q "Read bandwidth, GB/s, buffer 1.0*0 MiB" table || fail "no heading: $(cat table)"
+[ "$(grep -cE '^ +1  [42] [KM]iB ' table)" = 2 ] || fail "not one row per page size"
+grep -qE '^  int8 +[a-z0-9]+ +[0-9.]+$' table || fail "no int8 peak"
+grep -q "not measured: not asked for" table || fail "disk not left out"
+
+"$BENCH" probe --threads 2 --bytes 1M --passes 2 --disk none --placement none \
+    --isa-disable avx2 --json > probe.json
+for key in read pages gbps median huge_bytes int8 f32 all_threads_gops disk; do
+    grep -q "\"$key\":" probe.json || fail "no \"$key\" in the JSON"
+done
+grep -q '"isa": "scalar"' probe.json || fail "--isa-disable was not obeyed"
+if command -v python3 > /dev/null; then
+    python3 -m json.tool probe.json > /dev/null || fail "the JSON is not valid"
+fi
+
+# A directory without O_DIRECT, or any other reason, is a sentence and no failure.
+"$BENCH" probe --threads 1 --bytes 1M --passes 1 --disk /proc > table
+grep -q "not measured: .*/proc" table || fail "no reason given for /proc"
+
+for wrong in "--threads 0" "--placement moon" "--passes -1" "--bytes lots" "surplus"; do
+    # shellcheck disable=SC2086
+    if "$BENCH" probe $wrong --disk none > out 2> err; then
+        fail "$wrong was accepted"
+    fi
+    [ "$(wc -l < err)" = 1 ] || fail "$wrong: not one sentence: $(cat err)"
+    [ ! -s out ] || fail "$wrong: wrote to stdout"
+done
+[ -z "$(find . -name '.slmbench*')" ] || fail "scratch files were left"
