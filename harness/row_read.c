@@ -174,7 +174,7 @@ static enum status read_rows(struct csv *csv, struct row **rows, size_t *n_rows,
                              struct err *err)
 {
     const struct field *column[CSV_MAX_COLUMNS];
-    size_t n_columns, cap = 0;
+    size_t n_columns = 0, cap = 0;
     enum status status = match_header(csv, column, &n_columns, err);
 
     while (status == ST_OK && next_record(csv)) {
