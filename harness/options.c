@@ -69,6 +69,18 @@ static void print_option(FILE *f, const struct opt *o)
     fputc('\n', f);
 }
 
+static void print_examples(FILE *f, const char *lines)
+{
+    fputs("\nexamples:\n", f);
+    while (*lines) {
+        lines += strspn(lines, " ");
+        const size_t len = strcspn(lines, "\n");
+
+        fprintf(f, "  %.*s\n", (int)len, lines);
+        lines += len + (lines[len] == '\n');
+    }
+}
+
 static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *u)
 {
     fprintf(f, "usage: bench %s\n\n%s\n\noptions:\n", u->synopsis, u->about);
@@ -77,7 +89,7 @@ static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *
     for (const struct opt *o = common_opts; o->kind != OPT_KIND_END; o++)
         print_option(f, o);
     if (u->example)
-        fprintf(f, "\nexamples:\n%s\n", u->example);
+        print_examples(f, u->example);
 }
 
 static enum status append_string(struct str_list *list, const char *text,
