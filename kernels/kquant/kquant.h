@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kquant.h - what the K-quant formats share: super-blocks of 256 weights
+ *
+ * A super-block has one or two half-precision scales and a small integer scale
+ * (and minimum) per sub-block. Against activations in layout q8_256 (one float
+ * scale and 256 int8 values over the same 256 elements) a whole super-block is
+ * a sum of integers, turned into a float once:
+ *
+ *   q4_K, q5_K   w = d * sc[s] * q - dmin * m[s]       8 sub-blocks of 32
+ *       dot = dx * (d * sum_s sc[s] * dot(q, x)_s - dmin * sum_s m[s] * sum(x)_s)
+ *   q6_K         w = d * sc[s] * (q - 32)             16 sub-blocks of 16
+ *       dot = dx * d * (sum_s sc[s] * dot(q, x)_s - 32 * sum_s sc[s] * sum(x)_s)
+ *
+ * The eight 6-bit scales and eight 6-bit minima of q4_K and q5_K lie in twelve
+ * bytes; s0..s3 are whole in the low six bits of A and B, the upper four are
+ * split between a nibble of C and the top two bits of A and B:
+ *
+ *            byte i of A (0..3)   byte i of B (4..7)   byte i of C (8..11)
+ *   bits 7 6 | sc[4+i] bits 5 4 | m[4+i] bits 5 4    | m[4+i] bits 3 2
+ *   bits 5 4 | sc[i]   bits 5 4 | m[i]   bits 5 4    | m[4+i] bits 1 0
+ *   bits 3-0 | sc[i]   bits 3-0 | m[i]   bits 3-0    | sc[4+i] bits 3-0
+ */
+#ifndef SLM_KERNELS_KQUANT_H
+#define SLM_KERNELS_KQUANT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KQ_ELEMS 256
+
+/* Scales to six[0..7], minima to six[8..15], each 0..63. */
+static inline void kquant_unpack_six(const uint8_t packed[12], uint8_t six[16])
+{
+    for (int i = 0; i < 4; i++) {
+        const unsigned a = packed[i], b = packed[4 + i], c = packed[8 + i];
+
+        six[i] = a & 63;
+        six[4 + i] = (uint8_t)((c & 15) | (a >> 6) << 4);
+        six[8 + i] = b & 63;
+        six[12 + i] = (uint8_t)(c >> 4 | (b >> 6) << 4);
+    }
+}
+
+/* The inverse of kquant_unpack_six(). */
+static inline void kquant_pack_six(const uint8_t six[16], uint8_t packed[12])
+{
+    for (int i = 0; i < 4; i++) {
+        const unsigned sc = six[4 + i], m = six[12 + i];
+
+        packed[i] = (uint8_t)(six[i] | (sc >> 4) << 6);
+        packed[4 + i] = (uint8_t)(six[8 + i] | (m >> 4) << 6);
+        packed[8 + i] = (uint8_t)((sc & 15) | (m & 15) << 4);
+    }
+}
+
+/* ---- scalar kernels of q4_K and q5_K ------------------------------------- */
+
+/* A super-block of q4_K or q5_K taken apart. */
+struct kquant_affine {
+    float d, dmin;
+    uint8_t six[16]; /* 8 scales, 8 minima */
+    uint8_t q[KQ_ELEMS];
+};
+
+/* One super-block times one column's 256 values; dx is the column's scale. */
+static inline float kquant_affine_dot(const struct kquant_affine *w, const int8_t *x,
+                                      const int16_t *sums, float dx)
+{
+    int32_t prod = 0, mins = 0;
+
+    for (int s = 0; s < 8; s++) {
+        int32_t part = 0;
+
+        for (int i = 0; i < 32; i++)
+            part += w->q[32 * s + i] * x[32 * s + i];
+        prod += part * w->six[s];
+        mins += (sums[2 * s] + sums[2 * s + 1]) * w->six[8 + s];
+    }
+    return dx * (w->d * (float)prod - w->dmin * (float)mins);
+}
+
+#endif

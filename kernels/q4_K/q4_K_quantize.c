@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * q4_K_quantize.c - floats to q4_K and back, the reference
+ *
+ * dequantize rounds as the format is defined: d * scale and dmin * min first,
+ * each product rounded to float, no contraction.
+ */
+#include "kernels/kernels.h"
+#include "kernels/kquant/kquant_fit.h"
+#include "kernels/q4_K/q4_K.h"
+
+void kern_quantize_q4_K__scalar(const float *src, void *dst, size_t n)
+{
+    struct block_q4_K *blocks = dst;
+
+    for (size_t b = 0; b < n / KQ_ELEMS; b++) {
+        uint8_t q[KQ_ELEMS], six[16];
+        uint16_t d, dmin;
+
+        kquant_quantize(src + KQ_ELEMS * b, 15, &d, &dmin, six, q);
+        blocks[b].d = d;
+        blocks[b].dmin = dmin;
+        kquant_pack_six(six, blocks[b].scales);
+        for (int i = 0; i < 128; i++) {
+            const uint8_t *pair = q + i / 32 * 64 + i % 32;
+
+            blocks[b].qs[i] = (uint8_t)(pair[0] | pair[32] << 4);
+        }
+    }
+}
+
+void kern_dequantize_q4_K__scalar(const void *src, float *dst, size_t n)
+{
+    const struct block_q4_K *blocks = src;
+
+    for (size_t b = 0; b < n / KQ_ELEMS; b++) {
+        const float d = half_to_f32(blocks[b].d), dmin = half_to_f32(blocks[b].dmin);
+        uint8_t six[16];
+
+        kquant_unpack_six(blocks[b].scales, six);
+        for (int s = 0; s < 8; s++) {
+            const uint8_t *qs = blocks[b].qs + s / 2 * 32;
+            const float scale = d * (float)six[s], min = dmin * (float)six[8 + s];
+
+            for (int i = 0; i < 32; i++)
+                *dst++ = scale * (float)(qs[i] >> s % 2 * 4 & 15) - min;
+        }
+    }
+}
