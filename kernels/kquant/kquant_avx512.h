@@ -44,8 +44,8 @@ struct kq_x {
 typedef __m512i kq_row_dot_fn(const uint8_t *block, const struct kq_x *x,
                               __m512i scales);
 
-/* The 128 low-half bytes of every 128-bit lane's twelve packed bytes (behind d
- * and dmin) become eight scales (bytes 0..7) and eight minima (bytes 8..15). */
+/* The twelve packed bytes of every 128-bit lane (behind d and dmin) become eight
+ * scales (bytes 0..7) and eight minima (bytes 8..15). */
 KQ_INLINE __m512i kq_unpack_six(__m512i head)
 {
     const __m512i mask_low =
