@@ -17,15 +17,25 @@
  *             d = max|x| / 127 within the 256; k is a multiple of 256
  *
  * q is in -127..127, never -128, so that |q| fits the signed operand tricks of
- * AVX2, and |sums[j]| <= 16 * 127 = 2032.
+ * AVX2, and |sums[j]| <= 16 * 127 = 2032. q = x * (127 / max|x|), rounded to
+ * nearest even; every ISA level writes the same bits.
+ *
+ * A block whose max|x| is below ACT_TINY, where 127 / max|x| would overflow or d
+ * lose bits, becomes zeros with d = 0. In a block with an infinity or a NaN, q is
+ * 0 and d not finite, so that every product with it is not a number.
+ *
+ * What pads an array to 64 bytes is not written and need not be read.
  */
 #ifndef SLM_KERNELS_ACTIVATIONS_H
 #define SLM_KERNELS_ACTIVATIONS_H
 
+#include <float.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define KERN_ALIGN64(n) (((size_t)(n) + 63) & ~(size_t)63)
+
+#define ACT_TINY 0x1p-100f
 
 static inline const int8_t *act_q(const void *x)
 {
@@ -52,6 +62,25 @@ static inline const int16_t *act_q8_256_sums(const void *x, size_t k)
 {
     return (const int16_t *)(const void *)((const char *)x + KERN_ALIGN64(k) +
                                            KERN_ALIGN64(k / 256 * sizeof(float)));
+}
+
+/* What the values of a block are multiplied with and what d becomes, from the
+ * largest magnitude of the block. */
+struct act_scale {
+    float inverse; /* q = round(x * inverse); 0: all q are 0 */
+    float d;
+};
+
+static inline struct act_scale act_scale_of(float largest)
+{
+    struct act_scale s = {0, 0};
+
+    if (!(largest < ACT_TINY)) { /* also for a NaN */
+        s.d = largest / 127;
+        if (largest <= FLT_MAX)
+            s.inverse = 127 / largest;
+    }
+    return s;
 }
 
 #endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * f32_scalar.c - f32 weights times float activations, reference
+ */
+#include "kernels/f32/f32.h"
+
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "kernels/simd/scalar.h"
+
+SIMD_INLINE float dot(const void *row, const void *x, size_t k)
+{
+    const char *w = row;
+    const float *xf = x;
+    float sum = 0;
+
+    for (size_t i = 0; i < k; i++) {
+        float wi;
+
+        memcpy(&wi, w + i * F32_BLOCK_BYTES, sizeof(wi)); /* any address */
+        sum += wi * xf[i];
+    }
+    return sum;
+}
+
+void kern_gemv_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
+                           const void *x, float *y)
+{
+    scalar_gemv(dot, n_rows, k, w, w_stride, x, y);
+}
+
+void kern_gemm_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
+                           size_t n_cols, const void *x, size_t x_stride, float *y,
+                           size_t y_stride)
+{
+    scalar_gemm(dot, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);
+}

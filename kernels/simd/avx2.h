@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * avx2.h - helpers shared by kernels with 256-bit registers
+ *
+ * Static inline functions only; for files compiled with at least AVX2, FMA and
+ * F16C. The templates stand in avx2_float.h and avx2_q32.h.
+ */
+#ifndef SLM_KERNELS_SIMD_AVX2_H
+#define SLM_KERNELS_SIMD_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/simd/simd.h"
+
+/* Any 16, 32 bytes. */
+SIMD_INLINE __m128i load_128(const void *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+SIMD_INLINE __m256i load_256(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+/* Four bytes from any address in all lanes. */
+SIMD_INLINE __m256i broadcast_4_bytes(const void *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return _mm256_set1_epi32(v);
+}
+
+/* 16 bytes of nibbles: the low ones in the lower half, the high ones above. */
+SIMD_INLINE __m256i unpack_nibbles(const uint8_t *qs)
+{
+    const __m128i q = load_128(qs);
+    const __m256i both =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(q), _mm_srli_epi16(q, 4), 1);
+
+    return _mm256_and_si256(both, _mm256_set1_epi8(15));
+}
+
+/* Sum of pairs of 16-bit values in 32 bits. */
+SIMD_INLINE __m256i widen_pairs(__m256i v16)
+{
+    return _mm256_madd_epi16(v16, _mm256_set1_epi16(1));
+}
+
+SIMD_INLINE float sum_8_floats(__m256 v)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+/* All ones in the first n of eight 32-bit lanes. */
+SIMD_INLINE __m256i first_lanes(size_t n)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n < 8 ? (int)n : 8), lane);
+}
+
+/* Transposes an 8 x 8 matrix of 32-bit elements, row i in m[i]. */
+SIMD_INLINE void transpose_8x8(__m256i m[8])
+{
+    __m256i t[8];
+
+    SIMD_UNROLL
+    for (int i = 0; i < 8; i += 2) { /* pairs of rows, then fours, within 128 bits */
+        t[i] = _mm256_unpacklo_epi32(m[i], m[i + 1]);
+        t[i + 1] = _mm256_unpackhi_epi32(m[i], m[i + 1]);
+    }
+    SIMD_UNROLL
+    for (int i = 0; i < 8; i += 4) {
+        m[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
+        m[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
+        m[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
+        m[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    /* m[4g + c]: columns c and 4 + c of rows 4g..4g+3 */
+    SIMD_UNROLL
+    for (int c = 0; c < 4; c++) {
+        t[c] = _mm256_permute2x128_si256(m[c], m[4 + c], 0x20);
+        t[4 + c] = _mm256_permute2x128_si256(m[c], m[4 + c], 0x31);
+    }
+    SIMD_UNROLL
+    for (int c = 0; c < 8; c++)
+        m[c] = t[c];
+}
+
+#endif

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_kernels.c - every gemv, gemm and quantize_act row against exact arithmetic
+ *
+ * One test per row of the registry. The oracle multiplies dequantised weights by
+ * dequantised activations in double precision. Every buffer ends at a guard page;
+ * weights start at odd addresses, rows, columns and results have gaps.
+ *
+ * The bound. A kernel may add up in any order and may work on the quants before
+ * their offset is taken off, so its terms are as large as the block's largest
+ * weight M. With n float operations on the way of a term, rounding moves the
+ * result by at most n * 2^-24 * A, A = sum over blocks of M * sum |x|; n is k for
+ * formats that are added up value by value and k / 32 plus a few otherwise.
+ */
+#include "tests/test.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "kernels/activations/activations.h"
+#include "kernels/kernels.h"
+
+enum weight_kind {
+    WEIGHTS_RANDOM,      /* quantised random floats, one block in eight large */
+    WEIGHTS_BYTES,       /* any bytes that give finite weights */
+    WEIGHTS_MAXIMAL,     /* all bits set, as far as weights stay finite */
+    WEIGHTS_ALTERNATING, /* +a -a +a ... */
+    WEIGHTS_LARGE,       /* near the largest f16 */
+    WEIGHTS_TINY,        /* scales that are subnormal as f16 */
+    WEIGHTS_ZERO,
+    N_WEIGHT_KINDS
+};
+
+enum act_kind {
+    ACTS_RANDOM,
+    ACTS_ALTERNATING, /* largest quants, signs in turn */
+    ACTS_CONSTANT,    /* largest quants, one sign */
+    ACTS_OUTLIER,     /* one value far above the others */
+    ACTS_TINY,        /* partly below what the layouts keep */
+    ACTS_ZERO,
+    N_ACT_KINDS
+};
+
+/* ---- buffers ------------------------------------------------------------------ */
+
+struct buffer {
+    void *p;
+    size_t bytes;
+};
+
+static struct buffer buffer_new(size_t bytes)
+{
+    return (struct buffer){guard_alloc(bytes), bytes};
+}
+
+static void buffer_free(struct buffer b)
+{
+    guard_free(b.p, b.bytes);
+}
+
+static float *floats_new(size_t n)
+{
+    float *p = calloc(n + 1, sizeof(*p));
+
+    assert_non_null(p);
+    return p;
+}
+
+/* ---- weights ------------------------------------------------------------------ */
+
+struct format {
+    enum kern_format id;
+    const struct kern_format_info *info;
+    kern_quantize_fn *quantize;
+    kern_dequantize_fn *dequantize;
+};
+
+static struct format format_of(int id)
+{
+    const uint32_t scalar = 1u << KERN_ISA_scalar;
+
+    return (struct format){
+        .id = (enum kern_format)id,
+        .info = kern_format_info((enum kern_format)id),
+        .quantize = kern_best(KERN_OP_quantize, id, scalar)->fn.quantize,
+        .dequantize = kern_best(KERN_OP_dequantize, id, scalar)->fn.dequantize,
+    };
+}
+
+/* Whether the block gives weights that products with activations keep finite. */
+static bool block_is_sane(const struct format *f, const void *block)
+{
+    float w[256];
+
+    assert_true(f->info->block_elems <= 256);
+    f->dequantize(block, w, f->info->block_elems);
+    for (size_t i = 0; i < f->info->block_elems; i++)
+        if (!(fabsf(w[i]) < 1e20f))
+            return false;
+    return true;
+}
+
+static void random_block(const struct format *f, uint8_t *block, uint64_t *seed)
+{
+    do
+        for (size_t i = 0; i < f->info->block_bytes; i++)
+            block[i] = (uint8_t)test_random(seed);
+    while (!block_is_sane(f, block));
+}
+
+/* Each byte becomes 0xff, or 0x7b (the upper byte of the largest f16), if the
+ * weights stay finite with it. */
+static void maximal_block(const struct format *f, uint8_t *block)
+{
+    static const uint8_t wanted[] = {0xff, 0x7b, 0};
+
+    memset(block, 0, f->info->block_bytes);
+    for (size_t i = 0; i < f->info->block_bytes; i++)
+        for (size_t v = 0; v < sizeof(wanted); v++) {
+            block[i] = wanted[v];
+            if (block_is_sane(f, block))
+                break;
+        }
+}
+
+static float source_weight(enum weight_kind kind, size_t i, uint64_t *seed)
+{
+    const float r = test_random_float(seed);
+
+    switch (kind) {
+    case WEIGHTS_ALTERNATING:
+        return i % 2 == 0 ? 1.5f : -1.5f;
+    case WEIGHTS_LARGE:
+        return r * 6e4f;
+    case WEIGHTS_TINY:
+        return r * 4e-6f;
+    default:
+        return i / 32 % 8 == 5 ? r * 100 : r;
+    }
+}
+
+static void fill_row(const struct format *f, enum weight_kind kind, uint8_t *row,
+                     size_t k, uint64_t *seed)
+{
+    const size_t n_blocks = k / f->info->block_elems;
+    const size_t block_bytes = f->info->block_bytes;
+
+    if (kind == WEIGHTS_ZERO) {
+        memset(row, 0, n_blocks * block_bytes);
+    } else if (kind == WEIGHTS_BYTES) {
+        for (size_t b = 0; b < n_blocks; b++)
+            random_block(f, row + b * block_bytes, seed);
+    } else if (kind == WEIGHTS_MAXIMAL) {
+        maximal_block(f, row);
+        for (size_t b = 1; b < n_blocks; b++)
+            memcpy(row + b * block_bytes, row, block_bytes);
+    } else {
+        float *source = floats_new(k);
+
+        for (size_t i = 0; i < k; i++)
+            source[i] = source_weight(kind, i, seed);
+        f->quantize(source, row, k);
+        free(source);
+    }
+}
+
+/* ---- activations -------------------------------------------------------------- */
+
+static void fill_column(enum act_kind kind, float *x, size_t k, uint64_t *seed)
+{
+    for (size_t i = 0; i < k; i++) {
+        const float r = test_random_float(seed);
+
+        switch (kind) {
+        case ACTS_RANDOM:
+            x[i] = r * 3;
+            break;
+        case ACTS_ALTERNATING:
+            x[i] = i % 2 == 0 ? 127.0f : -127.0f;
+            break;
+        case ACTS_CONSTANT:
+            x[i] = -1e4f;
+            break;
+        case ACTS_OUTLIER:
+            x[i] = i % 97 == 5 ? 3e8f : r;
+            break;
+        case ACTS_TINY:
+            x[i] = r * (i / 32 % 2 == 0 ? 0x1p-98f : 0x1p-140f);
+            break;
+        case ACTS_ZERO:
+        case N_ACT_KINDS:
+            x[i] = 0;
+            break;
+        }
+    }
+}
+
+static size_t act_block(int act)
+{
+    switch (act) {
+    case KERN_ACT_f32:
+        return 1;
+    case KERN_ACT_q8_32:
+        return 32;
+    case KERN_ACT_q8_256:
+        return 256;
+    default:
+        fail_msg("the test does not know activation layout %s",
+                 kern_act_name((enum kern_act)act));
+        return 0;
+    }
+}
+
+/* Value i of a column, exactly. */
+static double act_value(int act, const void *column, size_t k, size_t i)
+{
+    if (act == KERN_ACT_f32)
+        return (double)((const float *)column)[i];
+    if (act == KERN_ACT_q8_32)
+        return (double)act_q8_32_d(column, k)[i / 32] * act_q(column)[i];
+    return (double)act_q8_256_d(column, k)[i / 256] * act_q(column)[i];
+}
+
+/* ---- products ----------------------------------------------------------------- */
+
+struct shape {
+    size_t n_rows, k, n_cols;
+    size_t w_pad, x_pad, y_pad; /* gaps: bytes, bytes, floats */
+};
+
+struct product {
+    struct format f;
+    struct shape s;
+    struct buffer w, x, y;
+    size_t w_stride, x_stride, y_stride;
+    float *weights; /* dequantised, [n_rows][k] */
+};
+
+#define UNTOUCHED 12345.678f
+
+static struct product product_new(const struct format *f, const struct shape *s,
+                                  enum weight_kind weights, enum act_kind acts,
+                                  uint64_t *seed)
+{
+    const size_t row_bytes = kern_format_bytes(f->id, s->k);
+    const size_t column_bytes = kern_act_bytes(f->info->act, s->k);
+    const struct kern_row *quantize =
+        kern_best(KERN_OP_quantize_act, (int)f->info->act, 1u << KERN_ISA_scalar);
+    struct product p = {.f = *f, .s = *s};
+    float *source = floats_new(s->k);
+
+    p.w_stride = row_bytes + s->w_pad;
+    p.x_stride = column_bytes + s->x_pad;
+    p.y_stride = s->n_rows + s->y_pad;
+    p.w = buffer_new((s->n_rows - 1) * p.w_stride + row_bytes);
+    p.x = buffer_new((s->n_cols - 1) * p.x_stride + column_bytes);
+    p.y = buffer_new(((s->n_cols - 1) * p.y_stride + s->n_rows) * sizeof(float));
+    p.weights = floats_new(s->n_rows * s->k);
+
+    memset(p.w.p, 0xff, p.w.bytes);
+    memset(p.x.p, 0xff, p.x.bytes); /* padding and gaps: not numbers */
+    for (size_t i = 0; i < s->n_rows; i++) {
+        uint8_t *row = (uint8_t *)p.w.p + i * p.w_stride;
+
+        fill_row(f, weights, row, s->k, seed);
+        f->dequantize(row, p.weights + i * s->k, s->k);
+    }
+    for (size_t j = 0; j < s->n_cols; j++) {
+        fill_column(acts, source, s->k, seed);
+        quantize->fn.quantize_act(source, (char *)p.x.p + j * p.x_stride, s->k);
+    }
+    for (size_t i = 0; i < p.y.bytes / sizeof(float); i++)
+        ((float *)p.y.p)[i] = UNTOUCHED;
+    free(source);
+    return p;
+}
+
+static void product_free(struct product *p)
+{
+    buffer_free(p->w);
+    buffer_free(p->x);
+    buffer_free(p->y);
+    free(p->weights);
+}
+
+/* The exact dot product of row i and column j, and how far rounding may move it. */
+static double oracle(const struct product *p, size_t i, const double *x, double *bound)
+{
+    const size_t k = p->s.k, block = p->f.info->block_elems;
+    const float *w = p->weights + i * k;
+    const double n = block == 1 ? (double)k + 4 : (double)k / 32 + 16;
+    double dot = 0, terms = 0;
+
+    for (size_t b = 0; b < k; b += block) {
+        double largest = 0, sum = 0;
+
+        for (size_t e = b; e < b + block; e++) {
+            dot += (double)w[e] * x[e];
+            sum += fabs(x[e]);
+            largest = fmax(largest, fabs((double)w[e]));
+        }
+        terms += largest * sum;
+    }
+    /* 4: an offset can exceed the largest weight; FLT_MIN: products that underflow */
+    *bound = 4 * n * 0x1p-24 * terms + (double)k * (double)FLT_MIN;
+    return dot;
+}
+
+static void check_product(const struct kern_row *row, const struct product *p,
+                          const char *what)
+{
+    const float *y = p->y.p;
+    double *x = malloc(p->s.k * sizeof(*x));
+
+    assert_non_null(x);
+    for (size_t j = 0; j < p->s.n_cols; j++) {
+        const char *column = (const char *)p->x.p + j * p->x_stride;
+
+        for (size_t e = 0; e < p->s.k; e++)
+            x[e] = act_value((int)p->f.info->act, column, p->s.k, e);
+        for (size_t i = 0; i < p->y_stride; i++) {
+            double bound, want;
+
+            if (i >= p->s.n_rows) {
+                if (j + 1 < p->s.n_cols)
+                    assert_true(y[j * p->y_stride + i] == UNTOUCHED);
+                continue;
+            }
+            want = oracle(p, i, x, &bound);
+            if (!(fabs((double)y[j * p->y_stride + i] - want) <= bound))
+                fail_msg("%s, %s, %zu rows of %zu, %zu columns: y[%zu][%zu] is %.9g, "
+                         "should be %.9g within %.3g",
+                         row->name, what, p->s.n_rows, p->s.k, p->s.n_cols, j, i,
+                         (double)y[j * p->y_stride + i], want, bound);
+        }
+    }
+    free(x);
+}
+
+static void run_product(const struct kern_row *row, const struct format *f,
+                        const struct shape *s, unsigned mix, uint64_t *seed)
+{
+    const enum weight_kind weights = (enum weight_kind)(mix % N_WEIGHT_KINDS);
+    const enum act_kind acts = (enum act_kind)(mix / N_WEIGHT_KINDS % N_ACT_KINDS);
+    struct product p = product_new(f, s, weights, acts, seed);
+    char what[64];
+
+    snprintf(what, sizeof(what), "weights %d, activations %d", (int)weights, (int)acts);
+    if (row->op == KERN_OP_gemv)
+        row->fn.gemv(s->n_rows, s->k, p.w.p, p.w_stride, p.x.p, p.y.p);
+    else
+        row->fn.gemm(s->n_rows, s->k, p.w.p, p.w_stride, s->n_cols, p.x.p, p.x_stride,
+                     p.y.p, p.y_stride);
+    check_product(row, &p, what);
+    product_free(&p);
+}
+
+static bool unusable(const struct kern_row *row)
+{
+    return (isa_usable() >> row->isa & 1) == 0;
+}
+
+/* Shapes around the edges of tiles (4, 8, 16 rows; 4, 8 columns) and panels (512
+ * weights); every combination of data is met many times as shapes go by. */
+static void product_row(void **state)
+{
+    static const size_t rows[] = {1, 2, 3, 4, 5, 7, 17};
+    static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33};
+    static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513};
+    static const size_t cols[] = {1, 2, 3, 4, 5, 8, 13};
+    const struct kern_row *row = *state;
+    const struct format f = format_of(row->what);
+    const size_t n_cols = row->op == KERN_OP_gemv ? 1 : sizeof(cols) / sizeof(cols[0]);
+    uint64_t seed = 1;
+    unsigned mix = 0;
+
+    if (unusable(row))
+        skip();
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+        for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
+            for (size_t c = 0; c < n_cols; c++) {
+                const size_t block = f.info->block_elems;
+                const struct shape s = {
+                    .n_rows = rows[r],
+                    .k = block == 1 ? singles[b] : blocks[b] * block,
+                    .n_cols = cols[c],
+                    .w_pad = mix % 4 * 3,
+                    .x_pad = mix % 3 * 4,
+                    .y_pad = mix % 2 * 5,
+                };
+                const int n_mixes = row->op == KERN_OP_gemv ? 8 : 1;
+
+                if (s.n_rows * s.k * s.n_cols > 200000 &&
+                    (rows[r] < 17 || cols[c] != 5))
+                    continue;
+                for (int i = 0; i < n_mixes; i++)
+                    run_product(row, &f, &s, mix++, &seed);
+            }
+    /* every pair of data kinds at one shape that touches every tile */
+    for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix++) {
+        const struct shape s = {
+            .n_rows = 17,
+            .k = f.info->block_elems == 1 ? 75 : 3 * (size_t)f.info->block_elems,
+            .n_cols = row->op == KERN_OP_gemv ? 1 : 13,
+        };
+
+        run_product(row, &f, &s, mix, &seed);
+    }
+}
+
+/* ---- activation quantisation ------------------------------------------------------
+ */
+
+/* Where the arrays of a layout lie and how many bytes of each are data. */
+static void compare_columns(int act, size_t k, const char *a, const char *b)
+{
+    if (act == KERN_ACT_f32) {
+        assert_memory_equal(a, b, k * sizeof(float));
+        return;
+    }
+    assert_memory_equal(a, b, k);
+    if (act == KERN_ACT_q8_32) {
+        assert_memory_equal(act_q8_32_d(a, k), act_q8_32_d(b, k),
+                            k / 32 * sizeof(float));
+        assert_memory_equal(act_q8_32_s(a, k), act_q8_32_s(b, k),
+                            k / 32 * sizeof(float));
+    } else {
+        assert_memory_equal(act_q8_256_d(a, k), act_q8_256_d(b, k),
+                            k / 256 * sizeof(float));
+        assert_memory_equal(act_q8_256_sums(a, k), act_q8_256_sums(b, k),
+                            k / 16 * sizeof(int16_t));
+    }
+}
+
+/* d is max / 127, every value is within half a step, the sums are what they say. */
+static void check_block(int act, const float *x, const char *column, size_t k, size_t b)
+{
+    const size_t block = act_block(act);
+    const int8_t *q = act_q(column) + b * block;
+    const float d =
+        act == KERN_ACT_q8_32 ? act_q8_32_d(column, k)[b] : act_q8_256_d(column, k)[b];
+    float largest = 0;
+    int sum = 0;
+
+    for (size_t i = 0; i < block; i++) {
+        largest = fmaxf(largest, fabsf(x[b * block + i]));
+        sum += q[i];
+    }
+    assert_true(d == (largest < ACT_TINY ? 0 : largest / 127));
+    for (size_t i = 0; i < block; i++) {
+        const double error = fabs((double)x[b * block + i] - (double)d * q[i]);
+
+        assert_in_range(q[i] + 127, 0, 254);
+        assert_true(error <= (double)d * (0.5 + 1e-4) + (double)ACT_TINY);
+    }
+    if (act == KERN_ACT_q8_32)
+        assert_true(act_q8_32_s(column, k)[b] == d * (float)sum);
+    for (size_t j = 0; act == KERN_ACT_q8_256 && j < block / 16; j++) {
+        sum = 0;
+        for (size_t i = 0; i < 16; i++)
+            sum += q[j * 16 + i];
+        assert_int_equal(act_q8_256_sums(column, k)[b * 16 + j], sum);
+    }
+}
+
+static void quantize_column(const struct kern_row *row, const float *source, size_t k)
+{
+    const struct kern_row *scalar =
+        kern_best(KERN_OP_quantize_act, row->what, 1u << KERN_ISA_scalar);
+    const size_t bytes = kern_act_bytes((enum kern_act)row->what, k);
+    struct buffer x = buffer_new(k * sizeof(float));
+    struct buffer got = buffer_new(bytes), want = buffer_new(bytes);
+
+    memcpy(x.p, source, k * sizeof(float));
+    memset(got.p, 0x55, bytes);
+    row->fn.quantize_act(x.p, got.p, k);
+    scalar->fn.quantize_act(x.p, want.p, k);
+    compare_columns(row->what, k, got.p, want.p);
+    if (row->what == KERN_ACT_f32)
+        assert_memory_equal(got.p, source, k * sizeof(float));
+    else
+        for (size_t b = 0; b < k / act_block(row->what); b++)
+            check_block(row->what, source, got.p, k, b);
+    buffer_free(x);
+    buffer_free(got);
+    buffer_free(want);
+}
+
+/* A value that is not finite spoils its own block, visibly, and no other. */
+static void spoilt_block(const struct kern_row *row, float bad, size_t at)
+{
+    const size_t block = act_block(row->what), k = 2 * block;
+    struct buffer got = buffer_new(kern_act_bytes((enum kern_act)row->what, k));
+    float *x = floats_new(k);
+    const float *d =
+        row->what == KERN_ACT_q8_32 ? act_q8_32_d(got.p, k) : act_q8_256_d(got.p, k);
+
+    for (size_t i = 0; i < k; i++)
+        x[i] = 1;
+    x[at] = bad;
+    row->fn.quantize_act(x, got.p, k);
+    assert_false(isfinite(d[at / block]));
+    assert_true(d[1 - at / block] == 1.0f / 127);
+    for (size_t i = 0; i < block; i++)
+        assert_int_equal(act_q(got.p)[at / block * block + i], 0);
+    buffer_free(got);
+    free(x);
+}
+
+static void quantize_act_row(void **state)
+{
+    static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 31};
+    const struct kern_row *row = *state;
+    const size_t block = act_block(row->what);
+    uint64_t seed = 7;
+
+    if (unusable(row))
+        skip();
+    for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
+        for (int kind = 0; kind < N_ACT_KINDS; kind++)
+            for (int repeat = 0; repeat < 5; repeat++) {
+                const size_t k = blocks[b] * block;
+                float *source = floats_new(k);
+
+                fill_column((enum act_kind)kind, source, k, &seed);
+                if (repeat == 1)
+                    source[k / 2] = FLT_MAX;
+                quantize_column(row, source, k);
+                free(source);
+            }
+    for (size_t at = 0; block > 1 && at < 2 * block; at++) {
+        spoilt_block(row, NAN, at);
+        spoilt_block(row, -NAN, at);
+        spoilt_block(row, INFINITY, at);
+        spoilt_block(row, -INFINITY, at);
+    }
+}
+
+/* ---- one test per row ---------------------------------------------------------------
+ */
+
+int main(void)
+{
+    size_t n_rows, n = 0;
+    const struct kern_row *rows = kern_rows(&n_rows);
+    struct CMUnitTest *tests = calloc(n_rows, sizeof(*tests));
+    int failed;
+
+    if (tests == NULL)
+        return 1;
+    for (size_t i = 0; i < n_rows; i++) {
+        CMUnitTestFunction run;
+
+        if (rows[i].op == KERN_OP_gemv || rows[i].op == KERN_OP_gemm)
+            run = product_row;
+        else if (rows[i].op == KERN_OP_quantize_act)
+            run = quantize_act_row;
+        else
+            continue;
+        tests[n++] = (struct CMUnitTest){
+            .name = rows[i].name, .test_func = run, .initial_state = (void *)&rows[i]};
+    }
+    failed = _cmocka_run_group_tests("kernels", tests, n, NULL, NULL);
+    free(tests);
+    return failed;
+}
