@@ -15,6 +15,7 @@
 #ifndef SLM_ENGINE_SYNTH_H
 #define SLM_ENGINE_SYNTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,33 +24,43 @@
 
 /* As configs/models/<name>.yaml holds it. */
 struct synth_shape {
-    char name[64];    /* "yi-1.5-9b" */
-    char arch[32];    /* "llama" */
-    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab, n_ctx_train;
+    char name[64]; /* "yi-1.5-9b" */
+    char arch[32]; /* "llama" */
+    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab,
+        n_ctx_train;
     float rope_base;
     float norm_eps;
-    int tied_output;   /* output.weight absent, token_embd used for both */
-    int rope_freqs;    /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
+    int tied_output; /* output.weight absent, token_embd used for both */
+    int rope_freqs;  /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
 };
 
 struct synth_plan; /* header bytes and tensor layout, everything but the data */
 
-/* Errors: ST_USAGE (a shape that no engine could load: a row the format's block
- * does not divide, heads not a multiple of KV heads, ...). */
+/* The shape is copied. Errors: ST_USAGE (a shape that no engine could load: heads
+ * not a multiple of KV heads, a vocabulary without room for the byte tokens, ...),
+ * ST_UNSUPPORTED (architecture), ST_NO_MEMORY. Row lengths are free: where the
+ * format's block does not divide them, quantmix_format() takes another format. */
 enum status synth_plan_make(struct synth_plan **plan, const struct synth_shape *shape,
                             enum quantmix mix, uint64_t seed, struct err *err);
 void synth_plan_free(struct synth_plan *plan);
 uint64_t synth_plan_bytes(const struct synth_plan *plan); /* size of the file */
 uint64_t synth_plan_params(const struct synth_plan *plan);
 
-/* Called now and then; non-zero stops with ST_INTERRUPTED. */
+/* Called every few megabytes; non-zero stops with ST_INTERRUPTED. */
 typedef int synth_progress_fn(void *arg, uint64_t done, uint64_t total);
 
 /* Write the file, through <path>.part and a rename, so that a file under its
- * final name is always whole. Errors: ST_IO, ST_NO_MEMORY (disk too small,
- * checked before the first byte; says how much is needed and free). */
+ * final name is always whole and on disk. The part is removed on any failure; one
+ * that a killed run left is overwritten. Nothing of the file stays in the page
+ * cache. Errors: ST_IO, ST_USAGE (path names a directory or device), ST_NO_MEMORY
+ * (disk too small, checked before the first byte; says how much is needed and
+ * free), ST_INTERRUPTED. */
 enum status synth_write_file(const struct synth_plan *plan, const char *path,
                              synth_progress_fn *progress, void *arg, struct err *err);
+
+/* True when path holds this plan's file, judged by its size and header, which
+ * tells shape, mix, seed and vocabulary. */
+bool synth_file_is(const struct synth_plan *plan, const char *path);
 
 /* The same into memory: synth_plan_bytes() at image. */
 enum status synth_write_memory(const struct synth_plan *plan, void *image,
