@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench synth: a file is made, equal seeds give equal bytes, and whatever is
+# wrong is said in one sentence that leaves no half-made file behind.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+
+fail() {
+    echo "synth.sh: $*" >&2
+    exit 1
+}
+
+# refused CODE TEXT ARGS...: the command ends with CODE, one line, and TEXT in it
+refused() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$BENCH" "$@" >out 2>err || got=$?
+    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
+    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "'$*' says more than one line: $(cat err)"
+    [ -z "$(find . -name '*.part')" ] || fail "'$*' left a part"
+}
+
+# ---- files
+"$BENCH" synth nano Q4_K_M -o a.gguf >out
+grep -qF "a.gguf: nano Q4_K_M, 3.7 M parameters, 2.3 MB" out || fail "odd: $(cat out)"
+"$BENCH" synth "$SRC/configs/models/nano.yaml" q4_k_m -o b.gguf >out
+cmp a.gguf b.gguf
+"$BENCH" synth nano Q4_K_M --seed 2 -o b.gguf >out # over an older file
+! cmp -s a.gguf b.gguf || fail "the seed changes nothing"
+[ "$(head -c 4 a.gguf)" = GGUF ] || fail "no GGUF magic"
+[ -z "$(find . -name '*.part')" ] || fail "a part was left"
+
+# ---- list
+"$BENCH" synth --list >out
+grep -q '^yi-1.5-9b  *8.83 B .* 5.33 ' out || fail "the list lacks yi-1.5-9b: $(cat out)"
+"$BENCH" synth --list --json | python3 -c '
+import json, sys
+shapes = {s["name"]: s for s in json.load(sys.stdin)["shapes"]}
+assert shapes["yi-1.5-9b"]["n_params"] == 8829407232
+assert len(shapes["nano"]["file_bytes"]) == 10
+assert shapes["nano"]["file_bytes"]["Q4_K_M"] == int(sys.argv[1])
+' "$(stat -c %s a.gguf)"
+
+# ---- refusals
+refused 2 "did you mean 'yi-1.5-9b'?" synth yi-1.5-9 Q4_K_M -o c.gguf
+refused 2 "there are: llama-3.1-8b" synth gpt-5 Q4_K_M -o c.gguf
+refused 2 "did you mean Q4_K_M?" synth nano q4_km -o c.gguf
+refused 2 "F32, F16, BF16, Q4_0" synth nano best -o c.gguf
+refused 2 "-o FILE" synth nano Q4_K_M
+refused 2 "1 argument was given" synth nano -o c.gguf
+refused 2 "--json goes with --list" synth nano Q4_0 -o c.gguf --json
+refused 2 "no-such-dir/c.gguf" synth nano Q4_0 -o no-such-dir/c.gguf
+refused 2 "is not a regular file" synth nano Q4_0 -o .
+touch plain
+refused 2 "plain/c.gguf" synth nano Q4_0 -o plain/c.gguf
+sed 's/n_ff:.*/n_ff: many/' "$SRC/configs/models/nano.yaml" >odd.yaml
+refused 2 "odd.yaml: n_ff: 'many' is not a whole number" synth ./odd.yaml Q4_0 -o c.gguf
+sed 's/n_layers:.*/n_layers: 4096/; s/n_embd:.*/n_embd: 262144/; s/n_ff:.*/n_ff: 1048576/' \
+    "$SRC/configs/models/nano.yaml" >huge.yaml
+refused 3 "GB are free there" synth ./huge.yaml F32 -o c.gguf
+[ ! -e c.gguf ] || fail "a refused command made a file"
+
+# ---- interrupted while it works
+if [ "$(df --output=avail -B1M . | tail -1)" -gt 1000 ]; then
+    code=0
+    "$BENCH" synth tinyllama-1.1b Q4_K_M -o big.gguf >out 2>err &
+    pid=$!
+    for _ in $(seq 1000); do
+        [ ! -e big.gguf.part ] || break
+        sleep 0.01
+    done
+    kill -TERM $pid
+    wait $pid || code=$?
+    [ $code = 130 ] || fail "an interrupted run ended with $code: $(cat err)"
+    [ ! -e big.gguf.part ] && [ ! -e big.gguf ] || fail "an interrupted run left a file"
+fi
+rm -rf "$WORK"
