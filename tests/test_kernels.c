@@ -139,28 +139,69 @@ static float source_weight(enum weight_kind kind, size_t i, uint64_t *seed)
     }
 }
 
-static void fill_row(const struct format *f, enum weight_kind kind, uint8_t *row,
-                     size_t k, uint64_t *seed)
+/* Blocks of every kind, made once per format: rows are put together from them,
+ * since some quantisers are slow. */
+#define POOL_BLOCKS 64
+
+struct pool {
+    struct format f;
+    uint8_t *blocks[N_WEIGHT_KINDS]; /* POOL_BLOCKS each */
+};
+
+static void fill_pool(const struct format *f, enum weight_kind kind, uint8_t *blocks,
+                      uint64_t *seed)
 {
-    const size_t n_blocks = k / f->info->block_elems;
     const size_t block_bytes = f->info->block_bytes;
+    const size_t n = POOL_BLOCKS * (size_t)f->info->block_elems;
 
     if (kind == WEIGHTS_ZERO) {
-        memset(row, 0, n_blocks * block_bytes);
+        memset(blocks, 0, POOL_BLOCKS * block_bytes);
     } else if (kind == WEIGHTS_BYTES) {
-        for (size_t b = 0; b < n_blocks; b++)
-            random_block(f, row + b * block_bytes, seed);
+        for (size_t b = 0; b < POOL_BLOCKS; b++)
+            random_block(f, blocks + b * block_bytes, seed);
     } else if (kind == WEIGHTS_MAXIMAL) {
-        maximal_block(f, row);
-        for (size_t b = 1; b < n_blocks; b++)
-            memcpy(row + b * block_bytes, row, block_bytes);
+        maximal_block(f, blocks);
+        for (size_t b = 1; b < POOL_BLOCKS; b++)
+            memcpy(blocks + b * block_bytes, blocks, block_bytes);
     } else {
-        float *source = floats_new(k);
+        float *source = floats_new(n);
 
-        for (size_t i = 0; i < k; i++)
+        for (size_t i = 0; i < n; i++)
             source[i] = source_weight(kind, i, seed);
-        f->quantize(source, row, k);
+        f->quantize(source, blocks, n);
         free(source);
+    }
+}
+
+static struct pool pool_new(int format, uint64_t *seed)
+{
+    struct pool pool = {.f = format_of(format)};
+
+    for (int kind = 0; kind < N_WEIGHT_KINDS; kind++) {
+        pool.blocks[kind] = malloc(POOL_BLOCKS * (size_t)pool.f.info->block_bytes);
+        assert_non_null(pool.blocks[kind]);
+        fill_pool(&pool.f, (enum weight_kind)kind, pool.blocks[kind], seed);
+    }
+    return pool;
+}
+
+static void pool_free(struct pool *pool)
+{
+    for (int kind = 0; kind < N_WEIGHT_KINDS; kind++)
+        free(pool->blocks[kind]);
+}
+
+/* A row of blocks drawn from the pool. A single value's neighbours matter where
+ * signs alternate, so there the order is kept. */
+static void fill_row(const struct pool *pool, enum weight_kind kind, uint8_t *row,
+                     size_t k, uint64_t *seed)
+{
+    const size_t bytes = pool->f.info->block_bytes;
+
+    for (size_t b = 0; b < k / pool->f.info->block_elems; b++) {
+        const size_t from = kind == WEIGHTS_ALTERNATING ? b : test_random(seed);
+
+        memcpy(row + b * bytes, pool->blocks[kind] + from % POOL_BLOCKS * bytes, bytes);
     }
 }
 
@@ -238,10 +279,11 @@ struct product {
 
 #define UNTOUCHED 12345.678f
 
-static struct product product_new(const struct format *f, const struct shape *s,
+static struct product product_new(const struct pool *pool, const struct shape *s,
                                   enum weight_kind weights, enum act_kind acts,
                                   uint64_t *seed)
 {
+    const struct format *f = &pool->f;
     const size_t row_bytes = kern_format_bytes(f->id, s->k);
     const size_t column_bytes = kern_act_bytes(f->info->act, s->k);
     const struct kern_row *quantize =
@@ -262,7 +304,7 @@ static struct product product_new(const struct format *f, const struct shape *s,
     for (size_t i = 0; i < s->n_rows; i++) {
         uint8_t *row = (uint8_t *)p.w.p + i * p.w_stride;
 
-        fill_row(f, weights, row, s->k, seed);
+        fill_row(pool, weights, row, s->k, seed);
         f->dequantize(row, p.weights + i * s->k, s->k);
     }
     for (size_t j = 0; j < s->n_cols; j++) {
@@ -337,12 +379,12 @@ static void check_product(const struct kern_row *row, const struct product *p,
     free(x);
 }
 
-static void run_product(const struct kern_row *row, const struct format *f,
+static void run_product(const struct kern_row *row, const struct pool *pool,
                         const struct shape *s, unsigned mix, uint64_t *seed)
 {
     const enum weight_kind weights = (enum weight_kind)(mix % N_WEIGHT_KINDS);
     const enum act_kind acts = (enum act_kind)(mix / N_WEIGHT_KINDS % N_ACT_KINDS);
-    struct product p = product_new(f, s, weights, acts, seed);
+    struct product p = product_new(pool, s, weights, acts, seed);
     char what[64];
 
     snprintf(what, sizeof(what), "weights %d, activations %d", (int)weights, (int)acts);
@@ -369,17 +411,18 @@ static void product_row(void **state)
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513};
     static const size_t cols[] = {1, 2, 3, 4, 5, 8, 13};
     const struct kern_row *row = *state;
-    const struct format f = format_of(row->what);
     const size_t n_cols = row->op == KERN_OP_gemv ? 1 : sizeof(cols) / sizeof(cols[0]);
     uint64_t seed = 1;
+    struct pool pool;
     unsigned mix = 0;
 
     if (unusable(row))
         skip();
+    pool = pool_new(row->what, &seed);
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
             for (size_t c = 0; c < n_cols; c++) {
-                const size_t block = f.info->block_elems;
+                const size_t block = pool.f.info->block_elems;
                 const struct shape s = {
                     .n_rows = rows[r],
                     .k = block == 1 ? singles[b] : blocks[b] * block,
@@ -394,18 +437,20 @@ static void product_row(void **state)
                     (rows[r] < 17 || cols[c] != 5))
                     continue;
                 for (int i = 0; i < n_mixes; i++)
-                    run_product(row, &f, &s, mix++, &seed);
+                    run_product(row, &pool, &s, mix++, &seed);
             }
     /* every pair of data kinds at one shape that touches every tile */
     for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix++) {
         const struct shape s = {
             .n_rows = 17,
-            .k = f.info->block_elems == 1 ? 75 : 3 * (size_t)f.info->block_elems,
+            .k = pool.f.info->block_elems == 1 ? 75
+                                               : 3 * (size_t)pool.f.info->block_elems,
             .n_cols = row->op == KERN_OP_gemv ? 1 : 13,
         };
 
-        run_product(row, &f, &s, mix, &seed);
+        run_product(row, &pool, &s, mix, &seed);
     }
+    pool_free(&pool);
 }
 
 /* ---- activation quantisation ------------------------------------------------------

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_quants.c - quantise and dequantise rows against reference data
+ *
+ * tests/data/quants/index.csv lists the formats and their files. Dequantisation
+ * is held to the bit; a quantiser may find other quants than the reference, but
+ * not worse ones.
+ */
+#include "tests/test.h"
+
+#include <math.h>
+
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+
+#define N 7680 /* values in every file */
+
+struct reference {
+    char type[16], quantised[32], dequantised[32];
+    unsigned ggml_id, block_elems, block_bytes, n;
+    double rmse;
+};
+
+static void read_file(const char *name, void *dst, size_t bytes)
+{
+    char path[256];
+    FILE *f;
+
+    snprintf(path, sizeof(path), TEST_DATA "quants/%s", name);
+    f = fopen(path, "rb");
+    if (f == NULL)
+        fail_msg("cannot open %s", path);
+    assert_int_equal(fread(dst, 1, bytes, f), bytes);
+    assert_int_equal(fgetc(f), EOF);
+    fclose(f);
+}
+
+/* The index's rows; returns how many. */
+static size_t read_index(struct reference *refs, size_t capacity)
+{
+    FILE *f = fopen(TEST_DATA "quants/index.csv", "r");
+    char line[256];
+    size_t n = 0;
+
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof(line), f)); /* the header */
+    while (fgets(line, sizeof(line), f) != NULL) {
+        struct reference *r = &refs[n++];
+
+        assert_true(n <= capacity);
+        assert_int_equal(sscanf(line, "%15[^,],%u,%u,%u,%u,%31[^,],%31[^,],%lf",
+                                r->type, &r->ggml_id, &r->block_elems, &r->block_bytes,
+                                &r->n, r->quantised, r->dequantised, &r->rmse),
+                         8);
+        assert_int_equal(r->n, N);
+    }
+    fclose(f);
+    return n;
+}
+
+static void every_format_has_reference_data(void **state)
+{
+    struct reference refs[KERN_N_FMT];
+    const size_t n = read_index(refs, KERN_N_FMT);
+
+    (void)state;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        const struct kern_format_info *info = kern_format_info((enum kern_format)fmt);
+        size_t i = 0;
+
+        while (i < n && strcmp(refs[i].type, info->name) != 0)
+            i++;
+        if (fmt == KERN_FMT_f32)
+            continue; /* source.f32 itself */
+        assert_true(i < n);
+        assert_int_equal(refs[i].ggml_id, info->ggml_id);
+        assert_int_equal(refs[i].block_elems, info->block_elems);
+        assert_int_equal(refs[i].block_bytes, info->block_bytes);
+    }
+}
+
+static void dequantises_to_the_bit(void **state)
+{
+    static float want[N], got[N];
+    struct reference refs[KERN_N_FMT];
+    const size_t n = read_index(refs, KERN_N_FMT);
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        const enum kern_format fmt = kern_format_by_name(refs[i].type);
+        const size_t bytes = kern_format_bytes(fmt, N);
+        const struct kern_row *row =
+            kern_best(KERN_OP_dequantize, (int)fmt, 1u << KERN_ISA_scalar);
+        void *blocks = guard_alloc(bytes);
+
+        assert_non_null(row);
+        read_file(refs[i].quantised, blocks, bytes);
+        read_file(refs[i].dequantised, want, sizeof(want));
+        row->fn.dequantize(blocks, got, N);
+        for (size_t e = 0; e < N; e++)
+            if (float_bits(got[e]) != float_bits(want[e]))
+                fail_msg("%s: value %zu is %.9g, should be %.9g", refs[i].type, e,
+                         (double)got[e], (double)want[e]);
+        guard_free(blocks, bytes);
+    }
+}
+
+static void quantises_no_worse_than_the_reference(void **state)
+{
+    static float source[N], got[N];
+    struct reference refs[KERN_N_FMT];
+    const size_t n = read_index(refs, KERN_N_FMT);
+
+    (void)state;
+    read_file("source.f32", source, sizeof(source));
+    for (size_t i = 0; i < n; i++) {
+        const enum kern_format fmt = kern_format_by_name(refs[i].type);
+        const size_t bytes = kern_format_bytes(fmt, N);
+        const uint32_t scalar = 1u << KERN_ISA_scalar;
+        void *blocks = guard_alloc(bytes);
+        double squares = 0;
+
+        kern_best(KERN_OP_quantize, (int)fmt, scalar)->fn.quantize(source, blocks, N);
+        kern_best(KERN_OP_dequantize, (int)fmt, scalar)->fn.dequantize(blocks, got, N);
+        for (size_t e = 0; e < N; e++)
+            squares += pow((double)got[e] - (double)source[e], 2);
+        /* 1e-6: the index's figure has nine digits and was added up in float */
+        if (!(sqrt(squares / N) <= refs[i].rmse * (1 + 1e-6)))
+            fail_msg("%s: root mean square error %.9g, the reference has %.9g",
+                     refs[i].type, sqrt(squares / N), refs[i].rmse);
+        guard_free(blocks, bytes);
+    }
+}
+
+/* Blocks that leave a quantiser nothing to divide by, or too much. Values that a
+ * format can hold exactly must come back, all others must stay finite. */
+static void survives_odd_blocks(void **state)
+{
+    static const float fills[] = {0,     -0.0f, 1e-45f, -1e-40f, 1e-30f, 6e-8f,
+                                  1e-5f, 1,     -1,     1000,    -6e4f};
+    float source[512], got[512];
+
+    (void)state;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        for (size_t i = 0; i < sizeof(fills) / sizeof(fills[0]); i++) {
+            const size_t bytes = kern_format_bytes((enum kern_format)fmt, 512);
+            const uint32_t scalar = 1u << KERN_ISA_scalar;
+            void *blocks = guard_alloc(bytes);
+
+            for (int e = 0; e < 512; e++)
+                source[e] = fills[i];
+            kern_best(KERN_OP_quantize, fmt, scalar)->fn.quantize(source, blocks, 512);
+            kern_best(KERN_OP_dequantize, fmt, scalar)->fn.dequantize(blocks, got, 512);
+            for (int e = 0; e < 512; e++)
+                if (!(fabsf(got[e] - fills[i]) <= fabsf(fills[i]) * 0.01f + 1e-5f))
+                    fail_msg("%s: a block of %g comes back as %g",
+                             kern_format_info((enum kern_format)fmt)->name,
+                             (double)fills[i], (double)got[e]);
+            guard_free(blocks, bytes);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_format_has_reference_data),
+        cmocka_unit_test(dequantises_to_the_bit),
+        cmocka_unit_test(quantises_no_worse_than_the_reference),
+        cmocka_unit_test(survives_odd_blocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
