@@ -149,7 +149,9 @@ static void number_siblings(struct topology *t)
         if (t->cpu[i].sibling)
             t->smt = TOPO_SMT_SHOWN;
     }
-    if (t->smt == TOPO_SMT_NONE && t->hypervisor[0])
+    /* Arm's server cores have one thread each; there is nothing to hide. */
+    if (t->smt == TOPO_SMT_NONE && t->hypervisor[0] &&
+        strcmp(t->cpu_vendor, "Arm") != 0)
         t->smt = TOPO_SMT_HIDDEN;
 }
 

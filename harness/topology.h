@@ -86,6 +86,19 @@ struct topology {
  * ST_INPUT (a tree without the files that matter, named). */
 enum status topology_read(struct topology *t, const char *root, struct err *err);
 
+/* What follows for running a model here, one sentence or two each, most important
+ * first; returns how many. The first word names the subject ("Threads: ..."). */
+#define TOPO_MAX_ADVICE 16
+struct topo_advice {
+    char text[320];
+};
+int topology_advice(const struct topology *t, struct topo_advice *advice);
+
+/* Bytes that weights, KV cache and scratch may take: the smaller of what is
+ * available and the limit, less what the program and the system need. */
+uint64_t topology_model_bytes(const struct topology *t);
+
+/* Everything above, advice included. */
 json_t *topology_json(const struct topology *t);
 
 enum placement {

@@ -91,18 +91,30 @@ static json_t *limits_json(const struct topology *t)
 static json_t *memory_json(const struct topology *t)
 {
     return json_pack(
-        "{s:I,s:I,s:I,s:I,s:o,s:I,s:I}", "total_bytes", (json_int_t)t->mem_total,
+        "{s:I,s:I,s:I,s:I,s:o,s:I,s:I,s:I}", "total_bytes", (json_int_t)t->mem_total,
         "available_bytes", (json_int_t)t->mem_available, "hwloc_bytes",
         (json_int_t)t->mem_hwloc, "swap_bytes", (json_int_t)t->swap_total,
         "transparent_huge_pages", text_or_null(t->thp), "huge_2m_total",
-        (json_int_t)t->huge_2m_total, "huge_2m_free", (json_int_t)t->huge_2m_free);
+        (json_int_t)t->huge_2m_total, "huge_2m_free", (json_int_t)t->huge_2m_free,
+        "model_bytes", (json_int_t)topology_model_bytes(t));
+}
+
+static json_t *advice_json(const struct topology *t)
+{
+    struct topo_advice advice[TOPO_MAX_ADVICE];
+    const int n = topology_advice(t, advice);
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, text_or_null(advice[i].text));
+    return list;
 }
 
 json_t *topology_json(const struct topology *t)
 {
-    return json_pack("{s:o,s:o,s:o,s:o,s:f,s:i,s:s}", "cpu", cpu_json(t), "limits",
+    return json_pack("{s:o,s:o,s:o,s:o,s:f,s:i,s:s,s:o}", "cpu", cpu_json(t), "limits",
                      limits_json(t), "memory", memory_json(t), "kernel",
                      text_or_null(t->kernel), "steal_share", t->steal_share,
                      "threads_default", t->threads_default, "threads_why",
-                     t->threads_why);
+                     t->threads_why, "advice", advice_json(t));
 }
