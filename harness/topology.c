@@ -210,8 +210,14 @@ static void read_caches(struct topology *t, hwloc_topology_t hw)
 
 static enum status read_hwloc(struct topology *t, const char *root, struct err *err)
 {
-    hwloc_topology_t hw = load_hwloc(root);
+    char online[SYSFILE_PATH_MAX];
 
+    /* hwloc would make up a machine of one CPU where a tree has none. */
+    if (root[0] &&
+        sysfile_read(root, "/sys/devices/system/cpu/online", online, sizeof online) < 0)
+        return err_set_errno(err, ST_INPUT,
+                             "cannot read %s/sys/devices/system/cpu/online", root);
+    hwloc_topology_t hw = load_hwloc(root);
     if (!hw)
         return err_set(err, ST_IO, "hwloc cannot read the CPU topology of %s",
                        root[0] ? root : "this machine");

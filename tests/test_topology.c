@@ -232,6 +232,11 @@ static void names_what_a_tree_lacks(void **state)
     assert_int_equal((unsigned char)topo.cpu_model[0], 0xa5); /* untouched */
     err_clear(&err);
     tree_put(root, "/proc/cpuinfo", "processor\t: 0\n");
+    assert_int_equal(topology_read(&topo, root, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "/sys/devices/system/cpu/online"));
+    err_clear(&err);
+    tree_remove(root);
+    tree_machine(root, "smt-laptop");
     tree_put(root, "/proc/meminfo", "nothing\n");
     assert_int_equal(topology_read(&topo, root, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "MemTotal"));

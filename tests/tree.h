@@ -31,7 +31,7 @@ static inline void tree_remove(const char *root)
 
 static inline void tree_mkdir(const char *root, const char *path)
 {
-    char full[1024];
+    char full[2048];
 
     snprintf(full, sizeof full, "%s%s", root, path);
     for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')); p++) {
@@ -45,7 +45,7 @@ static inline void tree_mkdir(const char *root, const char *path)
 /* path is absolute within the tree; directories are made. */
 static inline void tree_put(const char *root, const char *path, const char *text)
 {
-    char full[1024];
+    char full[2048];
 
     snprintf(full, sizeof full, "%s%s", root, path);
     *strrchr(full, '/') = '\0';
@@ -61,7 +61,7 @@ static inline void tree_put(const char *root, const char *path, const char *text
 static inline const char *tree_get(const char *root, const char *path, char *buf,
                                    size_t cap)
 {
-    char full[1024];
+    char full[2048];
 
     snprintf(full, sizeof full, "%s%s", root, path);
     FILE *f = fopen(full, "r");
@@ -74,7 +74,7 @@ static inline const char *tree_get(const char *root, const char *path, char *buf
 
 static inline int tree_exists(const char *root, const char *path)
 {
-    char full[1024];
+    char full[2048];
 
     snprintf(full, sizeof full, "%s%s", root, path);
     return access(full, F_OK) == 0;

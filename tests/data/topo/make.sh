@@ -17,22 +17,27 @@
 set -eu
 name=$1 dir=$2
 
+# Everything is collected first: one mkdir for all, and no process per file.
 declare -A made
+declare -a paths texts
 put() { # PATH TEXT
-    local parent=${1%/*}
-    if [[ -z ${made[$parent]:-} ]]; then
-        mkdir -p "$dir/$parent"
-        made[$parent]=1
-    fi
-    printf '%s\n' "$2" >"$dir/$1"
+    made[$dir/${1%/*}]=1
+    paths+=("$dir/$1")
+    texts+=("$2")
 }
 
-mask() { # CPU... -> bit mask as the kernel prints it, up to 64 CPUs
-    local lo=0 hi=0 c
-    for c; do
-        if ((c < 32)); then ((lo |= 1 << c)) || true; else ((hi |= 1 << (c - 32))) || true; fi
+write_all() {
+    local i
+    mkdir -p "${!made[@]}"
+    for i in "${!paths[@]}"; do
+        printf '%s\n' "${texts[i]}" >"${paths[i]}"
     done
-    if ((hi)); then printf '%08x,%08x' $hi $lo; else printf '%08x' $lo; fi
+}
+
+mask() { # CPU... -> REPLY, the bit mask as the kernel prints it, up to 32 CPUs
+    local bits=0 c
+    for c; do bits=$((bits | 1 << c)); done
+    printf -v REPLY '%08x' $bits
 }
 
 # cpu NUMBER CORE PACKAGE "SIBLINGS" "PACKAGE'S CPUS" "CPUS OF THE L3" L1 L2 L3
@@ -40,14 +45,17 @@ cpu() {
     local base=sys/devices/system/cpu/cpu$1 i=0 level type size cpus
     put $base/topology/core_id "$2"
     put $base/topology/physical_package_id "$3"
-    put $base/topology/core_cpus "$(mask $4)"
-    put $base/topology/package_cpus "$(mask $5)"
+    mask $4
+    put $base/topology/core_cpus $REPLY
+    mask $5
+    put $base/topology/package_cpus $REPLY
     while read -r level type size cpus; do
+        mask $cpus
+        put $base/cache/index$i/shared_cpu_map $REPLY
         put $base/cache/index$i/level "$level"
         put $base/cache/index$i/type "$type"
         put $base/cache/index$i/size "${size}K"
         put $base/cache/index$i/coherency_line_size 64
-        put $base/cache/index$i/shared_cpu_map "$(mask $cpus)"
         i=$((i + 1))
     done <<EOF
 1 Data $7 $4
@@ -66,7 +74,8 @@ online() {
 
 # node NUMBER "CPUS" KB
 node() {
-    put sys/devices/system/node/node$1/cpumap "$(mask $2)"
+    mask $2
+    put sys/devices/system/node/node$1/cpumap $REPLY
     put sys/devices/system/node/node$1/meminfo "Node $1 MemTotal:       $3 kB"
 }
 
@@ -252,3 +261,4 @@ CPU part	: 0xd0c
     exit 2
     ;;
 esac
+write_all

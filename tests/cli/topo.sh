@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench topo on recorded machines: golden output. After a wanted change:
+#     UPDATE=1 BENCH=... SRC=... WORK=... tests/cli/topo.sh
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+data=$SRC/tests/data/topo
+
+for name in smt-laptop two-socket vm-hidden vm-v1-limits container-1.5cpu offline-holes \
+    arm-guest; do
+    bash "$data/make.sh" $name "$WORK/$name"
+    "$BENCH" topo --root "$WORK/$name" >"$WORK/$name.txt" 2>"$WORK/$name.err"
+    test ! -s "$WORK/$name.err"
+    if [[ ${UPDATE:-} ]]; then cp "$WORK/$name.txt" "$data/$name.txt"; fi
+    diff -u "$data/$name.txt" "$WORK/$name.txt"
+    # JSON says the same
+    threads=$("$BENCH" topo --json --root "$WORK/$name" |
+        sed -n 's/^  "threads_default": \([0-9]*\),$/\1/p')
+    grep -q "^  - Threads: use $threads: " "$WORK/$name.txt"
+done
+
+# a root given with a slash at its end is the same tree
+"$BENCH" topo --root "$WORK/vm-hidden/" | diff "$data/vm-hidden.txt" -
+
+# this machine, whatever it is
+"$BENCH" topo | grep -q '^  - Threads: use [1-9]'
+"$BENCH" topo --json >/dev/null
+
+fails() { # STATUS PATTERN ARGUMENTS...
+    local want=$1 pattern=$2 got=0
+    shift 2
+    "$BENCH" topo "$@" >"$WORK/out" 2>"$WORK/err" || got=$?
+    test $got = $want || { echo "bench topo $*: exit code $got, not $want"; exit 1; }
+    test $(wc -l <"$WORK/err") = 1
+    grep -q -- "$pattern" "$WORK/err" || { cat "$WORK/err"; exit 1; }
+}
+fails 2 "proc/cpuinfo" --root "$WORK/nowhere"
+fails 2 "did you mean" --jsno
+fails 2 "takes no argument, 'extra'" extra
+"$BENCH" topo --help | grep -q -- "--root DIR"
