@@ -266,8 +266,14 @@ int cmd_topo(int argc, char **argv)
     };
     const struct opt_usage usage = {
         .synopsis = "topo [--json] [--root DIR]",
-        .about = "Shows sockets, cores, hyperthreads, caches, usable instruction sets, "
-                 "memory and limits, and what follows from them for running a model.",
+        .about =
+            "Shows sockets, cores, hyperthreads, caches, usable instruction sets, "
+            "memory\n"
+            "and limits, and what follows from them for running a model.\n"
+            "\n"
+            "A recorded tree (--root) is a copy of another machine's /proc and /sys: "
+            "what\n"
+            "stands below proc/ and sys/ there is read instead of this machine's own.",
         .example = "bench topo\nbench topo --json | jq .threads_default",
     };
     struct opt_args args;

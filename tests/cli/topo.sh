@@ -37,6 +37,6 @@ fails() { # STATUS PATTERN ARGUMENTS...
     grep -q -- "$pattern" "$WORK/err" || { cat "$WORK/err"; exit 1; }
 }
 fails 2 "proc/cpuinfo" --root "$WORK/nowhere"
-fails 2 "did you mean" --jsno
+fails 2 "did you mean" --rooot
 fails 2 "takes no argument, 'extra'" extra
 "$BENCH" topo --help | grep -q -- "--root DIR"
