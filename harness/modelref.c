@@ -45,7 +45,13 @@ enum status mix_parse(enum quantmix *mix, const char *name, struct err *err)
     for (char *p = upper; *p; p++)
         *p = (char)toupper((unsigned char)*p);
 
-    const char *near = suggest(upper, names, QUANTMIX_N);
+    const char *near = NULL;
+    for (int i = 0; i < QUANTMIX_N && strlen(upper) > 3; i++) {
+        if (!strncmp(names[i], upper, strlen(upper)))
+            near = names[i]; /* "Q4_K": the last, Q4_K_M, is the usual one */
+    }
+    if (!near)
+        near = suggest(upper, names, QUANTMIX_N);
     return err_set(err, ST_USAGE,
                    "there is no quantisation '%.40s'%s%s%s; there are: %s", name,
                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "",
