@@ -13,14 +13,12 @@
 #ifndef SLM_KERNELS_KQUANT_AVX2_H
 #define SLM_KERNELS_KQUANT_AVX2_H
 
-#include <immintrin.h>
 #include <stdbool.h>
 
 #include "kernels/activations/activations.h"
 #include "kernels/half.h"
 #include "kernels/kquant/kquant.h"
-
-#define KQ_INLINE static inline __attribute__((always_inline))
+#include "kernels/simd/avx2.h"
 
 /* Software prefetch runs this many super-blocks ahead in each of two rows, and
  * goes on in the next two: the hardware's stream prefetchers stop at every
@@ -33,7 +31,7 @@ typedef __m256i kq_row_dot_fn(const uint8_t *block, const int8_t *x, __m256i sca
 
 /* The twelve packed bytes of every 128-bit lane (behind d and dmin) become eight
  * scales (bytes 0..7) and eight minima (bytes 8..15). */
-KQ_INLINE __m256i kq_unpack_six(__m256i head)
+SIMD_INLINE __m256i kq_unpack_six(__m256i head)
 {
     const __m256i low_bits =
         _mm256_setr_epi32(0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f,
@@ -51,14 +49,14 @@ KQ_INLINE __m256i kq_unpack_six(__m256i head)
 }
 
 /* Lane r of the result is the sum of the two 128-bit lanes of a row's sums. */
-KQ_INLINE __m256i kq_fold_rows(__m256i row0, __m256i row1)
+SIMD_INLINE __m256i kq_fold_rows(__m256i row0, __m256i row1)
 {
     return _mm256_add_epi32(_mm256_permute2x128_si256(row0, row1, 0x20),
                             _mm256_permute2x128_si256(row0, row1, 0x31));
 }
 
 /* Two sums, one per 128-bit lane, to y[0] and, if there is a second row, y[1]. */
-KQ_INLINE void kq_store_lanes(__m256 v, float *y, bool second)
+SIMD_INLINE void kq_store_lanes(__m256 v, float *y, bool second)
 {
     v = _mm256_add_ps(v, _mm256_permute_ps(v, _MM_SHUFFLE(2, 3, 0, 1)));
     v = _mm256_add_ps(v, _mm256_permute_ps(v, _MM_SHUFFLE(1, 0, 3, 2)));
@@ -70,8 +68,8 @@ KQ_INLINE void kq_store_lanes(__m256 v, float *y, bool second)
 /* Where to prefetch from while block b of two rows is used: the offset to add to
  * a block's address. Behind the last block that is the start of the next two
  * rows, if there are any. */
-KQ_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
-                             size_t w_stride, bool more_rows)
+SIMD_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
+                               size_t w_stride, bool more_rows)
 {
     const size_t step = n_blocks < KQ_AHEAD ? n_blocks : KQ_AHEAD;
     const size_t ahead = step * block_bytes;
@@ -84,28 +82,26 @@ KQ_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
 }
 
 /* The lines of a block `ahead` bytes from p; they need not be readable. */
-KQ_INLINE void kq_prefetch(const uint8_t *p, ptrdiff_t ahead, size_t block_bytes)
+SIMD_INLINE void kq_prefetch(const uint8_t *p, ptrdiff_t ahead, size_t block_bytes)
 {
     for (size_t i = 0; i < block_bytes; i += 64)
         _mm_prefetch((const char *)((uintptr_t)p + (uintptr_t)ahead + i), _MM_HINT_T0);
 }
 
 /* Sixteen sums of 16 as eight sums of 32 in both 128-bit lanes (|sum| <= 4064). */
-KQ_INLINE __m256i kq_sums32(const int16_t *sums)
+SIMD_INLINE __m256i kq_sums32(const int16_t *sums)
 {
-    const __m256i pairs =
-        _mm256_madd_epi16(_mm256_loadu_si256((const void *)sums), _mm256_set1_epi16(1));
+    const __m256i pairs = _mm256_madd_epi16(load_256(sums), _mm256_set1_epi16(1));
 
     return _mm256_permute4x64_epi64(_mm256_packs_epi32(pairs, pairs),
                                     _MM_SHUFFLE(2, 0, 2, 0));
 }
 
 /* acc + (u8 weights times x[0..31]) times the scale at word s. */
-KQ_INLINE __m256i kq_add_scaled(__m256i acc, __m256i weights, const int8_t *x,
-                                __m256i scales, int s)
+SIMD_INLINE __m256i kq_add_scaled(__m256i acc, __m256i weights, const int8_t *x,
+                                  __m256i scales, int s)
 {
-    const __m256i sum =
-        _mm256_maddubs_epi16(weights, _mm256_loadu_si256((const void *)x));
+    const __m256i sum = _mm256_maddubs_epi16(weights, load_256(x));
     const __m256i scale =
         _mm256_shuffle_epi8(scales, _mm256_set1_epi16((short)(0x0100 + 0x0202 * s)));
 
@@ -113,8 +109,8 @@ KQ_INLINE __m256i kq_add_scaled(__m256i acc, __m256i weights, const int8_t *x,
 }
 
 /* d and dmin of two heads times dx, each in all of one 128-bit lane. */
-KQ_INLINE void kq_load_d(__m128i head0, __m128i head1, float dx, __m256 *d,
-                         __m256 *dmin)
+SIMD_INLINE void kq_load_d(__m128i head0, __m128i head1, float dx, __m256 *d,
+                           __m256 *dmin)
 {
     const __m256 both = _mm256_mul_ps(
         _mm256_set_m128(_mm_cvtph_ps(head1), _mm_cvtph_ps(head0)), _mm256_set1_ps(dx));
@@ -124,9 +120,9 @@ KQ_INLINE void kq_load_d(__m128i head0, __m128i head1, float dx, __m256 *d,
 }
 
 /* y[0..n_rows) for a format with the 16-byte head d, dmin, six-bit integers. */
-KQ_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                              const void *x, float *y, size_t block_bytes,
-                              kq_row_dot_fn *row_dot)
+SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w_stride,
+                                const void *x, float *y, size_t block_bytes,
+                                kq_row_dot_fn *row_dot)
 {
     const size_t n_blocks = k / KQ_ELEMS;
 
@@ -142,8 +138,8 @@ KQ_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w_s
             const ptrdiff_t ahead =
                 kq_ahead(b, n_blocks, block_bytes, w_stride, i + 2 < n_rows);
             const int8_t *q = act_q(x) + KQ_ELEMS * b;
-            const __m128i head0 = _mm_loadu_si128((const void *)block0);
-            const __m128i head1 = _mm_loadu_si128((const void *)block1);
+            const __m128i head0 = load_128(block0);
+            const __m128i head1 = load_128(block1);
             const __m256i six = kq_unpack_six(_mm256_set_m128i(head1, head0));
             const __m256i scales = _mm256_unpacklo_epi8(six, _mm256_setzero_si256());
             const __m256i mins =

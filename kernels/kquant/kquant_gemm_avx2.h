@@ -20,8 +20,6 @@
 #ifndef SLM_KERNELS_KQUANT_GEMM_AVX2_H
 #define SLM_KERNELS_KQUANT_GEMM_AVX2_H
 
-#include <string.h>
-
 #include "kernels/kquant/kquant_avx2.h"
 
 enum { KQ_TILE_ROWS = 8, KQ_TILE_COLS = 64 };
@@ -37,14 +35,13 @@ struct kq_tile {
 typedef void kq_unpack_tile_fn(const uint8_t *const row[8], size_t at,
                                struct kq_tile *tile);
 
-KQ_INLINE __m256i kq_two_rows(const uint8_t *lower, const uint8_t *upper)
+SIMD_INLINE __m256i kq_two_rows(const uint8_t *lower, const uint8_t *upper)
 {
-    return _mm256_set_m128i(_mm_loadu_si128((const void *)upper),
-                            _mm_loadu_si128((const void *)lower));
+    return _mm256_set_m128i(load_128(upper), load_128(lower));
 }
 
 /* out[j] = dword j of the 16 bytes at row[0..7] + at. */
-KQ_INLINE void kq_load_dwords(const uint8_t *const row[8], size_t at, __m256i out[4])
+SIMD_INLINE void kq_load_dwords(const uint8_t *const row[8], size_t at, __m256i out[4])
 {
     const __m256i v0 = kq_two_rows(row[0] + at, row[4] + at);
     const __m256i v1 = kq_two_rows(row[1] + at, row[5] + at);
@@ -60,7 +57,7 @@ KQ_INLINE void kq_load_dwords(const uint8_t *const row[8], size_t at, __m256i ou
 }
 
 /* The low half-precision number of every dword. */
-KQ_INLINE __m256 kq_low_half(__m256i v)
+SIMD_INLINE __m256 kq_low_half(__m256i v)
 {
     /* Bytes 0, 1 of each dword to the front of each 128-bit lane. */
     const __m256i words = _mm256_shuffle_epi8(
@@ -72,14 +69,14 @@ KQ_INLINE __m256 kq_low_half(__m256i v)
 }
 
 /* An int16 in the low half of every dword, twice; the upper half is zero. */
-KQ_INLINE __m256i kq_twice(__m256i v)
+SIMD_INLINE __m256i kq_twice(__m256i v)
 {
     return _mm256_or_si256(v, _mm256_slli_epi32(v, 16));
 }
 
 /* Head of a q4_K or q5_K block: d, dmin, scales and minima of eight rows. */
-KQ_INLINE void kq_unpack_head(const uint8_t *const row[8], size_t at,
-                              struct kq_tile *tile)
+SIMD_INLINE void kq_unpack_head(const uint8_t *const row[8], size_t at,
+                                struct kq_tile *tile)
 {
     const __m256i six = _mm256_set1_epi32(0x3f), four = _mm256_set1_epi32(0x0f);
     const __m256i two = _mm256_set1_epi32(0x30);
@@ -88,7 +85,7 @@ KQ_INLINE void kq_unpack_head(const uint8_t *const row[8], size_t at,
     kq_load_dwords(row, at, h);
     tile->d = kq_low_half(h[0]);
     tile->dmin = kq_low_half(_mm256_srli_epi32(h[0], 16));
-#pragma GCC unroll 4
+    SIMD_UNROLL
     for (int i = 0; i < 4; i++) {
         const __m256i a = _mm256_srli_epi32(h[1], 8 * i),
                       b = _mm256_srli_epi32(h[2], 8 * i);
@@ -104,14 +101,6 @@ KQ_INLINE void kq_unpack_head(const uint8_t *const row[8], size_t at,
     }
 }
 
-KQ_INLINE __m256i kq_broadcast4(const void *p)
-{
-    int32_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return _mm256_set1_epi32(v);
-}
-
 /* What the frame needs to know of a format; constants after inlining. */
 struct kq_gemm_format {
     size_t block_bytes;
@@ -123,46 +112,47 @@ struct kq_gemm_format {
 
 /* acc[c][row] += tile times block b of n columns (n <= 4, a constant after
  * inlining). */
-KQ_INLINE void kq_tile_columns(const struct kq_tile *tile,
-                               const struct kq_gemm_format f, int n, size_t k, size_t b,
-                               const char *x, size_t x_stride, __m256 *acc)
+SIMD_INLINE void kq_tile_columns(const struct kq_tile *tile,
+                                 const struct kq_gemm_format f, int n, size_t k,
+                                 size_t b, const char *x, size_t x_stride, __m256 *acc)
 {
     const int runs = 64 / f.run, runs_per_group = runs / f.n_groups;
     const int8_t *q = act_q(x) + KQ_ELEMS * b;
     __m256i prod[4], sums[4];
 
-#pragma GCC unroll 4
+    SIMD_UNROLL
     for (int c = 0; c < n; c++)
         prod[c] = sums[c] = _mm256_setzero_si256();
     for (int u = 0; u < runs; u++) {
         __m256i part[4];
 
-#pragma GCC unroll 8
+        SIMD_UNROLL
         for (int t = 0; t < f.run; t++) {
             const __m256i w = tile->q[u * f.run + t];
 
-#pragma GCC unroll 4
+            SIMD_UNROLL
             for (int c = 0; c < n; c++) {
-                const __m256i sum = _mm256_maddubs_epi16(
-                    w, kq_broadcast4(q + (size_t)c * x_stride + 4 * (u * f.run + t)));
+                const __m256i sum =
+                    _mm256_maddubs_epi16(w, broadcast_4_bytes(q + (size_t)c * x_stride +
+                                                              4 * (u * f.run + t)));
 
                 part[c] = t == 0 ? sum : _mm256_add_epi16(part[c], sum);
             }
         }
-#pragma GCC unroll 4
+        SIMD_UNROLL
         for (int c = 0; c < n; c++)
             prod[c] = _mm256_add_epi32(
                 prod[c], _mm256_madd_epi16(part[c], tile->scale[u / runs_per_group]));
     }
     for (int j = 0; j < 8; j++)
-#pragma GCC unroll 4
-        for (int c = 0; c < n; c++) {
-            const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
-            const __m256i two = kq_broadcast4(s + KQ_ELEMS / 16 * b + 2 * j);
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
+        const __m256i two = broadcast_4_bytes(s + KQ_ELEMS / 16 * b + 2 * j);
 
-            sums[c] = _mm256_add_epi32(sums[c], _mm256_madd_epi16(tile->pair[j], two));
-        }
-#pragma GCC unroll 4
+        sums[c] = _mm256_add_epi32(sums[c], _mm256_madd_epi16(tile->pair[j], two));
+    }
+    SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         const __m256 dx = _mm256_set1_ps(act_q8_256_d(x + (size_t)c * x_stride, k)[b]);
         __m256 v;
@@ -179,9 +169,10 @@ KQ_INLINE void kq_tile_columns(const struct kq_tile *tile,
 }
 
 /* Eight rows (or fewer: the last is repeated) times up to 64 columns. */
-KQ_INLINE void kq_gemm_tile(const struct kq_gemm_format f, const uint8_t *const row[8],
-                            size_t n_rows, size_t k, const char *x, size_t x_stride,
-                            size_t n_cols, float *y, size_t y_stride)
+SIMD_INLINE void kq_gemm_tile(const struct kq_gemm_format f,
+                              const uint8_t *const row[8], size_t n_rows, size_t k,
+                              const char *x, size_t x_stride, size_t n_cols, float *y,
+                              size_t y_stride)
 {
     __m256 acc[KQ_TILE_COLS];
     struct kq_tile tile;
@@ -212,9 +203,9 @@ KQ_INLINE void kq_gemm_tile(const struct kq_gemm_format f, const uint8_t *const 
     }
 }
 
-KQ_INLINE void kq_gemm(const struct kq_gemm_format f, size_t n_rows, size_t k,
-                       const void *w, size_t w_stride, size_t n_cols, const void *x,
-                       size_t x_stride, float *y, size_t y_stride)
+SIMD_INLINE void kq_gemm(const struct kq_gemm_format f, size_t n_rows, size_t k,
+                         const void *w, size_t w_stride, size_t n_cols, const void *x,
+                         size_t x_stride, float *y, size_t y_stride)
 {
     for (size_t i = 0; i < n_rows; i += KQ_TILE_ROWS) {
         const uint8_t *row[KQ_TILE_ROWS];

@@ -15,8 +15,6 @@
 #ifndef SLM_KERNELS_KQUANT_GEMM_AVX512_H
 #define SLM_KERNELS_KQUANT_GEMM_AVX512_H
 
-#include <string.h>
-
 #include "kernels/kquant/kquant_avx512.h"
 
 enum { KQ_TILE_ROWS = 16, KQ_TILE_COLS = 64 };
@@ -33,19 +31,13 @@ typedef void kq_unpack_tile_fn(const uint8_t *const row[16], size_t at,
                                struct kq_tile *tile);
 
 /* out[j] = dword j of the 16 bytes at row[0..15] + at. */
-KQ_INLINE void kq_load_dwords(const uint8_t *const row[16], size_t at, __m512i out[4])
+SIMD_INLINE void kq_load_dwords(const uint8_t *const row[16], size_t at, __m512i out[4])
 {
     __m512i v[4];
 
-    for (int r = 0; r < 4; r++) {
-        v[r] = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(row[r] + at)));
-        v[r] = _mm512_inserti32x4(v[r],
-                                  _mm_loadu_si128((const void *)(row[r + 4] + at)), 1);
-        v[r] = _mm512_inserti32x4(v[r],
-                                  _mm_loadu_si128((const void *)(row[r + 8] + at)), 2);
-        v[r] = _mm512_inserti32x4(v[r],
-                                  _mm_loadu_si128((const void *)(row[r + 12] + at)), 3);
-    }
+    for (int r = 0; r < 4; r++)
+        v[r] =
+            load_4x128(row[r] + at, row[r + 4] + at, row[r + 8] + at, row[r + 12] + at);
 
     const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]),
                   b = _mm512_unpackhi_epi32(v[0], v[1]);
@@ -59,14 +51,14 @@ KQ_INLINE void kq_load_dwords(const uint8_t *const row[16], size_t at, __m512i o
 }
 
 /* The low half-precision number of every dword. */
-KQ_INLINE __m512 kq_low_half(__m512i v)
+SIMD_INLINE __m512 kq_low_half(__m512i v)
 {
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
 }
 
 /* Head of a q4_K or q5_K block: d, dmin, scales and minima of sixteen rows. */
-KQ_INLINE void kq_unpack_head(const uint8_t *const row[16], size_t at,
-                              struct kq_tile *tile)
+SIMD_INLINE void kq_unpack_head(const uint8_t *const row[16], size_t at,
+                                struct kq_tile *tile)
 {
     const __m512i six = _mm512_set1_epi32(0x3f), four = _mm512_set1_epi32(0x0f);
     const __m512i two = _mm512_set1_epi32(0x30);
@@ -75,7 +67,7 @@ KQ_INLINE void kq_unpack_head(const uint8_t *const row[16], size_t at,
     kq_load_dwords(row, at, h);
     tile->d = kq_low_half(h[0]);
     tile->dmin = kq_low_half(_mm512_srli_epi32(h[0], 16));
-#pragma GCC unroll 4
+    SIMD_UNROLL
     for (unsigned i = 0; i < 4; i++) {
         const __m512i a = _mm512_srli_epi32(h[1], 8 * i),
                       b = _mm512_srli_epi32(h[2], 8 * i);
@@ -93,14 +85,6 @@ KQ_INLINE void kq_unpack_head(const uint8_t *const row[16], size_t at,
     }
 }
 
-KQ_INLINE __m512i kq_broadcast4(const void *p)
-{
-    int32_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return _mm512_set1_epi32(v);
-}
-
 /* What the frame needs to know of a format; constants after inlining. */
 struct kq_gemm_format {
     size_t block_bytes;
@@ -110,50 +94,50 @@ struct kq_gemm_format {
 };
 
 /* acc[c][row] += tile times block b of n columns (n constant after inlining). */
-KQ_INLINE void kq_tile_columns(const struct kq_tile *tile,
-                               const struct kq_gemm_format f, int n, size_t k, size_t b,
-                               const char *x, size_t x_stride, __m512 *acc)
+SIMD_INLINE void kq_tile_columns(const struct kq_tile *tile,
+                                 const struct kq_gemm_format f, int n, size_t k,
+                                 size_t b, const char *x, size_t x_stride, __m512 *acc)
 {
     const int steps = 64 / f.n_groups;
     const int8_t *q = act_q(x) + KQ_ELEMS * b;
     __m512i prod[8], sums[8];
 
-#pragma GCC unroll 8
+    SIMD_UNROLL
     for (int c = 0; c < n; c++)
         prod[c] = _mm512_setzero_si512();
     for (int g = 0; g < f.n_groups; g++) {
         __m512i part[8];
 
-#pragma GCC unroll 8
+        SIMD_UNROLL
         for (int c = 0; c < n; c++)
             part[c] = _mm512_setzero_si512();
-#pragma GCC unroll 8
+        SIMD_UNROLL
         for (int t = 0; t < steps; t++) {
             const __m512i w = tile->q[g * steps + t];
 
-#pragma GCC unroll 8
+            SIMD_UNROLL
             for (int c = 0; c < n; c++)
                 part[c] = _mm512_dpbusd_epi32(
                     part[c], w,
-                    kq_broadcast4(q + (size_t)c * x_stride + 4 * (g * steps + t)));
+                    broadcast_4_bytes(q + (size_t)c * x_stride + 4 * (g * steps + t)));
         }
-#pragma GCC unroll 8
+        SIMD_UNROLL
         for (int c = 0; c < n; c++)
             prod[c] =
                 _mm512_add_epi32(prod[c], _mm512_mullo_epi32(part[c], tile->scale[g]));
     }
-#pragma GCC unroll 8
+    SIMD_UNROLL
     for (int c = 0; c < n; c++)
         sums[c] = _mm512_setzero_si512();
     for (int j = 0; j < 8; j++)
-#pragma GCC unroll 8
-        for (int c = 0; c < n; c++) {
-            const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
 
-            sums[c] = _mm512_dpwssd_epi32(sums[c], tile->pair[j],
-                                          kq_broadcast4(s + KQ_ELEMS / 16 * b + 2 * j));
-        }
-#pragma GCC unroll 8
+        sums[c] = _mm512_dpwssd_epi32(sums[c], tile->pair[j],
+                                      broadcast_4_bytes(s + KQ_ELEMS / 16 * b + 2 * j));
+    }
+    SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         const __m512 dx = _mm512_set1_ps(act_q8_256_d(x + (size_t)c * x_stride, k)[b]);
         __m512 v;
@@ -170,9 +154,10 @@ KQ_INLINE void kq_tile_columns(const struct kq_tile *tile,
 }
 
 /* Sixteen rows (or fewer: the last is repeated) times up to 64 columns. */
-KQ_INLINE void kq_gemm_tile(const struct kq_gemm_format f, const uint8_t *const row[16],
-                            size_t n_rows, size_t k, const char *x, size_t x_stride,
-                            size_t n_cols, float *y, size_t y_stride)
+SIMD_INLINE void kq_gemm_tile(const struct kq_gemm_format f,
+                              const uint8_t *const row[16], size_t n_rows, size_t k,
+                              const char *x, size_t x_stride, size_t n_cols, float *y,
+                              size_t y_stride)
 {
     const __mmask16 rows = (__mmask16)(n_rows < 16 ? (1u << n_rows) - 1 : 0xffff);
     __m512 acc[KQ_TILE_COLS];
@@ -185,7 +170,7 @@ KQ_INLINE void kq_gemm_tile(const struct kq_gemm_format f, const uint8_t *const 
 
         f.unpack(row, b * f.block_bytes, &tile);
         for (size_t r = 0; r < 16; r++)
-            kq_prefetch((const uint8_t *)((uintptr_t)row[r] + (b + 2) * f.block_bytes),
+            kq_prefetch(row[r] + b * f.block_bytes, (ptrdiff_t)(2 * f.block_bytes),
                         f.block_bytes);
         for (; c + 8 <= n_cols; c += 8)
             kq_tile_columns(&tile, f, 8, k, b, x + c * x_stride, x_stride, acc + c);
@@ -204,9 +189,9 @@ KQ_INLINE void kq_gemm_tile(const struct kq_gemm_format f, const uint8_t *const 
         _mm512_mask_storeu_ps(y + c * y_stride, rows, acc[c]);
 }
 
-KQ_INLINE void kq_gemm(const struct kq_gemm_format f, size_t n_rows, size_t k,
-                       const void *w, size_t w_stride, size_t n_cols, const void *x,
-                       size_t x_stride, float *y, size_t y_stride)
+SIMD_INLINE void kq_gemm(const struct kq_gemm_format f, size_t n_rows, size_t k,
+                         const void *w, size_t w_stride, size_t n_cols, const void *x,
+                         size_t x_stride, float *y, size_t y_stride)
 {
     for (size_t i = 0; i < n_rows; i += KQ_TILE_ROWS) {
         const uint8_t *row[KQ_TILE_ROWS];

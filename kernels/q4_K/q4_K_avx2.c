@@ -11,15 +11,15 @@
 #include "kernels/kquant/kquant_gemm_avx2.h"
 #include "kernels/q4_K/q4_K.h"
 
-KQ_INLINE __m256i row_dot(const uint8_t *block, const int8_t *x, __m256i scales)
+SIMD_INLINE __m256i row_dot(const uint8_t *block, const int8_t *x, __m256i scales)
 {
     const uint8_t *qs = block + offsetof(struct block_q4_K, qs);
     const __m256i low = _mm256_set1_epi8(15);
     __m256i acc = _mm256_setzero_si256();
 
-#pragma GCC unroll 4
+    SIMD_UNROLL
     for (int i = 0; i < 4; i++) {
-        const __m256i raw = _mm256_loadu_si256((const void *)(qs + 32 * i));
+        const __m256i raw = load_256(qs + 32 * i);
         const __m256i high = _mm256_and_si256(_mm256_srli_epi16(raw, 4), low);
 
         acc = kq_add_scaled(acc, _mm256_and_si256(raw, low), x + 64 * i, scales, 2 * i);
@@ -28,7 +28,8 @@ KQ_INLINE __m256i row_dot(const uint8_t *block, const int8_t *x, __m256i scales)
     return acc;
 }
 
-KQ_INLINE void unpack_tile(const uint8_t *const row[8], size_t at, struct kq_tile *tile)
+SIMD_INLINE void unpack_tile(const uint8_t *const row[8], size_t at,
+                             struct kq_tile *tile)
 {
     const __m256i low = _mm256_set1_epi8(15);
 
@@ -38,7 +39,7 @@ KQ_INLINE void unpack_tile(const uint8_t *const row[8], size_t at, struct kq_til
         __m256i raw[4];
 
         kq_load_dwords(row, at + offsetof(struct block_q4_K, qs) + 16 * i, raw);
-#pragma GCC unroll 4
+        SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             even[j] = _mm256_and_si256(raw[j], low);
             odd[j] = _mm256_and_si256(_mm256_srli_epi16(raw[j], 4), low);

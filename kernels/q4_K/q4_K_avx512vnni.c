@@ -15,15 +15,15 @@
 #include "kernels/kquant/kquant_gemm_avx512.h"
 #include "kernels/q4_K/q4_K.h"
 
-KQ_INLINE __m512i row_dot(const uint8_t *block, const struct kq_x *x, __m512i scales)
+SIMD_INLINE __m512i row_dot(const uint8_t *block, const struct kq_x *x, __m512i scales)
 {
     const uint8_t *qs = block + offsetof(struct block_q4_K, qs);
     const __m512i low = _mm512_set1_epi8(15);
     __m512i acc = _mm512_setzero_si512();
 
-#pragma GCC unroll 2
+    SIMD_UNROLL
     for (int i = 0; i < 2; i++) {
-        const __m512i raw = _mm512_loadu_si512(qs + 64 * i);
+        const __m512i raw = load_512(qs + 64 * i);
 
         acc = kq_add_scaled(acc, _mm512_and_si512(raw, low), x->low[i], scales, 4 * i);
         acc = kq_add_scaled(acc, _mm512_and_si512(_mm512_srli_epi16(raw, 4), low),
@@ -32,8 +32,8 @@ KQ_INLINE __m512i row_dot(const uint8_t *block, const struct kq_x *x, __m512i sc
     return acc;
 }
 
-KQ_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
-                           struct kq_tile *tile)
+SIMD_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
+                             struct kq_tile *tile)
 {
     const __m512i low = _mm512_set1_epi8(15);
 

@@ -15,7 +15,7 @@
 #include "kernels/q5_K/q5_K.h"
 
 /* Nibbles (0..15) with bit s of qh on top. */
-KQ_INLINE __m256i join(__m256i nibbles, __m256i qh, int s)
+SIMD_INLINE __m256i join(__m256i nibbles, __m256i qh, int s)
 {
     const __m256i top =
         s < 4 ? _mm256_slli_epi16(qh, 4 - s) : _mm256_srli_epi16(qh, s - 4);
@@ -23,17 +23,16 @@ KQ_INLINE __m256i join(__m256i nibbles, __m256i qh, int s)
     return _mm256_or_si256(nibbles, _mm256_and_si256(top, _mm256_set1_epi8(16)));
 }
 
-KQ_INLINE __m256i row_dot(const uint8_t *block, const int8_t *x, __m256i scales)
+SIMD_INLINE __m256i row_dot(const uint8_t *block, const int8_t *x, __m256i scales)
 {
     const uint8_t *qs = block + offsetof(struct block_q5_K, qs);
-    const __m256i qh =
-        _mm256_loadu_si256((const void *)(block + offsetof(struct block_q5_K, qh)));
+    const __m256i qh = load_256(block + offsetof(struct block_q5_K, qh));
     const __m256i low = _mm256_set1_epi8(15);
     __m256i acc = _mm256_setzero_si256();
 
-#pragma GCC unroll 4
+    SIMD_UNROLL
     for (int i = 0; i < 4; i++) {
-        const __m256i raw = _mm256_loadu_si256((const void *)(qs + 32 * i));
+        const __m256i raw = load_256(qs + 32 * i);
         const __m256i high = _mm256_and_si256(_mm256_srli_epi16(raw, 4), low);
 
         acc = kq_add_scaled(acc, join(_mm256_and_si256(raw, low), qh, 2 * i),
@@ -44,7 +43,8 @@ KQ_INLINE __m256i row_dot(const uint8_t *block, const int8_t *x, __m256i scales)
     return acc;
 }
 
-KQ_INLINE void unpack_tile(const uint8_t *const row[8], size_t at, struct kq_tile *tile)
+SIMD_INLINE void unpack_tile(const uint8_t *const row[8], size_t at,
+                             struct kq_tile *tile)
 {
     const __m256i low = _mm256_set1_epi8(15);
     __m256i qh[8];
@@ -52,14 +52,14 @@ KQ_INLINE void unpack_tile(const uint8_t *const row[8], size_t at, struct kq_til
     kq_unpack_head(row, at, tile);
     kq_load_dwords(row, at + offsetof(struct block_q5_K, qh), qh);
     kq_load_dwords(row, at + offsetof(struct block_q5_K, qh) + 16, qh + 4);
-#pragma GCC unroll 8
+    SIMD_UNROLL
     for (int i = 0; i < 8; i++) { /* 16 bytes: half of two sub-blocks */
         __m256i *even = tile->q + i / 2 * 16 + i % 2 * 4, *odd = even + 8;
         const int s = i / 2 * 2;
         __m256i raw[4];
 
         kq_load_dwords(row, at + offsetof(struct block_q5_K, qs) + 16 * (size_t)i, raw);
-#pragma GCC unroll 4
+        SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             const __m256i high = _mm256_and_si256(_mm256_srli_epi16(raw[j], 4), low);
 

@@ -15,7 +15,7 @@
 #include "kernels/q5_K/q5_K.h"
 
 /* Four low bits from nibbles, the fifth from bit 4 of top. */
-KQ_INLINE __m512i join(__m512i nibbles, __m512i top)
+SIMD_INLINE __m512i join(__m512i nibbles, __m512i top)
 {
     const __m512i both =
         _mm512_ternarylogic_epi32(nibbles, top, _mm512_set1_epi8(15), KQ_SELECT);
@@ -24,17 +24,17 @@ KQ_INLINE __m512i join(__m512i nibbles, __m512i top)
 }
 
 /* Word shift counts: one for the lower, one for the upper 256 bits. */
-KQ_INLINE __m512i counts(short lower, short upper)
+SIMD_INLINE __m512i counts(short lower, short upper)
 {
     return _mm512_inserti64x4(_mm512_set1_epi16(lower), _mm256_set1_epi16(upper), 1);
 }
 
-KQ_INLINE __m512i row_dot(const uint8_t *block, const struct kq_x *x, __m512i scales)
+SIMD_INLINE __m512i row_dot(const uint8_t *block, const struct kq_x *x, __m512i scales)
 {
     const uint8_t *qs = block + offsetof(struct block_q5_K, qs);
-    const __m512i qh = _mm512_broadcast_i64x4(
-        _mm256_loadu_si256((const void *)(block + offsetof(struct block_q5_K, qh))));
-    const __m512i raw0 = _mm512_loadu_si512(qs), raw1 = _mm512_loadu_si512(qs + 64);
+    const __m512i qh =
+        _mm512_broadcast_i64x4(load_256(block + offsetof(struct block_q5_K, qh)));
+    const __m512i raw0 = load_512(qs), raw1 = load_512(qs + 64);
     __m512i acc = _mm512_setzero_si512();
 
     acc = kq_add_scaled(acc, join(raw0, _mm512_sllv_epi16(qh, counts(4, 2))), x->low[0],
@@ -50,28 +50,28 @@ KQ_INLINE __m512i row_dot(const uint8_t *block, const struct kq_x *x, __m512i sc
     return acc;
 }
 
-KQ_INLINE __m512i fifth_bit(__m512i qh, int s)
+SIMD_INLINE __m512i fifth_bit(__m512i qh, int s)
 {
     return s < 4 ? _mm512_slli_epi16(qh, (unsigned)(4 - s))
                  : _mm512_srli_epi16(qh, (unsigned)(s - 4));
 }
 
-KQ_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
-                           struct kq_tile *tile)
+SIMD_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
+                             struct kq_tile *tile)
 {
     __m512i qh[8];
 
     kq_unpack_head(row, at, tile);
     kq_load_dwords(row, at + offsetof(struct block_q5_K, qh), qh);
     kq_load_dwords(row, at + offsetof(struct block_q5_K, qh) + 16, qh + 4);
-#pragma GCC unroll 8
+    SIMD_UNROLL
     for (int i = 0; i < 8; i++) { /* 16 bytes: half of two sub-blocks */
         __m512i *even = tile->q + i / 2 * 16 + i % 2 * 4, *odd = even + 8;
         const int s = i / 2 * 2;
         __m512i raw[4];
 
         kq_load_dwords(row, at + offsetof(struct block_q5_K, qs) + 16 * (size_t)i, raw);
-#pragma GCC unroll 4
+        SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             const __m512i top = qh[i % 2 * 4 + j];
 

@@ -18,7 +18,7 @@
 #include "kernels/q6_K/q6_K.h"
 
 /* The low nibbles of low_bits with bits 4 and 5 of top. */
-KQ_INLINE __m256i join(__m256i low_bits, __m256i top)
+SIMD_INLINE __m256i join(__m256i low_bits, __m256i top)
 {
     return _mm256_or_si256(_mm256_and_si256(low_bits, _mm256_set1_epi8(15)),
                            _mm256_and_si256(top, _mm256_set1_epi8(48)));
@@ -26,31 +26,30 @@ KQ_INLINE __m256i join(__m256i low_bits, __m256i top)
 
 /* acc + weights times x[0..31], the first 16 times scale 2i of the eight int16
  * in each lane of scales, the others times scale 2i + 1. */
-KQ_INLINE __m256i add_scaled(__m256i acc, __m256i weights, const int8_t *x,
-                             __m256i scales, int i)
+SIMD_INLINE __m256i add_scaled(__m256i acc, __m256i weights, const int8_t *x,
+                               __m256i scales, int i)
 {
     const __m256i choose =
         _mm256_set_m128i(_mm_set1_epi16((short)(0x0302 + 0x0404 * i)),
                          _mm_set1_epi16((short)(0x0100 + 0x0404 * i)));
-    const __m256i sum =
-        _mm256_maddubs_epi16(weights, _mm256_loadu_si256((const void *)x));
+    const __m256i sum = _mm256_maddubs_epi16(weights, load_256(x));
 
     return _mm256_add_epi32(
         acc, _mm256_madd_epi16(sum, _mm256_shuffle_epi8(scales, choose)));
 }
 
-KQ_INLINE __m256i row_dot(const struct block_q6_K *w, const int8_t *x, __m256i sums)
+SIMD_INLINE __m256i row_dot(const struct block_q6_K *w, const int8_t *x, __m256i sums)
 {
-    const __m256i all = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w->scales));
+    const __m256i all = _mm256_cvtepi8_epi16(load_128(w->scales));
     __m256i acc = _mm256_setzero_si256();
 
-#pragma GCC unroll 2
+    SIMD_UNROLL
     for (int h = 0; h < 2; h++) {
         const __m256i scales =
             _mm256_permute2x128_si256(all, all, h == 0 ? 0x00 : 0x11);
-        const __m256i ql0 = _mm256_loadu_si256((const void *)(w->ql + 64 * h));
-        const __m256i ql1 = _mm256_loadu_si256((const void *)(w->ql + 64 * h + 32));
-        const __m256i qh = _mm256_loadu_si256((const void *)(w->qh + 32 * h));
+        const __m256i ql0 = load_256(w->ql + 64 * h);
+        const __m256i ql1 = load_256(w->ql + 64 * h + 32);
+        const __m256i qh = load_256(w->qh + 32 * h);
 
         acc = add_scaled(acc, join(ql0, _mm256_slli_epi16(qh, 4)), x + 128 * h, scales,
                          0);
@@ -65,7 +64,7 @@ KQ_INLINE __m256i row_dot(const struct block_q6_K *w, const int8_t *x, __m256i s
 }
 
 /* d of two blocks, each in one 128-bit lane. */
-KQ_INLINE __m256 load_d(const uint8_t *block0, const uint8_t *block1)
+SIMD_INLINE __m256 load_d(const uint8_t *block0, const uint8_t *block1)
 {
     const unsigned h0 = load_u16(block0 + offsetof(struct block_q6_K, d));
     const unsigned h1 = load_u16(block1 + offsetof(struct block_q6_K, d));
@@ -93,8 +92,7 @@ void kern_gemv_q6_K__avx2(size_t n_rows, size_t k, const void *w, size_t w_strid
             const int8_t *q = act_q(x) + KQ_ELEMS * b;
             const __m256 d = _mm256_mul_ps(load_d(block0, block1),
                                            _mm256_set1_ps(act_q8_256_d(x, k)[b]));
-            const __m256i sums = _mm256_loadu_si256(
-                (const void *)(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b));
+            const __m256i sums = load_256(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b);
             const __m256i prod = kq_fold_rows(row_dot((const void *)block0, q, sums),
                                               row_dot((const void *)block1, q, sums));
 
@@ -107,9 +105,9 @@ void kern_gemv_q6_K__avx2(size_t n_rows, size_t k, const void *w, size_t w_strid
 }
 
 /* Scale factors of eight rows: four of the int8 in each of four dwords. */
-KQ_INLINE void unpack_scales(const __m256i packed[4], struct kq_tile *tile)
+SIMD_INLINE void unpack_scales(const __m256i packed[4], struct kq_tile *tile)
 {
-#pragma GCC unroll 4
+    SIMD_UNROLL
     for (int j = 0; j < 4; j++) {
         __m256i sc[4]; /* int32 */
 
@@ -127,7 +125,8 @@ KQ_INLINE void unpack_scales(const __m256i packed[4], struct kq_tile *tile)
     }
 }
 
-KQ_INLINE void unpack_tile(const uint8_t *const row[8], size_t at, struct kq_tile *tile)
+SIMD_INLINE void unpack_tile(const uint8_t *const row[8], size_t at,
+                             struct kq_tile *tile)
 {
     __m256i tail[4];
 
@@ -141,14 +140,14 @@ KQ_INLINE void unpack_tile(const uint8_t *const row[8], size_t at, struct kq_til
 
         kq_load_dwords(row, at + offsetof(struct block_q6_K, qh) + 32 * h, qh);
         kq_load_dwords(row, at + offsetof(struct block_q6_K, qh) + 32 * h + 16, qh + 4);
-#pragma GCC unroll 4
+        SIMD_UNROLL
         for (size_t m = 0; m < 4;
              m++) { /* 16 bytes of ql: weights 16m.. and 64+16m.. */
             __m256i *low = tile->q + 32 * h + 4 * m, *high = low + 16;
             __m256i ql[4];
 
             kq_load_dwords(row, at + 64 * h + 16 * m, ql);
-#pragma GCC unroll 4
+            SIMD_UNROLL
             for (int j = 0; j < 4; j++) {
                 const __m256i top = qh[m % 2 * 4 + j];
 

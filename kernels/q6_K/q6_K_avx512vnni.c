@@ -21,7 +21,7 @@
 #include "kernels/q6_K/q6_K.h"
 
 /* Four low bits from nibbles, the others from bits 4 and 5 of top. */
-KQ_INLINE __m512i join(__m512i nibbles, __m512i top)
+SIMD_INLINE __m512i join(__m512i nibbles, __m512i top)
 {
     const __m512i both =
         _mm512_ternarylogic_epi32(nibbles, top, _mm512_set1_epi8(15), KQ_SELECT);
@@ -30,36 +30,35 @@ KQ_INLINE __m512i join(__m512i nibbles, __m512i top)
 }
 
 /* acc + weights 64i..64i+63 times x times scales 4i..4i+3, one per 128 bits. */
-KQ_INLINE __m512i add_scaled(__m512i acc, __m512i weights, const int8_t *x,
-                             __m512i scales, int i)
+SIMD_INLINE __m512i add_scaled(__m512i acc, __m512i weights, const int8_t *x,
+                               __m512i scales, int i)
 {
     const __m512i four = _mm512_inserti64x4(
         _mm512_castsi256_si512(
             _mm256_inserti128_si256(_mm256_setzero_si256(), _mm_set1_epi16(1), 1)),
         _mm256_inserti128_si256(_mm256_set1_epi16(2), _mm_set1_epi16(3), 1), 1);
     const __m512i choose = _mm512_add_epi16(four, _mm512_set1_epi16((short)(4 * i)));
-    const __m512i sum = _mm512_maddubs_epi16(weights, _mm512_loadu_si512(x + 64 * i));
+    const __m512i sum = _mm512_maddubs_epi16(weights, load_512(x + 64 * i));
 
     return _mm512_dpwssd_epi32(acc, sum, _mm512_permutexvar_epi16(choose, scales));
 }
 
 /* sums: -16 times the sixteen sums, then zeros. */
-KQ_INLINE __m512i row_dot(const struct block_q6_K *w, const int8_t *x, __m512i sums)
+SIMD_INLINE __m512i row_dot(const struct block_q6_K *w, const int8_t *x, __m512i sums)
 {
     const __m512i up =
         _mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1);
     const __m512i down =
         _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1);
-    const __m512i scales = _mm512_zextsi256_si512(
-        _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w->scales)));
+    const __m512i scales =
+        _mm512_zextsi256_si512(_mm256_cvtepi8_epi16(load_128(w->scales)));
     __m512i acc = _mm512_dpwssd_epi32(_mm512_setzero_si512(), scales, sums);
 
     acc = _mm512_dpwssd_epi32(acc, scales, sums);
-#pragma GCC unroll 2
+    SIMD_UNROLL
     for (int h = 0; h < 2; h++) {
-        const __m512i ql = _mm512_loadu_si512(w->ql + 64 * h);
-        const __m512i qh =
-            _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(w->qh + 32 * h)));
+        const __m512i ql = load_512(w->ql + 64 * h);
+        const __m512i qh = _mm512_broadcast_i64x4(load_256(w->qh + 32 * h));
 
         acc = add_scaled(acc, join(ql, _mm512_sllv_epi16(qh, up)), x, scales, 2 * h);
         acc =
@@ -70,7 +69,7 @@ KQ_INLINE __m512i row_dot(const struct block_q6_K *w, const int8_t *x, __m512i s
 }
 
 /* d of four blocks, each in one 128-bit lane. */
-KQ_INLINE __m512 load_d(const uint8_t *const row[4], size_t at)
+SIMD_INLINE __m512 load_d(const uint8_t *const row[4], size_t at)
 {
     const size_t d = at + offsetof(struct block_q6_K, d);
     __m128i h = _mm_setzero_si128();
@@ -79,9 +78,7 @@ KQ_INLINE __m512 load_d(const uint8_t *const row[4], size_t at)
     h = _mm_insert_epi16(h, load_u16(row[1] + d), 1);
     h = _mm_insert_epi16(h, load_u16(row[2] + d), 2);
     h = _mm_insert_epi16(h, load_u16(row[3] + d), 3);
-    return _mm512_permutexvar_ps(
-        _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),
-        _mm512_castps128_ps512(_mm_cvtph_ps(h)));
+    return spread_4_floats(_mm_cvtph_ps(h));
 }
 
 void kern_gemv_q6_K__avx512vnni(size_t n_rows, size_t k, const void *w, size_t w_stride,
@@ -101,30 +98,26 @@ void kern_gemv_q6_K__avx512vnni(size_t n_rows, size_t k, const void *w, size_t w
             const int8_t *q = act_q(x) + KQ_ELEMS * b;
             const __m512 d = _mm512_mul_ps(load_d(row, bytes * b),
                                            _mm512_set1_ps(act_q8_256_d(x, k)[b]));
-            const __m256i sums = _mm256_loadu_si256(
-                (const void *)(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b));
+            const __m256i sums = load_256(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b);
             const __m512i sums16 = _mm512_zextsi256_si512(
                 _mm256_slli_epi16(_mm256_sub_epi16(_mm256_setzero_si256(), sums), 4));
             __m512i part[4];
 
-#pragma GCC unroll 4
+            SIMD_UNROLL
             for (int r = 0; r < 4; r++) {
                 const uint8_t *block = row[r] + bytes * b;
 
                 part[r] = row_dot((const void *)block, q, sums16);
-                kq_prefetch((const uint8_t *)((uintptr_t)block + (uintptr_t)ahead),
-                            bytes);
+                kq_prefetch(block, ahead, bytes);
             }
             acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(kq_fold_rows(part)), d, acc);
         }
-        _mm_mask_storeu_ps(y + i,
-                           n_rows - i < 4 ? (__mmask8)((1 << (n_rows - i)) - 1) : 15,
-                           kq_sum_lanes(acc));
+        kq_store_rows(acc, y + i, n_rows - i);
     }
 }
 
 /* Scale factors of sixteen rows: four of the int8 in each of four dwords. */
-KQ_INLINE void unpack_scales(const __m512i packed[4], struct kq_tile *tile)
+SIMD_INLINE void unpack_scales(const __m512i packed[4], struct kq_tile *tile)
 {
     for (int j = 0; j < 4; j++) {
         const __m512i v = packed[j];
@@ -140,8 +133,8 @@ KQ_INLINE void unpack_scales(const __m512i packed[4], struct kq_tile *tile)
     }
 }
 
-KQ_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
-                           struct kq_tile *tile)
+SIMD_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
+                             struct kq_tile *tile)
 {
     __m512i tail[4];
 
@@ -155,14 +148,14 @@ KQ_INLINE void unpack_tile(const uint8_t *const row[16], size_t at,
 
         kq_load_dwords(row, at + offsetof(struct block_q6_K, qh) + 32 * h, qh);
         kq_load_dwords(row, at + offsetof(struct block_q6_K, qh) + 32 * h + 16, qh + 4);
-#pragma GCC unroll 4
+        SIMD_UNROLL
         for (size_t m = 0; m < 4;
              m++) { /* 16 bytes of ql: weights 16m.. and 64+16m.. */
             __m512i *low = tile->q + 32 * h + 4 * m, *high = low + 16;
             __m512i ql[4];
 
             kq_load_dwords(row, at + 64 * h + 16 * m, ql);
-#pragma GCC unroll 4
+            SIMD_UNROLL
             for (int j = 0; j < 4; j++) {
                 const __m512i top = qh[m % 2 * 4 + j];
 

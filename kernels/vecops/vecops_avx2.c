@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vecops_avx2.c - vector operations with AVX2, FMA and F16C
+ *
+ * Ends shorter than a register go through masked loads and stores, which neither
+ * read nor write what is masked off. Sums run in several registers and are folded
+ * once.
+ *
+ * attn_dot works on tiles of two positions and up to four queries, attn_mix on
+ * tiles of 16 elements and up to four queries: every key or value is converted
+ * from half precision once per tile and eight sums are kept in registers.
+ * Positions are taken in blocks that stay in the first-level cache while the
+ * further tiles go over them, so memory is read once.
+ */
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/exp.h"
+
+/* Bytes of keys or values in a block of positions. */
+enum { BLOCK_BYTES = 16384 };
+
+SIMD_INLINE float largest_of(__m256 v)
+{
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, float eps)
+{
+    __m256 sum[4];
+    size_t i = 0;
+
+    for (int j = 0; j < 4; j++)
+        sum[j] = _mm256_setzero_ps();
+    for (; i + 32 <= n; i += 32)
+        SIMD_UNROLL
+    for (size_t j = 0; j < 4; j++) {
+        const __m256 v = _mm256_loadu_ps(x + i + 8 * j);
+
+        sum[j] = _mm256_fmadd_ps(v, v, sum[j]);
+    }
+    for (; i < n; i += 8) {
+        const __m256 v = n - i >= 8 ? _mm256_loadu_ps(x + i)
+                                    : _mm256_maskload_ps(x + i, first_lanes(n - i));
+
+        sum[0] = _mm256_fmadd_ps(v, v, sum[0]);
+    }
+
+    const float total = sum_8_floats(
+        _mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), _mm256_add_ps(sum[2], sum[3])));
+    const __m256 scale = _mm256_div_ps(
+        _mm256_set1_ps(1.0f), _mm256_sqrt_ps(_mm256_set1_ps(total / (float)n + eps)));
+
+    for (i = 0; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i,
+                         _mm256_mul_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i), scale),
+                                       _mm256_loadu_ps(w + i)));
+    if (i < n) {
+        const __m256i m = first_lanes(n - i);
+        const __m256 v = _mm256_mul_ps(_mm256_maskload_ps(x + i, m), scale);
+
+        _mm256_maskstore_ps(y + i, m, _mm256_mul_ps(v, _mm256_maskload_ps(w + i, m)));
+    }
+}
+
+/* Pairs (a, b) turned by (c, s): even elements a c - b s, odd ones b c + a s. */
+SIMD_INLINE __m256 turn_pairs(__m256 v, __m256 cs)
+{
+    const __m256 swapped = _mm256_permute_ps(v, _MM_SHUFFLE(2, 3, 0, 1));
+
+    return _mm256_fmaddsub_ps(v, _mm256_moveldup_ps(cs),
+                              _mm256_mul_ps(swapped, _mm256_movehdup_ps(cs)));
+}
+
+void kern_rope__avx2(float *v, const float *cs, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(v + i,
+                         turn_pairs(_mm256_loadu_ps(v + i), _mm256_loadu_ps(cs + i)));
+    if (i < n) {
+        const __m256i m = first_lanes(n - i);
+
+        _mm256_maskstore_ps(
+            v + i, m,
+            turn_pairs(_mm256_maskload_ps(v + i, m), _mm256_maskload_ps(cs + i, m)));
+    }
+}
+
+void kern_softmax__avx2(float *x, size_t n)
+{
+    const size_t whole = n & ~(size_t)7;
+    const __m256i m = first_lanes(n - whole);
+    __m256 top = _mm256_set1_ps(x[0]), sum = _mm256_setzero_ps();
+
+    for (size_t i = 0; i < whole; i += 8)
+        top = _mm256_max_ps(top, _mm256_loadu_ps(x + i));
+    if (whole < n)
+        top = _mm256_max_ps(top, _mm256_blendv_ps(top, _mm256_maskload_ps(x + whole, m),
+                                                  _mm256_castsi256_ps(m)));
+    top = _mm256_set1_ps(largest_of(top));
+    for (size_t i = 0; i < whole; i += 8) {
+        const __m256 e = exp_avx2(_mm256_sub_ps(_mm256_loadu_ps(x + i), top));
+
+        _mm256_storeu_ps(x + i, e);
+        sum = _mm256_add_ps(sum, e);
+    }
+    if (whole < n) {
+        const __m256 e = exp_avx2(_mm256_sub_ps(_mm256_maskload_ps(x + whole, m), top));
+
+        _mm256_maskstore_ps(x + whole, m, e);
+        sum = _mm256_add_ps(sum, _mm256_and_ps(e, _mm256_castsi256_ps(m)));
+    }
+
+    const __m256 scale = _mm256_set1_ps(1.0f / sum_8_floats(sum));
+
+    for (size_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(x + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), scale));
+    if (whole < n)
+        _mm256_maskstore_ps(x + whole, m,
+                            _mm256_mul_ps(_mm256_maskload_ps(x + whole, m), scale));
+}
+
+SIMD_INLINE __m256 silu(__m256 g)
+{
+    const __m256 e = exp_avx2(_mm256_sub_ps(_mm256_setzero_ps(), g));
+
+    return _mm256_div_ps(g, _mm256_add_ps(_mm256_set1_ps(1.0f), e));
+}
+
+void kern_silu_mul__avx2(float *y, const float *gate, const float *up, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(silu(_mm256_loadu_ps(gate + i)),
+                                              _mm256_loadu_ps(up + i)));
+    if (i < n) {
+        const __m256i m = first_lanes(n - i);
+
+        _mm256_maskstore_ps(y + i, m,
+                            _mm256_mul_ps(silu(_mm256_maskload_ps(gate + i, m)),
+                                          _mm256_maskload_ps(up + i, m)));
+    }
+}
+
+void kern_add__avx2(float *y, const float *x, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i,
+                         _mm256_add_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(x + i)));
+    for (; i < n; i++)
+        y[i] += x[i];
+}
+
+SIMD_INLINE __m256 load_halves(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(load_128(p));
+}
+
+/* s[q][t] for nq <= 4 queries and nt <= 2 positions (constants). */
+SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_stride,
+                          const uint16_t *key, size_t kv_stride, size_t d, float scale,
+                          float *s, size_t s_stride)
+{
+    __m256 sum[4][2];
+
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++)
+        SIMD_UNROLL
+    for (size_t t = 0; t < nt; t++)
+        sum[q][t] = _mm256_setzero_ps();
+    for (size_t i = 0; i < d; i += 8) {
+        __m256 k[2];
+
+        SIMD_UNROLL
+        for (size_t t = 0; t < nt; t++)
+            k[t] = load_halves(key + t * kv_stride + i);
+        SIMD_UNROLL
+        for (size_t q = 0; q < nq; q++) {
+            const __m256 v = _mm256_loadu_ps(query + q * q_stride + i);
+
+            SIMD_UNROLL
+            for (size_t t = 0; t < nt; t++)
+                sum[q][t] = _mm256_fmadd_ps(v, k[t], sum[q][t]);
+        }
+    }
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++)
+        SIMD_UNROLL
+    for (size_t t = 0; t < nt; t++)
+        s[q * s_stride + t] = scale * sum_8_floats(sum[q][t]);
+}
+
+/* nq queries (a constant, up to 4) against n_kv positions. */
+SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
+                             const uint16_t *key, size_t kv_stride, size_t n_kv,
+                             size_t d, float scale, float *s, size_t s_stride)
+{
+    size_t t = 0;
+
+    for (; t + 2 <= n_kv; t += 2)
+        dot_tile(nq, 2, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
+                 s + t, s_stride);
+    if (t < n_kv)
+        dot_tile(nq, 1, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
+                 s + t, s_stride);
+}
+
+/* Positions in a block, a multiple of 2. */
+static size_t block_positions(size_t d)
+{
+    const size_t n = BLOCK_BYTES / (d * sizeof(uint16_t)) & ~(size_t)1;
+
+    return n < 2 ? 2 : n;
+}
+
+void kern_attn_dot__avx2(float *s, size_t s_stride, const float *query, size_t q_stride,
+                         const uint16_t *key, size_t kv_stride, size_t n_q, size_t n_kv,
+                         size_t d, float scale)
+{
+    const size_t block = block_positions(d);
+
+    for (size_t t = 0; t < n_kv; t += block) {
+        const size_t n = n_kv - t < block ? n_kv - t : block;
+        const uint16_t *k = key + t * kv_stride;
+
+        for (size_t q = 0; q < n_q; q += 4) {
+            const float *v = query + q * q_stride;
+            float *out = s + q * s_stride + t;
+
+            if (n_q - q >= 4)
+                dot_queries(4, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+            else if (n_q - q == 3)
+                dot_queries(3, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+            else if (n_q - q == 2)
+                dot_queries(2, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+            else
+                dot_queries(1, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+        }
+    }
+}
+
+/* out[q][0..8 nc) += sum of p[q][t] * value[t][..] over n positions, for nq
+ * queries (constants). */
+SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
+                          const uint16_t *value, size_t kv_stride, size_t n, float *out,
+                          size_t o_stride)
+{
+    __m256 sum[4][2];
+
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++)
+        SIMD_UNROLL
+    for (size_t c = 0; c < nc; c++)
+        sum[q][c] = _mm256_loadu_ps(out + q * o_stride + 8 * c);
+    for (size_t t = 0; t < n; t++) {
+        __m256 v[2];
+
+        SIMD_UNROLL
+        for (size_t c = 0; c < nc; c++)
+            v[c] = load_halves(value + t * kv_stride + 8 * c);
+        SIMD_UNROLL
+        for (size_t q = 0; q < nq; q++) {
+            const __m256 weight = _mm256_broadcast_ss(p + q * p_stride + t);
+
+            SIMD_UNROLL
+            for (size_t c = 0; c < nc; c++)
+                sum[q][c] = _mm256_fmadd_ps(weight, v[c], sum[q][c]);
+        }
+    }
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++)
+        SIMD_UNROLL
+    for (size_t c = 0; c < nc; c++)
+        _mm256_storeu_ps(out + q * o_stride + 8 * c, sum[q][c]);
+}
+
+/* nq queries (a constant, up to 4), all d elements, n positions. */
+SIMD_INLINE void mix_queries(size_t nq, const float *p, size_t p_stride,
+                             const uint16_t *value, size_t kv_stride, size_t n,
+                             size_t d, float *out, size_t o_stride)
+{
+    size_t i = 0;
+
+    for (; i + 16 <= d; i += 16)
+        mix_tile(nq, 2, p, p_stride, value + i, kv_stride, n, out + i, o_stride);
+    if (i < d)
+        mix_tile(nq, 1, p, p_stride, value + i, kv_stride, n, out + i, o_stride);
+}
+
+void kern_attn_mix__avx2(float *out, size_t o_stride, const float *p, size_t p_stride,
+                         const uint16_t *value, size_t kv_stride, size_t n_q,
+                         size_t n_kv, size_t d)
+{
+    const size_t block = block_positions(d);
+
+    for (size_t t = 0; t < n_kv; t += block) {
+        const size_t n = n_kv - t < block ? n_kv - t : block;
+        const uint16_t *v = value + t * kv_stride;
+
+        for (size_t q = 0; q < n_q; q += 4) {
+            const float *weights = p + q * p_stride + t;
+            float *o = out + q * o_stride;
+
+            if (n_q - q >= 4)
+                mix_queries(4, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+            else if (n_q - q == 3)
+                mix_queries(3, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+            else if (n_q - q == 2)
+                mix_queries(2, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+            else
+                mix_queries(1, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+        }
+    }
+}
+
+void kern_to_f16__avx2(uint16_t *dst, const float *src, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i),
+                                                            _MM_FROUND_TO_NEAREST_INT |
+                                                                _MM_FROUND_NO_EXC));
+    for (; i < n; i++)
+        dst[i] = half_from_f32(src[i]);
+}

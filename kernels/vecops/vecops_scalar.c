@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vecops_scalar.c - vector operations in plain C, the reference
+ *
+ * Sums run in double, so that the other variants are measured against the better
+ * number.
+ */
+#include <math.h>
+
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+
+void kern_rmsnorm__scalar(float *y, const float *x, const float *w, size_t n, float eps)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+
+    const float scale = (float)(1.0 / sqrt(sum / (double)n + (double)eps));
+
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * scale * w[i];
+}
+
+void kern_rope__scalar(float *v, const float *cs, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        const float a = v[i], b = v[i + 1];
+
+        v[i] = a * cs[i] - b * cs[i + 1];
+        v[i + 1] = a * cs[i + 1] + b * cs[i];
+    }
+}
+
+void kern_softmax__scalar(float *x, size_t n)
+{
+    float top = x[0];
+    double sum = 0;
+
+    for (size_t i = 1; i < n; i++)
+        top = fmaxf(top, x[i]);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = expf(x[i] - top);
+        sum += (double)x[i];
+    }
+
+    const float scale = (float)(1.0 / sum);
+
+    for (size_t i = 0; i < n; i++)
+        x[i] *= scale;
+}
+
+void kern_silu_mul__scalar(float *y, const float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
+}
+
+void kern_add__scalar(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+void kern_attn_dot__scalar(float *s, size_t s_stride, const float *query,
+                           size_t q_stride, const uint16_t *key, size_t kv_stride,
+                           size_t n_q, size_t n_kv, size_t d, float scale)
+{
+    for (size_t t = 0; t < n_kv; t++) {
+        const uint16_t *row = key + t * kv_stride;
+
+        for (size_t q = 0; q < n_q; q++) {
+            double sum = 0;
+
+            for (size_t i = 0; i < d; i++)
+                sum += (double)query[q * q_stride + i] * (double)half_to_f32(row[i]);
+            s[q * s_stride + t] = (float)sum * scale;
+        }
+    }
+}
+
+void kern_attn_mix__scalar(float *out, size_t o_stride, const float *p, size_t p_stride,
+                           const uint16_t *value, size_t kv_stride, size_t n_q,
+                           size_t n_kv, size_t d)
+{
+    for (size_t t = 0; t < n_kv; t++) {
+        const uint16_t *row = value + t * kv_stride;
+
+        for (size_t i = 0; i < d; i++) {
+            const float v = half_to_f32(row[i]);
+
+            for (size_t q = 0; q < n_q; q++)
+                out[q * o_stride + i] += p[q * p_stride + t] * v;
+        }
+    }
+}
+
+void kern_to_f16__scalar(uint16_t *dst, const float *src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = half_from_f32(src[i]);
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_vecops.c - every vector operation against double precision
+ *
+ * One test per operation, over all its rows that this machine can run. Buffers
+ * end at guard pages, outputs have gaps that must stay as they were, lengths are
+ * odd. Bounds are stated where they are used; EPS is half a unit in the last
+ * place of 1.
+ */
+#include "tests/test.h"
+
+#include <math.h>
+
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+
+#define EPS 0x1p-24
+
+/* Lengths around every register width and unrolling. */
+static const size_t lengths[] = {1,  2,  3,  5,  7,  8,  9,   15,  16,  17,
+                                 23, 31, 32, 33, 63, 65, 100, 127, 129, 1000};
+enum { N_LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+
+/* The rows of op that can run here, one after another; *at starts at 0. */
+static const struct kern_row *next_row(enum kern_op op, size_t *at)
+{
+    size_t n;
+    const struct kern_row *rows = kern_rows(&n);
+
+    while (*at < n) {
+        const struct kern_row *row = &rows[(*at)++];
+
+        if (row->op == op && isa_usable() >> row->isa & 1)
+            return row;
+    }
+    return NULL;
+}
+
+/* The tests below walk rows, and would pass if there were none. */
+static void every_operation_has_rows(void **state)
+{
+    (void)state;
+    for (int op = KERN_OP_rmsnorm; op < KERN_N_OP; op++) {
+        size_t at = 0;
+
+        assert_non_null(next_row((enum kern_op)op, &at));
+    }
+}
+
+static float *floats(size_t n)
+{
+    return guard_alloc(n * sizeof(float));
+}
+
+static void free_floats(float *p, size_t n)
+{
+    guard_free(p, n * sizeof(float));
+}
+
+static void fill(float *p, size_t n, float size, uint64_t *seed)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = size * test_random_float(seed);
+}
+
+static void check(const char *name, size_t i, double got, double want, double bound)
+{
+    if (!(fabs(got - want) <= bound))
+        fail_msg("%s: element %zu is %.9g, expected %.9g within %.3g", name, i, got,
+                 want, bound);
+}
+
+/* ---- rmsnorm ------------------------------------------------------------------- */
+
+/* n additions, the root and the products: n/8 + 8 roundings on the way of a term
+ * at worst in a variant that keeps eight sums or more. */
+static void rmsnorm_once(const struct kern_row *row, size_t n, float size, float eps,
+                         bool in_place, uint64_t *seed)
+{
+    float *x = floats(n), *w = floats(n), *y = in_place ? x : floats(n);
+    double *want = malloc(n * sizeof(*want)), sum = 0;
+
+    assert_non_null(want);
+    fill(x, n, size, seed);
+    fill(w, n, 2, seed);
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        want[i] = x[i] * (double)w[i] / sqrt(sum / (double)n + eps);
+    row->fn.rmsnorm(y, x, w, n, eps);
+    for (size_t i = 0; i < n; i++)
+        check(row->name, i, y[i], want[i], fabs(want[i]) * EPS * ((double)n / 8 + 8));
+    free(want);
+    if (!in_place)
+        free_floats(y, n);
+    free_floats(x, n);
+    free_floats(w, n);
+}
+
+static void rmsnorm(void **state)
+{
+    uint64_t seed = 1;
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_rmsnorm, &at));) {
+        for (size_t l = 0; l < N_LENGTHS; l++) {
+            rmsnorm_once(row, lengths[l], 1, 1e-5f, false, &seed);
+            rmsnorm_once(row, lengths[l], 1000, 1e-6f, true, &seed);
+            rmsnorm_once(row, lengths[l], 1e-4f, 1e-5f, true, &seed);
+            rmsnorm_once(row, lengths[l], 0, 1e-5f, false, &seed); /* zeros stay zero */
+        }
+        rmsnorm_once(row, 4096, 30, 1e-5f, false, &seed);
+    }
+}
+
+/* ---- rope, add ------------------------------------------------------------------ */
+
+static void rope(void **state)
+{
+    uint64_t seed = 2;
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_rope, &at));)
+        for (size_t n = 2; n <= 130; n += n < 40 ? 2 : 18) {
+            float *v = floats(n), *cs = floats(n), old[256];
+
+            fill(v, n, 10, &seed);
+            memcpy(old, v, n * sizeof(float));
+            for (size_t i = 0; i < n; i += 2) {
+                const double angle = 7.0 * (double)test_random_float(&seed);
+
+                cs[i] = (float)cos(angle);
+                cs[i + 1] = (float)sin(angle);
+            }
+            row->fn.rope(v, cs, n);
+            for (size_t i = 0; i < n; i += 2) {
+                const double a = old[i], b = old[i + 1], c = cs[i], s = cs[i + 1];
+                const double bound = 2 * EPS * (fabs(a) + fabs(b));
+
+                check(row->name, i, v[i], a * c - b * s, bound);
+                check(row->name, i + 1, v[i + 1], a * s + b * c, bound);
+            }
+            free_floats(v, n);
+            free_floats(cs, n);
+        }
+}
+
+static void add(void **state)
+{
+    uint64_t seed = 3;
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_add, &at));)
+        for (size_t l = 0; l < N_LENGTHS; l++) {
+            const size_t n = lengths[l];
+            float *y = floats(n), *x = floats(n), old[1000];
+
+            fill(x, n, 3, &seed);
+            fill(y, n, 5, &seed);
+            memcpy(old, y, n * sizeof(float));
+            row->fn.add(y, x, n);
+            for (size_t i = 0; i < n; i++) /* one addition: no freedom in rounding */
+                assert_true(y[i] == old[i] + x[i]);
+            free_floats(y, n);
+            free_floats(x, n);
+        }
+}
+
+/* ---- softmax --------------------------------------------------------------------- */
+
+/* Relative bound: exp within 2 units, x - max rounded once (which counts times
+ * |x - max|), the sum n/8 + 8 roundings; absolute: subnormal results are exact to
+ * one subnormal step. */
+static void softmax_check(const struct kern_row *row, const float *values, size_t n)
+{
+    float *x = floats(n);
+    double sum = 0, top = -INFINITY;
+
+    memcpy(x, values, n * sizeof(float));
+    for (size_t i = 0; i < n; i++)
+        top = fmax(top, values[i]);
+    for (size_t i = 0; i < n; i++)
+        sum += exp(values[i] - top);
+    row->fn.softmax(x, n);
+    for (size_t i = 0; i < n; i++) {
+        const double want = exp(values[i] - top) / sum;
+        const double spread = fmin(top - values[i], 110);
+
+        check(row->name, i, x[i], want,
+              want * EPS * (12 + spread + (double)n / 8) + 0x1p-148);
+    }
+    free_floats(x, n);
+}
+
+static void softmax(void **state)
+{
+    static const float sizes[] = {0, 1, 30, 200, 1e4f};
+    static const float edge[] = {-INFINITY, 5,   -INFINITY, -1e38f, 5,
+                                 4,         -80, -99.5f,    3e-42f};
+    static const float huge[] = {3e38f, -3e38f, 3e38f};
+    uint64_t seed = 4;
+    size_t at = 0;
+    float values[1000];
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_softmax, &at));) {
+        for (size_t l = 0; l < N_LENGTHS; l++)
+            for (size_t s = 0; s < 5; s++) {
+                fill(values, lengths[l], sizes[s], &seed);
+                softmax_check(row, values, lengths[l]);
+                for (size_t i = 0; i < lengths[l]; i++)
+                    values[i] -= 1e3f; /* all far below zero, also in the last piece */
+                softmax_check(row, values, lengths[l]);
+            }
+        softmax_check(row, edge, 9);
+        softmax_check(row, huge, 3);
+    }
+}
+
+/* exp itself, seen through a softmax of (0, x): result[1] / result[0] = exp(x) to
+ * two roundings. Walks the range in small steps. */
+static void exp_accuracy(void **state)
+{
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_softmax, &at));) {
+        double worst = 0;
+
+        for (double v = 0; v > -87; v -= 0.00137) {
+            float pair[2] = {0, (float)v};
+            double error;
+
+            row->fn.softmax(pair, 2);
+            error = (double)pair[1] / (double)pair[0] / exp((double)(float)v) - 1;
+            worst = fmax(worst, fabs(error));
+        }
+        /* 2 units of exp, 1 each of the two products. */
+        if (worst > 6 * EPS)
+            fail_msg("%s: exp is off by %.3g", row->name, worst);
+    }
+}
+
+/* ---- silu_mul ---------------------------------------------------------------------
+ */
+
+static void silu_check(const struct kern_row *row, const float *g, const float *u,
+                       size_t n, int alias)
+{
+    float *gate = floats(n), *up = floats(n);
+    float *y = alias == 1 ? gate : alias == 2 ? up : floats(n);
+
+    memcpy(gate, g, n * sizeof(float));
+    memcpy(up, u, n * sizeof(float));
+    row->fn.silu_mul(y, gate, up, n);
+    for (size_t i = 0; i < n; i++) {
+        const double want = (double)g[i] / (1 + exp(-(double)g[i])) * (double)u[i];
+
+        /* exp, sum, quotient, product. exp(-gate) overflows below -88.7: there
+         * the result is 0 instead of less than |gate| * 1e-38. */
+        check(row->name, i, y[i], want,
+              fabs(want) * EPS * 12 + (fabs((double)u[i]) + 1) * 4e-37);
+    }
+    if (alias == 0)
+        free_floats(y, n);
+    free_floats(gate, n);
+    free_floats(up, n);
+}
+
+static void silu_mul(void **state)
+{
+    static const float edge_gate[] = {0,      -0.0f, 100,    -100,   88.8f,
+                                      -88.8f, -87,   1e-30f, -1e30f, 1e30f};
+    static const float edge_up[] = {1, 1, 1, 1, -2, -2, 3, 1, 1, 1};
+    uint64_t seed = 5;
+    size_t at = 0;
+    float gate[1000], up[1000];
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_silu_mul, &at));) {
+        for (size_t l = 0; l < N_LENGTHS; l++)
+            for (int alias = 0; alias < 3; alias++) {
+                fill(gate, lengths[l], alias == 1 ? 100 : 8, &seed);
+                fill(up, lengths[l], 3, &seed);
+                silu_check(row, gate, up, lengths[l], alias);
+            }
+        silu_check(row, edge_gate, edge_up, 10, 0);
+    }
+}
+
+/* ---- attention ---------------------------------------------------------------------
+ */
+
+struct attention {
+    size_t n_q, n_kv, d, q_stride, kv_stride, s_stride;
+    size_t n_query, n_cache, n_scores; /* elements up to the last one used */
+};
+
+static struct attention attention_of(size_t n_q, size_t n_kv, size_t d, size_t gap)
+{
+    struct attention a = {n_q, n_kv, d, d + gap, d + 3 * gap, n_kv + gap, 0, 0, 0};
+
+    a.n_query = (n_q - 1) * a.q_stride + d;
+    a.n_cache = (n_kv - 1) * a.kv_stride + d;
+    a.n_scores = (n_q - 1) * a.s_stride + n_kv;
+    return a;
+}
+
+static uint16_t *random_halves(size_t n, uint64_t *seed)
+{
+    uint16_t *p = guard_alloc(n * sizeof(*p));
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = half_from_f32(3 * test_random_float(seed));
+    return p;
+}
+
+static void attn_dot_once(const struct kern_row *row, struct attention a,
+                          uint64_t *seed)
+{
+    float *query = floats(a.n_query), *s = floats(a.n_scores);
+    uint16_t *key = random_halves(a.n_cache, seed);
+    const float scale = 0.088f;
+
+    fill(query, a.n_query, 2, seed);
+    for (size_t i = 0; i < a.n_scores; i++)
+        s[i] = 777;
+    row->fn.attn_dot(s, a.s_stride, query, a.q_stride, key, a.kv_stride, a.n_q, a.n_kv,
+                     a.d, scale);
+    for (size_t i = 0; i < a.n_scores; i++) {
+        const size_t q = i / a.s_stride, t = i % a.s_stride;
+        double want = 0, size = 0;
+
+        if (t >= a.n_kv) {
+            assert_true(s[i] == 777); /* the gap between two rows of scores */
+            continue;
+        }
+        for (size_t e = 0; e < a.d; e++) {
+            const double term = (double)query[q * a.q_stride + e] *
+                                (double)half_to_f32(key[t * a.kv_stride + e]) * scale;
+
+            want += term;
+            size += fabs(term);
+        }
+        check(row->name, i, s[i], want, size * EPS * ((double)a.d / 8 + 6));
+    }
+    free_floats(query, a.n_query);
+    free_floats(s, a.n_scores);
+    guard_free(key, a.n_cache * sizeof(*key));
+}
+
+static void attn_mix_once(const struct kern_row *row, struct attention a,
+                          uint64_t *seed)
+{
+    float *out = floats(a.n_query), *p = floats(a.n_scores);
+    float *old = malloc(a.n_query * sizeof(*old));
+    uint16_t *value = random_halves(a.n_cache, seed);
+
+    assert_non_null(old);
+    fill(p, a.n_scores, 1, seed);
+    fill(out, a.n_query, 4, seed); /* adds to what is there */
+    memcpy(old, out, a.n_query * sizeof(*old));
+    row->fn.attn_mix(out, a.q_stride, p, a.s_stride, value, a.kv_stride, a.n_q, a.n_kv,
+                     a.d);
+    for (size_t i = 0; i < a.n_query; i++) {
+        const size_t q = i / a.q_stride, e = i % a.q_stride;
+        double want = old[i], size = fabs(want);
+
+        if (e >= a.d) {
+            assert_true(out[i] == old[i]); /* the gap between two outputs */
+            continue;
+        }
+        for (size_t t = 0; t < a.n_kv; t++) {
+            const double term = (double)p[q * a.s_stride + t] *
+                                (double)half_to_f32(value[t * a.kv_stride + e]);
+
+            want += term;
+            size += fabs(term);
+        }
+        check(row->name, i, out[i], want, size * EPS * ((double)a.n_kv + 4));
+    }
+    free(old);
+    free_floats(out, a.n_query);
+    free_floats(p, a.n_scores);
+    guard_free(value, a.n_cache * sizeof(*value));
+}
+
+static void for_attention_shapes(enum kern_op op,
+                                 void once(const struct kern_row *, struct attention,
+                                           uint64_t *))
+{
+    static const size_t depths[] = {1, 2, 3, 4, 5, 7, 13};
+    static const size_t widths[] = {8, 16, 24, 64, 80, 96, 128, 256};
+    uint64_t seed = 6;
+    size_t at = 0;
+
+    for (const struct kern_row *row; (row = next_row(op, &at));) {
+        for (size_t n_q = 1; n_q <= 9; n_q++)
+            for (size_t i = 0; i < 7; i++)
+                for (size_t j = 0; j < 8; j++)
+                    once(row, attention_of(n_q, depths[i], widths[j], (i + j) % 3),
+                         &seed);
+        /* Beyond the blocks of positions in which variants walk the cache. */
+        once(row, attention_of(5, 301, 64, 1), &seed);
+        once(row, attention_of(3, 131, 256, 0), &seed);
+    }
+}
+
+static void attn_dot(void **state)
+{
+    (void)state;
+    for_attention_shapes(KERN_OP_attn_dot, attn_dot_once);
+}
+
+static void attn_mix(void **state)
+{
+    (void)state;
+    for_attention_shapes(KERN_OP_attn_mix, attn_mix_once);
+}
+
+/* Nothing cached yet: scores stay, outputs stay. */
+static void attention_of_nothing(void **state)
+{
+    float one = 5, query[8] = {1};
+    const uint16_t cache[8] = {0};
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_attn_dot, &at));)
+        row->fn.attn_dot(&one, 1, query, 8, cache, 8, 1, 0, 8, 1);
+    assert_true(one == 5);
+    at = 0;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_attn_mix, &at));)
+        row->fn.attn_mix(query, 8, &one, 1, cache, 8, 1, 0, 8);
+    assert_true(query[0] == 1 && query[7] == 0);
+}
+
+/* ---- to_f16
+ * -------------------------------------------------------------------------- */
+
+/* All variants round alike: to nearest, ties to even, also at the edges. */
+static void to_f16(void **state)
+{
+    static const float edge[] = {0,        -0.0f,    1,          65504,      65519.9f,
+                                 65520,    -65520,   1e30f,      INFINITY,   -INFINITY,
+                                 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1.002p0f, 0x1.006p0f,
+                                 6e-8f,    -3e-5f};
+    enum { N_EDGE = sizeof(edge) / sizeof(edge[0]) };
+    uint64_t seed = 7;
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_to_f16, &at));)
+        for (size_t l = 0; l < N_LENGTHS; l++) {
+            const size_t n = lengths[l];
+            float *src = floats(n);
+            uint16_t *dst = guard_alloc(n * sizeof(*dst));
+
+            for (size_t i = 0; i < n; i++)
+                src[i] = i % 2 ? edge[(i / 2 + l) % N_EDGE]
+                               : ldexpf(test_random_float(&seed),
+                                        (int)(test_random(&seed) % 48) - 28);
+            row->fn.to_f16(dst, src, n);
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(dst[i], half_from_f32(src[i]));
+            free_floats(src, n);
+            guard_free(dst, n * sizeof(*dst));
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_has_rows),
+        cmocka_unit_test(rmsnorm),
+        cmocka_unit_test(rope),
+        cmocka_unit_test(add),
+        cmocka_unit_test(softmax),
+        cmocka_unit_test(exp_accuracy),
+        cmocka_unit_test(silu_mul),
+        cmocka_unit_test(attn_dot),
+        cmocka_unit_test(attn_mix),
+        cmocka_unit_test(to_f16),
+        cmocka_unit_test(attention_of_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
