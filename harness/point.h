@@ -21,9 +21,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <jansson.h>
 
 #include "engine/status.h"
 #include "harness/modelref.h"
+#include "harness/noise.h"
 #include "harness/row.h"
 #include "harness/topology.h"
 
@@ -32,22 +34,29 @@ enum point_kind { POINT_DECODE, POINT_PREFILL };
 struct point {
     enum point_kind kind;
     struct modelref model;
-    bool in_memory;          /* synthetic image in anonymous 2 MiB pages, no file */
+    bool in_memory; /* synthetic image in anonymous 2 MiB pages, no file */
     int n_threads;
     enum placement placement;
     int cpus[TOPO_MAX_CPUS]; /* n_threads of them, where explicit_cpus */
     bool explicit_cpus;
-    int ctx;           /* depth of a decode point */
-    bool ctx_prefill;  /* reach it by real prefill */
-    int n_prompt;      /* tokens of a prefill point */
-    int n_tokens;      /* most samples wanted */
+    int ctx;          /* depth of a decode point */
+    bool ctx_prefill; /* reach it by real prefill */
+    int n_prompt;     /* tokens of a prefill point */
+    int n_tokens;     /* most samples wanted */
     int n_batch;
-    double budget_s;   /* measuring stops after this long, with what there is */
-    double load_budget_s; /* the child is killed after this long without a sample */
-    uint64_t mem_limit; /* bytes; 0: no sandbox */
+    double budget_s;      /* measuring stops after this long, with what there is */
+    double load_budget_s; /* the child is killed after this long without a sign of
+                             progress: a sample, or a step of loading and filling */
+    uint64_t mem_limit;   /* bytes; 0: no sandbox */
     uint64_t seed;
     uint32_t isa_disabled;
+    bool force; /* run it although the plan says that it cannot fit */
 };
+
+/* Fewer samples than these are `partial` where the time budget ended the point:
+ * too few for an interval of the median (decode), or for any spread (prefill). */
+#define POINT_MIN_DECODE  6
+#define POINT_MIN_PREFILL 2
 
 struct point_samples {
     double *ms; /* per token, or per prefill pass; malloc'ed */
@@ -66,10 +75,41 @@ enum status point_run(const struct point *p, const struct topology *topo,
                       struct row *row, struct point_samples *samples,
                       point_progress_fn *progress, void *arg, struct err *err);
 
+/* The child's side of it, `bench point SETTINGS`: returns the exit code. */
+int point_child_run(const struct point *p);
+
+/* Defaults of everything but the model: decode, one thread, spread, depth 0. */
+void point_init(struct point *p);
+
 /* Identity within a sweep: "yi-1.5-9b:Q4_K_M/decode/t2/spread/ctx1024/6G". */
 void point_id(const struct point *p, char *buf, size_t cap);
 
 /* The `bench decode ...` line that repeats it. */
 void point_command(const struct point *p, char *buf, size_t cap);
+
+/* CPU numbers as ranges, "0-3,8"; cut with "..." where cap is too small. */
+void point_cpus_text(const int *cpus, int n, char *buf, size_t cap);
+
+/* 6442450944 as "6G": the shortest text that parse_bytes() reads back. */
+void point_bytes_text(uint64_t bytes, char *buf, size_t cap);
+
+/* Settings as they travel to the child, and back. Errors: ST_USAGE. */
+json_t *point_json(const struct point *p);
+enum status point_from_json(struct point *p, const json_t *object, struct err *err);
+
+/* What the child knows beyond the columns of the row. */
+struct point_facts {
+    double tokens_per_sample; /* 1, or the prompt length */
+    double ops_per_sample;    /* two per multiply-add of a matrix */
+    double bytes_per_sample;  /* weights and KV cache read */
+    double roof_spread; /* how far the probe's passes lay apart, of their median */
+    double llc_bytes;   /* last-level cache; 0: unknown */
+};
+
+/* Fill the columns that follow from samples and facts: n_samples, tok_per_s and
+ * its interval, latencies, roof_tok_per_s, mbu, gops, validity and limiter.
+ * noise may be NULL (the child was killed before it told). */
+void point_judge(struct row *row, const struct point_samples *samples,
+                 const struct point_facts *facts, const struct noise *noise);
 
 #endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_decode.c - `bench decode`: one point in the foreground
+ */
+#include "harness/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/interrupt.h"
+#include "harness/point_options.h"
+#include "harness/progress.h"
+#include "harness/sandbox.h"
+
+static void on_progress(void *arg, const char *phase, double fraction)
+{
+    progress_update(arg, fraction, phase);
+}
+
+static enum status measure(const struct point *p, const struct topology *topo,
+                           struct row *row, struct err *err)
+{
+    struct progress progress;
+    bool made;
+    enum status status = ST_OK;
+
+    if (p->mem_limit && (status = sandbox_check("", err)))
+        return status;
+    sandbox_clean_leftovers("");
+    if (p->model.synthetic && !p->in_memory)
+        status = modelref_make_file(&p->model, &made, err);
+    if (status)
+        return status;
+    progress_begin(&progress, "decode");
+    status = point_run(p, topo, row, NULL, on_progress, &progress, err);
+    progress_end(&progress);
+    return status;
+}
+
+static int print_row(const struct row *row, bool as_json)
+{
+    if (as_json) {
+        json_t *object = row_json(row);
+
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+        json_decref(object);
+    } else {
+        row_print(stdout, row);
+    }
+    if (!strcmp(row->status, "interrupted"))
+        return status_exit_code(ST_INTERRUPTED);
+    return strcmp(row->status, "ok") && strcmp(row->status, "partial");
+}
+
+int cmd_decode(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct point_options *o = calloc(1, sizeof *o);
+    struct row row;
+    enum status status;
+    int code = 0;
+
+    if (!topo || !o)
+        status = err_set(&err, ST_NO_MEMORY, "no memory");
+    else
+        status = topology_read(topo, "", &err);
+    if (status == ST_OK)
+        status = point_options_parse(o, argc, argv, topo, &err);
+    if (status == ST_OK && !o->help) {
+        interrupt_catch();
+        status = measure(&o->point, topo, &row, &err);
+        if (status == ST_OK)
+            code = print_row(&row, o->json);
+    }
+    free(o);
+    free(topo);
+    return status ? cmd_fail(&err) : code;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point.c - the deciding side of a point: sandbox and child
+ *
+ * The child is started by fork() and waits at a pipe until it is inside its
+ * memory group; then it executes this program again. It dies with its parent
+ * (PR_SET_PDEATHSIG), and ignores Ctrl-C, which is the parent's to answer.
+ */
+#include "harness/point.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/clock.h"
+#include "harness/interrupt.h"
+#include "harness/point_child.h"
+#include "harness/point_run.h"
+#include "harness/sandbox.h"
+
+#define TICK_MS   200
+#define USAGE_NS  500000000u /* the group's peak is read twice a second */
+#define LINE_MAX_ (1u << 20)
+#define REAP_NS   5000000000u /* from closing its output to being gone */
+
+/* The child gets its CPUs by number: both sides then mean the same ones. */
+static enum status resolve_cpus(struct point_run *r, struct err *err)
+{
+    struct point *p = &r->settings;
+
+    if (p->explicit_cpus || p->placement == PLACEMENT_NONE)
+        return ST_OK;
+    p->explicit_cpus = true;
+    return placement_cpus(r->topo, p->placement, p->n_threads, p->cpus, err);
+}
+
+/* ---- starting the child ----------------------------------------------------- */
+
+/* In the child, between fork() and exec(): only what is safe there. */
+static _Noreturn void become_child(pid_t parent, int go, int out, const char *settings)
+{
+    char name[] = "bench", command[] = "point";
+    char *argv[] = {name, command, (char *)(uintptr_t)settings, NULL};
+    const int null = open("/dev/null", O_RDONLY);
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    if (read(go, &byte, 1) == 1 && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+        dup2(out, STDOUT_FILENO) >= 0)
+        execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+static enum status start_child(struct point_run *r, struct err *err)
+{
+    int go[2] = {-1, -1}, out[2] = {-1, -1};
+    json_t *object = point_json(&r->settings);
+    char *settings = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    const pid_t parent = getpid();
+    enum status status = ST_OK;
+
+    json_decref(object);
+    if (!settings) {
+        status = err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
+                         r->settings.model.path);
+    } else if (pipe2(go, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || (r->pid = fork()) < 0) {
+        status = err_set_errno(err, ST_IO, "cannot start the measuring process");
+    } else if (!r->pid) {
+        become_child(parent, go[0], out[1], settings);
+    } else {
+        if (r->sandbox)
+            status = sandbox_add(r->sandbox, r->pid, err);
+        /* Without its byte the child sees the pipe end, and exits. */
+        if (status == ST_OK && write(go[1], "g", 1) != 1)
+            status = err_set_errno(err, ST_IO, "cannot start the measuring process");
+    }
+    free(settings);
+    for (int i = 0; i < 2; i++) {
+        if (go[i] >= 0)
+            close(go[i]);
+    }
+    if (out[1] >= 0)
+        close(out[1]);
+    r->fd = out[0];
+    return status;
+}
+
+/* ---- hearing it
+ * ---------------------------------------------------------------------- */
+
+static void add_samples(struct point_run *r, const json_t *list)
+{
+    const size_t n = json_array_size(list);
+
+    if (r->samples.n + n > r->samples_cap) {
+        const size_t want = (r->samples.n + n) * 2;
+        double *grown = realloc(r->samples.ms, want * sizeof *grown);
+
+        if (!grown)
+            return; /* fewer samples, and the row says how many */
+        r->samples.ms = grown;
+        r->samples_cap = want;
+    }
+    for (size_t i = 0; i < n; i++)
+        r->samples.ms[r->samples.n++] = json_number_value(json_array_get(list, i));
+}
+
+static void report(struct point_run *r, double fraction)
+{
+    if (!strcmp(r->phase, "measure")) {
+        const double spent = (double)(clock_ns() - r->measure_ns) * 1e-9;
+        const double by_time = spent / r->settings.budget_s;
+
+        fraction = (double)r->samples.n / r->settings.n_tokens;
+        if (by_time > fraction)
+            fraction = by_time;
+    }
+    if (r->progress)
+        r->progress(r->progress_arg, r->phase, fraction > 1 ? 1 : fraction);
+}
+
+static void hear_phase(struct point_run *r, const json_t *message, const char *phase)
+{
+    if (!strcmp(phase, "measure"))
+        r->measure_ns = clock_ns();
+    snprintf(r->phase, sizeof r->phase, "%s", phase);
+    report(r, json_number_value(json_object_get(message, "fraction")));
+}
+
+static void hear_line(struct point_run *r, const char *line, size_t len)
+{
+    json_t *message = json_loadb(line, len, 0, NULL), *value;
+
+    if (!message)
+        return;
+    if ((value = json_object_get(message, "phase")) && json_is_string(value))
+        hear_phase(r, message, json_string_value(value));
+    if ((value = json_object_get(message, "row")))
+        row_from_json(r->row, value);
+    if ((value = json_object_get(message, "facts")))
+        point_facts_from_json(&r->facts, value);
+    if ((value = json_object_get(message, "s"))) {
+        add_samples(r, value);
+        report(r, 0);
+    }
+    if ((value = json_object_get(message, "noise"))) {
+        point_noise_from_json(&r->noise, value);
+        r->has_noise = true;
+    }
+    if ((value = json_object_get(message, "error")) && json_is_string(value)) {
+        snprintf(r->child_error, sizeof r->child_error, "%s", json_string_value(value));
+        r->child_status =
+            (enum status)json_integer_value(json_object_get(message, "code"));
+    }
+    if (json_object_get(message, "done"))
+        r->done = true;
+    json_decref(message);
+    r->heard_ns = clock_ns();
+}
+
+/* Read what there is; false at the end of the child's output. */
+static bool hear(struct point_run *r)
+{
+    for (;;) {
+        if (r->n_line + 1 >= r->line_cap) {
+            const size_t want = r->line_cap ? r->line_cap * 2 : 65536;
+            char *grown = want <= LINE_MAX_ ? realloc(r->line, want) : NULL;
+
+            if (!grown)
+                return false;
+            r->line = grown;
+            r->line_cap = want;
+        }
+        const ssize_t got = read(r->fd, r->line + r->n_line, r->line_cap - r->n_line);
+        if (got < 0)
+            return errno == EAGAIN || errno == EINTR;
+        if (got == 0)
+            return false;
+        r->n_line += (size_t)got;
+
+        char *begin = r->line, *newline;
+        while ((newline = memchr(begin, '\n', (size_t)(r->line + r->n_line - begin)))) {
+            hear_line(r, begin, (size_t)(newline - begin));
+            begin = newline + 1;
+        }
+        r->n_line = (size_t)(r->line + r->n_line - begin);
+        memmove(r->line, begin, r->n_line);
+    }
+}
+
+/* ---- watching it
+ * ---------------------------------------------------------------------- */
+
+static void read_usage(struct point_run *r)
+{
+    if (!r->sandbox || sandbox_read(r->sandbox, &r->usage, NULL))
+        return;
+    r->usage_ns = clock_ns();
+    if (r->usage.peak_bytes > r->peak_bytes)
+        r->peak_bytes = r->usage.peak_bytes;
+    if (r->usage.current_bytes > r->peak_bytes)
+        r->peak_bytes = r->usage.current_bytes;
+}
+
+static void end_child(struct point_run *r, enum ending why)
+{
+    if (r->ending == ENDED_BY_ITSELF) {
+        r->ending = why;
+        kill(r->pid, SIGKILL);
+    }
+}
+
+static void watch(struct point_run *r)
+{
+    const uint64_t silence_ns = (uint64_t)(r->settings.load_budget_s * 1e9);
+    struct pollfd pfd = {.fd = r->fd, .events = POLLIN};
+
+    fcntl(r->fd, F_SETFL, O_NONBLOCK);
+    r->heard_ns = clock_ns();
+    for (;;) {
+        const int ready = poll(&pfd, 1, TICK_MS);
+        const uint64_t now = clock_ns();
+
+        if (interrupted())
+            end_child(r, ENDED_BY_USER);
+        if (now > r->heard_ns && now - r->heard_ns > silence_ns)
+            end_child(r, ENDED_BY_TIME);
+        if (now - r->usage_ns > USAGE_NS)
+            read_usage(r);
+        if (ready > 0 && !hear(r))
+            return;
+        if (ready == 0)
+            report(r, 0);
+    }
+}
+
+/* Its exit status; a child that has closed its output but does not end is ended. */
+static int reap(struct point_run *r, struct rusage *usage)
+{
+    const uint64_t deadline = clock_ns() + REAP_NS;
+    int wstatus = 0;
+
+    for (;;) {
+        const pid_t got = wait4(r->pid, &wstatus, WNOHANG, usage);
+
+        if (got == r->pid || (got < 0 && errno != EINTR))
+            return wstatus;
+        if (clock_ns() > deadline)
+            end_child(r, ENDED_BY_TIME);
+        usleep(2000);
+    }
+}
+
+/* Sandbox, child, waiting and cleaning up. */
+static enum status execute(struct point_run *r, struct err *err)
+{
+    const struct point *p = &r->settings;
+    struct rusage usage = {.ru_maxrss = 0};
+    enum status status = ST_OK;
+    int wstatus;
+
+    if (p->mem_limit) {
+        uint64_t stayed;
+
+        if (!p->in_memory && file_evict(p->model.path, &stayed, NULL) == ST_OK)
+            r->row->cached_bytes = (int64_t)stayed;
+        status = sandbox_create(&r->sandbox, "", p->mem_limit, err);
+        if (status)
+            return status;
+    }
+    status = start_child(r, err);
+    if (status == ST_OK)
+        watch(r);
+    if (r->pid > 0) {
+        if (status)
+            kill(r->pid, SIGKILL);
+        wstatus = reap(r, &usage);
+        read_usage(r);
+        if (status == ST_OK)
+            point_conclude(r, wstatus, &usage);
+    }
+    return status;
+}
+
+enum status point_run(const struct point *p, const struct topology *topo,
+                      struct row *row, struct point_samples *samples,
+                      point_progress_fn *progress, void *arg, struct err *err)
+{
+    struct point_run *r = calloc(1, sizeof *r);
+    enum status status;
+
+    if (!r)
+        return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
+    if (interrupted()) {
+        free(r);
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    }
+    r->settings = *p;
+    r->topo = topo;
+    r->row = row;
+    r->progress = progress;
+    r->progress_arg = arg;
+    r->fd = -1;
+    snprintf(r->phase, sizeof r->phase, "start");
+    r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
+    status = resolve_cpus(r, err);
+    point_describe(r, p);
+    if (status == ST_OK)
+        status = point_plan(r, err);
+    if (status == ST_OK && point_may_try(r))
+        status = execute(r, err);
+    sandbox_destroy(r->sandbox);
+    if (r->fd >= 0)
+        close(r->fd);
+    if (samples && status == ST_OK)
+        *samples = r->samples;
+    else
+        free(r->samples.ms);
+    free(r->line);
+    free(r);
+    return status;
+}

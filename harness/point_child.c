@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_child.c - the measuring side of a point
+ *
+ * Order: probe the roof, load, fill the context, warm up, measure, close the
+ * model, probe again. Nothing but the model is in memory while measuring, and a
+ * sample is written only after its clock has been read.
+ */
+#include "harness/point_child.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/engine.h"
+#include "engine/mem.h"
+#include "engine/team.h"
+#include "harness/clock.h"
+#include "harness/probe.h"
+#include "harness/stats.h"
+#include "kernels/isa.h"
+
+#define N_ROOF_PASSES   5 /* before the measurement, and again after it */
+#define N_PEAK_PASSES   3
+#define N_WARM          2
+#define FLUSH_NS        50000000u   /* samples reach the parent within 50 ms */
+#define NOISE_NS        2000000000u /* noise so far is told every 2 s */
+#define PRELOAD_SHARE   0.8         /* of the limit, where a model does not fit it */
+#define FIT_SLACK_BYTES (UINT64_C(64) << 20) /* page tables, libraries, readahead */
+
+struct child {
+    const struct point *p;
+    const int *cpus; /* NULL: unpinned */
+    struct topology topo;
+    struct slm *model;
+    struct synth_plan *plan; /* in memory only */
+    struct mem image;
+    uint64_t image_bytes; /* of the file, or of the image in memory */
+    struct row row;       /* columns told so far */
+    struct point_facts facts;
+    double roof_gbps[2 * N_ROOF_PASSES];
+    int n_roof_gbps;
+    double *ms;
+    size_t n_ms, n_told;
+    struct noise noise_begin;
+    uint64_t measure_begin_ns, told_ns, noise_told_ns, phase_told_ns;
+    uint64_t random;
+};
+
+/* ---- telling ---------------------------------------------------------------- */
+
+static void tell(json_t *object)
+{
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(object);
+}
+
+static void tell_row(struct child *c)
+{
+    tell(json_pack("{s:o}", "row", row_json(&c->row)));
+    tell(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
+}
+
+static void tell_phase(struct child *c, const char *phase, double fraction)
+{
+    c->phase_told_ns = clock_ns();
+    tell(json_pack("{s:s, s:f}", "phase", phase, "fraction", fraction));
+}
+
+/* Progress within a phase, at most ten times a second. */
+static int tell_load(void *arg, uint64_t done, uint64_t total)
+{
+    struct child *c = arg;
+
+    if (clock_ns() - c->phase_told_ns > 100000000u)
+        tell_phase(c, "load", total ? (double)done / (double)total : 1);
+    return 0;
+}
+
+static void tell_samples(struct child *c)
+{
+    if (c->n_told == c->n_ms)
+        return;
+    printf("{\"s\":[");
+    for (size_t i = c->n_told; i < c->n_ms; i++)
+        printf("%s%.6f", i > c->n_told ? "," : "", c->ms[i]);
+    printf("]}\n");
+    fflush(stdout);
+    c->n_told = c->n_ms;
+}
+
+static void tell_noise(struct child *c)
+{
+    struct noise now, d;
+
+    noise_read(&now, "");
+    noise_diff(&d, &c->noise_begin, &now);
+    tell(json_pack("{s:o}", "noise", point_noise_json(&d)));
+}
+
+/* ---- the roof --------------------------------------------------------------- */
+
+/* Median of all passes; the spread is what they differ by, and what the passes
+ * before the measurement differ from those after it. */
+static void evaluate_roof(struct child *c)
+{
+    double scratch[2 * N_ROOF_PASSES];
+    struct stats all;
+
+    stats_summary(&all, c->roof_gbps, (size_t)c->n_roof_gbps, scratch);
+    c->row.roof_gbps = all.median;
+    if (!(all.median > 0))
+        return;
+    c->facts.roof_spread = 2 * all.mad / all.median;
+    if (c->n_roof_gbps > N_ROOF_PASSES) {
+        const double *second = c->roof_gbps + N_ROOF_PASSES;
+        const double before = stats_median(c->roof_gbps, N_ROOF_PASSES, scratch);
+        const double after =
+            stats_median(second, (size_t)(c->n_roof_gbps - N_ROOF_PASSES), scratch);
+        const double apart = fabs(after - before) / all.median;
+
+        if (apart > c->facts.roof_spread)
+            c->facts.roof_spread = apart;
+    }
+}
+
+static enum status probe_roof(struct child *c, struct err *err)
+{
+    const enum mem_pages pages = c->p->in_memory ? MEM_PAGES_2M : MEM_PAGES_4K;
+    const uint64_t bytes =
+        point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);
+    struct probe_buffer buffer;
+    struct team *team = NULL;
+    enum status status = team_start(&team, c->p->n_threads, c->cpus, err);
+
+    if (status)
+        return status;
+    status = probe_buffer_open(&buffer, team, bytes, pages, &c->topo, err);
+    if (status == ST_OK) {
+        probe_read(&buffer, team, N_ROOF_PASSES, c->roof_gbps + c->n_roof_gbps);
+        c->n_roof_gbps += N_ROOF_PASSES;
+        probe_buffer_close(&buffer);
+        evaluate_roof(c);
+    }
+    if (status == ST_OK && c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0)) {
+        double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
+
+        probe_compute(PROBE_PEAK_INT8, isa_usable(), team, N_PEAK_PASSES, gops);
+        c->row.roof_gops = stats_median(gops, N_PEAK_PASSES, scratch);
+    }
+    team_stop(team);
+    return status;
+}
+
+/* ---- loading ---------------------------------------------------------------- */
+
+struct preload {
+    struct child *c;
+    uint64_t stop_at; /* bytes */
+};
+
+static int preload_step(void *arg, size_t done, size_t total)
+{
+    const struct preload *preload = arg;
+
+    if (done >= preload->stop_at)
+        return 1;
+    return tell_load(preload->c, done,
+                     total < preload->stop_at ? total : preload->stop_at);
+}
+
+/* Read the weights in: all of them where they fit, and otherwise only as much as
+ * the limit holds, since every further page would only push out another. */
+static enum status preload(struct child *c, bool fits, struct err *err)
+{
+    const struct slm_info *info = slm_info(c->model);
+    const uint64_t anon = info->kv_bytes + info->scratch_bytes;
+    struct preload how = {.c = c, .stop_at = UINT64_MAX};
+    struct err stopped = ERR_INIT;
+    enum status status;
+
+    if (!fits) {
+        const uint64_t room = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
+
+        how.stop_at = (uint64_t)(PRELOAD_SHARE * (double)room);
+        how.stop_at = how.stop_at > anon ? how.stop_at - anon : 0;
+    }
+    status = weights_preload(slm_weights(c->model), preload_step, &how, &stopped);
+    if (status == ST_OK || (status == ST_INTERRUPTED && !fits))
+        return ST_OK;
+    return err_set(err, status, "%s", stopped.msg);
+}
+
+/* The synthetic model written straight into huge pages. */
+static enum status make_image(struct child *c, struct err *err)
+{
+    const enum status status =
+        mem_alloc(&c->image, c->image_bytes, MEM_PAGES_2M, "model image", err);
+
+    if (status)
+        return status;
+    return synth_write_memory(c->plan, c->image.base, tell_load, c, err);
+}
+
+static bool model_fits(const struct child *c)
+{
+    const struct slm_info *info = slm_info(c->model);
+    const uint64_t need = info->weight_bytes + info->kv_bytes + info->scratch_bytes;
+    const uint64_t room = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
+
+    return need + FIT_SLACK_BYTES <= room;
+}
+
+static enum status load(struct child *c, struct err *err)
+{
+    struct slm_params params = slm_params_default();
+    const uint64_t begin = clock_ns();
+    enum status status = ST_OK;
+
+    tell_phase(c, "load", 0);
+    if (c->p->in_memory) {
+        status = make_image(c, err);
+        params.image = c->image.base;
+        params.image_bytes = c->image_bytes;
+        params.name = c->p->model.text;
+    } else {
+        params.path = c->p->model.path;
+    }
+    params.isa_mask = isa_usable();
+    params.n_threads = c->p->n_threads;
+    params.cpus = c->cpus;
+    params.n_ctx = point_n_ctx(c->p);
+    params.n_batch = c->p->n_batch;
+    if (status == ST_OK)
+        status = slm_open(&c->model, &params, err);
+    if (status == ST_OK && !c->p->in_memory)
+        status = preload(c, model_fits(c), err);
+    c->row.load_s = (double)(clock_ns() - begin) * 1e-9;
+    return status;
+}
+
+/* ---- facts ------------------------------------------------------------------ */
+
+/* Multiply-adds count the matrices only: the embedding is looked up, not
+ * multiplied, and the output matrix serves the last position only. */
+static void evaluate_facts(struct child *c)
+{
+    const struct slm_info *info = slm_info(c->model);
+    const bool tied = !gguf_tensor_find(slm_gguf(c->model), "output.weight");
+    const double head = (double)info->n_vocab * info->n_embd;
+    const double body = (double)info->n_params - (tied ? head : 2 * head);
+    const double n = c->p->kind == POINT_PREFILL ? c->p->n_prompt : 1;
+    const double passes = ceil(n / c->p->n_batch);
+
+    c->facts.tokens_per_sample = n;
+    c->facts.ops_per_sample = 2 * (body * n + head);
+    c->facts.bytes_per_sample = c->p->kind == POINT_PREFILL
+                                    ? passes * (double)info->weight_token_bytes
+                                    : (double)slm_bytes_per_token(info, c->p->ctx);
+    c->facts.llc_bytes = (double)c->topo.llc_bytes;
+}
+
+static void fill_row(struct child *c)
+{
+    const struct slm_info *info = slm_info(c->model);
+    struct row *row = &c->row;
+    const uint32_t isa = isa_usable();
+
+    row->n_params = (int64_t)info->n_params;
+    snprintf(row->quant, sizeof row->quant, "%s", info->quant);
+    snprintf(row->kv_type, sizeof row->kv_type, "f16");
+    snprintf(row->pages, sizeof row->pages, "4k");
+    if (c->p->in_memory) {
+        row->file_bytes = (int64_t)c->image_bytes;
+        row->mem_planned_bytes =
+            (int64_t)(c->image_bytes + info->kv_bytes + info->scratch_bytes);
+        if (mem_huge_bytes(c->image.base, c->image_bytes) >= c->image_bytes / 2)
+            snprintf(row->pages, sizeof row->pages, "2m");
+    }
+    for (int i = 0; i < KERN_N_ISA; i++) {
+        if (isa >> i & 1)
+            snprintf(row->isa, sizeof row->isa, "%s", isa_name(i));
+    }
+    if (c->p->kind == POINT_DECODE)
+        row->bytes_per_token = (int64_t)slm_bytes_per_token(info, c->p->ctx);
+    evaluate_facts(c);
+}
+
+/* ---- measuring -------------------------------------------------------------- */
+
+/* Which token it is does not change the cost, so they are drawn (xorshift64*). */
+static int32_t next_token(struct child *c)
+{
+    c->random ^= c->random >> 12;
+    c->random ^= c->random << 25;
+    c->random ^= c->random >> 27;
+    return (int32_t)((c->random * 2685821657736338717u >> 33) %
+                     (uint64_t)slm_info(c->model)->n_vocab);
+}
+
+static enum status eval_prompt(struct child *c, int n, enum slm_logits which,
+                               const char *phase, struct err *err)
+{
+    const int batch = c->p->n_batch;
+    int32_t *tokens = malloc((size_t)batch * sizeof *tokens);
+    enum status status = ST_OK;
+
+    if (!tokens)
+        return err_set(err, ST_NO_MEMORY, "no memory for %d tokens", batch);
+    for (int i = 0; i < n && status == ST_OK; i += batch) {
+        const int m = n - i < batch ? n - i : batch;
+
+        for (int j = 0; j < m; j++)
+            tokens[j] = next_token(c);
+        status = slm_eval(c->model, tokens, (size_t)m,
+                          i + m == n ? which : SLM_LOGITS_NONE, err);
+        if (phase)
+            tell_phase(c, phase, (double)(i + m) / n);
+    }
+    free(tokens);
+    return status;
+}
+
+static enum status fill_context(struct child *c, struct err *err)
+{
+    if (c->p->kind == POINT_PREFILL || !c->p->ctx)
+        return ST_OK;
+    tell_phase(c, "fill", 0);
+    if (c->p->ctx_prefill)
+        return eval_prompt(c, c->p->ctx, SLM_LOGITS_NONE, "fill", err);
+    return slm_fill_synthetic(c->model, c->p->ctx, c->p->seed, err);
+}
+
+/* One sample: its time in *ns; the sequence is as before afterwards. */
+static enum status sample(struct child *c, uint64_t *ns, struct err *err)
+{
+    const int depth = slm_n_past(c->model);
+    uint64_t begin;
+    enum status status;
+
+    if (c->p->kind == POINT_PREFILL) {
+        begin = clock_ns();
+        status = eval_prompt(c, c->p->n_prompt, SLM_LOGITS_LAST, NULL, err);
+    } else {
+        const int32_t token = next_token(c);
+
+        begin = clock_ns();
+        status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
+    }
+    *ns = clock_ns() - begin;
+    slm_truncate(c->model, depth);
+    return status;
+}
+
+/* Not counted: first touches of scratch, and clocks that need to wake up. Left
+ * out where a sample is slow, since the budget is for measuring. */
+static enum status warm_up(struct child *c, struct err *err)
+{
+    const uint64_t slow_ns = (uint64_t)(c->p->budget_s * 1e9 / 8);
+    enum status status = ST_OK;
+    uint64_t ns = 0;
+
+    if (!c->p->in_memory && !model_fits(c))
+        return ST_OK;
+    tell_phase(c, "warm", 0);
+    if (c->p->kind == POINT_PREFILL) {
+        const int32_t token = next_token(c);
+
+        /* A whole pass would cost a good part of the budget. */
+        status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
+        slm_truncate(c->model, 0);
+        return status;
+    }
+    for (int i = 0; i < N_WARM && ns < slow_ns && status == ST_OK; i++)
+        status = sample(c, &ns, err);
+    return status;
+}
+
+static enum status measure(struct child *c, struct err *err)
+{
+    const uint64_t budget_ns = (uint64_t)(c->p->budget_s * 1e9);
+    enum status status = ST_OK;
+    uint64_t now = 0;
+
+    tell_phase(c, "measure", 0);
+    noise_read(&c->noise_begin, "");
+    c->measure_begin_ns = c->told_ns = c->noise_told_ns = clock_ns();
+    while (c->n_ms < (size_t)c->p->n_tokens && now < c->measure_begin_ns + budget_ns) {
+        uint64_t ns;
+
+        status = sample(c, &ns, err);
+        if (status)
+            break;
+        c->ms[c->n_ms++] = (double)ns * 1e-6;
+        now = clock_ns();
+        if (now - c->told_ns > FLUSH_NS) {
+            tell_samples(c);
+            c->told_ns = now;
+        }
+        if (now - c->noise_told_ns > NOISE_NS) {
+            tell_noise(c);
+            c->noise_told_ns = now;
+        }
+    }
+    tell_noise(c);
+    tell_samples(c);
+    return status;
+}
+
+static void close_model(struct child *c)
+{
+    slm_close(c->model);
+    c->model = NULL;
+    mem_free(&c->image);
+}
+
+/* What is to be loaded, and how large it is. */
+static enum status prepare(struct child *c, struct err *err)
+{
+    const struct point *p = c->p;
+    struct modelref ref;
+    struct stat st;
+    enum status status = topology_read(&c->topo, "", err);
+
+    if (status)
+        return status;
+    c->random = p->seed ? p->seed : 1;
+    c->ms = calloc((size_t)p->n_tokens, sizeof *c->ms);
+    if (!c->ms)
+        return err_set(err, ST_NO_MEMORY, "no memory for %d samples", p->n_tokens);
+    memset(c->ms, 0xff,
+           (size_t)p->n_tokens * sizeof *c->ms); /* touched now, not later */
+    if (!p->in_memory) {
+        if (stat(p->model.path, &st))
+            return err_set_errno(err, ST_IO, "cannot open %s", p->model.path);
+        c->image_bytes = (uint64_t)st.st_size;
+        return ST_OK;
+    }
+    status = modelref_parse(&ref, p->model.text, NULL, err);
+    if (status == ST_OK)
+        status = synth_plan_make(&c->plan, &ref.shape, ref.mix, p->seed, err);
+    if (status == ST_OK)
+        c->image_bytes = synth_plan_bytes(c->plan);
+    return status;
+}
+
+static enum status run(struct child *c, struct err *err)
+{
+    enum status status = prepare(c, err);
+
+    if (status)
+        return status;
+    tell_phase(c, "probe", 0);
+    if ((status = probe_roof(c, err)) || (status = load(c, err)))
+        return status;
+    fill_row(c);
+    tell_row(c);
+    if ((status = fill_context(c, err)) || (status = warm_up(c, err)) ||
+        (status = measure(c, err)))
+        return status;
+    tell_phase(c, "probe", 1);
+    close_model(c);
+    status = probe_roof(c, err);
+    tell_row(c);
+    return status;
+}
+
+/* Without a sandbox it is this process that the kernel should end when memory
+ * runs out, and not somebody's editor. */
+static void offer_to_oom_killer(void)
+{
+    FILE *f = fopen("/proc/self/oom_score_adj", "we");
+
+    if (f) {
+        fputs("1000", f);
+        fclose(f);
+    }
+}
+
+int point_child_run(const struct point *p)
+{
+    struct err err = ERR_INIT;
+    struct child *c = calloc(1, sizeof *c);
+    enum status status;
+
+    offer_to_oom_killer();
+    isa_disable(p->isa_disabled);
+    if (!c) {
+        status = err_set(&err, ST_NO_MEMORY, "no memory to measure in");
+    } else {
+        c->p = p;
+        c->cpus = p->explicit_cpus ? p->cpus : NULL;
+        row_init(&c->row);
+        status = run(c, &err);
+        close_model(c);
+        synth_plan_free(c->plan);
+        free(c->ms);
+        free(c);
+    }
+    if (status)
+        tell(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)status));
+    else
+        tell(json_pack("{s:b}", "done", 1));
+    return status_exit_code(status);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_options.c - the options of `bench decode`
+ */
+#include "harness/point_options.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/options.h"
+#include "kernels/isa.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "decode -m FILE|SHAPE:QUANT [-t N] [--ctx D] [-n TOKENS] [--mem LIMIT]",
+    .about =
+        "Measures one point in a fresh child process: how many tokens per second this\n"
+        "model decodes (or prefills) with these settings, and how close that is to "
+        "the\n"
+        "memory bandwidth probed in the same run. Prints the columns of a sweep's "
+        "row,\n"
+        "which `bench fields` explains. SHAPE:QUANT is a synthetic model, made on "
+        "first\n"
+        "use in the cache directory.\n"
+        "\n"
+        "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom "
+        "or\n"
+        "error; the row is printed all the same), 2 for wrong input, 3 where the "
+        "machine\n"
+        "or its permissions do not allow it.",
+    .example = "bench decode -m yi-1.5-9b:Q4_K_M -t 2 --ctx 1024 --mem 6G\n"
+               "bench decode -m model.gguf --prefill 128 --json",
+};
+
+struct raw {
+    const char *model, *placement, *cpus, *cache_dir;
+    int n_threads, n_prompt;
+    uint64_t mem_limit;
+};
+
+static enum status apply_cpus(struct point *p, const struct raw *raw, struct err *err)
+{
+    struct int_list list = {NULL, 0};
+
+    if (parse_ints(raw->cpus, "--cpus", 0, INT_MAX - 1, &list, err))
+        return ST_USAGE;
+    if (list.n > TOPO_MAX_CPUS ||
+        (raw->n_threads && (size_t)raw->n_threads != list.n)) {
+        err_set(err, ST_USAGE, "--cpus %s names %zu CPUs for %d threads; name one each",
+                raw->cpus, list.n, raw->n_threads);
+        free(list.v);
+        return ST_USAGE;
+    }
+    p->explicit_cpus = true;
+    p->n_threads = (int)list.n;
+    for (size_t i = 0; i < list.n; i++)
+        p->cpus[i] = list.v[i];
+    free(list.v);
+    return ST_OK;
+}
+
+static enum status apply(struct point *p, const struct raw *raw,
+                         const struct topology *topo, struct err *err)
+{
+    enum status status;
+
+    if (!raw->model)
+        return err_set(err, ST_USAGE,
+                       "which model? -m FILE.gguf or -m SHAPE:QUANT, as in "
+                       "`bench decode -m tinyllama-1.1b:Q4_K_M`");
+    if (raw->cpus && raw->placement)
+        return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
+    p->kind = raw->n_prompt ? POINT_PREFILL : POINT_DECODE;
+    p->n_prompt = raw->n_prompt;
+    p->mem_limit = raw->mem_limit;
+    p->n_threads = raw->n_threads ? raw->n_threads : topo->threads_default;
+    p->isa_disabled = isa_detected() & ~isa_usable();
+    status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
+    if (status == ST_OK && raw->placement)
+        status = placement_parse(raw->placement, &p->placement, err);
+    if (status == ST_OK && raw->cpus)
+        status = apply_cpus(p, raw, err);
+    if (status == ST_OK && p->in_memory && !p->model.synthetic)
+        status = err_set(err, ST_USAGE,
+                         "--in-memory makes a synthetic model, but %s is a file; name "
+                         "SHAPE:QUANT instead",
+                         raw->model);
+    return status;
+}
+
+enum status point_options_parse(struct point_options *o, int argc, char **argv,
+                                const struct topology *topo, struct err *err)
+{
+    struct raw raw = {.mem_limit = 0};
+    struct point *p = &o->point;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, or SHAPE:QUANT"),
+        OPT_INT('t', "threads", &raw.n_threads, "N", "threads (default: what `bench topo` recommends)", 1, TOPO_MAX_CPUS),
+        OPT_STR(0, "placement", &raw.placement, "P", "spread (default), compact, smt or none"),
+        OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each"),
+        OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0)", 0, 1 << 24),
+        OPT_FLAG(0, "ctx-prefill", &p->ctx_prefill, "reach the depth by real prefill, not by synthetic values"),
+        OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", 1, 1 << 24),
+        OPT_INT(0, "batch", &p->n_batch, "N", "most tokens in one pass of prefill (default 64)", 1, 65536),
+        OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, or passes of prefill (default 64)", 1, 1000000),
+        OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
+        OPT_FLAG(0, "in-memory", &p->in_memory, "synthetic weights in anonymous 2 MiB pages, no file"),
+        OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", 0.01, 86400),
+        OPT_U64(0, "seed", &p->seed, "N", "of the tokens and the synthetic context (default 1)"),
+        OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
+        OPT_FLAG(0, "force", &p->force, "try it although the plan says it cannot fit"),
+        OPT_FLAG(0, "json", &o->json, "print JSON"),
+        OPT_END
+    };
+    /* clang-format on */
+    struct opt_args args;
+    enum status status;
+
+    memset(o, 0, sizeof *o);
+    point_init(p);
+    status = opt_parse(&args, argc, argv, opts, &usage, err);
+    o->help = status == ST_OK && args.help;
+    if (status || o->help)
+        return status;
+    if (args.n)
+        return err_set(err, ST_USAGE, "what is '%s'? Models are given by -m",
+                       args.v[0]);
+    return apply(p, &raw, topo, err);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_plan.c - what a point needs, before it runs
+ */
+#include "harness/point_run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/engine.h"
+#include "harness/options.h"
+#include "harness/point_child.h"
+
+/* ---- plan ------------------------------------------------------------------- */
+
+/* A model in memory has no file to ask; its shape says the same. */
+static enum status plan_image(struct point_run *r, struct err *err)
+{
+    const struct synth_shape *s = &r->settings.model.shape;
+    struct synth_plan *plan = NULL;
+    const enum status status =
+        synth_plan_make(&plan, s, r->settings.model.mix, r->settings.seed, err);
+
+    if (status)
+        return status;
+    r->weight_bytes = synth_plan_bytes(plan);
+    r->anon_bytes = r->weight_bytes + UINT64_C(2) * 2 * s->n_layers * s->n_kv_heads *
+                                          s->head_dim *
+                                          (uint64_t)point_n_ctx(&r->settings);
+    r->row->n_params = (int64_t)synth_plan_params(plan);
+    synth_plan_free(plan);
+    return ST_OK;
+}
+
+static enum status plan_file(struct point_run *r, struct err *err)
+{
+    const struct point *p = &r->settings;
+    struct gguf *g = NULL;
+    struct slm_info info;
+    enum status status = gguf_open(&g, p->model.path, err);
+
+    if (status)
+        return status;
+    status = slm_plan(&info, g, point_n_ctx(p), p->n_batch, p->n_threads, err);
+    if (status == ST_OK) {
+        r->weight_bytes = gguf_image_bytes(g);
+        r->anon_bytes = info.kv_bytes + info.scratch_bytes;
+        r->row->n_params = (int64_t)info.n_params;
+        snprintf(r->row->quant, sizeof r->row->quant, "%s", info.quant);
+    }
+    gguf_close(g);
+    return status;
+}
+
+/* Whether the point fits, and what it needs, into the row. */
+enum status point_plan(struct point_run *r, struct err *err)
+{
+    const struct point *p = &r->settings;
+    const uint64_t probe =
+        point_probe_bytes(r->topo->llc_bytes, p->mem_limit, UINT64_MAX);
+    uint64_t planned;
+    enum status status;
+
+    if (p->in_memory && !p->model.synthetic)
+        return err_set(err, ST_USAGE,
+                       "--in-memory makes a synthetic model; %s is a file (leave "
+                       "--in-memory away, or name SHAPE:QUANT)",
+                       p->model.text);
+    status = p->in_memory ? plan_image(r, err) : plan_file(r, err);
+    if (status)
+        return status;
+    planned = r->anon_bytes + (p->in_memory ? 0 : r->weight_bytes);
+    r->row->file_bytes = (int64_t)r->weight_bytes;
+    r->row->mem_planned_bytes = (int64_t)(planned > probe ? planned : probe);
+    r->fits = planned + POINT_OWN_BYTES <=
+              (p->mem_limit ? p->mem_limit : r->topo->mem_available);
+    return ST_OK;
+}
+
+/* Memory that cannot be paged out must fit, or the point is not tried: it would
+ * end at the OOM killer's hands. Returns whether it may be tried. */
+bool point_may_try(struct point_run *r)
+{
+    const struct point *p = &r->settings;
+    const uint64_t room = p->mem_limit ? p->mem_limit : r->topo->mem_available;
+    char need[24], have[24];
+
+    if (p->force || r->anon_bytes + POINT_OWN_BYTES <= room)
+        return true;
+    format_bytes(need, sizeof need, r->anon_bytes + POINT_OWN_BYTES);
+    format_bytes(have, sizeof have, room);
+    snprintf(r->row->status, sizeof r->row->status, "no_fit");
+    snprintf(r->row->detail, sizeof r->row->detail,
+             "does not fit: needs %s for %s, %s %s", need,
+             p->in_memory ? "weights, KV cache and process"
+                          : "KV cache, scratch and process",
+             p->mem_limit ? "the limit is" : "available are", have);
+    return false;
+}
+
+/* ---- the row before it runs ------------------------------------------------- */
+
+void point_describe(struct point_run *r, const struct point *p)
+{
+    struct row *row = r->row;
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    row_init(row);
+    gmtime_r(&now, &utc);
+    strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    point_id(p, row->point, sizeof row->point);
+    point_command(p, row->command, sizeof row->command);
+    row->attempt = 1;
+    snprintf(row->kind, sizeof row->kind, "%s",
+             p->kind == POINT_PREFILL ? "prefill" : "decode");
+    snprintf(row->model, sizeof row->model, "%s", p->model.name);
+    if (p->model.synthetic)
+        snprintf(row->quant, sizeof row->quant, "%s", quantmix_name(p->model.mix));
+    row->n_threads = p->n_threads;
+    snprintf(row->placement, sizeof row->placement, "%s",
+             p->explicit_cpus ? "list" : placement_name(p->placement));
+    if (r->settings.explicit_cpus)
+        point_cpus_text(r->settings.cpus, p->n_threads, row->cpus, sizeof row->cpus);
+    if (p->kind == POINT_PREFILL) {
+        row->n_prompt = p->n_prompt;
+    } else {
+        row->ctx = p->ctx;
+        snprintf(row->ctx_fill, sizeof row->ctx_fill, "%s",
+                 p->ctx_prefill ? "prefill" : "synthetic");
+    }
+    snprintf(row->residency, sizeof row->residency, "%s",
+             weights_residency_name(p->in_memory ? WEIGHTS_MEMORY : WEIGHTS_MMAP));
+    if (p->mem_limit)
+        row->mem_limit_bytes = (int64_t)p->mem_limit;
+}

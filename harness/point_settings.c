@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_settings.c - a point as an identity, as a command line and as JSON
+ */
+#include "harness/point.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
+
+void point_init(struct point *p)
+{
+    memset(p, 0, sizeof *p);
+    p->kind = POINT_DECODE;
+    p->n_threads = 1;
+    p->placement = PLACEMENT_SPREAD;
+    p->n_tokens = 64;
+    p->n_batch = 64;
+    p->budget_s = 10;
+    p->load_budget_s = 120;
+    p->seed = 1;
+}
+
+/* Appends to buf, which stays terminated; what does not fit is cut. */
+static void append(char *buf, size_t cap, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void append(char *buf, size_t cap, const char *fmt, ...)
+{
+    const size_t used = strlen(buf);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(buf + used, cap - used, fmt, ap);
+    va_end(ap);
+}
+
+void point_bytes_text(uint64_t bytes, char *buf, size_t cap)
+{
+    static const char suffix[] = "BKMGT";
+    int u = 0;
+
+    while (u < 4 && bytes && bytes % 1024 == 0) {
+        bytes /= 1024;
+        u++;
+    }
+    snprintf(buf, cap, "%llu%.*s", (unsigned long long)bytes, u > 0, &suffix[u]);
+}
+
+void point_cpus_text(const int *cpus, int n, char *buf, size_t cap)
+{
+    buf[0] = '\0';
+    for (int i = 0; i < n;) {
+        int last = i;
+
+        while (last + 1 < n && cpus[last + 1] == cpus[last] + 1)
+            last++;
+        append(buf, cap, "%s%d", i ? "," : "", cpus[i]);
+        if (last > i)
+            append(buf, cap, "-%d", cpus[last]);
+        i = last + 1;
+    }
+    if (strlen(buf) == cap - 1 && cap > 4)
+        strcpy(buf + cap - 4, "...");
+}
+
+/* FNV-1a: keeps identities apart where a long name has to be cut. */
+static uint32_t text_hash(const char *text)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return h;
+}
+
+static void id_model(const struct point *p, char *buf, size_t cap)
+{
+    char name[512];
+
+    if (p->model.synthetic)
+        snprintf(name, sizeof name, "%s:%s", p->model.name,
+                 quantmix_name(p->model.mix));
+    else
+        snprintf(name, sizeof name, "%s", p->model.name);
+    if (strlen(name) <= ID_MODEL_MAX)
+        snprintf(buf, cap, "%.*s", ID_MODEL_MAX, name);
+    else
+        snprintf(buf, cap, "%.*s~%08x", ID_MODEL_MAX - 9, name,
+                 text_hash(p->model.path));
+}
+
+void point_id(const struct point *p, char *buf, size_t cap)
+{
+    char model[64], text[8 * TOPO_MAX_CPUS];
+
+    id_model(p, model, sizeof model);
+    snprintf(buf, cap, "%s%s/", model, p->in_memory ? "/memory" : "");
+    if (p->kind == POINT_PREFILL)
+        append(buf, cap, "prefill%d", p->n_prompt);
+    else
+        append(buf, cap, "decode");
+    append(buf, cap, "/t%d", p->n_threads);
+    if (p->explicit_cpus) {
+        point_cpus_text(p->cpus, p->n_threads, text, sizeof text);
+        if (strlen(text) > 12)
+            append(buf, cap, "/cpus~%08x", text_hash(text));
+        else
+            append(buf, cap, "/cpus%s", text);
+    } else {
+        append(buf, cap, "/%s", placement_name(p->placement));
+    }
+    if (p->kind == POINT_DECODE)
+        append(buf, cap, "/ctx%d%s", p->ctx, p->ctx_prefill ? "p" : "");
+    if (p->mem_limit) {
+        point_bytes_text(p->mem_limit, text, sizeof text);
+        append(buf, cap, "/%s", text);
+    }
+}
+
+/* One shell word: as it is where every character is harmless, quoted otherwise. */
+static void append_word(char *buf, size_t cap, const char *word)
+{
+    static const char harmless[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        "0123456789_-./:,+=@%";
+
+    if (*word && word[strspn(word, harmless)] == '\0') {
+        append(buf, cap, " %s", word);
+        return;
+    }
+    append(buf, cap, " '");
+    for (; *word; word++)
+        append(buf, cap, "%.*s", *word == '\'' ? 4 : 1, *word == '\'' ? "'\\''" : word);
+    append(buf, cap, "'");
+}
+
+static void append_isa(char *buf, size_t cap, uint32_t disabled)
+{
+    const char *sep = " --isa-disable=";
+
+    for (int i = 1; i < KERN_N_ISA; i++) {
+        if (disabled >> i & 1) {
+            append(buf, cap, "%s%s", sep, isa_name(i));
+            sep = ",";
+        }
+    }
+}
+
+void point_command(const struct point *p, char *buf, size_t cap)
+{
+    char text[8 * TOPO_MAX_CPUS];
+
+    snprintf(buf, cap, "bench decode -m");
+    append_word(buf, cap, p->model.text);
+    append(buf, cap, " -t %d", p->n_threads);
+    if (p->explicit_cpus) {
+        point_cpus_text(p->cpus, p->n_threads, text, sizeof text);
+        append(buf, cap, " --cpus %s", text);
+    } else {
+        append(buf, cap, " --placement %s", placement_name(p->placement));
+    }
+    if (p->kind == POINT_PREFILL)
+        append(buf, cap, " --prefill %d", p->n_prompt);
+    else
+        append(buf, cap, " --ctx %d%s", p->ctx, p->ctx_prefill ? " --ctx-prefill" : "");
+    append(buf, cap, " -n %d --batch %d", p->n_tokens, p->n_batch);
+    if (p->mem_limit)
+        point_bytes_text(p->mem_limit, text, sizeof text);
+    append(buf, cap, " --mem %s --budget %g --seed %llu", p->mem_limit ? text : "none",
+           p->budget_s, (unsigned long long)p->seed);
+    if (p->in_memory)
+        append(buf, cap, " --in-memory");
+    if (p->force)
+        append(buf, cap, " --force");
+    append_isa(buf, cap, p->isa_disabled);
+}
+
+json_t *point_json(const struct point *p)
+{
+    json_t *cpus = json_array();
+
+    for (int i = 0; p->explicit_cpus && i < p->n_threads; i++)
+        json_array_append_new(cpus, json_integer(p->cpus[i]));
+    return json_pack(
+        "{s:i, s:s, s:s, s:b, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i, s:f, s:f,"
+        " s:I, s:I, s:I, s:b}",
+        "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
+        "in_memory", (int)p->in_memory, "n_threads", p->n_threads, "placement",
+        (int)p->placement, "cpus", cpus, "explicit_cpus", (int)p->explicit_cpus, "ctx",
+        p->ctx, "ctx_prefill", (int)p->ctx_prefill, "n_prompt", p->n_prompt, "n_tokens",
+        p->n_tokens, "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
+        p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
+        (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
+        (int)p->force);
+}
+
+static enum status check_ranges(const struct point *p, int kind, int placement,
+                                size_t n_cpus, struct err *err)
+{
+    if (kind < POINT_DECODE || kind > POINT_PREFILL || placement < PLACEMENT_SPREAD ||
+        placement > PLACEMENT_NONE || p->n_threads < 1 ||
+        p->n_threads > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
+        p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
+        !(p->load_budget_s > 0))
+        return err_set(err, ST_USAGE, "the point's settings hold a value out of range");
+    if (p->explicit_cpus && n_cpus != (size_t)p->n_threads)
+        return err_set(err, ST_USAGE,
+                       "the point's settings name %zu CPUs for %d threads", n_cpus,
+                       p->n_threads);
+    return ST_OK;
+}
+
+enum status point_from_json(struct point *p, const json_t *object, struct err *err)
+{
+    struct point out;
+    const char *model, *path;
+    json_t *cpus;
+    json_error_t why;
+    json_int_t mem_limit, seed, isa_disabled;
+    int kind, placement, in_memory, explicit_cpus, ctx_prefill, force;
+
+    point_init(&out);
+    if (json_unpack_ex(
+            (json_t *)(uintptr_t)object, &why, 0,
+            "{s:i, s:s, s:s, s:b, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
+            " s:F, s:F, s:I, s:I, s:I, s:b}",
+            "kind", &kind, "model", &model, "path", &path, "in_memory", &in_memory,
+            "n_threads", &out.n_threads, "placement", &placement, "cpus", &cpus,
+            "explicit_cpus", &explicit_cpus, "ctx", &out.ctx, "ctx_prefill",
+            &ctx_prefill, "n_prompt", &out.n_prompt, "n_tokens", &out.n_tokens,
+            "n_batch", &out.n_batch, "budget_s", &out.budget_s, "load_budget_s",
+            &out.load_budget_s, "mem_limit", &mem_limit, "seed", &seed, "isa_disabled",
+            &isa_disabled, "force", &force))
+        return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
+                       why.text);
+    out.explicit_cpus = explicit_cpus;
+    if (check_ranges(&out, kind, placement, json_array_size(cpus), err))
+        return ST_USAGE;
+    out.kind = kind;
+    out.placement = placement;
+    out.in_memory = in_memory;
+    out.ctx_prefill = ctx_prefill;
+    out.force = force;
+    out.mem_limit = (uint64_t)mem_limit;
+    out.seed = (uint64_t)seed;
+    out.isa_disabled = (uint32_t)isa_disabled;
+    for (int i = 0; out.explicit_cpus && i < out.n_threads; i++)
+        out.cpus[i] = (int)json_integer_value(json_array_get(cpus, (size_t)i));
+    snprintf(out.model.text, sizeof out.model.text, "%s", model);
+    snprintf(out.model.path, sizeof out.model.path, "%s", path);
+    *p = out;
+    return ST_OK;
+}

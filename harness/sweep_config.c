@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep_config.c - settings of a sweep from YAML
+ *
+ * libcyaml checks keys and shapes against the table below; every value arrives
+ * as text and goes through the same parsers as the options do.
+ */
+#include "harness/sweep.h"
+
+#include <cyaml/cyaml.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "harness/cmd.h"
+#include "harness/parse.h"
+
+#define MAX_LIST 256
+
+/* The file as libcyaml fills it; NULL where a key is absent. */
+struct raw {
+    char **models, **threads, **ctx, **prefill, **placement;
+    unsigned models_count, threads_count, ctx_count, prefill_count, placement_count;
+    char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
+        *keep_models;
+};
+
+static const cyaml_schema_value_t text_value = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
+
+#define LIST(name)                                                                    \
+    CYAML_FIELD_SEQUENCE(#name, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw, \
+                         name, &text_value, 1, MAX_LIST)
+#define TEXT(name)                                                          \
+    CYAML_FIELD_STRING_PTR(#name, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
+                           struct raw, name, 0, 4096)
+
+static const cyaml_schema_field_t fields[] = {
+    LIST(models),    LIST(threads),  LIST(ctx),         LIST(prefill),
+    LIST(placement), TEXT(mem),      TEXT(tokens),      TEXT(passes),
+    TEXT(batch),     TEXT(ctx_fill), TEXT(budget),      TEXT(timeout),
+    TEXT(repeats),   TEXT(seed),     TEXT(keep_models), CYAML_FIELD_END};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
+
+/* libcyaml explains an error in several log lines: the first says what, later
+ * ones where, from the inside out: "in mapping field 'ctx' (line: 1, column: 6)". */
+struct log {
+    char what[160], line[24], key[64];
+};
+
+static void keep_log(cyaml_log_t level, void *arg, const char *fmt, va_list ap)
+{
+    struct log *log = arg;
+    char line[256], *where;
+
+    if (level < CYAML_LOG_ERROR)
+        return;
+    vsnprintf(line, sizeof line, fmt, ap);
+    line[strcspn(line, "\n")] = '\0';
+    if (!*log->what) {
+        char *text = strncmp(line, "Load: ", 6) ? line : line + 6;
+
+        text[strlen(text) - (*text && text[strlen(text) - 1] == '.')] = '\0';
+        snprintf(log->what, sizeof log->what, "%.150s", text);
+    }
+    if (!*log->line && (where = strstr(line, "(line: ")))
+        snprintf(log->line, sizeof log->line, ":%.*s", (int)strcspn(where + 7, ",)"),
+                 where + 7);
+    if (!*log->key && (where = strstr(line, "mapping field '")))
+        snprintf(log->key, sizeof log->key, "%.*s: ", (int)strcspn(where + 15, "'"),
+                 where + 15);
+}
+
+/* The items of a YAML list as one text, "1,2,4-8". An empty list was refused: it
+ * would look like an absent one. "[none]" is how a list says that it is empty. */
+static char *join(char **items, unsigned n)
+{
+    size_t len = 8;
+    char *text;
+
+    for (unsigned i = 0; i < n; i++)
+        len += strlen(items[i]) + 1;
+    text = malloc(len);
+    if (!text)
+        return NULL;
+    *text = '\0';
+    for (unsigned i = 0; i < n; i++) {
+        strcat(text, i ? "," : "");
+        strcat(text, items[i]);
+    }
+    return text;
+}
+
+/* "sweeps/mine.yaml: ctx" into buf: what messages call a key. */
+static const char *key_name(char *buf, size_t cap, const char *path, const char *key)
+{
+    snprintf(buf, cap, "%.400s: %.80s", path, key);
+    return buf;
+}
+
+static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
+                               const char *path, const struct topology *topo,
+                               struct err *err)
+{
+    char *threads = raw->threads ? join(raw->threads, raw->threads_count) : NULL;
+    char *ctx = raw->ctx ? join(raw->ctx, raw->ctx_count) : NULL;
+    char *prefill = raw->prefill ? join(raw->prefill, raw->prefill_count) : NULL;
+    char *placement =
+        raw->placement ? join(raw->placement, raw->placement_count) : NULL;
+    char key[512];
+    enum status status = ST_OK;
+
+    if (raw->models)
+        status =
+            sweep_set_models(s, (const char *const *)raw->models, raw->models_count,
+                             key_name(key, sizeof key, path, "models"), err);
+    if (status == ST_OK && threads)
+        status = sweep_set_threads(s, threads, topo,
+                                   key_name(key, sizeof key, path, "threads"), err);
+    if (status == ST_OK && ctx)
+        status = sweep_set_ints(&s->ctx, ctx, 0, key_name(key, sizeof key, path, "ctx"),
+                                err);
+    if (status == ST_OK && prefill)
+        status = sweep_set_ints(&s->prefill, prefill, 1,
+                                key_name(key, sizeof key, path, "prefill"), err);
+    if (status == ST_OK && placement)
+        status = sweep_set_placements(
+            s, placement, key_name(key, sizeof key, path, "placement"), err);
+    free(threads);
+    free(ctx);
+    free(prefill);
+    free(placement);
+    return status;
+}
+
+static enum status set_int(int *out, const char *text, int min, int max,
+                           const char *path, const char *key, struct err *err)
+{
+    char what[512];
+    long long v;
+
+    if (!text)
+        return ST_OK;
+    if (parse_integer(text, key_name(what, sizeof what, path, key), min, max, &v, err))
+        return ST_USAGE;
+    *out = (int)v;
+    return ST_OK;
+}
+
+static enum status set_seconds(double *out, const char *text, const char *path,
+                               const char *key, struct err *err)
+{
+    char what[512];
+
+    if (!text)
+        return ST_OK;
+    return parse_double(text, key_name(what, sizeof what, path, key), 0.01, 86400, out,
+                        err);
+}
+
+/* A key with two words: *out is whether it is the second. */
+static enum status set_choice(bool *out, const char *text, const char *no,
+                              const char *yes, const char *path, const char *key,
+                              struct err *err)
+{
+    if (!text)
+        return ST_OK;
+    if (strcasecmp(text, no) && strcasecmp(text, yes))
+        return err_set(err, ST_USAGE, "%s: %s: '%s' is neither %s nor %s", path, key,
+                       text, no, yes);
+    *out = !strcasecmp(text, yes);
+    return ST_OK;
+}
+
+static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw,
+                                 const char *path, struct err *err)
+{
+    char what[512];
+
+    if (raw->mem && parse_bytes(raw->mem, key_name(what, sizeof what, path, "mem"),
+                                &s->mem_limit, err))
+        return ST_USAGE;
+    if (raw->seed &&
+        parse_u64(raw->seed, key_name(what, sizeof what, path, "seed"), &s->seed, err))
+        return ST_USAGE;
+    if (set_int(&s->n_tokens, raw->tokens, 1, 1000000, path, "tokens", err) ||
+        set_int(&s->n_passes, raw->passes, 1, 1000000, path, "passes", err) ||
+        set_int(&s->n_batch, raw->batch, 1, 65536, path, "batch", err) ||
+        set_int(&s->n_repeats, raw->repeats, 0, 100, path, "repeats", err) ||
+        set_seconds(&s->budget_s, raw->budget, path, "budget", err) ||
+        set_seconds(&s->load_budget_s, raw->timeout, path, "timeout", err) ||
+        set_choice(&s->keep_models, raw->keep_models, "false", "true", path,
+                   "keep_models", err) ||
+        set_choice(&s->ctx_prefill, raw->ctx_fill, "synthetic", "prefill", path,
+                   "ctx_fill", err))
+        return ST_USAGE;
+    return ST_OK;
+}
+
+/* A name without a directory is looked for among the configurations that come
+ * with the program. */
+static const char *find_config(const char *name, char *buf, size_t cap)
+{
+    const char *dot = strrchr(name, '.');
+    const char *suffix = dot && !strcmp(dot, ".yaml") ? "" : ".yaml";
+    char exe[4096];
+
+    if (!access(name, R_OK) || strchr(name, '/'))
+        return name;
+    snprintf(buf, cap, "%s/configs/sweeps/%s%s", SLM_SOURCE_DIR, name, suffix);
+    if (!access(buf, R_OK))
+        return buf;
+    snprintf(exe, sizeof exe, "%s", self_path());
+    for (int i = 0; i < 2 && strrchr(exe, '/'); i++)
+        *strrchr(exe, '/') = '\0';
+    snprintf(buf, cap, "%.3000s/share/slmbench/sweeps/%s%s", exe, name, suffix);
+    return access(buf, R_OK) ? name : buf;
+}
+
+enum status sweep_config_load(struct sweep_settings *s, const char *name,
+                              const struct topology *topo, struct err *err)
+{
+    struct log log = {.what = "", .line = "", .key = ""};
+    const cyaml_config_t config = {.log_fn = keep_log,
+                                   .log_ctx = &log,
+                                   .mem_fn = cyaml_mem,
+                                   .log_level = CYAML_LOG_ERROR,
+                                   .flags = CYAML_CFG_NO_ALIAS};
+    char buf[8192];
+    const char *path = find_config(name, buf, sizeof buf);
+    struct raw *raw = NULL;
+    cyaml_err_t bad;
+    enum status status;
+
+    if (access(path, R_OK))
+        return err_set_errno(err, ST_IO, "cannot open %s", path);
+    bad = cyaml_load_file(path, &config, &schema, (cyaml_data_t **)&raw, NULL);
+    if (bad != CYAML_OK)
+        return err_set(err, ST_USAGE,
+                       "%s%s: %s%s (configs/sweeps/default.yaml documents the keys)",
+                       path, log.line, log.key,
+                       *log.what ? log.what : cyaml_strerror(bad));
+    if (!raw)
+        return err_set(err, ST_USAGE, "%s is empty", path);
+    status = apply_lists(s, raw, path, topo, err);
+    if (status == ST_OK)
+        status = apply_scalars(s, raw, path, err);
+    cyaml_free(&config, &schema, raw, 0);
+    return status;
+}
