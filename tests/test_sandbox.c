@@ -390,7 +390,7 @@ static void evicts(void **state)
     assert_int_equal(left, 0);
 }
 
-/* Pages that somebody has locked stay, and are told of. */
+/* Pages that somebody has mapped and touched stay, and are told of. */
 static void tells_what_stayed(void **state)
 {
     const size_t n = 8 << 20, held = 1 << 20;
@@ -401,15 +401,14 @@ static void tells_what_stayed(void **state)
     (void)state;
     cached_file(path);
     const int fd = open(path, O_RDONLY);
-    void *map = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+    volatile char *map = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
     assert_true(map != MAP_FAILED);
-    const bool locked = !mlock(map, held);
+    for (size_t i = 0; i < held; i += 4096)
+        assert_int_equal(map[i], 'x');
     assert_int_equal(file_evict(path, &stayed, &err), ST_OK);
-    munmap(map, n);
+    munmap((void *)map, n);
     close(fd);
     unlink(path);
-    if (!locked)
-        skip(); /* ulimit -l */
     assert_true(stayed >= held);
 }
 
