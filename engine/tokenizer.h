@@ -29,22 +29,31 @@ int32_t tokenizer_n_vocab(const struct tokenizer *t);
 int32_t tokenizer_bos(const struct tokenizer *t); /* -1: none */
 int32_t tokenizer_eos(const struct tokenizer *t); /* -1: none */
 bool tokenizer_adds_bos(const struct tokenizer *t);
+bool tokenizer_adds_space(const struct tokenizer *t); /* before a text's first word */
 
 /* True for tokens that end generation (EOS, and end-of-turn where known). */
 bool tokenizer_is_end(const struct tokenizer *t, int32_t id);
 
 /* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS
  * first (if the vocabulary has one); parse_special lets control tokens written
- * out in the text become their ids instead of plain text. */
+ * out in the text become their ids instead of plain text. Any bytes may be
+ * encoded, well-formed or not. Errors: ST_USAGE (more than 512 MiB at once),
+ * ST_INPUT (a byte the vocabulary has no token for), ST_NO_MEMORY. */
 enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                              bool with_bos, bool parse_special, int32_t **ids,
                              size_t *n_ids, struct err *err);
 
 /* The bytes a token stands for, written to buf[cap]; returns their number
- * (which may exceed cap: then nothing was written). Control tokens give 0 bytes.
- * A byte token gives one byte, so output may pause inside a UTF-8 character:
- * see utf8_stream_*. */
+ * (which may exceed cap: then nothing was written). Control and unknown tokens
+ * give 0 bytes. A byte token gives one byte, so output may pause inside a UTF-8
+ * character: see utf8_stream_*. The SentencePiece way puts a blank in front of a
+ * text, so the pieces of a whole text begin with one that the text did not have:
+ * whoever prints a text from its beginning drops it (tokenizer_adds_space()). */
 size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
+
+/* A token as the vocabulary spells it ("\u2581the", "<0x0A>"), for listings; not
+ * zero-terminated, owned by the tokenizer. 0 <= id < tokenizer_n_vocab(). */
+const char *tokenizer_text(const struct tokenizer *t, int32_t id, size_t *len);
 
 /* Holds back the bytes of an unfinished UTF-8 character between tokens, so that
  * a stream never prints half of one. */
@@ -55,7 +64,8 @@ struct utf8_stream {
 
 /* Adds bytes and returns how many may be printed now, in out (capacity
  * len + 4); invalid sequences pass through unchanged. */
-size_t utf8_stream_push(struct utf8_stream *s, const char *bytes, size_t len, char *out);
+size_t utf8_stream_push(struct utf8_stream *s, const char *bytes, size_t len,
+                        char *out);
 /* What is left at the end of the stream; out has room for 4. */
 size_t utf8_stream_flush(struct utf8_stream *s, char *out);
 

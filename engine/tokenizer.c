@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer.c - choose the algorithm, cut special tokens out of a text, and the
+ * questions that every vocabulary answers alike
+ */
+#include "engine/tokenizer_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/utf8.h"
+
+/* Positions are 32 bits, and a blank may grow to three bytes. */
+#define MAX_TEXT ((size_t)512 << 20)
+
+static const struct tokenizer_algo *const algos[] = {&tokenizer_spm};
+#define N_ALGOS (sizeof algos / sizeof algos[0])
+
+static enum status find_algo(const struct tokenizer_algo **algo, const struct gguf *g,
+                             struct err *err)
+{
+    struct gguf_str model;
+    char name[64], known[128] = "";
+
+    if (!gguf_get_str(g, "tokenizer.ggml.model", &model))
+        return err_set(err, ST_INPUT,
+                       "%s has no tokenizer.ggml.model, so it holds no vocabulary",
+                       gguf_path(g));
+    for (size_t i = 0; i < N_ALGOS; i++) {
+        const size_t n = strlen(known);
+
+        if (model.len == strlen(algos[i]->name) &&
+            !memcmp(model.data, algos[i]->name, model.len)) {
+            *algo = algos[i];
+            return ST_OK;
+        }
+        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", algos[i]->name);
+    }
+    return err_set(err, ST_UNSUPPORTED,
+                   "%s: the tokenizer '%s' is not supported (known: %s)", gguf_path(g),
+                   utf8_printable(name, sizeof name, model.data, model.len), known);
+}
+
+enum status tokenizer_open(struct tokenizer **out, const struct gguf *g,
+                           struct err *err)
+{
+    const struct tokenizer_algo *algo = NULL;
+    enum status st = find_algo(&algo, g, err);
+
+    if (st)
+        return st;
+    struct tokenizer *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate a tokenizer");
+    t->algo = algo;
+    st = tokenizer_load_vocab(t, g, err);
+    if (st) {
+        tokenizer_close(t);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (!t)
+        return;
+    strtab_free(&t->ids);
+    free(t->text);
+    free(t->at);
+    free(t->type);
+    free(t->score);
+    free(t->special);
+    free(t);
+}
+
+int32_t tokenizer_n_vocab(const struct tokenizer *t)
+{
+    return t->n_vocab;
+}
+
+int32_t tokenizer_bos(const struct tokenizer *t)
+{
+    return t->bos;
+}
+
+int32_t tokenizer_eos(const struct tokenizer *t)
+{
+    return t->eos;
+}
+
+bool tokenizer_adds_bos(const struct tokenizer *t)
+{
+    return t->adds_bos;
+}
+
+bool tokenizer_adds_space(const struct tokenizer *t)
+{
+    return t->adds_space;
+}
+
+bool tokenizer_is_end(const struct tokenizer *t, int32_t id)
+{
+    for (int i = 0; i < t->n_ends; i++) {
+        if (t->end[i] == id)
+            return true;
+    }
+    return false;
+}
+
+const char *tokenizer_text(const struct tokenizer *t, int32_t id, size_t *len)
+{
+    assert(id >= 0 && id < t->n_vocab);
+    return token_text(t, id, len);
+}
+
+/* ---- encoding ----------------------------------------------------------- */
+
+enum status id_list_add(struct id_list *list, int32_t id, struct err *err)
+{
+    if (list->n == list->cap) {
+        const size_t cap = list->cap ? list->cap * 2 : 64;
+        int32_t *v = realloc(list->v, cap * sizeof *v);
+
+        if (!v)
+            return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",
+                           cap);
+        list->v = v;
+        list->cap = cap;
+    }
+    list->v[list->n++] = id;
+    return ST_OK;
+}
+
+/* The longest special token that text[len], len >= 1, begins with, or -1. */
+static int32_t special_at(const struct tokenizer *t, const char *text, size_t len,
+                          bool parse_special, size_t *token_len)
+{
+    const unsigned char first = (unsigned char)text[0];
+
+    for (size_t i = t->special_at[first]; i < t->special_at[first + 1]; i++) {
+        const int32_t id = t->special[i];
+        const char *token = token_text(t, id, token_len);
+
+        if (!parse_special && t->type[id] != TOKEN_USER)
+            continue;
+        if (*token_len <= len && !memcmp(text, token, *token_len))
+            return id;
+    }
+    return -1;
+}
+
+static enum status encode_all(const struct tokenizer *t, const char *text, size_t len,
+                              bool parse_special, struct id_list *ids, struct err *err)
+{
+    size_t begin = 0; /* of the plain text not yet encoded */
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && !st;) {
+        size_t n = 0;
+        const int32_t id = special_at(t, text + i, len - i, parse_special, &n);
+
+        if (id < 0) {
+            i++;
+            continue;
+        }
+        if (i > begin)
+            st = t->algo->encode(t, text + begin, i - begin, ids, err);
+        if (!st)
+            st = id_list_add(ids, id, err);
+        i += n;
+        begin = i;
+    }
+    if (!st && len > begin)
+        st = t->algo->encode(t, text + begin, len - begin, ids, err);
+    return st;
+}
+
+enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
+                             bool with_bos, bool parse_special, int32_t **ids,
+                             size_t *n_ids, struct err *err)
+{
+    struct id_list list = {0};
+    enum status st = ST_OK;
+
+    if (len > MAX_TEXT)
+        return err_set(
+            err, ST_USAGE,
+            "a text of %zu bytes is too long to be tokenised at once; the limit "
+            "is %zu, so cut it into pieces",
+            len, MAX_TEXT);
+    /* Never an empty list, so that *ids is never NULL. */
+    list.cap = len / 4 + 16;
+    list.v = malloc(list.cap * sizeof *list.v);
+    if (!list.v)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",
+                       list.cap);
+    if (with_bos && t->bos >= 0)
+        st = id_list_add(&list, t->bos, err);
+    if (!st)
+        st = encode_all(t, text, len, parse_special, &list, err);
+    if (st) {
+        free(list.v);
+        return st;
+    }
+    *ids = list.v;
+    *n_ids = list.n;
+    return ST_OK;
+}
+
+/* ---- decoding ----------------------------------------------------------- */
+
+size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
+{
+    size_t len;
+
+    assert(id >= 0 && id < t->n_vocab);
+    const char *text = token_text(t, id, &len);
+
+    switch (t->type[id]) {
+    case TOKEN_CONTROL:
+    case TOKEN_UNKNOWN:
+        return 0;
+    case TOKEN_BYTE:
+        if (cap >= 1) /* the vocabulary was checked: "<0xHH>" */
+            buf[0] = (char)strtoul((const char[]){text[3], text[4], '\0'}, NULL, 16);
+        return 1;
+    default:
+        return t->algo->piece(text, len, buf, cap);
+    }
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer_spm.c - byte-pair encoding by score, as SentencePiece does it
+ *
+ * Blanks become U+2581, the text is cut into characters, and of all neighbours
+ * that together are a token those with the highest score are joined, the leftmost
+ * of equals first, until none are left. What then is no token is spelt in byte
+ * tokens.
+ *
+ * Characters ("symbols") form a doubly linked list over the text; joining leaves
+ * the right one empty. Candidate pairs wait in a heap and are checked for being
+ * up to date when they are taken out, so the whole is O(n log n).
+ *
+ * Source: Kudo and Richardson, "SentencePiece", 2018; vocabulary and scores are
+ * those of the model.
+ */
+#include "engine/tokenizer_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/utf8.h"
+
+static const char blank[] = "\xe2\x96\x81"; /* U+2581 in UTF-8 */
+#define BLANK_BYTES 3
+
+struct symbol {
+    uint32_t at, len;   /* in the escaped text; len 0: joined to its left */
+    int32_t prev, next; /* -1: none */
+};
+
+/* symbols[left] and the one after it, as they were when their text was found to
+ * be a token. */
+struct pair {
+    float score;
+    int32_t left, right;
+    uint32_t len; /* of both together */
+};
+
+struct spm {
+    const struct tokenizer *t;
+    char *text; /* escaped */
+    struct symbol *symbols;
+    int32_t n_symbols;
+    struct pair *heap; /* the best pair on top */
+    size_t n_pairs;
+};
+
+/* ---- heap --------------------------------------------------------------- */
+
+static bool before(const struct pair *a, const struct pair *b)
+{
+    return a->score > b->score || (a->score == b->score && a->left < b->left);
+}
+
+static void heap_push(struct spm *s, struct pair p)
+{
+    size_t i = s->n_pairs++;
+
+    for (; i > 0 && before(&p, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = p;
+}
+
+static struct pair heap_pop(struct spm *s)
+{
+    const struct pair top = s->heap[0];
+    const struct pair last = s->heap[--s->n_pairs];
+    size_t i = 0;
+
+    for (size_t child; (child = 2 * i + 1) < s->n_pairs; i = child) {
+        if (child + 1 < s->n_pairs && before(&s->heap[child + 1], &s->heap[child]))
+            child++;
+        if (!before(&s->heap[child], &last))
+            break;
+        s->heap[i] = s->heap[child];
+    }
+    s->heap[i] = last;
+    return top;
+}
+
+/* ---- the algorithm ------------------------------------------------------ */
+
+/* The text with its blanks replaced and one put in front if the vocabulary wants
+ * it. Returns its length. */
+static size_t escape(const struct tokenizer *t, const char *text, size_t len, char *out)
+{
+    size_t n = 0;
+
+    if (t->adds_space) {
+        memcpy(out, blank, BLANK_BYTES);
+        n = BLANK_BYTES;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == ' ') {
+            memcpy(out + n, blank, BLANK_BYTES);
+            n += BLANK_BYTES;
+        } else {
+            out[n++] = text[i];
+        }
+    }
+    return n;
+}
+
+/* One symbol per character; a byte that is part of none stands alone. */
+static void split(struct spm *s, size_t len)
+{
+    int32_t n = 0;
+
+    for (size_t i = 0; i < len; n++) {
+        const int chars = utf8_char_len(s->text + i, len - i);
+        const uint32_t bytes = chars > 0 ? (uint32_t)chars : 1;
+
+        s->symbols[n] = (struct symbol){
+            .at = (uint32_t)i, .len = bytes, .prev = n - 1, .next = n + 1};
+        i += bytes;
+    }
+    s->symbols[n - 1].next = -1;
+    s->n_symbols = n;
+}
+
+/* Let two neighbours wait for being joined, if together they are a token. */
+static void propose(struct spm *s, int32_t left, int32_t right)
+{
+    if (left < 0 || right < 0)
+        return;
+    const struct symbol *a = &s->symbols[left];
+    const uint32_t len = a->len + s->symbols[right].len;
+    const uint32_t id = strtab_find(&s->t->ids, s->text + a->at, len);
+
+    if (id != STRTAB_NONE)
+        heap_push(
+            s, (struct pair){
+                   .score = s->t->score[id], .left = left, .right = right, .len = len});
+}
+
+static void join_all(struct spm *s)
+{
+    for (int32_t i = 1; i < s->n_symbols; i++)
+        propose(s, i - 1, i);
+    while (s->n_pairs) {
+        const struct pair p = heap_pop(s);
+        struct symbol *a = &s->symbols[p.left], *b = &s->symbols[p.right];
+
+        /* One of them has been joined to another meanwhile. */
+        if (a->len == 0 || b->len == 0 || a->len + b->len != p.len)
+            continue;
+        a->len = p.len;
+        b->len = 0;
+        a->next = b->next;
+        if (b->next >= 0)
+            s->symbols[b->next].prev = p.left;
+        propose(s, a->prev, p.left);
+        propose(s, p.left, a->next);
+    }
+}
+
+static enum status emit_bytes(const struct tokenizer *t, const char *text, size_t len,
+                              struct id_list *ids, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && !st; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        const int32_t id = t->byte_id[byte] >= 0 ? t->byte_id[byte] : t->unknown;
+
+        if (id < 0)
+            return err_set(
+                err, ST_INPUT,
+                "the vocabulary has no token for the byte 0x%02x of the text, "
+                "and none for what is unknown",
+                byte);
+        st = id_list_add(ids, id, err);
+    }
+    return st;
+}
+
+static enum status emit(const struct spm *s, struct id_list *ids, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int32_t i = 0; i >= 0 && !st; i = s->symbols[i].next) {
+        const struct symbol *sym = &s->symbols[i];
+        const char *text = s->text + sym->at;
+        const uint32_t id = strtab_find(&s->t->ids, text, sym->len);
+
+        if (id != STRTAB_NONE)
+            st = id_list_add(ids, (int32_t)id, err);
+        else
+            st = emit_bytes(s->t, text, sym->len, ids, err);
+    }
+    return st;
+}
+
+static enum status encode(const struct tokenizer *t, const char *text, size_t len,
+                          struct id_list *ids, struct err *err)
+{
+    struct spm s = {.t = t};
+    size_t n_blanks = 1, n;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len; i++)
+        n_blanks += text[i] == ' ';
+    /* At most one symbol per byte of text and one for the blank in front, since a
+     * replaced blank is one symbol. n symbols have n - 1 neighbours, and each of
+     * the at most n - 1 joins adds two pairs and has taken one out. */
+    s.text = malloc(len + n_blanks * BLANK_BYTES);
+    s.symbols = malloc((len + 1) * sizeof *s.symbols);
+    s.heap = malloc((2 * len + 2) * sizeof *s.heap);
+    if (!s.text || !s.symbols || !s.heap) {
+        st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to tokenise %zu bytes",
+                     len);
+    } else {
+        n = escape(t, text, len, s.text);
+        split(&s, n);
+        join_all(&s);
+        st = emit(&s, ids, err);
+    }
+    free(s.text);
+    free(s.symbols);
+    free(s.heap);
+    return st;
+}
+
+static size_t piece(const char *text, size_t len, char *buf, size_t cap)
+{
+    size_t n = 0;
+
+    for (int pass = 0; pass < 2; pass++) { /* count, then write */
+        n = 0;
+        for (size_t i = 0; i < len; n++) {
+            const bool is_blank =
+                len - i >= BLANK_BYTES && !memcmp(text + i, blank, BLANK_BYTES);
+
+            if (pass)
+                buf[n] = is_blank ? ' ' : text[i];
+            i += is_blank ? BLANK_BYTES : 1;
+        }
+        if (n > cap)
+            break;
+    }
+    return n;
+}
+
+const struct tokenizer_algo tokenizer_spm = {
+    .name = "llama",
+    .default_bos = 1,
+    .default_eos = 2,
+    .default_unknown = 0,
+    .needs_scores = true,
+    .adds_bos = true,
+    .adds_space = true,
+    .encode = encode,
+    .piece = piece,
+};

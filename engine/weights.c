@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights.c - one interface over the residency policies
+ */
+#include "engine/weights_impl.h"
+
+#include <stdlib.h>
+
+static const struct weights_policy *const policies[] = {
+    [WEIGHTS_MMAP] = &weights_policy_mmap,
+    [WEIGHTS_MEMORY] = &weights_policy_memory,
+};
+
+enum status weights_open(struct weights **out, const struct gguf *g,
+                         enum weights_residency residency, struct err *err)
+{
+    const struct weights_policy *policy = policies[residency];
+
+    if (policy->wants_mapping != gguf_is_mapped(g))
+        return err_set(err, ST_USAGE, "%s is %s; residency '%s' wants the opposite",
+                       gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
+                       policy->name);
+    struct weights *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
+    w->g = g;
+    w->policy = policy;
+    w->begin = w->end = (size_t)gguf_data_offset(g);
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (t->offset + t->bytes > w->end)
+            w->end = (size_t)(t->offset + t->bytes);
+    }
+    *out = w;
+    return ST_OK;
+}
+
+void weights_close(struct weights *w)
+{
+    free(w);
+}
+
+size_t weights_bytes(const struct weights *w)
+{
+    return w->end - w->begin;
+}
+
+const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
+{
+    return gguf_tensor_data(w->g, t);
+}
+
+enum status weights_preload(struct weights *w,
+                            int (*progress)(void *arg, size_t done, size_t total),
+                            void *arg, struct err *err)
+{
+    return w->policy->preload(w, progress, arg, err);
+}
+
+const char *weights_residency_name(enum weights_residency residency)
+{
+    return policies[residency]->name;
+}
