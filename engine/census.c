@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * census.c - sums over the tensors of a file
+ *
+ * Sums cannot overflow: known bytes lie inside the file without overlap. Element
+ * counts of unknown types are not bounded by anything, so they saturate.
+ */
+#include "engine/census.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static void count_type(struct census *c, const struct gguf_tensor *t)
+{
+    const uint32_t id = gguf_ggml_name(t->ggml_id) ? t->ggml_id : CENSUS_UNKNOWN_TYPES;
+    int i = 0;
+
+    while (i < c->n_types && c->types[i].ggml_id != id)
+        i++;
+    if (i == CENSUS_MAX_TYPES)
+        return; /* more than all known types: cannot happen */
+    if (i == c->n_types)
+        c->types[c->n_types++] = (struct census_type){.ggml_id = id};
+    c->types[i].n_tensors++;
+    c->types[i].n_elems = add_saturating(c->types[i].n_elems, t->n_elems);
+    c->types[i].bytes += t->bytes;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct census_type *s = a, *t = b;
+
+    if (s->bytes != t->bytes)
+        return s->bytes > t->bytes ? -1 : 1;
+    return s->ggml_id < t->ggml_id ? -1 : s->ggml_id > t->ggml_id;
+}
+
+/* <architecture>.<key>, or 0. */
+static uint64_t arch_u64(const struct gguf *g, const char *key)
+{
+    struct gguf_str arch;
+    char name[128];
+    uint64_t v = 0;
+
+    if (!gguf_get_str(g, "general.architecture", &arch) || arch.len > 64)
+        return 0;
+    snprintf(name, sizeof name, "%.*s.%s", (int)arch.len, arch.data, key);
+    gguf_get_u64(g, name, &v);
+    return v;
+}
+
+static bool is_table(const struct census *c, const char *name)
+{
+    static const char *const tables[] = {"position_embd.weight", "token_types.weight",
+                                         "per_layer_token_embd.weight"};
+
+    if (!strcmp(name, "token_embd.weight"))
+        return !c->tied_output;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (!strcmp(name, tables[i]))
+            return true;
+    }
+    return false;
+}
+
+static uint64_t token_share(const struct census *c, const struct gguf_tensor *t)
+{
+    if (is_table(c, t->name))
+        return t->bytes / (t->n_elems / t->ne[0]);
+    if (strstr(t->name, "_exps.") && c->n_experts) {
+        /* One matrix per expert; multiplying first could overflow. */
+        const uint64_t whole = t->bytes / c->n_experts, rest = t->bytes % c->n_experts;
+
+        return whole * c->n_experts_used +
+               (uint64_t)((double)rest * (double)c->n_experts_used /
+                          (double)c->n_experts);
+    }
+    return t->bytes;
+}
+
+void census_take(struct census *c, const struct gguf *g)
+{
+    const size_t n = gguf_n_tensors(g);
+
+    *c = (struct census){.tied_output = gguf_tensor_find(g, "token_embd.weight") &&
+                                        !gguf_tensor_find(g, "output.weight"),
+                         .n_experts = arch_u64(g, "expert_count"),
+                         .n_experts_used = arch_u64(g, "expert_used_count")};
+    if (c->n_experts_used == 0 || c->n_experts_used > c->n_experts)
+        c->n_experts = c->n_experts_used = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        c->n_params = add_saturating(c->n_params, t->n_elems);
+        c->bytes += t->bytes;
+        c->token_bytes += token_share(c, t);
+        count_type(c, t);
+    }
+    qsort(c->types, (size_t)c->n_types, sizeof c->types[0], by_bytes);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * census.h - what the tensors of a model add up to
+ *
+ * Works from names and shapes alone, so also for architectures and formats that
+ * cannot be run here.
+ *
+ * Threading: pure function.
+ */
+#ifndef SLM_ENGINE_CENSUS_H
+#define SLM_ENGINE_CENSUS_H
+
+#include "engine/gguf.h"
+
+#define CENSUS_MAX_TYPES     64
+#define CENSUS_UNKNOWN_TYPES UINT32_MAX /* all types without a known size together */
+
+struct census_type {
+    uint32_t ggml_id;
+    uint64_t n_tensors, n_elems, bytes;
+};
+
+struct census {
+    uint64_t n_params; /* elements of all tensors */
+    uint64_t bytes;    /* of all tensors of a known type */
+
+    /* Read to decode one token: every tensor, but of tables that are looked up
+     * (token_embd where a separate output matrix exists, position_embd,
+     * token_types, per_layer_token_embd) one row, and of a layer's experts the
+     * share that is used. */
+    uint64_t token_bytes;
+    bool tied_output;                   /* token_embd serves as the output matrix */
+    uint64_t n_experts, n_experts_used; /* 0: no experts */
+
+    struct census_type types[CENSUS_MAX_TYPES]; /* most bytes first */
+    int n_types;
+};
+
+void census_take(struct census *c, const struct gguf *g);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_gguf.c - `bench gguf`: look into a GGUF file, or take a tensor out of it
+ */
+#include "harness/cmd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/dequant.h"
+#include "engine/gguf.h"
+#include "engine/utf8.h"
+#include "harness/gguf_report.h"
+#include "harness/options.h"
+#include "harness/suggest.h"
+
+struct output {
+    const char *path; /* "-": standard output */
+    FILE *file;
+};
+
+static enum status write_floats(void *arg, const float *v, size_t n, struct err *err)
+{
+    const struct output *out = arg;
+
+    if (fwrite(v, sizeof *v, n, out->file) != n)
+        return err_set_errno(err, ST_IO, "cannot write to %s", out->path);
+    return ST_OK;
+}
+
+/* Writing over the model would pull its pages from under us. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static enum status output_open(struct output *out, const char *path, const char *model,
+                               struct err *err)
+{
+    out->path = path;
+    if (!strcmp(path, "-")) {
+        out->file = stdout;
+        if (isatty(STDOUT_FILENO))
+            return err_set(
+                err, ST_USAGE,
+                "raw float32 values would garble a terminal; name a file with -o");
+        return ST_OK;
+    }
+    if (is_same_file(path, model))
+        return err_set(err, ST_USAGE, "-o %s would overwrite the model itself", path);
+    out->file = fopen(path, "wbe");
+    if (!out->file)
+        return err_set_errno(err, ST_IO, "cannot write %s", path);
+    return ST_OK;
+}
+
+/* Half a tensor is worse than none: a file that could not be finished goes. */
+static enum status output_close(struct output *out, enum status st, struct err *err)
+{
+    struct stat s;
+
+    if (out->file == stdout)
+        return st;
+    if (fclose(out->file) && !st)
+        st = err_set_errno(err, ST_IO, "cannot write to %s", out->path);
+    if (st && !stat(out->path, &s) && S_ISREG(s.st_mode))
+        unlink(out->path);
+    return st;
+}
+
+static enum status no_such_tensor(const struct gguf *g, const char *name,
+                                  struct err *err)
+{
+    const size_t n = gguf_n_tensors(g);
+    const char **names = calloc(n + 1, sizeof *names);
+    char shown[96], hint[128] = "; `bench gguf FILE --tensors` lists them";
+
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = gguf_tensor_at(g, i)->name;
+    const char *near = names ? suggest(name, names, (int)n) : NULL;
+
+    if (near) {
+        utf8_printable(shown, sizeof shown, near, strlen(near));
+        snprintf(hint, sizeof hint, "; did you mean '%s'?", shown);
+    }
+    free(names);
+    return err_set(err, ST_USAGE, "%s has no tensor '%s'%s", gguf_path(g), name, hint);
+}
+
+static enum status extract(const struct gguf *g, const char *name, const char *path,
+                           struct err *err)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(g, name);
+    struct output out;
+    enum status st;
+
+    if (!t)
+        return no_such_tensor(g, name, err);
+    if (t->fmt == KERN_N_FMT) /* before a file is made for nothing */
+        return dequant_tensor(g, t, isa_usable(), NULL, NULL, err);
+    if ((st = output_open(&out, path, gguf_path(g), err)))
+        return st;
+    st = dequant_tensor(g, t, isa_usable(), write_floats, &out, err);
+    return output_close(&out, st, err);
+}
+
+int cmd_gguf(int argc, char **argv)
+{
+    const char *tensor = NULL, *out = NULL;
+    bool json = false, tensors = false, metadata = false;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_FLAG(0, "metadata", &metadata, "of the lists, print only the metadata"),
+        OPT_FLAG(0, "tensors", &tensors, "of the lists, print only the tensors"),
+        OPT_FLAG(0, "json", &json, "print one JSON object"),
+        OPT_STR(0, "tensor", &tensor, "NAME", "dequantise this tensor instead"),
+        OPT_STR('o', "output", &out, "OUT", "where to write its values; - is standard output"),
+        OPT_END
+    };
+    /* clang-format on */
+    const struct opt_usage usage = {
+        .synopsis = "gguf FILE [--metadata] [--tensors] [--json] | gguf FILE --tensor "
+                    "NAME -o OUT",
+        .about =
+            "Describe a GGUF file: header, metadata, tensors, totals per type, and the "
+            "bytes that are read to decode one token. Every count and offset in the "
+            "file is checked first.\n"
+            "With --tensor, write one tensor's values as raw little-endian float32, "
+            "the fastest dimension first.",
+        .example = "bench gguf model.gguf\n"
+                   "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32",
+    };
+    struct err err = ERR_INIT;
+    struct opt_args args;
+    struct gguf *g;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n != 1)
+        err_set(&err, ST_USAGE, "name one GGUF file, as in: bench gguf model.gguf");
+    else if (tensor && !out)
+        err_set(&err, ST_USAGE, "--tensor needs -o OUT, the file for its values");
+    else if (out && !tensor)
+        err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
+    if (err.code || gguf_open(&g, args.v[0], &err))
+        return cmd_fail(&err);
+
+    if (tensor) {
+        extract(g, tensor, out, &err);
+    } else {
+        const bool both = metadata == tensors; /* neither asked for: all */
+        const struct gguf_report_parts parts = {.metadata = both || metadata,
+                                                .tensors = both || tensors};
+
+        if (json)
+            gguf_report_json(g, parts, &err);
+        else
+            gguf_report_text(g, parts);
+    }
+    gguf_close(g);
+    return err.code ? cmd_fail(&err) : 0;
+}
