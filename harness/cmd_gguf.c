@@ -128,10 +128,12 @@ int cmd_gguf(int argc, char **argv)
         .synopsis = "gguf FILE [--metadata] [--tensors] [--json] | gguf FILE --tensor "
                     "NAME -o OUT",
         .about =
-            "Describe a GGUF file: header, metadata, tensors, totals per type, and the "
-            "bytes that are read to decode one token. Every count and offset in the "
+            "Describe a GGUF file: header, metadata, tensors, totals per type, and "
+            "the\n"
+            "bytes that are read to decode one token. Every count and offset in the\n"
             "file is checked first.\n"
-            "With --tensor, write one tensor's values as raw little-endian float32, "
+            "\n"
+            "With --tensor, write one tensor's values as raw little-endian float32,\n"
             "the fastest dimension first.",
         .example = "bench gguf model.gguf\n"
                    "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32",

@@ -145,9 +145,10 @@ int cmd_tokenize(int argc, char **argv)
     const struct opt_usage usage = {
         .synopsis = "tokenize -m FILE [TEXT | -f FILE] [--bos] [--special] [--json]",
         .about =
-            "Print the token ids of a text, separated by blanks, on one line. The text "
-            "is taken as it is, with a file's last newline. Without --bos and "
-            "--special, only what stands in the text becomes tokens, and all of it as "
+            "Print the token ids of a text, separated by blanks, on one line. The "
+            "text\n"
+            "is taken as it is, with a file's last newline. Without --bos and\n"
+            "--special, only what stands in the text becomes tokens, and all of it as\n"
             "plain text.",
         .example = "bench tokenize -m model.gguf 'Once upon a time'\n"
                    "bench tokenize -m model.gguf -f book.txt | wc -w",

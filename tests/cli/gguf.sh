@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# bench gguf: what it prints, what it writes, and how it refuses.
+set -eu
+rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+model=$SRC/tests/data/models/stories260K-f32.gguf
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+
+# refused CODE FRAGMENT ARGUMENTS...: exit code, one line on stderr, nothing on stdout
+refused() {
+    local code=$1 fragment=$2 rc=0
+    shift 2
+    "$BENCH" gguf "$@" >out 2>err || rc=$?
+    [ "$rc" = "$code" ] || fail "gguf $*: exit code $rc, not $code: $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "gguf $*: not one line: $(cat err)"
+    grep -qF -- "$fragment" err || fail "gguf $*: no '$fragment' in: $(cat err)"
+    [ ! -s out ] || fail "gguf $*: printed something"
+}
+
+"$BENCH" gguf "$model" >all
+grep -q 'GGUF version 3' all
+grep -q 'read per token .*(1040128 bytes)' all
+grep -qF 'tokenizer.ggml.tokens                    512 x string: "<unk>", "<s>", "</s>"' all
+grep -q 'llama.attention.layer_norm_rms_epsilon   1e-05' all
+grep -q 'token_embd.weight  *f32  *64 x 512  *131072' all
+"$BENCH" gguf "$model" --metadata >part
+grep -q '^metadata' part && ! grep -q '^tensors' part
+"$BENCH" gguf "$model" --tensors >part
+! grep -q '^metadata' part && grep -q '^tensors' part
+"$BENCH" gguf --help | grep -q '^usage: bench gguf FILE'
+
+"$BENCH" gguf "$model" --json >json
+if command -v python3 >/dev/null; then
+    python3 - json <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["version"] == 3 and j["architecture"] == "llama" and j["n_tensors"] == 47
+assert j["bytes_per_token"] == 1040128 and j["tied_output"] is True
+assert len(j["tensors"]) == 47 and j["tensors"][0]["shape"] == [64, 512]
+assert j["metadata"]["tokenizer.ggml.tokens"]["n"] == 512
+assert j["types"] == [{"type": "f32", "n_tensors": 47, "n_weights": 260032, "bytes": 1040128}]
+PY
+fi
+
+# A float32 tensor comes out as it lies in the file.
+"$BENCH" gguf "$model" --tensor output_norm.weight -o norm.f32
+[ "$(stat -c %s norm.f32)" = 256 ] || fail "norm.f32 has the wrong size"
+"$BENCH" gguf "$model" --tensor output_norm.weight -o - | cmp - norm.f32
+offset=$(grep -A6 '"output_norm.weight"' json | sed -n 's/.*"offset": \([0-9]*\).*/\1/p')
+tail -c +$((offset + 1)) "$model" | head -c 256 | cmp - norm.f32
+
+refused 2 'name one GGUF file'
+refused 2 'name one GGUF file' "$model" "$model"
+refused 2 '--tensor needs -o' "$model" --tensor output_norm.weight
+refused 2 '-o needs --tensor' "$model" -o x
+refused 2 "did you mean 'output_norm.weight'" "$model" --tensor output_norn.weight -o x
+refused 2 'No such file' missing.gguf
+refused 2 'is a directory' "$WORK"
+refused 2 'not a regular file' /dev/null
+mkfifo pipe
+refused 2 'not a regular file' pipe
+: >empty
+refused 2 'is empty' empty
+refused 2 'cannot write' "$model" --tensor output_norm.weight -o "$WORK/no/such/folder"
+cp "$model" copy.gguf
+refused 2 'overwrite the model' copy.gguf --tensor output_norm.weight -o ./copy.gguf
+cmp "$model" copy.gguf
+if [ -c /dev/full ]; then
+    refused 2 'No space left' "$model" --tensor token_embd.weight -o /dev/full
+fi
+[ ! -e x ] || fail "a refused command left a file"
