@@ -2,6 +2,9 @@
  *
  * report.h - charts and the closing table of a sweep
  *
+ * A point may have been measured several times; the row that can be trusted most
+ * speaks for it, see report_rows.h.
+ *
  * Threading: one thread.
  */
 #ifndef SLM_HARNESS_REPORT_H
@@ -23,27 +26,35 @@ struct recommend_params {
     int ctx;            /* depth that must be served; the measured depths at or above
                            it count; -1: the deepest measured */
     uint64_t mem_limit; /* 0: the rows' own limit */
-    int max_threads;    /* quota and affinity; 0: as machine.json says */
+    int max_threads;    /* quota and affinity of where it will run; 0: any */
     const char *model;  /* NULL: any */
 };
 
 struct recommendation {
     struct row best, runner_up;
     int has_runner_up;
-    int tie;            /* the intervals overlap: no difference was shown */
+    int tie; /* the intervals overlap: no difference was shown */
     char why[600];
     int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */
     char excluded[300]; /* how many for which reason */
 };
 
-/* Choose among rows. Errors: ST_CHECK when nothing qualifies (says what came
- * closest). */
+/* Choose among rows: the highest lower end of an interval, and among those whose
+ * intervals overlap with it the larger quantisation, then the fewer threads. A
+ * setting is judged at its least measured depth that serves ctx. Disturbed points
+ * are used only where there is nothing else, and rec->why says so. Errors: ST_CHECK
+ * when nothing qualifies (says what came closest), ST_NO_MEMORY. */
 enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
                       const struct recommend_params *params, struct err *err);
 
+/* For a person. */
 void recommend_print(FILE *f, const struct recommendation *rec);
 
-/* The table a sweep ends with: one line per point, aligned, best marked. */
+/* {"best": row, "runner_up": row or null, "tie", "why", "n_excluded", "excluded"} */
+json_t *recommend_json(const struct recommendation *rec);
+
+/* The table a sweep ends with: one line per point, aligned, what recommend() would
+ * choose at the deepest context marked with a star. */
 void report_table(FILE *f, const struct row *rows, size_t n_rows);
 
 #endif
