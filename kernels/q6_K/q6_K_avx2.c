@@ -41,12 +41,13 @@ SIMD_INLINE __m256i add_scaled(__m256i acc, __m256i weights, const int8_t *x,
 SIMD_INLINE __m256i row_dot(const struct block_q6_K *w, const int8_t *x, __m256i sums)
 {
     const __m256i all = _mm256_cvtepi8_epi16(load_128(w->scales));
+    const __m256i lower = _mm256_permute2x128_si256(all, all, 0x00);
+    const __m256i upper = _mm256_permute2x128_si256(all, all, 0x11);
     __m256i acc = _mm256_setzero_si256();
 
     SIMD_UNROLL
     for (int h = 0; h < 2; h++) {
-        const __m256i scales =
-            _mm256_permute2x128_si256(all, all, h == 0 ? 0x00 : 0x11);
+        const __m256i scales = h == 0 ? lower : upper;
         const __m256i ql0 = load_256(w->ql + 64 * h);
         const __m256i ql1 = load_256(w->ql + 64 * h + 32);
         const __m256i qh = load_256(w->qh + 32 * h);
