@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/forward.h"
 #include "engine/quantmix.h"
@@ -160,6 +161,24 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
     return st;
 }
 
+/* Pages are given on first touch, so the system would grant any size and end the
+ * process later; refuse what can never be had. */
+static enum status check_memory(const struct slm_info *info, struct err *err)
+{
+    const uint64_t have =
+        (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    if (info->kv_bytes > have || info->scratch_bytes > have - info->kv_bytes)
+        return err_set(
+            err, ST_NO_MEMORY,
+            "a context of %d positions and batches of %d tokens take %.1f GiB, "
+            "and this machine has %.1f GiB; ask for fewer",
+            info->n_ctx, info->n_batch,
+            ((double)info->kv_bytes + (double)info->scratch_bytes) / 0x1p30,
+            (double)have / 0x1p30);
+    return ST_OK;
+}
+
 enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err)
 {
     struct slm *new = calloc(1, sizeof *new);
@@ -176,6 +195,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         describe_model(info, new->g, new->model);
         st = describe_use(info, new->model, p->n_ctx, p->n_batch, p->n_threads, err);
     }
+    if (!st)
+        st = check_memory(info, err);
     if (!st)
         st = team_start(&new->team, p->n_threads, p->cpus, err);
     if (!st)

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_generate.c - `bench generate`: text from a prompt, as it is made
+ */
+#include "harness/cmd.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/team.h"
+#include "harness/clock.h"
+#include "harness/interrupt.h"
+#include "harness/options.h"
+#include "harness/session.h"
+
+static const struct opt_usage usage = {
+    .synopsis =
+        "generate -m FILE [-p PROMPT] [-n N] [--temp T] [--seed S] [-t THREADS]",
+    .about =
+        "Continues the prompt (without one: begins a text) and prints what comes, "
+        "token\n"
+        "by token, to standard output, until N tokens are made or the model ends its\n"
+        "text. The prompt is not repeated. Speed is printed to standard error at the\n"
+        "end. Temperature 0, the default, always takes the most likely token.",
+    .example =
+        "bench generate -m model.gguf -p \"Once upon a time\" -n 64\n"
+        "bench generate -m model.gguf -p \"Dear\" --temp 0.8 --top-p 0.95 --seed 7",
+};
+
+struct settings {
+    struct session_params session;
+    struct sampler_params sampling;
+    double temperature, top_p;
+    const char *prompt;
+    int n_max;
+    bool special;
+};
+
+struct generation {
+    struct slm *m;
+    struct tokenizer *tok;
+    struct sampler *sampler;
+    int32_t *prompt;
+    size_t n_prompt;
+    int n_threads;
+
+    struct utf8_stream utf8;
+    bool at_start; /* nothing printed yet, and no prompt before it */
+    char last;     /* byte printed last */
+    int n_made, n_decoded;
+    uint64_t prefill_ns, decode_ns;
+};
+
+/* ---- printing ----------------------------------------------------------------- */
+
+static enum status print_bytes(struct generation *g, const char *bytes, size_t n,
+                               struct err *err)
+{
+    if (n == 0)
+        return ST_OK;
+    g->last = bytes[n - 1];
+    if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout))
+        return err_set_errno(err, ST_IO, "cannot write the text");
+    return ST_OK;
+}
+
+/* Whole characters only. A text that begins here begins without the blank that
+ * SentencePiece puts before a first word. */
+static enum status print_token(struct generation *g, int32_t id, struct err *err)
+{
+    char piece[1024], out[sizeof piece + 4];
+    size_t n = tokenizer_piece(g->tok, id, piece, sizeof piece), skip = 0;
+
+    if (n == 0 || n > sizeof piece)
+        return ST_OK;
+    if (g->at_start && piece[0] == ' ')
+        skip = 1;
+    g->at_start = false;
+    n = utf8_stream_push(&g->utf8, piece + skip, n - skip, out);
+    return print_bytes(g, out, n, err);
+}
+
+static enum status print_end(struct generation *g, struct err *err)
+{
+    char rest[4];
+    const size_t n = utf8_stream_flush(&g->utf8, rest);
+    const enum status st = print_bytes(g, rest, n, err);
+
+    return st || g->last == '\n' ? st : print_bytes(g, "\n", 1, err);
+}
+
+static double per_second(double n, uint64_t ns)
+{
+    return ns ? n * 1e9 / (double)ns : 0.0;
+}
+
+static void print_speed(const struct generation *g)
+{
+    fprintf(stderr, "prefill %zu tokens at %.2f tok/s, ", g->n_prompt,
+            per_second((double)g->n_prompt, g->prefill_ns));
+    if (g->n_decoded)
+        fprintf(stderr, "decode %d tokens at %.2f tok/s, ", g->n_decoded,
+                per_second(g->n_decoded, g->decode_ns));
+    else
+        fprintf(stderr, "nothing decoded, ");
+    fprintf(stderr, "%d thread%s\n", g->n_threads, g->n_threads == 1 ? "" : "s");
+}
+
+/* ---- making -------------------------------------------------------------------- */
+
+/* The whole prompt, batch by batch so that an interrupt is heeded. */
+static enum status prefill(struct generation *g, struct err *err)
+{
+    const size_t most = (size_t)slm_info(g->m)->n_batch;
+    const uint64_t start_ns = clock_ns();
+
+    for (size_t done = 0; done < g->n_prompt;) {
+        const size_t left = g->n_prompt - done;
+        const size_t n = left < most ? left : most;
+        const enum status st =
+            slm_eval(g->m, g->prompt + done, n,
+                     n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
+
+        if (st)
+            return st;
+        if (interrupted())
+            return err_set(err, ST_INTERRUPTED, "interrupted");
+        done += n;
+    }
+    g->prefill_ns = clock_ns() - start_ns;
+    return ST_OK;
+}
+
+static enum status decode(struct generation *g, int n_max, struct err *err)
+{
+    const uint64_t start_ns = clock_ns();
+    enum status st = ST_OK;
+
+    while (g->n_made < n_max) {
+        const int32_t id = sampler_next(g->sampler, slm_logits(g->m, 0));
+
+        if (tokenizer_is_end(g->tok, id))
+            break;
+        g->n_made++;
+        st = print_token(g, id, err);
+        if (!st && interrupted())
+            st = err_set(err, ST_INTERRUPTED, "interrupted");
+        if (st || g->n_made == n_max)
+            break;
+        if (slm_n_past(g->m) == slm_info(g->m)->n_ctx) {
+            fprintf(stderr,
+                    "bench: the context of %d positions is full; --ctx sets it\n",
+                    slm_info(g->m)->n_ctx);
+            break;
+        }
+        st = slm_eval(g->m, &id, 1, SLM_LOGITS_LAST, err);
+        if (st)
+            break;
+        g->n_decoded++;
+        g->decode_ns = clock_ns() - start_ns;
+    }
+    return st;
+}
+
+/* Tokens of the prompt, from a first look at the file: what is wrong with it or
+ * with the prompt shows before a large model is opened. */
+static enum status encode_prompt(struct generation *g, const struct settings *s,
+                                 struct err *err)
+{
+    const size_t len = strlen(s->prompt);
+    struct gguf *file = NULL;
+    enum status st = gguf_open(&file, s->session.model, err);
+
+    if (!st)
+        st = tokenizer_open(&g->tok, file, err);
+    gguf_close(file);
+    if (!st)
+        st = tokenizer_encode(g->tok, s->prompt, len,
+                              tokenizer_adds_bos(g->tok) || len == 0, s->special,
+                              &g->prompt, &g->n_prompt, err);
+    if (!st && g->n_prompt == 0)
+        st =
+            err_set(err, ST_USAGE,
+                    "%s has no token that begins a text, so it needs a prompt: -p TEXT",
+                    s->session.model);
+    g->at_start = len == 0;
+    return st;
+}
+
+/* Unless the user says otherwise the context is what prompt and text need, at
+ * most what the model was made for. */
+static enum status open_model(struct generation *g, const struct settings *s,
+                              struct err *err)
+{
+    struct session_params params = s->session;
+    struct slm_info info;
+    struct gguf *file = NULL;
+    enum status st = ST_OK;
+
+    if (!params.n_ctx) {
+        st = gguf_open(&file, params.model, err);
+        if (!st)
+            st = slm_plan(&info, file, 1, 0, 1, err);
+        gguf_close(file);
+        const size_t need = g->n_prompt + (size_t)s->n_max;
+
+        if (!st)
+            params.n_ctx =
+                need < (size_t)info.n_ctx_train ? (int)need : info.n_ctx_train;
+    }
+    if (!st)
+        st = session_open(&g->m, &params, &g->n_threads, err);
+    if (!st)
+        st = sampler_open(&g->sampler, &s->sampling, slm_info(g->m)->n_vocab, err);
+    return st;
+}
+
+static enum status run(const struct settings *s, struct err *err)
+{
+    struct generation g = {0};
+    enum status st = encode_prompt(&g, s, err);
+
+    if (!st)
+        st = open_model(&g, s, err);
+    if (!st)
+        st = prefill(&g, err);
+    if (!st) {
+        st = decode(&g, s->n_max, err);
+        print_end(&g, err);
+        print_speed(&g);
+    }
+    sampler_close(g.sampler);
+    slm_close(g.m);
+    tokenizer_close(g.tok);
+    free(g.prompt);
+    return st;
+}
+
+int cmd_generate(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct settings s = {
+        .session = {.placement = "none"}, .top_p = 1.0, .prompt = "", .n_max = 128};
+    struct opt_args args;
+    const struct opt opts[] = {
+        OPT_STR('m', "model", &s.session.model, "FILE", "the GGUF file"),
+        OPT_STR('p', "prompt", &s.prompt, "TEXT",
+                "what to continue (default: nothing)"),
+        OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to make (default: 128)", 1,
+                INT_MAX),
+        OPT_DOUBLE(0, "temp", &s.temperature, "T", "temperature (default: 0, greedy)",
+                   0.0, 1000.0),
+        OPT_INT(0, "top-k", &s.sampling.top_k, "K",
+                "draw from the K most likely tokens (default: 0, all)", 0, INT_MAX),
+        OPT_DOUBLE(0, "top-p", &s.top_p, "P",
+                   "draw from the fewest tokens that reach probability P (default: 1)",
+                   0.0, 1.0),
+        OPT_U64(0, "seed", &s.sampling.seed, "S",
+                "equal seeds, equal text (default: 0)"),
+        OPT_FLAG(0, "special", &s.special,
+                 "control tokens in the prompt are meant as such"),
+        OPT_INT('t', "threads", &s.session.n_threads, "N",
+                "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
+        OPT_STR(0, "placement", &s.session.placement, "NAME",
+                "none, spread, compact or smt (default: none)"),
+        OPT_INT(0, "ctx", &s.session.n_ctx, "N",
+                "positions of the context (default: what the text needs)", 1, INT_MAX),
+        OPT_END,
+    };
+    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
+
+    if (st == ST_OK && args.help)
+        return 0;
+    if (st == ST_OK && args.n)
+        st = err_set(&err, ST_USAGE,
+                     "generate takes no argument \"%s\"; the prompt follows -p",
+                     args.v[0]);
+    if (st == ST_OK && !s.session.model)
+        st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+    if (st == ST_OK) {
+        s.sampling.temperature = (float)s.temperature;
+        s.sampling.top_p = (float)s.top_p;
+        interrupt_catch();
+        st = run(&s, &err);
+    }
+    return st ? cmd_fail(&err) : 0;
+}

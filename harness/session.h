@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - open a model the way an interactive command wants it
+ *
+ * Threads default to what the machine recommends (topology's threads_default);
+ * they are pinned only where a placement is asked for, since somebody at a
+ * terminal shares the machine with other programs.
+ */
+#ifndef SLM_HARNESS_SESSION_H
+#define SLM_HARNESS_SESSION_H
+
+#include "engine/engine.h"
+
+struct session_params {
+    const char *model;     /* a GGUF file; NULL: ST_USAGE */
+    int n_threads;         /* 0: the machine's default */
+    const char *placement; /* "none", "spread", ... */
+    int n_ctx, n_batch;    /* as in struct slm_params */
+};
+
+/* *n_threads (may be NULL) is what was used. Errors: as topology_read(),
+ * placement_cpus() and slm_open(). */
+enum status session_open(struct slm **m, const struct session_params *params,
+                         int *n_threads, struct err *err);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_engine.c - the public API on tiny models with known logits, and on files
+ * whose hyperparameters are damaged
+ */
+#include <math.h>
+
+#include "engine/engine.h"
+#include "test.h"
+
+#define MODELS TEST_DATA "models/"
+
+enum { N_TOKENS = 40, N_VOCAB = 320 };
+
+static const int32_t TOKENS[N_TOKENS] = {
+    1,   71,  294, 35,  133, 63,  256, 233, 244, 197, 110, 51, 252, 17,
+    202, 224, 314, 4,   231, 139, 120, 305, 55,  165, 18,  14, 16,  280,
+    7,   198, 113, 219, 17,  273, 116, 227, 256, 286, 122, 179};
+
+/* bound: 1.2 times what the reference engine reaches with quantised activations,
+ * twice that where a routing decision may flip. */
+struct golden {
+    const char *name;
+    double bound;
+};
+
+static const struct golden GOLDEN[] = {
+    {"llama", 1.2 * 2.265e-4},
+    {"llama-mqa", 1.2 * 2.207e-4},
+    {"llama-moe", 2 * 1.2 * 2.912e-3},
+    {"Q4_K_M", 1.2 * 3.020e-4},
+};
+
+#define N_GOLDEN (sizeof GOLDEN / sizeof GOLDEN[0])
+
+static void *read_file(const char *path, size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    void *data;
+
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *bytes = (size_t)ftell(f);
+    rewind(f);
+    data = malloc(*bytes);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *bytes, f), *bytes);
+    fclose(f);
+    return data;
+}
+
+static struct slm *open_model(const char *name, int n_threads, int n_ctx, int n_batch)
+{
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+    char path[512];
+
+    snprintf(path, sizeof path, MODELS "%s.gguf", name);
+    p.path = path;
+    p.n_threads = n_threads;
+    p.n_ctx = n_ctx;
+    p.n_batch = n_batch;
+    if (slm_open(&m, &p, &err))
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+static void eval(struct slm *m, const int32_t *tokens, size_t n, enum slm_logits which)
+{
+    struct err err = ERR_INIT;
+
+    if (slm_eval(m, tokens, n, which, &err))
+        fail_msg("%s", err.msg);
+}
+
+/* Logits of all tokens, evaluated step at a time, to out[n][n_vocab]. */
+static void eval_all(struct slm *m, const int32_t *tokens, size_t n, size_t step,
+                     float *out)
+{
+    const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
+
+    for (size_t done = 0; done < n; done += step) {
+        const size_t batch = n - done < step ? n - done : step;
+
+        eval(m, tokens + done, batch, SLM_LOGITS_ALL);
+        for (size_t i = 0; i < batch; i++)
+            memcpy(out + (done + i) * n_vocab, slm_logits(m, i), n_vocab * sizeof *out);
+    }
+}
+
+static double nmse(const float *a, const float *b, size_t n)
+{
+    double error = 0, power = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        power += (double)b[i] * (double)b[i];
+    }
+    return error / power;
+}
+
+/* ---- values -------------------------------------------------------------------- */
+
+static void test_golden_logits(void **state)
+{
+    static const struct {
+        int n_threads;
+        size_t step;
+    } ways[] = {{1, 64}, {1, 1}, {2, 64}, {2, 1}, {3, 7}, {5, 1}};
+    static float logits[N_TOKENS * N_VOCAB];
+
+    (void)state;
+    for (size_t g = 0; g < N_GOLDEN; g++) {
+        char path[512];
+        size_t bytes;
+
+        snprintf(path, sizeof path, MODELS "%s.exact.f32", GOLDEN[g].name);
+        float *exact = read_file(path, &bytes);
+        assert_int_equal(bytes, sizeof logits);
+        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+            struct slm *m = open_model(GOLDEN[g].name, ways[w].n_threads, N_TOKENS, 0);
+
+            eval_all(m, TOKENS, N_TOKENS, ways[w].step, logits);
+            const double e = nmse(logits, exact, N_TOKENS * N_VOCAB);
+            if (!(e <= GOLDEN[g].bound))
+                fail_msg("%s, %d threads, %zu at a time: NMSE %g > %g", GOLDEN[g].name,
+                         ways[w].n_threads, ways[w].step, e, GOLDEN[g].bound);
+            slm_close(m);
+        }
+        free(exact);
+    }
+}
+
+/* LAST gives the last row of ALL, also when the prompt takes several batches. */
+static void test_last_is_last_of_all(void **state)
+{
+    static float all[N_TOKENS * N_VOCAB];
+    struct slm *m = open_model("llama", 2, 64, 16);
+
+    (void)state;
+    eval_all(m, TOKENS, N_TOKENS, 16, all);
+    slm_truncate(m, 0);
+    eval(m, TOKENS, N_TOKENS, SLM_LOGITS_LAST);
+    assert_int_equal(slm_n_past(m), N_TOKENS);
+    assert_true(nmse(slm_logits(m, 0), all + (N_TOKENS - 1) * N_VOCAB, N_VOCAB) < 1e-6);
+    slm_close(m);
+}
+
+/* What was forgotten leaves no trace. */
+static void test_truncate(void **state)
+{
+    static float once[20 * N_VOCAB], again[20 * N_VOCAB];
+    struct slm *m = open_model("llama-mqa", 2, 64, 0);
+
+    (void)state;
+    eval(m, TOKENS, 10, SLM_LOGITS_NONE);
+    eval_all(m, TOKENS + 10, 20, 5, once);
+    slm_truncate(m, 10);
+    assert_int_equal(slm_n_past(m), 10);
+    eval(m, TOKENS + 30, 10, SLM_LOGITS_NONE);
+    slm_truncate(m, 10);
+    eval_all(m, TOKENS + 10, 20, 5, again);
+    assert_memory_equal(once, again, sizeof once);
+    slm_close(m);
+}
+
+static void test_fill_synthetic(void **state)
+{
+    struct err err = ERR_INIT;
+    float first[N_VOCAB];
+    struct slm *m = open_model("llama", 2, 700, 0);
+
+    (void)state;
+    eval(m, TOKENS, 3, SLM_LOGITS_NONE);
+    assert_int_equal(slm_fill_synthetic(m, 600, 9, &err), ST_OK);
+    assert_int_equal(slm_n_past(m), 600);
+    eval(m, TOKENS, 1, SLM_LOGITS_LAST);
+    memcpy(first, slm_logits(m, 0), sizeof first);
+    for (int i = 0; i < N_VOCAB; i++)
+        assert_true(isfinite(first[i]));
+
+    slm_truncate(m, 3);
+    assert_int_equal(slm_fill_synthetic(m, 600, 9, &err), ST_OK);
+    eval(m, TOKENS, 1, SLM_LOGITS_LAST);
+    assert_memory_equal(first, slm_logits(m, 0), sizeof first);
+
+    slm_truncate(m, 3);
+    assert_int_equal(slm_fill_synthetic(m, 600, 10, &err), ST_OK);
+    eval(m, TOKENS, 1, SLM_LOGITS_LAST);
+    assert_memory_not_equal(first, slm_logits(m, 0), sizeof first);
+
+    assert_int_equal(slm_fill_synthetic(m, 701, 9, &err), ST_USAGE);
+    err_clear(&err);
+    assert_int_equal(slm_fill_synthetic(m, 600, 9, &err), ST_USAGE);
+    assert_int_equal(slm_n_past(m), 601);
+    slm_close(m);
+}
+
+/* ---- sizes --------------------------------------------------------------------- */
+
+static void test_plan_is_what_is_opened(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_GOLDEN; i++) {
+        struct slm *m = open_model(GOLDEN[i].name, 3, 200, 32);
+        const struct slm_info *info = slm_info(m);
+        struct slm_info plan;
+        struct err err = ERR_INIT;
+
+        memset(&plan, 0, sizeof plan);
+        assert_int_equal(slm_plan(&plan, slm_gguf(m), 200, 32, 3, &err), ST_OK);
+        assert_string_equal(plan.arch, "llama");
+        assert_string_equal(plan.name, "tiny-llama");
+        assert_string_equal(plan.quant, i < 3 ? "Q8_0" : "Q4_K_M");
+        assert_int_equal(plan.n_ctx, 200);
+        assert_int_equal(plan.n_batch, 32);
+        assert_int_equal(plan.n_vocab, N_VOCAB);
+        assert_true(plan.scratch_bytes == info->scratch_bytes &&
+                    plan.scratch_bytes > 0);
+        assert_true(plan.kv_bytes == info->kv_bytes);
+        assert_true(plan.kv_bytes == 200 * plan.kv_pos_bytes);
+        assert_true(plan.weight_bytes == info->weight_bytes);
+        assert_true(plan.weight_token_bytes == info->weight_token_bytes);
+        assert_true(slm_bytes_per_token(&plan, 7) ==
+                    plan.weight_token_bytes + 7 * plan.kv_pos_bytes);
+        slm_close(m);
+    }
+}
+
+/* Bytes per token by hand: Q8_0 has 34 bytes for 32 weights. */
+static void test_bytes_per_token(void **state)
+{
+    const uint64_t attention = (128 * 128 * 2 + 128 * 64 * 2) / 32 * 34;
+    const uint64_t ffn = 3 * 128 * 256 / 32 * 34;
+    const uint64_t output = 320 * 128 / 32 * 34, row = 128 / 32 * 34;
+    const uint64_t norms = 5 * 128 * 4;
+    struct slm *dense = open_model("llama", 1, 16, 0);
+    struct slm *moe = open_model("llama-moe", 1, 16, 0);
+
+    (void)state;
+    assert_true(slm_info(dense)->weight_token_bytes ==
+                2 * (attention + ffn) + output + row + norms);
+    /* two experts of four, and the router's four rows of 128 floats */
+    assert_true(slm_info(moe)->weight_token_bytes ==
+                2 * (attention + 2 * ffn + 4 * 128 * 4) + output + row + norms);
+    assert_true(slm_info(dense)->kv_pos_bytes == 2 * 2 * 2 * 2 * 32);
+    assert_true(slm_info(dense)->weight_bytes ==
+                2 * (attention + ffn) + 2 * output + norms);
+    slm_close(dense);
+    slm_close(moe);
+}
+
+/* ---- refusals ------------------------------------------------------------------ */
+
+static void test_eval_refuses(void **state)
+{
+    const int32_t outside[2] = {5, N_VOCAB}, negative[1] = {-1};
+    struct slm *m = open_model("llama", 1, 20, 8);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    eval(m, TOKENS, 15, SLM_LOGITS_LAST);
+    assert_int_equal(slm_eval(m, outside, 2, SLM_LOGITS_LAST, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "320"));
+    err_clear(&err);
+    assert_int_equal(slm_eval(m, negative, 1, SLM_LOGITS_LAST, &err), ST_USAGE);
+    err_clear(&err);
+    assert_int_equal(slm_eval(m, TOKENS, 6, SLM_LOGITS_LAST, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "20"));
+    err_clear(&err);
+    assert_int_equal(slm_eval(m, TOKENS, 0, SLM_LOGITS_LAST, &err), ST_USAGE);
+    assert_int_equal(slm_n_past(m), 15);
+    slm_truncate(m, 0);
+    err_clear(&err);
+    assert_int_equal(slm_eval(m, TOKENS, 9, SLM_LOGITS_ALL, &err), ST_USAGE);
+    eval(m, TOKENS, 20, SLM_LOGITS_LAST);
+    slm_close(m);
+}
+
+/* Open an image and expect a refusal whose message holds a word. */
+static void expect_refusal(const void *image, size_t bytes,
+                           const struct slm_params *like, enum status expected,
+                           const char *word)
+{
+    struct slm_params p = *like;
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+
+    p.image = image;
+    p.image_bytes = bytes;
+    p.name = "damaged";
+    const enum status st = slm_open(&m, &p, &err);
+    if (st != expected || m || !strstr(err.msg, word))
+        fail_msg("status %d and \"%s\" where %d and \"%s\" were expected", (int)st,
+                 err.msg, (int)expected, word);
+}
+
+static char *find_bytes(char *image, size_t bytes, const char *what)
+{
+    char *at = memmem(image, bytes, what, strlen(what));
+
+    assert_non_null(at);
+    return at;
+}
+
+/* Key, its type (4: uint32), its value. */
+static uint32_t patch_u32(char *image, size_t bytes, const char *key, uint32_t value)
+{
+    char *at = find_bytes(image, bytes, key) + strlen(key);
+    uint32_t type, before;
+
+    memcpy(&type, at, 4);
+    assert_int_equal(type, 4);
+    memcpy(&before, at + 4, 4);
+    memcpy(at + 4, &value, 4);
+    return before;
+}
+
+static void test_hostile_hyperparameters(void **state)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+        enum status status;
+        const char *word;
+    } cases[] = {
+        {"llama.attention.head_count", 0, ST_INPUT, "head_count is 0"},
+        {"llama.attention.head_count", 3, ST_UNSUPPORTED, "42"},
+        {"llama.attention.head_count", 8, ST_INPUT, "rope.dimension_count"},
+        {"llama.attention.head_count", 128, ST_UNSUPPORTED, "heads of 1"},
+        {"llama.attention.head_count", 256, ST_UNSUPPORTED, "heads of 0"},
+        {"llama.attention.head_count", 0xffffffffu, ST_INPUT, "4294967295"},
+        {"llama.attention.head_count_kv", 0, ST_INPUT, "head_count_kv is 0"},
+        {"llama.attention.head_count_kv", 3, ST_INPUT, "3 key-value heads"},
+        {"llama.attention.head_count_kv", 1, ST_INPUT, "blk.0.attn_k.weight"},
+        {"llama.attention.head_count_kv", 0x80000000u, ST_INPUT, "2147483648"},
+        {"llama.block_count", 0, ST_INPUT, "block_count is 0"},
+        {"llama.block_count", 1, ST_UNSUPPORTED, "blk.1."},
+        {"llama.block_count", 3, ST_INPUT, "blk.2.attn_norm.weight is missing"},
+        {"llama.block_count", 0xffffffffu, ST_INPUT, "block_count"},
+        {"llama.embedding_length", 0, ST_INPUT, "embedding_length is 0"},
+        {"llama.embedding_length", 256, ST_INPUT, "token_embd.weight is 128 x 320"},
+        {"llama.embedding_length", 0x7fffffffu, ST_INPUT, "2147483647"},
+        {"llama.feed_forward_length", 0, ST_INPUT, "feed_forward_length is 0"},
+        {"llama.feed_forward_length", 512, ST_INPUT, "ffn_gate.weight"},
+        {"llama.context_length", 0, ST_INPUT, "context_length is 0"},
+        {"llama.context_length", 0xffffffffu, ST_INPUT, "context_length"},
+        {"llama.rope.dimension_count", 0, ST_INPUT, "dimension_count is 0"},
+        {"llama.rope.dimension_count", 31, ST_INPUT, "dimension_count is 31"},
+        {"llama.rope.dimension_count", 64, ST_INPUT, "dimension_count is 64"},
+    };
+    const struct slm_params like = slm_params_default();
+    size_t bytes;
+    char *image = read_file(MODELS "llama.gguf", &bytes);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const uint32_t before = patch_u32(image, bytes, cases[i].key, cases[i].value);
+
+        expect_refusal(image, bytes, &like, cases[i].status, cases[i].word);
+        patch_u32(image, bytes, cases[i].key, before);
+    }
+    free(image);
+}
+
+static void test_hostile_experts(void **state)
+{
+    const struct slm_params like = slm_params_default();
+    size_t bytes;
+    char *image = read_file(MODELS "llama-moe.gguf", &bytes);
+
+    (void)state;
+    patch_u32(image, bytes, "llama.expert_used_count", 5);
+    expect_refusal(image, bytes, &like, ST_INPUT, "expert_used_count is 5");
+    patch_u32(image, bytes, "llama.expert_used_count", 0);
+    expect_refusal(image, bytes, &like, ST_INPUT, "expert_used_count is 0");
+    patch_u32(image, bytes, "llama.expert_used_count", 2);
+    patch_u32(image, bytes, "llama.expert_count", 8);
+    expect_refusal(image, bytes, &like, ST_INPUT, "ffn_gate_inp.weight");
+    patch_u32(image, bytes, "llama.expert_count", 0);
+    expect_refusal(image, bytes, &like, ST_INPUT, "ffn_gate.weight is missing");
+    free(image);
+}
+
+/* Names, types and values that a table of numbers cannot say. */
+static void test_hostile_tensors(void **state)
+{
+    const struct slm_params like = slm_params_default();
+    const uint32_t iq4_nl = 20, zero = 0;
+    size_t bytes;
+    char *image = read_file(MODELS "llama-mqa.gguf", &bytes), *at;
+
+    (void)state;
+    at = find_bytes(image, bytes, "general.architecture") + 20 + 4 + 8;
+    memcpy(at, "lhama", 5);
+    expect_refusal(image, bytes, &like, ST_UNSUPPORTED, "supported are: llama");
+    memcpy(at, "llama", 5);
+
+    at = find_bytes(image, bytes, "blk.1.attn_q.weight");
+    at[11] = 'z';
+    expect_refusal(image, bytes, &like, ST_INPUT, "blk.1.attn_q.weight is missing");
+    at[11] = 'q';
+    /* behind the name: dimensions, two lengths, type */
+    at += strlen("blk.1.attn_q.weight") + 4 + 16;
+    memcpy(at, &iq4_nl, 4);
+    expect_refusal(image, bytes, &like, ST_UNSUPPORTED, "iq4_nl");
+    memcpy(at, "\x08\0\0\0", 4);
+
+    at = find_bytes(image, bytes, "rope_freqs.weight");
+    at[0] = 'd';
+    expect_refusal(image, bytes, &like, ST_UNSUPPORTED, "dope_freqs.weight");
+    at[0] = 'r';
+
+    struct err err = ERR_INIT;
+    struct gguf *g = NULL;
+    assert_int_equal(gguf_parse(&g, image, bytes, "whole", &err), ST_OK);
+    const struct gguf_tensor *t = gguf_tensor_find(g, "rope_freqs.weight");
+    memcpy(image + t->offset, &zero, 4);
+    gguf_close(g);
+    expect_refusal(image, bytes, &like, ST_INPUT, "a factor of 0");
+    free(image);
+}
+
+static void test_hostile_params(void **state)
+{
+    struct slm_params p = slm_params_default();
+    struct slm_info info;
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+    size_t bytes;
+    char *image = read_file(MODELS "llama.gguf", &bytes);
+
+    (void)state;
+    p.n_threads = 0;
+    expect_refusal(image, bytes, &p, ST_USAGE, "0 threads");
+    p.n_threads = 1;
+    p.n_ctx = -1;
+    expect_refusal(image, bytes, &p, ST_USAGE, "-1");
+    p.n_ctx = INT32_MAX; /* a TiB of KV cache */
+    expect_refusal(image, bytes, &p, ST_NO_MEMORY, "2147483647 positions");
+    p.n_ctx = 16;
+    p.n_batch = -5;
+    expect_refusal(image, bytes, &p, ST_USAGE, "-5");
+    p.n_batch = 1 << 20;
+    expect_refusal(image, bytes, &p, ST_USAGE, "1048576");
+
+    p = slm_params_default();
+    assert_int_equal(slm_open(&m, &p, &err), ST_USAGE);
+    err_clear(&err);
+    p.path = MODELS "not-there.gguf";
+    assert_int_equal(slm_open(&m, &p, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "not-there.gguf"));
+    assert_null(m);
+
+    /* The plan of the same context is a number, not an error. */
+    struct gguf *g = NULL;
+    err_clear(&err);
+    assert_int_equal(gguf_parse(&g, image, bytes, "whole", &err), ST_OK);
+    assert_int_equal(slm_plan(&info, g, INT32_MAX, 0, 1, &err), ST_OK);
+    assert_true(info.kv_bytes == info.kv_pos_bytes * INT32_MAX);
+    gguf_close(g);
+    free(image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_logits),
+        cmocka_unit_test(test_last_is_last_of_all),
+        cmocka_unit_test(test_truncate),
+        cmocka_unit_test(test_fill_synthetic),
+        cmocka_unit_test(test_plan_is_what_is_opened),
+        cmocka_unit_test(test_bytes_per_token),
+        cmocka_unit_test(test_eval_refuses),
+        cmocka_unit_test(test_hostile_hyperparameters),
+        cmocka_unit_test(test_hostile_experts),
+        cmocka_unit_test(test_hostile_tensors),
+        cmocka_unit_test(test_hostile_params),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
