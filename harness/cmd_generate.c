@@ -96,16 +96,21 @@ static double per_second(double n, uint64_t ns)
     return ns ? n * 1e9 / (double)ns : 0.0;
 }
 
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_speed(const struct generation *g)
 {
-    fprintf(stderr, "prefill %zu tokens at %.2f tok/s, ", g->n_prompt,
-            per_second((double)g->n_prompt, g->prefill_ns));
+    fprintf(stderr, "prefill %zu token%s at %.2f tok/s, ", g->n_prompt,
+            plural(g->n_prompt), per_second((double)g->n_prompt, g->prefill_ns));
     if (g->n_decoded)
-        fprintf(stderr, "decode %d tokens at %.2f tok/s, ", g->n_decoded,
-                per_second(g->n_decoded, g->decode_ns));
+        fprintf(stderr, "decode %d token%s at %.2f tok/s, ", g->n_decoded,
+                plural((size_t)g->n_decoded), per_second(g->n_decoded, g->decode_ns));
     else
         fprintf(stderr, "nothing decoded, ");
-    fprintf(stderr, "%d thread%s\n", g->n_threads, g->n_threads == 1 ? "" : "s");
+    fprintf(stderr, "%d thread%s\n", g->n_threads, plural((size_t)g->n_threads));
 }
 
 /* ---- making -------------------------------------------------------------------- */

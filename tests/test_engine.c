@@ -326,7 +326,7 @@ static void test_hostile_hyperparameters(void **state)
         const char *word;
     } cases[] = {
         {"llama.attention.head_count", 0, ST_INPUT, "head_count is 0"},
-        {"llama.attention.head_count", 3, ST_UNSUPPORTED, "42"},
+        {"llama.attention.head_count", 3, ST_INPUT, "3 heads cannot share"},
         {"llama.attention.head_count", 8, ST_INPUT, "rope.dimension_count"},
         {"llama.attention.head_count", 128, ST_UNSUPPORTED, "heads of 1"},
         {"llama.attention.head_count", 256, ST_UNSUPPORTED, "heads of 0"},

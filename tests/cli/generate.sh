@@ -21,13 +21,13 @@ for threads in 1 2 5; do
     "$BENCH" generate -m "$model" -n 100 -t $threads >story.txt 2>speed.txt
     [ "$(head -c ${#story} story.txt)" = "$story" ] ||
         fail "another story with $threads threads: $(cat story.txt)"
-    grep -q "prefill 1 tokens at .* tok/s, decode 99 tokens at .* tok/s, $threads thread" \
+    grep -q "prefill 1 token at .* tok/s, decode 99 tokens at .* tok/s, $threads thread" \
         speed.txt || fail "speed: $(cat speed.txt)"
 done
 
 # A prompt is continued, not repeated; the text ends in one newline.
 "$BENCH" generate -m "$model" -p "Once upon a" -n 4 >more.txt 2>/dev/null
-[ "$(cat more.txt)" = " time, there" ] || fail "continuation: $(cat more.txt)"
+[ "$(cat more.txt)" = " time, there was" ] || fail "continuation: $(cat more.txt)"
 
 # Equal seeds, equal text; other seeds, another.
 for run in 1:7 2:7 3:8; do
