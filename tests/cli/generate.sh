@@ -47,6 +47,6 @@ refuse 2 "argument" -m "$model" hello
 refuse 2 "temp" -m "$model" --temp -1
 refuse 2 "top-p" -m "$model" --top-p 0
 refuse 2 "no-such" -m no-such.gguf
-refuse 2 "GGUF" -m "$0"
+refuse 2 "GGUF" -m "$SRC/LICENSE"
 refuse 2 "placement" -m "$model" --placement everywhere
 refuse 2 "context" -m "$model" -p "a long prompt for a short context" --ctx 3
