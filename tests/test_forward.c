@@ -88,13 +88,46 @@ static const float *tensor(const struct gguf *g, int layer, const char *suffix)
     return kept[i].f;
 }
 
-static void matmul(double *y, const float *w, const double *x, int n_rows, int k)
+/* The two loops that take all the time. They are not what sanitizers are after. */
+#define PLAIN __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
+
+PLAIN static void matmul(double *y, const float *w, const double *x, int n_rows, int k)
 {
     for (int r = 0; r < n_rows; r++) {
-        y[r] = 0;
+        double sum = 0;
+
         for (int i = 0; i < k; i++)
-            y[r] += (double)w[r * k + i] * x[i];
+            sum += (double)w[r * k + i] * x[i];
+        y[r] = sum;
     }
+}
+
+/* One head: out[dim] from its query, and n_pos keys and values stride
+ * apart. s is scratch. */
+PLAIN static void attend(double *out, const double *q, const double *k, const double *v,
+                         int n_pos, int stride, int dim, double *s)
+{
+    double max = -INFINITY, sum = 0;
+
+    for (int t = 0; t < n_pos; t++) {
+        double score = 0;
+
+        for (int i = 0; i < dim; i++)
+            score += q[i] * k[t * stride + i];
+        s[t] = score / sqrt(dim);
+        max = s[t] > max ? s[t] : max;
+    }
+    for (int i = 0; i < dim; i++)
+        out[i] = 0;
+    for (int t = 0; t < n_pos; t++) {
+        const double p = exp(s[t] - max);
+
+        sum += p;
+        for (int i = 0; i < dim; i++)
+            out[i] += p * v[t * stride + i];
+    }
+    for (int i = 0; i < dim; i++)
+        out[i] /= sum;
 }
 
 static void norm(double *y, const double *x, const float *w, int n, double eps)
@@ -135,27 +168,10 @@ static void attention(struct reference *r, int layer, const double *x, double *o
         rotate(r, k + pos * n_kv_row + h * r->dim, pos);
     for (int h = 0; h < r->n_heads; h++) {
         const int kv = h / (r->n_heads / r->n_kv);
-        double *o = out + h * r->dim, max = -INFINITY, sum = 0;
 
         rotate(r, q + h * r->dim, pos);
-        for (int t = 0; t <= pos; t++) {
-            s[t] = 0;
-            for (int i = 0; i < r->dim; i++)
-                s[t] += q[h * r->dim + i] * k[t * n_kv_row + kv * r->dim + i];
-            s[t] /= sqrt(r->dim);
-            max = s[t] > max ? s[t] : max;
-        }
-        for (int i = 0; i < r->dim; i++)
-            o[i] = 0;
-        for (int t = 0; t <= pos; t++) {
-            const double p = exp(s[t] - max);
-
-            sum += p;
-            for (int i = 0; i < r->dim; i++)
-                o[i] += p * v[t * n_kv_row + kv * r->dim + i];
-        }
-        for (int i = 0; i < r->dim; i++)
-            o[i] /= sum;
+        attend(out + h * r->dim, q + h * r->dim, k + kv * r->dim, v + kv * r->dim,
+               pos + 1, n_kv_row, r->dim, s);
     }
 }
 
@@ -194,7 +210,7 @@ static void reference_step(struct reference *r, int32_t token, float *logits)
 
 /* ---- the tests ------------------------------------------------------------------ */
 
-enum { N_TOKENS = 800 }; /* three blocks of positions and a bit */
+enum { N_TOKENS = 770 }; /* three blocks of positions and a bit */
 
 static double nmse(const float *a, const float *b, size_t n)
 {
