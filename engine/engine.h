@@ -33,39 +33,40 @@
 struct slm;
 
 struct slm_params {
-    const char *path;   /* a GGUF file, or NULL with image */
-    const void *image;  /* a GGUF image in memory, kept by the caller */
+    const char *path;  /* a GGUF file, or NULL with image */
+    const void *image; /* a GGUF image in memory, kept by the caller */
     size_t image_bytes;
-    const char *name;   /* what messages call the image */
-    uint32_t isa_mask;  /* levels to choose kernels from: isa_usable() */
-    int n_threads;      /* >= 1 */
-    const int *cpus;    /* [n_threads], or NULL: placement left to the OS */
-    int n_ctx;          /* positions of the KV cache; 0: the model's own maximum */
-    int n_batch;        /* most tokens in one pass of prefill; 0: 64 */
+    const char *name;  /* what messages call the image */
+    uint32_t isa_mask; /* levels to choose kernels from: isa_usable() */
+    int n_threads;     /* >= 1 */
+    const int *cpus;   /* [n_threads], or NULL: placement left to the OS */
+    int n_ctx;         /* positions of the KV cache; 0: the model's own maximum */
+    int n_batch;       /* most tokens in one pass of prefill; 0: 64 */
 };
 
 /* 1 thread, unpinned, isa_usable(), n_ctx 0, n_batch 0. */
 struct slm_params slm_params_default(void);
 
 struct slm_info {
-    char arch[32];        /* "llama" */
-    char name[64];        /* general.name, cut to fit; "" if absent */
-    char quant[24];       /* file type: "Q4_K_M", else the most common tensor type */
+    char arch[32];  /* "llama" */
+    char name[64];  /* general.name, cut to fit; "" if absent */
+    char quant[24]; /* file type: "Q4_K_M", else the most common tensor type */
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
-    int n_ctx_train;      /* the model's own maximum */
-    int n_ctx, n_batch;   /* as opened */
+    int n_ctx_train;    /* the model's own maximum */
+    int n_ctx, n_batch; /* as opened */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the
                                     norms, one embedding row */
     uint64_t kv_pos_bytes;       /* K and V of one position, all layers */
     uint64_t kv_bytes;           /* KV cache as allocated */
-    uint64_t scratch_bytes;      /* activations, logits, scores as allocated */
+    uint64_t scratch_bytes;      /* activations, logits, norm weights as allocated */
 };
 
 /* Errors: ST_IO, ST_INPUT (the file), ST_USAGE (params), ST_UNSUPPORTED
  * (architecture or tensor type; the message lists the known ones),
- * ST_NO_MEMORY. */
+ * ST_NO_MEMORY (also at once for a context that the machine's memory can never
+ * hold: pages are given on first touch, so it would show only later). */
 enum status slm_open(struct slm **m, const struct slm_params *params, struct err *err);
 void slm_close(struct slm *m);
 const struct slm_info *slm_info(const struct slm *m);
@@ -74,12 +75,12 @@ struct weights *slm_weights(struct slm *m);
 
 /* What slm_open() would allocate besides the weights, without opening: fills
  * *info from the file's metadata alone. For planning against a memory limit. */
-enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx, int n_batch,
-                     int n_threads, struct err *err);
+enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
+                     int n_batch, int n_threads, struct err *err);
 
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
-/* Append n tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
+/* Append n >= 1 tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
  * n <= n_batch. Errors: ST_USAGE (a token outside the vocabulary, the context
  * full; the sequence is as before). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
@@ -98,7 +99,8 @@ void slm_truncate(struct slm *m, int n_past);
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
  * a realistic size, to reach a context depth without computing it. What is
  * decoded afterwards is meaningless, its cost is not. */
-enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed, struct err *err);
+enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
+                               struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
  * weight_token_bytes + n_past * kv_pos_bytes. */
