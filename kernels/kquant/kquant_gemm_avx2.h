@@ -101,6 +101,14 @@ SIMD_INLINE void kq_unpack_head(const uint8_t *const row[8], size_t at,
     }
 }
 
+/* v, opaque to the compiler: gcc would turn the chain of 16-bit additions below
+ * into a tree, which needs more registers than there are. */
+SIMD_INLINE __m256i kq_in_order(__m256i v)
+{
+    __asm__("" : "+x"(v));
+    return v;
+}
+
 /* What the frame needs to know of a format; constants after inlining. */
 struct kq_gemm_format {
     size_t block_bytes;
@@ -136,7 +144,7 @@ SIMD_INLINE void kq_tile_columns(const struct kq_tile *tile,
                     _mm256_maddubs_epi16(w, broadcast_4_bytes(q + (size_t)c * x_stride +
                                                               4 * (u * f.run + t)));
 
-                part[c] = t == 0 ? sum : _mm256_add_epi16(part[c], sum);
+                part[c] = t == 0 ? sum : kq_in_order(_mm256_add_epi16(part[c], sum));
             }
         }
         SIMD_UNROLL
