@@ -19,12 +19,12 @@
 #include "engine/team.h"
 #include "harness/clock.h"
 #include "harness/probe.h"
+#include "harness/sandbox.h"
 #include "harness/stats.h"
 #include "kernels/isa.h"
 
 #define N_ROOF_PASSES   5 /* before the measurement, and again after it */
 #define N_PEAK_PASSES   3
-#define N_WARM          2
 #define FLUSH_NS        50000000u   /* samples reach the parent within 50 ms */
 #define NOISE_NS        2000000000u /* noise so far is told every 2 s */
 #define PRELOAD_SHARE   0.8         /* of the limit, where a model does not fit it */
@@ -357,25 +357,24 @@ static enum status sample(struct child *c, uint64_t *ns, struct err *err)
 }
 
 /* Not counted: first touches of scratch, and clocks that need to wake up. Left
- * out where a sample is slow, since the budget is for measuring. */
+ * out where it would take long, since the budget is for measuring. */
 static enum status warm_up(struct child *c, struct err *err)
 {
     const uint64_t slow_ns = (uint64_t)(c->p->budget_s * 1e9 / 8);
-    enum status status = ST_OK;
-    uint64_t ns = 0;
+    const int32_t token = next_token(c);
+    const int depth = slm_n_past(c->model);
+    uint64_t ns = clock_ns();
+    enum status status;
 
     if (!c->p->in_memory && !model_fits(c))
         return ST_OK;
     tell_phase(c, "warm", 0);
-    if (c->p->kind == POINT_PREFILL) {
-        const int32_t token = next_token(c);
-
-        /* A whole pass would cost a good part of the budget. */
-        status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
-        slm_truncate(c->model, 0);
-        return status;
-    }
-    for (int i = 0; i < N_WARM && ns < slow_ns && status == ST_OK; i++)
+    status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
+    slm_truncate(c->model, depth);
+    ns = clock_ns() - ns;
+    if (c->p->kind == POINT_PREFILL)
+        ns *= (uint64_t)c->p->n_prompt; /* at most: a prompt shares its weights */
+    if (status == ST_OK && ns < slow_ns)
         status = sample(c, &ns, err);
     return status;
 }
@@ -451,6 +450,7 @@ static enum status prepare(struct child *c, struct err *err)
 static enum status run(struct child *c, struct err *err)
 {
     enum status status = prepare(c, err);
+    uint64_t stayed;
 
     if (status)
         return status;
@@ -464,6 +464,10 @@ static enum status run(struct child *c, struct err *err)
         return status;
     tell_phase(c, "probe", 1);
     close_model(c);
+    /* The file's pages are still charged to the group; with the probe's buffer on
+     * top they would become the peak of a point that never had both. */
+    if (c->p->mem_limit && !c->p->in_memory)
+        file_evict(c->p->model.path, &stayed, NULL);
     status = probe_roof(c, err);
     tell_row(c);
     return status;

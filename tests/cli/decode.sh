@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench decode: one point of a tiny model, as text and JSON; the command in the
+# row repeats it; wrong input is one sentence.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+export SLMBENCH_CACHE=$WORK/cache
+
+fail() {
+    echo "decode.sh: $*" >&2
+    exit 1
+}
+
+# value FILE COLUMN: of a row printed as text
+value() {
+    awk -v name="$2" '$1 == name { print $2 }' "$1"
+}
+
+# ---- a row as text: every column is one that `bench fields` lists
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 >row || fail "exit $?"
+[ "$(value row status)" = ok ] || fail "status: $(cat row)"
+[ "$(value row n_samples)" = 12 ] || fail "samples: $(cat row)"
+[ "$(value row ctx)" = 16 ] || fail "depth: $(cat row)"
+[ "$(value row quant)" = Q4_K_M ] || fail "quant: $(cat row)"
+for column in tok_per_s bytes_per_token roof_gbps mbu lat_p95_ms mem_peak_bytes; do
+    awk -v name=$column '$1 == name && $2 > 0 { ok = 1 } END { exit !ok }' row ||
+        fail "no $column: $(cat row)"
+done
+"$BENCH" fields --json >fields.json
+while read -r name _; do
+    grep -q "\"$name\"" fields.json || fail "an unknown column: $name"
+done <row
+
+# ---- roof and share agree: mbu = tok_per_s * bytes_per_token / roof
+awk '{ v[$1] = $2 } END {
+    mbu = v["tok_per_s"] * v["bytes_per_token"] / (v["roof_gbps"] * 1e9)
+    exit !(mbu > v["mbu"] * 0.99 - 0.001 && mbu < v["mbu"] * 1.01 + 0.001)
+}' row || fail "mbu does not follow from the other columns: $(cat row)"
+
+# ---- the command in the row measures the same point
+command=$(sed -n 's/^command *bench //p' row)
+# shellcheck disable=SC2086
+"$BENCH" $command >again
+[ "$(value again point)" = "$(value row point)" ] || fail "another point: $command"
+
+# ---- JSON, prefill, in memory, real prefill of the context
+"$BENCH" decode -m nano:Q8_0 --prefill 24 -n 3 --batch 16 --json >prefill.json
+grep -q '"kind": "prefill"' prefill.json || fail "no prefill"
+grep -q '"roof_gops": [1-9]' prefill.json || fail "no int8 peak"
+grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 8 --ctx-prefill -n 8 >memory
+[ "$(value memory residency)" = memory ] || fail "not in memory"
+[ "$(value memory ctx_fill)" = prefill ] || fail "not prefilled"
+[ ! -e "$SLMBENCH_CACHE/nano-Q4_0.gguf" ] || fail "a file was made for a model in memory"
+
+# ---- a file of one's own; a budget of almost nothing gives what there is
+"$BENCH" synth nano Q6_K -o own.gguf >/dev/null
+"$BENCH" decode -m own.gguf -n 1000000 --budget 0.01 --placement none >own
+[ "$(value own model)" = own ] || fail "model name: $(cat own)"
+[ "$(value own quant)" = Q6_K ] || fail "quant: $(cat own)"
+[ "$(value own n_samples)" -ge 1 ] || fail "no samples: $(cat own)"
+
+# ---- wrong input
+refused() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$BENCH" decode "$@" >out 2>err || got=$?
+    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
+    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "'$*' says more than one line: $(cat err)"
+}
+refused 2 "which model"
+refused 2 "nowhere.gguf" -m nowhere.gguf
+refused 2 "--ctx" -m nano:Q4_0 --ctx -1
+refused 2 "synthetic" -m own.gguf --in-memory
+refused 2 "this machine has" -m nano:Q4_0 --mem 900T
+head -c 1000 own.gguf >cut.gguf
+refused 2 "cut.gguf" -m cut.gguf
+"$BENCH" point >out 2>err && fail "bench point without settings"
+"$BENCH" decode --help | grep -q -- --in-memory || fail "no help"

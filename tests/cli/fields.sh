@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench fields: text, JSON, and the tables that results/README.md ends with
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+
+fail() {
+    echo "fields.sh: $*" >&2
+    exit 1
+}
+
+"$BENCH" fields >text
+grep -qE '^  roof_gbps +GB/s +read bandwidth' text || fail "no roof: $(cat text)"
+"$BENCH" fields --json >json
+[ "$(grep -c '"name"' json)" = "$(grep -c '^  ' text)" ] || fail "JSON and text differ"
+"$BENCH" fields --markdown >markdown
+tail -n "$(wc -l <markdown)" "$SRC/results/README.md" | cmp - markdown ||
+    fail "results/README.md is not up to date: append \`bench fields --markdown\`"
+! "$BENCH" fields surplus 2>/dev/null || fail "an argument was accepted"

@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench sweep: rows, samples and machine.json; kill -9 and Ctrl-C in the middle,
+# and going on from there; settings that cannot be.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+export SLMBENCH_CACHE=$WORK/cache
+
+fail() {
+    echo "sweep.sh: $*" >&2
+    exit 1
+}
+
+rows() {
+    echo $(($(wc -l <"$1/sweep.csv") - 1))
+}
+
+# column FILE NAME: values, one per row (no cell of these columns is quoted)
+column() {
+    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i }
+                          NR > 1 { print $c }' "$1"
+}
+
+# whole DIR: every line of the table has as many cells as its header
+whole() {
+    python3 - "$1" <<'EOF' || fail "rows of $1 are not whole"
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1] + "/sweep.csv", newline="")))
+assert all(len(r) == len(rows[0]) for r in rows), "torn row"
+key = [rows[0].index(c) for c in ("point", "attempt", "n_samples")]
+count = {}
+for s in list(csv.reader(open(sys.argv[1] + "/samples.csv")))[1:]:
+    count[(s[0], s[1])] = count.get((s[0], s[1]), 0) + 1
+for r in rows[1:]:
+    point, attempt, n = (r[k] for k in key)
+    assert count.get((point, attempt), 0) == int(n or 0), (point, attempt, n)
+assert len({(r[key[0]], r[key[1]]) for r in rows[1:]}) == len(rows) - 1, "a row twice"
+EOF
+}
+
+common=(--mem none --no-charts --no-probe --repeats 0)
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+
+# ---- two thread counts, from start to end
+"$BENCH" sweep -c quick -o one "${common[@]}" -n 8 >out 2>err || fail "exit $?: $(cat err)"
+[ "$(rows one)" = 6 ] || fail "6 points expected: $(cat one/sweep.csv)"
+[ "$(column one/sweep.csv status | sort -u)" = ok ] || fail "not all ok: $(cat one/sweep.csv)"
+[ "$(column one/sweep.csv n_threads | sort -u | tr '\n' ' ')" = "1 2 " ] || fail "threads"
+[ "$(head -1 one/sweep.csv | tr ',' '\n')" = \
+    "$("$BENCH" fields --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')" ] || fail "columns"
+whole one
+python3 -m json.tool one/machine.json >/dev/null || fail "machine.json is not JSON"
+grep -q '"seed": 1' one/machine.json || fail "no seed in machine.json"
+[ ! -e cache/nano-Q4_K_M.gguf ] || fail "the model that was made is still there"
+grep -q "^\[6/6\] nano:Q4_K_M/" out || fail "no line per point: $(cat out)"
+if "$BENCH" sweep -c quick -o one "${common[@]}" 2>err; then fail "written over"; fi
+grep -q -- "--resume" err || fail "no hint to resume: $(cat err)"
+
+# ---- order: random, the same for the same seed, printed without measuring
+"$BENCH" sweep -c quick --dry-run --seed 3 >a
+"$BENCH" sweep -c quick --dry-run --seed 3 >b
+"$BENCH" sweep -c quick --dry-run --seed 4 >c
+cmp a b || fail "the order is not repeatable"
+! cmp -s a c || fail "the order does not depend on the seed"
+
+# ---- kill -9 half-way: rows are whole, no child is left, the rest can be had
+start() { # DIR: a sweep in the background, until it has two rows
+    "$BENCH" sweep -m nano:Q4_0 --threads 1,2 --ctx 0,8,16,24 --prefill none \
+        -n 4 --budget 0.3 --seed 5 -o "$1" "${common[@]}" >"$1.out" 2>"$1.err" &
+    pid=$!
+    for _ in $(seq 600); do
+        [ -e "$1/sweep.csv" ] && [ "$(wc -l <"$1/sweep.csv")" -gt 2 ] && return
+        sleep 0.05
+    done
+    fail "no rows within 30 s: $(cat "$1.err")"
+}
+start two
+kill -9 $pid
+wait $pid 2>/dev/null || true
+whole_before=$(rows two)
+for _ in $(seq 100); do
+    pgrep -f "bench point .*$WORK/cache" >/dev/null || break
+    sleep 0.05
+done
+! pgrep -f "bench point .*$WORK/cache" || fail "a measuring child outlived its sweep"
+printf '2025-01-01T00:00:00Z,torn' >>two/sweep.csv
+[ -e cache/nano-Q4_0.gguf ] || [ "$whole_before" = 8 ] || fail "the model is gone"
+"$BENCH" sweep --resume two --no-charts >out 2>err || fail "resume: $(cat err)"
+[ "$(rows two)" = 8 ] || fail "8 points expected: $(cat two/sweep.csv)"
+whole two
+[ ! -e cache/nano-Q4_0.gguf ] || fail "the killed sweep's model is still there"
+"$BENCH" sweep --resume two --no-charts >out 2>err || fail "a finished one: $(cat err)"
+[ "$(rows two)" = 8 ] || fail "measured again: $(cat two/sweep.csv)"
+
+# ---- Ctrl-C: exit code 130, the way to go on, and it goes on
+start three
+code=0
+"$BENCH" sweep --resume three 2>err || code=$?
+[ "$code" = 2 ] && grep -q "another sweep" err || fail "two sweeps at once: $(cat err)"
+kill -INT $pid
+code=0
+wait $pid || code=$?
+[ "$code" = 130 ] || [ "$(rows three)" = 8 ] || fail "interrupted: exit $code"
+[ "$(rows three)" = 8 ] || grep -q -- "--resume three" three.err || fail "$(cat three.err)"
+[ -z "$(column three/sweep.csv status | grep -v ok)" ] || fail "an unfinished row"
+"$BENCH" sweep --resume three --no-charts >out 2>err || fail "resume: $(cat err)"
+[ "$(rows three)" = 8 ] || fail "8 points expected"
+whole three
+
+# ---- a model that is no model is a row, and the others are measured
+head -c 2000 /dev/zero >broken.gguf
+"$BENCH" sweep -m broken.gguf -m nano:Q8_0 --threads 1 --ctx 0 --prefill none -n 4 \
+    -o four "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
+[ "$(column four/sweep.csv status | sort | tr '\n' ' ')" = "error ok " ] ||
+    fail "rows: $(cat four/sweep.csv)"
+
+# ---- the user's own file is never removed
+"$BENCH" synth nano Q4_0 -o own.gguf >/dev/null
+"$BENCH" sweep -m own.gguf --threads 1 --ctx 0 --prefill none -n 4 -o five \
+    "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
+[ -e own.gguf ] || fail "own.gguf was removed"
+
+# ---- what cannot be
+refused() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$BENCH" sweep "$@" >out 2>err || got=$?
+    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
+    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
+}
+printf 'models: [nano:Q4_0]\ntokenz: 3\n' >bad.yaml
+refused 2 "bad.yaml:" -c bad.yaml
+refused 2 "tokenz" -c bad.yaml
+refused 2 "nowhere" -c nowhere
+refused 2 "nothing to measure" -c quick --ctx none --prefill none
+refused 2 "no sweep to resume" --resume nowhere
+refused 2 "--threads" -c quick --threads 0
+refused 2 "-m" surplus
+refused 3 "try" -c quick --mem 900T
