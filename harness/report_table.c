@@ -30,6 +30,13 @@ static bool is_left(int column)
 
 typedef char cells[N_COLUMNS][CELL_MAX];
 
+/* Three digits that count, with the same number of decimals in a range of ten, so
+ * that a column lines up. */
+static int decimals(double v)
+{
+    return v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
+}
+
 static void fill_cells(cells to, const struct report_rows *p, const struct row *r)
 {
     memset(to, 0, sizeof(cells));
@@ -46,9 +53,11 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
         snprintf(to[8], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
         return;
     }
-    snprintf(to[3], CELL_MAX, "%.3g", r->tok_per_s);
+    const int digits = decimals(r->tok_per_s);
+    snprintf(to[3], CELL_MAX, "%.*f", digits, r->tok_per_s);
     if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
-        snprintf(to[4], CELL_MAX, "%.3g .. %.3g", r->tok_per_s_lo, r->tok_per_s_hi);
+        snprintf(to[4], CELL_MAX, "%.*f .. %.*f", digits, r->tok_per_s_lo, digits,
+                 r->tok_per_s_hi);
     if (r->mbu > 0)
         snprintf(to[5], CELL_MAX, "%.0f %%", 100 * r->mbu);
     snprintf(to[7], CELL_MAX, "%s", r->limiter);

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# recommend.sh - `bench recommend` and `bench plot` on a recorded sweep
+set -eu
+
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+sweep=$SRC/tests/data/sweeps/yi-9b-6g
+
+fail() {
+    echo "recommend.sh: $*" >&2
+    exit 1
+}
+
+# same NAME: compare the file NAME with the text on stdin
+same() {
+    cat > "$1.want"
+    diff -u "$1.want" "$1" || fail "$1 is not as it should be"
+}
+
+"$BENCH" recommend "$sweep" > default
+same default << 'TEXT'
+Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, context up to 4096
+  Q4_0 with 2 threads decodes 2.45 tok/s at context depth 4096 (95 % interval
+  2.42 to 2.48), 42 % of its roof; its memory peaked at 5.16 GiB, within the
+  limit of 6.00 GiB. Q4_K_M with 2 threads is 17 % slower.
+Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread: 2.04 tok/s
+Left out: 12 at less context, 2 not finished (time budget, out of memory), 1
+disturbed.
+TEXT
+
+"$BENCH" recommend "$sweep" --max-threads 1 --ctx 1000 --min-tps 1.3 > narrow
+same narrow << 'TEXT'
+Recommended: yi-1.5-9b Q4_0, 1 thread, placement spread, context up to 1024
+  Q4_0 with 1 thread decodes 1.49 tok/s at context depth 1024 (95 % interval
+  1.47 to 1.51), 48 % of its roof; its memory peaked at 4.88 GiB, within the
+  limit of 6.00 GiB.
+Left out: 6 at less context, 4 not finished (time budget, out of memory), 2
+with more threads than CPUs, 1 too slow.
+TEXT
+
+"$BENCH" recommend "$sweep" --json > answer.json
+grep -q '"tie": false' answer.json || fail "no tie in the JSON"
+grep -q '"runner_up": {' answer.json || fail "no runner-up in the JSON"
+if command -v python3 > /dev/null; then
+    python3 -m json.tool answer.json > /dev/null || fail "the JSON is not valid"
+fi
+
+# refused CODE TEXT ARGUMENTS...: one sentence on stderr with TEXT in it
+refused() {
+    local want=$1 text=$2 rc=0
+    shift 2
+    "$BENCH" "$@" > out 2> err || rc=$?
+    [ "$rc" = "$want" ] || fail "$*: exit code $rc instead of $want"
+    [ "$(wc -l < err)" = 1 ] || fail "$*: not one sentence: $(cat err)"
+    grep -q -- "$text" err || fail "$*: $(cat err)"
+    [ ! -s out ] || fail "$*: wrote to stdout"
+}
+refused 1 "closest is Q4_0 with 2 threads: 2.45 tok/s at depth 4096" \
+    recommend "$sweep" --min-tps 4
+refused 1 "needs 4.79 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0
+refused 1 "no decode point of llama" recommend "$sweep" --model llama
+refused 2 "nowhere/sweep.csv" recommend nowhere
+refused 2 "0 arguments" recommend
+refused 2 "2 arguments" plot a b
+refused 2 "nowhere/sweep.csv" plot nowhere
+
+if ! command -v gnuplot > /dev/null; then
+    cp "$sweep/sweep.csv" .
+    refused 3 "gnuplot is not installed" plot .
+    exit 0
+fi
+# A model's name cannot break out of the script; every chart can be drawn again.
+mkdir odd
+sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y/" "$sweep/sweep.csv" > odd/sweep.csv
+"$BENCH" plot odd > /dev/null
+for chart in decode_threads decode_context prefill memory; do
+    for ending in csv gp svg png; do
+        [ -s "odd/$chart.$ending" ] || fail "no $chart.$ending"
+    done
+    rm "odd/$chart.svg"
+    (cd odd && gnuplot "$chart.gp" 2> ../err) || fail "$chart.gp: $(cat err)"
+    grep -q "</svg>" "odd/$chart.svg" || fail "$chart.svg is not whole"
+done
+[ ! -e odd/broken ] || fail "a name was executed"

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_report.c - charts and the closing table from recorded rows
+ *
+ * tests/data/sweeps/yi-9b-6g is made up to hold every case: a thrashing and an
+ * out-of-memory quantisation, a disturbed point, a point measured twice.
+ */
+#include "tests/test.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+#include "harness/gnuplot.h"
+#include "harness/report.h"
+#include "harness/report_chart.h"
+#include "harness/report_rows.h"
+
+#define SWEEP TEST_DATA "sweeps/yi-9b-6g"
+
+static char *slurp(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+
+    assert_non_null(text);
+    if (!f) {
+        free(text);
+        return NULL;
+    }
+    assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+static void rows_are_picked_once_and_in_order(void **state)
+{
+    struct row *rows = NULL;
+    struct report_rows p;
+    struct err err = ERR_INIT;
+    size_t n_rows = 0;
+    char name[REPORT_NAME_MAX];
+
+    (void)state;
+    assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
+    assert_int_equal(n_rows, 25);
+    assert_int_equal(report_rows_pick(&p, rows, n_rows, &err), ST_OK);
+    assert_int_equal(p.n, 24); /* one point was measured twice */
+    for (size_t i = 1; i < p.n; i++)
+        assert_true(p.v[i]->file_bytes >= p.v[i - 1]->file_bytes);
+    assert_string_equal(report_setting_name(&p, p.v[0], name, sizeof name), "Q4_0");
+    assert_int_equal(report_setting_end(&p, 0), 8);
+
+    for (size_t i = 0; i < p.n; i++)
+        if (strstr(p.v[i]->point, "Q4_K_M/decode/t2/spread/ctx1024"))
+            assert_int_equal(row_trust(p.v[i]), ROW_GOOD); /* the repetition */
+    report_rows_free(&p);
+
+    /* what differs between settings becomes part of their names */
+    strcpy(rows[0].placement, "compact");
+    rows[1].mem_limit_bytes = FIELD_NO_INT;
+    assert_int_equal(report_rows_pick(&p, rows, n_rows, &err), ST_OK);
+    report_setting_name(&p, &rows[0], name, sizeof name);
+    assert_string_equal(name, "Q4_0 compact 6 GiB");
+    report_setting_name(&p, &rows[1], name, sizeof name);
+    assert_string_equal(name, "Q4_0 spread no limit");
+    report_rows_free(&p);
+    free(rows);
+}
+
+static void machine_is_read_or_left_empty(void **state)
+{
+    struct report_machine m;
+
+    (void)state;
+    report_machine_read(&m, SWEEP);
+    assert_string_equal(m.cpu_model, "AMD EPYC 9R14");
+    assert_string_equal(m.host, "rented-2vcpu");
+    assert_int_equal(m.max_threads, 2);
+    report_machine_read(&m, TEST_DATA "noise");
+    assert_string_equal(m.cpu_model, "");
+    assert_int_equal(m.max_threads, 0);
+}
+
+static void strings_are_quoted_for_gnuplot(void **state)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    (void)state;
+    gnuplot_quote(f, "it's `id` \"x\"\n\\n");
+    fclose(f);
+    assert_string_equal(text, "'it''s `id` \"x\" \\n'");
+    free(text);
+}
+
+static void the_table_has_a_line_per_point(void **state)
+{
+    struct row *rows = NULL;
+    struct err err = ERR_INIT;
+    size_t n_rows = 0, n_text = 0;
+    char *text = NULL;
+    int n_lines = 0, n_stars = 0;
+
+    (void)state;
+    assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
+    FILE *f = open_memstream(&text, &n_text);
+    report_table(f, rows, n_rows);
+    fclose(f);
+    for (const char *p = text; *p; p++) {
+        n_lines += *p == '\n';
+        n_stars += *p == '*';
+    }
+    assert_int_equal(n_lines, 25); /* 24 points and the headings */
+    assert_int_equal(n_stars, 1);
+    const char *best = strchr(text, '*');
+    assert_int_equal(strncmp(best, "* Q4_0", 6), 0);
+    assert_non_null(strstr(text, "oom"));
+    assert_non_null(strstr(text, "paging"));
+    assert_non_null(strstr(text, "disturbed: others 11 %"));
+    free(text);
+
+    f = open_memstream(&text, &n_text);
+    report_table(f, rows, 0);
+    fclose(f);
+    assert_string_equal(text, "");
+    free(text);
+    free(rows);
+}
+
+static void copy_sweep(const char *dir)
+{
+    char path[128];
+    char *text = slurp(SWEEP "/sweep.csv");
+
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    free(text);
+}
+
+static void charts_are_drawn_where_there_is_gnuplot(void **state)
+{
+    static const char *const names[] = {"decode_threads", "decode_context", "prefill",
+                                        "memory"};
+    static const char *const endings[] = {"csv", "gp", "svg", "png"};
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    copy_sweep(dir);
+    const enum status st = report_charts(dir, &err);
+    if (st == ST_UNSUPPORTED)
+        assert_non_null(strstr(err.msg, "gnuplot is not installed"));
+    else
+        assert_int_equal(st, ST_OK);
+
+    if (st == ST_OK) {
+        char *text;
+
+        snprintf(path, sizeof path, "%s/decode_context.csv", dir);
+        text = slurp(path);
+        assert_non_null(
+            strstr(text, "series,group,ctx,tok_per_s,lo,hi,roof_tok_per_s,"));
+        assert_non_null(strstr(text, ",2,Q6_K,oom")); /* a cross */
+        free(text);
+        snprintf(path, sizeof path, "%s/decode_context.gp", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "log_y = 1")); /* 0.15 beside 2.9 */
+        assert_non_null(strstr(text, "n_crosses = 1\n"));
+        free(text);
+        snprintf(path, sizeof path, "%s/memory.svg", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "</svg>"));
+        free(text);
+    }
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            struct stat sb;
+
+            snprintf(path, sizeof path, "%s/%s.%s", dir, names[i], endings[k]);
+            if (st == ST_OK) {
+                assert_int_equal(stat(path, &sb), 0);
+                assert_true(sb.st_size > 200);
+            }
+            unlink(path);
+        }
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left */
+}
+
+/* A chart without a figure is no file, and an old one goes away. */
+static void empty_charts_are_not_drawn(void **state)
+{
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+    struct chart *c = calloc(1, sizeof *c);
+
+    (void)state;
+    assert_non_null(c);
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/prefill.svg", dir);
+    fclose(fopen(path, "w"));
+    c->name = "prefill";
+    c->x_name = "x";
+    c->y_name = c->other_name = "y";
+    c->n_series = 1;
+    assert_int_equal(chart_draw(c, dir, &err), ST_OK);
+    chart_mark(c)->state = MARK_CROSS;
+    assert_int_equal(chart_draw(c, dir, &err), ST_OK);
+    assert_int_equal(rmdir(dir), 0);
+    chart_free(c);
+    free(c);
+}
+
+static void missing_and_empty_sweeps_are_errors(void **state)
+{
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(report_charts(dir, &err), ST_IO);
+    assert_non_null(strstr(err.msg, dir));
+
+    err_clear(&err);
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    FILE *f = fopen(path, "w");
+    row_csv_header(f);
+    fclose(f);
+    assert_int_equal(report_charts(dir, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "no rows"));
+    unlink(path);
+    rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_picked_once_and_in_order),
+        cmocka_unit_test(machine_is_read_or_left_empty),
+        cmocka_unit_test(strings_are_quoted_for_gnuplot),
+        cmocka_unit_test(the_table_has_a_line_per_point),
+        cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
+        cmocka_unit_test(empty_charts_are_not_drawn),
+        cmocka_unit_test(missing_and_empty_sweeps_are_errors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
