@@ -149,7 +149,7 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
                                int layer, const char *name, const uint64_t *ne)
 {
     char full[96], formats[128], type[32];
-    const struct gguf_tensor *t;
+    const struct gguf_tensor *t = NULL;
 
     tensor_name(full, sizeof full, layer, name);
     t = gguf_tensor_find(l->g, full);
@@ -186,7 +186,7 @@ enum status loader_matrix(struct loader *l, struct matrix *out, int layer,
                           const char *name, size_t k, size_t n_rows, size_t n_slices)
 {
     const uint64_t ne[3] = {k, n_rows, n_slices};
-    const struct gguf_tensor *t;
+    const struct gguf_tensor *t = NULL;
     const enum status st = find_tensor(l, &t, layer, name, ne);
 
     if (st)
@@ -207,7 +207,7 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
                           const char *name, size_t n)
 {
     const uint64_t ne[3] = {n, 1, 1};
-    const struct gguf_tensor *t;
+    const struct gguf_tensor *t = NULL;
     const enum status st = find_tensor(l, &t, layer, name, ne);
     float *dst;
 
