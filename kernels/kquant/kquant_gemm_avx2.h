@@ -152,13 +152,14 @@ SIMD_INLINE void kq_tile_columns(const struct kq_tile *tile,
             prod[c] = _mm256_add_epi32(
                 prod[c], _mm256_madd_epi16(part[c], tile->scale[u / runs_per_group]));
     }
-    for (int j = 0; j < 8; j++)
+    for (int j = 0; j < 8; j++) {
         SIMD_UNROLL
-    for (int c = 0; c < n; c++) {
-        const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
-        const __m256i two = broadcast_4_bytes(s + KQ_ELEMS / 16 * b + 2 * j);
+        for (int c = 0; c < n; c++) {
+            const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
+            const __m256i two = broadcast_4_bytes(s + KQ_ELEMS / 16 * b + 2 * j);
 
-        sums[c] = _mm256_add_epi32(sums[c], _mm256_madd_epi16(tile->pair[j], two));
+            sums[c] = _mm256_add_epi32(sums[c], _mm256_madd_epi16(tile->pair[j], two));
+        }
     }
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {

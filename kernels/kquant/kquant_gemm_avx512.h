@@ -129,13 +129,15 @@ SIMD_INLINE void kq_tile_columns(const struct kq_tile *tile,
     SIMD_UNROLL
     for (int c = 0; c < n; c++)
         sums[c] = _mm512_setzero_si512();
-    for (int j = 0; j < 8; j++)
+    for (int j = 0; j < 8; j++) {
         SIMD_UNROLL
-    for (int c = 0; c < n; c++) {
-        const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
+        for (int c = 0; c < n; c++) {
+            const int16_t *s = act_q8_256_sums(x + (size_t)c * x_stride, k);
 
-        sums[c] = _mm512_dpwssd_epi32(sums[c], tile->pair[j],
-                                      broadcast_4_bytes(s + KQ_ELEMS / 16 * b + 2 * j));
+            sums[c] =
+                _mm512_dpwssd_epi32(sums[c], tile->pair[j],
+                                    broadcast_4_bytes(s + KQ_ELEMS / 16 * b + 2 * j));
+        }
     }
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {

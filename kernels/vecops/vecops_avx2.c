@@ -2,8 +2,9 @@
  *
  * vecops_avx2.c - vector operations with AVX2, FMA and F16C
  *
- * Ends shorter than a register go through masked loads and stores, which neither
- * read nor write what is masked off. Sums run in several registers and are folded
+ * Ends shorter than a register are copied through eight floats on the stack: masked
+ * stores are slow on part of the CPUs of this level, and emulators fault on masked
+ * loads next to an unreadable page. Sums run in several registers and are folded
  * once.
  *
  * attn_dot works on tiles of two positions and up to four queries, attn_mix on
@@ -28,6 +29,24 @@ SIMD_INLINE float largest_of(__m256 v)
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
+/* The first n < 8 floats at p, then zeros. */
+static __m256 load_part(const float *p, size_t n)
+{
+    float part[8] = {0};
+
+    memcpy(part, p, n * sizeof(float));
+    return _mm256_loadu_ps(part);
+}
+
+/* p[0..n) = the first n < 8 of v. */
+static void store_part(float *p, __m256 v, size_t n)
+{
+    float part[8];
+
+    _mm256_storeu_ps(part, v);
+    memcpy(p, part, n * sizeof(float));
+}
+
 void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, float eps)
 {
     __m256 sum[4];
@@ -35,16 +54,16 @@ void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, floa
 
     for (int j = 0; j < 4; j++)
         sum[j] = _mm256_setzero_ps();
-    for (; i + 32 <= n; i += 32)
+    for (; i + 32 <= n; i += 32) {
         SIMD_UNROLL
-    for (size_t j = 0; j < 4; j++) {
-        const __m256 v = _mm256_loadu_ps(x + i + 8 * j);
+        for (size_t j = 0; j < 4; j++) {
+            const __m256 v = _mm256_loadu_ps(x + i + 8 * j);
 
-        sum[j] = _mm256_fmadd_ps(v, v, sum[j]);
+            sum[j] = _mm256_fmadd_ps(v, v, sum[j]);
+        }
     }
     for (; i < n; i += 8) {
-        const __m256 v = n - i >= 8 ? _mm256_loadu_ps(x + i)
-                                    : _mm256_maskload_ps(x + i, first_lanes(n - i));
+        const __m256 v = n - i >= 8 ? _mm256_loadu_ps(x + i) : load_part(x + i, n - i);
 
         sum[0] = _mm256_fmadd_ps(v, v, sum[0]);
     }
@@ -59,10 +78,9 @@ void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, floa
                          _mm256_mul_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i), scale),
                                        _mm256_loadu_ps(w + i)));
     if (i < n) {
-        const __m256i m = first_lanes(n - i);
-        const __m256 v = _mm256_mul_ps(_mm256_maskload_ps(x + i, m), scale);
+        const __m256 v = _mm256_mul_ps(load_part(x + i, n - i), scale);
 
-        _mm256_maskstore_ps(y + i, m, _mm256_mul_ps(v, _mm256_maskload_ps(w + i, m)));
+        store_part(y + i, _mm256_mul_ps(v, load_part(w + i, n - i)), n - i);
     }
 }
 
@@ -82,13 +100,9 @@ void kern_rope__avx2(float *v, const float *cs, size_t n)
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(v + i,
                          turn_pairs(_mm256_loadu_ps(v + i), _mm256_loadu_ps(cs + i)));
-    if (i < n) {
-        const __m256i m = first_lanes(n - i);
-
-        _mm256_maskstore_ps(
-            v + i, m,
-            turn_pairs(_mm256_maskload_ps(v + i, m), _mm256_maskload_ps(cs + i, m)));
-    }
+    if (i < n)
+        store_part(v + i, turn_pairs(load_part(v + i, n - i), load_part(cs + i, n - i)),
+                   n - i);
 }
 
 void kern_softmax__avx2(float *x, size_t n)
@@ -100,7 +114,7 @@ void kern_softmax__avx2(float *x, size_t n)
     for (size_t i = 0; i < whole; i += 8)
         top = _mm256_max_ps(top, _mm256_loadu_ps(x + i));
     if (whole < n)
-        top = _mm256_max_ps(top, _mm256_blendv_ps(top, _mm256_maskload_ps(x + whole, m),
+        top = _mm256_max_ps(top, _mm256_blendv_ps(top, load_part(x + whole, n - whole),
                                                   _mm256_castsi256_ps(m)));
     top = _mm256_set1_ps(largest_of(top));
     for (size_t i = 0; i < whole; i += 8) {
@@ -110,9 +124,9 @@ void kern_softmax__avx2(float *x, size_t n)
         sum = _mm256_add_ps(sum, e);
     }
     if (whole < n) {
-        const __m256 e = exp_avx2(_mm256_sub_ps(_mm256_maskload_ps(x + whole, m), top));
+        const __m256 e = exp_avx2(_mm256_sub_ps(load_part(x + whole, n - whole), top));
 
-        _mm256_maskstore_ps(x + whole, m, e);
+        store_part(x + whole, e, n - whole);
         sum = _mm256_add_ps(sum, _mm256_and_ps(e, _mm256_castsi256_ps(m)));
     }
 
@@ -121,8 +135,8 @@ void kern_softmax__avx2(float *x, size_t n)
     for (size_t i = 0; i < whole; i += 8)
         _mm256_storeu_ps(x + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), scale));
     if (whole < n)
-        _mm256_maskstore_ps(x + whole, m,
-                            _mm256_mul_ps(_mm256_maskload_ps(x + whole, m), scale));
+        store_part(x + whole, _mm256_mul_ps(load_part(x + whole, n - whole), scale),
+                   n - whole);
 }
 
 SIMD_INLINE __m256 silu(__m256 g)
@@ -140,11 +154,9 @@ void kern_silu_mul__avx2(float *y, const float *gate, const float *up, size_t n)
         _mm256_storeu_ps(y + i, _mm256_mul_ps(silu(_mm256_loadu_ps(gate + i)),
                                               _mm256_loadu_ps(up + i)));
     if (i < n) {
-        const __m256i m = first_lanes(n - i);
+        const __m256 g = load_part(gate + i, n - i), u = load_part(up + i, n - i);
 
-        _mm256_maskstore_ps(y + i, m,
-                            _mm256_mul_ps(silu(_mm256_maskload_ps(gate + i, m)),
-                                          _mm256_maskload_ps(up + i, m)));
+        store_part(y + i, _mm256_mul_ps(silu(g), u), n - i);
     }
 }
 
@@ -172,10 +184,11 @@ SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_str
     __m256 sum[4][2];
 
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t t = 0; t < nt; t++)
-        sum[q][t] = _mm256_setzero_ps();
+        for (size_t t = 0; t < nt; t++)
+            sum[q][t] = _mm256_setzero_ps();
+    }
     for (size_t i = 0; i < d; i += 8) {
         __m256 k[2];
 
@@ -192,10 +205,11 @@ SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_str
         }
     }
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t t = 0; t < nt; t++)
-        s[q * s_stride + t] = scale * sum_8_floats(sum[q][t]);
+        for (size_t t = 0; t < nt; t++)
+            s[q * s_stride + t] = scale * sum_8_floats(sum[q][t]);
+    }
 }
 
 /* nq queries (a constant, up to 4) against n_kv positions. */
@@ -256,10 +270,11 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
     __m256 sum[4][2];
 
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t c = 0; c < nc; c++)
-        sum[q][c] = _mm256_loadu_ps(out + q * o_stride + 8 * c);
+        for (size_t c = 0; c < nc; c++)
+            sum[q][c] = _mm256_loadu_ps(out + q * o_stride + 8 * c);
+    }
     for (size_t t = 0; t < n; t++) {
         __m256 v[2];
 
@@ -276,10 +291,11 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
         }
     }
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t c = 0; c < nc; c++)
-        _mm256_storeu_ps(out + q * o_stride + 8 * c, sum[q][c]);
+        for (size_t c = 0; c < nc; c++)
+            _mm256_storeu_ps(out + q * o_stride + 8 * c, sum[q][c]);
+    }
 }
 
 /* nq queries (a constant, up to 4), all d elements, n positions. */

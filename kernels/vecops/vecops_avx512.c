@@ -30,12 +30,13 @@ void kern_rmsnorm__avx512(float *y, const float *x, const float *w, size_t n, fl
 
     for (int j = 0; j < 4; j++)
         sum[j] = _mm512_setzero_ps();
-    for (; i + 64 <= n; i += 64)
+    for (; i + 64 <= n; i += 64) {
         SIMD_UNROLL
-    for (size_t j = 0; j < 4; j++) {
-        const __m512 v = _mm512_loadu_ps(x + i + 16 * j);
+        for (size_t j = 0; j < 4; j++) {
+            const __m512 v = _mm512_loadu_ps(x + i + 16 * j);
 
-        sum[j] = _mm512_fmadd_ps(v, v, sum[j]);
+            sum[j] = _mm512_fmadd_ps(v, v, sum[j]);
+        }
     }
     for (; i < n; i += 16) {
         const __m512 v = _mm512_maskz_loadu_ps(first(n - i), x + i);
@@ -137,10 +138,11 @@ SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_str
     __m512 sum[4][4];
 
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t t = 0; t < nt; t++)
-        sum[q][t] = _mm512_setzero_ps();
+        for (size_t t = 0; t < nt; t++)
+            sum[q][t] = _mm512_setzero_ps();
+    }
     for (size_t i = 0; i < d; i += 16) {
         const __mmask16 m = first(d - i);
         __m512 k[4];
@@ -239,11 +241,12 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, __mmask16 last, const float *p,
     __m512 sum[4][4];
 
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t c = 0; c < nc; c++)
-        sum[q][c] = _mm512_maskz_loadu_ps(c + 1 < nc ? 0xffff : last,
-                                          out + q * o_stride + 16 * c);
+        for (size_t c = 0; c < nc; c++)
+            sum[q][c] = _mm512_maskz_loadu_ps(c + 1 < nc ? 0xffff : last,
+                                              out + q * o_stride + 16 * c);
+    }
     for (size_t t = 0; t < n; t++) {
         __m512 v[4];
 
@@ -252,18 +255,20 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, __mmask16 last, const float *p,
             v[c] =
                 load_halves(value + t * kv_stride + 16 * c, c + 1 < nc ? 0xffff : last);
         SIMD_UNROLL
-        for (size_t q = 0; q < nq; q++)
+        for (size_t q = 0; q < nq; q++) {
             SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++)
-            sum[q][c] =
-                _mm512_fmadd_ps(_mm512_set1_ps(p[q * p_stride + t]), v[c], sum[q][c]);
+            for (size_t c = 0; c < nc; c++)
+                sum[q][c] = _mm512_fmadd_ps(_mm512_set1_ps(p[q * p_stride + t]), v[c],
+                                            sum[q][c]);
+        }
     }
     SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++)
+    for (size_t q = 0; q < nq; q++) {
         SIMD_UNROLL
-    for (size_t c = 0; c < nc; c++)
-        _mm512_mask_storeu_ps(out + q * o_stride + 16 * c, c + 1 < nc ? 0xffff : last,
-                              sum[q][c]);
+        for (size_t c = 0; c < nc; c++)
+            _mm512_mask_storeu_ps(out + q * o_stride + 16 * c,
+                                  c + 1 < nc ? 0xffff : last, sum[q][c]);
+    }
 }
 
 /* nq queries (a constant, up to 4), all d elements, n positions. */
