@@ -3,10 +3,10 @@
  * fuzz_gguf.c - libFuzzer target: GGUF reader, census and tokenizer on any bytes
  *
  *     CC=clang CXX=clang++ cmake -B build/fuzz -G Ninja -DSLM_FUZZ=ON \
- *         -DSLM_SANITIZE=address,undefined
+ *         -DSLM_SANITIZE=address
  *     ninja -C build/fuzz fuzz_gguf
- *     mkdir -p /tmp/corpus && cp tests/data/models/stories260K-f32.gguf /tmp/corpus
- *     build/fuzz/tests/fuzz_gguf -max_len=65536 /tmp/corpus
+ *     mkdir -p /tmp/corpus && cp tests/fuzz/seeds/gguf/* /tmp/corpus
+ *     build/fuzz/tests/fuzz_gguf -max_len=16384 /tmp/corpus
  */
 #include <stdlib.h>
 #include <string.h>
