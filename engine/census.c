@@ -57,13 +57,12 @@ static uint64_t arch_u64(const struct gguf *g, const char *key)
     return v;
 }
 
-static bool is_table(const struct census *c, const char *name)
+static bool is_table(const char *name)
 {
-    static const char *const tables[] = {"position_embd.weight", "token_types.weight",
+    static const char *const tables[] = {"token_embd.weight", "position_embd.weight",
+                                         "token_types.weight",
                                          "per_layer_token_embd.weight"};
 
-    if (!strcmp(name, "token_embd.weight"))
-        return !c->tied_output;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (!strcmp(name, tables[i]))
             return true;
@@ -73,8 +72,12 @@ static bool is_table(const struct census *c, const char *name)
 
 static uint64_t token_share(const struct census *c, const struct gguf_tensor *t)
 {
-    if (is_table(c, t->name))
-        return t->bytes / (t->n_elems / t->ne[0]);
+    if (is_table(t->name)) {
+        const uint64_t row = t->bytes / (t->n_elems / t->ne[0]);
+        const bool is_output = c->tied_output && !strcmp(t->name, "token_embd.weight");
+
+        return is_output ? t->bytes + row : row;
+    }
     if (strstr(t->name, "_exps.") && c->n_experts) {
         /* One matrix per expert; multiplying first could overflow. */
         const uint64_t whole = t->bytes / c->n_experts, rest = t->bytes % c->n_experts;

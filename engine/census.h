@@ -25,9 +25,9 @@ struct census {
     uint64_t bytes;    /* of all tensors of a known type */
 
     /* Read to decode one token: every tensor, but of tables that are looked up
-     * (token_embd where a separate output matrix exists, position_embd,
-     * token_types, per_layer_token_embd) one row, and of a layer's experts the
-     * share that is used. */
+     * (token_embd, position_embd, token_types, per_layer_token_embd) one row, and
+     * of a layer's experts the share that is used. A tied token_embd is read as
+     * the output matrix as well. The same sum as slm_info's weight_token_bytes. */
     uint64_t token_bytes;
     bool tied_output;                   /* token_embd serves as the output matrix */
     uint64_t n_experts, n_experts_used; /* 0: no experts */

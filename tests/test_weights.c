@@ -7,6 +7,7 @@
 
 #include "engine/census.h"
 #include "engine/dequant.h"
+#include "engine/engine.h"
 #include "engine/weights.h"
 #include "tests/gguf_build.h"
 
@@ -174,7 +175,13 @@ static void census_of_a_tied_model(void **state)
     assert_true(c.tied_output);
     assert_int_equal(c.n_params, 260032);
     assert_int_equal(c.bytes, 4 * 260032);
-    assert_int_equal(c.token_bytes, c.bytes);
+    /* The matrices, the norms, and the row of the token that is read. */
+    assert_int_equal(c.token_bytes, c.bytes + 64 * 4);
+
+    struct slm_info info;
+
+    assert_int_equal(slm_plan(&info, g, 0, 0, 1, &err), ST_OK);
+    assert_int_equal(c.token_bytes, info.weight_token_bytes);
     gguf_close(g);
 }
 

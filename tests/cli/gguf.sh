@@ -20,7 +20,7 @@ refused() {
 
 "$BENCH" gguf "$model" >all
 grep -q 'GGUF version 3' all
-grep -q 'read per token .*(1040128 bytes)' all
+grep -q 'read per token .*(1040384 bytes)' all
 grep -qF 'tokenizer.ggml.tokens                    512 x string: "<unk>", "<s>", "</s>"' all
 grep -q 'llama.attention.layer_norm_rms_epsilon   1e-05' all
 grep -q 'token_embd.weight  *f32  *64 x 512  *131072' all
@@ -36,7 +36,7 @@ if command -v python3 >/dev/null; then
 import json, sys
 j = json.load(open(sys.argv[1]))
 assert j["version"] == 3 and j["architecture"] == "llama" and j["n_tensors"] == 47
-assert j["bytes_per_token"] == 1040128 and j["tied_output"] is True
+assert j["bytes_per_token"] == 1040384 and j["tied_output"] is True
 assert len(j["tensors"]) == 47 and j["tensors"][0]["shape"] == [64, 512]
 assert j["metadata"]["tokenizer.ggml.tokens"]["n"] == 512
 assert j["types"] == [{"type": "f32", "n_tensors": 47, "n_weights": 260032, "bytes": 1040128}]
