@@ -216,10 +216,13 @@ static void say_speed(const struct chooser *c, const struct row *r, char *why,
     const uint64_t limit = limit_of(c, r);
     char name[REPORT_NAME_MAX + 32], peak[32], most[32];
 
+    const int digits = report_decimals(r->tok_per_s);
+
     name_of(c, r, name, sizeof name);
     append(why, cap,
-           "%s decodes %.3g tok/s at context depth %lld (95 %% interval %.3g to %.3g)",
-           name, r->tok_per_s, (long long)r->ctx, low(r), high(r));
+           "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to %.*f)",
+           name, digits, r->tok_per_s, (long long)r->ctx, digits, low(r), digits,
+           high(r));
     if (r->mbu > 0)
         append(why, cap, ", %.0f %% of its roof", 100 * r->mbu);
     if (r->mem_peak_bytes > 0)
@@ -241,7 +244,8 @@ static void say_tie(const struct chooser *c, const struct row *best,
         const struct row *other = best == top ? fastest(c, best, top) : top;
 
         name_of(c, other, name, sizeof name);
-        append(why, cap, "%s (%.3g tok/s)", name, other->tok_per_s);
+        append(why, cap, "%s (%.*f tok/s)", name, report_decimals(other->tok_per_s),
+               other->tok_per_s);
     } else {
         append(why, cap, "%d others", n_equals - 1);
     }
@@ -353,8 +357,9 @@ static enum status nothing_qualifies(const struct chooser *c, struct err *err)
                c->params->max_threads);
     else
         append(text, sizeof text,
-               "%.3g tok/s at depth %lld (shown: at least %.3g), below %.3g",
-               r->tok_per_s, (long long)r->ctx, low(r), c->params->min_tps);
+               "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
+               report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
+               report_decimals(low(r)), low(r), c->params->min_tps);
     return err_set(err, ST_CHECK,
                    "no measured setting qualifies; the closest is %.150s: %s", name,
                    text);

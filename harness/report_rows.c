@@ -163,6 +163,11 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
     return buf;
 }
 
+int report_decimals(double v)
+{
+    return v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
+}
+
 /* ---- machine.json ---------------------------------------------------------- */
 
 static void copy_string(char *buf, size_t cap, const json_t *object, const char *key)

@@ -53,6 +53,10 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
 /* Index after the last row of the setting that begins at index begin. */
 size_t report_setting_end(const struct report_rows *p, size_t begin);
 
+/* Decimals that show three digits or all before the point; the same within a range
+ * of ten, so that a column lines up. */
+int report_decimals(double v);
+
 /* What machine.json beside a sweep says; fields are "" or 0 where it does not. */
 struct report_machine {
     char host[80];

@@ -30,13 +30,6 @@ static bool is_left(int column)
 
 typedef char cells[N_COLUMNS][CELL_MAX];
 
-/* Three digits that count, with the same number of decimals in a range of ten, so
- * that a column lines up. */
-static int decimals(double v)
-{
-    return v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
-}
-
 static void fill_cells(cells to, const struct report_rows *p, const struct row *r)
 {
     memset(to, 0, sizeof(cells));
@@ -53,7 +46,7 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
         snprintf(to[8], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
         return;
     }
-    const int digits = decimals(r->tok_per_s);
+    const int digits = report_decimals(r->tok_per_s);
     snprintf(to[3], CELL_MAX, "%.*f", digits, r->tok_per_s);
     if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
         snprintf(to[4], CELL_MAX, "%.*f .. %.*f", digits, r->tok_per_s_lo, digits,
@@ -175,7 +168,7 @@ void recommend_print(FILE *f, const struct recommendation *rec)
                 (long long)r->n_threads, r->n_threads == 1 ? "" : "s");
         if (r->placement[0])
             fprintf(f, ", placement %s", r->placement);
-        fprintf(f, ": %.3g tok/s\n", r->tok_per_s);
+        fprintf(f, ": %.*f tok/s\n", report_decimals(r->tok_per_s), r->tok_per_s);
     }
     if (rec->excluded[0]) {
         char text[sizeof rec->excluded + 32];

@@ -25,7 +25,7 @@ do for [out in "output_png output_svg"] {
             with boxes fs empty border rgb color(k) lc rgb color(k) lw 2 notitle, \
         data using (x_if(column("state") < 2)):"lo":(0):(column("hi") - column("lo")) \
             with vectors heads size screen 0.004,90 lw 1.2 lc rgb ink notitle, \
-        for [i=1:(n_series * n_groups <= 16)] data using (x_if(column("state") < 2)):"hi":(sprintf("%.3g", column("tok_per_s"))) \
+        for [i=1:(n_series * n_groups <= 16)] data using (x_if(column("state") < 2)):"hi":(figure(column("tok_per_s"))) \
             with labels offset 0,0.7 font ",12" textcolor rgb ink notitle, \
         for [k=0:n_groups-1] data using (x_if(is(k) && column("state") == 2)):"tok_per_s" \
             with points pt 2 ps 1.4*point lw 2 lc rgb color(k) notitle, \

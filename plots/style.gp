@@ -18,6 +18,7 @@ color(i) = word(colors, 1 + int(i) % 7)
 shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
 solid(i) = int(word("7 5 9 13 11 15", shape(i)))
 hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
+figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
 ink = "#333333"
 faint = "#d8d8d8"
 

@@ -61,7 +61,7 @@ static void the_fastest_lower_bound_wins(void **state)
     assert_string_equal(rec.runner_up.quant, "Q4_K_M");
     assert_int_equal(rec.n_excluded, 0);
     assert_string_equal(rec.excluded, "");
-    assert_non_null(strstr(rec.why, "4 tok/s"));
+    assert_non_null(strstr(rec.why, "4.00 tok/s"));
     assert_non_null(strstr(rec.why, "3.92 to 4.08"));
     assert_non_null(strstr(rec.why, "within the limit of 6.00 GiB"));
     assert_non_null(strstr(rec.why, "25 % slower"));
@@ -200,7 +200,7 @@ static void too_slow_is_judged_by_the_lower_bound(void **state)
     assert_int_equal(
         choose(rows, 2, (struct recommend_params){.ctx = 0, .min_tps = 3.95}),
         ST_CHECK);
-    assert_non_null(strstr(err.msg, "4 tok/s at depth 0 (shown: at least 3.92)"));
+    assert_non_null(strstr(err.msg, "4.00 tok/s at depth 0 (shown: at least 3.92)"));
 }
 
 static void disturbed_points_are_a_last_resort(void **state)
