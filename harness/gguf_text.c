@@ -158,6 +158,16 @@ static void print_str_line(const struct gguf *g, const char *label, const char *
                utf8_printable(shown, sizeof shown, s.data, s.len));
 }
 
+/* Weights of the types whose bytes are counted. */
+static double n_sized(const struct census *c)
+{
+    double n = 0;
+
+    for (int i = 0; i < c->n_types; i++)
+        n += c->types[i].bytes ? (double)c->types[i].n_elems : 0;
+    return n;
+}
+
 static void print_summary(const struct gguf *g)
 {
     const char *path = gguf_path(g);
@@ -178,7 +188,7 @@ static void print_summary(const struct gguf *g)
     printf("  %-20s %s", "weights", count_text(text, sizeof text, c.n_params));
     printf(" in %s", format_bytes(text, sizeof text, c.bytes));
     if (c.bytes)
-        printf(", %.2f bits each", 8.0 * (double)c.bytes / (double)c.n_params);
+        printf(", %.2f bits each", 8.0 * (double)c.bytes / n_sized(&c));
     printf("\n  %-20s %s (%" PRIu64 " bytes)", "read per token",
            format_bytes(text, sizeof text, c.token_bytes), c.token_bytes);
     if (c.n_experts)
