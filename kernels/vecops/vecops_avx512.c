@@ -18,6 +18,17 @@
 /* Bytes of keys or values in a block of positions. */
 enum { BLOCK_BYTES = 16384 };
 
+/* Positions that software prefetch runs ahead: rows of one head are short and far
+ * apart, which the hardware's prefetchers do not follow. */
+enum { AHEAD = 12 };
+
+/* n halves, `at` elements behind p; they need not be readable. */
+SIMD_INLINE void prefetch_row(const uint16_t *p, size_t at, size_t n)
+{
+    for (size_t i = 0; i < n; i += 32)
+        _mm_prefetch((const char *)((uintptr_t)p + (at + i) * sizeof(*p)), _MM_HINT_T0);
+}
+
 SIMD_INLINE __mmask16 first(size_t n)
 {
     return (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffff);
@@ -183,16 +194,21 @@ SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_str
     }
 }
 
-/* nq queries (a constant, up to 4) against n_kv positions. */
+/* nq queries (a constant, up to 4) against n_kv positions. fetch: elements to
+ * prefetch of each later row, 0 for none. */
 SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
                              const uint16_t *key, size_t kv_stride, size_t n_kv,
-                             size_t d, float scale, float *s, size_t s_stride)
+                             size_t d, float scale, float *s, size_t s_stride,
+                             size_t fetch)
 {
     size_t t = 0;
 
-    for (; t + 4 <= n_kv; t += 4)
+    for (; t + 4 <= n_kv; t += 4) {
+        for (size_t j = 0; j < 4; j++)
+            prefetch_row(key, (t + j + AHEAD) * kv_stride, fetch);
         dot_tile(nq, 4, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
                  s + t, s_stride);
+    }
     for (; t < n_kv; t++)
         dot_tile(nq, 1, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
                  s + t, s_stride);
@@ -221,22 +237,27 @@ void kern_attn_dot__avx512(float *s, size_t s_stride, const float *query,
             float *out = s + q * s_stride + t;
 
             if (n_q - q >= 4)
-                dot_queries(4, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+                dot_queries(4, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
+                            q == 0 ? d : 0);
             else if (n_q - q == 3)
-                dot_queries(3, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+                dot_queries(3, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
+                            q == 0 ? d : 0);
             else if (n_q - q == 2)
-                dot_queries(2, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+                dot_queries(2, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
+                            q == 0 ? d : 0);
             else
-                dot_queries(1, v, q_stride, k, kv_stride, n, d, scale, out, s_stride);
+                dot_queries(1, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
+                            q == 0 ? d : 0);
         }
     }
 }
 
 /* out[q][0..16 nc) += sum of p[q][t] * value[t][..] over n positions, for nq
- * queries (constants); elements beyond the mask of the last sixteen are left. */
+ * queries (constants); fetch: see dot_queries(); elements beyond the mask of the last
+ * sixteen are left. */
 SIMD_INLINE void mix_tile(size_t nq, size_t nc, __mmask16 last, const float *p,
                           size_t p_stride, const uint16_t *value, size_t kv_stride,
-                          size_t n, float *out, size_t o_stride)
+                          size_t n, float *out, size_t o_stride, size_t fetch)
 {
     __m512 sum[4][4];
 
@@ -249,6 +270,8 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, __mmask16 last, const float *p,
     }
     for (size_t t = 0; t < n; t++) {
         __m512 v[4];
+
+        prefetch_row(value, (t + AHEAD) * kv_stride, fetch);
 
         SIMD_UNROLL
         for (size_t c = 0; c < nc; c++)
@@ -274,16 +297,16 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, __mmask16 last, const float *p,
 /* nq queries (a constant, up to 4), all d elements, n positions. */
 SIMD_INLINE void mix_queries(size_t nq, const float *p, size_t p_stride,
                              const uint16_t *value, size_t kv_stride, size_t n,
-                             size_t d, float *out, size_t o_stride)
+                             size_t d, float *out, size_t o_stride, size_t fetch)
 {
     size_t i = 0;
 
     for (; i + 64 <= d; i += 64)
-        mix_tile(nq, 4, 0xffff, p, p_stride, value + i, kv_stride, n, out + i,
-                 o_stride);
+        mix_tile(nq, 4, 0xffff, p, p_stride, value + i, kv_stride, n, out + i, o_stride,
+                 i == 0 ? fetch : 0);
     for (; i < d; i += 16)
         mix_tile(nq, 1, first(d - i), p, p_stride, value + i, kv_stride, n, out + i,
-                 o_stride);
+                 o_stride, i == 0 ? fetch : 0);
 }
 
 void kern_attn_mix__avx512(float *out, size_t o_stride, const float *p, size_t p_stride,
@@ -301,13 +324,17 @@ void kern_attn_mix__avx512(float *out, size_t o_stride, const float *p, size_t p
             float *o = out + q * o_stride;
 
             if (n_q - q >= 4)
-                mix_queries(4, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+                mix_queries(4, weights, p_stride, v, kv_stride, n, d, o, o_stride,
+                            q == 0 ? d : 0);
             else if (n_q - q == 3)
-                mix_queries(3, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+                mix_queries(3, weights, p_stride, v, kv_stride, n, d, o, o_stride,
+                            q == 0 ? d : 0);
             else if (n_q - q == 2)
-                mix_queries(2, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+                mix_queries(2, weights, p_stride, v, kv_stride, n, d, o, o_stride,
+                            q == 0 ? d : 0);
             else
-                mix_queries(1, weights, p_stride, v, kv_stride, n, d, o, o_stride);
+                mix_queries(1, weights, p_stride, v, kv_stride, n, d, o, o_stride,
+                            q == 0 ? d : 0);
         }
     }
 }
