@@ -108,6 +108,25 @@ static enum status absolute_cache_dir(struct sweep_settings *s, const char *dir,
     return ST_OK;
 }
 
+/* The directory that the environment has chosen: a resumed sweep must find its
+ * models where they are, whatever the environment says then. */
+static enum status fix_cache_dir(struct sweep_settings *s,
+                                 const struct sweep_plan *plan, struct err *err)
+{
+    for (size_t i = 0; i < plan->n_points && !*s->cache_dir; i++) {
+        char dir[sizeof plan->points[i].model.path];
+        char *slash;
+
+        snprintf(dir, sizeof dir, "%s", plan->points[i].model.path);
+        slash = strrchr(dir, '/');
+        if (!plan->points[i].model.synthetic || !slash)
+            continue;
+        *slash = '\0';
+        return absolute_cache_dir(s, *dir ? dir : "/", err);
+    }
+    return ST_OK;
+}
+
 static enum status settings_from_request(struct sweep_settings *s,
                                          const struct request *q,
                                          const struct topology *topo, struct err *err)
@@ -255,6 +274,8 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
 
     if (status == ST_OK)
         status = sweep_plan_make(&x->plan, &x->settings, err);
+    if (status == ST_OK)
+        status = fix_cache_dir(&x->settings, &x->plan, err);
     if (status || q->dry_run)
         return status;
     clean_leftovers(&x->plan);

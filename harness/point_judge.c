@@ -8,7 +8,8 @@
  *            after its warm-up, so the threshold need not be fine
  *   quota    the CPU quota stopped us for more than 2 % of the time
  *   noise    the row is marked as disturbed
- *   memory   at least 60 % of the probed read bandwidth was used
+ *   memory   at least 60 % of the probed read bandwidth was used, by more bytes
+ *            than the last-level cache could have kept
  *   compute  what is left: the cores were busy with instructions, or waited for
  *            each other, and the memory could have given more
  */
@@ -116,7 +117,10 @@ static const char *limiter(const struct row *row, const struct point_facts *fact
         return "noise";
     if (!(row->roof_gbps > 0))
         return "";
-    return gbps >= MEMORY_MIN_SHARE * row->roof_gbps ? "memory" : "compute";
+    return gbps >= MEMORY_MIN_SHARE * row->roof_gbps &&
+                   facts->bytes_per_sample > facts->llc_bytes
+               ? "memory"
+               : "compute";
 }
 
 void point_judge(struct row *row, const struct point_samples *samples,

@@ -111,7 +111,8 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
     sweep->est_done += sweep->est_s[i];
     sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;
     progress_end(&sweep->progress);
-    print_row(sweep, &row);
+    if (status == ST_OK)
+        print_row(sweep, &row);
     return status;
 }
 

@@ -39,14 +39,14 @@ struct sweep_settings {
     struct int_list threads, ctx, prefill;
     enum placement placements[PLACEMENT_NONE + 1];
     int n_placements;
-    uint64_t mem_limit;  /* 0: none */
-    int n_tokens;        /* most samples of a decode point */
-    int n_passes;        /* most passes of a prefill point */
+    uint64_t mem_limit; /* 0: none */
+    int n_tokens;       /* most samples of a decode point */
+    int n_passes;       /* most passes of a prefill point */
     int n_batch;
     bool ctx_prefill;
     double budget_s, load_budget_s;
-    int n_repeats;       /* of a disturbed point */
-    uint64_t seed;       /* of the order and of synthetic values; 0: by the clock */
+    int n_repeats; /* of a disturbed point */
+    uint64_t seed; /* of the order and of synthetic values; 0: by the clock */
     bool keep_models;
     char cache_dir[256]; /* "": the usual one */
     uint32_t isa_disabled;
@@ -61,8 +61,8 @@ void sweep_settings_free(struct sweep_settings *s);
 
 /* Each replaces a whole list; what names the option or key in messages.
  * threads: "all" is 1, 2, 3 ... to the recommended number, thinned out above 8. */
-enum status sweep_set_models(struct sweep_settings *s, const char *const *texts, size_t n,
-                             const char *what, struct err *err);
+enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
+                             size_t n, const char *what, struct err *err);
 enum status sweep_set_threads(struct sweep_settings *s, const char *text,
                               const struct topology *topo, const char *what,
                               struct err *err);
@@ -108,8 +108,9 @@ int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
 /* Is there disk for the largest model file at a time (or all, with keep_models)
  * and memory for the limit? Error: ST_NO_MEMORY, offering the next smaller shape
  * that would do. */
-enum status sweep_check_room(const struct sweep_settings *s, const struct sweep_plan *plan,
-                             const struct topology *topo, struct err *err);
+enum status sweep_check_room(const struct sweep_settings *s,
+                             const struct sweep_plan *plan, const struct topology *topo,
+                             struct err *err);
 
 /* ---- the directory (sweep_dir.c) -------------------------------------------- */
 
@@ -140,13 +141,15 @@ enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
                                    struct err *err);
 
 /* Remember that this sweep makes a model file; ask; remove it if so. */
-enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path, struct err *err);
+enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
+                                struct err *err);
 void sweep_dir_remove_made(struct sweep_dir *dir, const char *path);
 
 /* ---- running it (sweep_machine.c, sweep.c) ---------------------------------- */
 
 /* Everything known about this machine and build. probe may be NULL. */
-json_t *sweep_machine_json(const struct topology *topo, const struct probe_report *probe,
+json_t *sweep_machine_json(const struct topology *topo,
+                           const struct probe_report *probe,
                            const struct sweep_settings *s, int argc, char **argv);
 
 /* Measure every point that is due. Errors: ST_INTERRUPTED (the directory can be

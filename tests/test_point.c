@@ -364,6 +364,7 @@ static void above_the_roof(void **state)
     point_judge(&row, &samples, &facts, &noise);
     assert_string_equal(row.validity, "valid");
     assert_non_null(strstr(row.detail, "last-level cache"));
+    assert_string_equal(row.limiter, "compute");
 }
 
 static void no_samples(void **state)
