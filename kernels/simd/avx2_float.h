@@ -69,8 +69,7 @@ SIMD_INLINE void avx2_float_tail(avx2_load8_fn *load, const int n_r, const int n
 }
 
 /* Rows of one call follow each other in memory, so the lines that the next tile
- * needs lie one tile further: those are asked for while this one is computed.
- * (Beyond the last row a prefetch is harmless.) */
+ * needs lie one tile further: those are asked for while this one is computed. */
 SIMD_INLINE void avx2_float_tile(avx2_load8_fn *load, const int n_r, const int n_c,
                                  const struct avx2_float_job *job)
 {
@@ -88,9 +87,8 @@ SIMD_INLINE void avx2_float_tile(avx2_load8_fn *load, const int n_r, const int n
     for (; i + per_line <= job->k; i += per_line) {
         SIMD_UNROLL
         for (int r = 0; r < n_r; r++)
-            _mm_prefetch((const char *)job->w + (size_t)r * job->w_stride +
-                             i * job->elem_bytes + ahead,
-                         _MM_HINT_T0);
+            prefetch_lines(
+                job->w + (size_t)r * job->w_stride + i * job->elem_bytes + ahead, 64);
         SIMD_UNROLL
         for (size_t j = 0; j < per_line; j += 8)
             avx2_float_step(load, n_r, n_c, job, i + j, acc);

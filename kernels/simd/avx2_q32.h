@@ -58,8 +58,7 @@ SIMD_INLINE __m256i q32_block_dot(const int bias, __m256i w, __m256i x, __m256i 
 }
 
 /* Rows of one call follow each other in memory, so the lines that the next tile
- * needs lie one tile further: those are asked for while this one is computed.
- * (Beyond the last row a prefetch is harmless.) */
+ * needs lie one tile further: those are asked for while this one is computed. */
 SIMD_INLINE void q32_dot(const struct q32_format f, const int n_r, const int n_c,
                          const struct q32_job *job)
 {
@@ -87,7 +86,7 @@ SIMD_INLINE void q32_dot(const struct q32_format f, const int n_r, const int n_c
             const __m256i w = f.unpack(at);
             const float d = half_to_f32(load_u16(at));
 
-            _mm_prefetch((const char *)at + ahead, _MM_HINT_T0);
+            prefetch_lines(at + ahead, f.block_bytes);
             SIMD_UNROLL
             for (int c = 0; c < n_c; c++) {
                 const uint8_t *col = job->x + (size_t)c * job->x_stride;
@@ -153,7 +152,7 @@ SIMD_INLINE void q32_pack(const struct q32_format f, struct q32_panel *panel, si
             d[r] = 0;
             continue;
         }
-        _mm_prefetch((const char *)at + 8 * w_stride, _MM_HINT_T0);
+        prefetch_lines(at + 8 * w_stride, f.block_bytes);
         m[r] = f.unpack(at);
         d[r] = half_to_f32(load_u16(at));
     }

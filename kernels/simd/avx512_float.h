@@ -47,8 +47,7 @@ SIMD_INLINE void avx512_float_step(avx512_load16_fn *load, const int n_r, const 
 }
 
 /* Rows of one call follow each other in memory, so the lines that the next tile
- * needs lie one tile further: those are asked for while this one is computed.
- * (Beyond the last row a prefetch is harmless.) */
+ * needs lie one tile further: those are asked for while this one is computed. */
 SIMD_INLINE void avx512_float_tile(avx512_load16_fn *load, const int n_r, const int n_c,
                                    const struct avx512_float_job *job)
 {
@@ -66,9 +65,8 @@ SIMD_INLINE void avx512_float_tile(avx512_load16_fn *load, const int n_r, const 
     for (; i + per_line <= job->k; i += per_line) {
         SIMD_UNROLL
         for (int r = 0; r < n_r; r++)
-            _mm_prefetch((const char *)job->w + (size_t)r * job->w_stride +
-                             i * job->elem_bytes + ahead,
-                         _MM_HINT_T0);
+            prefetch_lines(
+                job->w + (size_t)r * job->w_stride + i * job->elem_bytes + ahead, 64);
         SIMD_UNROLL
         for (size_t j = 0; j < per_line; j += 16)
             avx512_float_step(load, n_r, n_c, job, i + j, 0xffff, acc);

@@ -117,8 +117,7 @@ SIMD_INLINE void q32_dot_tail(const struct q32_format f, const int n_r, const in
 }
 
 /* Rows of one call follow each other in memory, so the lines that the next tile
- * needs lie one tile further: those are asked for while this one is computed.
- * (Beyond the last row a prefetch is harmless.) */
+ * needs lie one tile further: those are asked for while this one is computed. */
 SIMD_INLINE void q32_dot(const struct q32_format f, const int n_r, const int n_c,
                          const struct q32_job *job)
 {
@@ -148,9 +147,7 @@ SIMD_INLINE void q32_dot(const struct q32_format f, const int n_r, const int n_c
             const uint8_t *at = job->w + (size_t)r * job->w_stride + b * f.block_bytes;
             const struct q32_weights w = f.unpack(at);
 
-            SIMD_UNROLL
-            for (size_t line = 0; line + 64 <= 4 * f.block_bytes; line += 64)
-                _mm_prefetch((const char *)at + ahead + line, _MM_HINT_T0);
+            prefetch_lines(at + ahead, 4 * f.block_bytes);
             SIMD_UNROLL
             for (int c = 0; c < n_c; c++)
                 acc[r][c] = q32_add(acc[r][c], &w, &x[c]);
@@ -213,8 +210,7 @@ SIMD_INLINE void q32_pack_4(const struct q32_format f, struct q32_panel *panel,
                 memcpy(padded, at, left * f.block_bytes);
             at = padded;
         } else {
-            _mm_prefetch((const char *)at + 16 * w_stride, _MM_HINT_T0);
-            _mm_prefetch((const char *)at + 16 * w_stride + 64, _MM_HINT_T0);
+            prefetch_lines(at + 16 * w_stride, 4 * f.block_bytes);
         }
         v = f.unpack(at);
         lo[r] = v.lo;
