@@ -35,4 +35,18 @@ SIMD_INLINE __m512i act_round_16(const float *x, float inverse)
         _mm512_mul_ps(_mm512_loadu_ps(x), _mm512_set1_ps(inverse)));
 }
 
+/* 64 values to bytes. The packs leave groups of four bytes in the order 0 4 8 12
+ * 1 5 9 13 ...; the permutation puts them right. */
+SIMD_INLINE __m512i act_round_64(const float *x, float inverse)
+{
+    const __m512i order =
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i v01 =
+        _mm512_packs_epi32(act_round_16(x, inverse), act_round_16(x + 16, inverse));
+    const __m512i v23 = _mm512_packs_epi32(act_round_16(x + 32, inverse),
+                                           act_round_16(x + 48, inverse));
+
+    return _mm512_permutexvar_epi32(order, _mm512_packs_epi16(v01, v23));
+}
+
 #endif
