@@ -26,18 +26,6 @@ SIMD_INLINE __m256i load_256(const void *p)
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-/* Asks for every cache line that [p, p + bytes) touches when p is at the start of
- * one, into the second level: the streams of a tile would push each other out of
- * the first. Leaving out one line in nine (a step of 72 bytes, one prefetch per
- * step) costs as much as leaving out most, so bytes is rounded up. The address may
- * be outside any mapping. */
-SIMD_INLINE void prefetch_lines(const uint8_t *p, size_t bytes)
-{
-    SIMD_UNROLL
-    for (size_t at = 0; at < bytes; at += 64)
-        _mm_prefetch((const char *)p + at, _MM_HINT_T1);
-}
-
 /* Four bytes from any address in all lanes. */
 SIMD_INLINE __m256i broadcast_4_bytes(const void *p)
 {

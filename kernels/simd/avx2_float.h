@@ -87,8 +87,8 @@ SIMD_INLINE void avx2_float_tile(avx2_load8_fn *load, const int n_r, const int n
     for (; i + per_line <= job->k; i += per_line) {
         SIMD_UNROLL
         for (int r = 0; r < n_r; r++)
-            prefetch_lines(
-                job->w + (size_t)r * job->w_stride + i * job->elem_bytes + ahead, 64);
+            prefetch_lines(job->w + (size_t)r * job->w_stride + i * job->elem_bytes,
+                           ahead, 64);
         SIMD_UNROLL
         for (size_t j = 0; j < per_line; j += 8)
             avx2_float_step(load, n_r, n_c, job, i + j, acc);

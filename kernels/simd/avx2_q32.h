@@ -86,7 +86,7 @@ SIMD_INLINE void q32_dot(const struct q32_format f, const int n_r, const int n_c
             const __m256i w = f.unpack(at);
             const float d = half_to_f32(load_u16(at));
 
-            prefetch_lines(at + ahead, f.block_bytes);
+            prefetch_lines(at, ahead, f.block_bytes);
             SIMD_UNROLL
             for (int c = 0; c < n_c; c++) {
                 const uint8_t *col = job->x + (size_t)c * job->x_stride;
@@ -152,7 +152,7 @@ SIMD_INLINE void q32_pack(const struct q32_format f, struct q32_panel *panel, si
             d[r] = 0;
             continue;
         }
-        prefetch_lines(at + 8 * w_stride, f.block_bytes);
+        prefetch_lines(at, 8 * w_stride, f.block_bytes);
         m[r] = f.unpack(at);
         d[r] = half_to_f32(load_u16(at));
     }

@@ -65,8 +65,8 @@ SIMD_INLINE void avx512_float_tile(avx512_load16_fn *load, const int n_r, const 
     for (; i + per_line <= job->k; i += per_line) {
         SIMD_UNROLL
         for (int r = 0; r < n_r; r++)
-            prefetch_lines(
-                job->w + (size_t)r * job->w_stride + i * job->elem_bytes + ahead, 64);
+            prefetch_lines(job->w + (size_t)r * job->w_stride + i * job->elem_bytes,
+                           ahead, 64);
         SIMD_UNROLL
         for (size_t j = 0; j < per_line; j += 16)
             avx512_float_step(load, n_r, n_c, job, i + j, 0xffff, acc);

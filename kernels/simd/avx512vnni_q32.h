@@ -147,7 +147,7 @@ SIMD_INLINE void q32_dot(const struct q32_format f, const int n_r, const int n_c
             const uint8_t *at = job->w + (size_t)r * job->w_stride + b * f.block_bytes;
             const struct q32_weights w = f.unpack(at);
 
-            prefetch_lines(at + ahead, 4 * f.block_bytes);
+            prefetch_lines(at, ahead, 4 * f.block_bytes);
             SIMD_UNROLL
             for (int c = 0; c < n_c; c++)
                 acc[r][c] = q32_add(acc[r][c], &w, &x[c]);
@@ -210,7 +210,7 @@ SIMD_INLINE void q32_pack_4(const struct q32_format f, struct q32_panel *panel,
                 memcpy(padded, at, left * f.block_bytes);
             at = padded;
         } else {
-            prefetch_lines(at + 16 * w_stride, 4 * f.block_bytes);
+            prefetch_lines(at, 16 * w_stride, 4 * f.block_bytes);
         }
         v = f.unpack(at);
         lo[r] = v.lo;

@@ -9,6 +9,9 @@
 #ifndef SLM_KERNELS_SIMD_H
 #define SLM_KERNELS_SIMD_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
 /* Before a loop whose bound is a constant, at most 16. */
@@ -17,5 +20,18 @@
 #else
 #define SIMD_UNROLL _Pragma("GCC unroll 16")
 #endif
+
+/* Asks for every cache line that holds one of `bytes` bytes at p + ahead, which
+ * need not be readable, into the second level: several streams at once would push
+ * each other, and the activations, out of the first. No line may be left out, so
+ * with an odd step some are asked for twice. */
+SIMD_INLINE void prefetch_lines(const void *p, size_t ahead, size_t bytes)
+{
+    const uintptr_t at = (uintptr_t)p + ahead;
+
+    SIMD_UNROLL
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const void *)(at + i), 0, 2);
+}
 
 #endif
