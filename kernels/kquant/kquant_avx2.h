@@ -22,7 +22,8 @@
 
 /* Software prefetch runs this many super-blocks ahead in each of two rows, and
  * goes on in the next two: the hardware's stream prefetchers stop at every
- * 4 KiB page. */
+ * 4 KiB page. It asks for the second level only: lines on their way to the first
+ * hold its few miss buffers for the whole latency of memory. */
 enum { KQ_AHEAD = 16 };
 
 /* Integer products of one block with 256 activations, scaled; scales has a row's
@@ -85,7 +86,7 @@ SIMD_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
 SIMD_INLINE void kq_prefetch(const uint8_t *p, ptrdiff_t ahead, size_t block_bytes)
 {
     for (size_t i = 0; i < block_bytes; i += 64)
-        _mm_prefetch((const char *)((uintptr_t)p + (uintptr_t)ahead + i), _MM_HINT_T0);
+        _mm_prefetch((const char *)((uintptr_t)p + (uintptr_t)ahead + i), _MM_HINT_T1);
 }
 
 /* Sixteen sums of 16 as eight sums of 32 in both 128-bit lanes (|sum| <= 4064). */

@@ -26,7 +26,7 @@ enum { AHEAD = 12 };
 SIMD_INLINE void prefetch_row(const uint16_t *p, size_t at, size_t n)
 {
     for (size_t i = 0; i < n; i += 32)
-        _mm_prefetch((const char *)((uintptr_t)p + (at + i) * sizeof(*p)), _MM_HINT_T0);
+        _mm_prefetch((const char *)((uintptr_t)p + (at + i) * sizeof(*p)), _MM_HINT_T1);
 }
 
 SIMD_INLINE __mmask16 first(size_t n)
