@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_kernels.c - every gemv, gemm and quantize_act row against exact arithmetic
+ * test_kernels.c - every gemv and gemm row against exact arithmetic
  *
  * One test per row of the registry. The oracle multiplies dequantised weights by
  * dequantised activations in double precision. Every buffer ends at a guard page;
@@ -12,12 +12,11 @@
  * result by at most n * 2^-24 * A, A = sum over blocks of M * sum |x|; n is k for
  * formats that are added up value by value and k / 32 plus a few otherwise.
  */
-#include "tests/test.h"
+#include "tests/acts.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "kernels/activations/activations.h"
 #include "kernels/kernels.h"
 
 enum weight_kind {
@@ -30,41 +29,6 @@ enum weight_kind {
     WEIGHTS_ZERO,
     N_WEIGHT_KINDS
 };
-
-enum act_kind {
-    ACTS_RANDOM,
-    ACTS_ALTERNATING, /* largest quants, signs in turn */
-    ACTS_CONSTANT,    /* largest quants, one sign */
-    ACTS_OUTLIER,     /* one value far above the others */
-    ACTS_TINY,        /* partly below what the layouts keep */
-    ACTS_ZERO,
-    N_ACT_KINDS
-};
-
-/* ---- buffers ------------------------------------------------------------------ */
-
-struct buffer {
-    void *p;
-    size_t bytes;
-};
-
-static struct buffer buffer_new(size_t bytes)
-{
-    return (struct buffer){guard_alloc(bytes), bytes};
-}
-
-static void buffer_free(struct buffer b)
-{
-    guard_free(b.p, b.bytes);
-}
-
-static float *floats_new(size_t n)
-{
-    float *p = calloc(n + 1, sizeof(*p));
-
-    assert_non_null(p);
-    return p;
-}
 
 /* ---- weights ------------------------------------------------------------------ */
 
@@ -205,63 +169,6 @@ static void fill_row(const struct pool *pool, enum weight_kind kind, uint8_t *ro
     }
 }
 
-/* ---- activations -------------------------------------------------------------- */
-
-static void fill_column(enum act_kind kind, float *x, size_t k, uint64_t *seed)
-{
-    for (size_t i = 0; i < k; i++) {
-        const float r = test_random_float(seed);
-
-        switch (kind) {
-        case ACTS_RANDOM:
-            x[i] = r * 3;
-            break;
-        case ACTS_ALTERNATING:
-            x[i] = i % 2 == 0 ? 127.0f : -127.0f;
-            break;
-        case ACTS_CONSTANT:
-            x[i] = -1e4f;
-            break;
-        case ACTS_OUTLIER:
-            x[i] = i % 97 == 5 ? 3e8f : r;
-            break;
-        case ACTS_TINY:
-            x[i] = r * (i / 32 % 2 == 0 ? 0x1p-98f : 0x1p-140f);
-            break;
-        case ACTS_ZERO:
-        case N_ACT_KINDS:
-            x[i] = 0;
-            break;
-        }
-    }
-}
-
-static size_t act_block(int act)
-{
-    switch (act) {
-    case KERN_ACT_f32:
-        return 1;
-    case KERN_ACT_q8_32:
-        return 32;
-    case KERN_ACT_q8_256:
-        return 256;
-    default:
-        fail_msg("the test does not know activation layout %s",
-                 kern_act_name((enum kern_act)act));
-        return 0;
-    }
-}
-
-/* Value i of a column, exactly. */
-static double act_value(int act, const void *column, size_t k, size_t i)
-{
-    if (act == KERN_ACT_f32)
-        return (double)((const float *)column)[i];
-    if (act == KERN_ACT_q8_32)
-        return (double)act_q8_32_d(column, k)[i / 32] * act_q(column)[i];
-    return (double)act_q8_256_d(column, k)[i / 256] * act_q(column)[i];
-}
-
 /* ---- products ----------------------------------------------------------------- */
 
 struct shape {
@@ -397,11 +304,6 @@ static void run_product(const struct kern_row *row, const struct pool *pool,
     product_free(&p);
 }
 
-static bool unusable(const struct kern_row *row)
-{
-    return (isa_usable() >> row->isa & 1) == 0;
-}
-
 /* Shapes around the edges of tiles (4, 8, 16 rows; 4, 8 columns) and panels (512
  * weights); every combination of data is met many times as shapes go by. */
 static void product_row(void **state)
@@ -453,136 +355,7 @@ static void product_row(void **state)
     pool_free(&pool);
 }
 
-/* ---- activation quantisation ------------------------------------------------------
- */
-
-/* Where the arrays of a layout lie and how many bytes of each are data. */
-static void compare_columns(int act, size_t k, const char *a, const char *b)
-{
-    if (act == KERN_ACT_f32) {
-        assert_memory_equal(a, b, k * sizeof(float));
-        return;
-    }
-    assert_memory_equal(a, b, k);
-    if (act == KERN_ACT_q8_32) {
-        assert_memory_equal(act_q8_32_d(a, k), act_q8_32_d(b, k),
-                            k / 32 * sizeof(float));
-        assert_memory_equal(act_q8_32_s(a, k), act_q8_32_s(b, k),
-                            k / 32 * sizeof(float));
-    } else {
-        assert_memory_equal(act_q8_256_d(a, k), act_q8_256_d(b, k),
-                            k / 256 * sizeof(float));
-        assert_memory_equal(act_q8_256_sums(a, k), act_q8_256_sums(b, k),
-                            k / 16 * sizeof(int16_t));
-    }
-}
-
-/* d is max / 127, every value is within half a step, the sums are what they say. */
-static void check_block(int act, const float *x, const char *column, size_t k, size_t b)
-{
-    const size_t block = act_block(act);
-    const int8_t *q = act_q(column) + b * block;
-    const float d =
-        act == KERN_ACT_q8_32 ? act_q8_32_d(column, k)[b] : act_q8_256_d(column, k)[b];
-    float largest = 0;
-    int sum = 0;
-
-    for (size_t i = 0; i < block; i++) {
-        largest = fmaxf(largest, fabsf(x[b * block + i]));
-        sum += q[i];
-    }
-    assert_true(d == (largest < ACT_TINY ? 0 : largest / 127));
-    for (size_t i = 0; i < block; i++) {
-        const double error = fabs((double)x[b * block + i] - (double)d * q[i]);
-
-        assert_in_range(q[i] + 127, 0, 254);
-        assert_true(error <= (double)d * (0.5 + 1e-4) + (double)ACT_TINY);
-    }
-    if (act == KERN_ACT_q8_32)
-        assert_true(act_q8_32_s(column, k)[b] == d * (float)sum);
-    for (size_t j = 0; act == KERN_ACT_q8_256 && j < block / 16; j++) {
-        sum = 0;
-        for (size_t i = 0; i < 16; i++)
-            sum += q[j * 16 + i];
-        assert_int_equal(act_q8_256_sums(column, k)[b * 16 + j], sum);
-    }
-}
-
-static void quantize_column(const struct kern_row *row, const float *source, size_t k)
-{
-    const struct kern_row *scalar =
-        kern_best(KERN_OP_quantize_act, row->what, 1u << KERN_ISA_scalar);
-    const size_t bytes = kern_act_bytes((enum kern_act)row->what, k);
-    struct buffer x = buffer_new(k * sizeof(float));
-    struct buffer got = buffer_new(bytes), want = buffer_new(bytes);
-
-    memcpy(x.p, source, k * sizeof(float));
-    memset(got.p, 0x55, bytes);
-    row->fn.quantize_act(x.p, got.p, k);
-    scalar->fn.quantize_act(x.p, want.p, k);
-    compare_columns(row->what, k, got.p, want.p);
-    if (row->what == KERN_ACT_f32)
-        assert_memory_equal(got.p, source, k * sizeof(float));
-    else
-        for (size_t b = 0; b < k / act_block(row->what); b++)
-            check_block(row->what, source, got.p, k, b);
-    buffer_free(x);
-    buffer_free(got);
-    buffer_free(want);
-}
-
-/* A value that is not finite spoils its own block, visibly, and no other. */
-static void spoilt_block(const struct kern_row *row, float bad, size_t at)
-{
-    const size_t block = act_block(row->what), k = 2 * block;
-    struct buffer got = buffer_new(kern_act_bytes((enum kern_act)row->what, k));
-    float *x = floats_new(k);
-    const float *d =
-        row->what == KERN_ACT_q8_32 ? act_q8_32_d(got.p, k) : act_q8_256_d(got.p, k);
-
-    for (size_t i = 0; i < k; i++)
-        x[i] = 1;
-    x[at] = bad;
-    row->fn.quantize_act(x, got.p, k);
-    assert_false(isfinite(d[at / block]));
-    assert_true(d[1 - at / block] == 1.0f / 127);
-    for (size_t i = 0; i < block; i++)
-        assert_int_equal(act_q(got.p)[at / block * block + i], 0);
-    buffer_free(got);
-    free(x);
-}
-
-static void quantize_act_row(void **state)
-{
-    static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 31};
-    const struct kern_row *row = *state;
-    const size_t block = act_block(row->what);
-    uint64_t seed = 7;
-
-    if (unusable(row))
-        skip();
-    for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
-        for (int kind = 0; kind < N_ACT_KINDS; kind++)
-            for (int repeat = 0; repeat < 5; repeat++) {
-                const size_t k = blocks[b] * block;
-                float *source = floats_new(k);
-
-                fill_column((enum act_kind)kind, source, k, &seed);
-                if (repeat == 1)
-                    source[k / 2] = FLT_MAX;
-                quantize_column(row, source, k);
-                free(source);
-            }
-    for (size_t at = 0; block > 1 && at < 2 * block; at++) {
-        spoilt_block(row, NAN, at);
-        spoilt_block(row, -NAN, at);
-        spoilt_block(row, INFINITY, at);
-        spoilt_block(row, -INFINITY, at);
-    }
-}
-
-/* ---- one test per row ---------------------------------------------------------------
- */
+/* ---- one test per row ------------------------------------------------------- */
 
 int main(void)
 {
@@ -593,18 +366,11 @@ int main(void)
 
     if (tests == NULL)
         return 1;
-    for (size_t i = 0; i < n_rows; i++) {
-        CMUnitTestFunction run;
-
+    for (size_t i = 0; i < n_rows; i++)
         if (rows[i].op == KERN_OP_gemv || rows[i].op == KERN_OP_gemm)
-            run = product_row;
-        else if (rows[i].op == KERN_OP_quantize_act)
-            run = quantize_act_row;
-        else
-            continue;
-        tests[n++] = (struct CMUnitTest){
-            .name = rows[i].name, .test_func = run, .initial_state = (void *)&rows[i]};
-    }
+            tests[n++] = (struct CMUnitTest){.name = rows[i].name,
+                                             .test_func = product_row,
+                                             .initial_state = (void *)&rows[i]};
     failed = _cmocka_run_group_tests("kernels", tests, n, NULL, NULL);
     free(tests);
     return failed;
