@@ -11,6 +11,7 @@
 #include "harness/options.h"
 #include "harness/report.h"
 #include "harness/report_rows.h"
+#include "harness/roofs.h"
 
 static const struct opt_usage usage = {
     .synopsis = "recommend DIR [--min-tps X] [--ctx N] [--mem LIMIT] [--model M]",
@@ -57,6 +58,7 @@ static enum status run(struct recommendation *rec, const char *dir,
     report_machine_read(&machine, dir);
     if (!params->max_threads)
         params->max_threads = machine.max_threads;
+    roof_mark_all(rows, n_rows);
     st = recommend(rec, rows, n_rows, params, err);
     free(rows);
     return st;

@@ -223,14 +223,16 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
 
 /* Table, recommendation and charts. That they cannot be made does not make the
  * rows worth less. */
-static void conclude(const struct sweep_dir *dir, bool charts)
+static void conclude(struct sweep_dir *dir, bool charts)
 {
     const struct recommend_params params = {.ctx = -1};
     struct recommendation *rec = calloc(1, sizeof *rec);
     struct err err = ERR_INIT;
+    const struct row *rows;
     size_t n;
-    const struct row *rows = sweep_dir_rows(dir, &n);
 
+    sweep_dir_mark_rows(dir);
+    rows = sweep_dir_rows(dir, &n);
     putchar('\n');
     report_table(stdout, rows, n);
     putchar('\n');
@@ -257,8 +259,7 @@ static void print_plan(const struct sweep_settings *s, const struct sweep_plan *
            s->budget_s, (unsigned long long)s->seed);
 }
 
-/* ---- new, or going on
- * ------------------------------------------------------------------ */
+/* ---- new, or going on ------------------------------------------------------- */
 
 struct session {
     struct topology topo;

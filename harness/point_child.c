@@ -2,9 +2,12 @@
  *
  * point_child.c - the measuring side of a point
  *
- * Order: probe the roof, load, fill the context, warm up, measure, close the
- * model, probe again. Nothing but the model is in memory while measuring, and a
- * sample is written only after its clock has been read.
+ * Order: load, fill the context, probe the roof, warm up, measure, probe again.
+ * The roof of a model that fits is read from its own weights: the same pages in
+ * the same mapping. A model that does not fit would be probed at the disk's
+ * speed, so a buffer stands in, before the model is read in and after it is
+ * closed; nothing but the model is in memory while measuring. A sample is written
+ * only after its clock has been read.
  */
 #include "harness/point_child.h"
 
@@ -25,9 +28,10 @@
 
 #define N_ROOF_PASSES   5 /* before the measurement, and again after it */
 #define N_PEAK_PASSES   3
-#define FLUSH_NS        50000000u   /* samples reach the parent within 50 ms */
-#define NOISE_NS        2000000000u /* noise so far is told every 2 s */
-#define PRELOAD_SHARE   0.8         /* of the limit, where a model does not fit it */
+#define MAX_ROOF_BYTES  ((size_t)1 << 30) /* of the weights, per pass */
+#define FLUSH_NS        50000000u         /* samples reach the parent within 50 ms */
+#define NOISE_NS        2000000000u       /* noise so far is told every 2 s */
+#define PRELOAD_SHARE   0.8 /* of the limit, where a model does not fit it */
 #define FIT_SLACK_BYTES (UINT64_C(64) << 20) /* page tables, libraries, readahead */
 
 struct child {
@@ -38,8 +42,10 @@ struct child {
     struct synth_plan *plan; /* in memory only */
     struct mem image;
     uint64_t image_bytes; /* of the file, or of the image in memory */
+    bool fits;            /* all of the model stays in memory */
     struct row row;       /* columns told so far */
     struct point_facts facts;
+    struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     double roof_gbps[2 * N_ROOF_PASSES];
     int n_roof_gbps;
     double *ms;
@@ -128,23 +134,41 @@ static void evaluate_roof(struct child *c)
     }
 }
 
-static enum status probe_roof(struct child *c, struct err *err)
+/* Passes over the buffer; the way to read is chosen once per point. */
+static void probe_passes(struct child *c, const struct probe_buffer *buffer,
+                         struct team *team)
+{
+    if (!c->way.kernel)
+        c->way = probe_read_tune(buffer, team, isa_usable());
+    for (int i = 0; i < N_ROOF_PASSES; i++)
+        c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, team, &c->way);
+    evaluate_roof(c);
+}
+
+/* weights: read the model's own, else a buffer of the same page size. */
+static enum status probe_roof(struct child *c, bool weights, struct err *err)
 {
     const enum mem_pages pages = c->p->in_memory ? MEM_PAGES_2M : MEM_PAGES_4K;
-    const uint64_t bytes =
-        point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);
     struct probe_buffer buffer;
     struct team *team = NULL;
     enum status status = team_start(&team, c->p->n_threads, c->cpus, err);
 
     if (status)
         return status;
-    status = probe_buffer_open(&buffer, team, bytes, pages, &c->topo, err);
+    if (weights) {
+        const size_t most = gguf_image_bytes(slm_gguf(c->model));
+
+        probe_buffer_borrow(&buffer, team, gguf_image(slm_gguf(c->model)),
+                            most < MAX_ROOF_BYTES ? most : MAX_ROOF_BYTES);
+    } else {
+        status = probe_buffer_open(
+            &buffer, team,
+            point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes),
+            pages, &c->topo, err);
+    }
     if (status == ST_OK) {
-        probe_read(&buffer, team, N_ROOF_PASSES, c->roof_gbps + c->n_roof_gbps);
-        c->n_roof_gbps += N_ROOF_PASSES;
+        probe_passes(c, &buffer, team);
         probe_buffer_close(&buffer);
-        evaluate_roof(c);
     }
     if (status == ST_OK && c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0)) {
         double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
@@ -215,10 +239,12 @@ static bool model_fits(const struct child *c)
     return need + FIT_SLACK_BYTES <= room;
 }
 
+/* Open the model and read it in. */
 static enum status load(struct child *c, struct err *err)
 {
     struct slm_params params = slm_params_default();
     const uint64_t begin = clock_ns();
+    uint64_t probing = 0;
     enum status status = ST_OK;
 
     tell_phase(c, "load", 0);
@@ -237,9 +263,18 @@ static enum status load(struct child *c, struct err *err)
     params.n_batch = c->p->n_batch;
     if (status == ST_OK)
         status = slm_open(&c->model, &params, err);
-    if (status == ST_OK && !c->p->in_memory)
-        status = preload(c, model_fits(c), err);
-    c->row.load_s = (double)(clock_ns() - begin) * 1e-9;
+    if (status == ST_OK && !c->p->in_memory) {
+        c->fits = model_fits(c);
+        if (!c->fits) {
+            const uint64_t probe_begin = clock_ns();
+
+            status = probe_roof(c, false, err);
+            probing = clock_ns() - probe_begin;
+        }
+        if (status == ST_OK)
+            status = preload(c, c->fits, err);
+    }
+    c->row.load_s = (double)(clock_ns() - begin - probing) * 1e-9;
     return status;
 }
 
@@ -366,7 +401,7 @@ static enum status warm_up(struct child *c, struct err *err)
     uint64_t ns = clock_ns();
     enum status status;
 
-    if (!c->p->in_memory && !model_fits(c))
+    if (!c->fits)
         return ST_OK;
     tell_phase(c, "warm", 0);
     status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
@@ -417,6 +452,17 @@ static void close_model(struct child *c)
     mem_free(&c->image);
 }
 
+/* The file's pages are charged to the group; with the probe's buffer on top they
+ * would become the peak of a point that never had both. */
+static void make_room(struct child *c)
+{
+    uint64_t stayed;
+
+    close_model(c);
+    if (c->p->mem_limit)
+        file_evict(c->p->model.path, &stayed, NULL);
+}
+
 /* What is to be loaded, and how large it is. */
 static enum status prepare(struct child *c, struct err *err)
 {
@@ -428,6 +474,7 @@ static enum status prepare(struct child *c, struct err *err)
     if (status)
         return status;
     c->random = p->seed ? p->seed : 1;
+    c->fits = true;
     c->ms = calloc((size_t)p->n_tokens, sizeof *c->ms);
     if (!c->ms)
         return err_set(err, ST_NO_MEMORY, "no memory for %d samples", p->n_tokens);
@@ -450,25 +497,25 @@ static enum status prepare(struct child *c, struct err *err)
 static enum status run(struct child *c, struct err *err)
 {
     enum status status = prepare(c, err);
-    uint64_t stayed;
 
     if (status)
         return status;
-    tell_phase(c, "probe", 0);
-    if ((status = probe_roof(c, err)) || (status = load(c, err)))
+    if ((status = load(c, err)))
         return status;
     fill_row(c);
+    if ((status = fill_context(c, err)))
+        return status;
+    if (c->fits) {
+        tell_phase(c, "probe", 0);
+        status = probe_roof(c, true, err);
+    }
     tell_row(c);
-    if ((status = fill_context(c, err)) || (status = warm_up(c, err)) ||
-        (status = measure(c, err)))
+    if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
     tell_phase(c, "probe", 1);
-    close_model(c);
-    /* The file's pages are still charged to the group; with the probe's buffer on
-     * top they would become the peak of a point that never had both. */
-    if (c->p->mem_limit && !c->p->in_memory)
-        file_evict(c->p->model.path, &stayed, NULL);
-    status = probe_roof(c, err);
+    if (!c->fits)
+        make_room(c);
+    status = probe_roof(c, c->fits, err);
     tell_row(c);
     return status;
 }

@@ -122,7 +122,7 @@ static enum status read_group(struct series *s, int n, double share, struct run 
     for (int i = 0; i < n && st == ST_OK; i++) {
         const struct probe_buffer *b = &buffers[s[i].row->pages];
 
-        s[i].row->bytes = b->mem.bytes;
+        s[i].row->bytes = b->bytes;
         s[i].row->huge_bytes = b->huge_bytes;
         stats_summary(&s[i].row->gbps, s[i].gbps, (size_t)run->n_passes, run->scratch);
     }

@@ -24,10 +24,13 @@
 #include "harness/topology.h"
 #include "kernels/probe/probe.h"
 
-/* A buffer to read, kept between passes. */
+/* Memory to read, kept between passes. */
 struct probe_buffer {
-    struct mem mem;
-    uint64_t huge_bytes; /* of it backed by 2 MiB pages */
+    const char *base;
+    size_t bytes;        /* a multiple of 4 KiB */
+    uint64_t sum;        /* of all 64-bit words, modulo 2^64 */
+    struct mem mem;      /* empty where the memory is somebody else's */
+    uint64_t huge_bytes; /* of our own backed by 2 MiB pages */
 };
 
 /* bytes 0: max(4 x last-level cache, 512 MiB), within a quarter of the memory that
@@ -37,6 +40,13 @@ enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_
                               enum mem_pages pages, const struct topology *topo,
                               struct err *err);
 void probe_buffer_close(struct probe_buffer *b);
+
+/* Memory that is there already and does not change: the weights of a model, whose
+ * pages and mapping are then exactly what the model is judged by. It is read once,
+ * for its sum. base is 8-byte aligned; bytes is rounded down to 4 KiB and must leave
+ * some. */
+void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
+                         size_t bytes);
 
 /* A way to read: which loop, how many places side by side, how far ahead to
  * prefetch. Machines differ in what they like, and the roof is the best of all. */

@@ -35,9 +35,9 @@ static void share_of(const struct probe_buffer *b, int member, int n_members,
                      size_t *begin, size_t *end)
 {
     const size_t unit =
-        b->mem.bytes >= HUGE_BYTES * (size_t)n_members ? HUGE_BYTES : READ_UNIT;
+        b->bytes >= HUGE_BYTES * (size_t)n_members ? HUGE_BYTES : READ_UNIT;
 
-    team_share(b->mem.bytes, unit, member, n_members, begin, end);
+    team_share(b->bytes, unit, member, n_members, begin, end);
 }
 
 static void touch_share(void *arg, int member, int n_members)
@@ -76,6 +76,9 @@ enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_
     const enum status st = mem_alloc(&new.mem, bytes, pages, "probe buffer", err);
     if (st)
         return st;
+    new.base = new.mem.base;
+    new.bytes = bytes;
+    new.sum = bytes / sizeof(uint64_t) * FILL_WORD;
     team_run(team, touch_share, &new);
     new.huge_bytes = mem_huge_bytes(new.mem.base, new.mem.bytes);
     *b = new;
@@ -85,7 +88,7 @@ enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_
 void probe_buffer_close(struct probe_buffer *b)
 {
     mem_free(&b->mem);
-    b->huge_bytes = 0;
+    *b = (struct probe_buffer){.base = NULL};
 }
 
 static void read_share(void *arg, int member, int n_members)
@@ -94,13 +97,14 @@ static void read_share(void *arg, int member, int n_members)
     size_t begin, end;
 
     share_of(job->buffer, member, n_members, &begin, &end);
-    job->sum[member] = job->way->kernel->fn.stream_read(
-        (const char *)job->buffer->mem.base + begin, end - begin, job->way->n_streams,
-        job->way->ahead_bytes);
+    job->sum[member] =
+        job->way->kernel->fn.stream_read(job->buffer->base + begin, end - begin,
+                                         job->way->n_streams, job->way->ahead_bytes);
 }
 
-double probe_read_pass(const struct probe_buffer *b, struct team *team,
-                       const struct probe_read_way *way)
+/* One pass; the sum of all words. */
+static uint64_t read_once(const struct probe_buffer *b, struct team *team,
+                          const struct probe_read_way *way, uint64_t *ns)
 {
     struct read_job job = {.buffer = b, .way = way};
     const int n = team_size(team);
@@ -109,14 +113,34 @@ double probe_read_pass(const struct probe_buffer *b, struct team *team,
     assert(n <= TOPO_MAX_CPUS);
     const uint64_t begin = clock_ns();
     team_run(team, read_share, &job);
-    const uint64_t ns = clock_ns() - begin;
-
-    /* every word was read exactly once, or the figure is a lie */
+    *ns = clock_ns() - begin;
     for (int i = 0; i < n; i++)
         sum += job.sum[i];
-    assert(sum == b->mem.bytes / sizeof(uint64_t) * FILL_WORD);
+    return sum;
+}
+
+void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
+                         size_t bytes)
+{
+    const struct probe_read_way way = {
+        probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 0};
+    uint64_t ns;
+
+    assert(bytes >= READ_UNIT && (uintptr_t)base % sizeof(uint64_t) == 0);
+    *b = (struct probe_buffer){.base = base, .bytes = bytes / READ_UNIT * READ_UNIT};
+    b->sum = read_once(b, team, &way, &ns);
+}
+
+double probe_read_pass(const struct probe_buffer *b, struct team *team,
+                       const struct probe_read_way *way)
+{
+    uint64_t ns;
+    const uint64_t sum = read_once(b, team, way, &ns);
+
+    /* every word was read exactly once, or the figure is a lie */
+    assert(sum == b->sum);
     (void)sum;
-    return (double)b->mem.bytes / (double)(ns ? ns : 1);
+    return (double)b->bytes / (double)(ns ? ns : 1);
 }
 
 struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team *team,

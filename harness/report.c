@@ -11,6 +11,7 @@
 
 #include "harness/report_chart.h"
 #include "harness/report_rows.h"
+#include "harness/roofs.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
 
@@ -401,6 +402,7 @@ enum status report_charts(const char *dir, struct err *err)
         return err_set(err, ST_INPUT,
                        "%s holds no rows yet, so there is nothing to draw", path);
     }
+    roof_mark_all(rows, n_rows);
     st = report_rows_pick(&picked, rows, n_rows, err);
     if (st == ST_OK) {
         st = draw_all(dir, &picked, err);

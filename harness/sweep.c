@@ -2,6 +2,7 @@
  *
  * sweep.c - the loop over models and points
  */
+#include "harness/roofs.h"
 #include "harness/sweep.h"
 
 #include <math.h>
@@ -87,7 +88,9 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
     const struct point *p = &sweep->plan->points[i];
     struct point_samples samples = {NULL, 0};
     struct err why = ERR_INIT;
+    const struct row *rows;
     struct row row;
+    size_t n_rows;
     enum status status;
 
     row_init(&row);
@@ -105,6 +108,8 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
         snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
     }
     row.attempt = attempt;
+    rows = sweep_dir_rows(sweep->dir, &n_rows);
+    roof_mark(&row, rows, n_rows);
     status = sweep_dir_append(sweep->dir, &row, &samples, err);
     free(samples.ms);
     sweep->n_finished++;

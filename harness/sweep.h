@@ -98,8 +98,8 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
 void sweep_plan_free(struct sweep_plan *plan);
 
 /* Which attempt of this point is due, 1.., or 0 when it is done: measured
- * undisturbed, or as often as n_repeats allows, or shown not to fit. Rows of
- * status error and interrupted do not count. */
+ * undisturbed (a low roof counts as a disturbance), or as often as n_repeats allows, or
+ * shown not to fit. Rows of status error and interrupted do not count. */
 int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
                       int n_repeats);
 
@@ -128,6 +128,9 @@ void sweep_dir_close(struct sweep_dir *dir);
 
 const char *sweep_dir_path(const struct sweep_dir *dir);
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
+
+/* roof_mark_all() on the rows in memory; the file keeps what was known then. */
+void sweep_dir_mark_rows(struct sweep_dir *dir);
 
 /* Samples, then the row, synced to disk. Error: ST_IO; the files then end with
  * their last whole line. */

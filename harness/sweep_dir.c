@@ -6,6 +6,7 @@
  * short (a full disk) the file is cut back to where it was. A row is what makes a
  * point done, so its samples go to disk first.
  */
+#include "harness/roofs.h"
 #include "harness/sweep.h"
 
 #include <errno.h>
@@ -29,6 +30,11 @@ struct sweep_dir {
 const char *sweep_dir_path(const struct sweep_dir *dir)
 {
     return dir->path;
+}
+
+void sweep_dir_mark_rows(struct sweep_dir *dir)
+{
+    roof_mark_all(dir->rows, dir->n_rows);
 }
 
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n)

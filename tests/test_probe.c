@@ -109,17 +109,44 @@ static void reading_is_plausible(void **state)
                 assert_int_equal(probe_buffer_open(&b, team, sizes[i],
                                                    (enum mem_pages)pages, topo, &err),
                                  ST_OK);
-                assert_true(b.mem.bytes >= sizes[i] && b.mem.bytes % 4096 == 0);
+                assert_true(b.bytes >= sizes[i] && b.bytes % 4096 == 0);
                 probe_read(&b, team, 2, gbps); /* asserts the sum of all words */
                 assert_true(gbps[0] > 0 && gbps[1] > 0);
                 if (pages == MEM_PAGES_4K)
                     assert_int_equal(b.huge_bytes, 0);
                 probe_buffer_close(&b);
                 probe_buffer_close(&b);
-                assert_null(b.mem.base);
+                assert_null(b.base);
                 team_stop(team);
             }
     free(topo);
+}
+
+static void borrowed_memory_stays_as_it_is(void **state)
+{
+    static uint64_t words[3 * 512 + 7];
+    struct probe_buffer b;
+    struct err err = ERR_INIT;
+    struct team *team;
+    double gbps[2] = {0};
+    uint64_t sum = 0, seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        words[i] = test_random(&seed);
+    for (size_t i = 0; i < 3 * 512; i++)
+        sum += words[i];
+    assert_int_equal(team_start(&team, 2, NULL, &err), ST_OK);
+    probe_buffer_borrow(&b, team, words, sizeof words);
+    assert_int_equal(b.bytes, 3 * 4096);
+    assert_true(b.sum == sum);
+    probe_read(&b, team, 2, gbps);
+    assert_true(gbps[0] > 0 && gbps[1] > 0);
+    probe_buffer_close(&b);
+    seed = 1;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        assert_true(words[i] == test_random(&seed));
+    team_stop(team);
 }
 
 static void automatic_size_respects_the_limit(void **state)
@@ -134,7 +161,7 @@ static void automatic_size_respects_the_limit(void **state)
     topo->mem_limit = 32 << 20;
     assert_int_equal(team_start(&team, 1, NULL, &err), ST_OK);
     assert_int_equal(probe_buffer_open(&b, team, 0, MEM_PAGES_4K, topo, &err), ST_OK);
-    assert_int_equal(b.mem.bytes, 8 << 20);
+    assert_int_equal(b.bytes, 8 << 20);
     probe_buffer_close(&b);
     team_stop(team);
     free(topo);
@@ -239,6 +266,7 @@ int main(void)
         cmocka_unit_test(every_peak_loop_counts_its_operations),
         cmocka_unit_test(the_scalar_level_is_always_there),
         cmocka_unit_test(reading_is_plausible),
+        cmocka_unit_test(borrowed_memory_stays_as_it_is),
         cmocka_unit_test(automatic_size_respects_the_limit),
         cmocka_unit_test(compute_reports_the_level_used),
         cmocka_unit_test(disk_leaves_nothing_behind),
