@@ -240,6 +240,11 @@ struct weights *slm_weights(struct slm *m)
     return m->w;
 }
 
+struct team *slm_team(struct slm *m)
+{
+    return m->team;
+}
+
 /* ---- the sequence ------------------------------------------------------------- */
 
 static enum status check_tokens(const struct slm *m, const int32_t *tokens, size_t n,

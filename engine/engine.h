@@ -27,6 +27,7 @@
 #include "engine/gguf.h"
 #include "engine/sampler.h"
 #include "engine/status.h"
+#include "engine/team.h"
 #include "engine/tokenizer.h"
 #include "engine/weights.h"
 
@@ -72,6 +73,10 @@ void slm_close(struct slm *m);
 const struct slm_info *slm_info(const struct slm *m);
 const struct gguf *slm_gguf(const struct slm *m);
 struct weights *slm_weights(struct slm *m);
+
+/* The team, to run something else on the same pinned threads between two
+ * evaluations: while it is pinned, its first member can start no team elsewhere. */
+struct team *slm_team(struct slm *m);
 
 /* What slm_open() would allocate besides the weights, without opening: fills
  * *info from the file's metadata alone. For planning against a memory limit. */

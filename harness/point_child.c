@@ -146,36 +146,48 @@ static void probe_passes(struct child *c, const struct probe_buffer *buffer,
 }
 
 /* weights: read the model's own, else a buffer of the same page size. */
-static enum status probe_roof(struct child *c, bool weights, struct err *err)
+static enum status probe_with(struct child *c, struct team *team, bool weights,
+                              struct err *err)
 {
     const enum mem_pages pages = c->p->in_memory ? MEM_PAGES_2M : MEM_PAGES_4K;
     struct probe_buffer buffer;
-    struct team *team = NULL;
-    enum status status = team_start(&team, c->p->n_threads, c->cpus, err);
 
-    if (status)
-        return status;
     if (weights) {
         const size_t most = gguf_image_bytes(slm_gguf(c->model));
 
         probe_buffer_borrow(&buffer, team, gguf_image(slm_gguf(c->model)),
                             most < MAX_ROOF_BYTES ? most : MAX_ROOF_BYTES);
     } else {
-        status = probe_buffer_open(
-            &buffer, team,
-            point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes),
-            pages, &c->topo, err);
+        const uint64_t bytes =
+            point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);
+        const enum status status =
+            probe_buffer_open(&buffer, team, bytes, pages, &c->topo, err);
+
+        if (status)
+            return status;
     }
-    if (status == ST_OK) {
-        probe_passes(c, &buffer, team);
-        probe_buffer_close(&buffer);
-    }
-    if (status == ST_OK && c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0)) {
+    probe_passes(c, &buffer, team);
+    probe_buffer_close(&buffer);
+    if (c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0)) {
         double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
 
         probe_compute(PROBE_PEAK_INT8, isa_usable(), team, N_PEAK_PASSES, gops);
         c->row.roof_gops = stats_median(gops, N_PEAK_PASSES, scratch);
     }
+    return ST_OK;
+}
+
+/* With the model's own threads while there is a model. */
+static enum status probe_roof(struct child *c, bool weights, struct err *err)
+{
+    struct team *team = NULL;
+    enum status status;
+
+    if (c->model)
+        return probe_with(c, slm_team(c->model), weights, err);
+    status = team_start(&team, c->p->n_threads, c->cpus, err);
+    if (status == ST_OK)
+        status = probe_with(c, team, weights, err);
     team_stop(team);
     return status;
 }
