@@ -76,6 +76,9 @@ enum status gnuplot_run(const char *dir, const char *script, struct err *err)
                        "gnuplot is not installed, so no charts were drawn; install it "
                        "(apt-get install gnuplot-nox) and run `bench plot %.200s`",
                        dir);
+    if (WIFSIGNALED(rc))
+        return err_set(err, ST_IO, "gnuplot was ended by signal %d drawing %.100s/%s",
+                       WTERMSIG(rc), dir, script);
     return err_set(err, ST_IO, "gnuplot could not draw %.100s/%s: %s", dir, script,
                    complaint);
 }

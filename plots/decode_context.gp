@@ -22,7 +22,7 @@ do for [out in "output_png output_svg"] {
             with yerrorbars lw 1.2 lc rgb color(i) pt hollow(i) ps 1.5*point notitle, \
         for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 2)):"tok_per_s" \
             with points pt 2 ps 1.4*point lw 2 lc rgb color(i) notitle, \
-        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 2)):"tok_per_s":(strcol("note")) \
+        for [i=0:n_series-1] data using "ctx":"tok_per_s":(is(i) && column("state") == 2 ? strcol("note") : "") \
             with labels noenhanced left offset 1,0 font ",11" textcolor rgb color(i) notitle, \
         for [i=0:n_series-1] keyentry with linespoints lw 2 lc rgb color(i) pt solid(i) ps 1.3*point title series[i+1], \
         keyentry with lines lw 1.6 dt (9,6) lc rgb "#777777" title "roof: bandwidth / bytes", \

@@ -12,6 +12,12 @@ if ((sum [i=1:n_series] strlen(series[i])) > 60) {
 }
 set boxwidth 0.5 absolute
 
+# Figures stand within their bars; above them where a bar is lower than a line of text.
+low(peak) = peak < 0.07 * y_max
+figure_y(peak) = low(peak) ? peak + 0.03 * y_max : peak - 0.03 * y_max
+# Notes stand left of the middle, where the mark of the planned need is.
+note_y(peak) = 0.03 * y_max + (low(peak) ? peak : 0)
+
 x_if(condition) = condition ? column("position") : NaN
 
 do for [out in "output_png output_svg"] {
@@ -25,9 +31,9 @@ do for [out in "output_png output_svg"] {
             with vectors nohead lw 2.5 lc rgb ink notitle, \
         data using "position":"planned_gib" \
             with points pt 13 ps 1.6*point lc rgb color(4) notitle, \
-        data using (x_if(column("state") < 2)):"peak_gib":(sprintf("%.2f", column("peak_gib"))) \
-            with labels offset 0,-0.9 font ",12" textcolor rgb "#000000" notitle, \
-        data using (x_if(column("state") > 0)):(0.03 * y_max):(strcol("note")) \
+        data using "position":(figure_y(column("peak_gib"))):(column("state") < 2 ? sprintf("%.2f", column("peak_gib")) : "") \
+            with labels font ",12" textcolor rgb "#000000" notitle, \
+        data using (column("position") - 0.17):(note_y(column("peak_gib"))):(column("state") > 0 ? strcol("note") : "") \
             with labels noenhanced left rotate font ",11" textcolor rgb "#000000" notitle, \
         keyentry with boxes fs solid 0.85 noborder lc rgb color(0) title "peak charged", \
         for [i=1:(n_hollow > 0)] keyentry with boxes fs solid 0.25 border rgb color(1) lc rgb color(1) lw 2 title "peak, did not fit", \

@@ -25,11 +25,11 @@ do for [out in "output_png output_svg"] {
             with boxes fs empty border rgb color(k) lc rgb color(k) lw 2 notitle, \
         data using (x_if(column("state") < 2)):"lo":(0):(column("hi") - column("lo")) \
             with vectors heads size screen 0.004,90 lw 1.2 lc rgb ink notitle, \
-        for [i=1:(n_series * n_groups <= 16)] data using (x_if(column("state") < 2)):"hi":(figure(column("tok_per_s"))) \
+        for [i=1:(n_series * n_groups <= 16)] data using "position":"hi":(column("state") < 2 ? figure(column("tok_per_s")) : "") \
             with labels offset 0,0.7 font ",12" textcolor rgb ink notitle, \
         for [k=0:n_groups-1] data using (x_if(is(k) && column("state") == 2)):"tok_per_s" \
             with points pt 2 ps 1.4*point lw 2 lc rgb color(k) notitle, \
-        data using (x_if(column("state") == 2)):"tok_per_s":(strcol("note")) \
+        data using "position":"tok_per_s":(column("state") == 2 ? strcol("note") : "") \
             with labels noenhanced offset 0,0.9 font ",11" textcolor rgb ink notitle, \
         for [k=0:n_groups-1] keyentry with boxes fs solid 0.85 noborder lc rgb color(k) title group[k+1], \
         for [i=1:(n_hollow > 0)] keyentry with boxes fs empty border rgb "#777777" lc rgb "#777777" lw 2 title "partial or disturbed", \

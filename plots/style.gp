@@ -6,6 +6,8 @@
 # title_text, subtitle_text, series[], group[], ranges, ticks, and how many hollow
 # marks, crosses and limits there are.
 # Names come from model files, so nothing of theirs is read as markup (noenhanced).
+# Labels that are not wanted are empty texts and not NaN: a plot of labels without
+# a single point ends some versions of gnuplot (5.4) with a segmentation fault.
 
 set encoding utf8
 set datafile separator comma
