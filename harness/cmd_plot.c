@@ -33,7 +33,8 @@ int cmd_plot(int argc, char **argv)
     if (args.n != 1) {
         err_set(
             &err, ST_USAGE,
-            "plot takes one directory with a sweep.csv, but %d arguments were given",
+            "plot takes one directory with a sweep.csv, but %d arguments were given; "
+            "see `bench plot --help`",
             args.n);
         return cmd_fail(&err);
     }

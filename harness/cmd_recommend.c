@@ -11,7 +11,6 @@
 #include "harness/options.h"
 #include "harness/report.h"
 #include "harness/report_rows.h"
-#include "harness/roofs.h"
 
 static const struct opt_usage usage = {
     .synopsis = "recommend DIR [--min-tps X] [--ctx N] [--mem LIMIT] [--model M]",
@@ -49,16 +48,13 @@ static enum status run(struct recommendation *rec, const char *dir,
     struct report_machine machine;
     struct row *rows = NULL;
     size_t n_rows = 0;
-    char path[4096];
+    enum status st = report_rows_read(dir, &rows, &n_rows, err);
 
-    snprintf(path, sizeof path, "%s/sweep.csv", dir);
-    enum status st = row_csv_read(path, &rows, &n_rows, err);
     if (st)
         return st;
     report_machine_read(&machine, dir);
     if (!params->max_threads)
         params->max_threads = machine.max_threads;
-    roof_mark_all(rows, n_rows);
     st = recommend(rec, rows, n_rows, params, err);
     free(rows);
     return st;
@@ -92,7 +88,7 @@ int cmd_recommend(int argc, char **argv)
     if (args.n != 1) {
         err_set(&err, ST_USAGE,
                 "recommend takes one directory with a sweep.csv, but %d arguments were "
-                "given",
+                "given; see `bench recommend --help`",
                 args.n);
         return cmd_fail(&err);
     }

@@ -15,6 +15,7 @@
 #include "harness/options.h"
 #include "harness/progress.h"
 #include "harness/report.h"
+#include "harness/report_rows.h"
 #include "harness/sandbox.h"
 #include "harness/sweep.h"
 #include "kernels/isa.h"
@@ -157,8 +158,7 @@ static enum status settings_from_request(struct sweep_settings *s,
     return status ? status : absolute_models(s, err);
 }
 
-/* ---- before and after
- * ---------------------------------------------------------------- */
+/* ---- before and after ------------------------------------------------------- */
 
 /* What earlier runs that were killed have left behind: memory groups with their
  * processes, and half-written models in the directories this sweep uses. */
@@ -186,6 +186,8 @@ static void on_probe(void *arg, double fraction, const char *what)
     progress_update(arg, fraction, what);
 }
 
+/* Also where the probe was interrupted: without machine.json nothing could be
+ * resumed. */
 static enum status write_machine(struct sweep_dir *dir, const struct sweep_settings *s,
                                  const struct request *q, const struct topology *topo,
                                  int argc, char **argv, struct err *err)
@@ -210,7 +212,7 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
         progress_begin(&progress, "probe");
         probed = probe_all(&report, &params, &why) == ST_OK;
         progress_end(&progress);
-        if (!probed)
+        if (!probed && why.code != ST_INTERRUPTED)
             printf("no probe of the machine: %s\n", why.msg);
     }
     machine = sweep_machine_json(topo, probed ? &report : NULL, s, argc, argv);
@@ -218,6 +220,8 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
         probe_report_free(&report);
     status = sweep_dir_write_machine(dir, machine, err);
     json_decref(machine);
+    if (status == ST_OK && why.code == ST_INTERRUPTED)
+        return err_set(err, ST_INTERRUPTED, "%s", why.msg);
     return status;
 }
 
@@ -225,18 +229,22 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
  * rows worth less. */
 static void conclude(struct sweep_dir *dir, bool charts)
 {
-    const struct recommend_params params = {.ctx = -1};
+    struct recommend_params params = {.ctx = -1};
     struct recommendation *rec = calloc(1, sizeof *rec);
+    struct report_machine machine;
     struct err err = ERR_INIT;
     const struct row *rows;
     size_t n;
 
     sweep_dir_mark_rows(dir);
     rows = sweep_dir_rows(dir, &n);
+    report_machine_read(&machine, sweep_dir_path(dir));
+    params.max_threads = machine.max_threads;
+    const bool chosen = rec && recommend(rec, rows, n, &params, &err) == ST_OK;
     putchar('\n');
-    report_table(stdout, rows, n);
+    report_table(stdout, rows, n, chosen ? &rec->best : NULL);
     putchar('\n');
-    if (rec && recommend(rec, rows, n, &params, &err) == ST_OK)
+    if (chosen)
         recommend_print(stdout, rec);
     else
         printf("no recommendation: %s\n", err.msg);
@@ -323,14 +331,13 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
     if (status == ST_OK)
         status =
             q->resume ? begin_again(x, q, &err) : begin_new(x, q, argc, argv, &err);
-    if (status)
-        return cmd_fail(&err);
-    if (q->dry_run) {
+    if (status == ST_OK && q->dry_run) {
         print_plan(&x->settings, &x->plan);
         return 0;
     }
-    status = sweep_run(&x->settings, &x->plan, &x->topo, x->dir, &err);
-    if (status == ST_INTERRUPTED)
+    if (status == ST_OK)
+        status = sweep_run(&x->settings, &x->plan, &x->topo, x->dir, &err);
+    if (status == ST_INTERRUPTED && x->dir)
         fprintf(stderr, "bench: to go on: bench sweep --resume %s\n",
                 sweep_dir_path(x->dir));
     if (status)

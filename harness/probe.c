@@ -249,6 +249,8 @@ enum status probe_all(struct probe_report *r, const struct probe_params *p,
         st = compute_all(&report, &run, err);
     if (st == ST_OK)
         st = disk_all(&report, &run, err);
+    if (st == ST_OK)
+        st = step(&run, 0, "done", err);
     free(run.scratch);
     if (st) {
         probe_report_free(&report);

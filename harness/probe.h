@@ -56,7 +56,8 @@ struct probe_read_way {
     size_t ahead_bytes;
 };
 
-/* Try every way that isa_mask allows twice; the fastest wins. */
+/* Try every way that isa_mask allows twice; the fastest wins. Ends early when
+ * interrupted(). */
 struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team *team,
                                       uint32_t isa_mask);
 
@@ -73,7 +74,7 @@ enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 
 /* Multiply-adds in registers with the widest usable ISA level in isa_mask;
  * giga-operations per second (one multiply-add = 2) of n_passes passes of about
- * 50 ms each. Returns the level used. */
+ * 50 ms each, fewer when interrupted(). Returns the level used. */
 enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team *team,
                             int n_passes, double *gops);
 

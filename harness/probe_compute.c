@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "harness/clock.h"
+#include "harness/interrupt.h"
 
 #define PASS_NS                                                        \
     50000000u /* one pass: long against waking the team, short against \
@@ -63,7 +64,7 @@ enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team
 
     assert(n <= TOPO_MAX_CPUS);
     job.n_iters = calibrate(job.kernel);
-    for (int pass = 0; pass < n_passes; pass++) {
+    for (int pass = 0; pass < n_passes && !interrupted(); pass++) {
         uint64_t n_ops = 0;
 
         const uint64_t begin = clock_ns();

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/clock.h"
+#include "harness/interrupt.h"
 
 #define MIB         ((uint64_t)1 << 20)
 #define HUGE_BYTES  (2 * MIB)
@@ -152,7 +153,7 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team 
     double best_gbps = 0;
 
     for (int pass = 0; pass < TUNE_PASSES; pass++)
-        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !interrupted(); i++) {
             const struct probe_read_way way = {kernel, ways[i].n_streams,
                                                ways[i].ahead_bytes};
             const double gbps = probe_read_pass(b, team, &way);

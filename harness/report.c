@@ -11,7 +11,6 @@
 
 #include "harness/report_chart.h"
 #include "harness/report_rows.h"
-#include "harness/roofs.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
 
@@ -49,11 +48,14 @@ static int64_t best_threads(const struct report_rows *p, size_t begin, size_t en
     return best ? best->n_threads : -1;
 }
 
-/* The next series of c, named after the row's setting; -1 when it is full. */
+/* The next series of c, named after the row's setting; -1 when it is full: then it
+ * is counted, and the subtitle says so. */
 static int add_series(struct chart *c, const struct report_rows *p, const struct row *r)
 {
-    if (c->n_series == CHART_MAX_SERIES)
+    if (c->n_series == CHART_MAX_SERIES) {
+        c->n_left_out++;
         return -1;
+    }
     report_setting_name(p, r, c->series[c->n_series], sizeof c->series[0]);
     return c->n_series++;
 }
@@ -363,6 +365,7 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
 {
     struct report_machine machine;
     struct chart *c = malloc(sizeof *c);
+    char text[64];
     enum status st = ST_OK;
 
     if (!c)
@@ -377,6 +380,11 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         c->bars = charts[i].bars;
         describe(c->subtitle, sizeof c->subtitle, p, &machine);
         st = charts[i].fill(c, p, err);
+        if (c->n_left_out) {
+            snprintf(text, sizeof text, "%d more setting%s not shown", c->n_left_out,
+                     plural(c->n_left_out));
+            append(c->subtitle, sizeof c->subtitle, text);
+        }
         if (st == ST_OK)
             st = chart_draw(c, dir, err);
         chart_free(c);
@@ -390,19 +398,10 @@ enum status report_charts(const char *dir, struct err *err)
     struct row *rows = NULL;
     struct report_rows picked;
     size_t n_rows = 0;
-    char path[4096];
-    enum status st;
+    enum status st = report_rows_read(dir, &rows, &n_rows, err);
 
-    snprintf(path, sizeof path, "%s/sweep.csv", dir);
-    st = row_csv_read(path, &rows, &n_rows, err);
     if (st)
         return st;
-    if (n_rows == 0) {
-        free(rows);
-        return err_set(err, ST_INPUT,
-                       "%s holds no rows yet, so there is nothing to draw", path);
-    }
-    roof_mark_all(rows, n_rows);
     st = report_rows_pick(&picked, rows, n_rows, err);
     if (st == ST_OK) {
         st = draw_all(dir, &picked, err);

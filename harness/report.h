@@ -53,8 +53,9 @@ void recommend_print(FILE *f, const struct recommendation *rec);
 /* {"best": row, "runner_up": row or null, "tie", "why", "n_excluded", "excluded"} */
 json_t *recommend_json(const struct recommendation *rec);
 
-/* The table a sweep ends with: one line per point, aligned, what recommend() would
- * choose at the deepest context marked with a star. */
-void report_table(FILE *f, const struct row *rows, size_t n_rows);
+/* The table a sweep ends with: one line per point, aligned, the chosen one
+ * (NULL: none) marked with a star. */
+void report_table(FILE *f, const struct row *rows, size_t n_rows,
+                  const struct row *chosen);
 
 #endif

@@ -44,7 +44,7 @@ struct chart {
     const char *y_name, *other_name;
     char title[160], subtitle[320];
     char series[CHART_MAX_SERIES][REPORT_NAME_MAX];
-    int n_series;
+    int n_series, n_left_out;         /* settings beyond CHART_MAX_SERIES */
     char group[CHART_MAX_SERIES][32]; /* names of bars */
     int n_groups;
     bool bars;      /* x is a position, y begins at 0 and is never logarithmic */

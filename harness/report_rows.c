@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "harness/roofs.h"
 
 enum {
     VARIES_MODEL = 1,
@@ -26,6 +29,34 @@ enum row_trust row_trust(const struct row *r)
     if (strcmp(r->status, "ok"))
         return ROW_FAILED;
     return strcmp(r->validity, "valid") ? ROW_DISTURBED : ROW_GOOD;
+}
+
+enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
+                             struct err *err)
+{
+    struct row *v = NULL;
+    size_t n = 0;
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    if (access(path, F_OK))
+        return err_set(err, ST_INPUT,
+                       "there is no sweep.csv in %s; name a directory that `bench "
+                       "sweep` has written",
+                       dir);
+    const enum status st = row_csv_read(path, &v, &n, err);
+    if (st)
+        return st;
+    if (n == 0) {
+        free(v);
+        return err_set(err, ST_INPUT,
+                       "%s holds no rows yet; go on with `bench sweep --resume %s`",
+                       path, dir);
+    }
+    roof_mark_all(v, n);
+    *rows = v;
+    *n_rows = n;
+    return ST_OK;
 }
 
 static int compare_ints(int64_t a, int64_t b)

@@ -31,6 +31,11 @@ enum row_trust {
 
 enum row_trust row_trust(const struct row *r);
 
+/* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h). Errors:
+ * those of row_csv_read(); ST_INPUT where there is no sweep, or no row yet. */
+enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
+                             struct err *err);
+
 struct report_rows {
     const struct row **v; /* [n], one per point: by setting, kind, threads, depth,
                              prompt length; settings by size of the model file */

@@ -113,20 +113,16 @@ static void print_rows(FILE *f, const struct report_rows *p, const struct row *b
     }
 }
 
-void report_table(FILE *f, const struct row *rows, size_t n_rows)
+void report_table(FILE *f, const struct row *rows, size_t n_rows,
+                  const struct row *chosen)
 {
-    const struct recommend_params params = {.ctx = -1};
-    struct recommendation *rec = malloc(sizeof *rec);
     struct report_rows picked;
     struct err err = ERR_INIT;
 
-    if (rec && n_rows && report_rows_pick(&picked, rows, n_rows, &err) == ST_OK) {
-        const bool chosen = recommend(rec, rows, n_rows, &params, &err) == ST_OK;
-
-        print_rows(f, &picked, chosen ? &rec->best : NULL);
+    if (n_rows && report_rows_pick(&picked, rows, n_rows, &err) == ST_OK) {
+        print_rows(f, &picked, chosen);
         report_rows_free(&picked);
     }
-    free(rec);
 }
 
 /* ---- a recommendation ---------------------------------------------------------------

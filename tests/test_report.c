@@ -96,6 +96,8 @@ static void strings_are_quoted_for_gnuplot(void **state)
 
 static void the_table_has_a_line_per_point(void **state)
 {
+    const struct recommend_params params = {.ctx = -1};
+    static struct recommendation rec;
     struct row *rows = NULL;
     struct err err = ERR_INIT;
     size_t n_rows = 0, n_text = 0;
@@ -104,8 +106,9 @@ static void the_table_has_a_line_per_point(void **state)
 
     (void)state;
     assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
+    assert_int_equal(recommend(&rec, rows, n_rows, &params, &err), ST_OK);
     FILE *f = open_memstream(&text, &n_text);
-    report_table(f, rows, n_rows);
+    report_table(f, rows, n_rows, &rec.best);
     fclose(f);
     for (const char *p = text; *p; p++) {
         n_lines += *p == '\n';
@@ -121,7 +124,7 @@ static void the_table_has_a_line_per_point(void **state)
     free(text);
 
     f = open_memstream(&text, &n_text);
-    report_table(f, rows, 0);
+    report_table(f, rows, 0, NULL);
     fclose(f);
     assert_string_equal(text, "");
     free(text);
@@ -224,7 +227,7 @@ static void missing_and_empty_sweeps_are_errors(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    assert_int_equal(report_charts(dir, &err), ST_IO);
+    assert_int_equal(report_charts(dir, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, dir));
 
     err_clear(&err);

@@ -62,10 +62,10 @@ refused 1 "closest is Q4_0 with 2 threads: 2.45 tok/s at depth 4096" \
     recommend "$sweep" --min-tps 4
 refused 1 "needs 4.79 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0
 refused 1 "no decode point of llama" recommend "$sweep" --model llama
-refused 2 "nowhere/sweep.csv" recommend nowhere
+refused 2 "no sweep.csv in nowhere" recommend nowhere
 refused 2 "0 arguments" recommend
 refused 2 "2 arguments" plot a b
-refused 2 "nowhere/sweep.csv" plot nowhere
+refused 2 "no sweep.csv in nowhere" plot nowhere
 
 if ! command -v gnuplot > /dev/null; then
     cp "$sweep/sweep.csv" .
@@ -85,3 +85,21 @@ for chart in decode_threads decode_context prefill memory; do
     grep -q "</svg>" "odd/$chart.svg" || fail "$chart.svg is not whole"
 done
 [ ! -e odd/broken ] || fail "a name was executed"
+
+# One point alone, however it ended: gnuplot must not stumble over empty plots.
+decode=$(grep -m 1 "/decode/.*,ok," "$sweep/sweep.csv")
+mkdir one many
+for status in ok partial oom no_fit; do
+    { head -n 1 "$sweep/sweep.csv"; echo "${decode/,ok,/,$status,}"; } > one/sweep.csv
+    "$BENCH" plot one > /dev/null || fail "one $status point cannot be drawn"
+    [ -s one/memory.png ] || fail "no memory.png of one $status point"
+done
+
+# More settings than a chart holds: the chart says so.
+{
+    head -n 1 "$sweep/sweep.csv"
+    for i in $(seq 66); do echo "${decode//Q4_0/Z$i}"; done
+} > many/sweep.csv
+"$BENCH" plot many > /dev/null
+grep -q "^subtitle_text.*2 more settings not shown" many/memory.gp ||
+    fail "settings left out in silence"
