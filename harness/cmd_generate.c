@@ -16,8 +16,7 @@
 #include "harness/session.h"
 
 static const struct opt_usage usage = {
-    .synopsis =
-        "generate -m FILE [-p PROMPT] [-n N] [--temp T] [--seed S] [-t THREADS]",
+    .synopsis = "generate -m FILE [-p PROMPT] [-n N] [--temp T] [--seed S] [-t N]",
     .about =
         "Continues the prompt (without one: begins a text) and prints what comes, "
         "token\n"

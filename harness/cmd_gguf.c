@@ -125,8 +125,8 @@ int cmd_gguf(int argc, char **argv)
     };
     /* clang-format on */
     const struct opt_usage usage = {
-        .synopsis = "gguf FILE [--metadata] [--tensors] [--json] | gguf FILE --tensor "
-                    "NAME -o OUT",
+        .synopsis = "gguf FILE [--metadata] [--tensors] [--json]\n"
+                    "       bench gguf FILE --tensor NAME -o OUT",
         .about =
             "Describe a GGUF file: header, metadata, tensors, totals per type, and "
             "the\n"

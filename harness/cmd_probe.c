@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/interrupt.h"
 #include "harness/options.h"
@@ -14,8 +15,7 @@
 #include "harness/progress.h"
 
 static const struct opt_usage usage = {
-    .synopsis =
-        "probe [--threads N] [--bytes B] [--passes N] [--disk DIR|none] [--json]",
+    .synopsis = "probe [-t N] [--bytes B] [--passes N] [--disk DIR|none] [--json]",
     .about =
         "Measures what this machine gives at most: read-only bandwidth for 1..N\n"
         "threads with 4 KiB and 2 MiB pages, int8 and f32 multiply-adds, sequential\n"
@@ -127,6 +127,8 @@ static enum status measure(struct probe_report *report, const struct topology *t
 
     if (st)
         return st;
+    if (params.disk_dir && access(params.disk_dir, F_OK))
+        return err_set_errno(err, ST_IO, "--disk: no directory %s", params.disk_dir);
     progress_begin(&progress, "probe");
     st = probe_all(report, &params, err);
     progress_end(&progress);
@@ -160,7 +162,8 @@ int cmd_probe(int argc, char **argv)
     if (args.help)
         return 0;
     if (args.n) {
-        err_set(&err, ST_USAGE, "probe takes no argument, but \"%s\" was given",
+        err_set(&err, ST_USAGE,
+                "probe takes no argument, '%s' was given; see `bench probe --help`",
                 args.v[0]);
         return cmd_fail(&err);
     }

@@ -66,7 +66,7 @@ static int unknown_command(const char *name)
     return 2;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
@@ -82,15 +82,20 @@ int main(int argc, char **argv)
         return 0;
     }
     for (const struct command *c = commands; c->name; c++) {
-        if (!strcmp(argv[1], c->name)) {
-            const int code = c->run(argc - 1, argv + 1);
-
-            if (fflush(stdout) || ferror(stdout)) {
-                fprintf(stderr, "bench: cannot write to standard output\n");
-                return code ? code : 2;
-            }
-            return code;
-        }
+        if (!strcmp(argv[1], c->name))
+            return c->run(argc - 1, argv + 1);
     }
     return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    const int code = run(argc, argv);
+
+    /* A command that has failed has said why. */
+    if ((fflush(stdout) || ferror(stdout)) && code == 0) {
+        fprintf(stderr, "bench: cannot write to standard output\n");
+        return 2;
+    }
+    return code;
 }

@@ -115,6 +115,9 @@ static enum status ints_item(const char *item, const char *what, int min, int ma
 
     if (len >= sizeof first)
         return err_set(err, ST_USAGE, "%s: '%s' is not a whole number", what, item);
+    if (dash && !dash[1])
+        return err_set(err, ST_USAGE, "%s: the range '%s' has no end; write 1-4", what,
+                       item);
     memcpy(first, item, len);
     first[len] = '\0';
     if (parse_integer(first, what, min, max, &lo, err))

@@ -12,7 +12,7 @@
 #include "kernels/isa.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "decode -m FILE|SHAPE:QUANT [-t N] [--ctx D] [-n TOKENS] [--mem LIMIT]",
+    .synopsis = "decode -m FILE|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
         "Measures one point in a fresh child process: how many tokens per second this\n"
         "model decodes (or prefills) with these settings, and how close that is to "

@@ -7,7 +7,6 @@
  */
 #include "harness/sweep.h"
 
-#include <cyaml/cyaml.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +14,7 @@
 
 #include "harness/cmd.h"
 #include "harness/parse.h"
+#include "harness/yamlfile.h"
 
 #define MAX_LIST 256
 
@@ -44,35 +44,6 @@ static const cyaml_schema_field_t fields[] = {
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
-
-/* libcyaml explains an error in several log lines: the first says what, later
- * ones where, from the inside out: "in mapping field 'ctx' (line: 1, column: 6)". */
-struct log {
-    char what[160], line[24], key[64];
-};
-
-static void keep_log(cyaml_log_t level, void *arg, const char *fmt, va_list ap)
-{
-    struct log *log = arg;
-    char line[256], *where;
-
-    if (level < CYAML_LOG_ERROR)
-        return;
-    vsnprintf(line, sizeof line, fmt, ap);
-    line[strcspn(line, "\n")] = '\0';
-    if (!*log->what) {
-        char *text = strncmp(line, "Load: ", 6) ? line : line + 6;
-
-        text[strlen(text) - (*text && text[strlen(text) - 1] == '.')] = '\0';
-        snprintf(log->what, sizeof log->what, "%.150s", text);
-    }
-    if (!*log->line && (where = strstr(line, "(line: ")))
-        snprintf(log->line, sizeof log->line, ":%.*s", (int)strcspn(where + 7, ",)"),
-                 where + 7);
-    if (!*log->key && (where = strstr(line, "mapping field '")))
-        snprintf(log->key, sizeof log->key, "%.*s: ", (int)strcspn(where + 15, "'"),
-                 where + 15);
-}
 
 /* The items of a YAML list as one text, "1,2,4-8". An empty list was refused: it
  * would look like an absent one. "[none]" is how a list says that it is empty. */
@@ -223,31 +194,22 @@ static const char *find_config(const char *name, char *buf, size_t cap)
 enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err)
 {
-    struct log log = {.what = "", .line = "", .key = ""};
-    const cyaml_config_t config = {.log_fn = keep_log,
-                                   .log_ctx = &log,
-                                   .mem_fn = cyaml_mem,
-                                   .log_level = CYAML_LOG_ERROR,
-                                   .flags = CYAML_CFG_NO_ALIAS};
     char buf[8192];
     const char *path = find_config(name, buf, sizeof buf);
-    struct raw *raw = NULL;
-    cyaml_err_t bad;
+    void *data = NULL;
     enum status status;
 
     if (access(path, R_OK))
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
-    bad = cyaml_load_file(path, &config, &schema, (cyaml_data_t **)&raw, NULL);
-    if (bad != CYAML_OK)
-        return err_set(err, ST_USAGE,
-                       "%s%s: %s%s (configs/sweeps/default.yaml documents the keys)",
-                       path, log.line, log.key,
-                       *log.what ? log.what : cyaml_strerror(bad));
-    if (!raw)
-        return err_set(err, ST_USAGE, "%s is empty", path);
-    status = apply_lists(s, raw, path, topo, err);
+        return err_set_errno(err, ST_IO,
+                             "cannot open the configuration %s; name a YAML file, or "
+                             "one in configs/sweeps such as quick",
+                             path);
+    status = yaml_load_file(path, &schema, &data, err);
+    if (status)
+        return status;
+    status = apply_lists(s, data, path, topo, err);
     if (status == ST_OK)
-        status = apply_scalars(s, raw, path, err);
-    cyaml_free(&config, &schema, raw, 0);
+        status = apply_scalars(s, data, path, err);
+    yaml_free_data(&schema, data);
     return status;
 }

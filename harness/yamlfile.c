@@ -77,6 +77,10 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
     }
     if (strstr(c->text, "already seen"))
         return err_set(err, ST_INPUT, "%s: the key '%s' is there twice", path, key);
+    if (strstr(c->text, "Expecting SEQUENCE"))
+        return err_set(err, ST_INPUT,
+                       "%s, line %d: here a list is expected, in brackets: [a, b]",
+                       path, c->line);
     if (c->line)
         return err_set(err, ST_INPUT, "%s, line %d: %s", path, c->line, c->text);
     return err_set(err, ST_INPUT, "%s: %s", path,

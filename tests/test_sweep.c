@@ -135,7 +135,7 @@ static void config_errors_name_file_and_key(void **state)
         struct sweep_settings s;
         struct err err = ERR_INIT;
 
-        if (load(&s, bad[i].yaml, &err) != ST_USAGE)
+        if (status_exit_code(load(&s, bad[i].yaml, &err)) != 2)
             fail_msg("'%s' was accepted", bad[i].yaml);
         if (!strstr(err.msg, bad[i].says) ||
             (!strstr(err.msg, "c.yaml") && !strstr(err.msg, "placement")))
