@@ -22,16 +22,16 @@
 #include "engine/team.h"
 #include "harness/clock.h"
 #include "harness/probe.h"
+#include "harness/roofs.h"
 #include "harness/sandbox.h"
 #include "harness/stats.h"
 #include "kernels/isa.h"
 
 #define N_ROOF_PASSES   5 /* before the measurement, and again after it */
 #define N_PEAK_PASSES   3
-#define MAX_ROOF_BYTES  ((size_t)1 << 30) /* of the weights, per pass */
-#define FLUSH_NS        50000000u         /* samples reach the parent within 50 ms */
-#define NOISE_NS        2000000000u       /* noise so far is told every 2 s */
-#define PRELOAD_SHARE   0.8 /* of the limit, where a model does not fit it */
+#define FLUSH_NS        50000000u   /* samples reach the parent within 50 ms */
+#define NOISE_NS        2000000000u /* noise so far is told every 2 s */
+#define PRELOAD_SHARE   0.8         /* of the limit, where a model does not fit it */
 #define FIT_SLACK_BYTES (UINT64_C(64) << 20) /* page tables, libraries, readahead */
 
 struct child {
@@ -156,7 +156,8 @@ static enum status probe_with(struct child *c, struct team *team, bool weights,
         const size_t most = gguf_image_bytes(slm_gguf(c->model));
 
         probe_buffer_borrow(&buffer, team, gguf_image(slm_gguf(c->model)),
-                            most < MAX_ROOF_BYTES ? most : MAX_ROOF_BYTES);
+                            most < (size_t)ROOF_MOST_BYTES ? most
+                                                           : (size_t)ROOF_MOST_BYTES);
     } else {
         const uint64_t bytes =
             point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);

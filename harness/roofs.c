@@ -7,14 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rows whose roofs were read in the same way, by the same threads. A model that
- * pages is probed through a buffer instead of its weights. */
-static bool comparable(const struct row *a, const struct row *b)
+static int64_t probed_bytes(const struct row *r)
 {
-    return a->n_threads == b->n_threads && !strcmp(a->cpus, b->cpus) &&
-           !strcmp(a->placement, b->placement) && !strcmp(a->pages, b->pages) &&
-           !strcmp(a->residency, b->residency) && !strcmp(a->isa, b->isa) &&
-           strcmp(b->limiter, "paging") != 0;
+    return r->file_bytes < ROOF_MOST_BYTES ? r->file_bytes : ROOF_MOST_BYTES;
+}
+
+/* Whether b's roof holds for a: read in the same way, by the same threads, from no
+ * fewer bytes. A model that pages is probed through a buffer instead of its weights. */
+static bool holds_for(const struct row *a, const struct row *b)
+{
+    return probed_bytes(b) >= probed_bytes(a) && a->n_threads == b->n_threads &&
+           !strcmp(a->cpus, b->cpus) && !strcmp(a->placement, b->placement) &&
+           !strcmp(a->pages, b->pages) && !strcmp(a->residency, b->residency) &&
+           !strcmp(a->isa, b->isa) && strcmp(b->limiter, "paging") != 0;
 }
 
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
@@ -26,7 +31,7 @@ bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
         !(r->roof_gbps > 0))
         return false;
     for (size_t i = 0; i < n_rows; i++) {
-        if (comparable(r, &rows[i]) && rows[i].roof_gbps > highest)
+        if (holds_for(r, &rows[i]) && rows[i].roof_gbps > highest)
             highest = rows[i].roof_gbps;
     }
     if (best)

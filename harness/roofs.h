@@ -6,7 +6,8 @@
  * with the same threads on the same CPUs should have the same; where one got
  * clearly less than the best of them, somebody else was using the memory (another
  * virtual machine, say: no counter of this one shows it). Such a row may still tell
- * how close to its roof a setting came, but not which setting is faster.
+ * how close to its roof a setting came, but not which setting is faster. The roof of
+ * a smaller model says nothing about a larger one: its weights may fit a cache.
  *
  * Threading: pure functions.
  */
@@ -21,6 +22,9 @@
 /* A roof below this share of the best comparable one is low. Quiet machines stay
  * within a few per cent of their best. */
 #define ROOF_LOW_SHARE 0.85
+
+/* So much of the weights, at most, is read for a roof. */
+#define ROOF_MOST_BYTES ((int64_t)1 << 30)
 
 /* Whether r, a decode row that fits its limit, has a low roof beside rows[n_rows]
  * (r may be one of them). *best (may be NULL) receives the best comparable roof,

@@ -54,6 +54,25 @@ static void only_what_can_be_compared_counts(void **state)
     assert_false(roof_is_low(&paging, rows, 5, NULL));
 }
 
+/* 2 MB read from a cache are no measure for 5 GB read from memory, but the other way
+ * round they are: nothing is slower than a cache. */
+static void a_small_model_is_no_measure_for_a_large_one(void **state)
+{
+    struct row rows[] = {row_of(2, 190), row_of(2, 45), row_of(2, 44), row_of(2, 20)};
+
+    (void)state;
+    rows[0].file_bytes = 2000000;
+    rows[1].file_bytes = INT64_C(5000000000);
+    rows[2].file_bytes = INT64_C(7000000000);
+    rows[3].file_bytes = 2000000;
+    roof_mark_all(rows, 4);
+    assert_string_equal(rows[0].validity, "valid");
+    assert_string_equal(rows[1].validity, "valid");
+    assert_string_equal(rows[2].validity, "valid");
+    assert_string_equal(rows[3].validity,
+                        "disturbed: memory gave 20.0 GB/s, at other points 190.0");
+}
+
 static void a_known_disturbance_keeps_its_name(void **state)
 {
     struct row rows[] = {row_of(2, 50), row_of(2, 30)};
@@ -69,6 +88,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_roofs_are_marked),
         cmocka_unit_test(only_what_can_be_compared_counts),
+        cmocka_unit_test(a_small_model_is_no_measure_for_a_large_one),
         cmocka_unit_test(a_known_disturbance_keeps_its_name),
     };
 
