@@ -18,11 +18,6 @@
 
 static const char *const controller_names[CGROUP_N] = {"memory", "cpu", "cpuset"};
 
-const char *cgroup_controller_name(enum cgroup_controller c)
-{
-    return controller_names[c];
-}
-
 static bool is_dir(const char *root, const char *path)
 {
     char full[SYSFILE_PATH_MAX];

@@ -25,8 +25,6 @@
 
 enum cgroup_controller { CGROUP_MEMORY, CGROUP_CPU, CGROUP_CPUSET, CGROUP_N };
 
-const char *cgroup_controller_name(enum cgroup_controller c);
-
 /* Paths are as on the machine itself, without the recorded tree's root in front. */
 struct cgroup_place {
     int version;                 /* 1, 2; 0: this controller is not to be found */

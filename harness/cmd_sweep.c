@@ -251,7 +251,7 @@ static void conclude(struct sweep_dir *dir, bool charts)
     free(rec);
     err_clear(&err);
     if (charts && report_charts(sweep_dir_path(dir), &err))
-        printf("no charts: %s\n", err.msg);
+        printf("%s\n", err.msg);
     printf("results: %s\n", sweep_dir_path(dir));
 }
 

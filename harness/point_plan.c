@@ -57,7 +57,7 @@ static enum status plan_file(struct point_run *r, struct err *err)
 enum status point_plan(struct point_run *r, struct err *err)
 {
     const struct point *p = &r->settings;
-    uint64_t planned, probe;
+    uint64_t planned;
     enum status status;
 
     if (p->in_memory && !p->model.synthetic)
@@ -68,10 +68,9 @@ enum status point_plan(struct point_run *r, struct err *err)
     status = p->in_memory ? plan_image(r, err) : plan_file(r, err);
     if (status)
         return status;
-    probe = point_probe_bytes(r->topo->llc_bytes, p->mem_limit, r->weight_bytes);
     planned = r->anon_bytes + (p->in_memory ? 0 : r->weight_bytes);
     r->row->file_bytes = (int64_t)r->weight_bytes;
-    r->row->mem_planned_bytes = (int64_t)(planned > probe ? planned : probe);
+    r->row->mem_planned_bytes = (int64_t)planned;
     r->fits = planned + POINT_OWN_BYTES <=
               (p->mem_limit ? p->mem_limit : r->topo->mem_available);
     return ST_OK;

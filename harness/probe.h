@@ -65,11 +65,6 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team 
 double probe_read_pass(const struct probe_buffer *b, struct team *team,
                        const struct probe_read_way *way);
 
-/* Tune with what isa_usable() allows, then read the buffer n_passes times; GB/s of
- * each pass into gbps. The passes that chose the way are not counted. */
-void probe_read(const struct probe_buffer *b, struct team *team, int n_passes,
-                double *gbps);
-
 enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 
 /* Multiply-adds in registers with the widest usable ISA level in isa_mask;

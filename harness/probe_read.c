@@ -165,12 +165,3 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team 
         }
     return best;
 }
-
-void probe_read(const struct probe_buffer *b, struct team *team, int n_passes,
-                double *gbps)
-{
-    const struct probe_read_way way = probe_read_tune(b, team, isa_usable());
-
-    for (int i = 0; i < n_passes; i++)
-        gbps[i] = probe_read_pass(b, team, &way);
-}
