@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/utf8.h"
+
 static const struct arch *const ARCHS[] = {&arch_llama};
 
 #define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
@@ -244,7 +246,7 @@ void loader_count_token_bytes(struct loader *l, uint64_t bytes)
 static enum status find_arch(struct loader *l, const struct arch **arch)
 {
     struct gguf_str name;
-    char known[200] = "";
+    char known[200] = "", shown[64];
     size_t used = 0;
 
     if (!gguf_get_str(l->g, "general.architecture", &name))
@@ -260,8 +262,8 @@ static enum status find_arch(struct loader *l, const struct arch **arch)
                                      i ? ", " : "", ARCHS[i]->name);
     }
     return loader_fail(l, ST_UNSUPPORTED,
-                       "architecture \"%.*s\" is not supported; supported are: %s",
-                       name.len > 40 ? 40 : (int)name.len, name.data, known);
+                       "architecture \"%s\" is not supported; supported are: %s",
+                       utf8_printable(shown, sizeof shown, name.data, name.len), known);
 }
 
 /* Room for every one-dimensional tensor of the file as floats. */
@@ -289,13 +291,18 @@ static enum status make_room(struct loader *l)
 
 static enum status check_all_used(struct loader *l)
 {
-    for (size_t i = 0, n = gguf_n_tensors(l->g); i < n; i++)
+    for (size_t i = 0, n = gguf_n_tensors(l->g); i < n; i++) {
+        const char *name = gguf_tensor_at(l->g, i)->name;
+        char shown[96];
+
         if (!l->used[i])
             return loader_fail(
                 l, ST_UNSUPPORTED,
                 "tensor %s is no part of the %s architecture as supported "
                 "here, and without it the model would be another one",
-                gguf_tensor_at(l->g, i)->name, l->m->arch->name);
+                utf8_printable(shown, sizeof shown, name, strlen(name)),
+                l->m->arch->name);
+    }
     return ST_OK;
 }
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/utf8.h"
+
 /* Beyond these a number is damage, not a model. They also keep all products of
  * them far from overflow in 64 bits. */
 enum {
@@ -48,10 +50,11 @@ static enum status load_attention_sizes(struct loader *l, struct model *m)
         return loader_fail(l, ST_INPUT,
                            "%d heads cannot share %d key-value heads evenly",
                            m->n_heads, m->n_kv_heads);
-    if (m->head_dim == 0 || m->head_dim % 8)
+    if (m->head_dim == 0 || m->head_dim % 8 || m->head_dim > MAX_HEAD_DIM)
         return loader_fail(
             l, ST_UNSUPPORTED,
-            "heads of %d elements are not supported, only multiples of 8", m->head_dim);
+            "heads of %d elements are not supported, only multiples of 8 up to %d",
+            m->head_dim, MAX_HEAD_DIM);
     if (value_dim != m->head_dim)
         return loader_fail(
             l, ST_UNSUPPORTED,
@@ -96,6 +99,7 @@ static enum status load_rope_scale(struct loader *l, double *scale)
 {
     static const char *const plain[] = {"none", "linear"};
     struct gguf_str type;
+    char shown[64];
 
     if (gguf_get_str(loader_gguf(l), "llama.rope.scaling.type", &type)) {
         bool known = false;
@@ -104,10 +108,11 @@ static enum status load_rope_scale(struct loader *l, double *scale)
             known |=
                 type.len == strlen(plain[i]) && !memcmp(type.data, plain[i], type.len);
         if (!known)
-            return loader_fail(l, ST_UNSUPPORTED,
-                               "llama.rope.scaling.type \"%.*s\" is not supported; "
-                               "supported are: none, linear",
-                               type.len > 40 ? 40 : (int)type.len, type.data);
+            return loader_fail(
+                l, ST_UNSUPPORTED,
+                "llama.rope.scaling.type \"%s\" is not supported; "
+                "supported are: none, linear",
+                utf8_printable(shown, sizeof shown, type.data, type.len));
         *scale = 1.0;
         if (type.len == strlen("linear"))
             return loader_real_or(l, "rope.scaling.factor", 1e-6, 1e6, 1.0, scale);

@@ -193,6 +193,24 @@ static enum status encode_prompt(struct generation *g, const struct settings *s,
     return st;
 }
 
+/* What can be refused before a large model is read: a prompt longer than the
+ * context, a vocabulary that the model has no embeddings for. */
+static enum status check_prompt(const struct generation *g, const struct slm_info *info,
+                                int n_ctx, const char *path, struct err *err)
+{
+    if (tokenizer_n_vocab(g->tok) > info->n_vocab)
+        return err_set(
+            err, ST_INPUT,
+            "%s: the tokenizer has %d tokens, and the model knows %d of them", path,
+            (int)tokenizer_n_vocab(g->tok), info->n_vocab);
+    if (g->n_prompt > (size_t)n_ctx)
+        return err_set(err, ST_USAGE,
+                       "the prompt has %zu tokens, and the context %d positions; "
+                       "shorten it or set a larger context with --ctx",
+                       g->n_prompt, n_ctx);
+    return ST_OK;
+}
+
 /* Unless the user says otherwise the context is what prompt and text need, at
  * most what the model was made for. */
 static enum status open_model(struct generation *g, const struct settings *s,
@@ -201,23 +219,24 @@ static enum status open_model(struct generation *g, const struct settings *s,
     struct session_params params = s->session;
     struct slm_info info;
     struct gguf *file = NULL;
-    enum status st = ST_OK;
+    enum status st = gguf_open(&file, params.model, err);
 
+    if (!st)
+        st = slm_plan(&info, file, 1, 0, 1, err);
+    gguf_close(file);
+    if (st)
+        return st;
     if (!params.n_ctx) {
-        st = gguf_open(&file, params.model, err);
-        if (!st)
-            st = slm_plan(&info, file, 1, 0, 1, err);
-        gguf_close(file);
         const size_t need = g->n_prompt + (size_t)s->n_max;
 
-        if (!st)
-            params.n_ctx =
-                need < (size_t)info.n_ctx_train ? (int)need : info.n_ctx_train;
+        params.n_ctx = need < (size_t)info.n_ctx_train ? (int)need : info.n_ctx_train;
     }
+    st = check_prompt(g, &info, params.n_ctx, params.model, err);
     if (!st)
         st = session_open(&g->m, &params, &g->n_threads, err);
+    /* Embeddings may be padded to a round number: what has no text is not drawn. */
     if (!st)
-        st = sampler_open(&g->sampler, &s->sampling, slm_info(g->m)->n_vocab, err);
+        st = sampler_open(&g->sampler, &s->sampling, tokenizer_n_vocab(g->tok), err);
     return st;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.c - threads and placement from the topology, then slm_open()
+ * session.c - threads and placement from the topology, slm_open(), weights read in
  */
 #include "harness/session.h"
 
 #include <stdlib.h>
 
+#include "harness/interrupt.h"
+#include "harness/progress.h"
 #include "harness/topology.h"
 
 /* cpus: [n_threads] to fill, or NULL in *chosen where threads float. */
@@ -23,11 +25,35 @@ static enum status choose_cpus(const struct topology *topo, const char *placemen
     return placement_cpus(topo, p, n_threads, cpus, err);
 }
 
+static int on_preload(void *progress, size_t done, size_t total)
+{
+    progress_update(progress, (double)done / (double)total, NULL);
+    return interrupted();
+}
+
+/* A model that memory holds is read in one go, with the disk reading ahead; one
+ * that it does not hold would push out its own beginning. */
+static enum status preload(struct slm *m, const struct topology *topo, struct err *err)
+{
+    const struct slm_info *info = slm_info(m);
+    struct progress progress;
+    enum status st;
+
+    if (info->weight_bytes + info->kv_bytes + info->scratch_bytes >
+        topology_model_bytes(topo))
+        return ST_OK;
+    progress_begin(&progress, "loading");
+    st = weights_preload(slm_weights(m), on_preload, &progress, err);
+    progress_end(&progress);
+    return st;
+}
+
 enum status session_open(struct slm **m, const struct session_params *params,
                          int *n_threads, struct err *err)
 {
     struct slm_params p = slm_params_default();
     struct topology *topo = malloc(sizeof *topo);
+    struct slm *new = NULL;
     int *cpus = NULL;
     enum status st;
 
@@ -47,9 +73,16 @@ enum status session_open(struct slm **m, const struct session_params *params,
     if (!st)
         st = choose_cpus(topo, params->placement, p.n_threads, cpus, &p.cpus, err);
     if (!st)
-        st = slm_open(m, &p, err);
-    if (!st && n_threads)
-        *n_threads = p.n_threads;
+        st = slm_open(&new, &p, err);
+    if (!st)
+        st = preload(new, topo, err);
+    if (st) {
+        slm_close(new);
+    } else {
+        *m = new;
+        if (n_threads)
+            *n_threads = p.n_threads;
+    }
     free(cpus);
     free(topo);
     return st;

@@ -50,3 +50,12 @@ refuse 2 "no-such" -m no-such.gguf
 refuse 2 "GGUF" -m "$SRC/LICENSE"
 refuse 2 "placement" -m "$model" --placement everywhere
 refuse 2 "context" -m "$model" -p "a long prompt for a short context" --ctx 3
+
+# A tokenizer with more tokens than the model has embeddings: 512 of 500 = 0x01f4.
+# n_dims u32 and ne[0] u64 follow the tensor's name, then comes ne[1].
+cp "$model" few.gguf
+name=token_embd.weight
+name_at=$(LC_ALL=C grep -abo $name few.gguf | cut -d: -f1)
+printf '\364\001' |
+    dd of=few.gguf bs=1 seek=$((name_at + ${#name} + 12)) conv=notrunc 2>dd.txt
+refuse 2 "knows 500 of them" -m few.gguf -p x
