@@ -82,13 +82,6 @@ SIMD_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
                : 0;
 }
 
-/* The lines of a block `ahead` bytes from p; they need not be readable. */
-SIMD_INLINE void kq_prefetch(const uint8_t *p, ptrdiff_t ahead, size_t block_bytes)
-{
-    for (size_t i = 0; i < block_bytes; i += 64)
-        _mm_prefetch((const char *)((uintptr_t)p + (uintptr_t)ahead + i), _MM_HINT_T1);
-}
-
 /* Sixteen sums of 16 as eight sums of 32 in both 128-bit lanes (|sum| <= 4064). */
 SIMD_INLINE __m256i kq_sums32(const int16_t *sums)
 {
@@ -153,8 +146,8 @@ SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w
                         _mm256_permute4x64_epi64(scales, _MM_SHUFFLE(3, 2, 3, 2))));
             __m256 d, dmin;
 
-            kq_prefetch(block0, ahead, block_bytes);
-            kq_prefetch(block1, ahead, block_bytes);
+            prefetch_lines(block0, ahead, block_bytes);
+            prefetch_lines(block1, ahead, block_bytes);
             kq_load_d(head0, head1, act_q8_256_d(x, k)[b], &d, &dmin);
             acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(prod), d, acc);
             acc = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(mins), dmin, acc);

@@ -102,13 +102,6 @@ SIMD_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
                : 0;
 }
 
-/* The lines of a block `ahead` bytes from p; they need not be readable. */
-SIMD_INLINE void kq_prefetch(const uint8_t *p, ptrdiff_t ahead, size_t block_bytes)
-{
-    for (size_t i = 0; i < block_bytes; i += 64)
-        _mm_prefetch((const char *)((uintptr_t)p + (uintptr_t)ahead + i), _MM_HINT_T1);
-}
-
 /* Sixteen sums of 16 as eight sums of 32 in every 128-bit lane (|sum| <= 4064). */
 SIMD_INLINE __m512i kq_sums32(const int16_t *sums)
 {
@@ -211,7 +204,7 @@ SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w
             part[3] = row_dot(row[3] + at, &xq,
                               _mm512_shuffle_i32x4(h.scales, h.scales, 0xff));
             for (int r = 0; r < 4; r++)
-                kq_prefetch(row[r] + at, ahead, block_bytes);
+                prefetch_lines(row[r] + at, ahead, block_bytes);
             acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(kq_fold_rows(part)), h.d, acc);
             acc = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(mins), h.dmin, acc);
         }

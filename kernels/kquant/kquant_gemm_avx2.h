@@ -193,8 +193,8 @@ SIMD_INLINE void kq_gemm_tile(const struct kq_gemm_format f,
 
         f.unpack(row, b * f.block_bytes, &tile);
         for (size_t r = 0; r < KQ_TILE_ROWS; r++)
-            kq_prefetch(row[r] + b * f.block_bytes, (ptrdiff_t)(2 * f.block_bytes),
-                        f.block_bytes);
+            prefetch_lines(row[r] + b * f.block_bytes, 2 * f.block_bytes,
+                           f.block_bytes);
         for (; c + 4 <= n_cols; c += 4)
             kq_tile_columns(&tile, f, 4, k, b, x + c * x_stride, x_stride, acc + c);
         if (n_cols - c >= 2) {

@@ -97,8 +97,8 @@ void kern_gemv_q6_K__avx2(size_t n_rows, size_t k, const void *w, size_t w_strid
             const __m256i prod = kq_fold_rows(row_dot((const void *)block0, q, sums),
                                               row_dot((const void *)block1, q, sums));
 
-            kq_prefetch(block0, ahead, bytes);
-            kq_prefetch(block1, ahead, bytes);
+            prefetch_lines(block0, ahead, bytes);
+            prefetch_lines(block1, ahead, bytes);
             acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(prod), d, acc);
         }
         kq_store_lanes(acc, y + i, second);

@@ -108,7 +108,7 @@ void kern_gemv_q6_K__avx512vnni(size_t n_rows, size_t k, const void *w, size_t w
                 const uint8_t *block = row[r] + bytes * b;
 
                 part[r] = row_dot((const void *)block, q, sums16);
-                kq_prefetch(block, ahead, bytes);
+                prefetch_lines(block, ahead, bytes);
             }
             acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(kq_fold_rows(part)), d, acc);
         }

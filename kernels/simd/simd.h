@@ -25,9 +25,9 @@
  * need not be readable, into the second level: several streams at once would push
  * each other, and the activations, out of the first. No line may be left out, so
  * with an odd step some are asked for twice. */
-SIMD_INLINE void prefetch_lines(const void *p, size_t ahead, size_t bytes)
+SIMD_INLINE void prefetch_lines(const void *p, ptrdiff_t ahead, size_t bytes)
 {
-    const uintptr_t at = (uintptr_t)p + ahead;
+    const uintptr_t at = (uintptr_t)p + (uintptr_t)ahead;
 
     SIMD_UNROLL
     for (size_t i = 0; i < bytes; i += 64)

@@ -10,27 +10,13 @@
  * attn_dot works on tiles of two positions and up to four queries, attn_mix on
  * tiles of 16 elements and up to four queries: every key or value is converted
  * from half precision once per tile and eight sums are kept in registers.
- * Positions are taken in blocks that stay in the first-level cache while the
- * further tiles go over them, so memory is read once.
+ * The order of positions and queries is that of attention.h.
  */
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/avx2.h"
 #include "kernels/simd/exp.h"
-
-/* Bytes of keys or values in a block of positions. */
-enum { BLOCK_BYTES = 16384 };
-
-/* Positions that software prefetch runs ahead: rows of one head are short and far
- * apart, which the hardware's prefetchers do not follow. */
-enum { AHEAD = 12 };
-
-/* n halves, `at` elements behind p; they need not be readable. */
-SIMD_INLINE void prefetch_row(const uint16_t *p, size_t at, size_t n)
-{
-    for (size_t i = 0; i < n; i += 32)
-        _mm_prefetch((const char *)((uintptr_t)p + (at + i) * sizeof(*p)), _MM_HINT_T1);
-}
+#include "kernels/vecops/attention.h"
 
 SIMD_INLINE float largest_of(__m256 v)
 {
@@ -223,8 +209,7 @@ SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_str
     }
 }
 
-/* nq queries (a constant, up to 4) against n_kv positions. fetch: elements to
- * prefetch of each later row, 0 for none. */
+/* A dot_queries_fn. */
 SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
                              const uint16_t *key, size_t kv_stride, size_t n_kv,
                              size_t d, float scale, float *s, size_t s_stride,
@@ -234,7 +219,7 @@ SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
 
     for (; t + 2 <= n_kv; t += 2) {
         for (size_t j = 0; j < 2; j++)
-            prefetch_row(key, (t + j + AHEAD) * kv_stride, fetch);
+            prefetch_row(key, (t + j + KV_AHEAD) * kv_stride, fetch);
         dot_tile(nq, 2, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
                  s + t, s_stride);
     }
@@ -243,46 +228,16 @@ SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
                  s + t, s_stride);
 }
 
-/* Positions in a block, a multiple of 2. */
-static size_t block_positions(size_t d)
-{
-    const size_t n = BLOCK_BYTES / (d * sizeof(uint16_t)) & ~(size_t)1;
-
-    return n < 2 ? 2 : n;
-}
-
 void kern_attn_dot__avx2(float *s, size_t s_stride, const float *query, size_t q_stride,
                          const uint16_t *key, size_t kv_stride, size_t n_q, size_t n_kv,
                          size_t d, float scale)
 {
-    const size_t block = block_positions(d);
-
-    for (size_t t = 0; t < n_kv; t += block) {
-        const size_t n = n_kv - t < block ? n_kv - t : block;
-        const uint16_t *k = key + t * kv_stride;
-
-        for (size_t q = 0; q < n_q; q += 4) {
-            const float *v = query + q * q_stride;
-            float *out = s + q * s_stride + t;
-
-            if (n_q - q >= 4)
-                dot_queries(4, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
-                            q == 0 ? d : 0);
-            else if (n_q - q == 3)
-                dot_queries(3, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
-                            q == 0 ? d : 0);
-            else if (n_q - q == 2)
-                dot_queries(2, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
-                            q == 0 ? d : 0);
-            else
-                dot_queries(1, v, q_stride, k, kv_stride, n, d, scale, out, s_stride,
-                            q == 0 ? d : 0);
-        }
-    }
+    attn_dot_blocks(dot_queries, 2, s, s_stride, query, q_stride, key, kv_stride, n_q,
+                    n_kv, d, scale);
 }
 
 /* out[q][0..8 nc) += sum of p[q][t] * value[t][..] over n positions, for nq
- * queries (constants). fetch: see dot_queries(). */
+ * queries (constants). fetch: see dot_queries_fn. */
 SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
                           const uint16_t *value, size_t kv_stride, size_t n, float *out,
                           size_t o_stride, size_t fetch)
@@ -298,7 +253,7 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
     for (size_t t = 0; t < n; t++) {
         __m256 v[2];
 
-        prefetch_row(value, (t + AHEAD) * kv_stride, fetch);
+        prefetch_row(value, (t + KV_AHEAD) * kv_stride, fetch);
 
         SIMD_UNROLL
         for (size_t c = 0; c < nc; c++)
@@ -320,7 +275,7 @@ SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
     }
 }
 
-/* nq queries (a constant, up to 4), all d elements, n positions. */
+/* A mix_queries_fn. */
 SIMD_INLINE void mix_queries(size_t nq, const float *p, size_t p_stride,
                              const uint16_t *value, size_t kv_stride, size_t n,
                              size_t d, float *out, size_t o_stride, size_t fetch)
@@ -339,30 +294,8 @@ void kern_attn_mix__avx2(float *out, size_t o_stride, const float *p, size_t p_s
                          const uint16_t *value, size_t kv_stride, size_t n_q,
                          size_t n_kv, size_t d)
 {
-    const size_t block = block_positions(d);
-
-    for (size_t t = 0; t < n_kv; t += block) {
-        const size_t n = n_kv - t < block ? n_kv - t : block;
-        const uint16_t *v = value + t * kv_stride;
-
-        for (size_t q = 0; q < n_q; q += 4) {
-            const float *weights = p + q * p_stride + t;
-            float *o = out + q * o_stride;
-
-            if (n_q - q >= 4)
-                mix_queries(4, weights, p_stride, v, kv_stride, n, d, o, o_stride,
-                            q == 0 ? d : 0);
-            else if (n_q - q == 3)
-                mix_queries(3, weights, p_stride, v, kv_stride, n, d, o, o_stride,
-                            q == 0 ? d : 0);
-            else if (n_q - q == 2)
-                mix_queries(2, weights, p_stride, v, kv_stride, n, d, o, o_stride,
-                            q == 0 ? d : 0);
-            else
-                mix_queries(1, weights, p_stride, v, kv_stride, n, d, o, o_stride,
-                            q == 0 ? d : 0);
-        }
-    }
+    attn_mix_blocks(mix_queries, 2, out, o_stride, p, p_stride, value, kv_stride, n_q,
+                    n_kv, d);
 }
 
 void kern_to_f16__avx2(uint16_t *dst, const float *src, size_t n)
