@@ -53,7 +53,8 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
     return c;
 }
 
-bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
+/* The next rows of n_rows for this member, in multiples of 16; false: none left. */
+static bool next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
 {
     const size_t chunk = pad16(n_rows / ((size_t)f->n_members * CHUNKS_PER_MEMBER) + 1);
 
@@ -64,8 +65,9 @@ bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
     return true;
 }
 
-void fwd_product(const struct forward *f, const struct matrix *w, size_t begin,
-                 size_t end, const struct columns *c, float *y, size_t y_stride)
+/* y[j * y_stride + i] = row i of w times column j, begin <= i < end. */
+static void product(const struct forward *f, const struct matrix *w, size_t begin,
+                    size_t end, const struct columns *c, float *y, size_t y_stride)
 {
     const void *rows = matrix_row(w, 0, begin);
 
@@ -83,8 +85,8 @@ static void add_product(struct forward *f, const struct matrix *w,
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
 
-    for (size_t begin, end; fwd_next_rows(f, w->n_rows, &begin, &end);) {
-        fwd_product(f, w, begin, end, c, f->y, stride);
+    for (size_t begin, end; next_rows(f, w->n_rows, &begin, &end);) {
+        product(f, w, begin, end, c, f->y, stride);
         for (size_t j = 0; j < c->n; j++)
             f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
                         end - begin);
@@ -129,7 +131,7 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
     const size_t total =
         pad16(w[0]->n_rows) + pad16(w[1]->n_rows) + pad16(w[2]->n_rows);
 
-    for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
+    for (size_t begin, end; next_rows(f, total, &begin, &end);) {
         size_t base = 0; /* of matrix i among all rows */
 
         for (int i = 0; i < 3; base += pad16(w[i]->n_rows), i++) {
@@ -139,7 +141,7 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
             if (to > w[i]->n_rows)
                 to = w[i]->n_rows;
             if (from < to)
-                fwd_product(f, w[i], from, to, &c, out[i], pad16(w[i]->n_rows));
+                product(f, w[i], from, to, &c, out[i], pad16(w[i]->n_rows));
         }
     }
     team_barrier(f->team);
@@ -172,9 +174,9 @@ static void feed_forward(struct forward *f, struct fwd_member *me,
     struct columns c = fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
                                    act_bit(&y->gate) | act_bit(&y->up));
 
-    for (size_t begin, end; fwd_next_rows(f, n_ff, &begin, &end);) {
-        fwd_product(f, &y->gate, begin, end, &c, f->gate, stride);
-        fwd_product(f, &y->up, begin, end, &c, f->up, stride);
+    for (size_t begin, end; next_rows(f, n_ff, &begin, &end);) {
+        product(f, &y->gate, begin, end, &c, f->gate, stride);
+        product(f, &y->up, begin, end, &c, f->up, stride);
         for (size_t j = 0; j < n; j++) {
             float *gate = f->gate + j * stride + begin;
 
@@ -198,9 +200,8 @@ static void output(struct forward *f, struct fwd_member *me)
         fwd_prepare(f, me, f->x + (size_t)(f->n - f->n_logits) * stride, stride,
                     (size_t)f->n_logits, n_embd, m->output_norm, act_bit(&m->output));
 
-    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);)
-        fwd_product(f, &m->output, begin, end, &c, f->logits,
-                    pad16((size_t)m->n_vocab));
+    for (size_t begin, end; next_rows(f, m->output.n_rows, &begin, &end);)
+        product(f, &m->output, begin, end, &c, f->logits, pad16((size_t)m->n_vocab));
 }
 
 static void pass(void *arg, int member, int n_members)

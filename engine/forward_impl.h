@@ -91,13 +91,6 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
                            size_t src_stride, size_t n, size_t k, const float *norm,
                            uint32_t act_mask);
 
-/* The next rows of n_rows for this member, in multiples of 16; false: none left. */
-bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
-
-/* y[j * y_stride + i] = row i of w times column j, begin <= i < end. */
-void fwd_product(const struct forward *f, const struct matrix *w, size_t begin,
-                 size_t end, const struct columns *c, float *y, size_t y_stride);
-
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1), and the routed feed-forward part added to x. */
 void fwd_attention(struct forward *f, struct fwd_member *me, int layer);

@@ -5,6 +5,7 @@
 #include "engine/gguf_cursor.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

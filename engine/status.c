@@ -5,10 +5,12 @@
 #include "engine/status.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum status err_setv(struct err *e, enum status code, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static enum status
+err_setv(struct err *e, enum status code, const char *fmt, va_list ap)
 {
     if (e && e->code == ST_OK) {
         e->code = code;

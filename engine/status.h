@@ -11,8 +11,6 @@
 #ifndef SLM_ENGINE_STATUS_H
 #define SLM_ENGINE_STATUS_H
 
-#include <stdarg.h>
-
 enum status {
     ST_OK = 0,
     ST_CHECK,       /* the check itself failed: a regression, a mismatch */
@@ -30,13 +28,14 @@ struct err {
     char msg[480];    /* one sentence, no newline */
 };
 
-#define ERR_INIT {.code = ST_OK, .msg = ""}
+#define ERR_INIT                 \
+    {                            \
+        .code = ST_OK, .msg = "" \
+    }
 
 /* Record a failure (unless e holds one, or is NULL) and return code. */
 enum status err_set(struct err *e, enum status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-enum status err_setv(struct err *e, enum status code, const char *fmt, va_list ap)
-    __attribute__((format(printf, 3, 0)));
 
 /* As err_set(), with ": <strerror(errno)>" appended. */
 enum status err_set_errno(struct err *e, enum status code, const char *fmt, ...)

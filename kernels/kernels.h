@@ -183,7 +183,6 @@ const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
 /* The variants an engine calls, one pointer per operation and format. */
 struct kern_set {
     uint32_t isa_mask;
-    kern_quantize_fn *quantize[KERN_N_FMT];
     kern_dequantize_fn *dequantize[KERN_N_FMT];
     kern_gemv_fn *gemv[KERN_N_FMT];
     kern_gemm_fn *gemm[KERN_N_FMT];

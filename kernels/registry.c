@@ -163,7 +163,6 @@ void kern_select(struct kern_set *set, uint32_t isa_mask)
 {
     set->isa_mask = isa_mask;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-        set->quantize[fmt] = BEST(quantize, fmt, isa_mask);
         set->dequantize[fmt] = BEST(dequantize, fmt, isa_mask);
         set->gemv[fmt] = BEST(gemv, fmt, isa_mask);
         set->gemm[fmt] = BEST(gemm, fmt, isa_mask);
