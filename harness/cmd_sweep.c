@@ -337,11 +337,14 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
     }
     if (status == ST_OK)
         status = sweep_run(&x->settings, &x->plan, &x->topo, x->dir, &err);
-    if (status == ST_INTERRUPTED && x->dir)
-        fprintf(stderr, "bench: to go on: bench sweep --resume %s\n",
-                sweep_dir_path(x->dir));
-    if (status)
-        return cmd_fail(&err);
+    if (status) {
+        const int code = cmd_fail(&err);
+
+        if (status == ST_INTERRUPTED && x->dir)
+            fprintf(stderr, "bench: to go on: bench sweep --resume %s\n",
+                    sweep_dir_path(x->dir));
+        return code;
+    }
     conclude(x->dir, !q->no_charts);
     return 0;
 }
