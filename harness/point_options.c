@@ -38,7 +38,16 @@ struct raw {
     uint64_t mem_limit;
 };
 
-static enum status apply_cpus(struct point *p, const struct raw *raw, struct err *err)
+static bool is_allowed(const struct topology *topo, int cpu)
+{
+    for (int i = 0; i < topo->n_cpus; i++)
+        if (topo->cpu[i].os_id == cpu)
+            return topo->cpu[i].allowed;
+    return false;
+}
+
+static enum status apply_cpus(struct point *p, const struct raw *raw,
+                              const struct topology *topo, struct err *err)
 {
     struct int_list list = {NULL, 0};
 
@@ -50,6 +59,17 @@ static enum status apply_cpus(struct point *p, const struct raw *raw, struct err
                 raw->cpus, list.n, raw->n_threads);
         free(list.v);
         return ST_USAGE;
+    }
+    for (size_t i = 0; i < list.n; i++) {
+        const int cpu = list.v[i];
+
+        if (is_allowed(topo, cpu))
+            continue;
+        free(list.v);
+        return err_set(err, ST_USAGE,
+                       "--cpus: this process may not run on CPU %d; `bench topo` and "
+                       "`taskset -p $$` show where it may",
+                       cpu);
     }
     p->explicit_cpus = true;
     p->n_threads = (int)list.n;
@@ -79,7 +99,7 @@ static enum status apply(struct point *p, const struct raw *raw,
     if (status == ST_OK && raw->placement)
         status = placement_parse(raw->placement, &p->placement, err);
     if (status == ST_OK && raw->cpus)
-        status = apply_cpus(p, raw, err);
+        status = apply_cpus(p, raw, topo, err);
     if (status == ST_OK && p->in_memory && !p->model.synthetic)
         status = err_set(err, ST_USAGE,
                          "--in-memory makes a synthetic model, but %s is a file; name "

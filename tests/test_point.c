@@ -161,6 +161,7 @@ static void options_are_checked(void **state)
         {"decode", "which model"},
         {"decode -m nano:Q4_K_M --cpus 0 -t 2", "1 CPUs for 2 threads"},
         {"decode -m nano:Q4_K_M --cpus 0 --placement none", "exclude each other"},
+        {"decode -m nano:Q4_K_M --cpus 1023", "not run on CPU 1023"},
         {"decode -m nano:Q4_K_M --placement sideways", "sideways"},
         {"decode -m nano:Q4_K_M --mem lots", "lots"},
         {"decode -m nano:Q4_K_M extra", "extra"},
@@ -429,6 +430,8 @@ int main(void)
     topo = calloc(1, sizeof *topo);
     topo->n_cpus = topo->n_allowed = topo->n_cores = 8;
     topo->threads_default = 4;
+    for (int i = 0; i < topo->n_cpus; i++)
+        topo->cpu[i] = (struct topo_cpu){.os_id = i, .core = i, .allowed = true};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(topo);
     return failed;
