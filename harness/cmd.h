@@ -13,7 +13,7 @@
 
 #include "engine/status.h"
 
-#define COMMAND(name, help) int cmd_##name(int argc, char **argv);
+#define COMMAND(name, help)  int cmd_##name(int argc, char **argv);
 #define HIDDEN_COMMAND(name) int cmd_##name(int argc, char **argv);
 #include "harness/commands.def"
 

@@ -346,10 +346,10 @@ static enum status nothing_qualifies(const struct chooser *c, struct err *err)
         append(text, sizeof text, "measured at depth %lld and not at %lld or more",
                (long long)r->ctx, (long long)c->ctx);
     else if (why == UNFINISHED)
-        append(text, sizeof text, "which ended as %s at depth %lld",
+        append(text, sizeof text, "it ended as %s at depth %lld",
                r->status[0] ? r->status : "unknown", (long long)r->ctx);
     else if (why == TOO_LARGE)
-        append(text, sizeof text, "which needs %s of %s",
+        append(text, sizeof text, "it needs %s of %s",
                format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
                format_bytes(limit, sizeof limit, limit_of(c, r)));
     else if (why == TOO_MANY_THREADS)
