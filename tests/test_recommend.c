@@ -148,7 +148,7 @@ static void unfinished_points_are_left_out(void **state)
 
     assert_int_equal(choose(rows + 2, 1, (struct recommend_params){.ctx = 0}),
                      ST_CHECK);
-    assert_non_null(strstr(err.msg, "Q5_K with 2 threads: which ended as oom"));
+    assert_non_null(strstr(err.msg, "Q5_K with 2 threads: it ended as oom"));
     assert_int_equal(err.code, ST_CHECK);
 }
 
