@@ -17,7 +17,7 @@ int kvcache_bytes(uint64_t *bytes, int n_layers, int n_kv_heads, int head_dim,
 
 uint64_t kvcache_pos_bytes(int n_layers, int n_kv_heads, int head_dim)
 {
-    /* arch_*.c keep these below 2^12 each: no overflow. */
+    /* arch_*.c keep these at 2^12 at most each: no overflow. */
     return 2 * sizeof(uint16_t) * (uint64_t)n_layers * (uint64_t)n_kv_heads *
            (uint64_t)head_dim;
 }

@@ -16,8 +16,7 @@
  * element type (weights: none). Nothing outside the stated ranges is read or
  * written.
  *
- * Threading: all functions here are pure but kern_select(), which reads the
- * mask in isa.h.
+ * Threading: no state; functions write to what their arguments point to only.
  */
 #ifndef SLM_KERNELS_KERNELS_H
 #define SLM_KERNELS_KERNELS_H
@@ -89,7 +88,8 @@ typedef void kern_gemm_fn(size_t n_rows, size_t k, const void *w, size_t w_strid
                           size_t y_stride);
 
 /* rmsnorm: y[i] = x[i] * w[i] / sqrt(mean(x^2) + eps). y may be x. */
-typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n, float eps);
+typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n,
+                             float eps);
 
 /* rope: rotate neighbouring pairs in place,
  *   (v[2i], v[2i+1]) <- (v[2i] c_i - v[2i+1] s_i, v[2i] s_i + v[2i+1] c_i)
@@ -125,10 +125,9 @@ typedef void kern_to_f16_fn(uint16_t *dst, const float *src, size_t n);
 
 /* ---- prototypes of every variant ---------------------------------------- */
 
-#define KERN_WEIGHT_ROW(op, format, isa) \
-    kern_##op##_fn kern_##op##_##format##__##isa;
-#define KERN_ACT_ROW(op, act, isa) kern_##op##_fn kern_##op##_##act##__##isa;
-#define KERN_VEC_ROW(op, isa)      kern_##op##_fn kern_##op##__##isa;
+#define KERN_WEIGHT_ROW(op, format, isa) kern_##op##_fn kern_##op##_##format##__##isa;
+#define KERN_ACT_ROW(op, act, isa)       kern_##op##_fn kern_##op##_##act##__##isa;
+#define KERN_VEC_ROW(op, isa)            kern_##op##_fn kern_##op##__##isa;
 #include "kernels/kernels.def"
 
 /* ---- the registry ------------------------------------------------------- */

@@ -21,10 +21,10 @@
 #define SIMD_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Asks for every cache line that holds one of `bytes` bytes at p + ahead, which
- * need not be readable, into the second level: several streams at once would push
- * each other, and the activations, out of the first. No line may be left out, so
- * with an odd step some are asked for twice. */
+/* Asks for every cache line that holds one of `bytes` bytes at p + ahead (before p
+ * where ahead is negative; they need not be readable) into the second level: several
+ * streams at once would push each other, and the activations, out of the first. No
+ * line may be left out, so with an odd step some are asked for twice. */
 SIMD_INLINE void prefetch_lines(const void *p, ptrdiff_t ahead, size_t bytes)
 {
     const uintptr_t at = (uintptr_t)p + (uintptr_t)ahead;
