@@ -32,8 +32,8 @@ struct mem {
 
 /* Zeroed memory, not yet touched. tag is what the error message calls it
  * ("KV cache"). Release with mem_free(). Error: ST_NO_MEMORY. */
-enum status mem_alloc(struct mem *m, size_t bytes, enum mem_pages pages, const char *tag,
-                      struct err *err);
+enum status mem_alloc(struct mem *m, size_t bytes, enum mem_pages pages,
+                      const char *tag, struct err *err);
 
 /* Releases and zeroes *m; fine on an empty one. */
 void mem_free(struct mem *m);

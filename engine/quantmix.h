@@ -29,8 +29,8 @@ enum quantmix {
 
 /* What a rule may look at. */
 struct quantmix_tensor {
-    const char *name;  /* "blk.3.attn_v.weight" */
-    int layer;         /* -1 outside blk.* */
+    const char *name; /* "blk.3.attn_v.weight" */
+    int layer;        /* -1 outside blk.* */
     int n_layers;
     int n_heads, n_kv_heads;
     int n_dims;
