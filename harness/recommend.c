@@ -6,6 +6,10 @@
  * was shown. Points whose intervals overlap with the fastest one's are its equals;
  * among equals the larger quantisation is taken (it keeps more of the model), then
  * the one with fewer threads (it leaves more of the machine).
+ *
+ * What disturbs a point slows it down. So a disturbed point is left out, but for two
+ * cases, which the recommendation names: there is nothing else, or it was shown to
+ * be faster than every undisturbed one all the same.
  */
 #include "harness/report.h"
 
@@ -29,6 +33,7 @@ enum reason {
     TOO_LARGE,
     TOO_MANY_THREADS,
     TOO_SLOW,
+    ABOVE_ROOF, /* either figure is wrong: never to be used */
     DISTURBED,
     N_REASONS,
     QUALIFIES = N_REASONS
@@ -40,6 +45,7 @@ static const char *const reason_text[N_REASONS] = {
     [TOO_LARGE] = "over the memory limit",
     [TOO_MANY_THREADS] = "with more threads than CPUs",
     [TOO_SLOW] = "too slow",
+    [ABOVE_ROOF] = "above the roof, so in doubt",
     [DISTURBED] = "disturbed",
 };
 
@@ -130,6 +136,8 @@ static enum reason judge(const struct chooser *c, size_t i)
         return TOO_MANY_THREADS;
     if (low(r) < c->params->min_tps)
         return TOO_SLOW;
+    if (strstr(r->validity, "above its roof"))
+        return ABOVE_ROOF;
     return row_trust(r) == ROW_DISTURBED ? DISTURBED : QUALIFIES;
 }
 
@@ -138,7 +146,7 @@ static bool qualifies(const struct chooser *c, size_t i)
     return c->why[i] == QUALIFIES || (c->use_disturbed && c->why[i] == DISTURBED);
 }
 
-/* ---- choosing -------------------------------------------------------------------- */
+/* ---- choosing --------------------------------------------------------------- */
 
 static bool overlaps(const struct row *a, const struct row *b)
 {
@@ -189,8 +197,7 @@ static const struct row *best_of_equals(const struct chooser *c, const struct ro
     return best;
 }
 
-/* ---- saying why --------------------------------------------------------------------
- */
+/* ---- saying why ------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static void append(char *buf, size_t cap,
                                                          const char *fmt, ...)
@@ -267,10 +274,11 @@ static void say_why(struct recommendation *rec, const struct chooser *c,
 
     why[0] = '\0';
     say_speed(c, best, why, cap);
-    if (c->use_disturbed)
-        append(why, cap,
-               " Careful: every point that qualifies was disturbed (this one: %s); "
-               "measure again on a quiet machine.",
+    if (row_trust(best) == ROW_DISTURBED)
+        append(why, cap, " Careful: %s (%s); measure again on a quiet machine.",
+               c->n[QUALIFIES]
+                   ? "it is the fastest although it was disturbed"
+                   : "every point that qualifies was disturbed, this one, too",
                !strncmp(best->validity, "disturbed: ", 11) ? best->validity + 11
                                                            : "unknown");
     if (rec->tie) {
@@ -297,8 +305,7 @@ static void say_excluded(struct recommendation *rec, const struct chooser *c)
     }
 }
 
-/* ---- nobody qualifies
- * ------------------------------------------------------------------ */
+/* ---- nobody qualifies ------------------------------------------------------- */
 
 /* Of two points that fail the same check, the one that fails it by less. */
 static bool closer(enum reason why, const struct row *a, const struct row *b)
@@ -352,6 +359,9 @@ static enum status nothing_qualifies(const struct chooser *c, struct err *err)
         append(text, sizeof text, "it needs %s of %s",
                format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
                format_bytes(limit, sizeof limit, limit_of(c, r)));
+    else if (why == ABOVE_ROOF)
+        append(text, sizeof text, "%.0f %% of its roof, so one of the two is wrong",
+               100 * r->mbu);
     else if (why == TOO_MANY_THREADS)
         append(text, sizeof text, "more than the %d this machine allows",
                c->params->max_threads);
@@ -365,8 +375,7 @@ static enum status nothing_qualifies(const struct chooser *c, struct err *err)
                    text);
 }
 
-/* --------------------------------------------------------------------------------------
- */
+/* ----------------------------------------------------------------------------- */
 
 static enum status choose(struct recommendation *rec, struct chooser *c,
                           struct err *err)
@@ -378,10 +387,15 @@ static enum status choose(struct recommendation *rec, struct chooser *c,
     }
     if (!c->n[QUALIFIES] && !c->n[DISTURBED])
         return nothing_qualifies(c, err);
-    c->use_disturbed = !c->n[QUALIFIES];
+    const struct row *undisturbed = fastest(c, NULL, NULL);
+    c->use_disturbed = true;
+    const struct row *top = fastest(c, NULL, NULL);
+    if (undisturbed && low(top) <= high(undisturbed)) {
+        c->use_disturbed = false;
+        top = undisturbed;
+    }
 
     int n_equals;
-    const struct row *top = fastest(c, NULL, NULL);
     const struct row *best = best_of_equals(c, top, &n_equals);
     const struct row *second = fastest(c, best, NULL);
 

@@ -42,7 +42,8 @@ struct recommendation {
 /* Choose among rows: the highest lower end of an interval, and among those whose
  * intervals overlap with it the larger quantisation, then the fewer threads. A
  * setting is judged at its least measured depth that serves ctx. Disturbed points
- * are used only where there is nothing else, and rec->why says so. Errors: ST_CHECK
+ * are used only where there is nothing else or where they were shown to be faster all
+ * the same, and rec->why says so; points above their roof never. Errors: ST_CHECK
  * when nothing qualifies (says what came closest), ST_NO_MEMORY. */
 enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
                       const struct recommend_params *params, struct err *err);

@@ -203,22 +203,54 @@ static void too_slow_is_judged_by_the_lower_bound(void **state)
     assert_non_null(strstr(err.msg, "4.00 tok/s at depth 0 (shown: at least 3.92)"));
 }
 
-static void disturbed_points_are_a_last_resort(void **state)
+static void disturbed_points_are_named(void **state)
 {
     struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 50, 1, 0, 2.0)};
 
     (void)state;
-    strcpy(rows[0].validity, "disturbed: steal 4 %");
+    /* slower, or not shown to be faster: left out */
+    strcpy(rows[1].validity, "disturbed: steal 4 %");
     assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
-    assert_int_equal(rec.best.n_threads, 1);
+    assert_int_equal(rec.best.n_threads, 2);
     assert_string_equal(rec.excluded, "1 disturbed");
     assert_null(strstr(rec.why, "Careful"));
+    rows[1].tok_per_s = 4.1;
+    rows[1].tok_per_s_lo = 4.0;
+    rows[1].tok_per_s_hi = 4.2;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_string_equal(rec.excluded, "1 disturbed");
 
+    /* faster in spite of it: taken, and said */
+    strcpy(rows[1].validity, "valid");
+    strcpy(rows[0].validity, "disturbed: steal 4 %");
+    rows[0].tok_per_s_lo = 4.5;
+    rows[0].tok_per_s = 4.6;
+    rows[0].tok_per_s_hi = 4.7;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_non_null(strstr(rec.why, "it is the fastest although it was disturbed"));
+    assert_non_null(strstr(rec.why, "steal 4 %"));
+
+    /* nothing else: taken, and said */
     assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_int_equal(rec.best.n_threads, 2);
-    assert_non_null(strstr(rec.why, "Careful"));
-    assert_non_null(strstr(rec.why, "steal 4 %"));
+    assert_non_null(strstr(rec.why, "every point that qualifies was disturbed"));
     assert_string_equal(rec.excluded, "");
+}
+
+static void above_the_roof_is_never_used(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9.0), point("Q4_0", 50, 1, 0, 2.0)};
+
+    (void)state;
+    strcpy(rows[0].validity, "disturbed: 30 % above its roof");
+    rows[0].mbu = 1.3;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 1);
+    assert_string_equal(rec.excluded, "1 above the roof, so in doubt");
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_CHECK);
+    assert_non_null(strstr(err.msg, "130 % of its roof"));
 }
 
 /* Of several rows for one point the most trusted speaks, then the latest. */
@@ -304,7 +336,8 @@ int main(void)
         cmocka_unit_test(memory_is_a_limit),
         cmocka_unit_test(threads_stay_within_the_machine),
         cmocka_unit_test(too_slow_is_judged_by_the_lower_bound),
-        cmocka_unit_test(disturbed_points_are_a_last_resort),
+        cmocka_unit_test(disturbed_points_are_named),
+        cmocka_unit_test(above_the_roof_is_never_used),
         cmocka_unit_test(a_repeated_point_speaks_once),
         cmocka_unit_test(models_and_kinds_are_kept_apart),
         cmocka_unit_test(rows_without_an_interval_count),
