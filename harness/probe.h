@@ -43,7 +43,7 @@ void probe_buffer_close(struct probe_buffer *b);
 
 /* Memory that is there already and does not change: the weights of a model, whose
  * pages and mapping are then exactly what the model is judged by. It is read once,
- * for its sum. base is 8-byte aligned; bytes is rounded down to 4 KiB and must leave
+ * for its sum. base is 64-byte aligned; bytes is rounded down to 4 KiB and must leave
  * some. */
 void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
                          size_t bytes);

@@ -19,11 +19,12 @@
 #define TUNE_PASSES 2
 
 /* Streams side by side help where one does not keep enough misses in flight,
- * prefetching where the hardware's prefetcher stops at 4 KiB. */
+ * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */
 static const struct {
     int n_streams;
     size_t ahead_bytes;
-} ways[] = {{1, 0}, {1, 1024}, {1, 4096}, {2, 0}, {2, 1024}, {4, 0}, {4, 512}};
+} ways[] = {{1, 0},    {1, 1024}, {1, 4096}, {1, 8192}, {1, 16384}, {2, 0},
+            {2, 1024}, {2, 4096}, {2, 8192}, {4, 0},    {4, 512},   {4, 2048}};
 
 struct read_job {
     const struct probe_buffer *buffer;
@@ -127,7 +128,7 @@ void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *
         probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 0};
     uint64_t ns;
 
-    assert(bytes >= READ_UNIT && (uintptr_t)base % sizeof(uint64_t) == 0);
+    assert(bytes >= READ_UNIT && (uintptr_t)base % 64 == 0);
     *b = (struct probe_buffer){.base = base, .bytes = bytes / READ_UNIT * READ_UNIT};
     b->sum = read_once(b, team, &way, &ns);
 }

@@ -132,7 +132,7 @@ static void reading_is_plausible(void **state)
 
 static void borrowed_memory_stays_as_it_is(void **state)
 {
-    static uint64_t words[3 * 512 + 7];
+    static _Alignas(64) uint64_t words[3 * 512 + 7];
     struct probe_buffer b;
     struct err err = ERR_INIT;
     struct team *team;

@@ -13,6 +13,8 @@ static inline void add_line(__m256i *acc, const char *p)
     acc[1] = _mm256_add_epi64(acc[1], _mm256_load_si256((const void *)(p + 32)));
 }
 
+/* Prefetch goes to the second level: on its way to the first a line would hold one
+ * of few miss buffers for the whole latency of memory. */
 static inline uint64_t read_streams(const char *p, size_t part, int n_streams,
                                     size_t ahead)
 {
@@ -25,7 +27,7 @@ static inline uint64_t read_streams(const char *p, size_t part, int n_streams,
             const char *line = p + (size_t)s * part + at;
 
             if (ahead)
-                _mm_prefetch(line + ahead, _MM_HINT_T0);
+                _mm_prefetch(line + ahead, _MM_HINT_T1);
             add_line(&acc[s % 2 * 2], line);
         }
     acc[0] = _mm256_add_epi64(_mm256_add_epi64(acc[0], acc[1]),

@@ -12,6 +12,8 @@ static inline void add_line(__m512i *acc, const char *p)
     *acc = _mm512_add_epi64(*acc, _mm512_load_si512((const void *)p));
 }
 
+/* Prefetch goes to the second level: on its way to the first a line would hold one
+ * of few miss buffers for the whole latency of memory. */
 static inline uint64_t read_streams(const char *p, size_t part, int n_streams,
                                     size_t ahead)
 {
@@ -24,7 +26,7 @@ static inline uint64_t read_streams(const char *p, size_t part, int n_streams,
             const char *line = p + (size_t)s * part + at;
 
             if (ahead)
-                _mm_prefetch(line + ahead, _MM_HINT_T0);
+                _mm_prefetch(line + ahead, _MM_HINT_T1);
             add_line(&acc[s], line);
         }
     acc[0] = _mm512_add_epi64(_mm512_add_epi64(acc[0], acc[1]),
