@@ -12,11 +12,11 @@ n_groups = 0
 x_min = -327.68
 x_max = 4423.68
 y_min = 0.1
-y_max = 11.5746
+y_max = 15.4749
 log_y = 1
 x_ticks = "0,1024,4096"
 y_ticks = "0.1,0.2,0.5,1,2,5,10"
-n_hollow = 5
+n_hollow = 6
 n_crosses = 0
 n_limits = 0
 
