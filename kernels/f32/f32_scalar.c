@@ -24,15 +24,15 @@ SIMD_INLINE float dot(const void *row, const void *x, size_t k)
     return sum;
 }
 
-void kern_gemv_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                           const void *x, float *y)
-{
-    scalar_gemv(dot, n_rows, k, w, w_stride, x, y);
-}
-
 void kern_gemm_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
                            size_t n_cols, const void *x, size_t x_stride, float *y,
                            size_t y_stride)
 {
     scalar_gemm(dot, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);
+}
+
+void kern_gemv_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
+                           const void *x, float *y)
+{
+    scalar_gemm(dot, n_rows, k, w, w_stride, 1, x, 0, y, 0);
 }

@@ -54,30 +54,4 @@ static inline void kquant_pack_six(const uint8_t six[16], uint8_t packed[12])
     }
 }
 
-/* ---- scalar kernels of q4_K and q5_K ------------------------------------- */
-
-/* A super-block of q4_K or q5_K taken apart. */
-struct kquant_affine {
-    float d, dmin;
-    uint8_t six[16]; /* 8 scales, 8 minima */
-    uint8_t q[KQ_ELEMS];
-};
-
-/* One super-block times one column's 256 values; dx is the column's scale. */
-static inline float kquant_affine_dot(const struct kquant_affine *w, const int8_t *x,
-                                      const int16_t *sums, float dx)
-{
-    int32_t prod = 0, mins = 0;
-
-    for (int s = 0; s < 8; s++) {
-        int32_t part = 0;
-
-        for (int i = 0; i < 32; i++)
-            part += w->q[32 * s + i] * x[32 * s + i];
-        prod += part * w->six[s];
-        mins += (sums[2 * s] + sums[2 * s + 1]) * w->six[8 + s];
-    }
-    return dx * (w->d * (float)prod - w->dmin * (float)mins);
-}
-
 #endif

@@ -6,39 +6,20 @@
  */
 #include "kernels/q4_0/q4_0.h"
 
-#include "kernels/activations/activations.h"
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/scalar.h"
 
-SIMD_INLINE float dot(const void *row, const void *x, size_t k)
+static void unpack(const uint8_t *block, struct scalar_block *out)
 {
-    const struct block_q4_0 *w = row;
-    const float *d = act_q8_32_d(x, k);
-    float sum = 0;
+    const struct block_q4_0 *w = (const void *)block;
 
-    for (size_t b = 0; b < k / Q4_0_ELEMS; b++) {
-        const int8_t *q = act_q(x) + b * Q4_0_ELEMS;
-        int32_t products = 0;
-
-        for (int j = 0; j < Q4_0_ELEMS / 2; j++) {
-            products += ((w[b].qs[j] & 15) - 8) * q[j];
-            products += ((w[b].qs[j] >> 4) - 8) * q[j + Q4_0_ELEMS / 2];
-        }
-        sum += (float)products * (half_to_f32(load_u16(w[b].d)) * d[b]);
+    out->d = half_to_f32(load_u16(w->d));
+    out->m = 0;
+    for (int j = 0; j < Q4_0_ELEMS / 2; j++) {
+        out->q[j] = (int8_t)((w->qs[j] & 15) - 8);
+        out->q[j + Q4_0_ELEMS / 2] = (int8_t)((w->qs[j] >> 4) - 8);
     }
-    return sum;
 }
 
-void kern_gemv_q4_0__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                            const void *x, float *y)
-{
-    scalar_gemv(dot, n_rows, k, w, w_stride, x, y);
-}
-
-void kern_gemm_q4_0__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                            size_t n_cols, const void *x, size_t x_stride, float *y,
-                            size_t y_stride)
-{
-    scalar_gemm(dot, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);
-}
+SCALAR_KERNELS(q4_0, scalar_block_gemm, unpack, sizeof(struct block_q4_0))

@@ -6,49 +6,25 @@
  * most 63, so a super-block's integer is below 8 * 32 * 15 * 127 * 63 =
  * 30723840 < 2^31; the minima sum to at most 8 * 63 * 4064 = 2048256.
  */
-#include "kernels/activations/activations.h"
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/q4_K/q4_K.h"
+#include "kernels/simd/scalar.h"
 
-static void unpack(const struct block_q4_K *w, struct kquant_affine *out)
+static void unpack(const uint8_t *block, struct scalar_super *out)
 {
+    const struct block_q4_K *w = (const void *)block;
+    uint8_t six[16];
+
     out->d = half_to_f32(w->d);
     out->dmin = half_to_f32(w->dmin);
-    kquant_unpack_six(w->scales, out->six);
-    for (int s = 0; s < 8; s++)
-        for (int i = 0; i < 32; i++)
-            out->q[32 * s + i] = w->qs[s / 2 * 32 + i] >> s % 2 * 4 & 15;
-}
-
-/* Column by column for each super-block, so that it is unpacked once. */
-void kern_gemm_q4_K__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                            size_t n_cols, const void *x, size_t x_stride, float *y,
-                            size_t y_stride)
-{
-    for (size_t i = 0; i < n_rows; i++) {
-        const struct block_q4_K *row = (const void *)((const char *)w + i * w_stride);
-
-        for (size_t j = 0; j < n_cols; j++)
-            y[j * y_stride + i] = 0;
-        for (size_t b = 0; b < k / KQ_ELEMS; b++) {
-            struct kquant_affine block;
-
-            unpack(&row[b], &block);
-            for (size_t j = 0; j < n_cols; j++) {
-                const char *col = (const char *)x + j * x_stride;
-
-                y[j * y_stride + i] +=
-                    kquant_affine_dot(&block, act_q(col) + KQ_ELEMS * b,
-                                      act_q8_256_sums(col, k) + KQ_ELEMS / 16 * b,
-                                      act_q8_256_d(col, k)[b]);
-            }
-        }
+    kquant_unpack_six(w->scales, six);
+    for (int s = 0; s < 16; s++) {
+        out->scale[s] = six[s / 2];
+        out->min[s] = six[8 + s / 2];
     }
+    for (int i = 0; i < KQ_ELEMS; i++)
+        out->q[i] = (int8_t)(w->qs[i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15);
 }
 
-void kern_gemv_q4_K__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                            const void *x, float *y)
-{
-    kern_gemm_q4_K__scalar(n_rows, k, w, w_stride, 1, x, 0, y, 0);
-}
+SCALAR_KERNELS(q4_K, scalar_super_gemm, unpack, sizeof(struct block_q4_K))
