@@ -61,7 +61,7 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 {
     switch (act) {
     case KERN_ACT_q8_32:
-        return KERN_ALIGN64(k) + 2 * KERN_ALIGN64(k / 32 * sizeof(float));
+        return KERN_ALIGN64(k) + 3 * KERN_ALIGN64(k / 32 * sizeof(float));
     case KERN_ACT_q8_256:
         return KERN_ALIGN64(k) + KERN_ALIGN64(k / 256 * sizeof(float)) +
                KERN_ALIGN64(k / 16 * sizeof(int16_t));

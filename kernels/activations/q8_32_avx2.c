@@ -19,6 +19,7 @@ void kern_quantize_act_q8_32__avx2(const float *src, void *dst, size_t k)
     int8_t *q = dst;
     float *d = (float *)act_q8_32_d(dst, k);
     float *s = (float *)act_q8_32_s(dst, k);
+    int32_t *sums = (int32_t *)act_q8_32_sums(dst, k);
 
     for (size_t b = 0; b < k / 32; b++) {
         const float *x = src + b * 32;
@@ -28,6 +29,7 @@ void kern_quantize_act_q8_32__avx2(const float *src, void *dst, size_t k)
 
         _mm256_storeu_si256((__m256i *)(q + b * 32), v);
         d[b] = scale.d;
-        s[b] = scale.d * (float)sum_8_ints(act_partial_sums(v));
+        sums[b] = sum_8_ints(act_partial_sums(v));
+        s[b] = scale.d * (float)sums[b];
     }
 }
