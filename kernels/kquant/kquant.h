@@ -27,7 +27,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KQ_ELEMS 256
+#define KQ_ELEMS 256 /* weights in a super-block */
+
+/* The 2-bit fields that q2_K, q3_K and tq2_0 share: 32 bytes hold 128 weights, byte i
+ * the weights i, 32 + i, 64 + i and 96 + i from its low end up. */
+static inline int kquant_two(const uint8_t qs[64], int j)
+{
+    return qs[j / 128 * 32 + j % 32] >> j % 128 / 32 * 2 & 3;
+}
+
+/* The inverse: q[256], each 0..3. */
+static inline void kquant_pack_two(const uint8_t q[KQ_ELEMS], uint8_t qs[64])
+{
+    for (int i = 0; i < 64; i++) {
+        const uint8_t *four = q + i / 32 * 128 + i % 32;
+
+        qs[i] = (uint8_t)(four[0] | four[32] << 2 | four[64] << 4 | four[96] << 6);
+    }
+}
 
 /* Scales to six[0..7], minima to six[8..15], each 0..63. */
 static inline void kquant_unpack_six(const uint8_t packed[12], uint8_t six[16])

@@ -17,7 +17,8 @@ void kern_quantize_q4_K__scalar(const float *src, void *dst, size_t n)
         uint8_t q[KQ_ELEMS], six[16];
         uint16_t d, dmin;
 
-        kquant_quantize(src + KQ_ELEMS * b, 15, &d, &dmin, six, q);
+        kquant_quantize_lines(src + KQ_ELEMS * b, 32, 15, 63, &d, &dmin, six,
+                              six + 8, q);
         blocks[b].d = d;
         blocks[b].dmin = dmin;
         kquant_pack_six(six, blocks[b].scales);
