@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#if SLM_HAVE_LIBCPUID + 0
+#ifdef SLM_HAVE_LIBCPUID
 #include <libcpuid/libcpuid.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
@@ -53,7 +53,7 @@ const char *isa_extensions(enum kern_isa isa)
     return levels[isa].extensions;
 }
 
-#if SLM_HAVE_LIBCPUID + 0
+#ifdef SLM_HAVE_LIBCPUID
 
 /* XCR0 bits: 1 SSE, 2 AVX, 5 mask registers, 6 upper halves of zmm0-15,
  * 7 zmm16-31 (Intel SDM vol. 1, 13.3). */

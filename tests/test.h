@@ -40,6 +40,16 @@ static inline void guard_free(void *p, size_t n)
     munmap((char *)p + n - whole, whole + page);
 }
 
+/* Tests that go over many shapes take one in test_thin() of them: 1 unless the
+ * environment says otherwise, as it does on emulated CPUs. */
+static inline unsigned test_thin(void)
+{
+    const char *text = getenv("SLM_TEST_THIN");
+    const unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 1;
+
+    return n > 0 ? (unsigned)n : 1;
+}
+
 /* splitmix64: a generator of test data, the same on every machine. */
 static inline uint64_t test_random(uint64_t *state)
 {

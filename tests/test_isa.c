@@ -78,6 +78,21 @@ static void detection_is_stable_and_layered(void **state)
         assert_true(mask & 1u << KERN_ISA_neon);
 }
 
+/* On an emulated CPU it is known which levels there are: SLM_TEST_ISA lists them. */
+static void finds_the_levels_of_a_known_cpu(void **state)
+{
+    const char *list = getenv("SLM_TEST_ISA"), *bad;
+    uint32_t mask = 0;
+    int bad_len;
+
+    (void)state;
+    if (list == NULL)
+        skip();
+    if (strcmp(list, "none") != 0)
+        assert_int_equal(isa_parse_list(list, &mask, &bad, &bad_len), 0);
+    assert_int_equal(isa_detected(), mask | 1u << KERN_ISA_scalar);
+}
+
 #if defined(__x86_64__)
 /* What the compiler's own detection says of the same CPU: it looks at CPUID and
  * XCR0 too, by other code. */
@@ -140,6 +155,7 @@ int main(void)
         cmocka_unit_test(parses_lists),
         cmocka_unit_test(names_the_unknown_one),
         cmocka_unit_test(detection_is_stable_and_layered),
+        cmocka_unit_test(finds_the_levels_of_a_known_cpu),
 #if defined(__x86_64__)
         cmocka_unit_test(agrees_with_the_compiler),
 #endif

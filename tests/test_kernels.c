@@ -137,22 +137,29 @@ static void fill_pool(const struct format *f, enum weight_kind kind, uint8_t *bl
     }
 }
 
-static struct pool pool_new(int format, uint64_t *seed)
-{
-    struct pool pool = {.f = format_of(format)};
+static struct pool pools[KERN_N_FMT];
 
+static const struct pool *pool_of(int format)
+{
+    struct pool *pool = &pools[format];
+    uint64_t seed = 1;
+
+    if (pool->f.info != NULL)
+        return pool;
+    pool->f = format_of(format);
     for (int kind = 0; kind < N_WEIGHT_KINDS; kind++) {
-        pool.blocks[kind] = malloc(POOL_BLOCKS * (size_t)pool.f.info->block_bytes);
-        assert_non_null(pool.blocks[kind]);
-        fill_pool(&pool.f, (enum weight_kind)kind, pool.blocks[kind], seed);
+        pool->blocks[kind] = malloc(POOL_BLOCKS * (size_t)pool->f.info->block_bytes);
+        assert_non_null(pool->blocks[kind]);
+        fill_pool(&pool->f, (enum weight_kind)kind, pool->blocks[kind], &seed);
     }
     return pool;
 }
 
-static void pool_free(struct pool *pool)
+static void free_pools(void)
 {
-    for (int kind = 0; kind < N_WEIGHT_KINDS; kind++)
-        free(pool->blocks[kind]);
+    for (int format = 0; format < KERN_N_FMT; format++)
+        for (int kind = 0; kind < N_WEIGHT_KINDS; kind++)
+            free(pools[format].blocks[kind]);
 }
 
 /* A row of blocks drawn from the pool. A single value's neighbours matter where
@@ -314,17 +321,18 @@ static void product_row(void **state)
     static const size_t cols[] = {1, 2, 3, 4, 5, 8, 13};
     const struct kern_row *row = *state;
     const size_t n_cols = row->op == KERN_OP_gemv ? 1 : sizeof(cols) / sizeof(cols[0]);
-    uint64_t seed = 1;
-    struct pool pool;
-    unsigned mix = 0;
+    uint64_t seed = 2;
+    const struct pool *pool;
+    const unsigned thin = test_thin();
+    unsigned mix = 0, shape = 0;
 
     if (unusable(row))
         skip();
-    pool = pool_new(row->what, &seed);
+    pool = pool_of(row->what);
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
             for (size_t c = 0; c < n_cols; c++) {
-                const size_t block = pool.f.info->block_elems;
+                const size_t block = pool->f.info->block_elems;
                 const struct shape s = {
                     .n_rows = rows[r],
                     .k = block == 1 ? singles[b] : blocks[b] * block,
@@ -335,24 +343,25 @@ static void product_row(void **state)
                 };
                 const int n_mixes = row->op == KERN_OP_gemv ? 8 : 1;
 
+                if (shape++ % thin != 0)
+                    continue;
                 if (s.n_rows * s.k * s.n_cols > 200000 &&
                     (rows[r] < 17 || cols[c] != 5))
                     continue;
                 for (int i = 0; i < n_mixes; i++)
-                    run_product(row, &pool, &s, mix++, &seed);
+                    run_product(row, pool, &s, mix++, &seed);
             }
     /* every pair of data kinds at one shape that touches every tile */
-    for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix++) {
+    for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix += thin) {
         const struct shape s = {
             .n_rows = 17,
-            .k = pool.f.info->block_elems == 1 ? 75
-                                               : 3 * (size_t)pool.f.info->block_elems,
+            .k = pool->f.info->block_elems == 1 ? 75
+                                                : 3 * (size_t)pool->f.info->block_elems,
             .n_cols = row->op == KERN_OP_gemv ? 1 : 13,
         };
 
-        run_product(row, &pool, &s, mix, &seed);
+        run_product(row, pool, &s, mix, &seed);
     }
-    pool_free(&pool);
 }
 
 /* ---- one test per row ------------------------------------------------------- */
@@ -373,5 +382,6 @@ int main(void)
                                              .initial_state = (void *)&rows[i]};
     failed = _cmocka_run_group_tests("kernels", tests, n, NULL, NULL);
     free(tests);
+    free_pools();
     return failed;
 }

@@ -59,6 +59,26 @@ SIMD_INLINE float sum_8_floats(__m256 v)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
+/* Ends shorter than a register are copied through eight floats on the stack: masked
+ * stores are slow on part of the CPUs of this level, and emulators fault on masked
+ * loads next to an unreadable page. load_part: the first n < 8 floats at p, then
+ * zeros. store_part: p[0..n) = the first n < 8 of v. */
+static inline __m256 load_part(const float *p, size_t n)
+{
+    float part[8] = {0};
+
+    memcpy(part, p, n * sizeof(float));
+    return _mm256_loadu_ps(part);
+}
+
+static inline void store_part(float *p, __m256 v, size_t n)
+{
+    float part[8];
+
+    _mm256_storeu_ps(part, v);
+    memcpy(p, part, n * sizeof(float));
+}
+
 /* All ones in the first n of eight 32-bit lanes. */
 SIMD_INLINE __m256i first_lanes(size_t n)
 {

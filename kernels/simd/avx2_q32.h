@@ -194,16 +194,20 @@ SIMD_INLINE void q32_panel_dot(const int bias, const __m256i *w, const int n_c,
 
 /* One tile of n_c columns: y += panel * x, or y = for the first panel. */
 SIMD_INLINE void q32_panel_columns(const struct q32_panel *panel, const int bias,
-                                   size_t first, size_t n_blocks, __m256i rows,
+                                   size_t first, size_t n_blocks, size_t n_rows,
                                    const int n_c, const struct q32_job *job)
 {
     __m256 acc[4];
 
     SIMD_UNROLL
-    for (int c = 0; c < n_c; c++)
-        acc[c] = first == 0
-                     ? _mm256_setzero_ps()
-                     : _mm256_maskload_ps(job->y + (size_t)c * job->y_stride, rows);
+    for (int c = 0; c < n_c; c++) {
+        const float *y = job->y + (size_t)c * job->y_stride;
+
+        if (first == 0)
+            acc[c] = _mm256_setzero_ps();
+        else
+            acc[c] = n_rows == 8 ? _mm256_loadu_ps(y) : load_part(y, n_rows);
+    }
     for (size_t b = 0; b < n_blocks; b++) {
         __m256i sum[4];
 
@@ -223,8 +227,14 @@ SIMD_INLINE void q32_panel_columns(const struct q32_panel *panel, const int bias
         }
     }
     SIMD_UNROLL
-    for (int c = 0; c < n_c; c++)
-        _mm256_maskstore_ps(job->y + (size_t)c * job->y_stride, rows, acc[c]);
+    for (int c = 0; c < n_c; c++) {
+        float *y = job->y + (size_t)c * job->y_stride;
+
+        if (n_rows == 8)
+            _mm256_storeu_ps(y, acc[c]);
+        else
+            store_part(y, acc[c], n_rows);
+    }
 }
 
 /* Up to 8 rows times all columns. */
@@ -232,7 +242,6 @@ SIMD_INLINE void q32_panel_rows(const struct q32_format f, size_t n_rows, size_t
                                 const struct q32_job *rows)
 {
     const size_t n_blocks = rows->k / 32;
-    const __m256i mask = first_lanes(n_rows);
     struct q32_panel panel;
 
     for (size_t first = 0; first < n_blocks; first += Q32_PANEL_BLOCKS) {
@@ -246,9 +255,9 @@ SIMD_INLINE void q32_panel_rows(const struct q32_format f, size_t n_rows, size_t
                      n_rows);
         for (; j + 4 <= n_cols;
              j += 4, job.x += 4 * job.x_stride, job.y += 4 * job.y_stride)
-            q32_panel_columns(&panel, f.bias, first, n, mask, 4, &job);
+            q32_panel_columns(&panel, f.bias, first, n, n_rows, 4, &job);
         for (; j < n_cols; j++, job.x += job.x_stride, job.y += job.y_stride)
-            q32_panel_columns(&panel, f.bias, first, n, mask, 1, &job);
+            q32_panel_columns(&panel, f.bias, first, n, n_rows, 1, &job);
     }
 }
 

@@ -2,10 +2,8 @@
  *
  * vecops_avx2.c - vector operations with AVX2, FMA and F16C
  *
- * Ends shorter than a register are copied through eight floats on the stack: masked
- * stores are slow on part of the CPUs of this level, and emulators fault on masked
- * loads next to an unreadable page. Sums run in several registers and are folded
- * once.
+ * Ends shorter than a register go through load_part() and store_part(). Sums run in
+ * several registers and are folded once.
  *
  * attn_dot works on tiles of two positions and up to four queries, attn_mix on
  * tiles of 16 elements and up to four queries: every key or value is converted
@@ -24,24 +22,6 @@ SIMD_INLINE float largest_of(__m256 v)
 
     s = _mm_max_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
-}
-
-/* The first n < 8 floats at p, then zeros. */
-static __m256 load_part(const float *p, size_t n)
-{
-    float part[8] = {0};
-
-    memcpy(part, p, n * sizeof(float));
-    return _mm256_loadu_ps(part);
-}
-
-/* p[0..n) = the first n < 8 of v. */
-static void store_part(float *p, __m256 v, size_t n)
-{
-    float part[8];
-
-    _mm256_storeu_ps(part, v);
-    memcpy(p, part, n * sizeof(float));
 }
 
 void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, float eps)
