@@ -53,6 +53,11 @@ const char *isa_extensions(enum kern_isa isa)
     return levels[isa].extensions;
 }
 
+uint32_t isa_included(enum kern_isa isa)
+{
+    return levels[isa].builds_on | 1u << isa;
+}
+
 #ifdef SLM_HAVE_LIBCPUID
 
 /* XCR0 bits: 1 SSE, 2 AVX, 5 mask registers, 6 upper halves of zmm0-15,

@@ -33,6 +33,10 @@ const char *isa_name(enum kern_isa isa);
 /* One-line list of the extensions a level stands for ("AVX2 FMA F16C"). */
 const char *isa_extensions(enum kern_isa isa);
 
+/* The level itself and those whose instructions it includes (avx512vnni: avx2,
+ * avx512, avx512vnni); scalar is a part of none but itself. */
+uint32_t isa_included(enum kern_isa isa);
+
 /* Bit mask (1u << isa) of what this machine offers, before isa_disable(). */
 uint32_t isa_detected(void);
 

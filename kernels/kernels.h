@@ -176,6 +176,17 @@ struct kern_row {
 const char *kern_op_name(enum kern_op op);
 const struct kern_row *kern_rows(size_t *n_rows);
 
+/* One row of kernels.def, whether this build's architecture has it or not: what a
+ * complete matrix is measured against. */
+struct kern_entry {
+    const char *name;
+    enum kern_op op;
+    enum kern_isa isa;
+    int what; /* as in struct kern_row */
+};
+
+const struct kern_entry *kern_entries(size_t *n_entries);
+
 /* The row with the highest usable level (isa_mask: bits 1u << isa), or NULL. */
 const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
 

@@ -110,6 +110,16 @@ static const struct kern_row rows[] = {
                   .fn.o = kern_##o##__##level})
 #include "kernels/kernels.def"
 };
+
+static const struct kern_entry entries[] = {
+#define KERN_WEIGHT_ROW(o, f, level)                                                     \
+    {#o "/" #f "/" #level, KERN_OP_##o, KERN_ISA_##level, KERN_FMT_##f},
+#define KERN_ACT_ROW(o, a, level)                                                        \
+    {#o "/" #a "/" #level, KERN_OP_##o, KERN_ISA_##level, KERN_ACT_##a},
+#define KERN_VEC_ROW(o, level)                                                           \
+    {#o "/" #level, KERN_OP_##o, KERN_ISA_##level, -1},
+#include "kernels/kernels.def"
+};
 /* clang-format on */
 
 static const char *const op_names[KERN_N_OP] = {
@@ -137,6 +147,12 @@ const struct kern_row *kern_rows(size_t *n_rows)
 {
     *n_rows = sizeof(rows) / sizeof(rows[0]);
     return rows;
+}
+
+const struct kern_entry *kern_entries(size_t *n_entries)
+{
+    *n_entries = sizeof(entries) / sizeof(entries[0]);
+    return entries;
 }
 
 const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask)

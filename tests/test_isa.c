@@ -148,9 +148,25 @@ static void disabling_takes_what_builds_on_it(void **state)
     assert_int_equal(usable_after(~0u), 1u << KERN_ISA_scalar);
 }
 
+static void levels_include_what_they_build_on(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < KERN_N_ISA; isa++) {
+        const uint32_t included = isa_included((enum kern_isa)isa);
+
+        assert_true(included >> isa & 1);
+        assert_true(included < 2u << isa); /* nothing above itself */
+    }
+    assert_int_equal(isa_included(KERN_ISA_scalar), 1u << KERN_ISA_scalar);
+    assert_int_equal(isa_included(KERN_ISA_avx512vnni), 1u << KERN_ISA_avx2 |
+                                                            1u << KERN_ISA_avx512 |
+                                                            1u << KERN_ISA_avx512vnni);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_include_what_they_build_on),
         cmocka_unit_test(names_are_what_files_use),
         cmocka_unit_test(parses_lists),
         cmocka_unit_test(names_the_unknown_one),

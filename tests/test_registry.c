@@ -85,6 +85,31 @@ static void rows_belong_to_this_architecture(void **state)
 #endif
 }
 
+/* Every row is an entry, and an entry without a row is of another architecture. */
+static void entries_are_the_whole_list(void **state)
+{
+    size_t n_entries, n_rows, n_found = 0;
+    const struct kern_entry *entries = kern_entries(&n_entries);
+    uint32_t built = 0;
+
+    (void)state;
+    for (size_t i = 0; i < n_entries; i++) {
+        const struct kern_entry *e = &entries[i];
+        const struct kern_row *row = kern_best(e->op, e->what, 1u << e->isa);
+
+        if (row == NULL)
+            continue;
+        assert_string_equal(row->name, e->name);
+        built |= 1u << e->isa;
+        n_found++;
+    }
+    kern_rows(&n_rows);
+    assert_int_equal(n_found, n_rows);
+    for (size_t i = 0; i < n_entries; i++)
+        if (kern_best(entries[i].op, entries[i].what, 1u << entries[i].isa) == NULL)
+            assert_int_equal(built >> entries[i].isa & 1, 0);
+}
+
 static void best_is_the_highest_level_of_the_mask(void **state)
 {
     size_t n;
@@ -187,6 +212,7 @@ int main(void)
         cmocka_unit_test(every_operation_has_a_scalar_row),
         cmocka_unit_test(rows_are_named_after_what_they_are),
         cmocka_unit_test(rows_belong_to_this_architecture),
+        cmocka_unit_test(entries_are_the_whole_list),
         cmocka_unit_test(best_is_the_highest_level_of_the_mask),
         cmocka_unit_test(select_fills_every_pointer),
         cmocka_unit_test(formats_are_found),

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernel_other.c - conversions and vector operations, which are no products
+ *
+ * Operations in place start from the same values at the first call only; their time
+ * does not depend on the values.
+ */
+#include "harness/kernel_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCALAR   (1u << KERN_ISA_scalar)
+#define HEAD_DIM 128
+#define N_HEADS  8
+#define CHECK_N  256
+
+/* Lengths may be 0. */
+static bool alloc_all(struct other_call *o, size_t out_bytes, size_t n_a, size_t n_b,
+                      size_t n_halves)
+{
+    o->out_bytes = out_bytes;
+    o->out = parts_alloc(out_bytes);
+    o->a = parts_alloc(n_a * sizeof(float));
+    o->b = parts_alloc(n_b * sizeof(float));
+    o->halves = parts_alloc(n_halves * sizeof(uint16_t));
+    if (!o->out || !o->a || !o->b || !o->halves)
+        return false;
+    parts_fill_random(o->a, n_a, 1);
+    parts_fill_random(o->b, n_b, 1);
+    return true;
+}
+
+static bool open_conversion(struct other_call *o)
+{
+    const enum kern_format format = (enum kern_format)o->row->what;
+    const size_t n = o->n, plain = n * sizeof(float);
+    size_t bytes;
+
+    switch (o->row->op) {
+    case KERN_OP_quantize_act:
+        bytes = kern_act_bytes((enum kern_act)o->row->what, n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, 0};
+        return alloc_all(o, bytes, n, 0, 0);
+    case KERN_OP_quantize:
+        bytes = kern_format_bytes(format, n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
+        return alloc_all(o, bytes, n, 0, 0);
+    default: /* dequantize */
+        bytes = kern_format_bytes(format, n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
+        o->out_is_floats = true;
+        o->blocks = parts_weights(format, n);
+        return o->blocks && alloc_all(o, plain, 0, 0, 0);
+    }
+}
+
+static bool open_attention(struct other_call *o)
+{
+    const size_t n_cache = o->n * HEAD_DIM;
+    const bool is_dot = o->row->op == KERN_OP_attn_dot;
+    const size_t n_query = N_HEADS * HEAD_DIM, n_score = N_HEADS * o->n;
+    float *cache = parts_alloc(n_cache * sizeof *cache);
+
+    o->out_is_floats = true;
+    o->cost = (struct kernel_cost){(double)n_cache * sizeof(uint16_t),
+                                   2.0 * N_HEADS * (double)n_cache, 0};
+    if (!cache || !alloc_all(o, (is_dot ? n_score : n_query) * sizeof(float),
+                             is_dot ? n_query : n_score, 0, n_cache)) {
+        free(cache);
+        return false;
+    }
+    parts_fill_random(cache, n_cache, 1);
+    kern_best(KERN_OP_to_f16, -1, SCALAR)->fn.to_f16(o->halves, cache, n_cache);
+    for (size_t i = 0; !is_dot && i < n_score; i++)
+        o->a[i] = 1.0f / (float)o->n;
+    free(cache);
+    return true;
+}
+
+static bool open_vector(struct other_call *o)
+{
+    const size_t n = o->n, column = n * sizeof(float);
+    const bool to_f16 = o->row->op == KERN_OP_to_f16;
+    const double columns = to_f16 ? 1.5 : o->row->op == KERN_OP_softmax ? 2 : 3;
+    const double ops = o->row->op == KERN_OP_rope            ? 3
+                       : o->row->op == KERN_OP_add || to_f16 ? 1
+                                                             : 4;
+
+    o->out_is_floats = !to_f16;
+    o->cost = (struct kernel_cost){columns * (double)column, ops * (double)n, 0};
+    if (!alloc_all(o, to_f16 ? n * sizeof(uint16_t) : column, n, n, 0))
+        return false;
+    if (o->out_is_floats)
+        parts_fill_random(o->out, n, 1);
+    for (size_t i = 0; o->row->op == KERN_OP_rope && i + 1 < n; i += 2) {
+        o->a[i] = (float)cos((double)i);
+        o->a[i + 1] = (float)sin((double)i);
+    }
+    return true;
+}
+
+bool parts_other_open(struct other_call *o, const struct kern_row *row, size_t n)
+{
+    bool ok;
+
+    *o = (struct other_call){.row = row, .n = n};
+    switch (row->op) {
+    case KERN_OP_quantize:
+    case KERN_OP_dequantize:
+    case KERN_OP_quantize_act:
+        ok = open_conversion(o);
+        break;
+    case KERN_OP_attn_dot:
+    case KERN_OP_attn_mix:
+        ok = open_attention(o);
+        break;
+    default:
+        ok = open_vector(o);
+    }
+    if (!ok)
+        parts_other_close(o);
+    return ok;
+}
+
+void parts_other_run(const struct other_call *o)
+{
+    const struct kern_row *row = o->row;
+    float *out = o->out;
+
+    switch (row->op) {
+    case KERN_OP_quantize:
+        row->fn.quantize(o->a, o->out, o->n);
+        break;
+    case KERN_OP_dequantize:
+        row->fn.dequantize(o->blocks, out, o->n);
+        break;
+    case KERN_OP_quantize_act:
+        row->fn.quantize_act(o->a, o->out, o->n);
+        break;
+    case KERN_OP_rmsnorm:
+        row->fn.rmsnorm(out, o->a, o->b, o->n, 1e-5f);
+        break;
+    case KERN_OP_rope:
+        row->fn.rope(out, o->a, o->n);
+        break;
+    case KERN_OP_softmax:
+        row->fn.softmax(out, o->n);
+        break;
+    case KERN_OP_silu_mul:
+        row->fn.silu_mul(out, o->a, o->b, o->n);
+        break;
+    case KERN_OP_add:
+        row->fn.add(out, o->a, o->n);
+        break;
+    case KERN_OP_attn_dot:
+        row->fn.attn_dot(out, o->n, o->a, HEAD_DIM, o->halves, HEAD_DIM, N_HEADS, o->n,
+                         HEAD_DIM, 0.0884f);
+        break;
+    case KERN_OP_attn_mix:
+        row->fn.attn_mix(out, HEAD_DIM, o->a, o->n, o->halves, HEAD_DIM, N_HEADS, o->n,
+                         HEAD_DIM);
+        break;
+    case KERN_OP_to_f16:
+        row->fn.to_f16(o->out, o->a, o->n);
+        break;
+    case KERN_OP_gemv:
+    case KERN_OP_gemm:
+    case KERN_N_OP:
+        break; /* products are not opened here */
+    }
+}
+
+void parts_other_close(struct other_call *o)
+{
+    free(o->out);
+    free(o->blocks);
+    free(o->a);
+    free(o->b);
+    free(o->halves);
+    *o = (struct other_call){.row = NULL};
+}
+
+/* The same bytes where the result is not an array of floats, else values that
+ * differ by rounding. */
+static bool same_result(const struct other_call *got, const struct other_call *want)
+{
+    const float *g = got->out, *w = want->out;
+    float largest = 0;
+
+    if (!got->out_is_floats)
+        return !memcmp(got->out, want->out, want->out_bytes);
+    for (size_t i = 0; i < want->out_bytes / sizeof *w; i++)
+        largest = fmaxf(largest, fabsf(w[i]));
+    for (size_t i = 0; i < want->out_bytes / sizeof *w; i++)
+        if (!(fabsf(g[i] - w[i]) <= 1e-5f * largest))
+            return false;
+    return true;
+}
+
+enum status parts_check_other(const struct kern_row *row, struct err *err)
+{
+    struct other_call got, want;
+    enum status st = ST_OK;
+
+    if (!parts_other_open(&got, row, CHECK_N))
+        return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+    if (!parts_other_open(&want, kern_best(row->op, row->what, SCALAR), CHECK_N)) {
+        parts_other_close(&got);
+        return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+    }
+    parts_other_run(&got);
+    parts_other_run(&want);
+    if (!same_result(&got, &want))
+        st = err_set(err, ST_CHECK, "differs from the scalar row, so it is not timed");
+    parts_other_close(&got);
+    parts_other_close(&want);
+    return st;
+}
