@@ -10,6 +10,11 @@
  * rounding: quantised products are exact in integers, only the order of the
  * float additions differs.
  *
+ * Besides the file's row after row, weights may be kept in *panels*: 16 rows
+ * interleaved dword by dword (kernels/simd/x16.h), in exactly as many bytes. `pack`
+ * makes a panel; gemv_x16 and gemm_x16 work on panels that follow each other. Rows
+ * that are left over, fewer than 16, stay as they are.
+ *
  * Kernels do not allocate, do no I/O, start no threads and report no errors:
  * the caller guarantees shapes. k is a multiple of the format's block size and,
  * for quantised formats, of 32. Pointers need no alignment beyond that of the
@@ -87,6 +92,24 @@ typedef void kern_gemm_fn(size_t n_rows, size_t k, const void *w, size_t w_strid
                           size_t n_cols, const void *x, size_t x_stride, float *y,
                           size_t y_stride);
 
+/* Rows of a panel. */
+#define KERN_PANEL_ROWS 16
+
+/* pack: 16 rows of k elements, w_stride bytes apart, into one panel of 16 times a
+ * row's bytes. The two may not overlap. */
+typedef void kern_pack_fn(size_t k, const void *rows, size_t w_stride, void *panel);
+
+/* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels.
+ * ahead: how many bytes before their use weights are asked for by software
+ * prefetch; 0 for not at all. w is best aligned to 64 bytes. */
+typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
+                              float *y, size_t ahead);
+
+/* gemm_x16: the same for n_cols >= 1 columns, as in gemm. */
+typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n_cols,
+                              const void *x, size_t x_stride, float *y, size_t y_stride,
+                              size_t ahead);
+
 /* rmsnorm: y[i] = x[i] * w[i] / sqrt(mean(x^2) + eps). y may be x. */
 typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n,
                              float eps);
@@ -138,6 +161,9 @@ enum kern_op {
     KERN_OP_quantize_act,
     KERN_OP_gemv,
     KERN_OP_gemm,
+    KERN_OP_pack,
+    KERN_OP_gemv_x16,
+    KERN_OP_gemm_x16,
     KERN_OP_rmsnorm,
     KERN_OP_rope,
     KERN_OP_softmax,
@@ -162,6 +188,9 @@ struct kern_row {
         kern_quantize_act_fn *quantize_act;
         kern_gemv_fn *gemv;
         kern_gemm_fn *gemm;
+        kern_pack_fn *pack;
+        kern_gemv_x16_fn *gemv_x16;
+        kern_gemm_x16_fn *gemm_x16;
         kern_rmsnorm_fn *rmsnorm;
         kern_rope_fn *rope;
         kern_softmax_fn *softmax;
@@ -196,6 +225,10 @@ struct kern_set {
     kern_dequantize_fn *dequantize[KERN_N_FMT];
     kern_gemv_fn *gemv[KERN_N_FMT];
     kern_gemm_fn *gemm[KERN_N_FMT];
+    /* All three or none: NULL where a format or the level has no panels. */
+    kern_pack_fn *pack[KERN_N_FMT];
+    kern_gemv_x16_fn *gemv_x16[KERN_N_FMT];
+    kern_gemm_x16_fn *gemm_x16[KERN_N_FMT];
     kern_quantize_act_fn *quantize_act[KERN_N_ACT];
     kern_rmsnorm_fn *rmsnorm;
     kern_rope_fn *rope;
@@ -208,8 +241,8 @@ struct kern_set {
 };
 
 /* Fill *set with the best variants among isa_mask (isa_usable() for "what this
- * machine can"). Every pointer is set: each operation has a scalar row, which a
- * test asserts. */
+ * machine can"). Every pointer but those of panels is set: each operation has a scalar
+ * row, which a test asserts. */
 void kern_select(struct kern_set *set, uint32_t isa_mask);
 
 #endif

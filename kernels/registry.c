@@ -128,6 +128,9 @@ static const char *const op_names[KERN_N_OP] = {
     [KERN_OP_quantize_act] = "quantize_act",
     [KERN_OP_gemv] = "gemv",
     [KERN_OP_gemm] = "gemm",
+    [KERN_OP_pack] = "pack",
+    [KERN_OP_gemv_x16] = "gemv_x16",
+    [KERN_OP_gemm_x16] = "gemm_x16",
     [KERN_OP_rmsnorm] = "rmsnorm",
     [KERN_OP_rope] = "rope",
     [KERN_OP_softmax] = "softmax",
@@ -182,6 +185,9 @@ void kern_select(struct kern_set *set, uint32_t isa_mask)
         set->dequantize[fmt] = BEST(dequantize, fmt, isa_mask);
         set->gemv[fmt] = BEST(gemv, fmt, isa_mask);
         set->gemm[fmt] = BEST(gemm, fmt, isa_mask);
+        set->pack[fmt] = BEST(pack, fmt, isa_mask);
+        set->gemv_x16[fmt] = BEST(gemv_x16, fmt, isa_mask);
+        set->gemm_x16[fmt] = BEST(gemm_x16, fmt, isa_mask);
     }
     for (int act = 0; act < KERN_N_ACT; act++)
         set->quantize_act[act] = BEST(quantize_act, act, isa_mask);

@@ -2,7 +2,8 @@
  *
  * test_kernels.c - every gemv and gemm row against exact arithmetic
  *
- * One test per row of the registry. The oracle multiplies dequantised weights by
+ * One test per row of the registry; panels are made by the `pack` row of the same
+ * level, which is thereby tested too. The oracle multiplies dequantised weights by
  * dequantised activations in double precision. Every buffer ends at a guard page;
  * weights start at odd addresses, rows, columns and results have gaps.
  *
@@ -293,6 +294,52 @@ static void check_product(const struct kern_row *row, const struct product *p,
     free(x);
 }
 
+static bool is_gemv(const struct kern_row *row)
+{
+    return row->op == KERN_OP_gemv || row->op == KERN_OP_gemv_x16;
+}
+
+static bool is_x16(const struct kern_row *row)
+{
+    return row->op == KERN_OP_gemv_x16 || row->op == KERN_OP_gemm_x16;
+}
+
+/* The rows of p, a multiple of 16, as panels. */
+static struct buffer panels_new(const struct kern_row *row, const struct product *p)
+{
+    const struct kern_row *pack = kern_best(KERN_OP_pack, row->what, 1u << row->isa);
+    const size_t row_bytes = kern_format_bytes(p->f.id, p->s.k);
+    struct buffer panels = buffer_new(p->s.n_rows * row_bytes);
+
+    assert_non_null(pack);
+    for (size_t i = 0; i < p->s.n_rows; i += KERN_PANEL_ROWS)
+        pack->fn.pack(p->s.k, (const char *)p->w.p + i * p->w_stride, p->w_stride,
+                      (char *)panels.p + i * row_bytes);
+    return panels;
+}
+
+static void run_row(const struct kern_row *row, const struct product *p, unsigned mix)
+{
+    const struct shape *s = &p->s;
+
+    if (is_x16(row)) {
+        const size_t ahead = mix % 3 * 1000, n_panels = s->n_rows / KERN_PANEL_ROWS;
+        const struct buffer w = panels_new(row, p);
+
+        if (is_gemv(row))
+            row->fn.gemv_x16(n_panels, s->k, w.p, p->x.p, p->y.p, ahead);
+        else
+            row->fn.gemm_x16(n_panels, s->k, w.p, s->n_cols, p->x.p, p->x_stride,
+                             p->y.p, p->y_stride, ahead);
+        buffer_free(w);
+    } else if (is_gemv(row)) {
+        row->fn.gemv(s->n_rows, s->k, p->w.p, p->w_stride, p->x.p, p->y.p);
+    } else {
+        row->fn.gemm(s->n_rows, s->k, p->w.p, p->w_stride, s->n_cols, p->x.p,
+                     p->x_stride, p->y.p, p->y_stride);
+    }
+}
+
 static void run_product(const struct kern_row *row, const struct pool *pool,
                         const struct shape *s, unsigned mix, uint64_t *seed)
 {
@@ -302,11 +349,7 @@ static void run_product(const struct kern_row *row, const struct pool *pool,
     char what[64];
 
     snprintf(what, sizeof(what), "weights %d, activations %d", (int)weights, (int)acts);
-    if (row->op == KERN_OP_gemv)
-        row->fn.gemv(s->n_rows, s->k, p.w.p, p.w_stride, p.x.p, p.y.p);
-    else
-        row->fn.gemm(s->n_rows, s->k, p.w.p, p.w_stride, s->n_cols, p.x.p, p.x_stride,
-                     p.y.p, p.y_stride);
+    run_row(row, &p, mix);
     check_product(row, &p, what);
     product_free(&p);
 }
@@ -316,11 +359,12 @@ static void run_product(const struct kern_row *row, const struct pool *pool,
 static void product_row(void **state)
 {
     static const size_t rows[] = {1, 2, 3, 4, 5, 7, 17};
-    static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33};
-    static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513};
+    static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
+    static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
     static const size_t cols[] = {1, 2, 3, 4, 5, 8, 13};
     const struct kern_row *row = *state;
-    const size_t n_cols = row->op == KERN_OP_gemv ? 1 : sizeof(cols) / sizeof(cols[0]);
+    const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
+    const size_t multiple = is_x16(row) ? KERN_PANEL_ROWS : 1;
     uint64_t seed = 2;
     const struct pool *pool;
     const unsigned thin = test_thin();
@@ -334,30 +378,32 @@ static void product_row(void **state)
             for (size_t c = 0; c < n_cols; c++) {
                 const size_t block = pool->f.info->block_elems;
                 const struct shape s = {
-                    .n_rows = rows[r],
+                    .n_rows = (rows[r] + multiple - 1) / multiple * multiple,
                     .k = block == 1 ? singles[b] : blocks[b] * block,
                     .n_cols = cols[c],
                     .w_pad = mix % 4 * 3,
                     .x_pad = mix % 3 * 4,
                     .y_pad = mix % 2 * 5,
                 };
-                const int n_mixes = row->op == KERN_OP_gemv ? 8 : 1;
+                const int n_mixes = is_gemv(row) ? 8 : 1;
 
                 if (shape++ % thin != 0)
                     continue;
                 if (s.n_rows * s.k * s.n_cols > 200000 &&
-                    (rows[r] < 17 || cols[c] != 5))
+                    (rows[r] < 17 || cols[c] != 5 || blocks[b] > 33))
                     continue;
+                if (is_x16(row) && rows[r] != 1 && rows[r] != 17)
+                    continue; /* one panel and two */
                 for (int i = 0; i < n_mixes; i++)
                     run_product(row, pool, &s, mix++, &seed);
             }
     /* every pair of data kinds at one shape that touches every tile */
     for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix += thin) {
         const struct shape s = {
-            .n_rows = 17,
+            .n_rows = is_x16(row) ? 32 : 17,
             .k = pool->f.info->block_elems == 1 ? 75
                                                 : 3 * (size_t)pool->f.info->block_elems,
-            .n_cols = row->op == KERN_OP_gemv ? 1 : 13,
+            .n_cols = is_gemv(row) ? 1 : 13,
         };
 
         run_product(row, pool, &s, mix, &seed);
@@ -376,7 +422,7 @@ int main(void)
     if (tests == NULL)
         return 1;
     for (size_t i = 0; i < n_rows; i++)
-        if (rows[i].op == KERN_OP_gemv || rows[i].op == KERN_OP_gemm)
+        if (is_gemv(&rows[i]) || rows[i].op == KERN_OP_gemm || is_x16(&rows[i]))
             tests[n++] = (struct CMUnitTest){.name = rows[i].name,
                                              .test_func = product_row,
                                              .initial_state = (void *)&rows[i]};

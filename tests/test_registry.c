@@ -12,7 +12,14 @@
 static bool is_per_format(int op)
 {
     return op == KERN_OP_quantize || op == KERN_OP_dequantize || op == KERN_OP_gemv ||
-           op == KERN_OP_gemm;
+           op == KERN_OP_gemm || op == KERN_OP_pack || op == KERN_OP_gemv_x16 ||
+           op == KERN_OP_gemm_x16;
+}
+
+/* Panels are made at vector levels only. */
+static bool is_of_panels(int op)
+{
+    return op == KERN_OP_pack || op == KERN_OP_gemv_x16 || op == KERN_OP_gemm_x16;
 }
 
 /* The number of things an operation exists for, and the first of them. */
@@ -28,6 +35,8 @@ static void every_operation_has_a_scalar_row(void **state)
     for (int op = 0; op < KERN_N_OP; op++) {
         int what, end;
 
+        if (is_of_panels(op))
+            continue;
         for (span_of(op, &what, &end); what < end; what++)
             if (kern_best((enum kern_op)op, what, SCALAR) == NULL)
                 fail_msg("%s has no scalar row for %d", kern_op_name((enum kern_op)op),
@@ -127,9 +136,12 @@ static void best_is_the_highest_level_of_the_mask(void **state)
     assert_null(kern_best(KERN_OP_gemv, KERN_N_FMT, ~0u));
 }
 
-/* One pointer after another: struct kern_set is a mask and function pointers. */
+/* One pointer after another: struct kern_set is a mask and function pointers. Those
+ * of panels are set all three or not at all. */
 static void assert_complete(const struct kern_set *set)
 {
+    const char *panels = (const char *)set->pack,
+               *after = (const char *)set->quantize_act;
     const size_t n =
         (sizeof(*set) - offsetof(struct kern_set, dequantize)) / sizeof(kern_gemv_fn *);
     const char *at = (const char *)set->dequantize;
@@ -138,7 +150,12 @@ static void assert_complete(const struct kern_set *set)
         kern_gemv_fn *fn;
 
         memcpy(&fn, at + i * sizeof(fn), sizeof(fn));
-        assert_non_null(fn);
+        if (at + i * sizeof(fn) < panels || at + i * sizeof(fn) >= after)
+            assert_non_null(fn);
+    }
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        assert_true((set->pack[fmt] == NULL) == (set->gemv_x16[fmt] == NULL));
+        assert_true((set->pack[fmt] == NULL) == (set->gemm_x16[fmt] == NULL));
     }
 }
 

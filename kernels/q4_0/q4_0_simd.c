@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * q4_0_simd.c - q4_0 weights times q8_32 activations, every vector level
+ *
+ * Nibbles stay unsigned, 0..15; the format's 8 is the bias. Range: |dot| <= 32 * 15 *
+ * 127 = 60960 before and 32 * 8 * 127 after the bias, below 2^24: exact as a float.
+ */
+#include "kernels/q4_0/q4_0.h"
+#include "kernels/simd/x16_block.h"
+
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    const vi low = v_set1_8(15);
+
+    SIMD_UNROLL
+    for (int j = 0; j < 4; j++)
+        emit(sink, j, v_and(v_load(body + 64 * j), low));
+    SIMD_UNROLL
+    for (int j = 0; j < 4; j++)
+        emit(sink, 4 + j, v_and(v_srl16(v_load(body + 64 * j), 4), low));
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+{
+    (void)body;
+    (void)m;
+    *d = v_half(head);
+}
+
+static const struct x16_block_format format = {
+    .layout = {.block_bytes = sizeof(struct block_q4_0),
+               .body_at = offsetof(struct block_q4_0, qs),
+               .body_bytes = Q4_0_ELEMS / 2,
+               .n_heads = 1,
+               .head_bytes = 2},
+    .max = 15,
+    .bias = 8,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_BLOCK_KERNELS(q4_0, format)

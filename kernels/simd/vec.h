@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vec.h - one vector of 32-bit lanes, the same words on every ISA level
+ *
+ * A quantised format's kernels are written once, in <format>_simd.c, and compiled
+ * for every vector level; the build defines KERN_LEVEL (avx2, avxvnni, avx512,
+ * avx512vnni, neon, neon_i8mm) and KERN_LEVEL_<level>. This header brings in the
+ * level's words:
+ *
+ *   vi, vf            V_LANES lanes: 32-bit integers (or 4 bytes each), floats
+ *   v_load            any address; v_bcast_4: four bytes into all lanes
+ *   v_half, v_u8, v_s8  V_LANES halves to floats, bytes to integers
+ *   v_and v_or v_xor  v_srl32 v_sll32 v_sra32 (lane), v_srl16 (16-bit lanes)
+ *   v_add32 v_sub32 v_mul32 v_add8 v_sub8
+ *   v_table16(t, i)   bytes t[i & 15]; bit 7 of every byte of i is 0
+ *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
+ *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
+ *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
+ *
+ * Dot products multiply a lane's four weight bytes with four activation bytes that
+ * are broadcast from memory, and add to a lane of a `part`. Weights are unsigned,
+ * 0..127 (v_dot_u), or signed (v_dot_s). What a part is depends on V_DOT32:
+ *
+ *   V_DOT32 1   a part is 32-bit sums; nothing overflows within a block
+ *   V_DOT32 0   (no dot instruction) a part is pairs of 16-bit sums; at most
+ *               V_RUN(max) products may be added for weights of at most max
+ *
+ * v_dot_sum() gives 32-bit sums, v_add_scaled() adds part * scale to 32-bit sums;
+ * its scale comes from v_scale(), which keeps the lower 16 bits of each lane.
+ *
+ * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
+ * weights of all of 0..255 (v_dot_u, too), and formats of signed weights add a bias.
+ */
+#ifndef SLM_KERNELS_SIMD_VEC_H
+#define SLM_KERNELS_SIMD_VEC_H
+
+#include "kernels/simd/simd.h"
+
+#if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx512vnni)
+#include "kernels/simd/vec_512.h"
+#elif defined(KERN_LEVEL_avx2) || defined(KERN_LEVEL_avxvnni)
+#include "kernels/simd/vec_256.h"
+#elif defined(KERN_LEVEL_neon) || defined(KERN_LEVEL_neon_i8mm)
+#include "kernels/simd/vec_neon.h"
+#else
+#error "compile with -DKERN_LEVEL=<level> -DKERN_LEVEL_<level>"
+#endif
+
+/* How many v_dot_u or v_dot_s of weights of at most `max` fit a part. */
+#if V_DOT32
+#define V_RUN(max) 1024
+#else
+#define V_RUN(max) (32767 / (2 * (max)*127))
+#endif
+
+/* Two 16-bit numbers per lane from the lower halves of two vectors. */
+SIMD_INLINE vi v_pair(vi low, vi high)
+{
+    return v_or(v_and(low, v_set1_32(0xffff)), v_sll32(high, 16));
+}
+
+/* kern_<op>_<format>__<level> */
+#define KERN_NAME_3(op, format, level) kern_##op##_##format##__##level
+#define KERN_NAME_2(op, format, level) KERN_NAME_3(op, format, level)
+#define KERN_NAME(op, format)          KERN_NAME_2(op, format, KERN_LEVEL)
+
+#endif

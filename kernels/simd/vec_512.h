@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vec_512.h - the words of vec.h in 512-bit registers, with and without VNNI
+ */
+#ifndef SLM_KERNELS_SIMD_VEC_512_H
+#define SLM_KERNELS_SIMD_VEC_512_H
+
+#include "kernels/simd/avx512.h"
+
+enum {
+    V_LANES = 16,
+    V_TILE_COLS = 8, /* columns whose sums fit the registers */
+};
+
+#ifdef KERN_LEVEL_avx512vnni
+#define V_DOT32  1
+#define V_SIGNED 0
+#else
+#define V_DOT32  0
+#define V_SIGNED 1
+#endif
+
+typedef __m512i vi;
+typedef __m512 vf;
+
+SIMD_INLINE vi v_load(const void *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+SIMD_INLINE void v_store(void *p, vi v)
+{
+    _mm512_storeu_si512(p, v);
+}
+
+SIMD_INLINE vi v_zero(void)
+{
+    return _mm512_setzero_si512();
+}
+
+SIMD_INLINE vi v_set1_8(int v)
+{
+    return _mm512_set1_epi8((char)v);
+}
+
+SIMD_INLINE vi v_set1_32(int v)
+{
+    return _mm512_set1_epi32(v);
+}
+
+SIMD_INLINE vi v_bcast_4(const void *p)
+{
+    return broadcast_4_bytes(p);
+}
+
+/* 16 bytes, repeated. */
+SIMD_INLINE vi v_bcast_16(const void *p)
+{
+    return _mm512_broadcast_i32x4(load_128(p));
+}
+
+/* V_LANES unsigned or signed bytes as integers. */
+SIMD_INLINE vi v_u8(const void *p)
+{
+    return _mm512_cvtepu8_epi32(load_128(p));
+}
+
+SIMD_INLINE vi v_s8(const void *p)
+{
+    return _mm512_cvtepi8_epi32(load_128(p));
+}
+
+/* V_LANES 16-bit numbers as integers. */
+SIMD_INLINE vi v_u16(const void *p)
+{
+    return _mm512_cvtepu16_epi32(load_256(p));
+}
+
+SIMD_INLINE vi v_and(vi a, vi b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+SIMD_INLINE vi v_or(vi a, vi b)
+{
+    return _mm512_or_si512(a, b);
+}
+
+SIMD_INLINE vi v_xor(vi a, vi b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+/* Bits of a where mask has ones, of b elsewhere. */
+SIMD_INLINE vi v_select(vi mask, vi a, vi b)
+{
+    return _mm512_ternarylogic_epi32(mask, a, b, 0xca);
+}
+
+SIMD_INLINE vi v_srl16(vi v, int n)
+{
+    return _mm512_srli_epi16(v, (unsigned)n);
+}
+
+SIMD_INLINE vi v_sll16(vi v, int n)
+{
+    return _mm512_slli_epi16(v, (unsigned)n);
+}
+
+SIMD_INLINE vi v_srl32(vi v, int n)
+{
+    return _mm512_srli_epi32(v, (unsigned)n);
+}
+
+SIMD_INLINE vi v_sll32(vi v, int n)
+{
+    return _mm512_slli_epi32(v, (unsigned)n);
+}
+
+SIMD_INLINE vi v_sra32(vi v, int n)
+{
+    return _mm512_srai_epi32(v, (unsigned)n);
+}
+
+SIMD_INLINE vi v_add8(vi a, vi b)
+{
+    return _mm512_add_epi8(a, b);
+}
+
+SIMD_INLINE vi v_sub8(vi a, vi b)
+{
+    return _mm512_sub_epi8(a, b);
+}
+
+SIMD_INLINE vi v_add32(vi a, vi b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
+SIMD_INLINE vi v_sub32(vi a, vi b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+
+SIMD_INLINE vi v_mul32(vi a, vi b)
+{
+    return _mm512_mullo_epi32(a, b);
+}
+
+SIMD_INLINE vi v_table16(vi table, vi index)
+{
+    return _mm512_shuffle_epi8(table, index);
+}
+
+/* ---- dot products ------------------------------------------------------------- */
+
+#if V_DOT32
+SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
+{
+    return _mm512_dpbusd_epi32(part, w, broadcast_4_bytes(x));
+}
+
+SIMD_INLINE vi v_dot_sum(vi part)
+{
+    return part;
+}
+
+SIMD_INLINE vi v_scale(vi scale)
+{
+    return scale;
+}
+
+SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
+{
+    return _mm512_add_epi32(sum, _mm512_mullo_epi32(part, scale));
+}
+
+SIMD_INLINE vi v_dot_pairs(vi sum, vi pairs, const int16_t *two)
+{
+    return _mm512_dpwssd_epi32(sum, pairs, broadcast_4_bytes(two));
+}
+#else
+SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
+{
+    return _mm512_add_epi16(part, _mm512_maddubs_epi16(w, broadcast_4_bytes(x)));
+}
+
+/* |w| times x with w's sign; w is not -128. */
+SIMD_INLINE vi v_dot_s(vi part, vi w, const void *x)
+{
+    const __m512i b = broadcast_4_bytes(x);
+    const __m512i signed_x =
+        _mm512_mask_sub_epi8(b, _mm512_movepi8_mask(w), _mm512_setzero_si512(), b);
+
+    return _mm512_add_epi16(part, _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x));
+}
+
+SIMD_INLINE vi v_dot_sum(vi part)
+{
+    return _mm512_madd_epi16(part, _mm512_set1_epi16(1));
+}
+
+SIMD_INLINE vi v_scale(vi scale)
+{
+    return _mm512_mask_blend_epi16(0xaaaaaaaa, scale, _mm512_slli_epi32(scale, 16));
+}
+
+SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
+{
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(part, scale));
+}
+
+SIMD_INLINE vi v_dot_pairs(vi sum, vi pairs, const int16_t *two)
+{
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, broadcast_4_bytes(two)));
+}
+#endif
+
+/* ---- floats ------------------------------------------------------------------- */
+
+SIMD_INLINE vf v_half(const void *p)
+{
+    return _mm512_cvtph_ps(load_256(p));
+}
+
+/* The lower halves of the lanes. */
+SIMD_INLINE vf v_half_low(vi v)
+{
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
+}
+
+SIMD_INLINE vf v_float_bits(vi v)
+{
+    return _mm512_castsi512_ps(v);
+}
+
+SIMD_INLINE vf v_to_float(vi v)
+{
+    return _mm512_cvtepi32_ps(v);
+}
+
+SIMD_INLINE vf v_zero_f(void)
+{
+    return _mm512_setzero_ps();
+}
+
+SIMD_INLINE vf v_set1_f(float v)
+{
+    return _mm512_set1_ps(v);
+}
+
+SIMD_INLINE vf v_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+SIMD_INLINE vf v_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+SIMD_INLINE vf v_fnma(vf a, vf b, vf c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+SIMD_INLINE void v_store_f(float *p, vf v)
+{
+    _mm512_storeu_ps(p, v);
+}
+
+/* The first n <= V_LANES lanes. */
+SIMD_INLINE void v_store_some(float *p, vf v, size_t n)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v);
+}
+
+/* ---- rows to lanes ------------------------------------------------------------ */
+
+/* out[j] = dword j of the 16 bytes at row[i] + at, i < V_LANES. The rows go into
+ * the 128-bit lanes in the order that a 4 x 4 transposition within them needs. */
+SIMD_INLINE void v_rows_16(const uint8_t *const *row, size_t at, vi out[4])
+{
+    vi v[4], a, b, c, d;
+
+    SIMD_UNROLL
+    for (int r = 0; r < 4; r++)
+        v[r] =
+            load_4x128(row[r] + at, row[r + 4] + at, row[r + 8] + at, row[r + 12] + at);
+    a = _mm512_unpacklo_epi32(v[0], v[1]);
+    b = _mm512_unpackhi_epi32(v[0], v[1]);
+    c = _mm512_unpacklo_epi32(v[2], v[3]);
+    d = _mm512_unpackhi_epi32(v[2], v[3]);
+    out[0] = _mm512_unpacklo_epi64(a, c);
+    out[1] = _mm512_unpackhi_epi64(a, c);
+    out[2] = _mm512_unpacklo_epi64(b, d);
+    out[3] = _mm512_unpackhi_epi64(b, d);
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16.h - sixteen rows side by side: the layout, and how rows get into it
+ *
+ * A *panel* is 16 rows of a weight matrix, interleaved so that a vector lane is a
+ * row: no sums across lanes, no scale shuffled to where it is needed, and one
+ * stream of memory instead of sixteen. It is as large as the 16 rows are. Each
+ * format names two parts of its block:
+ *
+ *   body   a run of dwords, body_bytes long (quants, packed scales, ...)
+ *   heads  the 16-bit (or 8-bit) fields besides: d, dmin, ...
+ *
+ *   panel  | body of block 0 | body of block 1 | ... | heads of block 0 | ... |
+ *
+ *   body   | dword 0 of row 0 | dword 0 of row 1 | ... of row 15 | dword 1 of
+ *            row 0 | ...                               16 * body_bytes
+ *   heads  | head 0 of row 0 | ... of row 15 | head 1 of row 0 | ...
+ *
+ * Bodies start at multiples of 64 bytes from the panel's start, so that vectors do
+ * not straddle cache lines; that is why heads, often 2 bytes, are kept apart.
+ *
+ * A vector has V_LANES lanes: all 16 rows, or the panel is gone through in slices
+ * of 8 or 4 rows. Rows in file order are interleaved into a small buffer on the
+ * stack, block by block, and then treated alike.
+ *
+ * The loops are in x16_block.h (blocks of 32) and x16_super.h (256).
+ */
+#ifndef SLM_KERNELS_SIMD_X16_H
+#define SLM_KERNELS_SIMD_X16_H
+
+#include <stdbool.h>
+
+#include "kernels/activations/activations.h"
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+#include "kernels/simd/vec.h"
+
+enum {
+    X16_ROWS = KERN_PANEL_ROWS,
+    X16_SLICES = X16_ROWS / V_LANES,
+    X16_SLICE_BYTES = 4 * V_LANES, /* a slice's part of an interleaved dword */
+    X16_MAX_COLS = 64,             /* columns that share an unpacked tile */
+};
+
+/* Of a block in the file's order. body_bytes is a multiple of 4, at least 16. */
+struct x16_layout {
+    size_t block_bytes, body_at, body_bytes;
+    size_t n_heads, head_bytes; /* head_bytes: 2 or 1, of each */
+    size_t head_at[2];
+};
+
+/* Where slice s of head h of one block is. */
+SIMD_INLINE const uint8_t *x16_head(const struct x16_layout l, const uint8_t *head,
+                                    size_t h)
+{
+    return head + X16_ROWS * l.head_bytes * h;
+}
+
+/* Bytes of one block's bodies, of one block's heads, in a panel. */
+SIMD_INLINE size_t x16_body_bytes(const struct x16_layout l)
+{
+    return X16_ROWS * l.body_bytes;
+}
+
+SIMD_INLINE size_t x16_head_bytes(const struct x16_layout l)
+{
+    return X16_ROWS * l.head_bytes * l.n_heads;
+}
+
+/* The blocks at row[0..15] + at. */
+SIMD_INLINE void x16_interleave(const struct x16_layout l, const uint8_t *const row[16],
+                                size_t at, uint8_t *body, uint8_t *head)
+{
+    for (size_t s = 0; s < X16_SLICES; s++) {
+        uint8_t *to = body + s * X16_SLICE_BYTES;
+
+        for (size_t j = 0; j < l.body_bytes; j += 16) {
+            /* the last 16 bytes may overlap those before */
+            const size_t from = j + 16 <= l.body_bytes ? j : l.body_bytes - 16;
+            vi v[4];
+
+            v_rows_16(row + s * V_LANES, at + l.body_at + from, v);
+            SIMD_UNROLL
+            for (size_t i = 0; i < 4; i++)
+                v_store(to + X16_ROWS * from + 64 * i, v[i]);
+        }
+    }
+    for (size_t h = 0; h < l.n_heads; h++) {
+        SIMD_UNROLL
+        for (size_t r = 0; r < X16_ROWS; r++)
+            memcpy(head + (h * X16_ROWS + r) * l.head_bytes, row[r] + at + l.head_at[h],
+                   l.head_bytes);
+    }
+}
+
+SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void *rows,
+                          size_t w_stride, void *panel)
+{
+    uint8_t *body = panel, *head = body + n_blocks * x16_body_bytes(l);
+    const uint8_t *row[16];
+
+    for (size_t r = 0; r < X16_ROWS; r++)
+        row[r] = (const uint8_t *)rows + r * w_stride;
+    for (size_t b = 0; b < n_blocks; b++)
+        x16_interleave(l, row, b * l.block_bytes, body + b * x16_body_bytes(l),
+                       head + b * x16_head_bytes(l));
+}
+
+/* Rows i to i + 15; where there is none, the last one. */
+SIMD_INLINE void x16_rows(const void *w, size_t w_stride, size_t i, size_t n_rows,
+                          const uint8_t *row[16])
+{
+    for (size_t r = 0; r < X16_ROWS; r++)
+        row[r] = (const uint8_t *)w + (i + r < n_rows ? i + r : n_rows - 1) * w_stride;
+}
+
+/* y[i..] = the lanes of slice s that are rows below n_rows. */
+SIMD_INLINE void x16_store(float *y, vf v, size_t i, size_t s, size_t n_rows)
+{
+    const size_t first = i + s * V_LANES;
+
+    if (first + V_LANES <= n_rows)
+        v_store_f(y + first, v);
+    else if (first < n_rows)
+        v_store_some(y + first, v, n_rows - first);
+}
+
+/* ---- what a format's code is given ---------------------------------------------- */
+
+struct x16_sink;
+
+/* Takes four weights of each row of the slice: weights 4 * four .. 4 * four + 3 of
+ * the block. A format gives all of a sub-block's in ascending order, sub-blocks in
+ * any. */
+typedef void x16_emit_fn(struct x16_sink *sink, int four, vi w);
+
+/* Unpacks the weights of one block: body is the slice's first dword, dword j of the
+ * block is at body + 64 * j. */
+typedef void x16_weights_fn(const uint8_t *body, x16_emit_fn *emit,
+                            struct x16_sink *sink);
+
+/* Defines the five kernels of a format at this level from the frame that suits it. */
+#define X16_KERNELS(name, format, block, panels_fn, gemm_x16_fn, rows_fn, gemm_fn)    \
+    void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,           \
+                               void *panel)                                           \
+    {                                                                                 \
+        x16_pack(format.layout, k / (block), rows, w_stride, panel);                  \
+    }                                                                                 \
+    void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,          \
+                                   const void *x, float *y, size_t ahead)             \
+    {                                                                                 \
+        panels_fn(format, 1, n_panels, k, w, 1, x, 0, y, 0, ahead);                   \
+    }                                                                                 \
+    void KERN_NAME(gemm_x16, name)(size_t n_panels, size_t k, const void *w,          \
+                                   size_t n_cols, const void *x, size_t x_stride,     \
+                                   float *y, size_t y_stride, size_t ahead)           \
+    {                                                                                 \
+        gemm_x16_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead); \
+    }                                                                                 \
+    void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                \
+                               size_t w_stride, const void *x, float *y)              \
+    {                                                                                 \
+        rows_fn(format, n_rows, k, w, w_stride, x, y);                                \
+    }                                                                                 \
+    void KERN_NAME(gemm, name)(size_t n_rows, size_t k, const void *w,                \
+                               size_t w_stride, size_t n_cols, const void *x,         \
+                               size_t x_stride, float *y, size_t y_stride)            \
+    {                                                                                 \
+        gemm_fn(format, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);    \
+    }
+
+#endif

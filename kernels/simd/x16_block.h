@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_block.h - loops for blocks of 32 weights times q8_32 activations
+ *
+ *   weight = d * (q - bias) + m          d, m: floats of the block
+ *
+ * A block's products are integers: dot(q - bias, x) = dot(q, x) - bias * sum(x) is
+ * exact, then  acc += d * (dx * dot) + m * (dx * sum(x)). Where a part is 32-bit sums
+ * (V_DOT32) it starts from -bias * sum(x), else that is added at its end.
+ */
+#ifndef SLM_KERNELS_SIMD_X16_BLOCK_H
+#define SLM_KERNELS_SIMD_X16_BLOCK_H
+
+#include "kernels/simd/x16.h"
+
+enum {
+    X16_BLOCK = 32,
+    X16_BATCH = 8, /* blocks whose starts, or weights, are prepared together */
+};
+
+/* d and m of one slice of a block; m may be left alone where there is none. */
+typedef void x16_block_scales_fn(const uint8_t *body, const uint8_t *head, vf *d,
+                                 vf *m);
+
+/* What a format says of itself; constants after inlining. */
+struct x16_block_format {
+    struct x16_layout layout;
+    int max; /* of |weights| as emitted, for 16-bit parts */
+    int bias;
+    bool has_m;
+    bool is_signed; /* weights go to v_dot_s */
+    x16_weights_fn *weights;
+    x16_block_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
+};
+
+/* start[i] = -bias * sum(x) of blocks b to b + n - 1. */
+SIMD_INLINE void x16_block_starts(const struct x16_block_format f, const char *x,
+                                  size_t k, size_t b, size_t n, int32_t *start)
+{
+    const int32_t *sums = act_q8_32_sums(x, k) + b;
+
+    if (f.bias == 0)
+        return;
+    if (n == X16_BATCH) {
+        SIMD_UNROLL
+        for (size_t i = 0; i < X16_BATCH; i++)
+            start[i] = -f.bias * sums[i];
+    } else {
+        for (size_t i = 0; i < n; i++)
+            start[i] = -f.bias * sums[i];
+    }
+}
+
+/* ---- a few columns, straight from the block -------------------------------------- */
+
+struct x16_sink {
+    int n_cols, run, biased, is_signed;
+    const int8_t *q[8];
+    const int32_t *start[8];
+    vi part[8], sum[8];
+    vi *tile; /* or weights are kept here */
+};
+
+SIMD_INLINE vi x16_block_dot(vi part, vi w, const int8_t *x, int is_signed)
+{
+#if V_SIGNED
+    return is_signed ? v_dot_s(part, w, x) : v_dot_u(part, w, x);
+#else
+    (void)is_signed;
+    return v_dot_u(part, w, x);
+#endif
+}
+
+SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
+{
+    SIMD_UNROLL
+    for (int c = 0; c < sink->n_cols; c++) {
+        const vi start = sink->biased ? v_bcast_4(sink->start[c]) : v_zero();
+
+        if (four == 0)
+            sink->sum[c] = start;
+        if (V_DOT32) {
+            sink->sum[c] =
+                x16_block_dot(sink->sum[c], w, sink->q[c] + 4 * four, sink->is_signed);
+            continue;
+        }
+        if (four % sink->run == 0)
+            sink->part[c] = v_zero();
+        sink->part[c] =
+            x16_block_dot(sink->part[c], w, sink->q[c] + 4 * four, sink->is_signed);
+        if ((four + 1) % sink->run == 0 || four == 7)
+            sink->sum[c] = v_add32(sink->sum[c], v_dot_sum(sink->part[c]));
+    }
+}
+
+/* acc[c] += one slice of block b times n columns. */
+SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n,
+                                const uint8_t *body, const uint8_t *head,
+                                const char *const *x, size_t k, size_t b,
+                                int32_t (*start)[X16_BATCH], size_t in_batch, vf *acc)
+{
+    struct x16_sink sink;
+    vf d, m;
+
+    f.scales(body, head, &d, &m);
+    sink.n_cols = n;
+    sink.run = V_RUN(f.max) < 8 ? V_RUN(f.max) : 8;
+    sink.biased = f.bias != 0;
+    sink.is_signed = f.is_signed;
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        sink.q[c] = act_q(x[c]) + X16_BLOCK * b;
+        sink.start[c] = &start[c][in_batch];
+    }
+    f.weights(body, x16_block_emit, &sink);
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        const vf dx = v_set1_f(act_q8_32_d(x[c], k)[b]);
+
+        acc[c] = v_fma(v_mul(v_to_float(sink.sum[c]), dx), d, acc[c]);
+        if (f.has_m)
+            acc[c] = v_fma(m, v_set1_f(act_q8_32_s(x[c], k)[b]), acc[c]);
+    }
+}
+
+/* Panels times n columns; where n_cols is less, the last one is done again. */
+SIMD_INLINE void x16_block_panels(const struct x16_block_format f, const int n,
+                                  size_t n_panels, size_t k, const uint8_t *w,
+                                  size_t n_cols, const char *x, size_t x_stride,
+                                  float *y, size_t y_stride, size_t ahead)
+{
+    const size_t n_blocks = k / X16_BLOCK;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const char *column_at[8];
+
+    SIMD_UNROLL
+    for (size_t c = 0; c < (size_t)n; c++)
+        column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
+    for (size_t p = 0; p < n_panels; p++) {
+        const uint8_t *body = w, *head = w + n_blocks * body_bytes;
+        vf acc[X16_SLICES][8];
+
+        w = head + n_blocks * head_bytes;
+        SIMD_UNROLL
+        for (int s = 0; s < X16_SLICES; s++)
+            SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            acc[s][c] = v_zero_f();
+        for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
+            const size_t in_batch =
+                n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
+            int32_t start[8][X16_BATCH];
+
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                x16_block_starts(f, column_at[c], k, from, in_batch, start[c]);
+            for (size_t i = 0; i < in_batch; i++) {
+                if (ahead != 0) {
+                    prefetch_lines(body, (ptrdiff_t)ahead, body_bytes);
+                    prefetch_lines(head, (ptrdiff_t)ahead, head_bytes);
+                }
+                SIMD_UNROLL
+                for (int s = 0; s < X16_SLICES; s++)
+                    x16_block_step(f, n, body + s * X16_SLICE_BYTES,
+                                   head + (size_t)s * V_LANES * f.layout.head_bytes,
+                                   column_at, k, from + i, start, i, acc[s]);
+                body += body_bytes;
+                head += head_bytes;
+            }
+        }
+        SIMD_UNROLL
+        for (int s = 0; s < X16_SLICES; s++)
+            SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            if ((size_t)c < n_cols)
+                v_store_f(y + (size_t)c * y_stride + p * X16_ROWS + (size_t)s * V_LANES,
+                          acc[s][c]);
+    }
+}
+
+/* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */
+SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
+                                size_t k, const void *w, size_t w_stride, const char *x,
+                                float *y)
+{
+    const size_t n_blocks = k / X16_BLOCK;
+    uint8_t body[X16_BATCH * 2 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t head[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+
+    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
+        const uint8_t *row[16];
+        vf acc[X16_SLICES];
+
+        x16_rows(w, w_stride, i, n_rows, row);
+        SIMD_UNROLL
+        for (int s = 0; s < X16_SLICES; s++)
+            acc[s] = v_zero_f();
+        for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
+            const size_t in_batch =
+                n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
+            int32_t start[1][X16_BATCH];
+
+            for (size_t r = 0; r < X16_ROWS; r++)
+                prefetch_lines(row[r] + from * f.layout.block_bytes,
+                               (ptrdiff_t)(X16_ROWS * w_stride),
+                               X16_BATCH * f.layout.block_bytes);
+            for (size_t j = 0; j < in_batch; j++)
+                x16_interleave(f.layout, row, (from + j) * f.layout.block_bytes,
+                               body + j * x16_body_bytes(f.layout),
+                               head + j * x16_head_bytes(f.layout));
+            x16_block_starts(f, x, k, from, in_batch, start[0]);
+            for (size_t j = 0; j < in_batch; j++) {
+                SIMD_UNROLL
+                for (int s = 0; s < X16_SLICES; s++)
+                    x16_block_step(
+                        f, 1, body + j * x16_body_bytes(f.layout) + s * X16_SLICE_BYTES,
+                        head + j * x16_head_bytes(f.layout) +
+                            (size_t)s * V_LANES * f.layout.head_bytes,
+                        &x, k, from + j, start, j, &acc[s]);
+            }
+        }
+        for (size_t s = 0; s < X16_SLICES; s++)
+            x16_store(y, acc[s], i, s, n_rows);
+    }
+}
+
+/* ---- many columns: a slice of some blocks is unpacked once for all -----------------
+ */
+
+struct x16_block_tile {
+    vi w[X16_BATCH][8];
+    vf d[X16_BATCH], m[X16_BATCH];
+};
+
+SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
+{
+    sink->tile[four] = w;
+}
+
+/* acc[c] += n_tiled blocks from b on times n columns. */
+SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
+                                        const struct x16_block_tile *tile,
+                                        size_t n_tiled, const int n, const char *x,
+                                        size_t x_stride, size_t k, size_t b, vf *acc)
+{
+    const int run = V_RUN(f.max) < 8 ? V_RUN(f.max) : 8;
+    int32_t start[8][X16_BATCH];
+    vf sum[8];
+
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        x16_block_starts(f, x + (size_t)c * x_stride, k, b, n_tiled, start[c]);
+        sum[c] = acc[c];
+    }
+    for (size_t i = 0; i < n_tiled; i++) {
+        const int8_t *q = act_q(x) + X16_BLOCK * (b + i);
+        vi part[8], dot[8];
+
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            dot[c] = f.bias != 0 ? v_bcast_4(&start[c][i]) : v_zero();
+        SIMD_UNROLL
+        for (int t = 0; t < 8; t++) {
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++) {
+                const int8_t *at = q + (size_t)c * x_stride + 4 * t;
+
+                if (V_DOT32) {
+                    dot[c] = x16_block_dot(dot[c], tile->w[i][t], at, f.is_signed);
+                    continue;
+                }
+                if (t % run == 0)
+                    part[c] = v_zero();
+                part[c] = x16_block_dot(part[c], tile->w[i][t], at, f.is_signed);
+                if ((t + 1) % run == 0 || t == 7)
+                    dot[c] = v_add32(dot[c], v_dot_sum(part[c]));
+            }
+        }
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++) {
+            const char *column = x + (size_t)c * x_stride;
+            const vf dx = v_set1_f(act_q8_32_d(column, k)[b + i]);
+
+            sum[c] = v_fma(v_mul(v_to_float(dot[c]), dx), tile->d[i], sum[c]);
+            if (f.has_m)
+                sum[c] =
+                    v_fma(tile->m[i], v_set1_f(act_q8_32_s(column, k)[b + i]), sum[c]);
+        }
+    }
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        acc[c] = sum[c];
+}
+
+/* One panel times at most X16_MAX_COLS columns; blocks either in place (row NULL)
+ * or interleaved from rows. */
+SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uint8_t *w,
+                                      const uint8_t *const *row, size_t k,
+                                      size_t n_cols, const char *x, size_t x_stride,
+                                      float *y, size_t y_stride, size_t n_rows)
+{
+    const size_t n_blocks = k / X16_BLOCK;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    uint8_t body_buffer[X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
+        __attribute__((aligned(64)));
+    uint8_t head_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+    vf acc[X16_SLICES][X16_MAX_COLS];
+    struct x16_block_tile tile;
+
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t c = 0; c < n_cols; c++)
+            acc[s][c] = v_zero_f();
+    for (size_t b = 0; b < n_blocks; b += X16_BATCH) {
+        const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
+        const uint8_t *body = body_buffer, *head = head_buffer;
+
+        if (row == NULL) {
+            body = w + b * body_bytes;
+            head = w + n_blocks * body_bytes + b * head_bytes;
+        }
+        for (size_t i = 0; row != NULL && i < n_tiled; i++)
+            x16_interleave(f.layout, row, (b + i) * f.layout.block_bytes,
+                           body_buffer + i * body_bytes, head_buffer + i * head_bytes);
+        for (size_t s = 0; s < X16_SLICES; s++) {
+            size_t c = 0;
+
+            for (size_t i = 0; i < n_tiled; i++) {
+                const uint8_t *at = body + i * body_bytes + s * X16_SLICE_BYTES;
+                struct x16_sink sink;
+
+                sink.tile = tile.w[i];
+                f.weights(at, x16_tile_emit, &sink);
+                f.scales(at, head + i * head_bytes + s * V_LANES * f.layout.head_bytes,
+                         &tile.d[i], &tile.m[i]);
+            }
+            for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
+                x16_block_tile_columns(f, &tile, n_tiled, V_TILE_COLS, x + c * x_stride,
+                                       x_stride, k, b, acc[s] + c);
+            for (; c < n_cols; c++)
+                x16_block_tile_columns(f, &tile, n_tiled, 1, x + c * x_stride, x_stride,
+                                       k, b, acc[s] + c);
+        }
+    }
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t c = 0; c < n_cols; c++)
+            x16_store(y + c * y_stride, acc[s][c], 0, s, n_rows);
+}
+
+/* ---- a format's kernels ------------------------------------------------------------
+ */
+
+SIMD_INLINE void x16_block_gemm(const struct x16_block_format f, size_t n_rows,
+                                size_t k, const void *w, size_t w_stride, size_t n_cols,
+                                const char *x, size_t x_stride, float *y,
+                                size_t y_stride)
+{
+    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
+        const uint8_t *row[16];
+
+        x16_rows(w, w_stride, i, n_rows, row);
+        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+            x16_block_tile_panel(
+                f, NULL, row, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+                x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i);
+    }
+}
+
+SIMD_INLINE void x16_block_gemm_x16(const struct x16_block_format f, size_t n_panels,
+                                    size_t k, const void *w, size_t n_cols,
+                                    const char *x, size_t x_stride, float *y,
+                                    size_t y_stride, size_t ahead)
+{
+    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
+
+    if (n_cols <= 4) {
+        x16_block_panels(f, 4, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);
+        return;
+    }
+    for (size_t p = 0; p < n_panels; p++)
+        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+            x16_block_tile_panel(f, (const uint8_t *)w + p * panel_bytes, NULL, k,
+                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+                                 x + c * x_stride, x_stride,
+                                 y + c * y_stride + p * X16_ROWS, y_stride, X16_ROWS);
+}
+
+/* Defines pack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
+#define X16_BLOCK_KERNELS(name, format)                                        \
+    X16_KERNELS(name, format, X16_BLOCK, x16_block_panels, x16_block_gemm_x16, \
+                x16_block_rows, x16_block_gemm)
+
+#endif
