@@ -167,6 +167,9 @@ void parts_other_run(const struct other_call *o)
         break;
     case KERN_OP_gemv:
     case KERN_OP_gemm:
+    case KERN_OP_pack:
+    case KERN_OP_gemv_x16:
+    case KERN_OP_gemm_x16:
     case KERN_N_OP:
         break; /* products are not opened here */
     }
