@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fit.h - least-squares search of a block's scale, for the quantisers
+ *
+ * 32 weights x with importances w are to be written with few parameters and a
+ * code each. Two shapes of the problem:
+ *
+ * - fit_scale(): x ~ d * v, v from a fixed set of values (a table, or a range of
+ *   integers). For given v the best d is Sxv / Svv, and it takes Sxv^2 / Svv off
+ *   the squared error (Sab = sum of w a b).
+ * - fit_line(): x ~ d * q + m, q in 0..qmax. For given q, d and m are the
+ *   regression of x on q, and d takes (n Sxq - Sx Sq)^2 / (n Sqq - Sq^2) off n
+ *   times the error that m alone would leave.
+ *
+ * Which v or q is nearest depends on d, and the error as a function of d has many
+ * shallow minima. So a row of scales is tried; each gives codes, the codes a
+ * better scale, and from the best of them the two steps are repeated (as in
+ * Lloyd's algorithm; the error never grows).
+ *
+ * Four weights at a time, in the compiler's own vectors, since it may not reorder
+ * a plain loop's sums. After fit_load() magnitudes are at most 2^30, so no sum
+ * overflows, and nothing below depends on what underflows.
+ */
+#ifndef SLM_KERNELS_FIT_H
+#define SLM_KERNELS_FIT_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "kernels/simd/simd.h"
+
+#define FIT_N    32
+#define FIT_VECS (FIT_N / 4)
+
+typedef float fit_vec __attribute__((vector_size(16)));
+typedef int32_t fit_mask __attribute__((vector_size(16)));
+
+/* ---- vectors -------------------------------------------------------------------- */
+
+SIMD_INLINE fit_vec fit_all(float v)
+{
+    return (fit_vec){v, v, v, v};
+}
+
+SIMD_INLINE fit_vec fit_choose(fit_mask which, fit_vec yes, fit_vec no)
+{
+    return (fit_vec)((which & (fit_mask)yes) | (~which & (fit_mask)no));
+}
+
+/* v within lo..hi; NaN gives lo. */
+SIMD_INLINE fit_vec fit_clamp(fit_vec v, float lo, float hi)
+{
+    const fit_vec above = fit_choose(v > fit_all(lo), v, fit_all(lo));
+
+    return fit_choose(above < fit_all(hi), above, fit_all(hi));
+}
+
+/* The nearest integer, ties to even, for |v| < 2^22: 1.5 * 2^23 leaves no bits
+ * for a fraction. */
+SIMD_INLINE fit_vec fit_round(fit_vec v)
+{
+    return (v + fit_all(0x1.8p23f)) - fit_all(0x1.8p23f);
+}
+
+SIMD_INLINE float fit_sum(fit_vec v)
+{
+    return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+SIMD_INLINE float fit_lowest(const fit_vec *x)
+{
+    fit_vec low = x[0];
+
+    for (int i = 1; i < FIT_VECS; i++)
+        low = fit_choose(x[i] < low, x[i], low);
+    return fminf(fminf(low[0], low[1]), fminf(low[2], low[3]));
+}
+
+SIMD_INLINE float fit_highest(const fit_vec *x)
+{
+    fit_vec high = x[0];
+
+    for (int i = 1; i < FIT_VECS; i++)
+        high = fit_choose(x[i] > high, x[i], high);
+    return fmaxf(fmaxf(high[0], high[1]), fmaxf(high[2], high[3]));
+}
+
+/* ---- blocks --------------------------------------------------------------------- */
+
+/* 32 weights without what is not a number, cut to what f16 scales can reach:
+ * 65504 * 32 * 127 < 2^28. */
+SIMD_INLINE void fit_load(const float *src, fit_vec *x)
+{
+    memcpy(x, src, FIT_N * sizeof(float));
+    for (int i = 0; i < FIT_VECS; i++)
+        x[i] = fit_clamp(fit_choose(x[i] == x[i], x[i], fit_all(0)), -0x1p30f, 0x1p30f);
+}
+
+/* Every weight as important as the next. */
+SIMD_INLINE void fit_even(fit_vec *w)
+{
+    for (int i = 0; i < FIT_VECS; i++)
+        w[i] = fit_all(1);
+}
+
+/* The half nearest to v within the finite halves. */
+SIMD_INLINE uint16_t fit_half(float v)
+{
+    return half_from_f32(fminf(fmaxf(v, -65504.0f), 65504.0f));
+}
+
+/* 1 / d, or 0 for d = 0; d is a half times an integer, so the inverse is finite. */
+SIMD_INLINE float fit_inverse(float d)
+{
+    return d != 0 ? 1 / d : 0;
+}
+
+/* ---- a scale -------------------------------------------------------------------- */
+
+/* The representable values nearest to t. */
+typedef fit_vec fit_nearest_fn(fit_vec t);
+
+struct fit_scale {
+    float d;
+    float gain; /* squared error that d takes off */
+};
+
+/* The best scale for the codes that the scale 1 / inverse gives. */
+SIMD_INLINE struct fit_scale fit_scale_at(fit_nearest_fn *nearest, const fit_vec *x,
+                                          const fit_vec *w, float inverse)
+{
+    fit_vec sxv = fit_all(0), svv = fit_all(0);
+
+    SIMD_UNROLL
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec v = nearest(x[i] * fit_all(inverse)), wv = w[i] * v;
+
+        sxv += wv * x[i];
+        svv += wv * v;
+    }
+
+    const float xv = fit_sum(sxv), vv = fit_sum(svv);
+
+    if (!(vv > 0))
+        return (struct fit_scale){0, 0};
+    return (struct fit_scale){xv / vv, xv * (xv / vv)};
+}
+
+/* The best scale found from those that put the value of largest magnitude at one
+ * of `positions`, which are in units of v. */
+SIMD_INLINE struct fit_scale fit_scale(fit_nearest_fn *nearest, const fit_vec *x,
+                                       const fit_vec *w, const float *positions,
+                                       int n_positions, int n_repeats)
+{
+    const float low = fit_lowest(x), high = fit_highest(x);
+    const float extreme = high > -low ? high : low;
+    struct fit_scale best = {0, 0};
+
+    if (fabsf(extreme) < 0x1p-60f) /* f16 scales end at 2^-24 */
+        return best;
+    for (int i = 0; i < n_positions; i++) {
+        const struct fit_scale s = fit_scale_at(nearest, x, w, positions[i] / extreme);
+
+        if (s.gain > best.gain)
+            best = s;
+    }
+    for (int i = 0; i < n_repeats && fabsf(best.d) > 0x1p-100f; i++) {
+        const struct fit_scale s = fit_scale_at(nearest, x, w, 1 / best.d);
+
+        if (!(s.gain > best.gain))
+            break;
+        best = s;
+    }
+    return best;
+}
+
+/* Squared error of x with scale d. */
+SIMD_INLINE float fit_scale_error(fit_nearest_fn *nearest, const fit_vec *x,
+                                  const fit_vec *w, float d)
+{
+    const float inverse = fit_inverse(d);
+    fit_vec sum = fit_all(0);
+
+    SIMD_UNROLL
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec e = x[i] - fit_all(d) * nearest(x[i] * fit_all(inverse));
+
+        sum += w[i] * e * e;
+    }
+    return fit_sum(sum);
+}
+
+/* ---- a line --------------------------------------------------------------------- */
+
+struct fit_line {
+    float d, m;
+    float gain; /* how much d takes off the squared error, times the sum of w */
+};
+
+/* The best line for the codes of x on the grid (x - low) * inverse. */
+SIMD_INLINE struct fit_line fit_line_at(const fit_vec *x, const fit_vec *w, float low,
+                                        float inverse, float qmax)
+{
+    fit_vec sw = fit_all(0), sy = fit_all(0), sq = fit_all(0);
+    fit_vec syq = fit_all(0), sqq = fit_all(0);
+
+    SIMD_UNROLL
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec y = x[i] - fit_all(low);
+        const fit_vec q = fit_round(fit_clamp(y * fit_all(inverse), 0, qmax));
+        const fit_vec wy = w[i] * y, wq = w[i] * q;
+
+        sw += w[i];
+        sy += wy;
+        sq += wq;
+        syq += wy * q;
+        sqq += wq * q;
+    }
+
+    const float n = fit_sum(sw), ys = fit_sum(sy), qs = fit_sum(sq);
+    const float cov = n * fit_sum(syq) - ys * qs, var = n * fit_sum(sqq) - qs * qs;
+
+    if (!(var > 0))
+        return (struct fit_line){0, n > 0 ? low + ys / n : low, 0};
+
+    const float d = cov / var;
+
+    return (struct fit_line){d, low + (ys - d * qs) / n, cov * d};
+}
+
+/* The best line found from grids that end up to 0.8 steps within the range of x or
+ * outside of it: even losing a code at an end can pay. */
+SIMD_INLINE struct fit_line fit_line(const fit_vec *x, const fit_vec *w, float qmax,
+                                     int n_repeats)
+{
+    const float low = fit_lowest(x), range = fit_highest(x) - low;
+    struct fit_line best;
+
+    /* No f16 tells such values apart (and 1 / range could overflow). */
+    if (range < 0x1p-60f)
+        return (struct fit_line){0, low, 0};
+    best = fit_line_at(x, w, low, qmax / range, qmax);
+    for (int i = -2; i <= 2; i++)
+        for (int j = -2; j <= 2; j++) {
+            const float step = range / (qmax + 0.4f * (float)(i + j));
+            const struct fit_line l =
+                fit_line_at(x, w, low + 0.4f * (float)i * step, 1 / step, qmax);
+
+            if (l.gain > best.gain)
+                best = l;
+        }
+    for (int i = 0; i < n_repeats && best.d > 0x1p-100f; i++) {
+        const struct fit_line l = fit_line_at(x, w, best.m, 1 / best.d, qmax);
+
+        if (!(l.gain > best.gain))
+            break;
+        best = l;
+    }
+    return best;
+}
+
+/* The nearest codes 0..qmax for x ~ d * q + m. */
+SIMD_INLINE void fit_line_codes(const fit_vec *x, float d, float m, float qmax,
+                                uint8_t *q)
+{
+    const float inverse = fit_inverse(d);
+
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec t = (x[i] - fit_all(m)) * fit_all(inverse);
+        const fit_vec rounded = fit_round(fit_clamp(t, 0, qmax));
+
+        for (int j = 0; j < 4; j++)
+            q[4 * i + j] = (uint8_t)rounded[j];
+    }
+}
+
+/* ---- codes ---------------------------------------------------------------------- */
+
+/* q[32] of five bits: low nibbles as in q4_0, the fifth bits apart. */
+SIMD_INLINE void fit_pack_five(const uint8_t *q, uint8_t qs[16], uint8_t qh[4])
+{
+    memset(qh, 0, 4);
+    for (int i = 0; i < FIT_N; i++)
+        qh[i / 8] = (uint8_t)(qh[i / 8] | (q[i] >> 4) << i % 8);
+    for (int j = 0; j < FIT_N / 2; j++)
+        qs[j] = (uint8_t)((q[j] & 15) | (q[j + FIT_N / 2] & 15) << 4);
+}
+
+#endif
