@@ -8,6 +8,7 @@
  */
 #include "tests/test.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "kernels/half.h"
@@ -146,6 +147,8 @@ static void survives_odd_blocks(void **state)
         for (size_t i = 0; i < sizeof(fills) / sizeof(fills[0]); i++) {
             const size_t bytes = kern_format_bytes((enum kern_format)fmt, 512);
             const uint32_t scalar = 1u << KERN_ISA_scalar;
+            /* mxfp4's scale is a power of two: 1.25 is 1 or 1.5 */
+            const float share = fmt == KERN_FMT_mxfp4 ? 0.2f : 0.01f;
             void *blocks = guard_alloc(bytes);
 
             for (int e = 0; e < 512; e++)
@@ -153,12 +156,71 @@ static void survives_odd_blocks(void **state)
             kern_best(KERN_OP_quantize, fmt, scalar)->fn.quantize(source, blocks, 512);
             kern_best(KERN_OP_dequantize, fmt, scalar)->fn.dequantize(blocks, got, 512);
             for (int e = 0; e < 512; e++)
-                if (!(fabsf(got[e] - fills[i]) <= fabsf(fills[i]) * 0.01f + 1e-5f))
+                if (!(fabsf(got[e] - fills[i]) <= fabsf(fills[i]) * share + 1e-5f))
                     fail_msg("%s: a block of %g comes back as %g",
                              kern_format_info((enum kern_format)fmt)->name,
                              (double)fills[i], (double)got[e]);
             guard_free(blocks, bytes);
         }
+}
+
+/* Weights that no f16 scale reaches, and no numbers at all, beside ordinary ones. */
+static void stays_finite_whatever_comes(void **state)
+{
+    static const float odd[] = {INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, 1e10f};
+    float source[512], got[512];
+    uint64_t seed = 3;
+
+    (void)state;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        const size_t bytes = kern_format_bytes((enum kern_format)fmt, 512);
+        const uint32_t scalar = 1u << KERN_ISA_scalar;
+
+        if (kern_format_info((enum kern_format)fmt)->block_elems == 1)
+            continue; /* these hold infinities */
+        for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+            void *blocks = guard_alloc(bytes);
+
+            for (int e = 0; e < 512; e++)
+                source[e] = e % 37 == 5 || e >= 480 ? odd[i] : test_random_float(&seed);
+            kern_best(KERN_OP_quantize, fmt, scalar)->fn.quantize(source, blocks, 512);
+            kern_best(KERN_OP_dequantize, fmt, scalar)->fn.dequantize(blocks, got, 512);
+            for (int e = 0; e < 512; e++)
+                if (!isfinite(got[e]))
+                    fail_msg("%s: beside %g, %g comes back as %g",
+                             kern_format_info((enum kern_format)fmt)->name,
+                             (double)odd[i], (double)source[e], (double)got[e]);
+            guard_free(blocks, bytes);
+        }
+    }
+}
+
+/* The ends of mxfp4's scale, from the definition of E8M0. */
+static void mxfp4_scales_reach_both_ends(void **state)
+{
+    static const struct {
+        uint8_t e;
+        float half, six; /* E2M1 codes 1 and 7 */
+    } cases[] = {
+        {0, 0x1p-128f, 0x1.8p-125f}, {1, 0x1p-127f, 0x1.8p-124f},
+        {2, 0x1p-126f, 0x1.8p-123f}, {127, 0.5f, 6},
+        {252, 0x1p124f, 0x1.8p127f}, {254, 0x1p126f, INFINITY},
+    };
+    uint8_t block[17];
+    float got[32];
+
+    (void)state;
+    memset(block, 0x71, sizeof(block)); /* low codes 1, high codes 7 */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        block[0] = cases[i].e;
+        kern_dequantize_mxfp4__scalar(block, got, 32);
+        for (int e = 0; e < 32; e++)
+            assert_true(got[e] == (e < 16 ? cases[i].half : cases[i].six));
+    }
+    block[0] = 255;
+    kern_dequantize_mxfp4__scalar(block, got, 32);
+    for (int e = 0; e < 32; e++)
+        assert_true(isnan(got[e]));
 }
 
 int main(void)
@@ -168,6 +230,8 @@ int main(void)
         cmocka_unit_test(dequantises_to_the_bit),
         cmocka_unit_test(quantises_no_worse_than_the_reference),
         cmocka_unit_test(survives_odd_blocks),
+        cmocka_unit_test(stays_finite_whatever_comes),
+        cmocka_unit_test(mxfp4_scales_reach_both_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,85 +5,54 @@
  * The value of largest magnitude maps to about -8, the one quant that has no
  * counterpart on the other side, so that all 16 steps are used on its side; d may
  * therefore be negative. Moving that value a little off -8 lets the many others
- * fit better: 19 positions from -8.9 to -7.1 are tried, each with the scale that
- * is best for its quants in the sense of least squares.
+ * fit better.
  */
 #include "kernels/q4_0/q4_0.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "kernels/half.h"
+#include "kernels/fit/fit.h"
 #include "kernels/kernels.h"
 
-#define N_STEPS 9 /* on either side of -8, a tenth each */
+#define N_REPEATS 4
 
-struct fit {
-    float d;
-    float error; /* squared, in units of the largest magnitude */
-    uint8_t u[Q4_0_ELEMS];
-};
+static const float positions[] = {-8,    -8.3f, -8.6f, -8.9f, -7.7f,
+                                  -7.4f, -7.1f, -6.8f, -6.5f};
 
-/* Quants for the largest value at `position`. Arithmetic is in steps (x / d), so
- * it neither overflows nor underflows whatever the size of x. */
-static struct fit fit_at(const float *x, float extreme, float position)
+SIMD_INLINE fit_vec nearest(fit_vec t)
 {
-    const float inverse = position / extreme;
-    float xq = 0, qq = 0, stretch;
-    struct fit f = {0};
-
-    for (int i = 0; i < Q4_0_ELEMS; i++) {
-        const float rounded = floorf(x[i] * inverse + 8.5f);
-        const float u = rounded >= 15 ? 15 : rounded >= 0 ? rounded : 0;
-
-        f.u[i] = (uint8_t)u;
-        xq += x[i] * inverse * (u - 8);
-        qq += (u - 8) * (u - 8);
-    }
-    stretch = qq > 0 ? xq / qq : 1;
-    for (int i = 0; i < Q4_0_ELEMS; i++) {
-        const float miss = x[i] * inverse - stretch * (float)(f.u[i] - 8);
-
-        f.error += miss * miss;
-    }
-    f.error /= position * position;
-    f.d = stretch / inverse;
-    return f;
+    return fit_round(fit_clamp(t, -8, 7));
 }
 
-static void quantize_block(const float *x, struct block_q4_0 *out)
+static void quantize_block(const float *src, const fit_vec *w, struct block_q4_0 *out)
 {
-    struct fit best = {0};
-    float extreme = 0;
-    uint16_t half;
+    const int n_positions = sizeof(positions) / sizeof(positions[0]);
+    fit_vec x[FIT_VECS];
 
-    for (int i = 0; i < Q4_0_ELEMS; i++)
-        if (fabsf(x[i]) > fabsf(extreme))
-            extreme = x[i];
+    fit_load(src, x);
 
-    memset(best.u, 8, sizeof(best.u));
-    /* A scale below half of the smallest f16 is 0, and so are all weights. */
-    if (fabsf(extreme) > 0x1p-23f) {
-        best = fit_at(x, extreme, -8);
-        for (int step = -N_STEPS; step <= N_STEPS; step++) {
-            const struct fit f = fit_at(x, extreme, -8 + 0.1f * (float)step);
+    const struct fit_scale s =
+        fit_scale(nearest, x, w, positions, n_positions, N_REPEATS);
+    const uint16_t half = fit_half(s.d);
+    const float inverse = fit_inverse(half_to_f32(half));
 
-            if (f.error < best.error)
-                best = f;
-        }
-    }
-    half = half_from_f32(best.d);
     memcpy(out->d, &half, sizeof(half));
-    for (int j = 0; j < Q4_0_ELEMS / 2; j++)
-        out->qs[j] = (uint8_t)(best.u[j] | best.u[j + Q4_0_ELEMS / 2] << 4);
+    for (int j = 0; j < Q4_0_ELEMS / 2; j++) {
+        const fit_vec low = nearest(x[j / 4] * fit_all(inverse));
+        const fit_vec high = nearest(x[j / 4 + 4] * fit_all(inverse));
+
+        out->qs[j] = (uint8_t)(((int)low[j % 4] + 8) | ((int)high[j % 4] + 8) << 4);
+    }
 }
 
 void kern_quantize_q4_0__scalar(const float *src, void *dst, size_t n)
 {
     struct block_q4_0 *out = dst;
+    fit_vec even[FIT_VECS];
 
+    fit_even(even);
     for (size_t b = 0; b < n / Q4_0_ELEMS; b++)
-        quantize_block(src + b * Q4_0_ELEMS, &out[b]);
+        quantize_block(src + b * Q4_0_ELEMS, even, &out[b]);
 }
 
 void kern_dequantize_q4_0__scalar(const void *src, float *dst, size_t n)

@@ -4,29 +4,30 @@
  */
 #include "kernels/q8_0/q8_0.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "kernels/half.h"
+#include "kernels/fit/fit.h"
 #include "kernels/kernels.h"
 
-static void quantize_block(const float *x, struct block_q8_0 *out)
+/* The largest magnitude becomes 127. */
+static void quantize_block(const float *src, struct block_q8_0 *out)
 {
-    float largest = 0;
+    fit_vec x[FIT_VECS];
 
-    for (int i = 0; i < Q8_0_ELEMS; i++)
-        largest = fmaxf(largest, fabsf(x[i]));
+    fit_load(src, x);
 
-    const float d = largest / 127;
-    const float inverse = d != 0 ? 1 / d : 0;
-    const uint16_t half = half_from_f32(d);
+    const float largest = fmaxf(-fit_lowest(x), fit_highest(x));
+    const float d = fminf(largest / 127, 65504.0f); /* the largest f16 */
+    const uint16_t half = fit_half(d);
+    /* 1 / d would overflow for a subnormal d; such weights are zero as f16 */
+    const float inverse = d > 0x1p-100f ? 1 / d : 0;
 
     memcpy(out->d, &half, sizeof(half));
-    for (int i = 0; i < Q8_0_ELEMS; i++) {
-        /* 1 / d overflows for a subnormal d; such weights are zero as f16 */
-        const float q = roundf(x[i] * inverse);
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec q = fit_round(fit_clamp(x[i] * fit_all(inverse), -127, 127));
 
-        out->qs[i] = (int8_t)(q >= 127.0f ? 127 : q >= -127.0f ? q : q < 0 ? -127 : 0);
+        for (int j = 0; j < 4; j++)
+            out->qs[4 * i + j] = (int8_t)q[j];
     }
 }
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mxfp4_quantize.c - reference quantisation and dequantisation of mxfp4
+ *
+ * The plain rule gives the scale the exponent of the largest magnitude, less 2,
+ * that of the largest E2M1 value; what is above 6 after that is cut to 6. Half of
+ * that scale (cutting more) or its double (cutting nothing) may fit better, so all
+ * three are tried. Scaling by powers of two is exact.
+ */
+#include "kernels/mxfp4/mxfp4.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "kernels/fit/fit.h"
+#include "kernels/kernels.h"
+
+/* 6 * 2^(252 - 127) is the largest product that a float holds; 4 * 2^(253 - 127) is
+ * infinite already. */
+#define LARGEST_E 252
+
+/* 2^(127 - e), which takes weights to E2M1's units: exponent field 254 - e. */
+static float inverse_scale(int e)
+{
+    return float_from_bits((uint32_t)(254 - e) << 23);
+}
+
+/* The E2M1 value nearest to t. */
+SIMD_INLINE fit_vec nearest(fit_vec t)
+{
+    const fit_vec size = fit_choose(t < fit_all(0), -t, t);
+    fit_vec value = fit_all(0);
+
+    SIMD_UNROLL
+    for (int i = 0; i < 7; i++) {
+        const float low = mxfp4_values[i], high = mxfp4_values[i + 1];
+        const fit_mask above = size > fit_all((low + high) / 4);
+
+        value += (fit_vec)(above & (fit_mask)fit_all((high - low) / 2));
+    }
+    return fit_choose(t < fit_all(0), -value, value);
+}
+
+/* The codes of x with exponent e: the number of midpoints below the magnitude, and
+ * bit 3 for a negative value unless it became zero. */
+static void codes_of(const fit_vec *x, int e, uint8_t *codes)
+{
+    const float inverse = inverse_scale(e);
+
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec t = x[i] * fit_all(inverse);
+        const fit_vec size = fit_choose(t < fit_all(0), -t, t);
+        fit_mask code = {0, 0, 0, 0};
+
+        SIMD_UNROLL
+        for (int j = 0; j < 7; j++)
+            code -= size > fit_all((float)(mxfp4_values[j] + mxfp4_values[j + 1]) / 4);
+        for (int j = 0; j < 4; j++)
+            codes[4 * i + j] = (uint8_t)(code[j] | (code[j] > 0 && t[j] < 0 ? 8 : 0));
+    }
+}
+
+/* Squared error with exponent e, in units of 2^(unit - 127). With e next to unit a
+ * term is at most (8 * 2)^2. */
+SIMD_INLINE float error_of(const fit_vec *x, const fit_vec *w, int e, int unit)
+{
+    const float inverse = inverse_scale(e);
+    const float rescale = e < unit ? 0.25f : e == unit ? 1 : 4;
+    fit_vec sum = fit_all(0);
+
+    SIMD_UNROLL
+    for (int i = 0; i < FIT_VECS; i++) {
+        const fit_vec t = x[i] * fit_all(inverse), miss = t - nearest(t);
+
+        sum += w[i] * miss * miss;
+    }
+    return fit_sum(sum) * rescale;
+}
+
+static void quantize_block(const float *src, const fit_vec *w, struct block_mxfp4 *out)
+{
+    fit_vec x[FIT_VECS];
+    float largest, least;
+    uint8_t codes[FIT_N];
+    int plain, e;
+
+    memcpy(x, src, sizeof(x));
+    for (int i = 0; i < FIT_VECS; i++)
+        x[i] = fit_clamp(fit_choose(x[i] == x[i], x[i], fit_all(0)), -FLT_MAX, FLT_MAX);
+    largest = fabsf(fmaxf(-fit_lowest(x), fit_highest(x))); /* not minus zero */
+    /* The exponent field is 127 more than the exponent, as is e; subnormals have
+     * that of the smallest scale, 0. */
+    plain = (int)(float_bits(largest) >> 23) - 2;
+    if (plain < 0)
+        plain = 0;
+    e = plain;
+    least = error_of(x, w, plain, plain);
+    for (int i = plain - 1; i <= plain + 1; i += 2) {
+        float error;
+
+        if (i < 0 || i > LARGEST_E)
+            continue;
+        error = error_of(x, w, i, plain);
+        if (error < least) {
+            least = error;
+            e = i;
+        }
+    }
+    out->e = (uint8_t)e;
+    codes_of(x, e, codes);
+    for (int j = 0; j < MXFP4_ELEMS / 2; j++)
+        out->qs[j] = (uint8_t)(codes[j] | codes[j + MXFP4_ELEMS / 2] << 4);
+}
+
+void kern_quantize_mxfp4__scalar(const float *src, void *dst, size_t n)
+{
+    struct block_mxfp4 *out = dst;
+    fit_vec even[FIT_VECS];
+
+    fit_even(even);
+    for (size_t b = 0; b < n / MXFP4_ELEMS; b++)
+        quantize_block(src + b * MXFP4_ELEMS, even, &out[b]);
+}
+
+void kern_dequantize_mxfp4__scalar(const void *src, float *dst, size_t n)
+{
+    const struct block_mxfp4 *in = src;
+
+    for (size_t b = 0; b < n / MXFP4_ELEMS; b++) {
+        const float d = mxfp4_scale(in[b].e);
+        float *out = dst + b * MXFP4_ELEMS;
+
+        for (int j = 0; j < MXFP4_ELEMS / 2; j++) {
+            out[j] = d * (float)mxfp4_values[in[b].qs[j] & 15];
+            out[j + MXFP4_ELEMS / 2] = d * (float)mxfp4_values[in[b].qs[j] >> 4];
+        }
+    }
+}
