@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tq2_0_simd.c - tq2_0 weights times q8_256 activations, every vector level
+ *
+ * Quants stay unsigned, 0..3, the format's -1 is the frame's bias. There are no scales:
+ * eight sub-blocks with the scale 1 are so many sums that do not wait for each other.
+ * Range: a block's dot product is at most 256 * 3 * 127 = 97536.
+ */
+#include "kernels/simd/x16_super.h"
+#include "kernels/tq2_0/tq2_0.h"
+
+/* Body: the quants. Dword j of a half's eight has the fours j, 8 + j, 16 + j and 24 + j
+ * of its 128 weights. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    const vi low = v_set1_8(3);
+
+    SIMD_UNROLL
+    for (int j = 0; j < 16; j++) {
+        const vi raw = v_load(body + 64 * j);
+        const int four = j / 8 * 32 + j % 8;
+
+        emit(sink, four, v_and(raw, low));
+        emit(sink, four + 8, v_and(v_srl16(raw, 2), low));
+        emit(sink, four + 16, v_and(v_srl16(raw, 4), low));
+        emit(sink, four + 24, v_and(v_srl16(raw, 6), low));
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    (void)body;
+    out->d = v_half(head);
+    SIMD_UNROLL
+    for (int s = 0; s < 8; s++)
+        out->scale[s] = v_set1_32(1);
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_tq2_0),
+               .body_bytes = offsetof(struct block_tq2_0, d),
+               .n_heads = 1,
+               .head_bytes = 2,
+               .head_at = {offsetof(struct block_tq2_0, d)}},
+    .n_subs = 8,
+    .max = 3,
+    .bias = 1,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(tq2_0, format)
