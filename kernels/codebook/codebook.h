@@ -46,6 +46,21 @@ extern const uint8_t codebook_iq3s[512][4];
 /* Seven stored signs to eight: bit j set when weight j is negative. */
 extern const uint8_t codebook_signs[128];
 
+/* The eight weights of a group without their scale. */
+static inline void codebook_apply_signs(const uint8_t *values, unsigned signs,
+                                        int8_t *q)
+{
+    for (int j = 0; j < 8; j++)
+        q[j] = (int8_t)(signs >> j & 1 ? -values[j] : values[j]);
+}
+
+/* The same for IQ1, in eighths: -1, 0 and 1 are shifted by an eighth, down or up. */
+static inline void codebook_shift(const int8_t *values, unsigned down, int8_t *q)
+{
+    for (int j = 0; j < 8; j++)
+        q[j] = (int8_t)(8 * values[j] + (down ? -1 : 1));
+}
+
 /* Constant expressions, for use in tables too. */
 #define CODEBOOK_IQ1S_LEVEL(code)   ((code)-1)
 #define CODEBOOK_IQ2_LEVEL(code)    (8 + 17 * (code) + (code) / 2)

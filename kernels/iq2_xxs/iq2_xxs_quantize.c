@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq2_xxs_quantize.c - floats to iq2_xxs and back, the reference
+ *
+ * dequantize rounds as the format is defined: d times (level + 1/2) first, then that
+ * times the grid's value. The search is codebook/search.h's.
+ */
+#include <string.h>
+
+#include "kernels/codebook/search.h"
+#include "kernels/half.h"
+#include "kernels/kernels.h"
+#include "kernels/iq2_xxs/iq2_xxs.h"
+
+/* src[256] with importances w[256]. */
+static void quantize_block(const struct codebook_grid *grid, const float *src,
+                           const float *w, struct block_iq2_xxs *out)
+{
+    struct codebook_block block = {.n_units = 8, .n_levels = 16, .n_variants = 1};
+    float x[256];
+
+    block.exponent = codebook_normalise(src, x);
+    codebook_search(grid, x, w, 0, block.hulls[0]);
+    codebook_fit(&block);
+
+    memcpy(out->d, &block.d, 2);
+    for (int u = 0; u < 8; u++) {
+        uint32_t word = (uint32_t)block.level[u] << 28;
+
+        for (int i = 0; i < 4; i++) {
+            const int g = 4 * u + i, point = block.choice[g]->point;
+            const uint8_t signs = codebook_choose_signs(x + 8 * g, w + 8 * g,
+                                                        codebook_iq2xxs[point], true);
+
+            out->unit[u].point[i] = (uint8_t)point;
+            word |= (uint32_t)(signs & 127) << 7 * i;
+        }
+        for (int i = 0; i < 4; i++)
+            out->unit[u].signs[i] = (uint8_t)(word >> 8 * i);
+    }
+}
+
+void kern_quantize_iq2_xxs__scalar(const float *src, void *dst, size_t n)
+{
+    struct block_iq2_xxs *blocks = dst;
+    struct codebook_grid grid;
+    float w[256];
+
+    codebook_grid_init(&grid, CODEBOOK_IQ2XXS);
+    codebook_equal_importance(w);
+    for (size_t b = 0; b < n / 256; b++)
+        quantize_block(&grid, src + 256 * b, w, &blocks[b]);
+}
+
+void kern_dequantize_iq2_xxs__scalar(const void *src, float *dst, size_t n)
+{
+    const struct block_iq2_xxs *blocks = src;
+
+    for (size_t b = 0; b < n / 256; b++) {
+        const float d = half_to_f32(load_u16(blocks[b].d));
+
+        for (int g = 0; g < 32; g++) {
+            const float scale =
+                d * (0.5f + (float)iq2_xxs_level(&blocks[b], g / 4)) * 0.25f;
+            int8_t q[8];
+
+            iq2_xxs_values(&blocks[b], g, q);
+            for (int j = 0; j < 8; j++)
+                *dst++ = scale * (float)q[j];
+        }
+    }
+}
