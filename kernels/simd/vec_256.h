@@ -152,6 +152,22 @@ SIMD_INLINE vi v_table16(vi table, vi index)
     return _mm256_shuffle_epi8(table, index);
 }
 
+/* table[i] for the integer i of every lane. */
+SIMD_INLINE vi v_gather(const void *table, vi i)
+{
+    return _mm256_i32gather_epi32(table, i, 4);
+}
+
+/* v, but from - v in bytes where bits has the one bit that sel has: there v is
+ * inverted, which makes it -1 - v, and from + 1 added. */
+SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
+{
+    const vi where = _mm256_cmpeq_epi8(_mm256_and_si256(bits, sel), sel);
+    const vi more = _mm256_sub_epi8(from, _mm256_set1_epi8(-1));
+
+    return _mm256_add_epi8(_mm256_xor_si256(v, where), _mm256_and_si256(where, more));
+}
+
 /* ---- dot products ------------------------------------------------------------- */
 
 #if V_DOT32

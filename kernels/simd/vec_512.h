@@ -152,6 +152,18 @@ SIMD_INLINE vi v_table16(vi table, vi index)
     return _mm512_shuffle_epi8(table, index);
 }
 
+/* table[i] for the integer i of every lane. */
+SIMD_INLINE vi v_gather(const void *table, vi i)
+{
+    return _mm512_i32gather_epi32(i, table, 4);
+}
+
+/* v, but from - v in bytes where bits has the one bit that sel has. */
+SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
+{
+    return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(bits, sel), from, v);
+}
+
 /* ---- dot products ------------------------------------------------------------- */
 
 #if V_DOT32

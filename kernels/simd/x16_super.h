@@ -293,7 +293,8 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
                 v_pair(paired[s], f.n_subs == 1 ? v_zero() : paired[s + 1]);
     }
     tile->d = sc.d;
-    tile->dmin = sc.dmin;
+    if (f.mins)
+        tile->dmin = sc.dmin;
     sink.tile = tile->w;
     f.weights(body, x16_tile_emit, &sink);
 }

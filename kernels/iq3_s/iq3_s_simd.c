@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq3_s_simd.c - iq3_s weights times q8_256 activations, every vector level
+ *
+ * Range: with the bias weights are at most 31, so a sub-block's dot product stays
+ * below 32 * 31 * 127 = 125984 while it is summed up; without it is at most 32 * 15 *
+ * 127 = 60960, times 31, eight times: 15118080 < 2^31.
+ */
+#include "kernels/codebook/iq3_x16.h"
+#include "kernels/iq3_s/iq3_s.h"
+
+enum { BIAS = V_SIGNED ? 0 : 16 };
+
+/* Body, in dwords: 0..15 indices' low bytes, 16 and 17 their ninth bits, 18..25 signs,
+ * 26 scales. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    for (int b = 0; b < 8; b++) {
+        const vi ninths = v_srl32(v_load(body + 64 * (16 + b / 4)), b % 4 * 8);
+        const vi signs = v_load(body + 64 * (18 + b));
+
+        SIMD_UNROLL
+        for (int g = 0; g < 8; g++) {
+            const vi four = v_srl32(v_load(body + 64 * (2 * b + g / 4)), g % 4 * 8);
+            const vi index = v_or(v_and(four, v_set1_32(255)),
+                                  v_and(v_sll32(ninths, 8 - g), v_set1_32(256)));
+
+            iq3_emit(codebook_iq3s, index, signs, BIAS, b, g, emit, sink);
+        }
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    const vi all = v_load(body + 64 * 26);
+
+    out->d = v_half(head);
+    SIMD_UNROLL
+    for (int s = 0; s < 8; s++) {
+        const vi twice = v_sll32(v_srl32(all, 4 * s), 1);
+
+        out->scale[s] = v_or(v_and(twice, v_set1_32(30)), v_set1_32(1));
+    }
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq3_s),
+               .body_at = offsetof(struct block_iq3_s, qs),
+               .body_bytes = 108,
+               .n_heads = 1,
+               .head_bytes = 2},
+    .n_subs = 8,
+    .max = 15,
+    .bias = BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(iq3_s, format)

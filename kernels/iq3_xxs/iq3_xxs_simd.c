@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq3_xxs_simd.c - iq3_xxs weights times q8_256 activations, every vector level
+ *
+ * Range: with the bias weights are at most 126, so a sub-block's dot product stays
+ * below 32 * 126 * 127 = 512064 while it is summed up; without it is at most 32 * 62 *
+ * 127 = 251968, times 31, eight times: 62488064 < 2^31. The scale's factor (ls + 0.5) *
+ * 0.5 is a quarter of 2 * ls + 1, the quarter goes into d.
+ */
+#include "kernels/codebook/iq3_x16.h"
+#include "kernels/iq3_xxs/iq3_xxs.h"
+
+enum { BIAS = V_SIGNED ? 0 : 64 };
+
+/* The four signs of seven bits as bytes, with the eighth that makes their number even.
+ */
+SIMD_INLINE vi even_signs(vi word)
+{
+    static const uint8_t odd[16] __attribute__((aligned(16))) = {
+        0, 128, 128, 0, 128, 0, 0, 128, 128, 0, 0, 128, 0, 128, 128, 0};
+    const vi parity = v_bcast_16(odd), nibble = v_set1_8(15);
+    const vi seven = v_or(
+        v_or(v_and(word, v_set1_32(0x7f)), v_and(v_sll32(word, 1), v_set1_32(0x7f00))),
+        v_or(v_and(v_sll32(word, 2), v_set1_32(0x7f0000)),
+             v_and(v_sll32(word, 3), v_set1_32(0x7f000000))));
+
+    return v_or(seven, v_xor(v_table16(parity, v_and(seven, nibble)),
+                             v_table16(parity, v_and(v_srl16(seven, 4), nibble))));
+}
+
+/* Body, in dwords: 0..15 indices, 16..23 signs and scales. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    for (int b = 0; b < 8; b++) {
+        const vi signs = even_signs(v_load(body + 64 * (16 + b)));
+
+        SIMD_UNROLL
+        for (int g = 0; g < 8; g++) {
+            const vi four = v_srl32(v_load(body + 64 * (2 * b + g / 4)), g % 4 * 8);
+
+            iq3_emit(codebook_iq3xxs, v_and(four, v_set1_32(255)), signs, BIAS, b, g,
+                     emit, sink);
+        }
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    out->d = v_mul(v_half(head), v_set1_f(0.25f));
+    SIMD_UNROLL
+    for (int s = 0; s < 8; s++) {
+        const vi twice = v_srl32(v_load(body + 64 * (16 + s)), 27);
+
+        out->scale[s] = v_or(v_and(twice, v_set1_32(30)), v_set1_32(1));
+    }
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq3_xxs),
+               .body_at = offsetof(struct block_iq3_xxs, qs),
+               .body_bytes = 96,
+               .n_heads = 1,
+               .head_bytes = 2},
+    .n_subs = 8,
+    .max = 62,
+    .bias = BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(iq3_xxs, format)
