@@ -147,6 +147,27 @@ SIMD_INLINE vi v_mul32(vi a, vi b)
     return _mm512_mullo_epi32(a, b);
 }
 
+/* The larger of signed lanes. */
+SIMD_INLINE vi v_max32(vi a, vi b)
+{
+    return _mm512_max_epi32(a, b);
+}
+
+/* Byte i of every lane in all bytes of the lane. */
+SIMD_INLINE vi v_lane_byte(vi v, int i)
+{
+    const __m128i from = _mm_add_epi8(
+        _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c), _mm_set1_epi8((char)i));
+
+    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(from));
+}
+
+/* a + b in the bytes where v and bit have a bit in common; bit has one in each. */
+SIMD_INLINE vi v_add8_if(vi a, vi v, vi bit, vi b)
+{
+    return _mm512_mask_add_epi8(a, _mm512_test_epi8_mask(v, bit), a, b);
+}
+
 SIMD_INLINE vi v_table16(vi table, vi index)
 {
     return _mm512_shuffle_epi8(table, index);

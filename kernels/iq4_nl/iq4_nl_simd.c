@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq4_nl_simd.c - iq4_nl weights times q8_32 activations, every vector level
+ *
+ * Range: |dot| <= 32 * 241 * 127 = 979424 before and 32 * 127 * 127 after the bias,
+ * below 2^24: exact as a float.
+ */
+#include "kernels/iq4_nl/iq4_nl_x16.h"
+#include "kernels/simd/x16_block.h"
+
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    iq4_nl_x16_weights(iq4_nl_x16_table(), body, 4, 0, emit, sink);
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+{
+    (void)body;
+    (void)m;
+    *d = v_half(head);
+}
+
+static const struct x16_block_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq4_nl),
+               .body_at = offsetof(struct block_iq4_nl, qs),
+               .body_bytes = IQ4_NL_ELEMS / 2,
+               .n_heads = 1,
+               .head_bytes = 2},
+    .max = 127,
+    .bias = IQ4_NL_BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_BLOCK_KERNELS(iq4_nl, format)

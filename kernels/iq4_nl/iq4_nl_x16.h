@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq4_nl_x16.h - codes to values of the grid that iq4_nl and iq4_xs share
+ */
+#ifndef SLM_KERNELS_IQ4_NL_X16_H
+#define SLM_KERNELS_IQ4_NL_X16_H
+
+#include "kernels/iq4_nl/iq4_nl.h"
+#include "kernels/simd/x16.h"
+
+/* Values are -127..113; where dot products want unsigned bytes, 128 more. */
+enum { IQ4_NL_BIAS = V_SIGNED ? 0 : 128 };
+
+SIMD_INLINE vi iq4_nl_x16_table(void)
+{
+    return v_add8(v_bcast_16(iq4_nl_values), v_set1_8((char)IQ4_NL_BIAS));
+}
+
+/* n dwords of codes give the weights four, four + 1, ... and, from the high nibbles,
+ * four + n, ... */
+SIMD_INLINE void iq4_nl_x16_weights(vi table, const uint8_t *codes, int n, int four,
+                                    x16_emit_fn *emit, struct x16_sink *sink)
+{
+    const vi low = v_set1_8(15);
+
+    SIMD_UNROLL
+    for (int j = 0; j < n; j++)
+        emit(sink, four + j, v_table16(table, v_and(v_load(codes + 64 * j), low)));
+    SIMD_UNROLL
+    for (int j = 0; j < n; j++)
+        emit(sink, four + n + j,
+             v_table16(table, v_and(v_srl16(v_load(codes + 64 * j), 4), low)));
+}
+
+#endif

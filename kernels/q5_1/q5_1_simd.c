@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * q5_1_simd.c - q5_1 weights times q8_32 activations, every vector level
+ *
+ * Quants are unsigned, 0..31. Range: |dot| <= 32 * 31 * 127 = 125984, below 2^24: exact
+ * as a float.
+ */
+#include "kernels/q5_1/q5_1.h"
+#include "kernels/simd/x16_five.h"
+
+static const struct x16_layout layout = {
+    .block_bytes = sizeof(struct block_q5_1),
+    .body_at = offsetof(struct block_q5_1, qh),
+    .body_bytes = 4 + Q5_1_ELEMS / 2,
+    .n_heads = 2,
+    .head_bytes = 2,
+    .head_at = {offsetof(struct block_q5_1, d), offsetof(struct block_q5_1, m)},
+};
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+{
+    (void)body;
+    *d = v_half(head);
+    *m = v_half(x16_head(layout, head, 1));
+}
+
+static const struct x16_block_format format = {
+    .layout = layout,
+    .max = 31,
+    .has_m = true,
+    .weights = x16_five_weights,
+    .scales = scales,
+};
+
+X16_BLOCK_KERNELS(q5_1, format)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_five.h - weights of q5_0 and q5_1: nibbles, and the fifth bits apart
+ *
+ * Body, in dwords: qh, then four of nibbles. Bit i of qh belongs to weight i, so each
+ * byte of qh has the bits of eight neighbours: it is copied to all bytes of its lane,
+ * where each looks at another bit.
+ */
+#ifndef SLM_KERNELS_SIMD_X16_FIVE_H
+#define SLM_KERNELS_SIMD_X16_FIVE_H
+
+#include "kernels/simd/x16_block.h"
+
+SIMD_INLINE void x16_five_weights(const uint8_t *body, x16_emit_fn *emit,
+                                  struct x16_sink *sink)
+{
+    const vi low = v_set1_8(15), sixteen = v_set1_8(16);
+    const vi bit[2] = {v_set1_32(0x08040201), v_set1_32((int)0x80402010)};
+    const vi qh = v_load(body);
+
+    SIMD_UNROLL
+    for (int j = 0; j < 8; j++) {
+        const vi raw = v_load(body + 64 * (1 + j % 4));
+        const vi nibbles = v_and(j < 4 ? raw : v_srl16(raw, 4), low);
+
+        emit(sink, j, v_add8_if(nibbles, v_lane_byte(qh, j / 2), bit[j % 2], sixteen));
+    }
+}
+
+#endif
