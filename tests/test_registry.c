@@ -94,6 +94,44 @@ static void rows_belong_to_this_architecture(void **state)
 #endif
 }
 
+/* Whether op on `what` is arithmetic on floats, or rounding them: the rule in
+ * kernels.def wants rows where registers become wider, and only there. */
+static bool is_float_work(int op, int what)
+{
+    if (op == KERN_OP_gemv || op == KERN_OP_gemm)
+        return kern_format_info((enum kern_format)what)->act == KERN_ACT_f32;
+    if (op == KERN_OP_quantize_act)
+        return what != KERN_ACT_f32; /* that one is memcpy */
+    return op >= KERN_OP_rmsnorm;
+}
+
+static void float_work_has_a_row_per_register_width(void **state)
+{
+#if defined(__x86_64__)
+    const uint32_t wanted = SCALAR | 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avx512;
+#elif defined(__aarch64__)
+    const uint32_t wanted = SCALAR | 1u << KERN_ISA_neon;
+#else
+    const uint32_t wanted = SCALAR;
+#endif
+
+    (void)state;
+    for (int op = 0; op < KERN_N_OP; op++) {
+        int what, end;
+
+        for (span_of(op, &what, &end); what < end; what++) {
+            uint32_t found = 0;
+
+            for (int isa = 0; is_float_work(op, what) && isa < KERN_N_ISA; isa++)
+                if (kern_best((enum kern_op)op, what, 1u << isa) != NULL)
+                    found |= 1u << isa;
+            if (is_float_work(op, what) && found != wanted)
+                fail_msg("%s for %d has rows at levels %#x, not %#x",
+                         kern_op_name((enum kern_op)op), what, found, wanted);
+        }
+    }
+}
+
 /* Every row is an entry, and an entry without a row is of another architecture. */
 static void entries_are_the_whole_list(void **state)
 {
@@ -229,6 +267,7 @@ int main(void)
         cmocka_unit_test(every_operation_has_a_scalar_row),
         cmocka_unit_test(rows_are_named_after_what_they_are),
         cmocka_unit_test(rows_belong_to_this_architecture),
+        cmocka_unit_test(float_work_has_a_row_per_register_width),
         cmocka_unit_test(entries_are_the_whole_list),
         cmocka_unit_test(best_is_the_highest_level_of_the_mask),
         cmocka_unit_test(select_fills_every_pointer),

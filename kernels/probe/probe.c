@@ -20,6 +20,13 @@
 #define ROW_avx512(o)
 #define ROW_avx512vnni(o)
 #endif
+#if defined(__aarch64__)
+#define ROW_neon(o)      ROW(o, neon)
+#define ROW_neon_i8mm(o) ROW(o, neon_i8mm)
+#else
+#define ROW_neon(o)
+#define ROW_neon_i8mm(o)
+#endif
 
 static const struct probe_kernel rows[] = {
 #define KERN_PROBE_ROW(op, isa) ROW_##isa(op)

@@ -3,7 +3,7 @@
  * avx2.h - helpers shared by kernels with 256-bit registers
  *
  * Static inline functions only; for files compiled with at least AVX2, FMA and
- * F16C. The template of float formats is avx2_float.h.
+ * F16C.
  */
 #ifndef SLM_KERNELS_SIMD_AVX2_H
 #define SLM_KERNELS_SIMD_AVX2_H

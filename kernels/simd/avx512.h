@@ -3,7 +3,7 @@
  * avx512.h - helpers shared by kernels with 512-bit registers
  *
  * Static inline functions only; for files compiled with at least AVX-512 F BW DQ
- * VL. The template of float formats is avx512_float.h.
+ * VL.
  */
 #ifndef SLM_KERNELS_SIMD_AVX512_H
 #define SLM_KERNELS_SIMD_AVX512_H

@@ -21,7 +21,11 @@
 #ifndef SLM_KERNELS_SIMD_EXP_H
 #define SLM_KERNELS_SIMD_EXP_H
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 #define EXP_LOWEST   -104.0f
 #define EXP_HIGHEST  89.0f
@@ -89,6 +93,38 @@ static inline __m512 exp_avx512(__m512 x)
     p = _mm512_fmadd_ps(_mm512_mul_ps(r, r), p, r);
     p = _mm512_add_ps(p, _mm512_set1_ps(1.0f));
     return _mm512_scalef_ps(p, n); /* p * 2^n, rounded once */
+}
+#endif
+
+#ifdef __aarch64__
+static inline float32x4_t exp_neon(float32x4_t x)
+{
+    /* FMAX and FMIN keep NaN. */
+    x = vmaxq_f32(x, vdupq_n_f32(EXP_LOWEST));
+    x = vminq_f32(x, vdupq_n_f32(EXP_HIGHEST));
+
+    const float32x4_t n = vrndnq_f32(vmulq_n_f32(x, EXP_1_BY_LN2));
+    float32x4_t r = vfmsq_f32(x, n, vdupq_n_f32(EXP_LN2_HI));
+    float32x4_t p = vdupq_n_f32(EXP_P4);
+
+    r = vfmsq_f32(r, n, vdupq_n_f32(EXP_LN2_LO));
+    p = vfmaq_f32(vdupq_n_f32(EXP_P3), p, r);
+    p = vfmaq_f32(vdupq_n_f32(EXP_P2), p, r);
+    p = vfmaq_f32(vdupq_n_f32(EXP_P1), p, r);
+    p = vfmaq_f32(vdupq_n_f32(EXP_P0), p, r);
+    p = vfmaq_f32(r, vmulq_f32(r, r), p);
+    p = vaddq_f32(p, vdupq_n_f32(1.0f));
+
+    /* two halves of n, as in exp_avx2() */
+    const int32x4_t whole = vcvtq_s32_f32(n);
+    const int32x4_t half = vshrq_n_s32(whole, 1);
+    const int32x4_t rest = vsubq_s32(whole, half);
+    const int32x4_t bias = vdupq_n_s32(127);
+    const int32x4_t scale1 = vshlq_n_s32(vaddq_s32(half, bias), 23);
+    const int32x4_t scale2 = vshlq_n_s32(vaddq_s32(rest, bias), 23);
+
+    p = vmulq_f32(p, vreinterpretq_f32_s32(scale1));
+    return vmulq_f32(p, vreinterpretq_f32_s32(scale2));
 }
 #endif
 

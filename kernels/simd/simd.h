@@ -34,4 +34,10 @@ SIMD_INLINE void prefetch_lines(const void *p, ptrdiff_t ahead, size_t bytes)
         __builtin_prefetch((const void *)(at + i), 0, 2);
 }
 
+/* kern_<op>_<format>__<level>, in files that are compiled for several levels: the
+ * build defines KERN_LEVEL. */
+#define KERN_NAME_3(op, format, level) kern_##op##_##format##__##level
+#define KERN_NAME_2(op, format, level) KERN_NAME_3(op, format, level)
+#define KERN_NAME(op, format)          KERN_NAME_2(op, format, KERN_LEVEL)
+
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * q8_256_avx512vnni.c - activations to q8_256, 512 bits
+ * q8_256_avx512.c - activations to q8_256, 512 bits
  */
 #include "kernels/activations/act_avx512.h"
 #include "kernels/kernels.h"
 
-/* Sums of each 16 of 64 bytes: four lanes of vpdpbusd with ones, added up. */
+/* Sums of each 16 of 64 bytes: pairs, pairs of pairs, four lanes of those. */
 static inline void store_four_sums(int16_t *sums, __m512i q)
 {
-    __m512i v = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), q);
+    __m512i v = _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi8(1), q),
+                                  _mm512_set1_epi16(1));
 
     v = _mm512_add_epi32(v, _mm512_shuffle_epi32(v, _MM_PERM_BADC));
     v = _mm512_add_epi32(v, _mm512_shuffle_epi32(v, _MM_PERM_CDAB));
@@ -16,7 +17,7 @@ static inline void store_four_sums(int16_t *sums, __m512i q)
     _mm_storel_epi64((__m128i *)sums, _mm256_castsi256_si128(_mm512_cvtepi32_epi16(v)));
 }
 
-void kern_quantize_act_q8_256__avx512vnni(const float *src, void *dst, size_t k)
+void kern_quantize_act_q8_256__avx512(const float *src, void *dst, size_t k)
 {
     int8_t *q = dst;
     float *d = (float *)act_q8_256_d(dst, k);

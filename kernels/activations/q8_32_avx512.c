@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * q8_32_avx512vnni.c - activations to q8_32, 512 bits
+ * q8_32_avx512.c - activations to q8_32, 512 bits
  */
 #include "kernels/activations/act_avx512.h"
 #include "kernels/kernels.h"
 
-void kern_quantize_act_q8_32__avx512vnni(const float *src, void *dst, size_t k)
+void kern_quantize_act_q8_32__avx512(const float *src, void *dst, size_t k)
 {
     int8_t *q = dst;
     float *d = (float *)act_q8_32_d(dst, k);

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * float.h - gemv and gemm for weights that are floats of 16 or 32 bits
+ *
+ * Written once and compiled for every vector level that differs for floats: avx2,
+ * avx512, neon. A tile of rows times columns is held in registers, one accumulator of
+ * F_LANES lanes per product; a load of F_LANES weights serves all columns of the tile,
+ * one of F_LANES activations all its rows. Odd ends of a row are padded with zeros.
+ */
+#ifndef SLM_KERNELS_SIMD_FLOAT_H
+#define SLM_KERNELS_SIMD_FLOAT_H
+
+/* The level's words: fv is F_LANES floats; f_load, f_half and f_bf16 read that many
+ * weights at any address. F_ROWS: rows of a tile with F_COLS columns. */
+#if defined(KERN_LEVEL_avx512)
+#include "kernels/simd/avx512.h"
+
+enum { F_LANES = 16, F_ROWS = 4, F_COLS = 4 };
+typedef __m512 fv;
+
+SIMD_INLINE fv f_load(const void *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+SIMD_INLINE fv f_half(const void *p)
+{
+    return _mm512_cvtph_ps(load_256(p));
+}
+
+SIMD_INLINE fv f_bf16(const void *p)
+{
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(load_256(p)), 16));
+}
+
+SIMD_INLINE fv f_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+SIMD_INLINE fv f_fma(fv a, fv b, fv c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+SIMD_INLINE float f_sum(fv v)
+{
+    return _mm512_reduce_add_ps(v);
+}
+#elif defined(KERN_LEVEL_avx2)
+#include "kernels/simd/avx2.h"
+
+/* Sixteen registers: eight accumulators, two weights, one activation. */
+enum { F_LANES = 8, F_ROWS = 2, F_COLS = 4 };
+typedef __m256 fv;
+
+SIMD_INLINE fv f_load(const void *p)
+{
+    return _mm256_castsi256_ps(load_256(p));
+}
+
+SIMD_INLINE fv f_half(const void *p)
+{
+    return _mm256_cvtph_ps(load_128(p));
+}
+
+SIMD_INLINE fv f_bf16(const void *p)
+{
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_128(p)), 16));
+}
+
+SIMD_INLINE fv f_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+SIMD_INLINE fv f_fma(fv a, fv b, fv c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+SIMD_INLINE float f_sum(fv v)
+{
+    return sum_8_floats(v);
+}
+#elif defined(KERN_LEVEL_neon)
+#include "kernels/simd/neon.h"
+
+enum { F_LANES = 4, F_ROWS = 4, F_COLS = 4 };
+typedef float32x4_t fv;
+
+SIMD_INLINE fv f_load(const void *p)
+{
+    return vreinterpretq_f32_u8(vld1q_u8(p));
+}
+
+SIMD_INLINE fv f_half(const void *p)
+{
+    return load_4_halves(p);
+}
+
+SIMD_INLINE fv f_bf16(const void *p)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
+}
+
+SIMD_INLINE fv f_zero(void)
+{
+    return vdupq_n_f32(0);
+}
+
+SIMD_INLINE fv f_fma(fv a, fv b, fv c)
+{
+    return vfmaq_f32(c, a, b);
+}
+
+SIMD_INLINE float f_sum(fv v)
+{
+    return vaddvq_f32(v);
+}
+#else
+#error "a level that inherits another's float kernels has no rows of its own"
+#endif
+
+/* F_LANES weights as floats. */
+typedef fv float_load_fn(const void *w);
+
+struct float_job {
+    size_t k;
+    const uint8_t *w; /* first row of the tile */
+    size_t w_stride;
+    size_t elem_bytes;
+    const uint8_t *x; /* first column of the tile, floats */
+    size_t x_stride;
+    float *y; /* of the first row and column */
+    size_t y_stride;
+};
+
+/* acc += n elements from i on; n < F_LANES (the last ones) or the constant F_LANES. */
+SIMD_INLINE void float_step(float_load_fn *load, const int n_r, const int n_c,
+                            const struct float_job *job, size_t i, size_t n,
+                            fv acc[4][4])
+{
+    uint8_t padded[F_LANES * sizeof(float)] = {0};
+    fv w[4];
+
+    SIMD_UNROLL
+    for (int r = 0; r < n_r; r++) {
+        const uint8_t *at = job->w + (size_t)r * job->w_stride + i * job->elem_bytes;
+
+        if (n < F_LANES)
+            at = memcpy(padded, at, n * job->elem_bytes);
+        w[r] = load(at);
+    }
+    SIMD_UNROLL
+    for (int c = 0; c < n_c; c++) {
+        const uint8_t *at = job->x + (size_t)c * job->x_stride + i * sizeof(float);
+        fv x;
+
+        if (n < F_LANES)
+            at = memcpy(padded, at, n * sizeof(float));
+        x = f_load(at);
+        SIMD_UNROLL
+        for (int r = 0; r < n_r; r++)
+            acc[r][c] = f_fma(w[r], x, acc[r][c]);
+    }
+}
+
+/* Rows of one call follow each other in memory, so the lines that the next tile
+ * needs lie one tile further: those are asked for while this one is computed. */
+SIMD_INLINE void float_tile(float_load_fn *load, const int n_r, const int n_c,
+                            const struct float_job *job)
+{
+    const size_t per_line = 64 / job->elem_bytes;
+    const size_t ahead = (size_t)n_r * job->w_stride;
+    fv acc[4][4];
+    size_t i = 0;
+
+    SIMD_UNROLL
+    for (int r = 0; r < n_r; r++)
+        SIMD_UNROLL
+    for (int c = 0; c < n_c; c++)
+        acc[r][c] = f_zero();
+
+    for (; i + per_line <= job->k; i += per_line) {
+        SIMD_UNROLL
+        for (int r = 0; r < n_r; r++)
+            prefetch_lines(job->w + (size_t)r * job->w_stride + i * job->elem_bytes,
+                           (ptrdiff_t)ahead, 64);
+        SIMD_UNROLL
+        for (size_t j = 0; j < per_line; j += F_LANES)
+            float_step(load, n_r, n_c, job, i + j, F_LANES, acc);
+    }
+    for (; i + F_LANES <= job->k; i += F_LANES)
+        float_step(load, n_r, n_c, job, i, F_LANES, acc);
+    if (i < job->k)
+        float_step(load, n_r, n_c, job, i, job->k - i, acc);
+
+    SIMD_UNROLL
+    for (int r = 0; r < n_r; r++)
+        SIMD_UNROLL
+    for (int c = 0; c < n_c; c++)
+        job->y[(size_t)c * job->y_stride + (size_t)r] = f_sum(acc[r][c]);
+}
+
+SIMD_INLINE void float_gemv(float_load_fn *load, size_t elem_bytes, size_t n_rows,
+                            size_t k, const void *w, size_t w_stride, const void *x,
+                            float *y)
+{
+    struct float_job job = {
+        .k = k, .w = w, .w_stride = w_stride, .elem_bytes = elem_bytes, .x = x, .y = y};
+    size_t i = 0;
+
+    for (; i + 4 <= n_rows; i += 4, job.w += 4 * w_stride, job.y += 4)
+        float_tile(load, 4, 1, &job);
+    for (; i < n_rows; i++, job.w += w_stride, job.y++)
+        float_tile(load, 1, 1, &job);
+}
+
+/* All columns of a few rows, the rows staying in the first-level cache. */
+SIMD_INLINE void float_columns(float_load_fn *load, const int n_r, size_t n_cols,
+                               struct float_job job)
+{
+    size_t j = 0;
+
+    for (; j + F_COLS <= n_cols;
+         j += F_COLS, job.x += F_COLS * job.x_stride, job.y += F_COLS * job.y_stride)
+        float_tile(load, n_r, F_COLS, &job);
+    for (; j < n_cols; j++, job.x += job.x_stride, job.y += job.y_stride)
+        float_tile(load, n_r, 1, &job);
+}
+
+SIMD_INLINE void float_gemm(float_load_fn *load, size_t elem_bytes, size_t n_rows,
+                            size_t k, const void *w, size_t w_stride, size_t n_cols,
+                            const void *x, size_t x_stride, float *y, size_t y_stride)
+{
+    struct float_job job = {.k = k,
+                            .w = w,
+                            .w_stride = w_stride,
+                            .elem_bytes = elem_bytes,
+                            .x = x,
+                            .x_stride = x_stride,
+                            .y = y,
+                            .y_stride = y_stride};
+    size_t i = 0;
+
+    for (; i + F_ROWS <= n_rows;
+         i += F_ROWS, job.w += F_ROWS * w_stride, job.y += F_ROWS)
+        float_columns(load, F_ROWS, n_cols, job);
+    for (; i < n_rows; i++, job.w += w_stride, job.y++)
+        float_columns(load, 1, n_cols, job);
+}
+
+/* Defines the two kernels of a format at this level. */
+#define FLOAT_KERNELS(format, load, elem_bytes)                                      \
+    void KERN_NAME(gemv, format)(size_t n_rows, size_t k, const void *w,             \
+                                 size_t w_stride, const void *x, float *y)           \
+    {                                                                                \
+        float_gemv(load, elem_bytes, n_rows, k, w, w_stride, x, y);                  \
+    }                                                                                \
+    void KERN_NAME(gemm, format)(size_t n_rows, size_t k, const void *w,             \
+                                 size_t w_stride, size_t n_cols, const void *x,      \
+                                 size_t x_stride, float *y, size_t y_stride)         \
+    {                                                                                \
+        float_gemm(load, elem_bytes, n_rows, k, w, w_stride, n_cols, x, x_stride, y, \
+                   y_stride);                                                        \
+    }
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vec_neon.h - the words of vec.h in 128-bit Arm registers
+ *
+ * A vector is four registers, so that its sixteen lanes are all rows of a panel: four
+ * activation bytes are then broadcast once for four dot products. SDOT multiplies
+ * signed bytes; weights of 0..127 are that too.
+ *
+ * TABLE wants index bytes below 16 where vec.h looks at four bits only.
+ */
+#ifndef SLM_KERNELS_SIMD_VEC_NEON_H
+#define SLM_KERNELS_SIMD_VEC_NEON_H
+
+#include "kernels/simd/neon.h"
+
+enum {
+    V_LANES = 16,
+    V_TILE_COLS = 4, /* columns whose sums fit the registers */
+};
+
+#define V_DOT32  1
+#define V_SIGNED 1
+
+/* Named members: the compiler keeps those in registers, arrays not always. */
+typedef struct {
+    int32x4_t q0, q1, q2, q3;
+} vi;
+typedef struct {
+    float32x4_t q0, q1, q2, q3;
+} vf;
+
+/* A word applied to each of the four registers of one, two or three vectors. */
+#define V_EACH_1(type, f, a) ((type){f((a).q0), f((a).q1), f((a).q2), f((a).q3)})
+#define V_EACH_2(type, f, a, b) \
+    ((type){f((a).q0, (b).q0), f((a).q1, (b).q1), f((a).q2, (b).q2), f((a).q3, (b).q3)})
+#define V_EACH_3(type, f, a, b, c)                                \
+    ((type){f((a).q0, (b).q0, (c).q0), f((a).q1, (b).q1, (c).q1), \
+            f((a).q2, (b).q2, (c).q2), f((a).q3, (b).q3, (c).q3)})
+#define V_ALL(type, q) ((type){q, q, q, q})
+
+/* 16 bytes at any address. */
+SIMD_INLINE int32x4_t q_load(const void *p)
+{
+    return vreinterpretq_s32_u8(vld1q_u8(p));
+}
+
+SIMD_INLINE vi v_load(const void *p)
+{
+    const uint8_t *at = p;
+
+    return (vi){q_load(at), q_load(at + 16), q_load(at + 32), q_load(at + 48)};
+}
+
+SIMD_INLINE void v_store(void *p, vi v)
+{
+    uint8_t *at = p;
+
+    vst1q_u8(at, vreinterpretq_u8_s32(v.q0));
+    vst1q_u8(at + 16, vreinterpretq_u8_s32(v.q1));
+    vst1q_u8(at + 32, vreinterpretq_u8_s32(v.q2));
+    vst1q_u8(at + 48, vreinterpretq_u8_s32(v.q3));
+}
+
+SIMD_INLINE vi v_zero(void)
+{
+    return V_ALL(vi, vdupq_n_s32(0));
+}
+
+SIMD_INLINE vi v_set1_8(int v)
+{
+    return V_ALL(vi, vreinterpretq_s32_s8(vdupq_n_s8((int8_t)v)));
+}
+
+SIMD_INLINE vi v_set1_32(int v)
+{
+    return V_ALL(vi, vdupq_n_s32(v));
+}
+
+SIMD_INLINE int32x4_t q_bcast_4(const void *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return vdupq_n_s32(v);
+}
+
+SIMD_INLINE vi v_bcast_4(const void *p)
+{
+    return V_ALL(vi, q_bcast_4(p));
+}
+
+/* 16 bytes, repeated. */
+SIMD_INLINE vi v_bcast_16(const void *p)
+{
+    return V_ALL(vi, q_load(p));
+}
+
+/* V_LANES 16-bit numbers as integers. */
+SIMD_INLINE vi v_from_u16(uint16x8_t low, uint16x8_t high)
+{
+    return (vi){vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))),
+                vreinterpretq_s32_u32(vmovl_high_u16(low)),
+                vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
+                vreinterpretq_s32_u32(vmovl_high_u16(high))};
+}
+
+SIMD_INLINE vi v_u16(const void *p)
+{
+    const uint8_t *at = p;
+
+    return v_from_u16(vreinterpretq_u16_u8(vld1q_u8(at)),
+                      vreinterpretq_u16_u8(vld1q_u8(at + 16)));
+}
+
+/* V_LANES unsigned or signed bytes as integers. */
+SIMD_INLINE vi v_u8(const void *p)
+{
+    const uint8x16_t v = vld1q_u8(p);
+
+    return v_from_u16(vmovl_u8(vget_low_u8(v)), vmovl_high_u8(v));
+}
+
+SIMD_INLINE vi v_s8(const void *p)
+{
+    const int8x16_t v = vld1q_s8(p);
+    const int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_high_s8(v);
+
+    return (vi){vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low),
+                vmovl_s16(vget_low_s16(high)), vmovl_high_s16(high)};
+}
+
+SIMD_INLINE vi v_and(vi a, vi b)
+{
+    return V_EACH_2(vi, vandq_s32, a, b);
+}
+
+SIMD_INLINE vi v_or(vi a, vi b)
+{
+    return V_EACH_2(vi, vorrq_s32, a, b);
+}
+
+SIMD_INLINE vi v_xor(vi a, vi b)
+{
+    return V_EACH_2(vi, veorq_s32, a, b);
+}
+
+SIMD_INLINE int32x4_t q_select(int32x4_t mask, int32x4_t a, int32x4_t b)
+{
+    return vbslq_s32(vreinterpretq_u32_s32(mask), a, b);
+}
+
+/* Bits of a where mask has ones, of b elsewhere. */
+SIMD_INLINE vi v_select(vi mask, vi a, vi b)
+{
+    return V_EACH_3(vi, q_select, mask, a, b);
+}
+
+/* Shifts by a constant; as operators, since the intrinsics take literals only. */
+#define Q_SRL16(v) vreinterpretq_s32_u16(vreinterpretq_u16_s32(v) >> n)
+#define Q_SLL16(v) vreinterpretq_s32_u16(vreinterpretq_u16_s32(v) << n)
+#define Q_SRL32(v) vreinterpretq_s32_u32(vreinterpretq_u32_s32(v) >> n)
+#define Q_SLL32(v) vreinterpretq_s32_u32(vreinterpretq_u32_s32(v) << n)
+#define Q_SRA32(v) ((v) >> n)
+
+SIMD_INLINE vi v_srl16(vi v, int by)
+{
+    const uint16_t n = (uint16_t)by;
+
+    return V_EACH_1(vi, Q_SRL16, v);
+}
+
+SIMD_INLINE vi v_sll16(vi v, int by)
+{
+    const uint16_t n = (uint16_t)by;
+
+    return V_EACH_1(vi, Q_SLL16, v);
+}
+
+SIMD_INLINE vi v_srl32(vi v, int by)
+{
+    const uint32_t n = (uint32_t)by;
+
+    return V_EACH_1(vi, Q_SRL32, v);
+}
+
+SIMD_INLINE vi v_sll32(vi v, int by)
+{
+    const uint32_t n = (uint32_t)by;
+
+    return V_EACH_1(vi, Q_SLL32, v);
+}
+
+SIMD_INLINE vi v_sra32(vi v, int by)
+{
+    const int32_t n = (int32_t)by;
+
+    return V_EACH_1(vi, Q_SRA32, v);
+}
+
+SIMD_INLINE int32x4_t q_add8(int32x4_t a, int32x4_t b)
+{
+    return vreinterpretq_s32_s8(
+        vaddq_s8(vreinterpretq_s8_s32(a), vreinterpretq_s8_s32(b)));
+}
+
+SIMD_INLINE vi v_add8(vi a, vi b)
+{
+    return V_EACH_2(vi, q_add8, a, b);
+}
+
+SIMD_INLINE int32x4_t q_sub8(int32x4_t a, int32x4_t b)
+{
+    return vreinterpretq_s32_s8(
+        vsubq_s8(vreinterpretq_s8_s32(a), vreinterpretq_s8_s32(b)));
+}
+
+SIMD_INLINE vi v_sub8(vi a, vi b)
+{
+    return V_EACH_2(vi, q_sub8, a, b);
+}
+
+SIMD_INLINE vi v_add32(vi a, vi b)
+{
+    return V_EACH_2(vi, vaddq_s32, a, b);
+}
+
+SIMD_INLINE vi v_sub32(vi a, vi b)
+{
+    return V_EACH_2(vi, vsubq_s32, a, b);
+}
+
+SIMD_INLINE vi v_mul32(vi a, vi b)
+{
+    return V_EACH_2(vi, vmulq_s32, a, b);
+}
+
+SIMD_INLINE int32x4_t q_table16(int32x4_t table, int32x4_t index)
+{
+    const uint8x16_t i = vandq_u8(vreinterpretq_u8_s32(index), vdupq_n_u8(15));
+
+    return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(table), i));
+}
+
+SIMD_INLINE vi v_table16(vi table, vi index)
+{
+    return V_EACH_2(vi, q_table16, table, index);
+}
+
+/* ---- dot products ------------------------------------------------------------- */
+
+SIMD_INLINE int32x4_t q_dot(int32x4_t sum, int32x4_t w, int8x16_t x)
+{
+    return vdotq_s32(sum, vreinterpretq_s8_s32(w), x);
+}
+
+SIMD_INLINE vi v_dot_s(vi part, vi w, const void *x)
+{
+    const int8x16_t b = vreinterpretq_s8_s32(q_bcast_4(x));
+
+    return (vi){q_dot(part.q0, w.q0, b), q_dot(part.q1, w.q1, b),
+                q_dot(part.q2, w.q2, b), q_dot(part.q3, w.q3, b)};
+}
+
+SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
+{
+    return v_dot_s(part, w, x);
+}
+
+SIMD_INLINE vi v_dot_sum(vi part)
+{
+    return part;
+}
+
+SIMD_INLINE vi v_scale(vi scale)
+{
+    return scale;
+}
+
+SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
+{
+    return V_EACH_3(vi, vmlaq_s32, sum, part, scale);
+}
+
+/* sum + the lower halves * two[0] + the upper halves * two[1]. */
+SIMD_INLINE int32x4_t q_dot_pairs(int32x4_t sum, int32x4_t pairs, const int16_t *two)
+{
+    sum = vmlal_n_s16(sum, vmovn_s32(pairs), two[0]);
+    return vmlal_n_s16(sum, vshrn_n_s32(pairs, 16), two[1]);
+}
+
+SIMD_INLINE vi v_dot_pairs(vi sum, vi pairs, const int16_t *two)
+{
+    return (vi){q_dot_pairs(sum.q0, pairs.q0, two), q_dot_pairs(sum.q1, pairs.q1, two),
+                q_dot_pairs(sum.q2, pairs.q2, two), q_dot_pairs(sum.q3, pairs.q3, two)};
+}
+
+/* ---- floats ------------------------------------------------------------------- */
+
+SIMD_INLINE vf v_half(const void *p)
+{
+    const uint8_t *at = p;
+
+    return (vf){load_4_halves(at), load_4_halves(at + 8), load_4_halves(at + 16),
+                load_4_halves(at + 24)};
+}
+
+SIMD_INLINE float32x4_t q_half_low(int32x4_t v)
+{
+    return vcvt_f32_f16(vreinterpret_f16_s16(vmovn_s32(v)));
+}
+
+/* The lower halves of the lanes. */
+SIMD_INLINE vf v_half_low(vi v)
+{
+    return V_EACH_1(vf, q_half_low, v);
+}
+
+SIMD_INLINE vf v_float_bits(vi v)
+{
+    return V_EACH_1(vf, vreinterpretq_f32_s32, v);
+}
+
+SIMD_INLINE vf v_to_float(vi v)
+{
+    return V_EACH_1(vf, vcvtq_f32_s32, v);
+}
+
+SIMD_INLINE vf v_zero_f(void)
+{
+    return V_ALL(vf, vdupq_n_f32(0));
+}
+
+SIMD_INLINE vf v_set1_f(float v)
+{
+    return V_ALL(vf, vdupq_n_f32(v));
+}
+
+SIMD_INLINE vf v_mul(vf a, vf b)
+{
+    return V_EACH_2(vf, vmulq_f32, a, b);
+}
+
+SIMD_INLINE vf v_fma(vf a, vf b, vf c)
+{
+    return V_EACH_3(vf, vfmaq_f32, c, a, b);
+}
+
+SIMD_INLINE vf v_fnma(vf a, vf b, vf c)
+{
+    return V_EACH_3(vf, vfmsq_f32, c, a, b);
+}
+
+SIMD_INLINE void v_store_f(float *p, vf v)
+{
+    vst1q_f32(p, v.q0);
+    vst1q_f32(p + 4, v.q1);
+    vst1q_f32(p + 8, v.q2);
+    vst1q_f32(p + 12, v.q3);
+}
+
+/* The first n < V_LANES lanes. */
+SIMD_INLINE void v_store_some(float *p, vf v, size_t n)
+{
+    float all[V_LANES];
+
+    v_store_f(all, v);
+    memcpy(p, all, n * sizeof(float));
+}
+
+/* ---- rows to lanes ------------------------------------------------------------ */
+
+/* out[j] = dword j of the 16 bytes at row[i] + at, i < V_LANES. */
+SIMD_INLINE void v_rows_16(const uint8_t *const *row, size_t at, vi out[4])
+{
+    int32x4_t m[4][4]; /* [four rows][dword] */
+
+    SIMD_UNROLL
+    for (int g = 0; g < 4; g++) {
+        SIMD_UNROLL
+        for (int r = 0; r < 4; r++)
+            m[g][r] = q_load(row[4 * g + r] + at);
+        transpose_4x4(m[g]);
+    }
+    SIMD_UNROLL
+    for (int j = 0; j < 4; j++)
+        out[j] = (vi){m[0][j], m[1][j], m[2][j], m[3][j]};
+}
+
+#endif
