@@ -12,7 +12,11 @@
  *   v_half, v_u8, v_s8  V_LANES halves to floats, bytes to integers
  *   v_and v_or v_xor  v_srl32 v_sll32 v_sra32 (lane), v_srl16 (16-bit lanes)
  *   v_add32 v_sub32 v_mul32 v_add8 v_sub8
+ *   v_max32           v_lane_byte(v, i): byte i of a lane in all its bytes
+ *   v_add8_if(a, v, bit, b)  a + b in bytes where v has the bit
  *   v_table16(t, i)   bytes t[i & 15]; bit 7 of every byte of i is 0
+ *   v_gather(t, i)    dwords t[i] of a table in memory
+ *   v_minus_where     bytes subtracted from another where a sign bit is set
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
  *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
