@@ -16,59 +16,163 @@
 enum role {
     ROLE_OTHER,
     ROLE_OUTPUT, /* output.weight, or token_embd.weight that serves as both */
+    ROLE_EMBD,
+    ROLE_ATTN_Q,
+    ROLE_ATTN_K,
     ROLE_ATTN_V,
     ROLE_ATTN_QKV,
+    ROLE_ATTN_OUTPUT,
+    ROLE_FFN_IN, /* gate and up */
     ROLE_FFN_DOWN,
     ROLE_ROUTER, /* ffn_gate_inp: chooses experts, tiny, never quantised */
 };
 
-enum layers {
-    LAYERS_ALL,
-    LAYERS_FIRST_FOUR,
-    LAYERS_FIRST_EIGHTH,
-    LAYERS_MORE_BITS, /* first eighth, last eighth, every third in between */
+enum where {
+    WHERE_ALL,
+    WHERE_GROUPED, /* at least four heads share a KV head */
+    WHERE_FIRST_TWO,
+    WHERE_FIRST_FOUR,
+    WHERE_FIRST_SIXTEENTH,
+    WHERE_FIRST_EIGHTH,
+    WHERE_MIDDLE,    /* without the first and the last eighth */
+    WHERE_MORE_BITS, /* first eighth, last eighth, every third in between */
 };
+
+#define MIX(mix, file_type, base, output, embd) \
+    [QUANTMIX_##                                \
+        mix] = {#mix, file_type, KERN_FMT_##base, KERN_FMT_##output, KERN_FMT_##embd}
 
 static const struct mix {
     const char *name;
     uint32_t file_type; /* general.file_type */
-    enum kern_format base;
+    enum kern_format base, output, embd;
 } mixes[QUANTMIX_N] = {
-    [QUANTMIX_F32] = {"F32", 0, KERN_FMT_f32},
-    [QUANTMIX_F16] = {"F16", 1, KERN_FMT_f16},
-    [QUANTMIX_BF16] = {"BF16", 32, KERN_FMT_bf16},
-    [QUANTMIX_Q4_0] = {"Q4_0", 2, KERN_FMT_q4_0},
-    [QUANTMIX_Q8_0] = {"Q8_0", 7, KERN_FMT_q8_0},
-    [QUANTMIX_Q4_K_S] = {"Q4_K_S", 14, KERN_FMT_q4_K},
-    [QUANTMIX_Q4_K_M] = {"Q4_K_M", 15, KERN_FMT_q4_K},
-    [QUANTMIX_Q5_K_S] = {"Q5_K_S", 16, KERN_FMT_q5_K},
-    [QUANTMIX_Q5_K_M] = {"Q5_K_M", 17, KERN_FMT_q5_K},
-    [QUANTMIX_Q6_K] = {"Q6_K", 18, KERN_FMT_q6_K},
+    MIX(F32, 0, f32, f32, f32),
+    MIX(F16, 1, f16, f16, f16),
+    MIX(BF16, 32, bf16, bf16, bf16),
+    MIX(Q4_0, 2, q4_0, q6_K, q4_0),
+    MIX(Q4_1, 3, q4_1, q6_K, q4_1),
+    MIX(Q5_0, 8, q5_0, q6_K, q5_0),
+    MIX(Q5_1, 9, q5_1, q6_K, q5_1),
+    MIX(Q8_0, 7, q8_0, q8_0, q8_0),
+    MIX(Q2_K, 10, q2_K, q6_K, q2_K),
+    MIX(Q2_K_S, 21, q2_K, q6_K, q2_K),
+    MIX(Q3_K_S, 11, q3_K, q6_K, q3_K),
+    MIX(Q3_K_M, 12, q3_K, q6_K, q3_K),
+    MIX(Q3_K_L, 13, q3_K, q6_K, q3_K),
+    MIX(Q4_K_S, 14, q4_K, q6_K, q4_K),
+    MIX(Q4_K_M, 15, q4_K, q6_K, q4_K),
+    MIX(Q5_K_S, 16, q5_K, q6_K, q5_K),
+    MIX(Q5_K_M, 17, q5_K, q6_K, q5_K),
+    MIX(Q6_K, 18, q6_K, q6_K, q6_K),
+    MIX(IQ1_S, 24, iq1_s, q5_K, q2_K),
+    MIX(IQ1_M, 31, iq1_m, q5_K, q2_K),
+    MIX(IQ2_XXS, 19, iq2_xxs, q5_K, q2_K),
+    MIX(IQ2_XS, 20, iq2_xs, q5_K, q2_K),
+    MIX(IQ2_S, 28, iq2_xs, q5_K, iq3_s),
+    MIX(IQ2_M, 29, iq2_s, q5_K, iq3_s),
+    MIX(IQ3_XXS, 23, iq3_xxs, q5_K, iq3_s),
+    MIX(IQ3_XS, 22, iq3_s, q6_K, iq3_s),
+    MIX(IQ3_S, 26, iq3_s, q6_K, iq3_s),
+    MIX(IQ3_M, 27, iq3_s, q6_K, iq3_s),
+    MIX(IQ4_NL, 25, iq4_nl, q6_K, iq4_nl),
+    MIX(IQ4_XS, 30, iq4_xs, q6_K, iq4_xs),
+    MIX(TQ1_0, 36, tq1_0, q6_K, q4_K),
+    MIX(TQ2_0, 37, tq2_0, q6_K, q4_K),
+    MIX(MXFP4, 38, mxfp4, q6_K, mxfp4),
 };
 
 /* The exceptions; the first that applies wins. */
 static const struct rule {
     enum quantmix mix;
     enum role role;
-    enum layers layers;
+    enum where where;
     enum kern_format fmt;
 } rules[] = {
-    {QUANTMIX_Q4_0, ROLE_OUTPUT, LAYERS_ALL, KERN_FMT_q6_K},
-    {QUANTMIX_Q4_K_S, ROLE_OUTPUT, LAYERS_ALL, KERN_FMT_q6_K},
-    {QUANTMIX_Q4_K_M, ROLE_OUTPUT, LAYERS_ALL, KERN_FMT_q6_K},
-    {QUANTMIX_Q5_K_S, ROLE_OUTPUT, LAYERS_ALL, KERN_FMT_q6_K},
-    {QUANTMIX_Q5_K_M, ROLE_OUTPUT, LAYERS_ALL, KERN_FMT_q6_K},
+    {QUANTMIX_Q2_K, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_Q2_K, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q3_K},
+    {QUANTMIX_Q2_K, ROLE_FFN_DOWN, WHERE_ALL, KERN_FMT_q3_K},
+    {QUANTMIX_Q2_K, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_q3_K},
 
-    {QUANTMIX_Q4_K_S, ROLE_ATTN_V, LAYERS_FIRST_FOUR, KERN_FMT_q5_K},
-    {QUANTMIX_Q4_K_S, ROLE_FFN_DOWN, LAYERS_FIRST_EIGHTH, KERN_FMT_q5_K},
+    {QUANTMIX_Q2_K_S, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_Q2_K_S, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q4_K},
 
-    {QUANTMIX_Q4_K_M, ROLE_ATTN_V, LAYERS_MORE_BITS, KERN_FMT_q6_K},
-    {QUANTMIX_Q4_K_M, ROLE_FFN_DOWN, LAYERS_MORE_BITS, KERN_FMT_q6_K},
-    {QUANTMIX_Q4_K_M, ROLE_ATTN_QKV, LAYERS_ALL, KERN_FMT_q5_K},
+    {QUANTMIX_Q3_K_M, ROLE_ATTN_V, WHERE_FIRST_TWO, KERN_FMT_q5_K},
+    {QUANTMIX_Q3_K_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q4_K},
+    {QUANTMIX_Q3_K_M, ROLE_FFN_DOWN, WHERE_FIRST_SIXTEENTH, KERN_FMT_q5_K},
+    {QUANTMIX_Q3_K_M, ROLE_FFN_DOWN, WHERE_ALL, KERN_FMT_q4_K},
+    {QUANTMIX_Q3_K_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_q4_K},
+    {QUANTMIX_Q3_K_M, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q4_K},
 
-    {QUANTMIX_Q5_K_M, ROLE_ATTN_V, LAYERS_MORE_BITS, KERN_FMT_q6_K},
-    {QUANTMIX_Q5_K_M, ROLE_FFN_DOWN, LAYERS_MORE_BITS, KERN_FMT_q6_K},
-    {QUANTMIX_Q5_K_M, ROLE_ATTN_QKV, LAYERS_ALL, KERN_FMT_q6_K},
+    {QUANTMIX_Q3_K_L, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q5_K},
+    {QUANTMIX_Q3_K_L, ROLE_FFN_DOWN, WHERE_ALL, KERN_FMT_q5_K},
+    {QUANTMIX_Q3_K_L, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_q5_K},
+    {QUANTMIX_Q3_K_L, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q4_K},
+
+    {QUANTMIX_Q4_K_S, ROLE_ATTN_V, WHERE_FIRST_FOUR, KERN_FMT_q5_K},
+    {QUANTMIX_Q4_K_S, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q5_K},
+
+    {QUANTMIX_Q4_K_M, ROLE_ATTN_V, WHERE_MORE_BITS, KERN_FMT_q6_K},
+    {QUANTMIX_Q4_K_M, ROLE_FFN_DOWN, WHERE_MORE_BITS, KERN_FMT_q6_K},
+    {QUANTMIX_Q4_K_M, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q5_K},
+
+    {QUANTMIX_Q5_K_M, ROLE_ATTN_V, WHERE_MORE_BITS, KERN_FMT_q6_K},
+    {QUANTMIX_Q5_K_M, ROLE_FFN_DOWN, WHERE_MORE_BITS, KERN_FMT_q6_K},
+    {QUANTMIX_Q5_K_M, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q6_K},
+
+    {QUANTMIX_IQ1_S, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ1_S, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
+    {QUANTMIX_IQ1_S, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
+    {QUANTMIX_IQ1_S, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq2_xxs},
+
+    {QUANTMIX_IQ1_M, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ1_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
+    {QUANTMIX_IQ1_M, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
+    {QUANTMIX_IQ1_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq2_xxs},
+
+    {QUANTMIX_IQ2_XXS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_XXS, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
+    {QUANTMIX_IQ2_XXS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
+
+    {QUANTMIX_IQ2_XS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_XS, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
+    {QUANTMIX_IQ2_XS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
+
+    {QUANTMIX_IQ2_S, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_S, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_iq3_s},
+    {QUANTMIX_IQ2_S, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_iq3_s},
+    {QUANTMIX_IQ2_S, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq3_s},
+
+    {QUANTMIX_IQ2_M, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_iq3_s},
+    {QUANTMIX_IQ2_M, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_iq3_s},
+    {QUANTMIX_IQ2_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq3_s},
+
+    {QUANTMIX_IQ3_XXS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_XXS, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_iq3_s},
+    {QUANTMIX_IQ3_XXS, ROLE_ATTN_K, WHERE_ALL, KERN_FMT_iq2_s},
+    {QUANTMIX_IQ3_XXS, ROLE_ATTN_Q, WHERE_ALL, KERN_FMT_iq2_s},
+    {QUANTMIX_IQ3_XXS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_XXS, ROLE_FFN_DOWN, WHERE_ALL, KERN_FMT_q3_K},
+    {QUANTMIX_IQ3_XXS, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq3_s},
+
+    {QUANTMIX_IQ3_XS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_XS, ROLE_ATTN_K, WHERE_ALL, KERN_FMT_iq3_xxs},
+    {QUANTMIX_IQ3_XS, ROLE_ATTN_Q, WHERE_ALL, KERN_FMT_iq3_xxs},
+    {QUANTMIX_IQ3_XS, ROLE_FFN_IN, WHERE_MIDDLE, KERN_FMT_iq3_xxs},
+
+    {QUANTMIX_IQ3_S, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+
+    {QUANTMIX_IQ3_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_M, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_M, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q4_K},
+
+    {QUANTMIX_IQ4_NL, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q5_K},
+    {QUANTMIX_IQ4_NL, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q5_K},
+
+    {QUANTMIX_IQ4_XS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q5_K},
+    {QUANTMIX_IQ4_XS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q5_K},
 };
 
 const char *quantmix_name(enum quantmix mix)
@@ -118,7 +222,11 @@ static enum role role_of(const struct quantmix_tensor *t)
     if (!strcmp(part, "output.weight"))
         return ROLE_OUTPUT;
     if (!strcmp(part, "token_embd.weight"))
-        return t->tied_output ? ROLE_OUTPUT : ROLE_OTHER;
+        return t->tied_output ? ROLE_OUTPUT : ROLE_EMBD;
+    if (!strcmp(part, "attn_q.weight"))
+        return ROLE_ATTN_Q;
+    if (!strcmp(part, "attn_k.weight"))
+        return ROLE_ATTN_K;
     if (!strcmp(part, "attn_v.weight"))
         return ROLE_ATTN_V;
     if (!strcmp(part, "attn_qkv.weight"))
@@ -127,35 +235,71 @@ static enum role role_of(const struct quantmix_tensor *t)
         return ROLE_FFN_DOWN;
     if (!strncmp(part, "ffn_gate_inp", 12))
         return ROLE_ROUTER;
+    if (!strncmp(part, "ffn_gate", 8) || !strncmp(part, "ffn_up", 6))
+        return ROLE_FFN_IN;
+    if (!strcmp(part, "attn_output.weight"))
+        return ROLE_ATTN_OUTPUT;
     return ROLE_OTHER;
 }
 
-static int layer_is_in(enum layers layers, int layer, int n)
+static int applies(enum where where, const struct quantmix_tensor *t)
 {
-    switch (layers) {
-    case LAYERS_ALL:
+    const int layer = t->layer, n = t->n_layers;
+
+    switch (where) {
+    case WHERE_ALL:
         return 1;
-    case LAYERS_FIRST_FOUR:
+    case WHERE_GROUPED:
+        return t->n_heads >= 4 * t->n_kv_heads;
+    case WHERE_FIRST_TWO:
+        return layer < 2;
+    case WHERE_FIRST_FOUR:
         return layer < 4;
-    case LAYERS_FIRST_EIGHTH:
+    case WHERE_FIRST_SIXTEENTH:
+        return layer < n / 16;
+    case WHERE_FIRST_EIGHTH:
         return layer < n / 8;
-    case LAYERS_MORE_BITS:
+    case WHERE_MIDDLE:
+        return layer >= n / 8 && layer < 7 * n / 8;
+    case WHERE_MORE_BITS:
         return layer < n / 8 || layer >= 7 * n / 8 || (layer - n / 8) % 3 == 2;
     }
     return 0;
 }
 
-/* Rows that the block does not divide. The quantisers of the wild use Q5_0 for
- * Q4_K and Q5_1 for Q5_K there; without those formats the next larger one of
- * 32-element blocks, Q8_0, takes both places (and Q6_K's, where it is the
- * custom). Rows that not even 32 divides become F16. */
+/* The format of 32-element blocks that takes a place where 256 do not divide the
+ * row. */
+static enum kern_format small_block(enum kern_format fmt)
+{
+    switch (fmt) {
+    case KERN_FMT_tq1_0:
+    case KERN_FMT_tq2_0:
+        return KERN_FMT_q4_0;
+    case KERN_FMT_q4_K:
+        return KERN_FMT_q5_0;
+    case KERN_FMT_q5_K:
+        return KERN_FMT_q5_1;
+    case KERN_FMT_q6_K:
+        return KERN_FMT_q8_0;
+    default:
+        return KERN_FMT_iq4_nl;
+    }
+}
+
+/* Rows that not even 32 divides become F16. */
 static enum kern_format fit_row(enum kern_format fmt, uint64_t row_elems)
 {
     if (row_elems % kern_format_info(fmt)->block_elems == 0)
         return fmt;
-    if (row_elems % kern_format_info(KERN_FMT_q8_0)->block_elems == 0)
-        return KERN_FMT_q8_0;
-    return KERN_FMT_f16;
+    return row_elems % 32 == 0 ? small_block(fmt) : KERN_FMT_f16;
+}
+
+/* The 70B models are told by 80 layers and grouped heads: attn_v is so small there
+ * that a bit more costs next to nothing. The mixes of one and two bits go without. */
+static int deserves_more(enum quantmix mix, const struct quantmix_tensor *t)
+{
+    return t->n_layers == 80 && t->n_heads != t->n_kv_heads &&
+           (mix < QUANTMIX_IQ1_S || mix > QUANTMIX_IQ2_M);
 }
 
 enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor *t)
@@ -165,19 +309,22 @@ enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor
 
     if (t->n_dims < 2 || role == ROLE_ROUTER)
         return KERN_FMT_f32;
+    if (role == ROLE_OUTPUT)
+        fmt = t->row_elems % 256 == 0 || mixes[mix].output == mixes[mix].base
+                  ? mixes[mix].output
+                  : KERN_FMT_q8_0;
+    if (role == ROLE_EMBD)
+        fmt = mixes[mix].embd;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *r = &rules[i];
 
-        if (r->mix == mix && r->role == role &&
-            layer_is_in(r->layers, t->layer, t->n_layers)) {
+        if (r->mix == mix && r->role == role && applies(r->where, t)) {
             fmt = r->fmt;
             break;
         }
     }
-    /* The 70B models are told by 80 layers and grouped heads: attn_v is so small
-     * there that a bit more costs next to nothing. */
-    if (role == ROLE_ATTN_V && t->n_layers == 80 && t->n_heads != t->n_kv_heads &&
-        fmt == KERN_FMT_q4_K)
+    if (role == ROLE_ATTN_V && (fmt == KERN_FMT_q3_K || fmt == KERN_FMT_q4_K) &&
+        deserves_more(mix, t))
         fmt = KERN_FMT_q5_K;
     return fit_row(fmt, t->row_elems);
 }

@@ -33,7 +33,8 @@ static void names_and_file_types_round_trip(void **state)
     assert_int_equal(quantmix_by_name("Q4_K"), QUANTMIX_N);
     assert_int_equal(quantmix_by_name(""), QUANTMIX_N);
     assert_int_equal(quantmix_by_file_type(15), QUANTMIX_Q4_K_M);
-    assert_int_equal(quantmix_by_file_type(3), QUANTMIX_N);
+    assert_int_equal(quantmix_by_file_type(3), QUANTMIX_Q4_1);
+    assert_int_equal(quantmix_by_file_type(4), QUANTMIX_N);
 }
 
 /* 32 layers: 0..3 and 28..31 get more bits, and 6, 9, ... 27 in between. */
@@ -65,6 +66,66 @@ static void q4_k_s_raises_the_first_layers_only(void **state)
     assert_int_equal(format_of(QUANTMIX_Q4_K_S, down, 6, 48, 11008), KERN_FMT_q4_K);
 }
 
+/* One layer of 16 with every part, for the mixes of three bits and less. */
+static void low_bit_mixes_raise_what_hurts(void **state)
+{
+    static const struct {
+        enum quantmix mix;
+        int layer;
+        enum kern_format q, v, output, up, down;
+    } cases[] = {
+        {QUANTMIX_Q2_K, 8, KERN_FMT_q2_K, KERN_FMT_q4_K, KERN_FMT_q3_K, KERN_FMT_q2_K,
+         KERN_FMT_q3_K},
+        {QUANTMIX_Q3_K_M, 0, KERN_FMT_q3_K, KERN_FMT_q5_K, KERN_FMT_q4_K, KERN_FMT_q3_K,
+         KERN_FMT_q5_K},
+        {QUANTMIX_Q3_K_M, 8, KERN_FMT_q3_K, KERN_FMT_q4_K, KERN_FMT_q4_K, KERN_FMT_q3_K,
+         KERN_FMT_q4_K},
+        {QUANTMIX_IQ1_S, 1, KERN_FMT_iq1_s, KERN_FMT_q4_K, KERN_FMT_iq2_xxs,
+         KERN_FMT_iq1_s, KERN_FMT_q2_K},
+        {QUANTMIX_IQ2_S, 8, KERN_FMT_iq2_xs, KERN_FMT_q4_K, KERN_FMT_iq3_s,
+         KERN_FMT_iq2_xs, KERN_FMT_iq2_xs},
+        {QUANTMIX_IQ3_XXS, 8, KERN_FMT_iq2_s, KERN_FMT_q4_K, KERN_FMT_iq3_s,
+         KERN_FMT_iq3_xxs, KERN_FMT_q3_K},
+        {QUANTMIX_IQ3_XS, 1, KERN_FMT_iq3_xxs, KERN_FMT_q4_K, KERN_FMT_iq3_s,
+         KERN_FMT_iq3_s, KERN_FMT_iq3_s},
+        {QUANTMIX_IQ3_XS, 13, KERN_FMT_iq3_xxs, KERN_FMT_q4_K, KERN_FMT_iq3_s,
+         KERN_FMT_iq3_xxs, KERN_FMT_iq3_s},
+        {QUANTMIX_IQ4_XS, 1, KERN_FMT_iq4_xs, KERN_FMT_q5_K, KERN_FMT_iq4_xs,
+         KERN_FMT_iq4_xs, KERN_FMT_q5_K},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const enum quantmix mix = cases[i].mix;
+        const int l = cases[i].layer;
+        struct quantmix_tensor v = {.name = "blk.0.attn_v.weight",
+                                    .layer = 15,
+                                    .n_layers = 16,
+                                    .n_heads = 32,
+                                    .n_kv_heads = 16,
+                                    .n_dims = 2,
+                                    .row_elems = 2048};
+
+        assert_int_equal(format_of(mix, "blk.0.attn_q.weight", l, 16, 2048),
+                         cases[i].q);
+        assert_int_equal(format_of(mix, "blk.0.attn_v.weight", l, 16, 2048),
+                         cases[i].v);
+        assert_int_equal(format_of(mix, "blk.0.attn_output.weight", l, 16, 2048),
+                         cases[i].output);
+        assert_int_equal(format_of(mix, "blk.0.ffn_up.weight", l, 16, 2048),
+                         cases[i].up);
+        assert_int_equal(format_of(mix, "blk.0.ffn_down.weight", l, 16, 2048),
+                         cases[i].down);
+        /* heads that hardly share: attn_v is large, and gets less */
+        if (mix == QUANTMIX_Q2_K)
+            assert_int_equal(quantmix_format(mix, &v), KERN_FMT_q3_K);
+        if (mix == QUANTMIX_IQ1_S)
+            assert_int_equal(quantmix_format(mix, &v), KERN_FMT_q2_K);
+        if (mix == QUANTMIX_IQ4_XS)
+            assert_int_equal(quantmix_format(mix, &v), KERN_FMT_iq4_xs);
+    }
+}
+
 static void output_is_finer_than_the_rest(void **state)
 {
     static const struct {
@@ -79,6 +140,11 @@ static void output_is_finer_than_the_rest(void **state)
         {QUANTMIX_Q4_K_S, KERN_FMT_q6_K, KERN_FMT_q4_K},
         {QUANTMIX_Q5_K_M, KERN_FMT_q6_K, KERN_FMT_q5_K},
         {QUANTMIX_Q6_K, KERN_FMT_q6_K, KERN_FMT_q6_K},
+        {QUANTMIX_IQ1_M, KERN_FMT_q5_K, KERN_FMT_q2_K},
+        {QUANTMIX_IQ2_S, KERN_FMT_q5_K, KERN_FMT_iq3_s},
+        {QUANTMIX_IQ4_XS, KERN_FMT_q6_K, KERN_FMT_iq4_xs},
+        {QUANTMIX_TQ2_0, KERN_FMT_q6_K, KERN_FMT_q4_K},
+        {QUANTMIX_MXFP4, KERN_FMT_q6_K, KERN_FMT_mxfp4},
     };
 
     (void)state;
@@ -134,13 +200,22 @@ static void rows_that_the_block_does_not_divide(void **state)
 
     (void)state;
     assert_int_equal(format_of(QUANTMIX_Q4_K_M, q, 0, 22, 5632), KERN_FMT_q4_K);
-    assert_int_equal(format_of(QUANTMIX_Q4_K_M, q, 0, 22, 5632 + 32), KERN_FMT_q8_0);
+    assert_int_equal(format_of(QUANTMIX_Q4_K_M, q, 0, 22, 5632 + 32), KERN_FMT_q5_0);
+    assert_int_equal(format_of(QUANTMIX_Q5_K_S, q, 0, 22, 288), KERN_FMT_q5_1);
     assert_int_equal(format_of(QUANTMIX_Q6_K, q, 0, 22, 288), KERN_FMT_q8_0);
+    assert_int_equal(format_of(QUANTMIX_IQ4_XS, q, 0, 22, 288), KERN_FMT_iq4_nl);
+    assert_int_equal(format_of(QUANTMIX_Q2_K, q, 0, 22, 288), KERN_FMT_iq4_nl);
+    assert_int_equal(format_of(QUANTMIX_TQ1_0, q, 0, 22, 288), KERN_FMT_q4_0);
+    assert_int_equal(format_of(QUANTMIX_IQ4_XS, q, 0, 22, 72), KERN_FMT_f16);
     assert_int_equal(format_of(QUANTMIX_Q4_0, q, 0, 22, 288), KERN_FMT_q4_0);
     assert_int_equal(format_of(QUANTMIX_Q4_0, q, 0, 22, 72), KERN_FMT_f16);
     assert_int_equal(format_of(QUANTMIX_F32, q, 0, 22, 7), KERN_FMT_f32);
     assert_int_equal(format_of(QUANTMIX_Q4_0, "output.weight", -1, 22, 288),
                      KERN_FMT_q8_0);
+    assert_int_equal(format_of(QUANTMIX_IQ2_XS, "output.weight", -1, 22, 288),
+                     KERN_FMT_q8_0);
+    assert_int_equal(format_of(QUANTMIX_Q4_0, "output.weight", -1, 22, 72),
+                     KERN_FMT_f16);
 }
 
 /* Sum of all matrices of Yi-1.5-9B, in bytes. */
@@ -197,6 +272,7 @@ int main(void)
         cmocka_unit_test(names_and_file_types_round_trip),
         cmocka_unit_test(q4_k_m_gives_more_bits_to_some_layers),
         cmocka_unit_test(q4_k_s_raises_the_first_layers_only),
+        cmocka_unit_test(low_bit_mixes_raise_what_hurts),
         cmocka_unit_test(output_is_finer_than_the_rest),
         cmocka_unit_test(other_special_tensors),
         cmocka_unit_test(rows_that_the_block_does_not_divide),
