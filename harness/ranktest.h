@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ranktest.h - whether two series of samples differ, without assuming how they are
+ * distributed
+ *
+ * The test is Mann and Whitney's, with the exact distribution of the rank sum given
+ * the ties (permutation), and its normal approximation for long series. The ratio is
+ * Hodges and Lehmann's: the median of all quotients of one sample of each series;
+ * its interval holds the ratios that the test does not reject.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_RANKTEST_H
+#define SLM_HARNESS_RANKTEST_H
+
+#include <stddef.h>
+
+#include "engine/status.h"
+
+/* Two-sided probability of so different ranks if a and b came from one
+ * distribution; 1 where either is empty. */
+double rank_test(const double *a, size_t n_a, const double *b, size_t n_b);
+
+/* The smallest value that rank_test() can give for series of these lengths. */
+double rank_test_least(size_t n_a, size_t n_b);
+
+struct rank_ratio {
+    double ratio;  /* b / a */
+    double lo, hi; /* 95 % interval; 0 and infinity where the series are too short */
+};
+
+/* All samples are above 0, both series are not empty. Error: ST_NO_MEMORY. */
+enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
+                       const double *b, size_t n_b, struct err *err);
+
+/* Holm's correction: p[i] becomes the level at which i is rejected while the chance
+ * of any wrong rejection among the n stays at that level. Error: ST_NO_MEMORY. */
+enum status rank_holm(double *p, size_t n, struct err *err);
+
+#endif
