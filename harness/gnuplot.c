@@ -50,7 +50,8 @@ static void read_complaint(int fd, char *buf, size_t cap)
     }
 }
 
-enum status gnuplot_run(const char *dir, const char *script, struct err *err)
+enum status gnuplot_run(const char *dir, const char *script, const char *again,
+                        struct err *err)
 {
     int pipe_fd[2], rc = 0;
     char complaint[300];
@@ -74,8 +75,8 @@ enum status gnuplot_run(const char *dir, const char *script, struct err *err)
     if (WIFEXITED(rc) && WEXITSTATUS(rc) == NOT_FOUND)
         return err_set(err, ST_UNSUPPORTED,
                        "gnuplot is not installed, so no charts were drawn; install it "
-                       "(apt-get install gnuplot-nox) and run `bench plot %.200s`",
-                       dir);
+                       "(apt-get install gnuplot-nox) and run `%.250s`",
+                       again);
     if (WIFSIGNALED(rc))
         return err_set(err, ST_IO, "gnuplot was ended by signal %d drawing %.100s/%s",
                        WTERMSIG(rc), dir, script);

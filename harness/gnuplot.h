@@ -11,9 +11,11 @@
 
 #include "engine/status.h"
 
-/* Run `gnuplot script` with dir as its working directory. Errors: ST_UNSUPPORTED
- * (no gnuplot; says how to get it), ST_IO (it failed; its first complaint). */
-enum status gnuplot_run(const char *dir, const char *script, struct err *err);
+/* Run `gnuplot script` with dir as its working directory. again: the command that
+ * draws the chart again. Errors: ST_UNSUPPORTED (no gnuplot; says how to get it), ST_IO
+ * (it failed; its first complaint). */
+enum status gnuplot_run(const char *dir, const char *script, const char *again,
+                        struct err *err);
 
 /* Write s as a gnuplot string in single quotes, where nothing but the quote
  * itself is special; control characters become blanks. */

@@ -20,6 +20,7 @@
 struct checked {
     const struct kern_row *row;
     size_t n_x;
+    double weight_ns;
     struct err err;
 };
 
@@ -203,25 +204,25 @@ static void *append(void **v, size_t *n, size_t size)
 }
 
 enum status bed_check(struct kernel_bed *bed, const struct kern_row *row, size_t n_x,
-                      struct err *err)
+                      double *weight_ns, struct err *err)
 {
-    struct err found = ERR_INIT;
+    struct checked *c = NULL, made = {.row = row, .n_x = n_x, .err = ERR_INIT};
 
-    for (size_t i = 0; i < bed->n_checked; i++)
+    for (size_t i = 0; i < bed->n_checked && !c; i++)
         if (bed->checked[i].row == row && bed->checked[i].n_x == n_x)
-            return bed->checked[i].err.code == ST_OK
-                       ? ST_OK
-                       : err_set(err, bed->checked[i].err.code, "%s",
-                                 bed->checked[i].err.msg);
-    if (kernel_product(row->op))
-        parts_check_product(row, n_x, &found);
-    else
-        parts_check_other(row, &found);
-    struct checked *c =
-        append((void **)&bed->checked, &bed->n_checked, sizeof *bed->checked);
-    if (c)
-        *c = (struct checked){row, n_x, found};
-    return found.code == ST_OK ? ST_OK : err_set(err, found.code, "%s", found.msg);
+            c = &bed->checked[i];
+    if (!c) {
+        if (kernel_product(row->op))
+            parts_check_product(row, n_x, &made.weight_ns, &made.err);
+        else
+            parts_check_other(row, &made.err);
+        c = append((void **)&bed->checked, &bed->n_checked, sizeof *bed->checked);
+        if (!c)
+            return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+        *c = made;
+    }
+    *weight_ns = c->weight_ns;
+    return c->err.code == ST_OK ? ST_OK : err_set(err, c->err.code, "%s", c->err.msg);
 }
 
 const struct probe_read_way *bed_read_way(struct kernel_bed *bed, struct team *team,

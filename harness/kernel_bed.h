@@ -34,8 +34,8 @@ size_t *bed_cold_at(struct kernel_bed *bed);
 const struct probe_read_way *bed_read_way(struct kernel_bed *bed, struct team *team,
                                           const struct probe_buffer *buffer);
 
-/* As parts_check_*(), once per row and number of columns. */
+/* As parts_check_*(), once per row and number of columns; *weight_ns of a product. */
 enum status bed_check(struct kernel_bed *bed, const struct kern_row *row, size_t n_x,
-                      struct err *err);
+                      double *weight_ns, struct err *err);
 
 #endif

@@ -34,6 +34,12 @@ const struct kernel_product *kernel_product(enum kern_op op)
     return NULL;
 }
 
+const int *kernel_columns(size_t *n)
+{
+    *n = COUNT(columns);
+    return columns;
+}
+
 bool kernel_case_is_roof(const struct kernel_case *c)
 {
     return !strcmp(c->op, "roof");

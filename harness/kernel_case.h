@@ -58,6 +58,9 @@ struct kernel_product {
 /* NULL when op is none. */
 const struct kernel_product *kernel_product(enum kern_op op);
 
+/* The numbers of columns that products with columns are timed with, ascending. */
+const int *kernel_columns(size_t *n);
+
 /* The case's name into name, which is returned. */
 const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_MAX]);
 

@@ -295,7 +295,8 @@ static void print_roofs(FILE *f, const struct kernel_comparison *c)
         if (!row->is_roof || row->verdict == KERNEL_NO_FIGURE)
             continue;
         if (!any)
-            fprintf(f, "\nThe machine itself (speed, now against before)\n");
+            fprintf(f, "\nThe machine itself\n  %-*s  %8s  %15s  %6s\n", width, "roof",
+                    "speed", "95 % interval", "p");
         any = true;
         print_change(f, row, width);
     }
@@ -346,8 +347,8 @@ void kernel_compare_print(FILE *f, const struct kernel_comparison *c)
     print_verdicts(f, c, KERNEL_FASTER);
     print_no_figure(f, c);
 
-    fprintf(f, "\n%zu rows: %zu slower, %zu faster, %zu unchanged\n", n_rows,
-            n[KERNEL_SLOWER], n[KERNEL_FASTER], n_unchanged);
+    fprintf(f, "\n%zu row%s: %zu slower, %zu faster, %zu unchanged\n", n_rows,
+            n_rows == 1 ? "" : "s", n[KERNEL_SLOWER], n[KERNEL_FASTER], n_unchanged);
     if (n[KERNEL_SMALL])
         fprintf(f, "  %zu of the unchanged differ by less than %.3g %%\n",
                 n[KERNEL_SMALL], 100 * c->least_change);
@@ -389,7 +390,8 @@ json_t *kernel_compare_json(const struct kernel_comparison *c)
     return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "old",
                      c->old->path, "new", c->new->path, "least_change", c->least_change,
                      "n_slower", (json_int_t)c->n_verdict[KERNEL_SLOWER], "n_faster",
-                     (json_int_t)c->n_verdict[KERNEL_FASTER], "n_only_old",
-                     (json_int_t)c->n_only_old, "n_only_new", (json_int_t)c->n_only_new,
-                     "warnings", warnings, "rows", rows);
+                     (json_int_t)c->n_verdict[KERNEL_FASTER], "n_broken",
+                     (json_int_t)c->n_broken, "n_only_old", (json_int_t)c->n_only_old,
+                     "n_only_new", (json_int_t)c->n_only_new, "warnings", warnings,
+                     "rows", rows);
 }

@@ -40,9 +40,10 @@ struct product_call {
 void parts_product(const struct product_call *p, const void *w, size_t begin,
                    size_t end);
 
-/* Whether a small product with n_x columns is right. Errors: ST_CHECK, ST_NO_MEMORY. */
+/* Whether a small product with n_x columns is right; *weight_ns (may be NULL) is about
+ * how long a weight took. Errors: ST_CHECK, ST_NO_MEMORY. */
 enum status parts_check_product(const struct kern_row *row, size_t n_x,
-                                struct err *err);
+                                double *weight_ns, struct err *err);
 
 /* Any other operation, on n elements of buffers of its own. */
 struct other_call {

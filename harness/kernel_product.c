@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/clock.h"
 #include "kernels/activations/activations.h"
 
 #define SCALAR     (1u << KERN_ISA_scalar)
@@ -156,7 +157,8 @@ static bool all_right(const struct product_call *p, enum kern_act act, size_t n_
     return true;
 }
 
-enum status parts_check_product(const struct kern_row *row, size_t n_x, struct err *err)
+enum status parts_check_product(const struct kern_row *row, size_t n_x,
+                                double *weight_ns, struct err *err)
 {
     const enum kern_format format = (enum kern_format)row->what;
     const enum kern_act act = kern_format_info(format)->act;
@@ -180,7 +182,10 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x, struct e
     } else {
         kern_best(KERN_OP_dequantize, format, SCALAR)
             ->fn.dequantize(w, plain, n_rows * CHECK_K);
+        const uint64_t begin = clock_ns();
         parts_product(&p, w, 0, n_rows);
+        if (weight_ns)
+            *weight_ns = (double)(clock_ns() - begin) / (double)(n_rows * CHECK_K);
         if (!all_right(&p, act, n_rows, plain, &i, &j))
             st = err_set(err, ST_CHECK,
                          "wrong result in row %zu of %zu, column %zu of %zu, so it is "

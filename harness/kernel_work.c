@@ -10,10 +10,10 @@
 #include "harness/clock.h"
 #include "harness/kernel_bed.h"
 
-#define MIB         ((size_t)1 << 20)
-#define BATCH_BYTES (32 * MIB) /* of weights times columns: about a millisecond */
-#define PEAK_NS     1000000u   /* one call of a peak */
-#define ROW_SHARE   16         /* rows are handed to threads in multiples of this */
+#define BATCH_NS  2e6 /* of calls between two wakings of the team, about */
+#define MAX_BATCH 4096
+#define PEAK_NS   1000000u /* one call of a peak */
+#define ROW_SHARE 16       /* rows are handed to threads in multiples of this */
 
 enum work_kind { WORK_PRODUCT, WORK_OTHER, WORK_READ, WORK_PEAK };
 
@@ -73,7 +73,8 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
 {
     const enum kern_format format = (enum kern_format)row->what;
     const size_t n_x = (size_t)c->n_x;
-    enum status st = bed_check(w->bed, row, n_x, err);
+    double weight_ns;
+    enum status st = bed_check(w->bed, row, n_x, &weight_ns, err);
 
     if (st)
         return st;
@@ -108,7 +109,8 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
     const double n_weights = (double)(w->n_rows * KERNEL_COLS);
     w->cost = (struct kernel_cost){(double)w->matrix_bytes, 2 * n_weights * (double)n_x,
                                    n_weights};
-    w->batch = BATCH_BYTES / (w->matrix_bytes * n_x);
+    const double calls = BATCH_NS / (weight_ns * n_weights + 1);
+    w->batch = calls < 1 ? 1 : calls > MAX_BATCH ? MAX_BATCH : (size_t)calls;
     return bed_team(&w->team, w->bed, c->n_threads, err);
 }
 
@@ -225,6 +227,7 @@ static enum status open_row(struct kernel_work *w, const struct kernel_case *c,
     const struct kern_entry *e = kernel_case_entry(c);
     const struct kern_row *row =
         e ? kern_best(e->op, e->what, isa_usable() & 1u << e->isa) : NULL;
+    double weight_ns;
     enum status st;
 
     if (!row)
@@ -234,7 +237,7 @@ static enum status open_row(struct kernel_work *w, const struct kernel_case *c,
         return open_product(w, c, row, err);
     }
     w->kind = WORK_OTHER;
-    st = bed_check(w->bed, row, 1, err);
+    st = bed_check(w->bed, row, 1, &weight_ns, err);
     if (st == ST_OK && !parts_other_open(&w->other, row, (size_t)c->n))
         st = no_memory(c, err);
     w->cost = w->other.cost;
@@ -261,7 +264,7 @@ enum status kernel_work_open(struct kernel_work **work, struct kernel_bed *bed,
 
 size_t kernel_work_batch(const struct kernel_work *work)
 {
-    return work->batch ? work->batch : 1;
+    return work->batch;
 }
 
 struct kernel_cost kernel_work_cost(const struct kernel_work *work)

@@ -7,15 +7,12 @@
  */
 #include "harness/report_chart.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "harness/cmd.h"
+#include "harness/chart_files.h"
 #include "harness/gnuplot.h"
 
 /* Beyond this ratio a linear axis would press the small figures onto zero. */
@@ -146,52 +143,9 @@ static void place_crosses(struct chart *c, const struct axes *a)
 
 /* ---- files -------------------------------------------------------------------- */
 
-static FILE *create(const char *dir, const char *name, const char *ending,
-                    struct err *err)
-{
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s/%s.%s", dir, name, ending);
-    FILE *f = fopen(path, "we");
-    if (!f)
-        err_set_errno(err, ST_IO, "%s cannot be written", path);
-    return f;
-}
-
-static enum status finish(FILE *f, const char *dir, const char *name, struct err *err)
-{
-    const int failed = ferror(f);
-
-    if (fclose(f) || failed)
-        return err_set_errno(err, ST_IO, "the files of %s cannot be written to %s",
-                             name, dir);
-    return ST_OK;
-}
-
-static void write_number(FILE *f, double v)
-{
-    fputc(',', f);
-    if (isfinite(v))
-        fprintf(f, "%.6g", v);
-    else
-        fputs("NaN", f);
-}
-
-/* gnuplot cuts a text at a comma even within quotes, and knows no quoted quotes. */
-static void write_text(FILE *f, const char *s)
-{
-    fputc(',', f);
-    for (; *s; s++)
-        fputc((unsigned char)*s < ' ' ? ' '
-              : *s == '"'             ? '\''
-              : *s == ','             ? ';'
-                                      : *s,
-              f);
-}
-
 static enum status write_marks(const struct chart *c, const char *dir, struct err *err)
 {
-    FILE *f = create(dir, c->name, "csv", err);
+    FILE *f = chart_file_create(dir, c->name, "csv", err);
 
     if (!f)
         return err->code;
@@ -201,17 +155,17 @@ static enum status write_marks(const struct chart *c, const char *dir, struct er
         const struct mark *m = &c->v[i];
 
         fprintf(f, "%d,%d,%.6g", m->series, m->group, m->x);
-        write_number(f, m->y);
-        write_number(f, isfinite(m->lo) ? m->lo : m->y);
-        write_number(f, isfinite(m->hi) ? m->hi : m->y);
-        write_number(f, m->other);
-        write_number(f, m->limit);
+        chart_file_number(f, m->y);
+        chart_file_number(f, isfinite(m->lo) ? m->lo : m->y);
+        chart_file_number(f, isfinite(m->hi) ? m->hi : m->y);
+        chart_file_number(f, m->other);
+        chart_file_number(f, m->limit);
         fprintf(f, ",%d", (int)m->state);
-        write_text(f, c->series[m->series]);
-        write_text(f, m->note);
+        chart_file_text(f, c->series[m->series]);
+        chart_file_text(f, m->note);
         fputc('\n', f);
     }
-    return finish(f, dir, c->name, err);
+    return chart_file_finish(f, dir, c->name, err);
 }
 
 /* Every x that occurs, less those too close to the one before. */
@@ -290,81 +244,30 @@ static void write_settings(FILE *f, const struct chart *c, const struct axes *a)
             n_state[MARK_CROSS], n_limits);
 }
 
-/* The templates: $SLMBENCH_PLOTS, the source tree, or beside the executable. */
-static FILE *open_template(const char *name, struct err *err)
-{
-    const char *given = getenv("SLMBENCH_PLOTS"), *self = self_path();
-    const char *slash = strrchr(self, '/');
-    char path[3][4096];
-
-    snprintf(path[0], sizeof path[0], "%s/%s.gp",
-             given ? given : SLM_SOURCE_DIR "/plots", name);
-    snprintf(path[1], sizeof path[1], "%s/plots/%s.gp", SLM_SOURCE_DIR, name);
-    snprintf(path[2], sizeof path[2], "%.*s/../share/slmbench/plots/%s.gp",
-             slash ? (int)(slash - self) : 0, self, name);
-    for (int i = given ? 0 : 1; i < (given ? 1 : 3); i++) {
-        FILE *f = fopen(path[i], "re");
-
-        if (f)
-            return f;
-    }
-    err_set(err, ST_UNSUPPORTED,
-            "the chart template %s.gp was found neither in %.150s nor in %.150s; set "
-            "SLMBENCH_PLOTS to the plots directory of slmbench",
-            name, given ? path[0] : path[1], path[2]);
-    return NULL;
-}
-
-static enum status append_template(FILE *to, const char *name, struct err *err)
-{
-    FILE *from = open_template(name, err);
-    char buf[4096];
-    size_t n;
-
-    if (!from)
-        return err->code;
-    while ((n = fread(buf, 1, sizeof buf, from)) > 0)
-        fwrite(buf, 1, n, to);
-    fclose(from);
-    return ST_OK;
-}
-
 static enum status write_script(const struct chart *c, const struct axes *a,
                                 const char *dir, struct err *err)
 {
-    FILE *f = create(dir, c->name, "gp", err);
+    FILE *f = chart_file_create(dir, c->name, "gp", err);
     enum status st;
 
     if (!f)
         return err->code;
     write_settings(f, c, a);
-    st = append_template(f, "style", err);
+    st = chart_file_template(f, "style", err);
     if (st == ST_OK)
-        st = append_template(f, c->name, err);
-    const enum status closed = finish(f, dir, c->name, err);
+        st = chart_file_template(f, c->name, err);
+    const enum status closed = chart_file_finish(f, dir, c->name, err);
     return st ? st : closed;
-}
-
-static void remove_files(const char *dir, const char *name)
-{
-    static const char *const endings[] = {"csv", "gp", "svg", "png"};
-
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        char path[4096];
-
-        snprintf(path, sizeof path, "%s/%s.%s", dir, name, endings[i]);
-        unlink(path);
-    }
 }
 
 enum status chart_draw(struct chart *c, const char *dir, struct err *err)
 {
-    char script[64];
+    char script[64], again[256];
     struct axes axes;
     enum status st;
 
     if (!find_axes(c, &axes)) {
-        remove_files(dir, c->name);
+        chart_files_remove(dir, c->name);
         return ST_OK;
     }
     place_crosses(c, &axes);
@@ -372,5 +275,6 @@ enum status chart_draw(struct chart *c, const char *dir, struct err *err)
     if (st == ST_OK)
         st = write_script(c, &axes, dir, err);
     snprintf(script, sizeof script, "%s.gp", c->name);
-    return st ? st : gnuplot_run(dir, script, err);
+    snprintf(again, sizeof again, "bench plot %.200s", dir);
+    return st ? st : gnuplot_run(dir, script, again, err);
 }

@@ -26,7 +26,7 @@ static void every_row_passes_its_check(void **state)
         if ((usable >> rows[i].isa & 1) == 0)
             continue;
         if (p)
-            parts_check_product(&rows[i], p->has_columns ? 5 : 1, &err);
+            parts_check_product(&rows[i], p->has_columns ? 5 : 1, NULL, &err);
         else
             parts_check_other(&rows[i], &err);
         if (err.code != ST_OK)
@@ -89,15 +89,15 @@ static void wrong_rows_are_refused(void **state)
 
     (void)state;
     row.fn.gemv = gemv_off_by_little;
-    expect_refused(parts_check_product(&row, 1, &err), &err);
+    expect_refused(parts_check_product(&row, 1, NULL, &err), &err);
     assert_non_null(strstr(err.msg, "row 18"));
     err_clear(&err);
     row.fn.gemv = gemv_not_a_number;
-    expect_refused(parts_check_product(&row, 1, &err), &err);
+    expect_refused(parts_check_product(&row, 1, NULL, &err), &err);
     err_clear(&err);
     row = scalar_row(KERN_OP_gemm, KERN_FMT_q8_0);
     row.fn.gemm = gemm_short;
-    expect_refused(parts_check_product(&row, 4, &err), &err);
+    expect_refused(parts_check_product(&row, 4, NULL, &err), &err);
     assert_non_null(strstr(err.msg, "column 3"));
     err_clear(&err);
     row = scalar_row(KERN_OP_dequantize, KERN_FMT_q6_K);

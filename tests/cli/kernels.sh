@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# kernels.sh - `bench kernels`: a short run, its files, comparing, wrong input
+set -eu
+
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+
+fail() {
+    echo "kernels.sh: $*" >&2
+    exit 1
+}
+
+[ -x "$(dirname "$BENCH")/bench_kernels" ] || { echo "no google-benchmark"; exit 77; }
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+
+# ---- what would run
+"$BENCH" kernels --list --formats q4_0,F16 --all-isa --columns 2,512 -t 1,2 >list
+grep -qx "gemv/q4_0/scalar/rows:112/cols:4096/hot" list || fail "no hot row: $(cat list)"
+grep -qx "gemv/f16/scalar/rows:4096/cols:4096/cold/threads:2" list || fail "no threads"
+grep -qx "gemm/q4_0/scalar/rows:4096/cols:4096/n_x:2/cold" list || fail "no few columns"
+grep -q "^roof/read/.*/threads:2$" list || fail "no roof for two threads"
+grep -qx "roof/int8/scalar" list && grep -qx "roof/f32/scalar" list || fail "no peaks"
+! grep -q "q8_0" list || fail "a format that was not asked for"
+"$BENCH" kernels --list --formats q4_0 --all-isa --isa-disable avx2 >list
+for isa in avx2 avx512vnni; do
+    case $(uname -m) in
+    x86_64) grep -q "^gemv/q4_0/$isa/.*/hot  skipped: ." list ||
+        fail "$isa is not skipped with a reason: $(cat list)" ;;
+    *) grep -q "^gemv/q4_0/$isa/.*/hot  skipped: for x86 only" list || fail "$isa" ;;
+    esac
+done
+! grep "^gemv/q4_0/avx2" list | grep -vq skipped || fail "runs what is disabled"
+# one column of the same row, to compare few columns with
+[ "$("$BENCH" kernels --list --ops gemm --formats q4_0 --isa scalar --columns 4 | grep -c .)" = 3 ] ||
+    fail "gemm with 4 columns is not three rows"
+
+# ---- a run
+"$BENCH" kernels --quick --repetitions 4 --min-time 0.0005 --formats q4_0 --isa scalar \
+    --weights hot -o one >out 2>err || fail "exit $?: $(cat err)"
+[ ! -s err ] || fail "complains: $(cat err)"
+grep -q "^Level: scalar" out && grep -q "gemv hot" out || fail "no table: $(cat out)"
+grep -qE "^  q4_0 +[0-9.]+ +[0-9.]+x" out || fail "no figure: $(cat out)"
+grep -qE "^  int8  scalar +1 thread +[0-9.]+" out || fail "no roof: $(cat out)"
+! grep -q '.\{101\}' out || fail "wider than 100 columns"
+python3 - <<'PY' || fail "one/ is not what it should be"
+import csv, json
+rows = list(csv.DictReader(open("one/kernels.csv", newline="")))
+assert [r["status"] for r in rows] == ["ok"] * 3, rows
+r = rows[0]
+assert r["name"] == "gemv/q4_0/scalar/rows:112/cols:4096/hot", r
+assert r["n_repetitions"] == "4" and float(r["ns"]) > 0
+assert float(r["ns_lo"]) <= float(r["ns"]) <= float(r["ns_hi"])
+assert float(r["gops"]) > 0 and float(r["of_peak"]) > 0 and float(r["of_read_roof"]) > 0
+assert "--ops gemv --isa scalar --formats q4_0 --weights hot" in r["command"]
+names = {r["name"].split("/")[1] for r in rows if r["op"] == "roof"}
+assert names == {"read", "int8"}, names
+j = json.load(open("one/kernels.json"))
+assert len([b for b in j["benchmarks"] if b["run_type"] == "iteration"]) == 12
+assert j["context"]["cpu_model"] and j["context"]["slmbench_version"]
+PY
+if command -v gnuplot >/dev/null; then
+    for chart in kernels_roofline kernels_heatmap; do
+        [ -s one/$chart.svg ] && [ -s one/$chart.png ] || fail "no $chart"
+    done
+fi
+[ -z "$(find one -name '.*' -type f)" ] || fail "scratch files were left"
+
+# ---- the command in the CSV measures that row
+eval "$(python3 -c 'import csv; print(next(csv.DictReader(open("one/kernels.csv")))["command"])' |
+    sed "s|^bench|'$BENCH'|") --list" | grep -qx "gemv/q4_0/scalar/rows:112/cols:4096/hot" ||
+    fail "the command is for something else"
+
+# ---- tables again, from the file
+"$BENCH" kernels --from one/kernels.json -o two --no-charts >again
+diff <(sed '/^Results/d' out) <(sed '/^Results/d' again) || fail "--from differs"
+cmp one/kernels.csv two/kernels.csv || fail "--from gives another CSV"
+
+# ---- comparing
+"$BENCH" kernels --compare one/kernels.json one/kernels.json >same || fail "differs from itself"
+grep -q "^1 row: 0 slower, 0 faster, 1 unchanged" same || fail "$(cat same)"
+grep -q "too few repetitions" same && fail "four repetitions are enough for one row"
+python3 - <<'PY'
+import json
+j = json.load(open("one/kernels.json"))
+for b in j["benchmarks"]:
+    if b["name"].startswith("gemv"):
+        b["real_time"] *= 30
+json.dump(j, open("slow.json", "w"))
+PY
+code=0
+"$BENCH" kernels --compare one/kernels.json slow.json >worse || code=$?
+[ "$code" = 1 ] || fail "slower by far: exit $code: $(cat worse)"
+grep -qE "^  gemv/q4_0/scalar/rows:112/cols:4096/hot +-9" worse || fail "$(cat worse)"
+"$BENCH" kernels --compare slow.json one/kernels.json >better || fail "faster is no failure"
+grep -q "0 slower, 1 faster" better || fail "$(cat better)"
+"$BENCH" kernels --compare slow.json one/kernels.json --json | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+assert j["n_faster"] == 1 and j["n_slower"] == 0
+r = [r for r in j["rows"] if r["verdict"] == "faster"][0]
+assert r["speed"] > 5 and r["p"] < 0.05' || fail "--json"
+
+# ---- Ctrl-C: what is finished is kept, nothing else is left
+"$BENCH" kernels --repetitions 200 --min-time 0.01 --formats q4_0,q8_0 --isa scalar \
+    --weights hot -o three --no-charts >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    [ -e three/.kernels.json.part ] && break
+    sleep 0.05
+done
+sleep 0.5
+kill -INT $pid
+code=0
+wait $pid || code=$?
+[ "$code" = 130 ] || fail "interrupted: exit $code: $(cat err)"
+grep -q interrupted err || fail "$(cat err)"
+[ ! -e three/.kernels.json.part ] || fail "a part was left"
+[ ! -e three/kernels.json ] || python3 -m json.tool three/kernels.json >/dev/null ||
+    fail "an interrupted run left broken JSON"
+
+# ---- without bench_kernels
+mkdir alone
+cp "$BENCH" alone/bench
+code=0
+alone/bench kernels --quick --formats q4_0 -o four >out 2>err || code=$?
+[ "$code" = 3 ] && grep -q "libbenchmark-dev" err && [ "$(wc -l <err)" = 1 ] ||
+    fail "no bench_kernels: exit $code: $(cat err)"
+
+# ---- what cannot be
+refused() {
+    local text=$1 got=0
+    shift
+    "$BENCH" kernels "$@" >out 2>err || got=$?
+    [ "$got" = 2 ] || fail "'$*' ended with $got: $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "'$*': not one sentence: $(cat err)"
+    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
+    [ ! -s out ] || fail "'$*' wrote to stdout"
+}
+refused "did you mean" --formats q4_L
+refused "'quux'" --ops quux
+refused "'warm'" --weights warm
+refused "--columns: 7" --columns 7
+refused "'moon'" --placement moon
+refused "contradict" --isa avx2 --all-isa
+refused "two files" --compare one/kernels.json
+refused "surplus" surplus
+refused "nowhere.json" --compare one/kernels.json nowhere.json
+refused "no JSON" --from "$BENCH"
+refused "--json belongs" --json
+head -c 300 one/kernels.json >cut.json
+refused "cut.json is no JSON" --compare cut.json one/kernels.json
+echo '{"benchmarks": [{"name": "x", "real_time": 3, "time_unit": "ns"}]}' >other.json
+refused "no row in common" --compare one/kernels.json other.json
