@@ -177,12 +177,14 @@ static enum status report(const struct settings *s, const char *dir,
     return st;
 }
 
-/* Into dir/kernels.json, whole or not at all. */
+/* Into dir/kernels.json, whole or not at all; after an interruption with what was
+ * finished, if anything was. */
 static enum status run(const struct settings *s, const struct kernel_plan *plan,
                        const char *dir, const char *json_path, struct err *err)
 {
+    struct kernel_results written = {.n = 0};
+    struct err unreadable = ERR_INIT;
     char part[700];
-    struct stat file;
     const struct kernel_run_params params = {
         .plan = plan,
         .n_repetitions = s->n_repetitions ? s->n_repetitions
@@ -196,12 +198,14 @@ static enum status run(const struct settings *s, const struct kernel_plan *plan,
 
     snprintf(part, sizeof part, "%s/.kernels.json.part", dir);
     const enum status st = kernel_run(&params, part, err);
-    if ((st == ST_OK || st == ST_INTERRUPTED) && !stat(part, &file) && file.st_size) {
-        if (rename(part, json_path))
-            return err_set_errno(err, ST_IO, "%.300s cannot be written", json_path);
+    if (st != ST_OK &&
+        (st != ST_INTERRUPTED || kernel_results_read(&written, part, &unreadable))) {
+        unlink(part);
         return st;
     }
-    unlink(part);
+    kernel_results_free(&written);
+    if (rename(part, json_path))
+        return err_set_errno(err, ST_IO, "%.300s cannot be written", json_path);
     return st;
 }
 

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERRUPTED "interrupted"
-
 static void copy_text(char *to, size_t cap, const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -93,9 +91,7 @@ static double unit_ns(const json_t *entry)
 /* False: no memory. */
 static bool add_failure(struct kernel_result *row, const char *why)
 {
-    if (why && !strcmp(why, INTERRUPTED))
-        row->interrupted = true;
-    else if (!row->error[0])
+    if (!row->error[0])
         snprintf(row->error, sizeof row->error, "%s", why ? why : "failed");
     return true;
 }
@@ -107,6 +103,10 @@ static bool add_repetition(struct kernel_result *row, const json_t *entry)
     if (json_is_true(json_object_get(entry, "error_occurred")))
         return add_failure(row,
                            json_string_value(json_object_get(entry, "error_message")));
+    if (number(entry, "interrupted") > 0) {
+        row->interrupted = true;
+        return true;
+    }
     if (!(time > 0) || !isfinite(time))
         return add_failure(row, "no time in the file");
     if (!push(&row->ns, row->n, time) ||

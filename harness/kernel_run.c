@@ -3,8 +3,9 @@
  * kernel_run.c - the child, its progress and its end
  *
  * The child gets the names of its cases and a pipe to report finished repetitions
- * through; what it has to say on stderr is kept, and shown when it fails. A signal
- * from the terminal reaches it directly, one sent to us alone is passed on.
+ * through; what it has to say on stderr is kept, and shown when it fails. It is a
+ * process group of its own, so that Ctrl-C is ours to answer: it is asked to finish
+ * once, and writes down what it has.
  */
 #include "harness/kernel_run.h"
 
@@ -91,6 +92,7 @@ static void exec_child(const char *program, const struct kernel_run_params *p,
     const int null_fd = open("/dev/null", O_RDWR);
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    setpgid(0, 0);
     if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
         dup2(null_fd, STDOUT_FILENO) < 0 || dup2(c->errors_fd, STDERR_FILENO) < 0)
         _exit(NOT_STARTED);
