@@ -39,9 +39,10 @@ struct kernel_bed {
     enum placement placement;
     struct mem cold;
     enum kern_format cold_format; /* whose pattern it holds; KERN_N_FMT: nobody's */
+    bool cold_packed;
     size_t cold_at;
     double huge_share;
-    void *pattern[KERN_N_FMT];
+    void *pattern[KERN_N_FMT][2]; /* [1]: packed */
     struct checked *checked;
     struct read_way *ways;
     struct known_roof *roofs;
@@ -67,8 +68,10 @@ void kernel_bed_close(struct kernel_bed *bed)
     if (!bed)
         return;
     mem_free(&bed->cold);
-    for (int i = 0; i < KERN_N_FMT; i++)
-        free(bed->pattern[i]);
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        free(bed->pattern[i][false]);
+        free(bed->pattern[i][true]);
+    }
     free(bed->checked);
     free(bed->ways);
     free(bed->roofs);
@@ -116,12 +119,16 @@ enum status bed_team(struct team **team, const struct kernel_bed *bed, int n_thr
 
 /* ---- weights ------------------------------------------------------------------ */
 
-const void *bed_pattern(struct kernel_bed *bed, enum kern_format format)
+const void *bed_pattern(struct kernel_bed *bed, enum kern_format format, bool packed)
 {
-    if (!bed->pattern[format])
-        bed->pattern[format] =
-            parts_weights(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
-    return bed->pattern[format];
+    void **kept = bed->pattern[format];
+
+    if (!kept[false])
+        kept[false] = parts_weights(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
+    if (packed && kept[false] && !kept[true])
+        kept[true] = parts_panels(format, isa_usable(), kept[false], BED_PATTERN_ROWS,
+                                  KERNEL_COLS);
+    return kept[packed];
 }
 
 struct fill_job {
@@ -151,7 +158,7 @@ static void fill_share(void *arg, int member, int n_members)
     }
 }
 
-enum status bed_cold(struct kernel_bed *bed, enum kern_format format,
+enum status bed_cold(struct kernel_bed *bed, enum kern_format format, bool packed,
                      const uint8_t **base, struct err *err)
 {
     const bool is_new = !bed->cold.base;
@@ -159,12 +166,13 @@ enum status bed_cold(struct kernel_bed *bed, enum kern_format format,
     struct team *team;
     enum status st;
 
-    if (!is_new && (format == KERN_N_FMT || format == bed->cold_format)) {
+    if (!is_new && (format == KERN_N_FMT ||
+                    (format == bed->cold_format && packed == bed->cold_packed))) {
         *base = bed->cold.base;
         return ST_OK;
     }
     if (format != KERN_N_FMT) {
-        job.pattern = bed_pattern(bed, format);
+        job.pattern = bed_pattern(bed, format, packed);
         job.pattern_bytes =
             kern_format_bytes(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
         if (!job.pattern)
@@ -183,6 +191,7 @@ enum status bed_cold(struct kernel_bed *bed, enum kern_format format,
             bed->huge_share =
                 (double)mem_huge_bytes(job.to, job.bytes) / (double)job.bytes;
         bed->cold_format = format;
+        bed->cold_packed = packed;
         bed->cold_at = 0;
         *base = job.to;
     }

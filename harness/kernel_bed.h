@@ -18,12 +18,12 @@
 enum status bed_team(struct team **team, const struct kernel_bed *bed, int n_threads,
                      struct err *err);
 
-/* BED_PATTERN_ROWS rows of a format, kept. NULL: no memory. */
-const void *bed_pattern(struct kernel_bed *bed, enum kern_format format);
+/* BED_PATTERN_ROWS rows of a format, kept; packed: in panels. NULL: no memory. */
+const void *bed_pattern(struct kernel_bed *bed, enum kern_format format, bool packed);
 
 /* The cold buffer, filled with a format's pattern; format KERN_N_FMT: with whatever it
  * holds, once it holds something. */
-enum status bed_cold(struct kernel_bed *bed, enum kern_format format,
+enum status bed_cold(struct kernel_bed *bed, enum kern_format format, bool packed,
                      const uint8_t **base, struct err *err);
 
 /* Where the last case stopped reading the cold buffer, in bytes: the next goes on

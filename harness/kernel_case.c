@@ -19,8 +19,10 @@
 #define COUNT(a)    (sizeof(a) / sizeof(a)[0])
 
 static const struct kernel_product products[] = {
-    {KERN_OP_gemv, false, 1},
-    {KERN_OP_gemm, true, 1},
+    {KERN_OP_gemv, false, false},
+    {KERN_OP_gemm, true, false},
+    {KERN_OP_gemv_x16, false, true},
+    {KERN_OP_gemm_x16, true, true},
 };
 
 /* 2..8: tokens checked at once in speculative decoding; 64, 512: prefill. */

@@ -52,7 +52,7 @@ struct kernel_case {
 struct kernel_product {
     enum kern_op op;
     bool has_columns; /* takes n_cols */
-    int row_unit;     /* rows come in multiples of this */
+    bool packed;      /* weights are panels of KERN_PANEL_ROWS rows */
 };
 
 /* NULL when op is none. */

@@ -13,7 +13,7 @@
 
 #define ROOFLINE  "kernels_roofline"
 #define HEATMAP   "kernels_heatmap"
-#define MAX_NAMES 64
+#define MAX_NAMES 256
 
 /* Distinct names in the order they come; an index for each. */
 struct names {

@@ -47,6 +47,12 @@ static bool open_conversion(struct other_call *o)
         bytes = kern_format_bytes(format, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
         return alloc_all(o, bytes, n, 0, 0);
+    case KERN_OP_pack:
+        bytes = KERN_PANEL_ROWS * kern_format_bytes(format, n);
+        o->cost =
+            (struct kernel_cost){2.0 * (double)bytes, 0, (double)(KERN_PANEL_ROWS * n)};
+        o->blocks = parts_weights(format, KERN_PANEL_ROWS * n);
+        return o->blocks && alloc_all(o, bytes, 0, 0, 0);
     default: /* dequantize */
         bytes = kern_format_bytes(format, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
@@ -110,6 +116,7 @@ bool parts_other_open(struct other_call *o, const struct kern_row *row, size_t n
     case KERN_OP_quantize:
     case KERN_OP_dequantize:
     case KERN_OP_quantize_act:
+    case KERN_OP_pack:
         ok = open_conversion(o);
         break;
     case KERN_OP_attn_dot:
@@ -165,9 +172,12 @@ void parts_other_run(const struct other_call *o)
     case KERN_OP_to_f16:
         row->fn.to_f16(o->out, o->a, o->n);
         break;
+    case KERN_OP_pack:
+        row->fn.pack(o->n, o->blocks,
+                     kern_format_bytes((enum kern_format)row->what, o->n), o->out);
+        break;
     case KERN_OP_gemv:
     case KERN_OP_gemm:
-    case KERN_OP_pack:
     case KERN_OP_gemv_x16:
     case KERN_OP_gemm_x16:
     case KERN_N_OP:
@@ -207,6 +217,9 @@ enum status parts_check_other(const struct kern_row *row, struct err *err)
     struct other_call got, want;
     enum status st = ST_OK;
 
+    if (row->op == KERN_OP_pack) /* right if its level's product of the panels is */
+        return parts_check_product(
+            kern_best(KERN_OP_gemv_x16, row->what, 1u << row->isa), 1, NULL, err);
     if (!parts_other_open(&got, row, CHECK_N))
         return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
     if (!parts_other_open(&want, kern_best(row->op, row->what, SCALAR), CHECK_N)) {

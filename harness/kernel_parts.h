@@ -20,6 +20,11 @@ void parts_fill_random(float *v, size_t n, float deviation);
 /* n values of a format, quantised from random numbers; malloc'ed. */
 void *parts_weights(enum kern_format format, size_t n);
 
+/* n_rows rows of k elements, as parts_weights() made them, in panels, by a pack row of
+ * isa_mask; malloc'ed. NULL: no memory. */
+void *parts_panels(enum kern_format format, uint32_t isa_mask, const void *rows,
+                   size_t n_rows, size_t k);
+
 /* Columns of activations, k values each, stride bytes apart. */
 struct columns {
     size_t stride;
@@ -34,6 +39,7 @@ bool parts_columns(struct columns *x, enum kern_act act, size_t k, size_t n);
 struct product_call {
     const struct kern_row *row;
     size_t k, w_stride, n_x, y_stride;
+    size_t ahead; /* of software prefetch, where the row takes it */
     const struct columns *x;
     float *y;
 };

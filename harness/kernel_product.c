@@ -17,7 +17,7 @@
 
 #define SCALAR     (1u << KERN_ISA_scalar)
 #define CHECK_K    768
-#define CHECK_ROWS 19 /* of operations that take any number; else three units */
+#define CHECK_ROWS 19 /* not a multiple of what any kernel takes at a time */
 
 void *parts_alloc(size_t bytes)
 {
@@ -69,6 +69,19 @@ void *parts_weights(enum kern_format format, size_t n)
     return blocks;
 }
 
+void *parts_panels(enum kern_format format, uint32_t isa_mask, const void *rows,
+                   size_t n_rows, size_t k)
+{
+    const size_t stride = kern_format_bytes(format, k);
+    const struct kern_row *row = kern_best(KERN_OP_pack, format, isa_mask);
+    char *panels = parts_alloc(n_rows * stride);
+
+    assert(row && n_rows % KERN_PANEL_ROWS == 0);
+    for (size_t i = 0; panels && i < n_rows; i += KERN_PANEL_ROWS)
+        row->fn.pack(k, (const char *)rows + i * stride, stride, panels + i * stride);
+    return panels;
+}
+
 bool parts_columns(struct columns *x, enum kern_act act, size_t k, size_t n)
 {
     float *plain = parts_alloc(k * n * sizeof *plain);
@@ -101,6 +114,15 @@ void parts_product(const struct product_call *p, const void *w, size_t begin,
     case KERN_OP_gemm:
         p->row->fn.gemm(end - begin, p->k, first, p->w_stride, p->n_x, p->x->data,
                         p->x->stride, p->y + begin, p->y_stride);
+        break;
+    case KERN_OP_gemv_x16:
+        p->row->fn.gemv_x16((end - begin) / KERN_PANEL_ROWS, p->k, first, p->x->data,
+                            p->y + begin, p->ahead);
+        break;
+    case KERN_OP_gemm_x16:
+        p->row->fn.gemm_x16((end - begin) / KERN_PANEL_ROWS, p->k, first, p->n_x,
+                            p->x->data, p->x->stride, p->y + begin, p->y_stride,
+                            p->ahead);
         break;
     default:
         assert(!"an operation that kernel_product() has must be called here");
@@ -162,9 +184,11 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
 {
     const enum kern_format format = (enum kern_format)row->what;
     const enum kern_act act = kern_format_info(format)->act;
-    const size_t unit = (size_t)kernel_product(row->op)->row_unit;
-    const size_t n_rows = unit == 1 ? CHECK_ROWS : 3 * unit;
+    const bool packed = kernel_product(row->op)->packed;
+    const size_t n_rows = packed ? 3 * KERN_PANEL_ROWS : CHECK_ROWS;
     void *w = parts_weights(format, n_rows * CHECK_K);
+    void *panels =
+        packed && w ? parts_panels(format, 1u << row->isa, w, n_rows, CHECK_K) : NULL;
     float *plain = parts_alloc(n_rows * CHECK_K * sizeof *plain);
     struct columns x = {0, NULL};
     struct product_call p = {.row = row,
@@ -177,13 +201,14 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
     enum status st = ST_OK;
     size_t i = 0, j = 0;
 
-    if (!w || !plain || !p.y || !parts_columns(&x, act, CHECK_K, n_x)) {
+    if (!w || !plain || !p.y || (packed && !panels) ||
+        !parts_columns(&x, act, CHECK_K, n_x)) {
         st = err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
     } else {
         kern_best(KERN_OP_dequantize, format, SCALAR)
             ->fn.dequantize(w, plain, n_rows * CHECK_K);
         const uint64_t begin = clock_ns();
-        parts_product(&p, w, 0, n_rows);
+        parts_product(&p, packed ? panels : w, 0, n_rows);
         if (weight_ns)
             *weight_ns = (double)(clock_ns() - begin) / (double)(n_rows * CHECK_K);
         if (!all_right(&p, act, n_rows, plain, &i, &j))
@@ -193,6 +218,7 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
                          i, n_rows, j, n_x);
     }
     free(w);
+    free(panels);
     free(plain);
     free(p.y);
     free(x.data);

@@ -12,8 +12,13 @@
 
 #define BATCH_NS  2e6 /* of calls between two wakings of the team, about */
 #define MAX_BATCH 4096
-#define PEAK_NS   1000000u /* one call of a peak */
-#define ROW_SHARE 16       /* rows are handed to threads in multiples of this */
+#define PEAK_NS   1000000u        /* one call of a peak */
+#define ROW_SHARE KERN_PANEL_ROWS /* rows are handed to threads in multiples of this \
+                                   */
+
+/* A page: enough for memory to answer in time, and past the hardware prefetcher's
+ * boundary. What is in the cache need not be asked for. */
+#define AHEAD_BYTES 4096
 
 enum work_kind { WORK_PRODUCT, WORK_OTHER, WORK_READ, WORK_PEAK };
 
@@ -55,11 +60,11 @@ static enum status no_memory(const struct kernel_case *c, struct err *err)
 /* ---- products ------------------------------------------------------------------- */
 
 /* A hot matrix: the pattern, repeated. */
-static uint8_t *hot_matrix(struct kernel_bed *bed, enum kern_format format,
+static uint8_t *hot_matrix(struct kernel_bed *bed, enum kern_format format, bool packed,
                            size_t n_rows)
 {
     const size_t row_bytes = kern_format_bytes(format, KERNEL_COLS);
-    const uint8_t *pattern = bed_pattern(bed, format);
+    const uint8_t *pattern = bed_pattern(bed, format, packed);
     uint8_t *w = pattern ? parts_alloc(n_rows * row_bytes) : NULL;
 
     for (size_t i = 0; w && i < n_rows; i++)
@@ -73,6 +78,7 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
 {
     const enum kern_format format = (enum kern_format)row->what;
     const size_t n_x = (size_t)c->n_x;
+    const bool packed = kernel_product(row->op)->packed;
     double weight_ns;
     enum status st = bed_check(w->bed, row, n_x, &weight_ns, err);
 
@@ -85,6 +91,7 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
                                     .w_stride = kern_format_bytes(format, KERNEL_COLS),
                                     .n_x = n_x,
                                     .y_stride = w->n_rows,
+                                    .ahead = w->cold ? AHEAD_BYTES : 0,
                                     .x = &w->x,
                                     .y = parts_alloc(w->n_rows * n_x * sizeof(float))};
     w->matrix_bytes = w->n_rows * w->call.w_stride;
@@ -93,7 +100,7 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         !parts_columns(&w->x, kern_format_info(format)->act, KERNEL_COLS, n_x))
         return no_memory(c, err);
     if (w->cold) {
-        st = bed_cold(w->bed, format, &w->w, err);
+        st = bed_cold(w->bed, format, packed, &w->w, err);
         if (st)
             return st;
         w->n_matrices = kernel_bed_cold_bytes(w->bed) / w->matrix_bytes;
@@ -102,7 +109,7 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         w->turn = (*bed_cold_at(w->bed) + w->matrix_bytes - 1) / w->matrix_bytes %
                   w->n_matrices;
     } else {
-        w->w = w->own_w = hot_matrix(w->bed, format, w->n_rows);
+        w->w = w->own_w = hot_matrix(w->bed, format, packed, w->n_rows);
         if (!w->w)
             return no_memory(c, err);
     }
@@ -178,7 +185,7 @@ static enum status open_read(struct kernel_work *w, const struct kernel_case *c,
                              struct err *err)
 {
     const uint8_t *base;
-    enum status st = bed_cold(w->bed, KERN_N_FMT, &base, err);
+    enum status st = bed_cold(w->bed, KERN_N_FMT, false, &base, err);
 
     if (st == ST_OK)
         st = bed_team(&w->team, w->bed, c->n_threads, err);
