@@ -36,7 +36,7 @@
 
 #include <stdint.h>
 
-extern const int8_t codebook_iq1s[2048][8];
+extern const int8_t codebook_iq1s[2048][8]; /* in eighths: -8 0 8 */
 extern const uint8_t codebook_iq2xxs[256][8];
 extern const uint8_t codebook_iq2xs[512][8];
 extern const uint8_t codebook_iq2s[1024][8];
@@ -54,15 +54,15 @@ static inline void codebook_apply_signs(const uint8_t *values, unsigned signs,
         q[j] = (int8_t)(signs >> j & 1 ? -values[j] : values[j]);
 }
 
-/* The same for IQ1, in eighths: -1, 0 and 1 are shifted by an eighth, down or up. */
+/* The same for IQ1, in eighths: values are shifted by an eighth, down or up. */
 static inline void codebook_shift(const int8_t *values, unsigned down, int8_t *q)
 {
     for (int j = 0; j < 8; j++)
-        q[j] = (int8_t)(8 * values[j] + (down ? -1 : 1));
+        q[j] = (int8_t)(values[j] + (down ? -1 : 1));
 }
 
 /* Constant expressions, for use in tables too. */
-#define CODEBOOK_IQ1S_LEVEL(code)   ((code)-1)
+#define CODEBOOK_IQ1S_LEVEL(code)   (8 * ((code)-1))
 #define CODEBOOK_IQ2_LEVEL(code)    (8 + 17 * (code) + (code) / 2)
 #define CODEBOOK_IQ3XXS_LEVEL(code) (4 + 8 * (code) + (code) / 7 * 2)
 #define CODEBOOK_IQ3S_LEVEL(code)   (1 + 2 * (code))

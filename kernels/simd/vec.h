@@ -15,7 +15,7 @@
  *   v_max32           v_lane_byte(v, i): byte i of a lane in all its bytes
  *   v_add8_if(a, v, bit, b)  a + b in bytes where v has the bit
  *   v_table16(t, i)   bytes t[i & 15]; bit 7 of every byte of i is 0
- *   v_gather(t, i)    dwords t[i] of a table in memory
+ *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries
  *   v_minus_where     bytes subtracted from another where a sign bit is set
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b

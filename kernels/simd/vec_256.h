@@ -191,6 +191,30 @@ SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
     return _mm256_add_epi8(_mm256_xor_si256(v, where), _mm256_and_si256(where, more));
 }
 
+/* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second
+ * four bytes, from plain loads. */
+SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
+                            vi *second)
+{
+    const char *entry = table;
+    __m128i two[4];
+    __m256 even, odd;
+
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const __m128i low = _mm_loadl_epi64((const void *)(entry + 8 * index[2 * i]));
+
+        two[i] = _mm_castps_si128(_mm_loadh_pi(
+            _mm_castsi128_ps(low), (const void *)(entry + 8 * index[2 * i + 1])));
+    }
+    even = _mm256_castsi256_ps(
+        _mm256_inserti128_si256(_mm256_castsi128_si256(two[0]), two[2], 1));
+    odd = _mm256_castsi256_ps(
+        _mm256_inserti128_si256(_mm256_castsi128_si256(two[1]), two[3], 1));
+    *first = _mm256_castps_si256(_mm256_shuffle_ps(even, odd, 0x88));
+    *second = _mm256_castps_si256(_mm256_shuffle_ps(even, odd, 0xdd));
+}
+
 /* ---- dot products ------------------------------------------------------------- */
 
 #if V_DOT32

@@ -185,6 +185,36 @@ SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
     return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(bits, sel), from, v);
 }
 
+/* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second
+ * four bytes, from plain loads. */
+SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
+                            vi *second)
+{
+    const char *entry = table;
+    __m128i two[8];
+    __m512i even, odd;
+
+    SIMD_UNROLL
+    for (int i = 0; i < 8; i++) {
+        const __m128i low = _mm_loadl_epi64((const void *)(entry + 8 * index[2 * i]));
+
+        two[i] = _mm_castps_si128(_mm_loadh_pi(
+            _mm_castsi128_ps(low), (const void *)(entry + 8 * index[2 * i + 1])));
+    }
+    even = _mm512_castsi128_si512(two[0]);
+    even = _mm512_inserti32x4(even, two[2], 1);
+    even = _mm512_inserti32x4(even, two[4], 2);
+    even = _mm512_inserti32x4(even, two[6], 3);
+    odd = _mm512_castsi128_si512(two[1]);
+    odd = _mm512_inserti32x4(odd, two[3], 1);
+    odd = _mm512_inserti32x4(odd, two[5], 2);
+    odd = _mm512_inserti32x4(odd, two[7], 3);
+    *first = _mm512_castps_si512(
+        _mm512_shuffle_ps(_mm512_castsi512_ps(even), _mm512_castsi512_ps(odd), 0x88));
+    *second = _mm512_castps_si512(
+        _mm512_shuffle_ps(_mm512_castsi512_ps(even), _mm512_castsi512_ps(odd), 0xdd));
+}
+
 /* ---- dot products ------------------------------------------------------------- */
 
 #if V_DOT32

@@ -246,6 +246,58 @@ SIMD_INLINE vi v_table16(vi table, vi index)
     return V_EACH_2(vi, q_table16, table, index);
 }
 
+/* table[i] for the integer i of every lane. */
+SIMD_INLINE vi v_gather(const void *table, vi i)
+{
+    uint32_t index[16], entry[16];
+
+    v_store(index, i);
+    SIMD_UNROLL
+    for (int lane = 0; lane < 16; lane++)
+        memcpy(&entry[lane], (const char *)table + 4 * (size_t)index[lane], 4);
+    return v_load(entry);
+}
+
+SIMD_INLINE int32x4_t q_two_entries(const uint8_t *table, const uint32_t *index)
+{
+    return vreinterpretq_s32_u8(
+        vcombine_u8(vld1_u8(table + 8 * index[0]), vld1_u8(table + 8 * index[1])));
+}
+
+/* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second
+ * four bytes. */
+SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
+                            vi *second)
+{
+    int32x4_t two[8];
+
+    SIMD_UNROLL
+    for (int i = 0; i < 8; i++)
+        two[i] = q_two_entries(table, index + 2 * i);
+    *first = (vi){vuzp1q_s32(two[0], two[1]), vuzp1q_s32(two[2], two[3]),
+                  vuzp1q_s32(two[4], two[5]), vuzp1q_s32(two[6], two[7])};
+    *second = (vi){vuzp2q_s32(two[0], two[1]), vuzp2q_s32(two[2], two[3]),
+                   vuzp2q_s32(two[4], two[5]), vuzp2q_s32(two[6], two[7])};
+}
+
+SIMD_INLINE int32x4_t q_minus_where(int32x4_t v, int32x4_t from, int32x4_t bits,
+                                    int32x4_t sel)
+{
+    const uint8x16_t where =
+        vtstq_u8(vreinterpretq_u8_s32(bits), vreinterpretq_u8_s32(sel));
+
+    return vbslq_s32(vreinterpretq_u32_u8(where), q_sub8(from, v), v);
+}
+
+/* v, but from - v in bytes where bits has the one bit that sel has. */
+SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
+{
+    return (vi){q_minus_where(v.q0, from.q0, bits.q0, sel.q0),
+                q_minus_where(v.q1, from.q1, bits.q1, sel.q1),
+                q_minus_where(v.q2, from.q2, bits.q2, sel.q2),
+                q_minus_where(v.q3, from.q3, bits.q3, sel.q3)};
+}
+
 /* ---- dot products ------------------------------------------------------------- */
 
 SIMD_INLINE int32x4_t q_dot(int32x4_t sum, int32x4_t w, int8x16_t x)

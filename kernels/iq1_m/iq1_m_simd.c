@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq1_m_simd.c - iq1_m weights times q8_256 activations, every vector level
+ *
+ * Range: a super-block's integer is below 256 * 9 * 127 * 15 = 4389120 < 2^31.
+ */
+#include "kernels/iq1_m/iq1_m.h"
+#include "kernels/codebook/codebook_x16.h"
+
+/* Body, in dwords: 0..7 points; 8..11 high bits and shift, four bits of each group; 12
+ * and 13 levels and, in bits 12 to 15 and 28 to 31, d. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    SIMD_UNROLL
+    for (int j = 0; j < 8; j++) {
+        const vi points = v_load(body + 64 * j);
+        const vi word = v_load(body + 64 * (8 + j / 2));
+
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int at = j % 2 * 16 + 4 * i;
+            const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
+
+            cb_emit_shifted(v_or(low, cb_to_bit_8(word, at, 0x700)),
+                            cb_shift(word, at + 3), 4 * j + i, emit, sink);
+        }
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    const vi words[2] = {v_load(body + 64 * 12), v_load(body + 64 * 13)};
+    vi d = v_and(v_srl32(words[0], 12), v_set1_32(0xf));
+
+    (void)head;
+    d = v_or(d, v_and(v_srl32(words[0], 24), v_set1_32(0xf0)));
+    d = v_or(d, v_and(v_srl32(words[1], 4), v_set1_32(0xf00)));
+    d = v_or(d, v_and(v_srl32(words[1], 16), v_set1_32(0xf000)));
+    out->d = v_mul(v_half_low(d), v_set1_f(0.125f));
+    SIMD_UNROLL
+    for (int s = 0; s < 16; s++)
+        out->scale[s] = cb_scale(words[s / 8], s % 8 / 4 * 16 + s % 4 * 3, 7);
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq1_m),
+               .body_bytes = sizeof(struct block_iq1_m)},
+    .n_subs = 16,
+    .max = CB_IQ1_MAX,
+    .bias = CB_IQ1_BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(iq1_m, format)

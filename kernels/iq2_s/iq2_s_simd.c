@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq2_s_simd.c - iq2_s weights times q8_256 activations, every vector level
+ *
+ * Range: a super-block's integer is below 256 * 43 * 127 * 31 = 43337536 < 2^31.
+ */
+#include "kernels/iq2_s/iq2_s.h"
+#include "kernels/codebook/codebook_x16.h"
+
+/* Body, in dwords: 0..7 points, 8..15 signs, 16 and 17 the points' high bits, 18 and 19
+ * levels. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    SIMD_UNROLL
+    for (int j = 0; j < 8; j++) {
+        const vi points = v_load(body + 64 * j);
+        const vi signs = v_load(body + 64 * (8 + j));
+        const vi high = v_load(body + 64 * (16 + j / 4));
+
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
+
+            cb_emit_signed(codebook_iq2s,
+                           v_or(low, cb_to_bit_8(high, j % 4 * 8 + 2 * i, 0x300)),
+                           signs, i, 4 * j + i, emit, sink);
+        }
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    out->d = v_mul(v_half(head), v_set1_f(0.125f));
+    SIMD_UNROLL
+    for (int s = 0; s < 16; s++)
+        out->scale[s] = cb_scale(v_load(body + 64 * (18 + s / 8)), s % 8 * 4, 15);
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq2_s),
+               .body_at = sizeof(uint16_t),
+               .body_bytes = 80,
+               .n_heads = 1,
+               .head_bytes = 2,
+               .head_at = {offsetof(struct block_iq2_s, d)}},
+    .n_subs = 16,
+    .max = CB_IQ2_MAX,
+    .bias = CB_IQ2_BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(iq2_s, format)

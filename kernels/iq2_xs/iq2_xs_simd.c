@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq2_xs_simd.c - iq2_xs weights times q8_256 activations, every vector level
+ *
+ * Range: a super-block's integer is below 256 * 43 * 127 * 31 = 43337536 < 2^31.
+ */
+#include "kernels/iq2_xs/iq2_xs.h"
+#include "kernels/codebook/codebook_x16.h"
+
+/* Body, in dwords: 0..15 two groups each, 9 bits of point, 7 of signs; 16 and 17
+ * levels. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    SIMD_UNROLL
+    for (int j = 0; j < 16; j++) {
+        const vi two = v_load(body + 64 * j), mask = v_set1_32(511);
+        const vi signs = cb_eighth_sign(v_and(v_srl32(two, 9), v_set1_32(0x7f007f)));
+
+        cb_emit_signed(codebook_iq2xs, v_and(two, mask), signs, 0, 2 * j, emit, sink);
+        cb_emit_signed(codebook_iq2xs, v_and(v_srl32(two, 16), mask), signs, 2,
+                       2 * j + 1, emit, sink);
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    out->d = v_mul(v_half(head), v_set1_f(0.125f));
+    SIMD_UNROLL
+    for (int s = 0; s < 16; s++)
+        out->scale[s] = cb_scale(v_load(body + 64 * (16 + s / 8)), s % 8 * 4, 15);
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq2_xs),
+               .body_at = sizeof(uint16_t),
+               .body_bytes = 72,
+               .n_heads = 1,
+               .head_bytes = 2,
+               .head_at = {offsetof(struct block_iq2_xs, d)}},
+    .n_subs = 16,
+    .max = CB_IQ2_MAX,
+    .bias = CB_IQ2_BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(iq2_xs, format)

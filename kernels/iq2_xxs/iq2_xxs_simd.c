@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iq2_xxs_simd.c - iq2_xxs weights times q8_256 activations, every vector level
+ *
+ * Range: a super-block's integer is below 256 * 43 * 127 * 31 = 43337536 < 2^31.
+ */
+#include "kernels/iq2_xxs/iq2_xxs.h"
+#include "kernels/codebook/codebook_x16.h"
+
+/* Seven signs of each of four groups, in a unit's second dword, to a byte each. */
+SIMD_INLINE vi signs_of(vi word)
+{
+    vi bytes = v_and(word, v_set1_32(0x7f));
+
+    bytes = v_or(bytes, v_and(v_sll32(word, 1), v_set1_32(0x7f00)));
+    bytes = v_or(bytes, v_and(v_sll32(word, 2), v_set1_32(0x7f0000)));
+    bytes = v_or(bytes, v_and(v_sll32(word, 3), v_set1_32(0x7f000000)));
+    return cb_eighth_sign(bytes);
+}
+
+/* Body, in dwords: the points of unit 0, its signs and level, those of unit 1, ... */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    SIMD_UNROLL
+    for (int unit = 0; unit < 8; unit++) {
+        const vi points = v_load(body + 64 * (2 * unit));
+        const vi signs = signs_of(v_load(body + 64 * (2 * unit + 1)));
+
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++)
+            cb_emit_signed(codebook_iq2xxs,
+                           v_and(v_srl32(points, 8 * i), v_set1_32(0xff)), signs, i,
+                           4 * unit + i, emit, sink);
+    }
+}
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    out->d = v_mul(v_half(head), v_set1_f(0.125f));
+    SIMD_UNROLL
+    for (int s = 0; s < 8; s++)
+        out->scale[s] = cb_scale(v_load(body + 64 * (2 * s + 1)), 28, 15);
+}
+
+static const struct x16_super_format format = {
+    .layout = {.block_bytes = sizeof(struct block_iq2_xxs),
+               .body_at = sizeof(uint16_t),
+               .body_bytes = 64,
+               .n_heads = 1,
+               .head_bytes = 2,
+               .head_at = {offsetof(struct block_iq2_xxs, d)}},
+    .n_subs = 8,
+    .max = CB_IQ2_MAX,
+    .bias = CB_IQ2_BIAS,
+    .is_signed = V_SIGNED,
+    .weights = weights,
+    .scales = scales,
+};
+
+X16_SUPER_KERNELS(iq2_xxs, format)
