@@ -18,6 +18,7 @@ set(SLM_ISA_ARCH_avx2 x86)
 set(SLM_ISA_ARCH_avxvnni x86)
 set(SLM_ISA_ARCH_avx512 x86)
 set(SLM_ISA_ARCH_avx512vnni x86)
+set(SLM_ISA_ARCH_avx512vbmi x86)
 set(SLM_ISA_ARCH_neon arm)
 set(SLM_ISA_ARCH_neon_i8mm arm)
 set(SLM_ISA_FLAGS_scalar -ffp-contract=off)
@@ -25,10 +26,11 @@ set(SLM_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(SLM_ISA_FLAGS_avxvnni -mavx2 -mfma -mf16c -mavxvnni)
 set(SLM_ISA_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(SLM_ISA_FLAGS_avx512vnni ${SLM_ISA_FLAGS_avx512} -mavx512vnni)
+set(SLM_ISA_FLAGS_avx512vbmi ${SLM_ISA_FLAGS_avx512vnni} -mavx512vbmi)
 set(SLM_ISA_FLAGS_neon -march=armv8.2-a+dotprod+fp16)
 set(SLM_ISA_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+fp16+i8mm)
 
-set(SLM_ISA_LEVELS scalar avx2 avxvnni avx512 avx512vnni neon neon_i8mm)
+set(SLM_ISA_LEVELS scalar avx2 avxvnni avx512 avx512vnni avx512vbmi neon neon_i8mm)
 
 # slm_kernel_sources(OUT): the objects of every kernel source that this architecture
 # builds, one library slmkern_<level> each. <format>_simd.c is compiled for every

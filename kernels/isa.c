@@ -33,6 +33,8 @@ static const struct level {
     [KERN_ISA_avx512] = {"avx512", "AVX2 FMA F16C AVX-512 F BW DQ VL", BIT(avx2)},
     [KERN_ISA_avx512vnni] = {"avx512vnni", "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI",
                              BIT(avx2) | BIT(avx512)},
+    [KERN_ISA_avx512vbmi] = {"avx512vbmi", "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI VBMI",
+                             BIT(avx2) | BIT(avx512) | BIT(avx512vnni)},
     [KERN_ISA_neon] = {"neon", "Armv8.2 dot product, half precision", 0},
     [KERN_ISA_neon_i8mm] = {"neon_i8mm", "Armv8.2 dot product, half precision, I8MM",
                             BIT(neon)},
@@ -108,12 +110,14 @@ static uint32_t detect(void)
             mask |= BIT(avxvnni);
     }
 
-    /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11. */
+    /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11, VBMI ECX 1. */
     if (has_bits(xcr0, XCR0_ZMM) &&
         has_bits(leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
         mask |= BIT(avx512);
         if (has_bits(leaf7_ecx, 1u << 11))
             mask |= BIT(avx512vnni);
+        if (has_bits(leaf7_ecx, 1u << 11 | 1u << 1))
+            mask |= BIT(avx512vbmi);
     }
     return mask;
 }

@@ -80,11 +80,13 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 #define ROWS_avxvnni(...)    __VA_ARGS__,
 #define ROWS_avx512(...)     __VA_ARGS__,
 #define ROWS_avx512vnni(...) __VA_ARGS__,
+#define ROWS_avx512vbmi(...) __VA_ARGS__,
 #else
 #define ROWS_avx2(...)
 #define ROWS_avxvnni(...)
 #define ROWS_avx512(...)
 #define ROWS_avx512vnni(...)
+#define ROWS_avx512vbmi(...)
 #endif
 #if defined(__aarch64__)
 #define ROWS_neon(...)      __VA_ARGS__,

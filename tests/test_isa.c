@@ -72,6 +72,8 @@ static void detection_is_stable_and_layered(void **state)
     assert_true(mask & 1u << KERN_ISA_scalar);
     if (mask & (1u << KERN_ISA_avx512 | 1u << KERN_ISA_avxvnni))
         assert_true(mask & 1u << KERN_ISA_avx2);
+    if (mask & 1u << KERN_ISA_avx512vbmi)
+        assert_true(mask & 1u << KERN_ISA_avx512vnni);
     if (mask & 1u << KERN_ISA_avx512vnni)
         assert_true(mask & 1u << KERN_ISA_avx512);
     if (mask & 1u << KERN_ISA_neon_i8mm)
@@ -111,6 +113,9 @@ static void agrees_with_the_compiler(void **state)
     assert_int_equal(mask >> KERN_ISA_avx512 & 1, avx512 != 0);
     assert_int_equal(mask >> KERN_ISA_avx512vnni & 1,
                      avx512 && __builtin_cpu_supports("avx512vnni"));
+    assert_int_equal(mask >> KERN_ISA_avx512vbmi & 1,
+                     avx512 && __builtin_cpu_supports("avx512vnni") &&
+                         __builtin_cpu_supports("avx512vbmi"));
 }
 #endif
 
@@ -134,8 +139,10 @@ static void disabling_takes_what_builds_on_it(void **state)
 {
     const uint32_t all = isa_detected();
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
-                         1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni;
-    const uint32_t wide = 1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni;
+                         1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
+                         1u << KERN_ISA_avx512vbmi;
+    const uint32_t vnni = 1u << KERN_ISA_avx512vnni | 1u << KERN_ISA_avx512vbmi;
+    const uint32_t wide = 1u << KERN_ISA_avx512 | vnni;
 
     (void)state;
     assert_true(KERN_N_ISA <= 8); /* an exit code holds the mask */
@@ -143,8 +150,9 @@ static void disabling_takes_what_builds_on_it(void **state)
     assert_int_equal(usable_after(1u << KERN_ISA_scalar), all);
     assert_int_equal(usable_after(1u << KERN_ISA_avx2), all & ~x86);
     assert_int_equal(usable_after(1u << KERN_ISA_avx512), all & ~wide);
-    assert_int_equal(usable_after(1u << KERN_ISA_avx512vnni),
-                     all & ~(1u << KERN_ISA_avx512vnni));
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512vnni), all & ~vnni);
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512vbmi),
+                     all & ~(1u << KERN_ISA_avx512vbmi));
     assert_int_equal(usable_after(~0u), 1u << KERN_ISA_scalar);
 }
 

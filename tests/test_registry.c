@@ -74,7 +74,8 @@ static void rows_are_named_after_what_they_are(void **state)
 static void rows_belong_to_this_architecture(void **state)
 {
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
-                         1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni;
+                         1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
+                         1u << KERN_ISA_avx512vbmi;
     const uint32_t arm = 1u << KERN_ISA_neon | 1u << KERN_ISA_neon_i8mm;
     uint32_t seen = 0;
     size_t n;

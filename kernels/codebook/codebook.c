@@ -46,6 +46,34 @@ alignas(64) const uint8_t codebook_iq3s[512][4] = {
 };
 #undef CODEBOOK_ENTRY
 
+/* The two bytes of a code: the first of every point, then the second. */
+alignas(64) const uint8_t codebook_iq2xxs_codes[2 * 256] = {
+#define CODEBOOK_ENTRY(code) (code) & 255,
+#include "kernels/codebook/iq2xxs.def"
+#undef CODEBOOK_ENTRY
+#define CODEBOOK_ENTRY(code) (code) >> 8,
+#include "kernels/codebook/iq2xxs.def"
+#undef CODEBOOK_ENTRY
+};
+
+alignas(64) const uint8_t codebook_iq2xs_codes[2 * 512] = {
+#define CODEBOOK_ENTRY(code) (code) & 255,
+#include "kernels/codebook/iq2xs.def"
+#undef CODEBOOK_ENTRY
+#define CODEBOOK_ENTRY(code) (code) >> 8,
+#include "kernels/codebook/iq2xs.def"
+#undef CODEBOOK_ENTRY
+};
+
+alignas(64) const uint8_t codebook_iq2s_codes[2 * 1024] = {
+#define CODEBOOK_ENTRY(code) (code) & 255,
+#include "kernels/codebook/iq2s.def"
+#undef CODEBOOK_ENTRY
+#define CODEBOOK_ENTRY(code) (code) >> 8,
+#include "kernels/codebook/iq2s.def"
+#undef CODEBOOK_ENTRY
+};
+
 /* Bit 7 is the parity of bits 0 to 6. */
 #define SIGNS_1(s)                                                                    \
     ((s) | (((s) ^ (s) >> 1 ^ (s) >> 2 ^ (s) >> 3 ^ (s) >> 4 ^ (s) >> 5 ^ (s) >> 6) & \

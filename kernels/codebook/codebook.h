@@ -18,8 +18,7 @@
  * Three readings of the same lists, none of them written by hand twice:
  * - the tables below hold the values, a point's bytes in a row: one load of eight
  *   or four bytes per index;
- * - the codes are kernels/codebook/<grid>.def: whoever wants another table (the two
- *   code bytes of every point as planes for register lookups, say) defines
+ * - the codes are kernels/codebook/<grid>.def: whoever wants another table defines
  *       CODEBOOK_ENTRY(code)
  *   as one element of it with a comma behind, and includes the list inside the
  *   braces of an array;
@@ -42,6 +41,11 @@ extern const uint8_t codebook_iq2xs[512][8];
 extern const uint8_t codebook_iq2s[1024][8];
 extern const uint8_t codebook_iq3xxs[256][4];
 extern const uint8_t codebook_iq3s[512][4];
+
+/* Points as codes: byte 0 of every point, then byte 1. */
+extern const uint8_t codebook_iq2xxs_codes[2 * 256];
+extern const uint8_t codebook_iq2xs_codes[2 * 512];
+extern const uint8_t codebook_iq2s_codes[2 * 1024];
 
 /* Seven stored signs to eight: bit j set when weight j is negative. */
 extern const uint8_t codebook_signs[128];

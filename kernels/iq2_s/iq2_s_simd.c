@@ -5,10 +5,25 @@
  * Range: a super-block's integer is below 256 * 43 * 127 * 31 = 43337536 < 2^31.
  */
 #include "kernels/iq2_s/iq2_s.h"
+#include "kernels/codebook/codebook_vbmi.h"
 #include "kernels/codebook/codebook_x16.h"
 
 /* Body, in dwords: 0..7 points, 8..15 signs, 16 and 17 the points' high bits, 18 and 19
  * levels. */
+#ifdef KERN_LEVEL_avx512vbmi
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    static const int place[4] = {0, 1, 2, 3};
+
+    SIMD_UNROLL
+    for (int j = 0; j < 8; j++) {
+        const vi high = cb_windows(v_load(body + 64 * (16 + j / 4)), j % 4 * 8, 2);
+
+        cb_emit_four(codebook_iq2s_codes, 1024, v_load(body + 64 * j), high,
+                     v_load(body + 64 * (8 + j)), place, j, emit, sink);
+    }
+}
+#else
 SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
 {
     SIMD_UNROLL
@@ -27,6 +42,7 @@ SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink
         }
     }
 }
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)

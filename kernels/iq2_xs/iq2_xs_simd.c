@@ -5,10 +5,30 @@
  * Range: a super-block's integer is below 256 * 43 * 127 * 31 = 43337536 < 2^31.
  */
 #include "kernels/iq2_xs/iq2_xs.h"
+#include "kernels/codebook/codebook_vbmi.h"
 #include "kernels/codebook/codebook_x16.h"
 
 /* Body, in dwords: 0..15 two groups each, 9 bits of point, 7 of signs; 16 and 17
  * levels. */
+#ifdef KERN_LEVEL_avx512vbmi
+/* Two dwords are taken together: the even bytes of both, the odd bytes of both. */
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    static const int place[4] = {0, 2, 1, 3};
+    const vi even = v_set1_32(0xff00ff);
+
+    SIMD_UNROLL
+    for (int j = 0; j < 8; j++) {
+        const vi a = v_load(body + 64 * (2 * j)), b = v_load(body + 64 * (2 * j + 1));
+        const vi index = v_select(even, a, v_sll16(b, 8));
+        const vi high = v_select(even, v_srl16(a, 8), b);
+        const vi signs = v_and(v_srl16(high, 1), v_set1_8(127));
+
+        cb_emit_four(codebook_iq2xs_codes, 512, index, high, cb_eighth_sign(signs),
+                     place, j, emit, sink);
+    }
+}
+#else
 SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
 {
     SIMD_UNROLL
@@ -21,6 +41,7 @@ SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink
                        2 * j + 1, emit, sink);
     }
 }
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)

@@ -5,8 +5,26 @@
  * Range: a super-block's integer is below 256 * 43 * 127 * 31 = 43337536 < 2^31.
  */
 #include "kernels/iq2_xxs/iq2_xxs.h"
+#include "kernels/codebook/codebook_vbmi.h"
 #include "kernels/codebook/codebook_x16.h"
 
+/* Body, in dwords: the points of unit 0, its signs and level, those of unit 1, ... */
+#ifdef KERN_LEVEL_avx512vbmi
+SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+{
+    static const int place[4] = {0, 1, 2, 3};
+
+    SIMD_UNROLL
+    for (int unit = 0; unit < 8; unit++) {
+        const vi points = v_load(body + 64 * (2 * unit));
+        const vi word = v_load(body + 64 * (2 * unit + 1));
+        const vi signs = v_and(cb_windows(word, 0, 7), v_set1_8(127));
+
+        cb_emit_four(codebook_iq2xxs_codes, 256, points, v_zero(),
+                     cb_eighth_sign(signs), place, unit, emit, sink);
+    }
+}
+#else
 /* Seven signs of each of four groups, in a unit's second dword, to a byte each. */
 SIMD_INLINE vi signs_of(vi word)
 {
@@ -18,7 +36,6 @@ SIMD_INLINE vi signs_of(vi word)
     return cb_eighth_sign(bytes);
 }
 
-/* Body, in dwords: the points of unit 0, its signs and level, those of unit 1, ... */
 SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
 {
     SIMD_UNROLL
@@ -33,6 +50,7 @@ SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink
                            4 * unit + i, emit, sink);
     }
 }
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)

@@ -4,7 +4,7 @@
  *
  * A quantised format's kernels are written once, in <format>_simd.c, and compiled
  * for every vector level; the build defines KERN_LEVEL (avx2, avxvnni, avx512,
- * avx512vnni, neon, neon_i8mm) and KERN_LEVEL_<level>. This header brings in the
+ * avx512vnni, avx512vbmi, neon, neon_i8mm) and KERN_LEVEL_<level>. This header brings in the
  * level's words:
  *
  *   vi, vf            V_LANES lanes: 32-bit integers (or 4 bytes each), floats
@@ -40,7 +40,8 @@
 
 #include "kernels/simd/simd.h"
 
-#if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx512vnni)
+#if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx512vnni) || \
+    defined(KERN_LEVEL_avx512vbmi)
 #include "kernels/simd/vec_512.h"
 #elif defined(KERN_LEVEL_avx2) || defined(KERN_LEVEL_avxvnni)
 #include "kernels/simd/vec_256.h"

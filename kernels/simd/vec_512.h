@@ -12,7 +12,7 @@ enum {
     V_TILE_COLS = 8, /* columns whose sums fit the registers */
 };
 
-#ifdef KERN_LEVEL_avx512vnni
+#ifdef __AVX512VNNI__
 #define V_DOT32  1
 #define V_SIGNED 0
 #else
