@@ -13,20 +13,20 @@ enum { BIAS = V_SIGNED ? 0 : 16 };
 
 /* Body, in dwords: 0..15 indices' low bytes, 16 and 17 their ninth bits, 18..25 signs,
  * 26 scales. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    for (int b = 0; b < 8; b++) {
-        const vi ninths = v_srl32(v_load(body + 64 * (16 + b / 4)), b % 4 * 8);
-        const vi signs = v_load(body + 64 * (18 + b));
+    const int b = step; /* a sub-block */
+    const vi ninths = v_srl32(v_load(body + 64 * (16 + b / 4)), b % 4 * 8);
+    const vi signs = v_load(body + 64 * (18 + b));
 
-        SIMD_UNROLL
-        for (int g = 0; g < 8; g++) {
-            const vi four = v_srl32(v_load(body + 64 * (2 * b + g / 4)), g % 4 * 8);
-            const vi index = v_or(v_and(four, v_set1_32(255)),
-                                  v_and(v_sll32(ninths, 8 - g), v_set1_32(256)));
+    SIMD_UNROLL
+    for (int g = 0; g < 8; g++) {
+        const vi four = v_srl32(v_load(body + 64 * (2 * b + g / 4)), g % 4 * 8);
+        const vi index = v_or(v_and(four, v_set1_32(255)),
+                              v_and(v_sll32(ninths, 8 - g), v_set1_32(256)));
 
-            iq3_emit(codebook_iq3s, index, signs, BIAS, b, g, emit, sink);
-        }
+        iq3_emit(codebook_iq3s, index, signs, BIAS, b, g, emit, sink);
     }
 }
 
@@ -40,7 +40,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
     for (int s = 0; s < 8; s++) {
         const vi twice = v_sll32(v_srl32(all, 4 * s), 1);
 
-        out->scale[s] = v_or(v_and(twice, v_set1_32(30)), v_set1_32(1));
+        out->scale[s] = v_scale(v_or(v_and(twice, v_set1_32(30)), v_set1_32(1)));
     }
 }
 
@@ -54,6 +54,7 @@ static const struct x16_super_format format = {
     .max = 15,
     .bias = BIAS,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

@@ -29,18 +29,18 @@ SIMD_INLINE vi even_signs(vi word)
 }
 
 /* Body, in dwords: 0..15 indices, 16..23 signs and scales. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    for (int b = 0; b < 8; b++) {
-        const vi signs = even_signs(v_load(body + 64 * (16 + b)));
+    const int b = step; /* a sub-block */
+    const vi signs = even_signs(v_load(body + 64 * (16 + b)));
 
-        SIMD_UNROLL
-        for (int g = 0; g < 8; g++) {
-            const vi four = v_srl32(v_load(body + 64 * (2 * b + g / 4)), g % 4 * 8);
+    SIMD_UNROLL
+    for (int g = 0; g < 8; g++) {
+        const vi four = v_srl32(v_load(body + 64 * (2 * b + g / 4)), g % 4 * 8);
 
-            iq3_emit(codebook_iq3xxs, v_and(four, v_set1_32(255)), signs, BIAS, b, g,
-                     emit, sink);
-        }
+        iq3_emit(codebook_iq3xxs, v_and(four, v_set1_32(255)), signs, BIAS, b, g, emit,
+                 sink);
     }
 }
 
@@ -52,7 +52,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
     for (int s = 0; s < 8; s++) {
         const vi twice = v_srl32(v_load(body + 64 * (16 + s)), 27);
 
-        out->scale[s] = v_or(v_and(twice, v_set1_32(30)), v_set1_32(1));
+        out->scale[s] = v_scale(v_or(v_and(twice, v_set1_32(30)), v_set1_32(1)));
     }
 }
 
@@ -66,6 +66,7 @@ static const struct x16_super_format format = {
     .max = 62,
     .bias = BIAS,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

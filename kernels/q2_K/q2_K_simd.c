@@ -11,36 +11,47 @@
 
 /* Body, in dwords: 0..3 scales and minima, 4..19 quants, 20 d and dmin. Dword j of a
  * half's eight has the fours j, 8 + j, 16 + j and 24 + j of its 128 weights. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi low = v_set1_8(3);
+    const vi low = v_set1_8(3), raw = v_load(body + 64 * (4 + step));
+    const int four = step / 8 * 32 + step % 8;
 
-    SIMD_UNROLL
-    for (int j = 0; j < 16; j++) {
-        const vi raw = v_load(body + 64 * (4 + j));
-        const int four = j / 8 * 32 + j % 8;
+    emit(sink, four, v_and(raw, low));
+    emit(sink, four + 8, v_and(v_srl16(raw, 2), low));
+    emit(sink, four + 16, v_and(v_srl16(raw, 4), low));
+    emit(sink, four + 24, v_and(v_srl16(raw, 6), low));
+}
 
-        emit(sink, four, v_and(raw, low));
-        emit(sink, four + 8, v_and(v_srl16(raw, 2), low));
-        emit(sink, four + 16, v_and(v_srl16(raw, 4), low));
-        emit(sink, four + 24, v_and(v_srl16(raw, 6), low));
-    }
+/* Left where they are: times 1, 4, 16, 64. */
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    const vi raw = v_keep(v_load(body + 64 * (4 + step)));
+    const int four = step / 8 * 32 + step % 8;
+
+    emit(sink, four, v_and(raw, v_set1_8(0x03)));
+    emit(sink, four + 8, v_and(raw, v_set1_8(0x0c)));
+    emit(sink, four + 16, v_and(raw, v_set1_8(0x30)));
+    emit(sink, four + 24, v_and(raw, v_set1_8(0xc0)));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)
 {
-    const vi nibble = v_set1_32(15), halves = v_load(body + 64 * 20);
+    const vi nibble = v_set1_8(15), halves = v_load(body + 64 * 20);
 
     (void)head;
     out->d = v_half_low(halves);
     out->dmin = v_half_low(v_srl32(halves, 16));
     SIMD_UNROLL
-    for (int s = 0; s < 16; s++) {
-        const vi both = v_srl32(v_load(body + 64 * (s / 4)), s % 4 * 8);
+    for (int i = 0; i < 4; i++) {
+        const vi both = v_load(body + 64 * i), low = v_and(both, nibble);
 
-        out->scale[s] = v_and(both, nibble);
-        out->min[s] = v_and(v_srl32(both, 4), nibble);
+        SIMD_UNROLL
+        for (int j = 0; j < 4; j++)
+            out->scale[4 * i + j] = v_scale_u8(low, j);
+        x16_pairs_u8(v_and(v_srl16(both, 4), nibble), out->pairs + 2 * i);
     }
 }
 
@@ -50,7 +61,10 @@ static const struct x16_super_format format = {
     .n_subs = 16,
     .max = 3,
     .mins = true,
+    .steps = 16,
     .weights = weights,
+    .wide = wide,
+    .shifts = 0x6644220066442200,
     .scales = scales,
 };
 

@@ -12,29 +12,26 @@
 /* Body, in dwords: 0..7 top bits, 8..23 low bits, 24..26 scales; d is the head. Dword j
  * of a half's eight has the fours j, 8 + j, 16 + j and 24 + j of its 128 weights, and
  * their top bits are at bits 4h to 4h + 3 of dword j of the first eight. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
     const vi low = v_set1_8(3), top = v_set1_8(4);
+    const vi tops = v_load(body + 64 * step);
 
     SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi tops = v_load(body + 64 * j);
+    for (int h = 0; h < 2; h++) {
+        const vi raw = v_load(body + 64 * (8 + 8 * h + step));
+        /* bits 4h .. 4h + 3 at 2 .. 5, so that shifts go to the right only */
+        const vi bits = h == 0 ? v_sll16(tops, 2) : v_srl16(tops, 2);
+        const int four = 32 * h + step;
 
-        SIMD_UNROLL
-        for (int h = 0; h < 2; h++) {
-            const vi raw = v_load(body + 64 * (8 + 8 * h + j));
-            /* bits 4h .. 4h + 3 at 2 .. 5, so that shifts go to the right only */
-            const vi bits = h == 0 ? v_sll16(tops, 2) : v_srl16(tops, 2);
-            const int four = 32 * h + j;
-
-            emit(sink, four, v_or(v_and(raw, low), v_and(bits, top)));
-            emit(sink, four + 8,
-                 v_or(v_and(v_srl16(raw, 2), low), v_and(v_srl16(bits, 1), top)));
-            emit(sink, four + 16,
-                 v_or(v_and(v_srl16(raw, 4), low), v_and(v_srl16(bits, 2), top)));
-            emit(sink, four + 24,
-                 v_or(v_and(v_srl16(raw, 6), low), v_and(v_srl16(bits, 3), top)));
-        }
+        emit(sink, four, v_or(v_and(raw, low), v_and(bits, top)));
+        emit(sink, four + 8,
+             v_or(v_and(v_srl16(raw, 2), low), v_and(v_srl16(bits, 1), top)));
+        emit(sink, four + 16,
+             v_or(v_and(v_srl16(raw, 4), low), v_and(v_srl16(bits, 2), top)));
+        emit(sink, four + 24,
+             v_or(v_and(v_srl16(raw, 6), low), v_and(v_srl16(bits, 3), top)));
     }
 }
 
@@ -57,7 +54,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
     for (int s = 0; s < 16; s++) {
         const vi less = v_sub8(six[s / 4], half);
 
-        out->scale[s] = v_sra32(v_sll32(less, 24 - s % 4 * 8), 24);
+        out->scale[s] = v_scale(v_sra32(v_sll32(less, 24 - s % 4 * 8), 24));
     }
 }
 
@@ -70,6 +67,7 @@ static const struct x16_super_format format = {
     .n_subs = 16,
     .max = 7,
     .bias = 4,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

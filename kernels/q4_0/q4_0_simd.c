@@ -8,16 +8,23 @@
 #include "kernels/q4_0/q4_0.h"
 #include "kernels/simd/x16_block.h"
 
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi low = v_set1_8(15);
+    const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
 
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        emit(sink, j, v_and(v_load(body + 64 * j), low));
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        emit(sink, 4 + j, v_and(v_srl16(v_load(body + 64 * j), 4), low));
+    emit(sink, step, v_and(raw, low));
+    emit(sink, 4 + step, v_and(v_srl16(raw, 4), low));
+}
+
+/* High nibbles left where they are: times 16. */
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    const vi raw = v_keep(v_load(body + 64 * step));
+
+    emit(sink, step, v_and(raw, v_set1_8(15)));
+    emit(sink, 4 + step, v_and(raw, v_set1_8(-16)));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
@@ -35,7 +42,10 @@ static const struct x16_block_format format = {
                .head_bytes = 2},
     .max = 15,
     .bias = 8,
+    .light = true,
+    .steps = 4,
     .weights = weights,
+    .wide = wide,
     .scales = scales,
 };
 

@@ -4,27 +4,33 @@
  *
  * Nibbles are unsigned, 0..15. Range: a sub-block's dot product is at most
  * 32 * 15 * 127 = 60960, times 63, eight times: 30723840 < 2^31; minima at most
- * 8 * 63 * 4064 = 2048256.
+ * 8 * 63 * 4064 = 2048256. A part that is 16 times as large is at most 975360.
  */
 #include "kernels/q4_K/q4_K.h"
 #include "kernels/kquant/kquant_x16.h"
 
 /* Body, in dwords: d and dmin, twelve bytes of six-bit numbers (A, B, C of
  * kquant.h), quants. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi low = v_set1_8(15);
+    const vi low = v_set1_8(15), raw = v_load(body + 64 * (4 + step));
+    const int four = step / 8 * 16 + step % 8;
 
-    SIMD_UNROLL
-    for (int pair = 0; pair < 4; pair++) {
-        SIMD_UNROLL
-        for (int j = 0; j < 8; j++) {
-            const vi raw = v_load(body + 64 * (4 + 8 * pair + j));
+    emit(sink, four, v_and(raw, low));
+    emit(sink, four + 8, v_and(v_srl16(raw, 4), low));
+}
 
-            emit(sink, 16 * pair + j, v_and(raw, low));
-            emit(sink, 16 * pair + 8 + j, v_and(v_srl16(raw, 4), low));
-        }
-    }
+/* High nibbles left where they are: times 16. */
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    const vi low = v_set1_8(15), high = v_set1_8(-16);
+    const vi raw = v_keep(v_load(body + 64 * (4 + step)));
+    const int four = step / 8 * 16 + step % 8;
+
+    emit(sink, four, v_and(raw, low));
+    emit(sink, four + 8, v_and(raw, high));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
@@ -40,7 +46,11 @@ static const struct x16_super_format format = {
     .n_subs = 8,
     .max = 15,
     .mins = true,
+    .light = true,
+    .steps = 32,
     .weights = weights,
+    .wide = wide,
+    .shifts = 0x40404040,
     .scales = scales,
 };
 

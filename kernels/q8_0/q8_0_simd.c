@@ -10,14 +10,12 @@
 #include "kernels/q8_0/q8_0.h"
 #include "kernels/simd/x16_block.h"
 
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi w = v_load(body + 64 * j);
+    const vi w = v_load(body + 64 * step);
 
-        emit(sink, j, V_SIGNED ? w : v_xor(w, v_set1_8(-128)));
-    }
+    emit(sink, step, V_SIGNED ? w : v_xor(w, v_set1_8(-128)));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
@@ -36,6 +34,7 @@ static const struct x16_block_format format = {
     .max = 128,
     .bias = V_SIGNED ? 0 : 128,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

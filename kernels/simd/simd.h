@@ -16,9 +16,11 @@
 
 /* Before a loop whose bound is a constant, at most 16. */
 #if defined(__clang__)
-#define SIMD_UNROLL _Pragma("unroll")
+#define SIMD_UNROLL    _Pragma("unroll")
+#define SIMD_UNROLL_64 _Pragma("unroll")
 #else
-#define SIMD_UNROLL _Pragma("GCC unroll 16")
+#define SIMD_UNROLL    _Pragma("GCC unroll 16")
+#define SIMD_UNROLL_64 _Pragma("GCC unroll 64") /* the same, at most 64 */
 #endif
 
 /* Asks for every cache line that holds one of `bytes` bytes at p + ahead (before p

@@ -17,6 +17,7 @@
  *   v_table16(t, i)   bytes t[i & 15]; bit 7 of every byte of i is 0
  *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries
  *   v_minus_where     bytes subtracted from another where a sign bit is set
+ *   v_keep            a hint, see there
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
  *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
@@ -29,11 +30,14 @@
  *   V_DOT32 0   (no dot instruction) a part is pairs of 16-bit sums; at most
  *               V_RUN(max) products may be added for weights of at most max
  *
- * v_dot_sum() gives 32-bit sums, v_add_scaled() adds part * scale to 32-bit sums;
- * its scale comes from v_scale(), which keeps the lower 16 bits of each lane.
+ * v_dot_sum() gives 32-bit sums, v_add_scaled() adds part * scale to 32-bit sums.
+ * Scales are 16-bit numbers in the *scale form* of the level, made by v_scale() from
+ * the lower 16 bits of each lane or by v_scale_u8() from one of its four bytes.
  *
  * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
- * weights of all of 0..255 (v_dot_u, too), and formats of signed weights add a bias.
+ * weights, and formats of signed weights add a bias. V_WIDE 1 means that v_dot_u takes
+ * all of 0..255, so that weights may be left in the upper bits of a byte and the sum
+ * be shifted instead.
  */
 #ifndef SLM_KERNELS_SIMD_VEC_H
 #define SLM_KERNELS_SIMD_VEC_H
@@ -63,5 +67,9 @@ SIMD_INLINE vi v_pair(vi low, vi high)
 {
     return v_or(v_and(low, v_set1_32(0xffff)), v_sll32(high, 16));
 }
+/* kern_<op>_<format>__<level> */
+#define KERN_NAME_3(op, format, level) kern_##op##_##format##__##level
+#define KERN_NAME_2(op, format, level) KERN_NAME_3(op, format, level)
+#define KERN_NAME(op, format)          KERN_NAME_2(op, format, KERN_LEVEL)
 
 #endif

@@ -15,9 +15,11 @@ enum {
 #ifdef KERN_LEVEL_avxvnni
 #define V_DOT32  1
 #define V_SIGNED 0
+#define V_WIDE   1
 #else
 #define V_DOT32  0
 #define V_SIGNED 1
+#define V_WIDE   0
 #endif
 
 typedef __m256i vi;
@@ -89,6 +91,14 @@ SIMD_INLINE vi v_or(vi a, vi b)
 SIMD_INLINE vi v_xor(vi a, vi b)
 {
     return _mm256_xor_si256(a, b);
+}
+
+/* The same vector; the compiler is to keep it in a register rather than to load it
+ * again for every use. */
+SIMD_INLINE vi v_keep(vi v)
+{
+    __asm__("" : "+v"(v));
+    return v;
 }
 
 /* Bits of a where mask has ones, of b elsewhere. */
@@ -237,9 +247,21 @@ SIMD_INLINE vi v_dot_sum(vi part)
     return part;
 }
 
+/* Scale form: a 32-bit number. */
 SIMD_INLINE vi v_scale(vi scale)
 {
     return scale;
+}
+
+/* The scale form of unsigned byte i of every lane. */
+SIMD_INLINE vi v_scale_u8(vi four, int i)
+{
+    const __m128i choose =
+        _mm_add_epi32(_mm_setr_epi32((int)0x80808000, (int)0x80808004, (int)0x80808008,
+                                     (int)0x8080800c),
+                      _mm_set1_epi32(1 * i));
+
+    return _mm256_shuffle_epi8(four, _mm256_broadcastsi128_si256(choose));
 }
 
 SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
@@ -270,9 +292,27 @@ SIMD_INLINE vi v_dot_sum(vi part)
     return _mm256_madd_epi16(part, _mm256_set1_epi16(1));
 }
 
+/* Scale form: a 16-bit number in both halves of the lane. */
 SIMD_INLINE vi v_scale(vi scale)
 {
     return _mm256_blend_epi16(scale, _mm256_slli_epi32(scale, 16), 0xaa);
+}
+
+/* The scale form of unsigned byte i of every lane. */
+SIMD_INLINE vi v_scale_u8(vi four, int i)
+{
+    const __m128i choose =
+        _mm_add_epi32(_mm_setr_epi32((int)0x80008000, (int)0x80048004, (int)0x80088008,
+                                     (int)0x800c800c),
+                      _mm_set1_epi32(0x10001 * i));
+
+    return _mm256_shuffle_epi8(four, _mm256_broadcastsi128_si256(choose));
+}
+
+/* Lower halves of a, upper halves of b. */
+SIMD_INLINE vi v_mix(vi a, vi b)
+{
+    return _mm256_blend_epi16(a, b, 0xaa);
 }
 
 SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
@@ -348,16 +388,16 @@ SIMD_INLINE void v_store_some(float *p, vf v, size_t n)
 
 /* ---- rows to lanes ------------------------------------------------------------ */
 
-/* out[j] = dword j of the 16 bytes at row[i] + at, i < V_LANES. The rows go into
+/* out[j] = dword j of the 16 bytes at p + i * stride, i < V_LANES. The rows go into
  * the 128-bit lanes in the order that a 4 x 4 transposition within them needs. */
-SIMD_INLINE void v_rows_16(const uint8_t *const *row, size_t at, vi out[4])
+SIMD_INLINE void v_rows_16(const uint8_t *p, size_t stride, vi out[4])
 {
     vi v[4], a, b, c, d;
 
     SIMD_UNROLL
-    for (int r = 0; r < 4; r++)
-        v[r] = _mm256_inserti128_si256(_mm256_castsi128_si256(load_128(row[r] + at)),
-                                       load_128(row[r + 4] + at), 1);
+    for (size_t r = 0; r < 4; r++)
+        v[r] = _mm256_inserti128_si256(_mm256_castsi128_si256(load_128(p + r * stride)),
+                                       load_128(p + (r + 4) * stride), 1);
     a = _mm256_unpacklo_epi32(v[0], v[1]);
     b = _mm256_unpackhi_epi32(v[0], v[1]);
     c = _mm256_unpacklo_epi32(v[2], v[3]);

@@ -15,9 +15,11 @@ enum {
 #ifdef __AVX512VNNI__
 #define V_DOT32  1
 #define V_SIGNED 0
+#define V_WIDE   1
 #else
 #define V_DOT32  0
 #define V_SIGNED 1
+#define V_WIDE   0
 #endif
 
 typedef __m512i vi;
@@ -89,6 +91,14 @@ SIMD_INLINE vi v_or(vi a, vi b)
 SIMD_INLINE vi v_xor(vi a, vi b)
 {
     return _mm512_xor_si512(a, b);
+}
+
+/* The same vector; the compiler is to keep it in a register rather than to load it
+ * again for every use. */
+SIMD_INLINE vi v_keep(vi v)
+{
+    __asm__("" : "+v"(v));
+    return v;
 }
 
 /* Bits of a where mask has ones, of b elsewhere. */
@@ -228,9 +238,21 @@ SIMD_INLINE vi v_dot_sum(vi part)
     return part;
 }
 
+/* Scale form: a 32-bit number. */
 SIMD_INLINE vi v_scale(vi scale)
 {
     return scale;
+}
+
+/* The scale form of unsigned byte i of every lane. */
+SIMD_INLINE vi v_scale_u8(vi four, int i)
+{
+    const __m128i choose =
+        _mm_add_epi32(_mm_setr_epi32((int)0x80808000, (int)0x80808004, (int)0x80808008,
+                                     (int)0x8080800c),
+                      _mm_set1_epi32(1 * i));
+
+    return _mm512_shuffle_epi8(four, _mm512_broadcast_i32x4(choose));
 }
 
 SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
@@ -263,9 +285,27 @@ SIMD_INLINE vi v_dot_sum(vi part)
     return _mm512_madd_epi16(part, _mm512_set1_epi16(1));
 }
 
+/* Scale form: a 16-bit number in both halves of the lane. */
 SIMD_INLINE vi v_scale(vi scale)
 {
     return _mm512_mask_blend_epi16(0xaaaaaaaa, scale, _mm512_slli_epi32(scale, 16));
+}
+
+/* The scale form of unsigned byte i of every lane. */
+SIMD_INLINE vi v_scale_u8(vi four, int i)
+{
+    const __m128i choose =
+        _mm_add_epi32(_mm_setr_epi32((int)0x80008000, (int)0x80048004, (int)0x80088008,
+                                     (int)0x800c800c),
+                      _mm_set1_epi32(0x10001 * i));
+
+    return _mm512_shuffle_epi8(four, _mm512_broadcast_i32x4(choose));
+}
+
+/* Lower halves of a, upper halves of b. */
+SIMD_INLINE vi v_mix(vi a, vi b)
+{
+    return _mm512_mask_blend_epi16(0xaaaaaaaa, a, b);
 }
 
 SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
@@ -340,16 +380,16 @@ SIMD_INLINE void v_store_some(float *p, vf v, size_t n)
 
 /* ---- rows to lanes ------------------------------------------------------------ */
 
-/* out[j] = dword j of the 16 bytes at row[i] + at, i < V_LANES. The rows go into
+/* out[j] = dword j of the 16 bytes at p + i * stride, i < V_LANES. The rows go into
  * the 128-bit lanes in the order that a 4 x 4 transposition within them needs. */
-SIMD_INLINE void v_rows_16(const uint8_t *const *row, size_t at, vi out[4])
+SIMD_INLINE void v_rows_16(const uint8_t *p, size_t stride, vi out[4])
 {
     vi v[4], a, b, c, d;
 
     SIMD_UNROLL
-    for (int r = 0; r < 4; r++)
-        v[r] =
-            load_4x128(row[r] + at, row[r + 4] + at, row[r + 8] + at, row[r + 12] + at);
+    for (size_t r = 0; r < 4; r++)
+        v[r] = load_4x128(p + r * stride, p + (r + 4) * stride, p + (r + 8) * stride,
+                          p + (r + 12) * stride);
     a = _mm512_unpacklo_epi32(v[0], v[1]);
     b = _mm512_unpackhi_epi32(v[0], v[1]);
     c = _mm512_unpacklo_epi32(v[2], v[3]);

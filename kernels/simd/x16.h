@@ -40,6 +40,12 @@ enum {
     X16_SLICES = X16_ROWS / V_LANES,
     X16_SLICE_BYTES = 4 * V_LANES, /* a slice's part of an interleaved dword */
     X16_MAX_COLS = 64,             /* columns that share an unpacked tile */
+
+    /* For one column two slices take turns step by step, so that an activation is
+     * loaded once for both: of the same panel, or, where a panel is one slice, of two
+     * panels if the format is light (see there). */
+    X16_STRANDS = 2,
+    X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
 };
 
 /* Of a block in the file's order. body_bytes is a multiple of 4, at least 16. */
@@ -67,51 +73,76 @@ SIMD_INLINE size_t x16_head_bytes(const struct x16_layout l)
     return X16_ROWS * l.head_bytes * l.n_heads;
 }
 
-/* The blocks at row[0..15] + at. */
-SIMD_INLINE void x16_interleave(const struct x16_layout l, const uint8_t *const row[16],
-                                size_t at, uint8_t *body, uint8_t *head)
+/* Sixteen rows in file order, `stride` bytes apart; of the last ones of a matrix
+ * fewer may exist. */
+struct x16_rows {
+    const uint8_t *first;
+    size_t stride, n;
+};
+
+SIMD_INLINE struct x16_rows x16_rows(const void *w, size_t w_stride, size_t i,
+                                     size_t n_rows)
+{
+    return (struct x16_rows){(const uint8_t *)w + i * w_stride, w_stride,
+                             n_rows - i < X16_ROWS ? n_rows - i : X16_ROWS};
+}
+
+/* The blocks at `at` of sixteen rows. */
+SIMD_INLINE void x16_interleave_full(const struct x16_layout l, const uint8_t *at,
+                                     size_t stride, uint8_t *body, uint8_t *head)
 {
     for (size_t s = 0; s < X16_SLICES; s++) {
+        const uint8_t *rows = at + s * V_LANES * stride + l.body_at;
         uint8_t *to = body + s * X16_SLICE_BYTES;
 
+        SIMD_UNROLL
         for (size_t j = 0; j < l.body_bytes; j += 16) {
             /* the last 16 bytes may overlap those before */
             const size_t from = j + 16 <= l.body_bytes ? j : l.body_bytes - 16;
             vi v[4];
 
-            v_rows_16(row + s * V_LANES, at + l.body_at + from, v);
+            v_rows_16(rows + from, stride, v);
             SIMD_UNROLL
             for (size_t i = 0; i < 4; i++)
                 v_store(to + X16_ROWS * from + 64 * i, v[i]);
         }
     }
     for (size_t h = 0; h < l.n_heads; h++) {
+        const uint8_t *rows = at + l.head_at[h];
+
         SIMD_UNROLL
         for (size_t r = 0; r < X16_ROWS; r++)
-            memcpy(head + (h * X16_ROWS + r) * l.head_bytes, row[r] + at + l.head_at[h],
+            memcpy(head + (h * X16_ROWS + r) * l.head_bytes, rows + r * stride,
                    l.head_bytes);
     }
+}
+
+/* The same where rows may be missing: the last one takes their places. */
+SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows rows,
+                                size_t at, uint8_t *body, uint8_t *head)
+{
+    const uint8_t *blocks = rows.first + at;
+    uint8_t copy[X16_ROWS][256];
+    size_t stride = rows.stride;
+
+    if (rows.n < X16_ROWS) {
+        for (size_t r = 0; r < X16_ROWS; r++)
+            memcpy(copy[r], blocks + (r < rows.n ? r : rows.n - 1) * stride,
+                   l.block_bytes);
+        blocks = copy[0];
+        stride = sizeof(copy[0]);
+    }
+    x16_interleave_full(l, blocks, stride, body, head);
 }
 
 SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void *rows,
                           size_t w_stride, void *panel)
 {
     uint8_t *body = panel, *head = body + n_blocks * x16_body_bytes(l);
-    const uint8_t *row[16];
 
-    for (size_t r = 0; r < X16_ROWS; r++)
-        row[r] = (const uint8_t *)rows + r * w_stride;
     for (size_t b = 0; b < n_blocks; b++)
-        x16_interleave(l, row, b * l.block_bytes, body + b * x16_body_bytes(l),
-                       head + b * x16_head_bytes(l));
-}
-
-/* Rows i to i + 15; where there is none, the last one. */
-SIMD_INLINE void x16_rows(const void *w, size_t w_stride, size_t i, size_t n_rows,
-                          const uint8_t *row[16])
-{
-    for (size_t r = 0; r < X16_ROWS; r++)
-        row[r] = (const uint8_t *)w + (i + r < n_rows ? i + r : n_rows - 1) * w_stride;
+        x16_interleave_full(l, (const uint8_t *)rows + b * l.block_bytes, w_stride,
+                            body + b * x16_body_bytes(l), head + b * x16_head_bytes(l));
 }
 
 /* y[i..] = the lanes of slice s that are rows below n_rows. */
@@ -134,10 +165,21 @@ struct x16_sink;
  * any. */
 typedef void x16_emit_fn(struct x16_sink *sink, int four, vi w);
 
-/* Unpacks the weights of one block: body is the slice's first dword, dword j of the
- * block is at body + 64 * j. */
-typedef void x16_weights_fn(const uint8_t *body, x16_emit_fn *emit,
+/* Unpacks the weights of one block in steps, each as little as shares what it loads:
+ * body is the slice's first dword, dword j of the block is at body + 64 * j. */
+typedef void x16_weights_fn(const uint8_t *body, int step, x16_emit_fn *emit,
                             struct x16_sink *sink);
+
+/* part + the dot products; is_signed where V_SIGNED. */
+SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *x, int is_signed)
+{
+#if V_SIGNED
+    return is_signed ? v_dot_s(part, w, x) : v_dot_u(part, w, x);
+#else
+    (void)is_signed;
+    return v_dot_u(part, w, x);
+#endif
+}
 
 /* Defines the five kernels of a format at this level from the frame that suits it. */
 #define X16_KERNELS(name, format, block, panels_fn, gemm_x16_fn, rows_fn, gemm_fn)    \

@@ -29,7 +29,11 @@ struct x16_block_format {
     int bias;
     bool has_m;
     bool is_signed; /* weights go to v_dot_s */
+    bool light;     /* as in x16_super.h */
+    int steps;      /* of weights, at most 8 */
     x16_weights_fn *weights;
+    /* Or, for v_dot_u where V_WIDE: weights 16..31 times 16; NULL if there is none. */
+    x16_weights_fn *wide;
     x16_block_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
 };
 
@@ -54,73 +58,167 @@ SIMD_INLINE void x16_block_starts(const struct x16_block_format f, const char *x
 /* ---- a few columns, straight from the block -------------------------------------- */
 
 struct x16_sink {
-    int n_cols, run, biased, is_signed;
-    const int8_t *q[8];
-    const int32_t *start[8];
-    vi part[8], sum[8];
+    int n_cols, run, biased, is_signed, strand;
+    const int8_t *q[4];
+    const int32_t *start[4];
+    bool wide;
+    vi part[X16_STRANDS][4][2], sum[X16_STRANDS][4];
     vi *tile; /* or weights are kept here */
 };
 
-SIMD_INLINE vi x16_block_dot(vi part, vi w, const int8_t *x, int is_signed)
-{
-#if V_SIGNED
-    return is_signed ? v_dot_s(part, w, x) : v_dot_u(part, w, x);
-#else
-    (void)is_signed;
-    return v_dot_u(part, w, x);
-#endif
-}
+/* How many products of weights up to max to add up in a part: a power of two. */
+#define X16_BLOCK_RUN(max) \
+    (V_RUN(max) >= 8 ? 8 : V_RUN(max) >= 4 ? 4 : V_RUN(max) >= 2 ? 2 : 1)
 
+/* Both halves of a block come in ascending order, in turns or one after the other. */
 SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
 {
+    const int t = sink->strand;
+    const bool high = sink->wide && four >= 4;
+    const int run = high ? 4 : sink->run, half = run == 8 ? 0 : four / 4;
+
     SIMD_UNROLL
     for (int c = 0; c < sink->n_cols; c++) {
-        const vi start = sink->biased ? v_bcast_4(sink->start[c]) : v_zero();
+        const int8_t *x = sink->q[c] + 4 * four;
 
         if (four == 0)
-            sink->sum[c] = start;
-        if (V_DOT32) {
-            sink->sum[c] =
-                x16_block_dot(sink->sum[c], w, sink->q[c] + 4 * four, sink->is_signed);
+            sink->sum[t][c] = sink->biased ? v_bcast_4(sink->start[c]) : v_zero();
+        if (V_DOT32 && !high) {
+            sink->sum[t][c] = x16_dot(sink->sum[t][c], w, x, sink->is_signed);
             continue;
         }
-        if (four % sink->run == 0)
-            sink->part[c] = v_zero();
-        sink->part[c] =
-            x16_block_dot(sink->part[c], w, sink->q[c] + 4 * four, sink->is_signed);
-        if ((four + 1) % sink->run == 0 || four == 7)
-            sink->sum[c] = v_add32(sink->sum[c], v_dot_sum(sink->part[c]));
+        if (four % run == 0)
+            sink->part[t][c][half] = v_zero();
+        sink->part[t][c][half] = x16_dot(sink->part[t][c][half], w, x, sink->is_signed);
+        if (high && four == 7)
+            sink->sum[t][c] =
+                v_add32(sink->sum[t][c], v_sra32(sink->part[t][c][half], 4));
+        if (!high && (four + 1) % run == 0)
+            sink->sum[t][c] =
+                v_add32(sink->sum[t][c], v_dot_sum(sink->part[t][c][half]));
     }
 }
 
-/* acc[c] += one slice of block b times n columns. */
-SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n,
-                                const uint8_t *body, const uint8_t *head,
-                                const char *const *x, size_t k, size_t b,
-                                int32_t (*start)[X16_BATCH], size_t in_batch, vf *acc)
+/* acc[strand][c] += one block of n_strands slices times n columns. */
+SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_strands,
+                                const int n, const uint8_t *const *body,
+                                const uint8_t *const *head, const char *const *x,
+                                size_t k, size_t b, int32_t (*start)[X16_BATCH],
+                                size_t in_batch, vf (*acc)[4])
 {
     struct x16_sink sink;
-    vf d, m;
 
-    f.scales(body, head, &d, &m);
     sink.n_cols = n;
-    sink.run = V_RUN(f.max) < 8 ? V_RUN(f.max) : 8;
+    sink.run = X16_BLOCK_RUN(f.max);
     sink.biased = f.bias != 0;
     sink.is_signed = f.is_signed;
+    sink.wide = V_WIDE && f.wide != NULL;
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         sink.q[c] = act_q(x[c]) + X16_BLOCK * b;
         sink.start[c] = &start[c][in_batch];
     }
-    f.weights(body, x16_block_emit, &sink);
     SIMD_UNROLL
-    for (int c = 0; c < n; c++) {
-        const vf dx = v_set1_f(act_q8_32_d(x[c], k)[b]);
-
-        acc[c] = v_fma(v_mul(v_to_float(sink.sum[c]), dx), d, acc[c]);
-        if (f.has_m)
-            acc[c] = v_fma(m, v_set1_f(act_q8_32_s(x[c], k)[b]), acc[c]);
+    for (int step = 0; step < f.steps; step++) {
+        SIMD_UNROLL
+        for (int t = 0; t < n_strands; t++) {
+            sink.strand = t;
+            if (sink.wide)
+                f.wide(body[t], step, x16_block_emit, &sink);
+            else
+                f.weights(body[t], step, x16_block_emit, &sink);
+        }
     }
+    SIMD_UNROLL
+    for (int t = 0; t < n_strands; t++) {
+        vf d, m;
+
+        f.scales(body[t], head[t], &d, &m);
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++) {
+            const vf dx = v_set1_f(act_q8_32_d(x[c], k)[b]);
+
+            acc[t][c] = v_fma(v_mul(v_to_float(sink.sum[t][c]), dx), d, acc[t][c]);
+            if (f.has_m)
+                acc[t][c] = v_fma(m, v_set1_f(act_q8_32_s(x[c], k)[b]), acc[t][c]);
+        }
+    }
+}
+
+/* The slices of one block of n_p (1 or 2) panels, panel_bytes apart, n_s (1 or 2)
+ * slices at a time; acc is [panel, slice]. */
+SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_p,
+                                  const int n_s, const int n, const uint8_t *body,
+                                  const uint8_t *head, size_t panel_bytes,
+                                  const char *const *x, size_t k, size_t b,
+                                  int32_t (*start)[X16_BATCH], size_t in_batch,
+                                  vf (*acc)[4])
+{
+    SIMD_UNROLL
+    for (int s = 0; s < X16_SLICES; s += n_s) {
+        const uint8_t *bodies[X16_STRANDS], *heads[X16_STRANDS];
+
+        SIMD_UNROLL
+        for (int t = 0; t < n_p * n_s; t++) {
+            const size_t p = n_p == 2 ? (size_t)t * panel_bytes : 0;
+            const size_t slice = (size_t)(n_s == 2 ? s + t : s);
+
+            bodies[t] = body + p + slice * X16_SLICE_BYTES;
+            heads[t] = head + p + slice * V_LANES * f.layout.head_bytes;
+        }
+        x16_block_step(f, n_p * n_s, n, bodies, heads, x, k, b, start, in_batch,
+                       acc + s);
+    }
+}
+
+/* n_p (1 or 2) panels times n columns, n_s (1 or 2) slices at a time. */
+SIMD_INLINE void x16_block_panel(const struct x16_block_format f, const int n_p,
+                                 const int n_s, const int n, size_t k, const uint8_t *w,
+                                 size_t n_cols, const char *const *x, float *y,
+                                 size_t y_stride, size_t ahead)
+{
+    const size_t n_blocks = k / X16_BLOCK;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
+    const uint8_t *body = w, *head = w + n_blocks * body_bytes;
+    vf acc[2 * X16_SLICES][4];
+
+    SIMD_UNROLL
+    for (int i = 0; i < n_p * X16_SLICES; i++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        acc[i][c] = v_zero_f();
+    for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
+        const size_t in_batch =
+            n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
+        int32_t start[4][X16_BATCH];
+
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            x16_block_starts(f, x[c], k, from, in_batch, start[c]);
+        for (size_t i = 0; i < in_batch; i++) {
+            if (ahead != 0) {
+                SIMD_UNROLL
+                for (int p = 0; p < n_p; p++) {
+                    prefetch_lines(body + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
+                                   body_bytes);
+                    prefetch_lines(head + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
+                                   head_bytes);
+                }
+            }
+            x16_block_slices(f, n_p, n_s, n, body, head, panel_bytes, x, k, from + i,
+                             start, i, acc);
+            body += body_bytes;
+            head += head_bytes;
+        }
+    }
+    SIMD_UNROLL
+    for (int i = 0; i < n_p * X16_SLICES; i++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        if ((size_t)c < n_cols)
+            v_store_f(y + (size_t)c * y_stride + (size_t)i * V_LANES, acc[i][c]);
 }
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
@@ -129,54 +227,21 @@ SIMD_INLINE void x16_block_panels(const struct x16_block_format f, const int n,
                                   size_t n_cols, const char *x, size_t x_stride,
                                   float *y, size_t y_stride, size_t ahead)
 {
-    const size_t n_blocks = k / X16_BLOCK;
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const char *column_at[8];
+    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
+    const char *column_at[4];
+    size_t p = 0;
 
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    for (size_t p = 0; p < n_panels; p++) {
-        const uint8_t *body = w, *head = w + n_blocks * body_bytes;
-        vf acc[X16_SLICES][8];
-
-        w = head + n_blocks * head_bytes;
-        SIMD_UNROLL
-        for (int s = 0; s < X16_SLICES; s++)
-            SIMD_UNROLL
-        for (int c = 0; c < n; c++)
-            acc[s][c] = v_zero_f();
-        for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
-            const size_t in_batch =
-                n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
-            int32_t start[8][X16_BATCH];
-
-            SIMD_UNROLL
-            for (int c = 0; c < n; c++)
-                x16_block_starts(f, column_at[c], k, from, in_batch, start[c]);
-            for (size_t i = 0; i < in_batch; i++) {
-                if (ahead != 0) {
-                    prefetch_lines(body, (ptrdiff_t)ahead, body_bytes);
-                    prefetch_lines(head, (ptrdiff_t)ahead, head_bytes);
-                }
-                SIMD_UNROLL
-                for (int s = 0; s < X16_SLICES; s++)
-                    x16_block_step(f, n, body + s * X16_SLICE_BYTES,
-                                   head + (size_t)s * V_LANES * f.layout.head_bytes,
-                                   column_at, k, from + i, start, i, acc[s]);
-                body += body_bytes;
-                head += head_bytes;
-            }
-        }
-        SIMD_UNROLL
-        for (int s = 0; s < X16_SLICES; s++)
-            SIMD_UNROLL
-        for (int c = 0; c < n; c++)
-            if ((size_t)c < n_cols)
-                v_store_f(y + (size_t)c * y_stride + p * X16_ROWS + (size_t)s * V_LANES,
-                          acc[s][c]);
-    }
+    if (n == 1 && X16_SLICES == 1 && f.light)
+        for (; p + 2 <= n_panels; p += 2)
+            x16_block_panel(f, 2, 1, n, k, w + p * panel_bytes, n_cols, column_at,
+                            y + p * X16_ROWS, y_stride, ahead);
+    for (; p < n_panels; p++)
+        x16_block_panel(f, 1, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k,
+                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
+                        y_stride, ahead);
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */
@@ -189,39 +254,34 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
     uint8_t head[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
 
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const uint8_t *row[16];
-        vf acc[X16_SLICES];
+        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
+        vf acc[X16_SLICES][4];
 
-        x16_rows(w, w_stride, i, n_rows, row);
         SIMD_UNROLL
         for (int s = 0; s < X16_SLICES; s++)
-            acc[s] = v_zero_f();
+            acc[s][0] = v_zero_f();
         for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
             const size_t in_batch =
                 n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
             int32_t start[1][X16_BATCH];
 
             for (size_t r = 0; r < X16_ROWS; r++)
-                prefetch_lines(row[r] + from * f.layout.block_bytes,
+                prefetch_lines(rows.first + r * w_stride + from * f.layout.block_bytes,
                                (ptrdiff_t)(X16_ROWS * w_stride),
                                X16_BATCH * f.layout.block_bytes);
             for (size_t j = 0; j < in_batch; j++)
-                x16_interleave(f.layout, row, (from + j) * f.layout.block_bytes,
+                x16_interleave(f.layout, rows, (from + j) * f.layout.block_bytes,
                                body + j * x16_body_bytes(f.layout),
                                head + j * x16_head_bytes(f.layout));
             x16_block_starts(f, x, k, from, in_batch, start[0]);
-            for (size_t j = 0; j < in_batch; j++) {
-                SIMD_UNROLL
-                for (int s = 0; s < X16_SLICES; s++)
-                    x16_block_step(
-                        f, 1, body + j * x16_body_bytes(f.layout) + s * X16_SLICE_BYTES,
-                        head + j * x16_head_bytes(f.layout) +
-                            (size_t)s * V_LANES * f.layout.head_bytes,
-                        &x, k, from + j, start, j, &acc[s]);
-            }
+            for (size_t j = 0; j < in_batch; j++)
+                x16_block_slices(f, 1, X16_AT_ONCE, 1,
+                                 body + j * x16_body_bytes(f.layout),
+                                 head + j * x16_head_bytes(f.layout), 0, &x, k,
+                                 from + j, start, j, acc);
         }
         for (size_t s = 0; s < X16_SLICES; s++)
-            x16_store(y, acc[s], i, s, n_rows);
+            x16_store(y, acc[s][0], i, s, n_rows);
     }
 }
 
@@ -244,7 +304,7 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                                         size_t n_tiled, const int n, const char *x,
                                         size_t x_stride, size_t k, size_t b, vf *acc)
 {
-    const int run = V_RUN(f.max) < 8 ? V_RUN(f.max) : 8;
+    const int run = X16_BLOCK_RUN(f.max);
     int32_t start[8][X16_BATCH];
     vf sum[8];
 
@@ -267,13 +327,13 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                 const int8_t *at = q + (size_t)c * x_stride + 4 * t;
 
                 if (V_DOT32) {
-                    dot[c] = x16_block_dot(dot[c], tile->w[i][t], at, f.is_signed);
+                    dot[c] = x16_dot(dot[c], tile->w[i][t], at, f.is_signed);
                     continue;
                 }
                 if (t % run == 0)
                     part[c] = v_zero();
-                part[c] = x16_block_dot(part[c], tile->w[i][t], at, f.is_signed);
-                if ((t + 1) % run == 0 || t == 7)
+                part[c] = x16_dot(part[c], tile->w[i][t], at, f.is_signed);
+                if ((t + 1) % run == 0)
                     dot[c] = v_add32(dot[c], v_dot_sum(part[c]));
             }
         }
@@ -293,10 +353,10 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         acc[c] = sum[c];
 }
 
-/* One panel times at most X16_MAX_COLS columns; blocks either in place (row NULL)
+/* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
  * or interleaved from rows. */
 SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uint8_t *w,
-                                      const uint8_t *const *row, size_t k,
+                                      const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
                                       float *y, size_t y_stride, size_t n_rows)
 {
@@ -316,12 +376,12 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
         const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
         const uint8_t *body = body_buffer, *head = head_buffer;
 
-        if (row == NULL) {
+        if (rows == NULL) {
             body = w + b * body_bytes;
             head = w + n_blocks * body_bytes + b * head_bytes;
         }
-        for (size_t i = 0; row != NULL && i < n_tiled; i++)
-            x16_interleave(f.layout, row, (b + i) * f.layout.block_bytes,
+        for (size_t i = 0; rows != NULL && i < n_tiled; i++)
+            x16_interleave(f.layout, *rows, (b + i) * f.layout.block_bytes,
                            body_buffer + i * body_bytes, head_buffer + i * head_bytes);
         for (size_t s = 0; s < X16_SLICES; s++) {
             size_t c = 0;
@@ -331,7 +391,9 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
                 struct x16_sink sink;
 
                 sink.tile = tile.w[i];
-                f.weights(at, x16_tile_emit, &sink);
+                SIMD_UNROLL
+                for (int step = 0; step < f.steps; step++)
+                    f.weights(at, step, x16_tile_emit, &sink);
                 f.scales(at, head + i * head_bytes + s * V_LANES * f.layout.head_bytes,
                          &tile.d[i], &tile.m[i]);
             }
@@ -357,13 +419,13 @@ SIMD_INLINE void x16_block_gemm(const struct x16_block_format f, size_t n_rows,
                                 size_t y_stride)
 {
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const uint8_t *row[16];
+        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
 
-        x16_rows(w, w_stride, i, n_rows, row);
         for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            x16_block_tile_panel(
-                f, NULL, row, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i);
+            x16_block_tile_panel(f, NULL, &rows, k,
+                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+                                 x + c * x_stride, x_stride, y + c * y_stride + i,
+                                 y_stride, n_rows - i);
     }
 }
 

@@ -19,11 +19,22 @@
 
 enum { X16_SUPER = 256 };
 
-/* Of one slice of a super-block; 32-bit lanes. */
+/* Of one slice of a super-block. pairs: two 16-bit minima per lane, those of sub-blocks
+ * 4i and 4i + 2 in pairs[2i], of 4i + 1 and 4i + 3 in pairs[2i + 1], which is how they
+ * come out of the bytes of a dword (x16_pairs_u8()). */
 struct x16_scales {
-    vi scale[16], min[16]; /* of every sub-block; 16-bit numbers */
+    vi scale[16]; /* of every sub-block, in scale form */
+    vi pairs[8];
     vf d, dmin;
 };
+
+SIMD_INLINE void x16_pairs_u8(vi four, vi *pairs)
+{
+    const vi even = v_set1_32(0x00ff00ff);
+
+    pairs[0] = v_and(four, even);
+    pairs[1] = v_and(v_srl16(four, 8), even);
+}
 
 typedef void x16_scales_fn(const uint8_t *body, const uint8_t *head,
                            struct x16_scales *out);
@@ -36,7 +47,16 @@ struct x16_super_format {
     int bias;
     bool mins;
     bool is_signed; /* weights go to v_dot_s */
+    /* Weights of two panels at a time do not overflow the registers: most vectors go
+     * straight from memory through one instruction into a product. */
+    bool light;
+    int steps; /* of weights, at most 64 */
     x16_weights_fn *weights;
+    /* Or, for v_dot_u where V_WIDE: the same weights shifted to the left, below 256;
+     * NULL if that is no shorter. Hexadecimal digit s of shifts, from the right: by how
+     * many bits, in sub-block s. */
+    x16_weights_fn *wide;
+    uint64_t shifts;
     x16_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
 };
 
@@ -46,121 +66,218 @@ struct x16_super_format {
 /* What one column's super-block contributes besides its quants. */
 struct x16_column {
     int32_t start[16]; /* -bias * sum(x) of every sub-block */
-    int16_t sums[16];  /* sum(x) of every sub-block; n_subs 1: zeros behind */
+    int16_t sums[16];  /* sum(x) of every sub-block, in the order of pairs */
 };
 
-SIMD_INLINE void x16_column(const struct x16_super_format f, const char *x, size_t k,
-                            size_t b, struct x16_column *out)
+SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const char *x,
+                            size_t k, size_t b, struct x16_column *out)
 {
     const int16_t *sums = act_q8_256_sums(x, k) + 16 * b;
 
     if (f.bias == 0 && !f.mins)
         return;
-    if (f.n_subs == 16) {
-        memcpy(out->sums, sums, sizeof(out->sums));
-    } else if (f.n_subs == 8) {
-        for (int s = 0; s < 8; s++)
-            out->sums[s] = (int16_t)(sums[2 * s] + sums[2 * s + 1]);
-    } else {
+    if (f.n_subs == 1) {
         int all = 0;
 
         for (int s = 0; s < 16; s++)
             all += sums[s];
+        out->start[0] = -f.bias * all * (wide ? 1 << (f.shifts & 15) : 1);
         out->sums[0] = (int16_t)all; /* at most 32512 */
         out->sums[1] = 0;
+        return;
     }
-    if (V_DOT32 && f.bias != 0)
-        for (int s = 0; s < f.n_subs; s++)
-            out->start[s] = -f.bias * out->sums[s];
+    for (int s = 0; s < f.n_subs; s++) {
+        const int sum = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
+
+        out->start[s] = -f.bias * sum * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
+        out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum;
+    }
 }
 
-/* sum_s v[s] * sums[s]. */
-SIMD_INLINE vi x16_dot_sums(const vi *v, int n_subs, const struct x16_column *column)
+/* Scales as pairs, for the bias; the order of pairs does not matter if n_subs is 1. */
+SIMD_INLINE void x16_pair_scales(const vi *scale, int n_subs, vi *pairs)
+{
+#if V_DOT32
+    (void)scale, (void)n_subs, (void)pairs; /* the bias is in the parts' starts */
+#else
+    SIMD_UNROLL
+    for (int s = 0; s < n_subs; s += 4) {
+        pairs[s / 2] = n_subs == 1 ? scale[0] : v_mix(scale[s], scale[s + 2]);
+        if (n_subs > 1)
+            pairs[s / 2 + 1] = v_mix(scale[s + 1], scale[s + 3]);
+    }
+#endif
+}
+
+/* sum_s of the paired numbers times sum(x)_s. */
+SIMD_INLINE vi x16_dot_sums(const vi *pairs, int n_subs,
+                            const struct x16_column *column)
 {
     vi sum = v_zero();
 
-    if (n_subs == 1)
-        return v_dot_pairs(sum, v_pair(v[0], v_zero()), column->sums);
     SIMD_UNROLL
     for (int s = 0; s < n_subs; s += 2)
-        sum = v_dot_pairs(sum, v_pair(v[s], v[s + 1]), column->sums + s);
+        sum = v_dot_pairs(sum, pairs[s / 2], column->sums + s);
     return sum;
 }
 
 /* ---- a few columns, straight from the block -------------------------------------- */
 
 struct x16_sink {
-    int n_cols, per_sub, run, biased, is_signed;
-    const int8_t *q[8];
+    int n_cols, per_sub, run, biased, is_signed, strand;
+    const int8_t *q[4];
     const struct x16_column *column;
-    vi scale[16], part[8][16], sum[8];
+    uint64_t shifts;
+    vi scale[X16_STRANDS][16], part[X16_STRANDS][4][16], sum[X16_STRANDS][4];
     vi *tile; /* or weights are kept here */
 };
 
 SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
 {
     const int s = four / sink->per_sub, step = four % sink->per_sub;
+    const int t = sink->strand, shift = (int)(sink->shifts >> 4 * s & 15);
 
     SIMD_UNROLL
     for (int c = 0; c < sink->n_cols; c++) {
-        const int8_t *x = sink->q[c] + 4 * four;
-        vi part = sink->part[c][s];
+        vi part = sink->part[t][c][s];
 
         if (step % sink->run == 0)
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
                                            : v_zero();
-#if V_SIGNED
-        part = sink->is_signed ? v_dot_s(part, w, x) : v_dot_u(part, w, x);
-#else
-        part = v_dot_u(part, w, x);
-#endif
+        part = x16_dot(part, w, sink->q[c] + 4 * four, sink->is_signed);
+        if (step + 1 == sink->per_sub && shift != 0)
+            part = v_sra32(part, shift);
         if ((step + 1) % sink->run == 0 || step + 1 == sink->per_sub)
-            sink->sum[c] = v_add_scaled(sink->sum[c], part, sink->scale[s]);
+            sink->sum[t][c] = v_add_scaled(sink->sum[t][c], part, sink->scale[t][s]);
         else
-            sink->part[c][s] = part;
+            sink->part[t][c][s] = part;
     }
 }
 
-/* acc[c] += one slice of one super-block times n columns. */
-SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n,
-                                const uint8_t *body, const uint8_t *head,
-                                const char *const *x, size_t k, size_t b,
-                                const struct x16_column *column, vf *acc)
+/* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
+ * b say which of the columns. */
+SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
+                                const int n, const uint8_t *const *body,
+                                const uint8_t *const *head, const char *const *x,
+                                size_t k, size_t b, const struct x16_column *column,
+                                vf (*acc)[4])
 {
+    struct x16_scales sc[X16_STRANDS];
+    vi scale_pairs[X16_STRANDS][8];
     struct x16_sink sink;
-    struct x16_scales sc;
 
-    f.scales(body, head, &sc);
     sink.n_cols = n;
     sink.per_sub = 64 / f.n_subs;
     sink.run = V_RUN(f.max) < sink.per_sub ? V_RUN(f.max) : sink.per_sub;
     sink.biased = f.bias != 0;
     sink.is_signed = f.is_signed;
+    sink.shifts = V_WIDE ? f.shifts : 0;
     sink.column = column;
     SIMD_UNROLL
-    for (int s = 0; s < f.n_subs; s++)
-        sink.scale[s] = v_scale(sc.scale[s]);
-    SIMD_UNROLL
-    for (int c = 0; c < n; c++) {
+    for (int c = 0; c < n; c++)
         sink.q[c] = act_q(x[c]) + X16_SUPER * b;
-        sink.sum[c] = v_zero();
-    }
-    f.weights(body, x16_super_emit, &sink);
     SIMD_UNROLL
-    for (int c = 0; c < n; c++) {
-        const vf dx = v_set1_f(act_q8_256_d(x[c], k)[b]);
-        vi sum = sink.sum[c];
-        vf v;
-
-        if (!V_DOT32 && f.bias != 0)
-            sum = v_sub32(sum, v_mul32(v_set1_32(f.bias),
-                                       x16_dot_sums(sc.scale, f.n_subs, &column[c])));
-        v = v_mul(sc.d, v_to_float(sum));
-        if (f.mins)
-            v = v_fnma(sc.dmin, v_to_float(x16_dot_sums(sc.min, f.n_subs, &column[c])),
-                       v);
-        acc[c] = v_fma(dx, v, acc[c]);
+    for (int t = 0; t < n_strands; t++) {
+        f.scales(body[t], head[t], &sc[t]);
+        if (f.bias != 0)
+            x16_pair_scales(sc[t].scale, f.n_subs, scale_pairs[t]);
+        SIMD_UNROLL
+        for (int s = 0; s < f.n_subs; s++)
+            sink.scale[t][s] = sc[t].scale[s];
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            sink.sum[t][c] = v_zero();
     }
+    SIMD_UNROLL_64
+    for (int step = 0; step < f.steps; step++) {
+        SIMD_UNROLL
+        for (int t = 0; t < n_strands; t++) {
+            sink.strand = t;
+            if (V_WIDE && f.wide != NULL)
+                f.wide(body[t], step, x16_super_emit, &sink);
+            else
+                f.weights(body[t], step, x16_super_emit, &sink);
+        }
+    }
+    SIMD_UNROLL
+    for (int t = 0; t < n_strands; t++) {
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++) {
+            const vf dx = v_set1_f(act_q8_256_d(x[c], k)[b]);
+            vi sum = sink.sum[t][c];
+            vf v;
+
+            if (!V_DOT32 && f.bias != 0)
+                sum = v_sub32(
+                    sum, v_mul32(v_set1_32(f.bias),
+                                 x16_dot_sums(scale_pairs[t], f.n_subs, &column[c])));
+            v = v_mul(sc[t].d, v_to_float(sum));
+            if (f.mins)
+                v = v_fnma(sc[t].dmin,
+                           v_to_float(x16_dot_sums(sc[t].pairs, f.n_subs, &column[c])),
+                           v);
+            acc[t][c] = v_fma(dx, v, acc[t][c]);
+        }
+    }
+}
+
+/* n_p (1 or 2) panels times n columns, n_s (1 or 2) slices at a time. */
+SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_p,
+                                 const int n_s, const int n, size_t k, const uint8_t *w,
+                                 size_t n_cols, const char *const *x, float *y,
+                                 size_t y_stride, size_t ahead)
+{
+    const bool wide = V_WIDE && f.wide != NULL;
+    const size_t n_blocks = k / X16_SUPER;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
+    vf acc[2 * X16_SLICES][4]; /* [panel, slice] */
+
+    SIMD_UNROLL
+    for (int i = 0; i < n_p * X16_SLICES; i++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        acc[i][c] = v_zero_f();
+    for (size_t b = 0; b < n_blocks; b++) {
+        const uint8_t *first = w + b * body_bytes;
+        const uint8_t *heads = w + n_blocks * body_bytes + b * head_bytes;
+        struct x16_column column[4];
+
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            x16_column(f, wide, x[c], k, b, &column[c]);
+        if (ahead != 0) {
+            SIMD_UNROLL
+            for (int p = 0; p < n_p; p++) {
+                prefetch_lines(first + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
+                               body_bytes);
+                if (head_bytes != 0)
+                    prefetch_lines(heads + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
+                                   head_bytes);
+            }
+        }
+        SIMD_UNROLL
+        for (int s = 0; s < X16_SLICES; s += n_s) {
+            const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
+
+            SIMD_UNROLL
+            for (int t = 0; t < n_p * n_s; t++) {
+                const size_t p = n_p == 2 ? (size_t)t * panel_bytes : 0;
+                const size_t slice = (size_t)(n_s == 2 ? s + t : s);
+
+                body[t] = first + p + slice * X16_SLICE_BYTES;
+                head[t] = heads + p + slice * V_LANES * f.layout.head_bytes;
+            }
+            x16_super_step(f, n_p * n_s, n, body, head, x, k, b, column, acc + s);
+        }
+    }
+    SIMD_UNROLL
+    for (int i = 0; i < n_p * X16_SLICES; i++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        if ((size_t)c < n_cols)
+            v_store_f(y + (size_t)c * y_stride + (size_t)i * V_LANES, acc[i][c]);
 }
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
@@ -169,51 +286,21 @@ SIMD_INLINE void x16_super_panels(const struct x16_super_format f, const int n,
                                   size_t n_cols, const char *x, size_t x_stride,
                                   float *y, size_t y_stride, size_t ahead)
 {
-    const size_t n_blocks = k / X16_SUPER;
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const char *column_at[8];
+    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
+    const char *column_at[4];
+    size_t p = 0;
 
     SIMD_UNROLL
-    for (size_t c = 0; c < (size_t)n; c++) /* the last one again where there is none */
+    for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    for (size_t p = 0; p < n_panels; p++) {
-        const uint8_t *body = w, *head = w + n_blocks * body_bytes;
-        vf acc[X16_SLICES][8];
-
-        w = head + n_blocks * head_bytes;
-        SIMD_UNROLL
-        for (int s = 0; s < X16_SLICES; s++)
-            SIMD_UNROLL
-        for (int c = 0; c < n; c++)
-            acc[s][c] = v_zero_f();
-        for (size_t b = 0; b < n_blocks; b++) {
-            struct x16_column column[8];
-
-            SIMD_UNROLL
-            for (int c = 0; c < n; c++)
-                x16_column(f, column_at[c], k, b, &column[c]);
-            if (ahead != 0) {
-                prefetch_lines(body, (ptrdiff_t)ahead, body_bytes);
-                if (head_bytes != 0)
-                    prefetch_lines(head, (ptrdiff_t)ahead, head_bytes);
-            }
-            SIMD_UNROLL
-            for (int s = 0; s < X16_SLICES; s++)
-                x16_super_step(f, n, body + s * X16_SLICE_BYTES,
-                               head + (size_t)s * V_LANES * f.layout.head_bytes,
-                               column_at, k, b, column, acc[s]);
-            body += body_bytes;
-            head += head_bytes;
-        }
-        SIMD_UNROLL
-        for (int s = 0; s < X16_SLICES; s++)
-            SIMD_UNROLL
-        for (int c = 0; c < n; c++)
-            if ((size_t)c < n_cols)
-                v_store_f(y + (size_t)c * y_stride + p * X16_ROWS + (size_t)s * V_LANES,
-                          acc[s][c]);
-    }
+    if (n == 1 && X16_SLICES == 1 && f.light)
+        for (; p + 2 <= n_panels; p += 2)
+            x16_super_panel(f, 2, 1, n, k, w + p * panel_bytes, n_cols, column_at,
+                            y + p * X16_ROWS, y_stride, ahead);
+    for (; p < n_panels; p++)
+        x16_super_panel(f, 1, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k,
+                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
+                        y_stride, ahead);
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */
@@ -225,30 +312,36 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
     uint8_t head[4 * X16_ROWS] __attribute__((aligned(64)));
 
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const uint8_t *row[16];
-        vf acc[X16_SLICES];
+        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
+        vf acc[X16_SLICES][4];
 
-        x16_rows(w, w_stride, i, n_rows, row);
         SIMD_UNROLL
         for (int s = 0; s < X16_SLICES; s++)
-            acc[s] = v_zero_f();
+            acc[s][0] = v_zero_f();
         for (size_t b = 0; b < k / X16_SUPER; b++) {
             const size_t at = b * f.layout.block_bytes;
             struct x16_column column;
 
-            x16_column(f, x, k, b, &column);
+            x16_column(f, V_WIDE && f.wide != NULL, x, k, b, &column);
             for (size_t r = 0; r < X16_ROWS; r++)
-                prefetch_lines(row[r] + at, (ptrdiff_t)(X16_ROWS * w_stride),
-                               f.layout.block_bytes);
-            x16_interleave(f.layout, row, at, body, head);
+                prefetch_lines(rows.first + r * w_stride + at,
+                               (ptrdiff_t)(X16_ROWS * w_stride), f.layout.block_bytes);
+            x16_interleave(f.layout, rows, at, body, head);
             SIMD_UNROLL
-            for (int s = 0; s < X16_SLICES; s++)
-                x16_super_step(f, 1, body + s * X16_SLICE_BYTES,
-                               head + (size_t)s * V_LANES * f.layout.head_bytes, &x, k,
-                               b, &column, &acc[s]);
+            for (int s = 0; s < X16_SLICES; s += X16_AT_ONCE) {
+                const uint8_t *bodies[X16_STRANDS], *heads[X16_STRANDS];
+
+                SIMD_UNROLL
+                for (int t = 0; t < X16_AT_ONCE; t++) {
+                    bodies[t] = body + (s + t) * X16_SLICE_BYTES;
+                    heads[t] = head + (size_t)(s + t) * V_LANES * f.layout.head_bytes;
+                }
+                x16_super_step(f, X16_AT_ONCE, 1, bodies, heads, &x, k, b, &column,
+                               acc + s);
+            }
         }
         for (size_t s = 0; s < X16_SLICES; s++)
-            x16_store(y, acc[s], i, s, n_rows);
+            x16_store(y, acc[s][0], i, s, n_rows);
     }
 }
 
@@ -260,7 +353,7 @@ struct x16_super_tile {
 #if V_DOT32
     vf scale[16]; /* times d */
 #else
-    vi scale[16]; /* as v_scale() gives it */
+    vi scale[16]; /* in scale form */
 #endif
     vi pairs[8]; /* minima, else (V_DOT32 0) scales if there is a bias */
     vf d, dmin;
@@ -276,7 +369,6 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
 {
     struct x16_sink sink;
     struct x16_scales sc;
-    const vi *paired = f.mins ? sc.min : sc.scale;
 
     f.scales(body, head, &sc);
     SIMD_UNROLL
@@ -284,19 +376,19 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
 #if V_DOT32
         tile->scale[s] = v_mul(sc.d, v_to_float(sc.scale[s]));
 #else
-        tile->scale[s] = v_scale(sc.scale[s]);
+        tile->scale[s] = sc.scale[s];
 #endif
-    if (f.mins || (!V_DOT32 && f.bias != 0)) {
-        SIMD_UNROLL
-        for (int s = 0; s < f.n_subs; s += 2)
-            tile->pairs[s / 2] =
-                v_pair(paired[s], f.n_subs == 1 ? v_zero() : paired[s + 1]);
+    if (f.bias != 0)
+        x16_pair_scales(sc.scale, f.n_subs, tile->pairs);
+    if (f.mins) {
+        memcpy(tile->pairs, sc.pairs, sizeof(tile->pairs));
+        tile->dmin = sc.dmin;
     }
     tile->d = sc.d;
-    if (f.mins)
-        tile->dmin = sc.dmin;
     sink.tile = tile->w;
-    f.weights(body, x16_tile_emit, &sink);
+    SIMD_UNROLL_64
+    for (int step = 0; step < f.steps; step++)
+        f.weights(body, step, x16_tile_emit, &sink);
 }
 
 /* acc[c] += tile times n columns. */
@@ -317,7 +409,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
-        x16_column(f, x + (size_t)c * x_stride, k, b, &column[c]);
+        x16_column(f, false, x + (size_t)c * x_stride, k, b, &column[c]);
 #if V_DOT32
         sum[c] = v_zero_f();
 #else
@@ -364,11 +456,8 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
         vi beside = v_zero();
         vf v;
 
-        if (f.mins || (!V_DOT32 && f.bias != 0)) {
-            SIMD_UNROLL
-            for (int s = 0; s < f.n_subs; s += 2)
-                beside = v_dot_pairs(beside, tile->pairs[s / 2], column[c].sums + s);
-        }
+        if (f.mins || (!V_DOT32 && f.bias != 0))
+            beside = x16_dot_sums(tile->pairs, f.n_subs, &column[c]);
 #if V_DOT32
         v = sum[c];
 #else
@@ -382,10 +471,10 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
     }
 }
 
-/* One panel times at most X16_MAX_COLS columns; blocks either in place (row NULL)
+/* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
  * or interleaved from rows. */
 SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uint8_t *w,
-                                      const uint8_t *const *row, size_t k,
+                                      const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
                                       float *y, size_t y_stride, size_t n_rows)
 {
@@ -401,8 +490,8 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
     for (size_t b = 0; b < n_blocks; b++) {
         const uint8_t *body = body_buffer, *head = head_buffer;
 
-        if (row != NULL) {
-            x16_interleave(f.layout, row, b * f.layout.block_bytes, body_buffer,
+        if (rows != NULL) {
+            x16_interleave(f.layout, *rows, b * f.layout.block_bytes, body_buffer,
                            head_buffer);
         } else {
             body = w + b * x16_body_bytes(f.layout);
@@ -436,13 +525,13 @@ SIMD_INLINE void x16_super_gemm(const struct x16_super_format f, size_t n_rows,
                                 size_t y_stride)
 {
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const uint8_t *row[16];
+        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
 
-        x16_rows(w, w_stride, i, n_rows, row);
         for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            x16_super_tile_panel(
-                f, NULL, row, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i);
+            x16_super_tile_panel(f, NULL, &rows, k,
+                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+                                 x + c * x_stride, x_stride, y + c * y_stride + i,
+                                 y_stride, n_rows - i);
     }
 }
 

@@ -32,15 +32,17 @@ SIMD_INLINE void trits(vi c, int n, int four, int step, x16_emit_fn *emit,
 
 /* Body, in dwords: 0..11 five trits a byte, 12 four. Sub-blocks start and end with
  * their first and last four, as the frame wants it. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    SIMD_UNROLL
-    for (int j = 0; j < 8; j++)
-        trits(v_load(body + 64 * j), 5, j, 8, emit, sink);
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        trits(v_load(body + 64 * (8 + j)), 5, 40 + j, 4, emit, sink);
-    trits(v_load(body + 64 * 12), 4, 60, 1, emit, sink);
+    const vi c = v_load(body + 64 * step);
+
+    if (step < 8)
+        trits(c, 5, step, 8, emit, sink);
+    else if (step < 12)
+        trits(c, 5, 40 + step - 8, 4, emit, sink);
+    else
+        trits(c, 4, 60, 1, emit, sink);
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
@@ -50,7 +52,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
     out->d = v_half(head);
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
-        out->scale[s] = v_set1_32(1);
+        out->scale[s] = v_scale(v_set1_32(1));
 }
 
 static const struct x16_super_format format = {
@@ -62,6 +64,7 @@ static const struct x16_super_format format = {
     .n_subs = 8,
     .max = 2,
     .bias = 1,
+    .steps = 13,
     .weights = weights,
     .scales = scales,
 };

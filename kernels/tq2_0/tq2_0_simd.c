@@ -11,20 +11,29 @@
 
 /* Body: the quants. Dword j of a half's eight has the fours j, 8 + j, 16 + j and 24 + j
  * of its 128 weights. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi low = v_set1_8(3);
+    const vi low = v_set1_8(3), raw = v_load(body + 64 * step);
+    const int four = step / 8 * 32 + step % 8;
 
-    SIMD_UNROLL
-    for (int j = 0; j < 16; j++) {
-        const vi raw = v_load(body + 64 * j);
-        const int four = j / 8 * 32 + j % 8;
+    emit(sink, four, v_and(raw, low));
+    emit(sink, four + 8, v_and(v_srl16(raw, 2), low));
+    emit(sink, four + 16, v_and(v_srl16(raw, 4), low));
+    emit(sink, four + 24, v_and(v_srl16(raw, 6), low));
+}
 
-        emit(sink, four, v_and(raw, low));
-        emit(sink, four + 8, v_and(v_srl16(raw, 2), low));
-        emit(sink, four + 16, v_and(v_srl16(raw, 4), low));
-        emit(sink, four + 24, v_and(v_srl16(raw, 6), low));
-    }
+/* Left where they are: times 1, 4, 16, 64. */
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    const vi raw = v_keep(v_load(body + 64 * (step)));
+    const int four = step / 8 * 32 + step % 8;
+
+    emit(sink, four, v_and(raw, v_set1_8(0x03)));
+    emit(sink, four + 8, v_and(raw, v_set1_8(0x0c)));
+    emit(sink, four + 16, v_and(raw, v_set1_8(0x30)));
+    emit(sink, four + 24, v_and(raw, v_set1_8(0xc0)));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
@@ -34,7 +43,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
     out->d = v_half(head);
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
-        out->scale[s] = v_set1_32(1);
+        out->scale[s] = v_scale(v_set1_32(1));
 }
 
 static const struct x16_super_format format = {
@@ -46,7 +55,10 @@ static const struct x16_super_format format = {
     .n_subs = 8,
     .max = 3,
     .bias = 1,
+    .steps = 16,
     .weights = weights,
+    .wide = wide,
+    .shifts = 0x64206420,
     .scales = scales,
 };
 
