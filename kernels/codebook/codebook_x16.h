@@ -86,12 +86,12 @@ SIMD_INLINE void cb_emit_shifted(vi index, vi shift, int group, x16_emit_fn *emi
     emit(sink, 2 * group + 1, v_add8(high, shift));
 }
 
-/* Lanes' bits `at` and up below mask + 1, as the number 2 * level + 1. */
+/* Lanes' bits `at` and up below mask + 1, as the scale 2 * level + 1. */
 SIMD_INLINE vi cb_scale(vi word, int at, int mask)
 {
     const vi level = v_and(v_srl32(word, at), v_set1_32(mask));
 
-    return v_add32(v_add32(level, level), v_set1_32(1));
+    return v_scale(v_add32(v_add32(level, level), v_set1_32(1)));
 }
 
 /* Bits at .. at + n of every lane, to where bit 8 is; mask covers them there. */

@@ -9,21 +9,19 @@
 
 /* Body, in dwords: 0..7 points; 8..11 high bits and shift, four bits of each group; 12
  * and 13 levels and, in bits 12 to 15 and 28 to 31, d. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
+    const vi points = v_load(body + 64 * step);
+    const vi word = v_load(body + 64 * (8 + step / 2));
+
     SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi points = v_load(body + 64 * j);
-        const vi word = v_load(body + 64 * (8 + j / 2));
+    for (int i = 0; i < 4; i++) {
+        const int at = step % 2 * 16 + 4 * i;
+        const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
 
-        SIMD_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const int at = j % 2 * 16 + 4 * i;
-            const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
-
-            cb_emit_shifted(v_or(low, cb_to_bit_8(word, at, 0x700)),
-                            cb_shift(word, at + 3), 4 * j + i, emit, sink);
-        }
+        cb_emit_shifted(v_or(low, cb_to_bit_8(word, at, 0x700)), cb_shift(word, at + 3),
+                        4 * step + i, emit, sink);
     }
 }
 
@@ -50,6 +48,7 @@ static const struct x16_super_format format = {
     .max = CB_IQ1_MAX,
     .bias = CB_IQ1_BIAS,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

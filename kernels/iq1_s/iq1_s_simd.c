@@ -9,22 +9,20 @@
 
 /* Body, in dwords: 0..7 points, 8..11 two units each: the points' high bits, level,
  * shift. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
+    const int at = step % 2 * 16;
+    const vi points = v_load(body + 64 * step);
+    const vi word = v_load(body + 64 * (8 + step / 2));
+    const vi shift = cb_shift(word, at + 15);
+
     SIMD_UNROLL
-    for (int unit = 0; unit < 8; unit++) {
-        const int at = unit % 2 * 16;
-        const vi points = v_load(body + 64 * unit);
-        const vi word = v_load(body + 64 * (8 + unit / 2));
-        const vi shift = cb_shift(word, at + 15);
+    for (int i = 0; i < 4; i++) {
+        const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
 
-        SIMD_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
-
-            cb_emit_shifted(v_or(low, cb_to_bit_8(word, at + 3 * i, 0x700)), shift,
-                            4 * unit + i, emit, sink);
-        }
+        cb_emit_shifted(v_or(low, cb_to_bit_8(word, at + 3 * i, 0x700)), shift,
+                        4 * step + i, emit, sink);
     }
 }
 
@@ -48,6 +46,7 @@ static const struct x16_super_format format = {
     .max = CB_IQ1_MAX,
     .bias = CB_IQ1_BIAS,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

@@ -11,35 +11,30 @@
 /* Body, in dwords: 0..7 points, 8..15 signs, 16 and 17 the points' high bits, 18 and 19
  * levels. */
 #ifdef KERN_LEVEL_avx512vbmi
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
     static const int place[4] = {0, 1, 2, 3};
+    const vi high = cb_windows(v_load(body + 64 * (16 + step / 4)), step % 4 * 8, 2);
 
-    SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi high = cb_windows(v_load(body + 64 * (16 + j / 4)), j % 4 * 8, 2);
-
-        cb_emit_four(codebook_iq2s_codes, 1024, v_load(body + 64 * j), high,
-                     v_load(body + 64 * (8 + j)), place, j, emit, sink);
-    }
+    cb_emit_four(codebook_iq2s_codes, 1024, v_load(body + 64 * step), high,
+                 v_load(body + 64 * (8 + step)), place, step, emit, sink);
 }
 #else
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
+    const vi points = v_load(body + 64 * step);
+    const vi signs = v_load(body + 64 * (8 + step));
+    const vi high = v_load(body + 64 * (16 + step / 4));
+
     SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi points = v_load(body + 64 * j);
-        const vi signs = v_load(body + 64 * (8 + j));
-        const vi high = v_load(body + 64 * (16 + j / 4));
+    for (int i = 0; i < 4; i++) {
+        const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
 
-        SIMD_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
-
-            cb_emit_signed(codebook_iq2s,
-                           v_or(low, cb_to_bit_8(high, j % 4 * 8 + 2 * i, 0x300)),
-                           signs, i, 4 * j + i, emit, sink);
-        }
+        cb_emit_signed(codebook_iq2s,
+                       v_or(low, cb_to_bit_8(high, step % 4 * 8 + 2 * i, 0x300)), signs,
+                       i, 4 * step + i, emit, sink);
     }
 }
 #endif
@@ -64,6 +59,7 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

@@ -11,35 +11,34 @@
 /* Body, in dwords: 0..15 two groups each, 9 bits of point, 7 of signs; 16 and 17
  * levels. */
 #ifdef KERN_LEVEL_avx512vbmi
+enum { STEPS = 8 };
+
 /* Two dwords are taken together: the even bytes of both, the odd bytes of both. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
     static const int place[4] = {0, 2, 1, 3};
     const vi even = v_set1_32(0xff00ff);
+    const vi a = v_load(body + 64 * (2 * step)), b = v_load(body + 64 * (2 * step + 1));
+    const vi index = v_select(even, a, v_sll16(b, 8));
+    const vi high = v_select(even, v_srl16(a, 8), b);
+    const vi signs = v_and(v_srl16(high, 1), v_set1_8(127));
 
-    SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi a = v_load(body + 64 * (2 * j)), b = v_load(body + 64 * (2 * j + 1));
-        const vi index = v_select(even, a, v_sll16(b, 8));
-        const vi high = v_select(even, v_srl16(a, 8), b);
-        const vi signs = v_and(v_srl16(high, 1), v_set1_8(127));
-
-        cb_emit_four(codebook_iq2xs_codes, 512, index, high, cb_eighth_sign(signs),
-                     place, j, emit, sink);
-    }
+    cb_emit_four(codebook_iq2xs_codes, 512, index, high, cb_eighth_sign(signs), place,
+                 step, emit, sink);
 }
 #else
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
-{
-    SIMD_UNROLL
-    for (int j = 0; j < 16; j++) {
-        const vi two = v_load(body + 64 * j), mask = v_set1_32(511);
-        const vi signs = cb_eighth_sign(v_and(v_srl32(two, 9), v_set1_32(0x7f007f)));
+enum { STEPS = 16 };
 
-        cb_emit_signed(codebook_iq2xs, v_and(two, mask), signs, 0, 2 * j, emit, sink);
-        cb_emit_signed(codebook_iq2xs, v_and(v_srl32(two, 16), mask), signs, 2,
-                       2 * j + 1, emit, sink);
-    }
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
+{
+    const vi two = v_load(body + 64 * step), mask = v_set1_32(511);
+    const vi signs = cb_eighth_sign(v_and(v_srl32(two, 9), v_set1_32(0x7f007f)));
+
+    cb_emit_signed(codebook_iq2xs, v_and(two, mask), signs, 0, 2 * step, emit, sink);
+    cb_emit_signed(codebook_iq2xs, v_and(v_srl32(two, 16), mask), signs, 2,
+                   2 * step + 1, emit, sink);
 }
 #endif
 
@@ -63,6 +62,7 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .steps = STEPS,
     .weights = weights,
     .scales = scales,
 };

@@ -10,19 +10,16 @@
 
 /* Body, in dwords: the points of unit 0, its signs and level, those of unit 1, ... */
 #ifdef KERN_LEVEL_avx512vbmi
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
     static const int place[4] = {0, 1, 2, 3};
+    const vi points = v_load(body + 64 * (2 * step));
+    const vi word = v_load(body + 64 * (2 * step + 1));
+    const vi signs = v_and(cb_windows(word, 0, 7), v_set1_8(127));
 
-    SIMD_UNROLL
-    for (int unit = 0; unit < 8; unit++) {
-        const vi points = v_load(body + 64 * (2 * unit));
-        const vi word = v_load(body + 64 * (2 * unit + 1));
-        const vi signs = v_and(cb_windows(word, 0, 7), v_set1_8(127));
-
-        cb_emit_four(codebook_iq2xxs_codes, 256, points, v_zero(),
-                     cb_eighth_sign(signs), place, unit, emit, sink);
-    }
+    cb_emit_four(codebook_iq2xxs_codes, 256, points, v_zero(), cb_eighth_sign(signs),
+                 place, step, emit, sink);
 }
 #else
 /* Seven signs of each of four groups, in a unit's second dword, to a byte each. */
@@ -36,19 +33,16 @@ SIMD_INLINE vi signs_of(vi word)
     return cb_eighth_sign(bytes);
 }
 
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    SIMD_UNROLL
-    for (int unit = 0; unit < 8; unit++) {
-        const vi points = v_load(body + 64 * (2 * unit));
-        const vi signs = signs_of(v_load(body + 64 * (2 * unit + 1)));
+    const vi points = v_load(body + 64 * (2 * step));
+    const vi signs = signs_of(v_load(body + 64 * (2 * step + 1)));
 
-        SIMD_UNROLL
-        for (int i = 0; i < 4; i++)
-            cb_emit_signed(codebook_iq2xxs,
-                           v_and(v_srl32(points, 8 * i), v_set1_32(0xff)), signs, i,
-                           4 * unit + i, emit, sink);
-    }
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++)
+        cb_emit_signed(codebook_iq2xxs, v_and(v_srl32(points, 8 * i), v_set1_32(0xff)),
+                       signs, i, 4 * step + i, emit, sink);
 }
 #endif
 
@@ -72,6 +66,7 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .steps = 8,
     .weights = weights,
     .scales = scales,
 };

@@ -8,9 +8,10 @@
 #include "kernels/iq4_nl/iq4_nl_x16.h"
 #include "kernels/simd/x16_block.h"
 
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    iq4_nl_x16_weights(iq4_nl_x16_table(), body, 4, 0, emit, sink);
+    iq4_nl_x16_weights(iq4_nl_x16_table(), body + 64 * step, step, emit, sink);
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
@@ -29,6 +30,7 @@ static const struct x16_block_format format = {
     .max = 127,
     .bias = IQ4_NL_BIAS,
     .is_signed = V_SIGNED,
+    .steps = 4,
     .weights = weights,
     .scales = scales,
 };

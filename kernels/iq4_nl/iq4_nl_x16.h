@@ -16,20 +16,14 @@ SIMD_INLINE vi iq4_nl_x16_table(void)
     return v_add8(v_bcast_16(iq4_nl_values), v_set1_8((char)IQ4_NL_BIAS));
 }
 
-/* n dwords of codes give the weights four, four + 1, ... and, from the high nibbles,
- * four + n, ... */
-SIMD_INLINE void iq4_nl_x16_weights(vi table, const uint8_t *codes, int n, int four,
+/* A dword of codes gives the weights `four` and, from the high nibbles, four + 4. */
+SIMD_INLINE void iq4_nl_x16_weights(vi table, const uint8_t *codes, int four,
                                     x16_emit_fn *emit, struct x16_sink *sink)
 {
-    const vi low = v_set1_8(15);
+    const vi raw = v_load(codes), low = v_set1_8(15);
 
-    SIMD_UNROLL
-    for (int j = 0; j < n; j++)
-        emit(sink, four + j, v_table16(table, v_and(v_load(codes + 64 * j), low)));
-    SIMD_UNROLL
-    for (int j = 0; j < n; j++)
-        emit(sink, four + n + j,
-             v_table16(table, v_and(v_srl16(v_load(codes + 64 * j), 4), low)));
+    emit(sink, four, v_table16(table, v_and(raw, low)));
+    emit(sink, four + 4, v_table16(table, v_and(v_srl16(raw, 4), low)));
 }
 
 #endif

@@ -10,13 +10,13 @@
 #include "kernels/simd/x16_super.h"
 
 /* Body, in dwords: d and scales_h, scales_l, then four of codes per sub-block. */
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi table = iq4_nl_x16_table();
+    const int s = step / 4, j = step % 4;
 
-    SIMD_UNROLL
-    for (int s = 0; s < IQ4_XS_SUBS; s++)
-        iq4_nl_x16_weights(table, body + 64 * (2 + 4 * s), 4, 8 * s, emit, sink);
+    iq4_nl_x16_weights(iq4_nl_x16_table(), body + 64 * (2 + step), 8 * s + j, emit,
+                       sink);
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
@@ -33,7 +33,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
 
         /* bits 16 + 2s and 17 + 2s become 4 and 5 */
         out->scale[s] =
-            v_sub32(v_or(low, v_and(v_srl32(first, 12 + 2 * s), high)), bias);
+            v_scale(v_sub32(v_or(low, v_and(v_srl32(first, 12 + 2 * s), high)), bias));
     }
 }
 
@@ -44,6 +44,7 @@ static const struct x16_super_format format = {
     .max = 127,
     .bias = IQ4_NL_BIAS,
     .is_signed = V_SIGNED,
+    .steps = 32,
     .weights = weights,
     .scales = scales,
 };

@@ -12,18 +12,14 @@
 
 enum { BIAS = 12 };
 
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi low = v_set1_8(15);
+    const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
     const vi table = v_add8(v_bcast_16(mxfp4_values), v_set1_8(BIAS));
 
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        emit(sink, j, v_table16(table, v_and(v_load(body + 64 * j), low)));
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        emit(sink, 4 + j,
-             v_table16(table, v_and(v_srl16(v_load(body + 64 * j), 4), low)));
+    emit(sink, step, v_table16(table, v_and(raw, low)));
+    emit(sink, 4 + step, v_table16(table, v_and(v_srl16(raw, 4), low)));
 }
 
 /* e is a float's exponent field as it is: 2^(e - 127), infinite for 255. A 0 there
@@ -45,6 +41,7 @@ static const struct x16_block_format format = {
                .head_bytes = 1},
     .max = 2 * BIAS,
     .bias = BIAS,
+    .steps = 4,
     .weights = weights,
     .scales = scales,
 };

@@ -8,16 +8,23 @@
 #include "kernels/q4_1/q4_1.h"
 #include "kernels/simd/x16_block.h"
 
-SIMD_INLINE void weights(const uint8_t *body, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
 {
-    const vi low = v_set1_8(15);
+    const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
 
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        emit(sink, j, v_and(v_load(body + 64 * j), low));
-    SIMD_UNROLL
-    for (int j = 0; j < 4; j++)
-        emit(sink, 4 + j, v_and(v_srl16(v_load(body + 64 * j), 4), low));
+    emit(sink, step, v_and(raw, low));
+    emit(sink, 4 + step, v_and(v_srl16(raw, 4), low));
+}
+
+/* High nibbles left where they are: times 16. */
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    const vi raw = v_keep(v_load(body + 64 * step));
+
+    emit(sink, step, v_and(raw, v_set1_8(15)));
+    emit(sink, 4 + step, v_and(raw, v_set1_8(-16)));
 }
 
 static const struct x16_layout layout = {
@@ -40,7 +47,10 @@ static const struct x16_block_format format = {
     .layout = layout,
     .max = 15,
     .has_m = true,
+    .light = true,
+    .steps = 4,
     .weights = weights,
+    .wide = wide,
     .scales = scales,
 };
 

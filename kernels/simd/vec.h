@@ -4,8 +4,8 @@
  *
  * A quantised format's kernels are written once, in <format>_simd.c, and compiled
  * for every vector level; the build defines KERN_LEVEL (avx2, avxvnni, avx512,
- * avx512vnni, avx512vbmi, neon, neon_i8mm) and KERN_LEVEL_<level>. This header brings in the
- * level's words:
+ * avx512vnni, avx512vbmi, neon, neon_i8mm) and KERN_LEVEL_<level>. This header brings
+ * in the level's words:
  *
  *   vi, vf            V_LANES lanes: 32-bit integers (or 4 bytes each), floats
  *   v_load            any address; v_bcast_4: four bytes into all lanes
@@ -33,6 +33,9 @@
  * v_dot_sum() gives 32-bit sums, v_add_scaled() adds part * scale to 32-bit sums.
  * Scales are 16-bit numbers in the *scale form* of the level, made by v_scale() from
  * the lower 16 bits of each lane or by v_scale_u8() from one of its four bytes.
+ *
+ * V_TWO_PANELS 1: registers and loads are such that two panels at a time pay for
+ * formats that are simple to unpack.
  *
  * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
  * weights, and formats of signed weights add a bias. V_WIDE 1 means that v_dot_u takes
@@ -62,11 +65,6 @@
 #define V_RUN(max) (32767 / (2 * (max)*127))
 #endif
 
-/* Two 16-bit numbers per lane from the lower halves of two vectors. */
-SIMD_INLINE vi v_pair(vi low, vi high)
-{
-    return v_or(v_and(low, v_set1_32(0xffff)), v_sll32(high, 16));
-}
 /* kern_<op>_<format>__<level> */
 #define KERN_NAME_3(op, format, level) kern_##op##_##format##__##level
 #define KERN_NAME_2(op, format, level) KERN_NAME_3(op, format, level)

@@ -22,6 +22,8 @@ enum {
 #define V_WIDE   0
 #endif
 
+#define V_TWO_PANELS 0
+
 typedef __m256i vi;
 typedef __m256 vf;
 

@@ -22,6 +22,8 @@ enum {
 #define V_WIDE   0
 #endif
 
+#define V_TWO_PANELS 1
+
 typedef __m512i vi;
 typedef __m512 vf;
 

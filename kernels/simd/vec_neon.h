@@ -18,8 +18,10 @@ enum {
     V_TILE_COLS = 4, /* columns whose sums fit the registers */
 };
 
-#define V_DOT32  1
-#define V_SIGNED 1
+#define V_DOT32      1
+#define V_SIGNED     1
+#define V_WIDE       0
+#define V_TWO_PANELS 0
 
 /* Named members: the compiler keeps those in registers, arrays not always. */
 typedef struct {
@@ -59,6 +61,12 @@ SIMD_INLINE void v_store(void *p, vi v)
     vst1q_u8(at + 16, vreinterpretq_u8_s32(v.q1));
     vst1q_u8(at + 32, vreinterpretq_u8_s32(v.q2));
     vst1q_u8(at + 48, vreinterpretq_u8_s32(v.q3));
+}
+
+/* The same vector. */
+SIMD_INLINE vi v_keep(vi v)
+{
+    return v;
 }
 
 SIMD_INLINE vi v_zero(void)
@@ -323,9 +331,16 @@ SIMD_INLINE vi v_dot_sum(vi part)
     return part;
 }
 
+/* Scale form: a 32-bit number. */
 SIMD_INLINE vi v_scale(vi scale)
 {
     return scale;
+}
+
+/* The scale form of unsigned byte i of every lane. */
+SIMD_INLINE vi v_scale_u8(vi four, int i)
+{
+    return v_and(i == 0 ? four : v_srl32(four, 8 * i), v_set1_32(255));
 }
 
 SIMD_INLINE vi v_add_scaled(vi sum, vi part, vi scale)
@@ -421,16 +436,16 @@ SIMD_INLINE void v_store_some(float *p, vf v, size_t n)
 
 /* ---- rows to lanes ------------------------------------------------------------ */
 
-/* out[j] = dword j of the 16 bytes at row[i] + at, i < V_LANES. */
-SIMD_INLINE void v_rows_16(const uint8_t *const *row, size_t at, vi out[4])
+/* out[j] = dword j of the 16 bytes at p + i * stride, i < V_LANES. */
+SIMD_INLINE void v_rows_16(const uint8_t *p, size_t stride, vi out[4])
 {
     int32x4_t m[4][4]; /* [four rows][dword] */
 
     SIMD_UNROLL
-    for (int g = 0; g < 4; g++) {
+    for (size_t g = 0; g < 4; g++) {
         SIMD_UNROLL
-        for (int r = 0; r < 4; r++)
-            m[g][r] = q_load(row[4 * g + r] + at);
+        for (size_t r = 0; r < 4; r++)
+            m[g][r] = q_load(p + (4 * g + r) * stride);
         transpose_4x4(m[g]);
     }
     SIMD_UNROLL

@@ -11,20 +11,18 @@
 
 #include "kernels/simd/x16_block.h"
 
-SIMD_INLINE void x16_five_weights(const uint8_t *body, x16_emit_fn *emit,
+SIMD_INLINE void x16_five_weights(const uint8_t *body, int step, x16_emit_fn *emit,
                                   struct x16_sink *sink)
 {
     const vi low = v_set1_8(15), sixteen = v_set1_8(16);
-    const vi bit[2] = {v_set1_32(0x08040201), v_set1_32((int)0x80402010)};
-    const vi qh = v_load(body);
+    const vi bit = v_set1_32(step % 2 == 0 ? 0x08040201 : (int)0x80402010);
+    const vi qh = v_load(body), raw = v_load(body + 64 * (1 + step));
 
-    SIMD_UNROLL
-    for (int j = 0; j < 8; j++) {
-        const vi raw = v_load(body + 64 * (1 + j % 4));
-        const vi nibbles = v_and(j < 4 ? raw : v_srl16(raw, 4), low);
-
-        emit(sink, j, v_add8_if(nibbles, v_lane_byte(qh, j / 2), bit[j % 2], sixteen));
-    }
+    emit(sink, step,
+         v_add8_if(v_and(raw, low), v_lane_byte(qh, step / 2), bit, sixteen));
+    emit(sink, 4 + step,
+         v_add8_if(v_and(v_srl16(raw, 4), low), v_lane_byte(qh, 2 + step / 2), bit,
+                   sixteen));
 }
 
 #endif
