@@ -18,7 +18,7 @@ static const struct arch *const ARCHS[] = {&arch_llama};
 
 struct loader {
     const struct gguf *g;
-    const struct weights *w; /* NULL: plan */
+    struct weights *w; /* NULL: plan */
     struct model *m;
     struct err *err;
     size_t n_vector_floats; /* used of m->vectors */
@@ -184,8 +184,9 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     return ST_OK;
 }
 
-enum status loader_matrix(struct loader *l, struct matrix *out, int layer,
-                          const char *name, size_t k, size_t n_rows, size_t n_slices)
+static enum status fetch_matrix(struct loader *l, struct matrix *out, int layer,
+                                const char *name, size_t k, size_t n_rows,
+                                size_t n_slices, bool panels)
 {
     const uint64_t ne[3] = {k, n_rows, n_slices};
     const struct gguf_tensor *t = NULL;
@@ -201,8 +202,21 @@ enum status loader_matrix(struct loader *l, struct matrix *out, int layer,
         .k = k,
         .n_slices = n_slices,
         .row_bytes = kern_format_bytes(t->fmt, k),
+        .panel_rows = l->w && panels ? weights_panel_rows(l->w, t) : 0,
     };
     return ST_OK;
+}
+
+enum status loader_matrix(struct loader *l, struct matrix *out, int layer,
+                          const char *name, size_t k, size_t n_rows, size_t n_slices)
+{
+    return fetch_matrix(l, out, layer, name, k, n_rows, n_slices, true);
+}
+
+enum status loader_table(struct loader *l, struct matrix *out, int layer,
+                         const char *name, size_t k, size_t n_rows)
+{
+    return fetch_matrix(l, out, layer, name, k, n_rows, 1, false);
 }
 
 enum status loader_vector(struct loader *l, const float **out, int layer,
@@ -229,9 +243,10 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
     if (n > l->cap_floats - l->n_vector_floats)
         return loader_fail(l, ST_INPUT, "tensor %s is asked for twice", t->name);
     dst = l->m->vectors + l->n_vector_floats;
+    /* From the file: the weights may be read in only later. */
     l->n_vector_floats += n;
     kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
-        ->fn.dequantize(weights_data(l->w, t), dst, n);
+        ->fn.dequantize(gguf_tensor_data(l->g, t), dst, n);
     *out = dst;
     return ST_OK;
 }
@@ -306,7 +321,7 @@ static enum status check_all_used(struct loader *l)
     return ST_OK;
 }
 
-enum status model_load(struct model **m, const struct gguf *g, const struct weights *w,
+enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
                        struct err *err)
 {
     struct model *new = calloc(1, sizeof *new);

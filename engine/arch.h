@@ -37,6 +37,7 @@ struct matrix {
     enum kern_act act; /* layout of the activations it multiplies */
     size_t n_rows, k, n_slices;
     size_t row_bytes;
+    size_t panel_rows; /* leading rows of each slice that are in panels; 0: none */
 };
 
 struct layer {
@@ -73,7 +74,7 @@ struct model {
  * and measures, and leaves all data pointers NULL. Errors: ST_INPUT,
  * ST_UNSUPPORTED (architecture, tensor type; the known ones are listed),
  * ST_NO_MEMORY. */
-enum status model_load(struct model **m, const struct gguf *g, const struct weights *w,
+enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
                        struct err *err);
 void model_free(struct model *m);
 
@@ -113,6 +114,10 @@ bool loader_has(const struct loader *l, int layer, const char *name);
 enum status loader_matrix(struct loader *l, struct matrix *out, int layer,
                           const char *name, size_t k, size_t n_rows, size_t n_slices);
 
+/* The same for one whose rows are looked up one by one: never in panels. */
+enum status loader_table(struct loader *l, struct matrix *out, int layer,
+                         const char *name, size_t k, size_t n_rows);
+
 /* Fetch n values as floats. *out is NULL in a model that is only planned. */
 enum status loader_vector(struct loader *l, const float **out, int layer,
                           const char *name, size_t n);
@@ -126,7 +131,8 @@ static inline uint64_t matrix_slice_bytes(const struct matrix *w)
     return (uint64_t)w->n_rows * w->row_bytes;
 }
 
-/* Row r of slice s. */
+/* Row r of slice s; of those in panels every 16th can be asked for, which is where
+ * its panel starts. */
 static inline const void *matrix_row(const struct matrix *w, size_t s, size_t r)
 {
     return w->data + (s * w->n_rows + r) * w->row_bytes;

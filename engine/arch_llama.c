@@ -217,10 +217,10 @@ static enum status load_ends(struct loader *l, struct model *m)
         return loader_fail(l, ST_INPUT, "a vocabulary of %llu tokens is not possible",
                            (unsigned long long)t->ne[1]);
     m->n_vocab = t ? (int)t->ne[1] : 1;
-    st = loader_matrix(l, &m->embd, -1, "token_embd.weight", n_embd, (size_t)m->n_vocab,
-                       1);
+    st = loader_table(l, &m->embd, -1, "token_embd.weight", n_embd, (size_t)m->n_vocab);
     if (st)
         return st;
+    /* Tied weights are looked up and multiplied with: they stay row after row. */
     m->output = m->embd;
     if (loader_has(l, -1, "output.weight"))
         st = loader_matrix(l, &m->output, -1, "output.weight", n_embd,

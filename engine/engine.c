@@ -157,17 +157,25 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
                  : gguf_parse(&m->g, p->image, p->image_bytes,
                               p->name ? p->name : "the model in memory", err);
     if (!st)
-        st = weights_open(&m->w, m->g, p->path ? WEIGHTS_MMAP : WEIGHTS_MEMORY, err);
+        st = weights_open(&m->w, m->g, p->path ? p->residency : WEIGHTS_MEMORY,
+                          p->isa_mask, err);
     return st;
 }
 
 /* Pages are given on first touch, so the system would grant any size and end the
  * process later; refuse what can never be had. */
-static enum status check_memory(const struct slm_info *info, struct err *err)
+static enum status check_memory(const struct slm_info *info, bool packed,
+                                struct err *err)
 {
     const uint64_t have =
         (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
+    if (packed && info->weight_bytes > have)
+        return err_set(
+            err, ST_NO_MEMORY,
+            "%.1f GiB of weights cannot be held in the %.1f GiB of this machine; map "
+            "the file instead of packing it",
+            (double)info->weight_bytes / 0x1p30, (double)have / 0x1p30);
     if (info->kv_bytes > have || info->scratch_bytes > have - info->kv_bytes)
         return err_set(
             err, ST_NO_MEMORY,
@@ -196,7 +204,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         st = describe_use(info, new->model, p->n_ctx, p->n_batch, p->n_threads, err);
     }
     if (!st)
-        st = check_memory(info, err);
+        st = check_memory(info, p->path && p->residency == WEIGHTS_PACKED, err);
     if (!st)
         st = team_start(&new->team, p->n_threads, p->cpus, err);
     if (!st)
@@ -254,6 +262,9 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
 
     if (n == 0)
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
+    if (!weights_ready(m->w))
+        return err_set(err, ST_USAGE,
+                       "the weights have not been read in: preload them first");
     if (n > room)
         return err_set(
             err, ST_USAGE,

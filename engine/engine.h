@@ -37,15 +37,16 @@ struct slm_params {
     const char *path;  /* a GGUF file, or NULL with image */
     const void *image; /* a GGUF image in memory, kept by the caller */
     size_t image_bytes;
-    const char *name;  /* what messages call the image */
-    uint32_t isa_mask; /* levels to choose kernels from: isa_usable() */
-    int n_threads;     /* >= 1 */
-    const int *cpus;   /* [n_threads], or NULL: placement left to the OS */
-    int n_ctx;         /* positions of the KV cache; 0: the model's own maximum */
-    int n_batch;       /* most tokens in one pass of prefill; 0: 64 */
+    enum weights_residency residency; /* of a file: WEIGHTS_MMAP or WEIGHTS_PACKED */
+    const char *name;                 /* what messages call the image */
+    uint32_t isa_mask;                /* levels to choose kernels from: isa_usable() */
+    int n_threads;                    /* >= 1 */
+    const int *cpus; /* [n_threads], or NULL: placement left to the OS */
+    int n_ctx;       /* positions of the KV cache; 0: the model's own maximum */
+    int n_batch;     /* most tokens in one pass of prefill; 0: 64 */
 };
 
-/* 1 thread, unpinned, isa_usable(), n_ctx 0, n_batch 0. */
+/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0. */
 struct slm_params slm_params_default(void);
 
 struct slm_info {
@@ -87,7 +88,8 @@ enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
 /* Append n >= 1 tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
  * n <= n_batch. Errors: ST_USAGE (a token outside the vocabulary, the context
- * full; the sequence is as before). */
+ * full, packed weights that weights_preload() has not filled; the sequence is as
+ * before). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err);
 

@@ -11,6 +11,9 @@
  * while leaves the rest to the others, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8
 
+/* How far in front of their use panels are asked for by software prefetch. */
+#define PANELS_AHEAD 4096
+
 /* ---- products -------------------------------------------------------------- */
 
 /* Row j into the given layouts at dst[act]. */
@@ -53,10 +56,12 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
     return c;
 }
 
-/* The next rows of n_rows for this member, in multiples of 16; false: none left. */
+/* The next rows of n_rows for this member, in multiples of ROW_UNIT; false: none
+ * left. */
 static bool next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
 {
-    const size_t chunk = pad16(n_rows / ((size_t)f->n_members * CHUNKS_PER_MEMBER) + 1);
+    const size_t chunk =
+        pad_rows(n_rows / ((size_t)f->n_members * CHUNKS_PER_MEMBER) + 1);
 
     *begin = team_next(f->team, chunk);
     if (*begin >= n_rows)
@@ -65,18 +70,41 @@ static bool next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *e
     return true;
 }
 
+void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
+                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
+                 float *y, size_t y_stride)
+{
+    const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
+
+    if (begin < in_panels) {
+        const size_t n_panels = (in_panels - begin) / KERN_PANEL_ROWS;
+        const void *panels = matrix_row(w, s, begin);
+
+        if (n == 1)
+            f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y, PANELS_AHEAD);
+        else
+            f->kern.gemm_x16[w->fmt](n_panels, w->k, panels, n, x, x_stride, y,
+                                     y_stride, PANELS_AHEAD);
+        y += in_panels - begin;
+        begin = in_panels;
+    }
+    if (begin == end)
+        return;
+    const void *rows = matrix_row(w, s, begin);
+
+    if (n == 1)
+        f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, x, y);
+    else
+        f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y,
+                             y_stride);
+}
+
 /* y[j * y_stride + i] = row i of w times column j, begin <= i < end. */
 static void product(const struct forward *f, const struct matrix *w, size_t begin,
                     size_t end, const struct columns *c, float *y, size_t y_stride)
 {
-    const void *rows = matrix_row(w, 0, begin);
-
-    if (c->n == 1)
-        f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, c->x[w->act],
-                             y + begin);
-    else
-        f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, c->n, c->x[w->act],
-                             c->stride[w->act], y + begin, y_stride);
+    fwd_product(f, w, 0, begin, end, c->n, c->x[w->act], c->stride[w->act], y + begin,
+                y_stride);
 }
 
 /* x += w times columns. Each member adds the rows it has computed. */
@@ -129,12 +157,12 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
         fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, y->attn_norm,
                     act_bit(w[0]) | act_bit(w[1]) | act_bit(w[2]));
     const size_t total =
-        pad16(w[0]->n_rows) + pad16(w[1]->n_rows) + pad16(w[2]->n_rows);
+        pad_rows(w[0]->n_rows) + pad_rows(w[1]->n_rows) + pad_rows(w[2]->n_rows);
 
     for (size_t begin, end; next_rows(f, total, &begin, &end);) {
         size_t base = 0; /* of matrix i among all rows */
 
-        for (int i = 0; i < 3; base += pad16(w[i]->n_rows), i++) {
+        for (int i = 0; i < 3; base += pad_rows(w[i]->n_rows), i++) {
             const size_t from = begin > base ? begin - base : 0;
             size_t to = end > base ? end - base : 0;
 

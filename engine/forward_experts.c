@@ -11,7 +11,7 @@
 #include <math.h>
 
 /* Rows of an expert taken through all its pairs before the next ones. */
-#define ROWS 16
+#define ROWS ROW_UNIT
 
 /* The n_used highest scores (ties: the lower expert) and their softmax. */
 static void choose(const float *score, int n, int n_used, int *expert, float *share)
@@ -45,9 +45,8 @@ static void route(struct forward *f, const struct layer *y, const struct columns
     for (size_t j; (j = team_next(f->team, 1)) < c->n;) {
         float *score = f->route + j * stride;
 
-        f->kern.gemv[y->router.fmt](y->router.n_rows, y->router.k, y->router.data,
-                                    y->router.row_bytes,
-                                    columns_at(c, y->router.act, j), score);
+        fwd_product(f, &y->router, 0, 0, y->router.n_rows, 1,
+                    columns_at(c, y->router.act, j), 0, score, 0);
         choose(score, f->m->n_experts, n_used, f->expert + j * (size_t)n_used,
                f->share + j * (size_t)n_used);
     }
@@ -78,7 +77,7 @@ static void expand(struct forward *f, const struct fwd_member *me,
                    const struct layer *y, int expert, const struct columns *c,
                    size_t begin, size_t end)
 {
-    const size_t stride = pad16((size_t)f->m->n_ff), n = end - begin;
+    const size_t stride = pad16((size_t)f->m->n_ff);
 
     for (int i = me->first[expert]; i < me->first[expert + 1]; i++) {
         const size_t pair = (size_t)me->pair[i];
@@ -86,19 +85,18 @@ static void expand(struct forward *f, const struct fwd_member *me,
         float *gate = f->gate + pair * stride + begin;
         float *up = f->up + pair * stride + begin;
 
-        f->kern.gemv[y->gate.fmt](
-            n, y->gate.k, matrix_row(&y->gate, (size_t)expert, begin),
-            y->gate.row_bytes, columns_at(c, y->gate.act, token), gate);
-        f->kern.gemv[y->up.fmt](n, y->up.k, matrix_row(&y->up, (size_t)expert, begin),
-                                y->up.row_bytes, columns_at(c, y->up.act, token), up);
-        f->kern.silu_mul(gate, gate, up, n);
+        fwd_product(f, &y->gate, (size_t)expert, begin, end, 1,
+                    columns_at(c, y->gate.act, token), 0, gate, 0);
+        fwd_product(f, &y->up, (size_t)expert, begin, end, 1,
+                    columns_at(c, y->up.act, token), 0, up, 0);
+        f->kern.silu_mul(gate, gate, up, end - begin);
     }
 }
 
 static void expand_all(struct forward *f, const struct fwd_member *me,
                        const struct layer *y, const struct columns *c)
 {
-    const size_t n_ff = (size_t)f->m->n_ff, each = pad16(n_ff);
+    const size_t n_ff = (size_t)f->m->n_ff, each = pad_rows(n_ff);
     const size_t total = each * (size_t)f->m->n_experts;
 
     /* Rows of all experts in one run; those that nobody takes cost nothing. */
@@ -124,9 +122,8 @@ static void contract(struct forward *f, const struct fwd_member *me,
             float *x = f->x + pair / (size_t)f->m->n_experts_used * stride;
             float part[ROWS];
 
-            f->kern.gemv[y->down.fmt](
-                end - begin, y->down.k, matrix_row(&y->down, (size_t)e, begin),
-                y->down.row_bytes, columns_at(c, y->down.act, pair), part);
+            fwd_product(f, &y->down, (size_t)e, begin, end, 1,
+                        columns_at(c, y->down.act, pair), 0, part, 0);
             for (size_t r = begin; r < end; r++)
                 x[r] += f->share[pair] * part[r - begin];
         }

@@ -16,6 +16,9 @@
 #define ATTN_BLOCK 256
 /* Queries that share a pass over a KV head's keys, unless one position has more. */
 #define ATTN_QUERIES 32
+/* Rows of a matrix are handed out in multiples of this: two panels, which kernels
+ * work on together. */
+#define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
 /* One member's own buffers. */
 struct fwd_member {
@@ -73,6 +76,11 @@ static inline size_t pad16(size_t n)
     return (n + 15) & ~(size_t)15;
 }
 
+static inline size_t pad_rows(size_t n)
+{
+    return (n + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+}
+
 static inline const void *columns_at(const struct columns *c, enum kern_act act,
                                      size_t i)
 {
@@ -90,6 +98,13 @@ static inline uint32_t act_bit(const struct matrix *w)
 struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
                            size_t src_stride, size_t n, size_t k, const float *norm,
                            uint32_t act_mask);
+
+/* y[j * y_stride + i] = row begin + i of slice s times column j of n, for begin + i
+ * < end; columns are x_stride bytes apart. begin is a multiple of
+ * KERN_PANEL_ROWS, end another one or the last row's. */
+void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
+                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
+                 float *y, size_t y_stride);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1), and the routed feed-forward part added to x. */

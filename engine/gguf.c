@@ -56,22 +56,26 @@ static enum status open_regular(int *fd, size_t *bytes, const char *path,
     return ST_OK;
 }
 
-static enum status make(struct gguf **out, const void *image, size_t bytes, bool mapped,
+/* fd -1: image is the caller's; otherwise both are ours from here on. */
+static enum status make(struct gguf **out, const void *image, size_t bytes, int fd,
                         const char *name, struct err *err)
 {
     struct gguf *g = calloc(1, sizeof *g);
     enum status st = ST_OK;
 
     if (!g || !(g->path = strdup(name))) {
-        if (mapped)
+        if (fd >= 0) {
             munmap((void *)(uintptr_t)image, bytes);
+            close(fd);
+        }
         free(g);
         return err_set(err, ST_NO_MEMORY,
                        "cannot allocate memory for a file's description");
     }
     g->image = image;
     g->bytes = bytes;
-    g->mapped = mapped;
+    g->mapped = fd >= 0;
+    g->fd = fd;
     st = gguf_parse_image(g, err);
     if (st) {
         gguf_close(g);
@@ -97,9 +101,10 @@ enum status gguf_open(struct gguf **g, const char *path, struct err *err)
         st =
             err_set_errno(err, ST_IO, "cannot map %s (%zu bytes)",
                           utf8_printable(name, sizeof name, path, strlen(path)), bytes);
+        close(fd);
+        return st;
     }
-    close(fd);
-    return st ? st : make(g, image, bytes, true, path, err);
+    return make(g, image, bytes, fd, path, err);
 }
 
 enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
@@ -107,7 +112,7 @@ enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
 {
     if (bytes == 0)
         return err_set(err, ST_INPUT, "%s is empty, not a GGUF file", name);
-    return make(g, image, bytes, false, name, err);
+    return make(g, image, bytes, -1, name, err);
 }
 
 void gguf_close(struct gguf *g)
@@ -123,10 +128,17 @@ void gguf_close(struct gguf *g)
     free(g->strings);
     free(g->kvs);
     free(g->tensors);
-    if (g->mapped)
+    if (g->mapped) {
         munmap((void *)(uintptr_t)g->image, g->bytes);
+        close(g->fd);
+    }
     free(g->path);
     free(g);
+}
+
+int gguf_fd(const struct gguf *g)
+{
+    return g->fd;
 }
 
 const char *gguf_path(const struct gguf *g)

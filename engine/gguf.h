@@ -89,6 +89,10 @@ size_t gguf_image_bytes(const struct gguf *g);
 bool gguf_is_mapped(const struct gguf *g); /* gguf_open(), not gguf_parse() */
 uint64_t gguf_data_offset(const struct gguf *g);
 
+/* Descriptor of a mapped file, to read() where a page that is gone should be an
+ * error and no signal; -1 for an image in memory. It stays the gguf's own. */
+int gguf_fd(const struct gguf *g);
+
 size_t gguf_n_tensors(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, size_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name);

@@ -13,6 +13,7 @@ struct gguf {
     const unsigned char *image;
     size_t bytes;
     bool mapped; /* image is our mapping */
+    int fd;      /* of the mapped file; -1 where there is none */
 
     uint32_t version;
     uint32_t alignment;

@@ -5,14 +5,17 @@
 #include "engine/weights_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct weights_policy *const policies[] = {
     [WEIGHTS_MMAP] = &weights_policy_mmap,
     [WEIGHTS_MEMORY] = &weights_policy_memory,
+    [WEIGHTS_PACKED] = &weights_policy_packed,
 };
 
 enum status weights_open(struct weights **out, const struct gguf *g,
-                         enum weights_residency residency, struct err *err)
+                         enum weights_residency residency, uint32_t isa_mask,
+                         struct err *err)
 {
     const struct weights_policy *policy = policies[residency];
 
@@ -33,12 +36,23 @@ enum status weights_open(struct weights **out, const struct gguf *g,
         if (t->offset + t->bytes > w->end)
             w->end = (size_t)(t->offset + t->bytes);
     }
+    if (residency == WEIGHTS_PACKED) {
+        const enum status st = packed_open(&w->packed, g, isa_mask, err);
+
+        if (st) {
+            free(w);
+            return st;
+        }
+    }
     *out = w;
     return ST_OK;
 }
 
 void weights_close(struct weights *w)
 {
+    if (!w)
+        return;
+    packed_close(w->packed);
     free(w);
 }
 
@@ -47,19 +61,48 @@ size_t weights_bytes(const struct weights *w)
     return w->end - w->begin;
 }
 
-const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
+const void *weights_memory(const struct weights *w, size_t *bytes)
 {
-    return gguf_tensor_data(w->g, t);
+    if (w->packed)
+        return packed_memory(w->packed, bytes);
+    *bytes = gguf_image_bytes(w->g);
+    return gguf_image(w->g);
 }
 
-enum status weights_preload(struct weights *w,
+const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
+{
+    return w->packed ? packed_data(w->packed, t) : gguf_tensor_data(w->g, t);
+}
+
+size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t)
+{
+    return w->packed ? packed_panel_rows(w->packed, t) : 0;
+}
+
+bool weights_ready(const struct weights *w)
+{
+    return !w->packed || packed_ready(w->packed);
+}
+
+enum status weights_preload(struct weights *w, struct team *team,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err)
 {
-    return w->policy->preload(w, progress, arg, err);
+    return w->policy->preload(w, team, progress, arg, err);
 }
 
 const char *weights_residency_name(enum weights_residency residency)
 {
     return policies[residency]->name;
+}
+
+bool weights_residency_by_name(const char *name, enum weights_residency *residency)
+{
+    for (int i = WEIGHTS_MMAP; i <= WEIGHTS_PACKED; i++) {
+        if (!strcmp(name, policies[i]->name)) {
+            *residency = (enum weights_residency)i;
+            return true;
+        }
+    }
+    return false;
 }

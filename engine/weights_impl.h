@@ -7,21 +7,35 @@
 
 #include "engine/weights.h"
 
+struct packed; /* weights_packed.c */
+
 struct weights {
     const struct gguf *g;
     const struct weights_policy *policy;
-    size_t begin, end; /* of the tensor data, offsets in the image */
+    size_t begin, end;     /* of the tensor data, offsets in the image */
+    struct packed *packed; /* NULL: weights are used where the gguf has them */
 };
 
 struct weights_policy {
     const char *name;
     bool wants_mapping; /* a gguf from gguf_open(), not from gguf_parse() */
-    enum status (*preload)(struct weights *w,
+    enum status (*preload)(struct weights *w, struct team *team,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err);
 };
 
 extern const struct weights_policy weights_policy_mmap;
 extern const struct weights_policy weights_policy_memory;
+extern const struct weights_policy weights_policy_packed;
+
+/* ---- weights_packed.c: what only packed weights have ------------------------- */
+
+enum status packed_open(struct packed **p, const struct gguf *g, uint32_t isa_mask,
+                        struct err *err);
+void packed_close(struct packed *p); /* NULL is fine */
+const void *packed_memory(const struct packed *p, size_t *bytes);
+const void *packed_data(const struct packed *p, const struct gguf_tensor *t);
+size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t);
+bool packed_ready(const struct packed *p);
 
 #endif

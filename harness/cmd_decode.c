@@ -28,7 +28,7 @@ static enum status measure(const struct point *p, const struct topology *topo,
     if (p->mem_limit && (status = sandbox_check("", err)))
         return status;
     sandbox_clean_leftovers("");
-    if (p->model.synthetic && !p->in_memory)
+    if (p->model.synthetic && p->residency != WEIGHTS_MEMORY)
         status = modelref_make_file(&p->model, &made, err);
     if (status)
         return status;

@@ -288,6 +288,8 @@ int cmd_generate(int argc, char **argv)
                 "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
         OPT_STR(0, "placement", &s.session.placement, "NAME",
                 "none, spread, compact or smt (default: none)"),
+        OPT_STR(0, "weights", &s.session.weights, "W",
+                "mmap: the file as it is (default); packed: rows interleaved"),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "positions of the context (default: what the text needs)", 1, INT_MAX),
         OPT_END,

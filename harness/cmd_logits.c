@@ -122,6 +122,8 @@ int cmd_logits(int argc, char **argv)
         OPT_INT(0, "batch", &params.n_batch, "N",
                 "most tokens in one pass; 1 goes token by token (default: 64)", 1,
                 65536),
+        OPT_STR(0, "weights", &params.weights, "W",
+                "mmap: the file as it is (default); packed: rows interleaved"),
         OPT_STR(0, "kv", &kv, "TYPE", "type of the KV cache: f16"),
         OPT_END,
     };

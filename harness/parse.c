@@ -186,3 +186,12 @@ const char *format_duration(char *buf, size_t cap, double seconds)
         snprintf(buf, cap, "%ld h %02ld min", s / 3600, s % 3600 / 60);
     return buf;
 }
+
+enum status residency_parse(const char *text, const char *what,
+                            enum weights_residency *residency, struct err *err)
+{
+    if (weights_residency_by_name(text, residency))
+        return ST_OK;
+    return err_set(err, ST_USAGE, "%s: weights are mmap, packed or memory, not '%.40s'",
+                   what, text);
+}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "engine/status.h"
+#include "engine/weights.h"
 
 enum status parse_integer(const char *text, const char *what, long long min,
                           long long max, long long *out, struct err *err);
@@ -18,5 +19,9 @@ enum status parse_u64(const char *text, const char *what, uint64_t *out,
                       struct err *err);
 enum status parse_double(const char *text, const char *what, double min, double max,
                          double *out, struct err *err);
+
+/* mmap, packed or memory. Error: ST_USAGE. */
+enum status residency_parse(const char *text, const char *what,
+                            enum weights_residency *residency, struct err *err);
 
 #endif

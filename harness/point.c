@@ -274,7 +274,8 @@ static enum status execute(struct point_run *r, struct err *err)
     if (p->mem_limit) {
         uint64_t stayed;
 
-        if (!p->in_memory && file_evict(p->model.path, &stayed, NULL) == ST_OK)
+        if (p->residency != WEIGHTS_MEMORY &&
+            file_evict(p->model.path, &stayed, NULL) == ST_OK)
             r->row->cached_bytes = (int64_t)stayed;
         status = sandbox_create(&r->sandbox, "", p->mem_limit, err);
         if (status)

@@ -24,6 +24,7 @@
 #include <jansson.h>
 
 #include "engine/status.h"
+#include "engine/weights.h"
 #include "harness/modelref.h"
 #include "harness/noise.h"
 #include "harness/row.h"
@@ -34,7 +35,8 @@ enum point_kind { POINT_DECODE, POINT_PREFILL };
 struct point {
     enum point_kind kind;
     struct modelref model;
-    bool in_memory; /* synthetic image in anonymous 2 MiB pages, no file */
+    /* WEIGHTS_MEMORY: a synthetic image in anonymous 2 MiB pages, no file */
+    enum weights_residency residency;
     int n_threads;
     enum placement placement;
     int cpus[TOPO_MAX_CPUS]; /* n_threads of them, where explicit_cpus */

@@ -149,13 +149,15 @@ static void probe_passes(struct child *c, const struct probe_buffer *buffer,
 static enum status probe_with(struct child *c, struct team *team, bool weights,
                               struct err *err)
 {
-    const enum mem_pages pages = c->p->in_memory ? MEM_PAGES_2M : MEM_PAGES_4K;
+    const enum mem_pages pages =
+        c->p->residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
     struct probe_buffer buffer;
 
     if (weights) {
-        const size_t most = gguf_image_bytes(slm_gguf(c->model));
+        size_t most;
+        const void *memory = weights_memory(slm_weights(c->model), &most);
 
-        probe_buffer_borrow(&buffer, team, gguf_image(slm_gguf(c->model)),
+        probe_buffer_borrow(&buffer, team, memory,
                             most < (size_t)ROOF_MOST_BYTES ? most
                                                            : (size_t)ROOF_MOST_BYTES);
     } else {
@@ -226,7 +228,8 @@ static enum status preload(struct child *c, bool fits, struct err *err)
         how.stop_at = (uint64_t)(PRELOAD_SHARE * (double)room);
         how.stop_at = how.stop_at > anon ? how.stop_at - anon : 0;
     }
-    status = weights_preload(slm_weights(c->model), preload_step, &how, &stopped);
+    status = weights_preload(slm_weights(c->model), slm_team(c->model), preload_step,
+                             &how, &stopped);
     if (status == ST_OK || (status == ST_INTERRUPTED && !fits))
         return ST_OK;
     return err_set(err, status, "%s", stopped.msg);
@@ -261,13 +264,14 @@ static enum status load(struct child *c, struct err *err)
     enum status status = ST_OK;
 
     tell_phase(c, "load", 0);
-    if (c->p->in_memory) {
+    if (c->p->residency == WEIGHTS_MEMORY) {
         status = make_image(c, err);
         params.image = c->image.base;
         params.image_bytes = c->image_bytes;
         params.name = c->p->model.text;
     } else {
         params.path = c->p->model.path;
+        params.residency = c->p->residency;
     }
     params.isa_mask = isa_usable();
     params.n_threads = c->p->n_threads;
@@ -276,8 +280,9 @@ static enum status load(struct child *c, struct err *err)
     params.n_batch = c->p->n_batch;
     if (status == ST_OK)
         status = slm_open(&c->model, &params, err);
-    if (status == ST_OK && !c->p->in_memory) {
-        c->fits = model_fits(c);
+    if (status == ST_OK && c->p->residency != WEIGHTS_MEMORY) {
+        /* Packed weights cannot be paged: they fit, or the system ends us. */
+        c->fits = c->p->residency == WEIGHTS_PACKED || model_fits(c);
         if (!c->fits) {
             const uint64_t probe_begin = clock_ns();
 
@@ -322,11 +327,16 @@ static void fill_row(struct child *c)
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
     snprintf(row->kv_type, sizeof row->kv_type, "f16");
     snprintf(row->pages, sizeof row->pages, "4k");
-    if (c->p->in_memory) {
+    if (c->p->residency == WEIGHTS_MEMORY) {
         row->file_bytes = (int64_t)c->image_bytes;
         row->mem_planned_bytes =
             (int64_t)(c->image_bytes + info->kv_bytes + info->scratch_bytes);
-        if (mem_huge_bytes(c->image.base, c->image_bytes) >= c->image_bytes / 2)
+    }
+    if (c->p->residency != WEIGHTS_MMAP) {
+        size_t bytes;
+        const void *memory = weights_memory(slm_weights(c->model), &bytes);
+
+        if (mem_huge_bytes(memory, bytes) >= bytes / 2)
             snprintf(row->pages, sizeof row->pages, "2m");
     }
     for (int i = 0; i < KERN_N_ISA; i++) {
@@ -493,7 +503,7 @@ static enum status prepare(struct child *c, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for %d samples", p->n_tokens);
     memset(c->ms, 0xff,
            (size_t)p->n_tokens * sizeof *c->ms); /* touched now, not later */
-    if (!p->in_memory) {
+    if (p->residency != WEIGHTS_MEMORY) {
         if (stat(p->model.path, &st))
             return err_set_errno(err, ST_IO, "cannot open %s", p->model.path);
         c->image_bytes = (uint64_t)st.st_size;

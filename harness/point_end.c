@@ -98,7 +98,7 @@ void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage
     } else {
         judge_completed(r);
     }
-    if (!r->fits && !r->settings.in_memory &&
+    if (!r->fits && r->settings.residency == WEIGHTS_MMAP &&
         (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
         say_no_fit(r);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/options.h"
+#include "harness/parse.h"
 #include "kernels/isa.h"
 
 static const struct opt_usage usage = {
@@ -33,7 +34,8 @@ static const struct opt_usage usage = {
 };
 
 struct raw {
-    const char *model, *placement, *cpus, *cache_dir;
+    const char *model, *placement, *cpus, *weights, *cache_dir;
+    bool in_memory;
     int n_threads, n_prompt;
     uint64_t mem_limit;
 };
@@ -88,6 +90,10 @@ static enum status apply(struct point *p, const struct raw *raw,
         return err_set(err, ST_USAGE,
                        "which model? -m FILE.gguf or -m SHAPE:QUANT, as in "
                        "`bench decode -m tinyllama-1.1b:Q4_K_M`");
+    if (raw->weights && raw->in_memory)
+        return err_set(err, ST_USAGE,
+                       "--weights and --in-memory, its other name for memory, exclude "
+                       "each other");
     if (raw->cpus && raw->placement)
         return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
     p->kind = raw->n_prompt ? POINT_PREFILL : POINT_DECODE;
@@ -100,10 +106,14 @@ static enum status apply(struct point *p, const struct raw *raw,
         status = placement_parse(raw->placement, &p->placement, err);
     if (status == ST_OK && raw->cpus)
         status = apply_cpus(p, raw, topo, err);
-    if (status == ST_OK && p->in_memory && !p->model.synthetic)
+    if (status == ST_OK && raw->weights)
+        status = residency_parse(raw->weights, "--weights", &p->residency, err);
+    if (status == ST_OK && raw->in_memory)
+        p->residency = WEIGHTS_MEMORY;
+    if (status == ST_OK && p->residency == WEIGHTS_MEMORY && !p->model.synthetic)
         status = err_set(err, ST_USAGE,
-                         "--in-memory makes a synthetic model, but %s is a file; name "
-                         "SHAPE:QUANT instead",
+                         "--weights memory makes a synthetic model, but %s is a file; "
+                         "name SHAPE:QUANT instead, or say --weights packed",
                          raw->model);
     return status;
 }
@@ -125,7 +135,8 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
         OPT_INT(0, "batch", &p->n_batch, "N", "most tokens in one pass of prefill (default 64)", 1, 65536),
         OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, or passes of prefill (default 64)", 1, 1000000),
         OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
-        OPT_FLAG(0, "in-memory", &p->in_memory, "synthetic weights in anonymous 2 MiB pages, no file"),
+        OPT_STR(0, "weights", &raw.weights, "W", "mmap: the file as it is (default); packed: rows interleaved, in 2 MiB pages; memory: synthetic, in 2 MiB pages, no file"),
+        OPT_FLAG(0, "in-memory", &raw.in_memory, "the same as --weights memory"),
         OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", 0.01, 86400),
         OPT_U64(0, "seed", &p->seed, "N", "of the tokens and the synthetic context (default 1)"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),

@@ -46,6 +46,8 @@ static enum status plan_file(struct point_run *r, struct err *err)
     if (status == ST_OK) {
         r->weight_bytes = gguf_image_bytes(g);
         r->anon_bytes = info.kv_bytes + info.scratch_bytes;
+        if (p->residency == WEIGHTS_PACKED)
+            r->anon_bytes += info.weight_bytes;
         r->row->n_params = (int64_t)info.n_params;
         snprintf(r->row->quant, sizeof r->row->quant, "%s", info.quant);
     }
@@ -60,15 +62,15 @@ enum status point_plan(struct point_run *r, struct err *err)
     uint64_t planned;
     enum status status;
 
-    if (p->in_memory && !p->model.synthetic)
+    if (p->residency == WEIGHTS_MEMORY && !p->model.synthetic)
         return err_set(err, ST_USAGE,
-                       "--in-memory makes a synthetic model; %s is a file (leave "
-                       "--in-memory away, or name SHAPE:QUANT)",
+                       "weights in memory are those of a synthetic model; %s is a file "
+                       "(say --weights packed or mmap, or name SHAPE:QUANT)",
                        p->model.text);
-    status = p->in_memory ? plan_image(r, err) : plan_file(r, err);
+    status = p->residency == WEIGHTS_MEMORY ? plan_image(r, err) : plan_file(r, err);
     if (status)
         return status;
-    planned = r->anon_bytes + (p->in_memory ? 0 : r->weight_bytes);
+    planned = r->anon_bytes + (p->residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
     r->fits = planned + POINT_OWN_BYTES <=
@@ -91,8 +93,8 @@ bool point_may_try(struct point_run *r)
     snprintf(r->row->status, sizeof r->row->status, "no_fit");
     snprintf(r->row->detail, sizeof r->row->detail,
              "does not fit: needs %s for %s, %s %s", need,
-             p->in_memory ? "weights, KV cache and process"
-                          : "KV cache, scratch and process",
+             p->residency == WEIGHTS_MMAP ? "KV cache, scratch and process"
+                                          : "weights, KV cache and process",
              p->mem_limit ? "the limit is" : "available are", have);
     return false;
 }
@@ -129,7 +131,7 @@ void point_describe(struct point_run *r, const struct point *p)
                  p->ctx_prefill ? "prefill" : "synthetic");
     }
     snprintf(row->residency, sizeof row->residency, "%s",
-             weights_residency_name(p->in_memory ? WEIGHTS_MEMORY : WEIGHTS_MMAP));
+             weights_residency_name(p->residency));
     if (p->mem_limit)
         row->mem_limit_bytes = (int64_t)p->mem_limit;
 }

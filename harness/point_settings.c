@@ -97,7 +97,10 @@ void point_id(const struct point *p, char *buf, size_t cap)
     char model[64], text[8 * TOPO_MAX_CPUS];
 
     id_model(p, model, sizeof model);
-    snprintf(buf, cap, "%s%s/", model, p->in_memory ? "/memory" : "");
+    snprintf(buf, cap, "%s", model);
+    if (p->residency != WEIGHTS_MMAP)
+        append(buf, cap, "/%s", weights_residency_name(p->residency));
+    append(buf, cap, "/");
     if (p->kind == POINT_PREFILL)
         append(buf, cap, "prefill%d", p->n_prompt);
     else
@@ -171,8 +174,8 @@ void point_command(const struct point *p, char *buf, size_t cap)
         point_bytes_text(p->mem_limit, text, sizeof text);
     append(buf, cap, " --mem %s --budget %g --seed %llu", p->mem_limit ? text : "none",
            p->budget_s, (unsigned long long)p->seed);
-    if (p->in_memory)
-        append(buf, cap, " --in-memory");
+    if (p->residency != WEIGHTS_MMAP)
+        append(buf, cap, " --weights %s", weights_residency_name(p->residency));
     if (p->force)
         append(buf, cap, " --force");
     append_isa(buf, cap, p->isa_disabled);
@@ -185,10 +188,10 @@ json_t *point_json(const struct point *p)
     for (int i = 0; p->explicit_cpus && i < p->n_threads; i++)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
-        "{s:i, s:s, s:s, s:b, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i, s:f, s:f,"
+        "{s:i, s:s, s:s, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i, s:f, s:f,"
         " s:I, s:I, s:I, s:b}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
-        "in_memory", (int)p->in_memory, "n_threads", p->n_threads, "placement",
+        "residency", (int)p->residency, "n_threads", p->n_threads, "placement",
         (int)p->placement, "cpus", cpus, "explicit_cpus", (int)p->explicit_cpus, "ctx",
         p->ctx, "ctx_prefill", (int)p->ctx_prefill, "n_prompt", p->n_prompt, "n_tokens",
         p->n_tokens, "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
@@ -198,10 +201,11 @@ json_t *point_json(const struct point *p)
 }
 
 static enum status check_ranges(const struct point *p, int kind, int placement,
-                                size_t n_cpus, struct err *err)
+                                int residency, size_t n_cpus, struct err *err)
 {
     if (kind < POINT_DECODE || kind > POINT_PREFILL || placement < PLACEMENT_SPREAD ||
-        placement > PLACEMENT_NONE || p->n_threads < 1 ||
+        placement > PLACEMENT_NONE || residency < WEIGHTS_MMAP ||
+        residency > WEIGHTS_PACKED || p->n_threads < 1 ||
         p->n_threads > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
         p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
         !(p->load_budget_s > 0))
@@ -220,14 +224,14 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     json_t *cpus;
     json_error_t why;
     json_int_t mem_limit, seed, isa_disabled;
-    int kind, placement, in_memory, explicit_cpus, ctx_prefill, force;
+    int kind, placement, residency, explicit_cpus, ctx_prefill, force;
 
     point_init(&out);
     if (json_unpack_ex(
             (json_t *)(uintptr_t)object, &why, 0,
-            "{s:i, s:s, s:s, s:b, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
+            "{s:i, s:s, s:s, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
             " s:F, s:F, s:I, s:I, s:I, s:b}",
-            "kind", &kind, "model", &model, "path", &path, "in_memory", &in_memory,
+            "kind", &kind, "model", &model, "path", &path, "residency", &residency,
             "n_threads", &out.n_threads, "placement", &placement, "cpus", &cpus,
             "explicit_cpus", &explicit_cpus, "ctx", &out.ctx, "ctx_prefill",
             &ctx_prefill, "n_prompt", &out.n_prompt, "n_tokens", &out.n_tokens,
@@ -237,11 +241,11 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.text);
     out.explicit_cpus = explicit_cpus;
-    if (check_ranges(&out, kind, placement, json_array_size(cpus), err))
+    if (check_ranges(&out, kind, placement, residency, json_array_size(cpus), err))
         return ST_USAGE;
     out.kind = kind;
     out.placement = placement;
-    out.in_memory = in_memory;
+    out.residency = residency;
     out.ctx_prefill = ctx_prefill;
     out.force = force;
     out.mem_limit = (uint64_t)mem_limit;

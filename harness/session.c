@@ -7,8 +7,25 @@
 #include <stdlib.h>
 
 #include "harness/interrupt.h"
+#include "harness/parse.h"
 #include "harness/progress.h"
 #include "harness/topology.h"
+
+/* Weights of a file; "memory" makes models, which is not for this. */
+static enum status choose_residency(const char *text, struct slm_params *p,
+                                    struct err *err)
+{
+    enum weights_residency r = WEIGHTS_MMAP;
+
+    if (text && residency_parse(text, "--weights", &r, err))
+        return ST_USAGE;
+    if (r == WEIGHTS_MEMORY)
+        return err_set(err, ST_USAGE,
+                       "--weights memory is for synthetic models of bench decode; "
+                       "a file is mmap or packed");
+    p->residency = r;
+    return ST_OK;
+}
 
 /* cpus: [n_threads] to fill, or NULL in *chosen where threads float. */
 static enum status choose_cpus(const struct topology *topo, const char *placement,
@@ -40,10 +57,16 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
     enum status st;
 
     if (info->weight_bytes + info->kv_bytes + info->scratch_bytes >
-        topology_model_bytes(topo))
-        return ST_OK;
+        topology_model_bytes(topo)) {
+        if (weights_ready(slm_weights(m)))
+            return ST_OK;
+        return err_set(err, ST_NO_MEMORY,
+                       "%s does not fit the memory there is, and packed weights must; "
+                       "--weights mmap pages it from disk",
+                       gguf_path(slm_gguf(m)));
+    }
     progress_begin(&progress, "loading");
-    st = weights_preload(slm_weights(m), on_preload, &progress, err);
+    st = weights_preload(slm_weights(m), slm_team(m), on_preload, &progress, err);
     progress_end(&progress);
     return st;
 }
@@ -59,7 +82,9 @@ enum status session_open(struct slm **m, const struct session_params *params,
 
     if (!topo)
         return err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
-    st = topology_read(topo, "", err);
+    st = choose_residency(params->weights, &p, err);
+    if (!st)
+        st = topology_read(topo, "", err);
     if (!st) {
         p.path = params->model;
         p.n_threads = params->n_threads ? params->n_threads : topo->threads_default;

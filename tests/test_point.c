@@ -41,7 +41,7 @@ static void ids(void **state)
     assert_string_equal(id, "nano:Q4_K_M/decode/t2/none/ctx1024p");
     p.kind = POINT_PREFILL;
     p.n_prompt = 128;
-    p.in_memory = true;
+    p.residency = WEIGHTS_MEMORY;
     p.explicit_cpus = true;
     p.cpus[0] = 3;
     p.cpus[1] = 4;
@@ -110,7 +110,7 @@ static void check_same(const struct point *a, const struct point *b)
     assert_true(a->seed == b->seed);
     assert_true(a->mem_limit == b->mem_limit);
     assert_int_equal(a->force, b->force);
-    assert_int_equal(a->in_memory, b->in_memory);
+    assert_int_equal(a->residency, b->residency);
 }
 
 /* The command in a row gives the same point again. */
@@ -133,7 +133,8 @@ static void command_round_trip(void **state)
         p.explicit_cpus = i & 4;
         p.cpus[0] = 0;
         p.cpus[1] = 5;
-        p.in_memory = p.force = i & 8;
+        p.force = i & 8;
+        p.residency = i & 8 ? WEIGHTS_MEMORY : i & 4 ? WEIGHTS_PACKED : WEIGHTS_MMAP;
         p.mem_limit = i & 2 ? UINT64_C(2560) << 20 : 0;
         p.placement = i & 2 ? PLACEMENT_COMPACT : PLACEMENT_NONE;
         p.n_batch = 17 + i;

@@ -37,12 +37,12 @@ static void mapped(void **state)
 
     (void)state;
     assert_int_equal(gguf_open(&g, STORIES, &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MEMORY, &err), ST_USAGE);
+    assert_int_equal(weights_open(&w, g, WEIGHTS_MEMORY, isa_usable(), &err), ST_USAGE);
     assert_null(w);
     err_clear(&err);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, &err), ST_OK);
-    assert_int_equal(weights_preload(w, NULL, NULL, &err), ST_OK);
-    assert_int_equal(weights_preload(w, note, &calls, &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, isa_usable(), &err), ST_OK);
+    assert_int_equal(weights_preload(w, NULL, NULL, NULL, &err), ST_OK);
+    assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_OK);
     assert_true(calls.n >= 1);
     assert_int_equal(calls.done, calls.total);
     assert_int_equal(calls.total, weights_bytes(w));
@@ -51,7 +51,7 @@ static void mapped(void **state)
 
     assert_ptr_equal(weights_data(w, t), (const char *)gguf_image(g) + t->offset);
     calls = (struct calls){.stop_at = 1};
-    assert_int_equal(weights_preload(w, note, &calls, &err), ST_INTERRUPTED);
+    assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_INTERRUPTED);
     weights_close(w);
     weights_close(NULL);
     gguf_close(g);
@@ -79,14 +79,14 @@ static void shrunk(void **state)
     assert_int_equal(write(fd, b.data, b.n), b.n);
     assert_int_equal(ftruncate(fd, (off_t)(b.n + data)), 0);
     assert_int_equal(gguf_open(&g, path, &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, isa_usable(), &err), ST_OK);
     struct calls calls = {0};
 
-    assert_int_equal(weights_preload(w, note, &calls, &err), ST_OK);
+    assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_OK);
     assert_true(calls.n >= 3);
     if (!madvise(NULL, 0, 22 /* MADV_POPULATE_READ */)) {
         assert_int_equal(ftruncate(fd, 4096), 0);
-        assert_int_equal(weights_preload(w, NULL, NULL, &err), ST_IO);
+        assert_int_equal(weights_preload(w, NULL, NULL, NULL, &err), ST_IO);
         assert_non_null(strstr(err.msg, "shrink"));
     }
     weights_close(w);
@@ -110,11 +110,11 @@ static void in_memory(void **state)
     put_padding(&b, 32);
     put_zeros(&b, 32);
     assert_int_equal(gguf_parse(&g, b.data, b.n, "memory", &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, &err), ST_USAGE);
+    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, isa_usable(), &err), ST_USAGE);
     err_clear(&err);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MEMORY, &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, WEIGHTS_MEMORY, isa_usable(), &err), ST_OK);
     assert_int_equal(weights_bytes(w), 32);
-    assert_int_equal(weights_preload(w, note, &calls, &err), ST_OK);
+    assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_OK);
     assert_int_equal(calls.n, 1);
     assert_ptr_equal(weights_data(w, gguf_tensor_at(g, 0)),
                      b.data + gguf_tensor_at(g, 0)->offset);

@@ -55,6 +55,14 @@ grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
 [ "$(value memory residency)" = memory ] || fail "not in memory"
 [ "$(value memory ctx_fill)" = prefill ] || fail "not prefilled"
 [ ! -e "$SLMBENCH_CACHE/nano-Q4_0.gguf" ] || fail "a file was made for a model in memory"
+"$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 >named
+[ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
+
+# ---- packed weights: the row says so, and its command repeats it
+"$BENCH" decode -m nano:Q4_K_M --weights packed -t 2 -n 8 >packed
+[ "$(value packed status)" = ok ] || fail "packed: $(cat packed)"
+[ "$(value packed residency)" = packed ] || fail "not packed: $(cat packed)"
+grep -q "^command .* --weights packed" packed || fail "command: $(cat packed)"
 
 # ---- a file of one's own; a budget of almost nothing gives what there is
 "$BENCH" synth nano Q6_K -o own.gguf >/dev/null
@@ -76,6 +84,9 @@ refused 2 "which model"
 refused 2 "nowhere.gguf" -m nowhere.gguf
 refused 2 "--ctx" -m nano:Q4_0 --ctx -1
 refused 2 "synthetic" -m own.gguf --in-memory
+refused 2 "a file" -m own.gguf --weights memory
+refused 2 "mmap, packed or memory" -m own.gguf --weights elsewhere
+refused 2 "exclude" -m nano:Q4_0 --weights packed --in-memory
 refused 2 "this machine has" -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf
 refused 2 "cut.gguf" -m cut.gguf

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights_packed.c - weights in anonymous memory, matrices in panels
+ *
+ * The memory has every tensor of the file once, in the file's order, each from a
+ * cache line on. Filling it goes through the file in pieces of about PIECE bytes,
+ * which members of the team take in turn: of a matrix in panels a piece is read into
+ * the member's buffer and packed from there into its place; everything else is read
+ * straight into place. The disk reads AHEAD bytes in front, and what has been taken
+ * over is dropped from the page cache, so that no second copy of the weights builds
+ * up there. Reads, not the mapping, are used, because a file that shrinks is then an
+ * error and no signal.
+ */
+#include "engine/weights_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/mem.h"
+
+#define PIECE       ((size_t)512 << 10)
+#define AHEAD       ((off_t)32 << 20)
+#define MAX_WORKERS 16 /* with their buffers: a few MiB; more do not read faster */
+#define LINE        ((size_t)64)
+
+struct place {
+    size_t at;         /* of the tensor in the memory */
+    size_t panel_rows; /* of each slice; 0: as in the file */
+};
+
+struct packed {
+    const struct gguf *g;
+    struct mem mem;
+    struct place *places; /* [n_tensors] */
+    size_t total;         /* bytes of all tensors */
+    size_t buffer_bytes;  /* largest piece of a matrix in panels */
+    bool ready;
+    struct kern_set kern;
+};
+
+/* ---- opening ------------------------------------------------------------------ */
+
+enum status packed_open(struct packed **out, const struct gguf *g, uint32_t isa_mask,
+                        struct err *err)
+{
+    const size_t n = gguf_n_tensors(g);
+    struct packed *p = calloc(1, sizeof *p);
+    size_t at = 0;
+    enum status st;
+
+    if (p)
+        p->places = calloc(n + 1, sizeof *p->places);
+    if (!p || !p->places) {
+        packed_close(p);
+        return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
+    }
+    p->g = g;
+    kern_select(&p->kern, isa_mask);
+    /* Tensors do not overlap in the file, so the sum is bounded by its size and a
+     * line for each. */
+    for (size_t i = 0; i < n; i++) {
+        const size_t bytes = (size_t)gguf_tensor_at(g, i)->bytes;
+
+        p->places[i].at = at;
+        p->total += bytes;
+        at += (bytes + LINE - 1) / LINE * LINE;
+    }
+    st = mem_alloc(&p->mem, at, MEM_PAGES_2M, "weights", err);
+    if (st)
+        packed_close(p);
+    else
+        *out = p;
+    return st;
+}
+
+void packed_close(struct packed *p)
+{
+    if (!p)
+        return;
+    mem_free(&p->mem);
+    free(p->places);
+    free(p);
+}
+
+/* ---- what there is ------------------------------------------------------------ */
+
+const void *packed_memory(const struct packed *p, size_t *bytes)
+{
+    *bytes = p->mem.bytes;
+    return p->mem.base;
+}
+
+static struct place *place_of(const struct packed *p, const struct gguf_tensor *t)
+{
+    return &p->places[t - gguf_tensor_at(p->g, 0)];
+}
+
+const void *packed_data(const struct packed *p, const struct gguf_tensor *t)
+{
+    return (const unsigned char *)p->mem.base + place_of(p, t)->at;
+}
+
+bool packed_ready(const struct packed *p)
+{
+    return p->ready;
+}
+
+/* Bytes of a piece of a matrix in panels: whole panels, one at least. */
+static size_t piece_bytes(size_t panel)
+{
+    return panel < PIECE ? PIECE / panel * panel : panel;
+}
+
+size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
+{
+    struct place *place = place_of(p, t);
+
+    if (!p->kern.pack[t->fmt])
+        return 0;
+    const size_t panel = KERN_PANEL_ROWS * kern_format_bytes(t->fmt, (size_t)t->ne[0]);
+
+    place->panel_rows = (size_t)t->ne[1] / KERN_PANEL_ROWS * KERN_PANEL_ROWS;
+    if (place->panel_rows && p->buffer_bytes < piece_bytes(panel))
+        p->buffer_bytes = piece_bytes(panel);
+    return place->panel_rows;
+}
+
+/* ---- pieces ------------------------------------------------------------------- */
+
+/* A walk over the file: where it is, and the piece there. */
+struct piece {
+    size_t tensor, offset; /* in the tensor */
+    size_t bytes;
+    bool in_panels;
+};
+
+/* Move on to the next piece; false: there is none. Start with all zero. */
+static bool next_piece(const struct packed *p, struct piece *piece)
+{
+    piece->offset += piece->bytes;
+    while (piece->tensor < gguf_n_tensors(p->g) &&
+           piece->offset >= gguf_tensor_at(p->g, piece->tensor)->bytes) {
+        piece->tensor++;
+        piece->offset = 0;
+    }
+    if (piece->tensor == gguf_n_tensors(p->g))
+        return false;
+
+    const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
+    const size_t panel_rows = p->places[piece->tensor].panel_rows;
+    size_t most = PIECE, left = (size_t)t->bytes - piece->offset;
+
+    piece->in_panels = false;
+    if (panel_rows) {
+        const size_t row = kern_format_bytes(t->fmt, (size_t)t->ne[0]);
+        const size_t slice = row * (size_t)t->ne[1], panels = row * panel_rows;
+        const size_t at = piece->offset % slice;
+
+        piece->in_panels = at < panels;
+        left = (piece->in_panels ? panels : slice) - at;
+        most = piece->in_panels ? piece_bytes(row * KERN_PANEL_ROWS) : PIECE;
+    }
+    piece->bytes = left < most ? left : most;
+    return true;
+}
+
+/* ---- filling ------------------------------------------------------------------ */
+
+struct fill {
+    struct packed *p;
+    unsigned char *buffers; /* [n_workers][buffer_bytes] */
+    int n_workers;
+    int (*progress)(void *arg, size_t done, size_t total);
+    void *arg;
+    size_t told; /* bytes, in the last call of progress */
+    atomic_size_t next, done;
+    atomic_bool failed; /* whoever sets it writes why */
+    struct err why;
+};
+
+/* n bytes of the file from offset on. */
+static enum status read_at(const struct gguf *g, unsigned char *dst, size_t n,
+                           off_t offset, struct err *err)
+{
+    while (n) {
+        const ssize_t got = pread(gguf_fd(g), dst, n, offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_set_errno(err, ST_IO, "cannot read the weights of %s",
+                                 gguf_path(g));
+        if (got == 0)
+            return err_set(err, ST_IO,
+                           "cannot read the weights of %s: the file ends at byte %lld "
+                           "(did it shrink?)",
+                           gguf_path(g), (long long)offset);
+        dst += got;
+        n -= (size_t)got;
+        offset += got;
+    }
+    return ST_OK;
+}
+
+static enum status fill_piece(const struct packed *p, const struct piece *piece,
+                              unsigned char *buffer, struct err *err)
+{
+    const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
+    unsigned char *dst =
+        (unsigned char *)p->mem.base + p->places[piece->tensor].at + piece->offset;
+    const off_t from = (off_t)t->offset + (off_t)piece->offset;
+    const off_t n = (off_t)piece->bytes;
+    enum status st;
+
+    (void)posix_fadvise(gguf_fd(p->g), from + AHEAD, n, POSIX_FADV_WILLNEED);
+    st = read_at(p->g, piece->in_panels ? buffer : dst, piece->bytes, from, err);
+    if (st)
+        return st;
+    if (piece->in_panels) {
+        const size_t k = (size_t)t->ne[0], row = kern_format_bytes(t->fmt, k);
+
+        for (size_t at = 0; at < piece->bytes; at += row * KERN_PANEL_ROWS)
+            p->kern.pack[t->fmt](k, buffer + at, row, dst + at);
+    }
+    (void)posix_fadvise(gguf_fd(p->g), from, n, POSIX_FADV_DONTNEED);
+    return ST_OK;
+}
+
+static void give_up(struct fill *f, const struct err *why)
+{
+    if (!atomic_exchange(&f->failed, true))
+        f->why = *why;
+}
+
+static void tell(struct fill *f, size_t done)
+{
+    struct err err = ERR_INIT;
+
+    f->told = done;
+    if (f->progress && f->progress(f->arg, done, f->p->total)) {
+        err_set(&err, ST_INTERRUPTED, "interrupted");
+        give_up(f, &err);
+    }
+}
+
+/* Every member walks over all pieces, and takes the one whose number it drew. */
+static void work(void *arg, int member, int n_members)
+{
+    struct fill *f = arg;
+    unsigned char *buffer = f->buffers + (size_t)member * f->p->buffer_bytes;
+    struct piece piece = {0};
+    size_t mine;
+
+    (void)n_members;
+    if (member >= f->n_workers)
+        return;
+    mine = atomic_fetch_add(&f->next, 1);
+    for (size_t i = 0; next_piece(f->p, &piece); i++) {
+        struct err err = ERR_INIT;
+
+        if (i != mine)
+            continue;
+        if (atomic_load(&f->failed))
+            return;
+        if (fill_piece(f->p, &piece, buffer, &err)) {
+            give_up(f, &err);
+            return;
+        }
+        const size_t done = atomic_fetch_add(&f->done, piece.bytes) + piece.bytes;
+
+        if (member == 0)
+            tell(f, done);
+        mine = atomic_fetch_add(&f->next, 1);
+    }
+}
+
+static enum status preload(struct weights *w, struct team *team,
+                           int (*progress)(void *arg, size_t done, size_t total),
+                           void *arg, struct err *err)
+{
+    struct packed *p = w->packed;
+    const int n_members = team ? team_size(team) : 1;
+    struct fill f = {
+        .p = p,
+        .n_workers = n_members < MAX_WORKERS ? n_members : MAX_WORKERS,
+        .progress = progress,
+        .arg = arg,
+    };
+    const off_t begin = (off_t)w->begin, n = (off_t)(w->end - w->begin);
+
+    p->ready = false;
+    f.buffers = malloc((size_t)f.n_workers * p->buffer_bytes + 1);
+    if (!f.buffers)
+        return err_set(err, ST_NO_MEMORY, "no memory for buffers to pack weights in");
+    (void)posix_fadvise(gguf_fd(w->g), begin, n < AHEAD ? n : AHEAD,
+                        POSIX_FADV_WILLNEED);
+    if (team)
+        team_run(team, work, &f);
+    else
+        work(&f, 0, 1);
+    free(f.buffers);
+    if (!f.failed && f.told < p->total)
+        tell(&f, p->total);
+    if (f.failed)
+        return err_set(err, f.why.code, "%s", f.why.msg);
+    /* Pages that two pieces shared are still there, and those that are mapped:
+     * vectors were read that way. */
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = w->begin / page * page;
+
+    (void)madvise((char *)(uintptr_t)gguf_image(w->g) + first, w->end - first,
+                  MADV_DONTNEED);
+    (void)posix_fadvise(gguf_fd(w->g), begin, n, POSIX_FADV_DONTNEED);
+    p->ready = true;
+    return ST_OK;
+}
+
+const struct weights_policy weights_policy_packed = {
+    .name = "packed",
+    .wants_mapping = true,
+    .preload = preload,
+};
