@@ -387,7 +387,7 @@ static void test_hostile_experts(void **state)
 static void test_hostile_tensors(void **state)
 {
     const struct slm_params like = slm_params_default();
-    const uint32_t iq4_nl = 20, zero = 0;
+    const uint32_t i8 = 24, zero = 0;
     size_t bytes;
     char *image = read_file(MODELS "llama-mqa.gguf", &bytes), *at;
 
@@ -403,8 +403,8 @@ static void test_hostile_tensors(void **state)
     at[11] = 'q';
     /* behind the name: dimensions, two lengths, type */
     at += strlen("blk.1.attn_q.weight") + 4 + 16;
-    memcpy(at, &iq4_nl, 4);
-    expect_refusal(image, bytes, &like, ST_UNSUPPORTED, "iq4_nl");
+    memcpy(at, &i8, 4);
+    expect_refusal(image, bytes, &like, ST_UNSUPPORTED, "i8");
     memcpy(at, "\x08\0\0\0", 4);
 
     at = find_bytes(image, bytes, "rope_freqs.weight");
