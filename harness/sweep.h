@@ -39,6 +39,8 @@ struct sweep_settings {
     struct int_list threads, ctx, prefill;
     enum placement placements[PLACEMENT_NONE + 1];
     int n_placements;
+    enum weights_residency residencies[2]; /* WEIGHTS_MMAP, WEIGHTS_PACKED */
+    int n_residencies;
     uint64_t mem_limit; /* 0: none */
     int n_tokens;       /* most samples of a decode point */
     int n_passes;       /* most passes of a prefill point */
@@ -68,6 +70,8 @@ enum status sweep_set_threads(struct sweep_settings *s, const char *text,
                               struct err *err);
 enum status sweep_set_placements(struct sweep_settings *s, const char *text,
                                  const char *what, struct err *err);
+enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
+                                  const char *what, struct err *err);
 /* text may be "none" for an empty list. */
 enum status sweep_set_ints(struct int_list *list, const char *text, int min,
                            const char *what, struct err *err);

@@ -20,8 +20,9 @@
 
 /* The file as libcyaml fills it; NULL where a key is absent. */
 struct raw {
-    char **models, **threads, **ctx, **prefill, **placement;
-    unsigned models_count, threads_count, ctx_count, prefill_count, placement_count;
+    char **models, **threads, **ctx, **prefill, **placement, **weights;
+    unsigned models_count, threads_count, ctx_count, prefill_count, placement_count,
+        weights_count;
     char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
         *keep_models;
 };
@@ -37,10 +38,10 @@ static const cyaml_schema_value_t text_value = {
                            struct raw, name, 0, 4096)
 
 static const cyaml_schema_field_t fields[] = {
-    LIST(models),    LIST(threads),  LIST(ctx),         LIST(prefill),
-    LIST(placement), TEXT(mem),      TEXT(tokens),      TEXT(passes),
-    TEXT(batch),     TEXT(ctx_fill), TEXT(budget),      TEXT(timeout),
-    TEXT(repeats),   TEXT(seed),     TEXT(keep_models), CYAML_FIELD_END};
+    LIST(models),      LIST(threads),  LIST(ctx),     LIST(prefill), LIST(placement),
+    LIST(weights),     TEXT(mem),      TEXT(tokens),  TEXT(passes),  TEXT(batch),
+    TEXT(ctx_fill),    TEXT(budget),   TEXT(timeout), TEXT(repeats), TEXT(seed),
+    TEXT(keep_models), CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
@@ -81,6 +82,7 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     char *prefill = raw->prefill ? join(raw->prefill, raw->prefill_count) : NULL;
     char *placement =
         raw->placement ? join(raw->placement, raw->placement_count) : NULL;
+    char *weights = raw->weights ? join(raw->weights, raw->weights_count) : NULL;
     char key[512];
     enum status status = ST_OK;
 
@@ -100,10 +102,14 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     if (status == ST_OK && placement)
         status = sweep_set_placements(
             s, placement, key_name(key, sizeof key, path, "placement"), err);
+    if (status == ST_OK && weights)
+        status = sweep_set_residencies(s, weights,
+                                       key_name(key, sizeof key, path, "weights"), err);
     free(threads);
     free(ctx);
     free(prefill);
     free(placement);
+    free(weights);
     return status;
 }
 

@@ -58,7 +58,8 @@ static enum status add(struct sweep_plan *plan, const struct point *p, struct er
     return ST_OK;
 }
 
-/* Every context depth and prompt length with one thread count and placement. */
+/* Every context depth and prompt length with one thread count, placement and
+ * residency. */
 static enum status add_depths(struct sweep_plan *plan, const struct sweep_settings *s,
                               const struct point *base, struct err *err)
 {
@@ -84,6 +85,22 @@ static enum status add_depths(struct sweep_plan *plan, const struct sweep_settin
     return status;
 }
 
+static enum status add_threads(struct sweep_plan *plan, const struct sweep_settings *s,
+                               const struct point *base, struct err *err)
+{
+    struct point p = *base;
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
+        p.n_threads = s->threads.v[i];
+        for (int j = 0; j < s->n_residencies && status == ST_OK; j++) {
+            p.residency = s->residencies[j];
+            status = add_depths(plan, s, &p, err);
+        }
+    }
+    return status;
+}
+
 static enum status add_model(struct sweep_plan *plan, const struct sweep_settings *s,
                              const char *text, struct err *err)
 {
@@ -101,10 +118,7 @@ static enum status add_model(struct sweep_plan *plan, const struct sweep_setting
         modelref_parse(&base.model, text, *s->cache_dir ? s->cache_dir : NULL, err);
     for (int i = 0; i < s->n_placements && status == ST_OK; i++) {
         base.placement = s->placements[i];
-        for (size_t j = 0; j < s->threads.n && status == ST_OK; j++) {
-            base.n_threads = s->threads.v[j];
-            status = add_depths(plan, s, &base, err);
-        }
+        status = add_threads(plan, s, &base, err);
     }
     return status;
 }

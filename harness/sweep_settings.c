@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/parse.h"
+
 #define ALL_THREADS_DENSE 8 /* up to here every count; beyond, steps of a third */
 
 static void free_models(struct sweep_settings *s)
@@ -40,6 +42,8 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
     s->n_repeats = 1;
     s->placements[0] = PLACEMENT_SPREAD;
     s->n_placements = 1;
+    s->residencies[0] = WEIGHTS_MMAP;
+    s->n_residencies = 1;
     status = sweep_set_threads(s, "all", topo, "threads", err);
     if (status == ST_OK)
         status = sweep_set_ints(&s->ctx, "0,1024,4096", 0, "ctx", err);
@@ -138,6 +142,41 @@ enum status sweep_set_placements(struct sweep_settings *s, const char *text,
     return status;
 }
 
+enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
+                                  const char *what, struct err *err)
+{
+    enum weights_residency found[2];
+    char *copy = strdup(text), *save = NULL;
+    int n = 0;
+    enum status status = copy ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
+
+    for (char *word = copy ? strtok_r(copy, ", ", &save) : NULL;
+         word && status == ST_OK; word = strtok_r(NULL, ", ", &save)) {
+        enum weights_residency r = WEIGHTS_MMAP;
+
+        if (n == 2)
+            status = err_set(err, ST_USAGE, "%s: '%s' names more than mmap and packed",
+                             what, text);
+        else
+            status = residency_parse(word, what, &r, err);
+        if (status == ST_OK && r == WEIGHTS_MEMORY)
+            status = err_set(err, ST_USAGE,
+                             "%s: weights of a sweep are mmap or packed, not memory; "
+                             "bench decode takes it",
+                             what);
+        if (status == ST_OK)
+            found[n++] = r;
+    }
+    if (status == ST_OK && !n)
+        status = err_set(err, ST_USAGE, "%s: mmap, packed or both are needed", what);
+    if (status == ST_OK) {
+        memcpy(s->residencies, found, (size_t)n * sizeof found[0]);
+        s->n_residencies = n;
+    }
+    free(copy);
+    return status;
+}
+
 /* ---- JSON ------------------------------------------------------------------- */
 
 static json_t *ints_json(const struct int_list *list)
@@ -152,23 +191,28 @@ static json_t *ints_json(const struct int_list *list)
 json_t *sweep_settings_json(const struct sweep_settings *s)
 {
     json_t *models = json_array(), *placements = json_array();
+    json_t *weights = json_array();
 
     for (size_t i = 0; i < s->n_models; i++)
         json_array_append_new(models, json_string(s->models[i]));
     for (int i = 0; i < s->n_placements; i++)
         json_array_append_new(placements,
                               json_string(placement_name(s->placements[i])));
+    for (int i = 0; i < s->n_residencies; i++)
+        json_array_append_new(weights,
+                              json_string(weights_residency_name(s->residencies[i])));
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, s:i, s:I, s:b, "
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, s:i, s:I, "
+        "s:b, "
         "s:s,"
         " s:I}",
         "models", models, "threads", ints_json(&s->threads), "ctx", ints_json(&s->ctx),
-        "prefill", ints_json(&s->prefill), "placements", placements, "mem_limit",
-        (json_int_t)s->mem_limit, "tokens", s->n_tokens, "passes", s->n_passes, "batch",
-        s->n_batch, "ctx_prefill", (int)s->ctx_prefill, "budget_s", s->budget_s,
-        "load_budget_s", s->load_budget_s, "repeats", s->n_repeats, "seed",
-        (json_int_t)s->seed, "keep_models", (int)s->keep_models, "cache_dir",
-        s->cache_dir, "isa_disabled", (json_int_t)s->isa_disabled);
+        "prefill", ints_json(&s->prefill), "placements", placements, "weights", weights,
+        "mem_limit", (json_int_t)s->mem_limit, "tokens", s->n_tokens, "passes",
+        s->n_passes, "batch", s->n_batch, "ctx_prefill", (int)s->ctx_prefill,
+        "budget_s", s->budget_s, "load_budget_s", s->load_budget_s, "repeats",
+        s->n_repeats, "seed", (json_int_t)s->seed, "keep_models", (int)s->keep_models,
+        "cache_dir", s->cache_dir, "isa_disabled", (json_int_t)s->isa_disabled);
 }
 
 static enum status ints_from_json(struct int_list *list, const json_t *array, int min,
@@ -195,6 +239,23 @@ static enum status ints_from_json(struct int_list *list, const json_t *array, in
     return ST_OK;
 }
 
+/* Sweeps from before there was a choice have mapped their models. */
+static enum status residencies_from_json(struct sweep_settings *s, const json_t *array,
+                                         struct err *err)
+{
+    char text[64] = "";
+
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const char *name = json_string_value(json_array_get(array, i));
+        const size_t used = strlen(text);
+
+        snprintf(text + used, sizeof text - used, "%s%s", i ? "," : "",
+                 name ? name : "?");
+    }
+    return sweep_set_residencies(s, array ? text : "mmap",
+                                 "the stored settings' weights", err);
+}
+
 static enum status lists_from_json(struct sweep_settings *s, const json_t *object,
                                    struct err *err)
 {
@@ -217,6 +278,8 @@ static enum status lists_from_json(struct sweep_settings *s, const json_t *objec
             return ST_INPUT;
     }
     s->n_placements = (int)n_p;
+    if (residencies_from_json(s, json_object_get(object, "weights"), err))
+        return ST_INPUT;
     if (sweep_set_models(s, texts, n, "models", err))
         return ST_INPUT;
     if (ints_from_json(&s->threads, json_object_get(object, "threads"), 1, err) ||

@@ -79,6 +79,7 @@ static void values_arrive(void **state)
              "ctx: [none]\n"
              "prefill: [7]\n"
              "placement: [compact, none]\n"
+             "weights: [packed, mmap]\n"
              "mem: 512M\ntokens: 9\npasses: 8\nbatch: 7\nctx_fill: prefill\n"
              "budget: 1.5\ntimeout: 30\nrepeats: 3\nseed: 18446744073709551615\n"
              "keep_models: true\n",
@@ -92,6 +93,9 @@ static void values_arrive(void **state)
     assert_int_equal(s.prefill.v[0], 7);
     assert_int_equal(s.n_placements, 2);
     assert_int_equal(s.placements[0], PLACEMENT_COMPACT);
+    assert_int_equal(s.n_residencies, 2);
+    assert_int_equal(s.residencies[0], WEIGHTS_PACKED);
+    assert_int_equal(s.residencies[1], WEIGHTS_MMAP);
     assert_true(s.mem_limit == 512 << 20);
     assert_int_equal(s.n_tokens, 9);
     assert_int_equal(s.n_passes, 8);
@@ -119,6 +123,9 @@ static void config_errors_name_file_and_key(void **state)
         {"ctx: [1, x]\n", "ctx"},
         {"placement: [sideways]\n", "sideways"},
         {"placement: []\n", "c.yaml"},
+        {"weights: [paper]\n", "paper"},
+        {"weights: [memory]\n", "bench decode"},
+        {"weights: [mmap, packed, mmap]\n", "weights"},
         {"models: []\n", "c.yaml"},
         {"keep_models: perhaps\n", "perhaps"},
         {"ctx_fill: magic\n", "magic"},
@@ -159,7 +166,7 @@ static void settings_json_round_trip(void **state)
     (void)state;
     assert_int_equal(load(&in,
                           "models: [a:Q4_0, b:Q8_0]\nctx: [1, 5]\nseed: 77\n"
-                          "placement: [smt]\nmem: 1G\nbudget: 0.1\n",
+                          "placement: [smt]\nweights: [packed]\nmem: 1G\nbudget: 0.1\n",
                           &err),
                      ST_OK);
     strcpy(in.cache_dir, "/some/where");
@@ -168,6 +175,13 @@ static void settings_json_round_trip(void **state)
     assert_int_equal(sweep_settings_from_json(&out, a, &err), ST_OK);
     b = sweep_settings_json(&out);
     assert_true(json_equal(a, b));
+    sweep_settings_free(&out);
+
+    /* settings stored before there was a choice */
+    json_object_del(b, "weights");
+    assert_int_equal(sweep_settings_from_json(&out, b, &err), ST_OK);
+    assert_int_equal(out.n_residencies, 1);
+    assert_int_equal(out.residencies[0], WEIGHTS_MMAP);
     sweep_settings_free(&out);
 
     static const char *const keys[] = {"models", "threads", "budget_s", "placements"};
@@ -256,6 +270,22 @@ static void order_is_random_but_repeatable(void **state)
     assert_memory_equal(a, c, n * sizeof a[0]);
     for (size_t i = 1; i < n; i++)
         assert_string_not_equal(a[i], a[i - 1]);
+}
+
+static void each_residency_is_a_point(void **state)
+{
+    static char ids[64][96];
+    size_t n;
+
+    (void)state;
+    plan_ids("models: [nano:Q4_0]\nthreads: [1, 2]\nctx: [0]\nprefill: [8]\n"
+             "weights: [mmap, packed]\n",
+             ids, &n, 1);
+    assert_int_equal(n, 8);
+    size_t n_packed = 0;
+    for (size_t i = 0; i < n; i++)
+        n_packed += !strncmp(ids[i], "nano:Q4_0/packed/", 17);
+    assert_int_equal(n_packed, 4);
 }
 
 static void empty_plan_is_an_error(void **state)
@@ -434,6 +464,7 @@ int main(void)
         cmocka_unit_test(settings_json_round_trip),
         cmocka_unit_test(all_threads_are_thinned),
         cmocka_unit_test(order_is_random_but_repeatable),
+        cmocka_unit_test(each_residency_is_a_point),
         cmocka_unit_test(empty_plan_is_an_error),
         cmocka_unit_test(attempts),
         cmocka_unit_test(resume_repairs),

@@ -32,6 +32,13 @@ grep -qE '^status +no_fit$' planned || fail "not planned: $(cat planned)"
 grep -q 'does not fit: needs' planned || fail "no reason: $(cat planned)"
 
 code=0
+"$BENCH" decode -m nano:F32 --weights packed -t 1 -n 4 --mem 34M >packed || code=$?
+[ "$code" = 1 ] || fail "exit $code: $(cat packed)"
+grep -q 'for weights, KV cache' packed || fail "weights can be paged: $(cat packed)"
+"$BENCH" decode -m nano:F32 --weights mmap -t 1 -n 4 --mem 34M >mapped ||
+    fail "a mapped model runs all the same: $(cat mapped)"
+
+code=0
 "$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --force >killed || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat killed)"
 grep -qE '^status +oom$' killed || fail "not killed: $(cat killed)"

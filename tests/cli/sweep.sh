@@ -66,6 +66,13 @@ grep -q -- "--resume" err || fail "no hint to resume: $(cat err)"
 cmp a b || fail "the order is not repeatable"
 ! cmp -s a c || fail "the order does not depend on the seed"
 
+# ---- mapped and packed weights side by side
+"$BENCH" sweep -m nano:Q4_K_M --threads 1 --ctx 8 --prefill 8 --weights mmap,packed -n 8 \
+    -o both "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
+[ "$(column both/sweep.csv residency | sort | tr '\n' ' ')" = "mmap mmap packed packed " ] ||
+    fail "residency: $(cat both/sweep.csv)"
+[ "$(column both/sweep.csv status | sort -u)" = ok ] || fail "not ok: $(cat both/sweep.csv)"
+
 # ---- kill -9 half-way: rows are whole, no child is left, the rest can be had
 start() { # DIR: a sweep in the background, until it has two rows
     "$BENCH" sweep -m nano:Q4_0 --threads 1,2 --ctx 0,8,16,24 --prefill none \
