@@ -13,6 +13,35 @@ enum { BIAS = V_SIGNED ? 0 : 16 };
 
 /* Body, in dwords: 0..15 indices' low bytes, 16 and 17 their ninth bits, 18..25 signs,
  * 26 scales. */
+#ifdef V_WORDS
+#define NIBBLE(code, i) CODEBOOK_IQ3S_LEVEL((code) >> 3 * (i)&7) << 4 * (i)
+#define CODEBOOK_ENTRY(code) \
+    NIBBLE(code, 0) | NIBBLE(code, 1) | NIBBLE(code, 2) | NIBBLE(code, 3),
+static const uint16_t grid[512] __attribute__((aligned(64))) = {
+#include "kernels/codebook/iq3s.def"
+};
+
+/* A level is a nibble. */
+SIMD_INLINE vi level(vi words)
+{
+    return v_or(v_and(words, v_set1_8(15)), v_set1_8(BIAS));
+}
+
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
+{
+    const int j = step; /* 16 weights of sub-block j / 2 */
+    const vi raw = v_load(body + 64 * j);
+    const vi ninths = cb_spread(v_load(body + 64 * (16 + j / 8)), j / 2 % 4);
+    const vi signs = iq3_sign_bytes(v_load(body + 64 * (18 + j / 2)), j % 2);
+    const int first = j % 2 == 0 ? 0x00040001 : 0x00400010; /* points 0 and 2 */
+
+    iq3_emit_words(v_words_512(grid, raw, ninths, v_set1_32(first)), 0, signs, BIAS,
+                   level, 4 * j, emit, sink);
+    iq3_emit_words(v_words_512(grid, v_srl16(raw, 8), ninths, v_set1_32(first << 1)), 1,
+                   signs, BIAS, level, 4 * j + 2, emit, sink);
+}
+#else
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
@@ -29,6 +58,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
         iq3_emit(codebook_iq3s, index, signs, BIAS, b, g, emit, sink);
     }
 }
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)
@@ -54,7 +84,8 @@ static const struct x16_super_format format = {
     .max = 15,
     .bias = BIAS,
     .is_signed = V_SIGNED,
-    .steps = 8,
+    .order = IQ3_ORDER,
+    .steps = IQ3_STEPS,
     .weights = weights,
     .scales = scales,
 };

@@ -29,6 +29,37 @@ SIMD_INLINE vi even_signs(vi word)
 }
 
 /* Body, in dwords: 0..15 indices, 16..23 signs and scales. */
+#ifdef V_WORDS
+#define NIBBLE(code, i) ((code) >> 3 * (i)&7) << 4 * (i)
+#define CODEBOOK_ENTRY(code) \
+    NIBBLE(code, 0) | NIBBLE(code, 1) | NIBBLE(code, 2) | NIBBLE(code, 3),
+static const uint16_t grid[256] __attribute__((aligned(64))) = {
+#include "kernels/codebook/iq3xxs.def"
+};
+
+/* Levels of the lower nibbles. */
+SIMD_INLINE vi level(vi words)
+{
+#define LEVEL(i) BIAS + CODEBOOK_IQ3XXS_LEVEL(i)
+    static const uint8_t levels[16] __attribute__((aligned(16))) = {
+        LEVEL(0), LEVEL(1), LEVEL(2), LEVEL(3), LEVEL(4), LEVEL(5), LEVEL(6), LEVEL(7)};
+
+    return v_table16(v_bcast_16(levels), v_and(words, v_set1_8(15)));
+}
+
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
+{
+    const int j = step; /* 16 weights */
+    const vi raw = v_load(body + 64 * j);
+    const vi signs =
+        iq3_sign_bytes(even_signs(v_load(body + 64 * (16 + j / 2))), j % 2);
+
+    iq3_emit_words(v_words_256(grid, raw), 0, signs, BIAS, level, 4 * j, emit, sink);
+    iq3_emit_words(v_words_256(grid, v_srl16(raw, 8)), 1, signs, BIAS, level, 4 * j + 2,
+                   emit, sink);
+}
+#else
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
@@ -43,6 +74,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                  sink);
     }
 }
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)
@@ -66,7 +98,8 @@ static const struct x16_super_format format = {
     .max = 62,
     .bias = BIAS,
     .is_signed = V_SIGNED,
-    .steps = 8,
+    .order = IQ3_ORDER,
+    .steps = IQ3_STEPS,
     .weights = weights,
     .scales = scales,
 };

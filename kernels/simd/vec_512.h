@@ -191,6 +191,34 @@ SIMD_INLINE vi v_gather(const void *table, vi i)
     return _mm512_i32gather_epi32(i, table, 4);
 }
 
+/* Tables of 256 and 512 words in registers: for every 16-bit lane of i the word that
+ * its lower eight bits choose, of 512 the upper half where bits has the one bit that
+ * sel has (it may be any of the 16). */
+#define V_WORDS 1
+
+SIMD_INLINE vi v_words_64(const uint16_t *table, vi i)
+{
+    return _mm512_permutex2var_epi16(v_load(table), i, v_load(table + 32));
+}
+
+SIMD_INLINE vi v_words_256(const uint16_t *table, vi i)
+{
+    const __mmask32 bit_6 = _mm512_test_epi16_mask(i, _mm512_set1_epi16(64));
+    const __mmask32 bit_7 = _mm512_test_epi16_mask(i, _mm512_set1_epi16(128));
+    const vi low =
+        _mm512_mask_blend_epi16(bit_6, v_words_64(table, i), v_words_64(table + 64, i));
+    const vi high = _mm512_mask_blend_epi16(bit_6, v_words_64(table + 128, i),
+                                            v_words_64(table + 192, i));
+
+    return _mm512_mask_blend_epi16(bit_7, low, high);
+}
+
+SIMD_INLINE vi v_words_512(const uint16_t *table, vi i, vi bits, vi sel)
+{
+    return _mm512_mask_blend_epi16(_mm512_test_epi16_mask(bits, sel),
+                                   v_words_256(table, i), v_words_256(table + 256, i));
+}
+
 /* v, but from - v in bytes where bits has the one bit that sel has. */
 SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
 {

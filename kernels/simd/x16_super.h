@@ -39,6 +39,10 @@ SIMD_INLINE void x16_pairs_u8(vi four, vi *pairs)
 typedef void x16_scales_fn(const uint8_t *body, const uint8_t *head,
                            struct x16_scales *out);
 
+/* In place of weights, for one column where V_WIDE: leaves the products with scales,
+ * biases off, in sink->sum[sink->strand][0]. */
+typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
+
 /* What a format says of itself; constants after inlining. */
 struct x16_super_format {
     struct x16_layout layout;
@@ -50,8 +54,12 @@ struct x16_super_format {
     /* Weights of two panels at a time do not overflow the registers: most vectors go
      * straight from memory through one instruction into a product. */
     bool light;
+    /* Weights are emitted in another order within every 16: place i has weight
+     * order[i]. NULL: as they are. */
+    const uint8_t *order;
     int steps; /* of weights, at most 64 */
     x16_weights_fn *weights;
+    x16_products_fn *products; /* or NULL */
     /* Or, for v_dot_u where V_WIDE: the same weights shifted to the left, below 256;
      * NULL if that is no shorter. Hexadecimal digit s of shifts, from the right: by how
      * many bits, in sub-block s. */
@@ -65,15 +73,30 @@ struct x16_super_format {
 
 /* What one column's super-block contributes besides its quants. */
 struct x16_column {
-    int32_t start[16]; /* -bias * sum(x) of every sub-block */
-    int16_t sums[16];  /* sum(x) of every sub-block, in the order of pairs */
+    int32_t start[16];   /* -bias * sum(x) of every sub-block */
+    int16_t sums[16];    /* sum(x) of every sub-block, in the order of pairs */
+    int8_t q[X16_SUPER]; /* the quants in the format's order, if it has one */
 };
+
+/* The quants of block b in the format's order. */
+SIMD_INLINE const int8_t *x16_column_q(const struct x16_super_format f, const char *x,
+                                       size_t b, const struct x16_column *column)
+{
+    return f.order != NULL ? column->q : act_q(x) + X16_SUPER * b;
+}
 
 SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const char *x,
                             size_t k, size_t b, struct x16_column *out)
 {
     const int16_t *sums = act_q8_256_sums(x, k) + 16 * b;
 
+    if (f.order != NULL) {
+        const vi order = v_bcast_16(f.order);
+
+        SIMD_UNROLL
+        for (size_t i = 0; i < X16_SUPER; i += sizeof(vi))
+            v_store(out->q + i, v_table16(v_load(act_q(x) + X16_SUPER * b + i), order));
+    }
     if (f.bias == 0 && !f.mins)
         return;
     if (f.n_subs == 1) {
@@ -92,6 +115,16 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const ch
         out->start[s] = -f.bias * sum * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
         out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum;
     }
+}
+
+/* The same for x16_super_step(). Reordered quants are to be kept in memory: a compiler
+ * else shuffles out of registers what dot products broadcast from memory at no cost. */
+SIMD_INLINE void x16_few_column(const struct x16_super_format f, const char *x,
+                                size_t k, size_t b, struct x16_column *out)
+{
+    x16_column(f, V_WIDE && f.wide != NULL, x, k, b, out);
+    if (f.order != NULL)
+        __asm__("" : "+m"(*out));
 }
 
 /* Scales as pairs, for the bias; the order of pairs does not matter if n_subs is 1. */
@@ -154,6 +187,28 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
     }
 }
 
+/* Every strand's sum of products with scales. */
+SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_strands,
+                                const uint8_t *const *body, struct x16_sink *sink)
+{
+    const bool whole = V_WIDE && f.products != NULL && sink->n_cols == 1;
+    const int steps = whole ? 1 : f.steps;
+
+    SIMD_UNROLL_64
+    for (int step = 0; step < steps; step++) {
+        SIMD_UNROLL
+        for (int t = 0; t < n_strands; t++) {
+            sink->strand = t;
+            if (whole)
+                f.products(body[t], sink);
+            else if (V_WIDE && f.wide != NULL)
+                f.wide(body[t], step, x16_super_emit, sink);
+            else
+                f.weights(body[t], step, x16_super_emit, sink);
+        }
+    }
+}
+
 /* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
  * b say which of the columns. */
 SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
@@ -175,7 +230,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.column = column;
     SIMD_UNROLL
     for (int c = 0; c < n; c++)
-        sink.q[c] = act_q(x[c]) + X16_SUPER * b;
+        sink.q[c] = x16_column_q(f, x[c], b, &column[c]);
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
         f.scales(body[t], head[t], &sc[t]);
@@ -188,17 +243,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
         for (int c = 0; c < n; c++)
             sink.sum[t][c] = v_zero();
     }
-    SIMD_UNROLL_64
-    for (int step = 0; step < f.steps; step++) {
-        SIMD_UNROLL
-        for (int t = 0; t < n_strands; t++) {
-            sink.strand = t;
-            if (V_WIDE && f.wide != NULL)
-                f.wide(body[t], step, x16_super_emit, &sink);
-            else
-                f.weights(body[t], step, x16_super_emit, &sink);
-        }
-    }
+    x16_super_sums(f, n_strands, body, &sink);
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
         SIMD_UNROLL
@@ -227,7 +272,6 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_p,
                                  size_t n_cols, const char *const *x, float *y,
                                  size_t y_stride, size_t ahead)
 {
-    const bool wide = V_WIDE && f.wide != NULL;
     const size_t n_blocks = k / X16_SUPER;
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t head_bytes = x16_head_bytes(f.layout);
@@ -246,7 +290,7 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_p,
 
         SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            x16_column(f, wide, x[c], k, b, &column[c]);
+            x16_few_column(f, x[c], k, b, &column[c]);
         if (ahead != 0) {
             SIMD_UNROLL
             for (int p = 0; p < n_p; p++) {
@@ -322,7 +366,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
             const size_t at = b * f.layout.block_bytes;
             struct x16_column column;
 
-            x16_column(f, V_WIDE && f.wide != NULL, x, k, b, &column);
+            x16_few_column(f, x, k, b, &column);
             for (size_t r = 0; r < X16_ROWS; r++)
                 prefetch_lines(rows.first + r * w_stride + at,
                                (ptrdiff_t)(X16_ROWS * w_stride), f.layout.block_bytes);
@@ -399,8 +443,9 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 {
     const int per_sub = 64 / f.n_subs;
     const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub;
-    const int8_t *q = act_q(x) + X16_SUPER * b;
     struct x16_column column[8];
+    const int8_t *q = x16_column_q(f, x, b, column);
+    const size_t q_stride = f.order != NULL ? sizeof(column[0]) : x_stride;
 #if V_DOT32
     vf sum[8];
 #else
@@ -430,16 +475,9 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                 const int four = s * per_sub + t;
 
                 SIMD_UNROLL
-                for (int c = 0; c < n; c++) {
-                    const int8_t *at = q + (size_t)c * x_stride + 4 * four;
-
-#if V_SIGNED
-                    part[c] = f.is_signed ? v_dot_s(part[c], tile->w[four], at)
-                                          : v_dot_u(part[c], tile->w[four], at);
-#else
-                    part[c] = v_dot_u(part[c], tile->w[four], at);
-#endif
-                }
+                for (int c = 0; c < n; c++)
+                    part[c] = x16_dot(part[c], tile->w[four],
+                                      q + (size_t)c * q_stride + 4 * four, f.is_signed);
             }
             SIMD_UNROLL
             for (int c = 0; c < n; c++)

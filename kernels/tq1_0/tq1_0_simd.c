@@ -5,6 +5,13 @@
  * Trits stay unsigned, 0..2, the format's -1 is the frame's bias. There are no scales:
  * eight sub-blocks with the scale 1 are so many sums that do not wait for each other.
  * Range: a block's dot product is at most 256 * 2 * 127 = 65024.
+ *
+ * A dot instruction of unsigned bytes needs no trits (products()): with c' = 3c mod 256
+ * what is left of a byte c when its first trit t has been taken, t = (3c - c') / 256.
+ * Summed up over all weights
+ *     256 * sum t x = 3 * sum c x - sum c' x
+ * which costs a second dot product, but no extraction. Both sums are at most 256 * 255
+ * * 127 = 8290560, so three times that fits, and the difference is a multiple of 256.
  */
 #include "kernels/simd/x16_super.h"
 #include "kernels/tq1_0/tq1_0.h"
@@ -45,6 +52,63 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
         trits(c, 4, 60, 1, emit, sink);
 }
 
+#if V_WIDE
+#define PRODUCTS products
+
+enum { CHAINS = 4 }; /* sums that do not wait for each other */
+
+/* Sums of c x and of c' x. */
+struct fractions {
+    vi first[CHAINS], rest[CHAINS];
+};
+
+/* n fours, four, four + step, ...; chain: to which sums they are added. */
+SIMD_INLINE void fractions(vi c, int n, int four, int step, int chain, const int8_t *x,
+                           struct fractions *out)
+{
+    SIMD_UNROLL
+    for (int i = 0; i < n; i++) {
+        const int8_t *at = x + 4 * (four + i * step);
+
+        out->first[chain] = v_dot_u(out->first[chain], c, at);
+        c = v_add8(c, v_add8(c, c));
+        out->rest[chain] = v_dot_u(out->rest[chain], c, at);
+    }
+}
+
+SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+{
+    const int8_t *x = sink->q[0];
+    struct fractions sums;
+    vi first, rest, start = v_zero();
+
+    SIMD_UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        sums.first[i] = sums.rest[i] = v_zero();
+    SIMD_UNROLL
+    for (int j = 0; j < 8; j++)
+        fractions(v_load(body + 64 * j), 5, j, 8, j % CHAINS, x, &sums);
+    SIMD_UNROLL
+    for (int j = 0; j < 4; j++)
+        fractions(v_load(body + 64 * (8 + j)), 5, 40 + j, 4, j % CHAINS, x, &sums);
+    fractions(v_load(body + 64 * 12), 4, 60, 1, 0, x, &sums);
+    first = sums.first[0];
+    rest = sums.rest[0];
+    SIMD_UNROLL
+    for (int i = 1; i < CHAINS; i++) {
+        first = v_add32(first, sums.first[i]);
+        rest = v_add32(rest, sums.rest[i]);
+    }
+    rest = v_sub32(v_add32(first, v_add32(first, first)), rest);
+    SIMD_UNROLL
+    for (int s = 0; s < 8; s++)
+        start = v_add32(start, v_bcast_4(&sink->column->start[s]));
+    sink->sum[sink->strand][0] = v_add32(v_sra32(rest, 8), start);
+}
+#else
+#define PRODUCTS NULL
+#endif
+
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)
 {
@@ -66,6 +130,7 @@ static const struct x16_super_format format = {
     .bias = 1,
     .steps = 13,
     .weights = weights,
+    .products = PRODUCTS,
     .scales = scales,
 };
 
