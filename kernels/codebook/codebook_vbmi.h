@@ -43,16 +43,21 @@ SIMD_INLINE vi cb_lookup(const uint8_t *table, int n, vi index, vi high)
     return found;
 }
 
-/* For every byte the eight bits of its quadword from this one on: bit `at` of the first
- * dword for byte 0, `step` more for each byte behind, the same in the second dword. */
-SIMD_INLINE vi cb_windows(vi v, int at, int step)
+/* For every byte the eight bits of its quadword from this one on: bits a, b, c and d
+ * for the bytes of the first dword, the same in the second. */
+SIMD_INLINE vi cb_four_windows(vi v, int a, int b, int c, int d)
 {
-    const long long dword = (at & 63) | ((at + step) & 63) << 8 |
-                            ((at + 2 * step) & 63) << 16 |
-                            (long long)((at + 3 * step) & 63) << 24;
+    const long long dword =
+        (a & 63) | (b & 63) << 8 | (c & 63) << 16 | (long long)(d & 63) << 24;
 
     return _mm512_multishift_epi64_epi8(
         _mm512_set1_epi64(dword | (dword ^ 0x20202020) << 32), v);
+}
+
+/* Bit `at` for the first byte, `step` more for each behind. */
+SIMD_INLINE vi cb_windows(vi v, int at, int step)
+{
+    return cb_four_windows(v, at, at + step, at + 2 * step, at + 3 * step);
 }
 
 /* Four groups, a byte of each lane for each: the lower bits of their points, the bits

@@ -4,7 +4,7 @@
  *
  * A point of the grid is four values. Where the dot product wants unsigned bytes,
  * weights get the format's bias: magnitudes m become bias + m, and where the sign is
- * negative 2 * bias - that. Two ways from indices to weights:
+ * negative 2 * bias - that. Three ways from indices to weights:
  *
  * - iq3_emit(): a lane's index fetches a lane's weights, one four at a time.
  * - With V_WORDS, iq3_emit_words(): the grid is a table of words in registers, a nibble
@@ -18,13 +18,50 @@
  *
  *   Instead of putting these 16 values in their places, iq3_order puts the activations
  *   into theirs.
+ * - With AVX512-VBMI, iq3_emit_16(): as in codebook_vbmi.h, from a table of the codes
+ * of all points' values 0 and 1, and one of values 2 and 3. These pairs stay together,
+ *   in another iq3_order.
  */
 #ifndef SLM_KERNELS_CODEBOOK_IQ3_X16_H
 #define SLM_KERNELS_CODEBOOK_IQ3_X16_H
 
+#include "kernels/codebook/codebook_vbmi.h"
 #include "kernels/codebook/codebook_x16.h"
 
-#ifdef V_WORDS
+#ifdef KERN_LEVEL_avx512vbmi
+
+enum { IQ3_STEPS = 16 }; /* of 16 weights */
+#define IQ3_ORDER iq3_order
+static const uint8_t iq3_order[16] = {0, 1, 4, 5, 8,  9,  12, 13,
+                                      2, 3, 6, 7, 10, 11, 14, 15};
+
+/* 16 weights, those of step j: index has their four points, bit 0 of the bytes of high
+ * (n 512) what is above eight bits; signs: of a sub-block, bit i of weight i. codes: of
+ * values 0 and 1 of n points, then of values 2 and 3; weights[8 * minus + code], the
+ * same four times. */
+SIMD_INLINE void iq3_emit_16(const uint8_t *codes, int n, const uint8_t *weights,
+                             vi index, vi high, vi signs, int j, x16_emit_fn *emit,
+                             struct x16_sink *sink)
+{
+    SIMD_UNROLL
+    for (int pair = 0; pair < 2; pair++) {
+        const vi code = cb_lookup(codes + pair * n, n, index, high);
+
+        SIMD_UNROLL
+        for (int half = 0; half < 2; half++) { /* points 0 and 1, 2 and 3 */
+            const int first = 16 * half, bit = j % 2 * 16 + 8 * half + 2 * pair - 3;
+            const vi value =
+                cb_four_windows(code, first, first + 3, first + 8, first + 11);
+            const vi sign = cb_four_windows(signs, bit, bit + 1, bit + 4, bit + 5);
+
+            emit(sink, 4 * j + 2 * pair + half,
+                 _mm512_permutexvar_epi8(v_select(v_set1_8(8), sign, value),
+                                         v_load(weights)));
+        }
+    }
+}
+
+#elif defined(V_WORDS)
 
 enum { IQ3_STEPS = 16 }; /* of 16 weights */
 #define IQ3_ORDER iq3_order

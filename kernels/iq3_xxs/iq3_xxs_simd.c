@@ -12,6 +12,35 @@
 
 enum { BIAS = V_SIGNED ? 0 : 64 };
 
+/* Body, in dwords: 0..15 indices, 16..23 signs and scales. */
+#ifdef KERN_LEVEL_avx512vbmi
+static const uint8_t codes[2 * 256] __attribute__((aligned(64))) = {
+#define CODEBOOK_ENTRY(code) (code) & 63,
+#include "kernels/codebook/iq3xxs.def"
+#undef CODEBOOK_ENTRY
+#define CODEBOOK_ENTRY(code) (code) >> 6,
+#include "kernels/codebook/iq3xxs.def"
+};
+
+#define SIGN(s)                                                           \
+    BIAS s CODEBOOK_IQ3XXS_LEVEL(0), BIAS s CODEBOOK_IQ3XXS_LEVEL(1),     \
+        BIAS s CODEBOOK_IQ3XXS_LEVEL(2), BIAS s CODEBOOK_IQ3XXS_LEVEL(3), \
+        BIAS s CODEBOOK_IQ3XXS_LEVEL(4), BIAS s CODEBOOK_IQ3XXS_LEVEL(5), \
+        BIAS s CODEBOOK_IQ3XXS_LEVEL(6), BIAS s CODEBOOK_IQ3XXS_LEVEL(7)
+static const uint8_t signed_levels[64] __attribute__((aligned(64))) = {
+    SIGN(+), SIGN(-), SIGN(+), SIGN(-), SIGN(+), SIGN(-), SIGN(+), SIGN(-)};
+
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
+{
+    const int j = step; /* 16 weights of sub-block j / 2 */
+    const vi word = v_load(body + 64 * (16 + j / 2));
+    const vi seven = v_and(cb_windows(word, 0, 7), v_set1_8(127));
+
+    iq3_emit_16(codes, 256, signed_levels, v_load(body + 64 * j), v_zero(),
+                cb_eighth_sign(seven), j, emit, sink);
+}
+#else
 /* The four signs of seven bits as bytes, with the eighth that makes their number even.
  */
 SIMD_INLINE vi even_signs(vi word)
@@ -28,7 +57,6 @@ SIMD_INLINE vi even_signs(vi word)
                              v_table16(parity, v_and(v_srl16(seven, 4), nibble))));
 }
 
-/* Body, in dwords: 0..15 indices, 16..23 signs and scales. */
 #ifdef V_WORDS
 #define NIBBLE(code, i) ((code) >> 3 * (i)&7) << 4 * (i)
 #define CODEBOOK_ENTRY(code) \
@@ -74,6 +102,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                  sink);
     }
 }
+#endif
 #endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,

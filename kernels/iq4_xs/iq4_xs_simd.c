@@ -44,6 +44,7 @@ static const struct x16_super_format format = {
     .max = 127,
     .bias = IQ4_NL_BIAS,
     .is_signed = V_SIGNED,
+    .light = V_DOT32, /* signed products take more than an instruction */
     .steps = 32,
     .weights = weights,
     .scales = scales,

@@ -41,6 +41,7 @@ static const struct x16_block_format format = {
                .head_bytes = 1},
     .max = 2 * BIAS,
     .bias = BIAS,
+    .light = true,
     .steps = 4,
     .weights = weights,
     .scales = scales,

@@ -23,6 +23,7 @@ static const struct x16_block_format format = {
                .head_bytes = 2},
     .max = 31,
     .bias = 16,
+    .light = true,
     .steps = 4,
     .weights = x16_five_weights,
     .scales = scales,

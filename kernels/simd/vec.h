@@ -16,6 +16,7 @@
  *   v_add8_if(a, v, bit, b)  a + b in bytes where v has the bit
  *   v_table16(t, i)   bytes t[i & 15]; bit 7 of every byte of i is 0
  *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries
+ *   v_words_256, v_words_512  words of a table in registers, where V_WORDS is defined
  *   v_minus_where     bytes subtracted from another where a sign bit is set
  *   v_keep            a hint, see there
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
