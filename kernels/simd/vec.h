@@ -35,6 +35,9 @@
  * Scales are 16-bit numbers in the *scale form* of the level, made by v_scale() from
  * the lower 16 bits of each lane or by v_scale_u8() from one of its four bytes.
  *
+ * V_FEW_COLS: so many columns at a time are multiplied straight from the blocks, if
+ * there are not too many; 1: unpacking into a tile first is as fast.
+ *
  * V_TWO_PANELS 1: registers and loads are such that two panels at a time pay for
  * formats that are simple to unpack.
  *

@@ -10,6 +10,7 @@
 enum {
     V_LANES = 8,
     V_TILE_COLS = 4, /* columns whose sums fit the registers */
+    V_FEW_COLS = 1,
 };
 
 #ifdef KERN_LEVEL_avxvnni

@@ -10,6 +10,7 @@
 enum {
     V_LANES = 16,
     V_TILE_COLS = 8, /* columns whose sums fit the registers */
+    V_FEW_COLS = 4,
 };
 
 #ifdef __AVX512VNNI__

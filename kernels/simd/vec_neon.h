@@ -16,6 +16,7 @@
 enum {
     V_LANES = 16,
     V_TILE_COLS = 4, /* columns whose sums fit the registers */
+    V_FEW_COLS = 4,
 };
 
 #define V_DOT32      1

@@ -182,33 +182,40 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *x, int is_signed)
 }
 
 /* Defines the five kernels of a format at this level from the frame that suits it. */
-#define X16_KERNELS(name, format, block, panels_fn, gemm_x16_fn, rows_fn, gemm_fn)    \
-    void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,           \
-                               void *panel)                                           \
-    {                                                                                 \
-        x16_pack(format.layout, k / (block), rows, w_stride, panel);                  \
-    }                                                                                 \
-    void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,          \
-                                   const void *x, float *y, size_t ahead)             \
-    {                                                                                 \
-        panels_fn(format, 1, n_panels, k, w, 1, x, 0, y, 0, ahead);                   \
-    }                                                                                 \
-    void KERN_NAME(gemm_x16, name)(size_t n_panels, size_t k, const void *w,          \
-                                   size_t n_cols, const void *x, size_t x_stride,     \
-                                   float *y, size_t y_stride, size_t ahead)           \
-    {                                                                                 \
-        gemm_x16_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead); \
-    }                                                                                 \
-    void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                \
-                               size_t w_stride, const void *x, float *y)              \
-    {                                                                                 \
-        rows_fn(format, n_rows, k, w, w_stride, x, y);                                \
-    }                                                                                 \
-    void KERN_NAME(gemm, name)(size_t n_rows, size_t k, const void *w,                \
-                               size_t w_stride, size_t n_cols, const void *x,         \
-                               size_t x_stride, float *y, size_t y_stride)            \
-    {                                                                                 \
-        gemm_fn(format, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);    \
+#define X16_KERNELS(name, format, block, panels_fn, gemm_x16_fn, rows_fn, gemm_fn)     \
+    void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
+                               void *panel)                                            \
+    {                                                                                  \
+        x16_pack(format.layout, k / (block), rows, w_stride, panel);                   \
+    }                                                                                  \
+    void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
+                                   const void *x, float *y, size_t ahead)              \
+    {                                                                                  \
+        panels_fn(format, 1, n_panels, k, w, 1, x, 0, y, 0, ahead);                    \
+    }                                                                                  \
+    void KERN_NAME(gemm_x16, name)(size_t n_panels, size_t k, const void *w,           \
+                                   size_t n_cols, const void *x, size_t x_stride,      \
+                                   float *y, size_t y_stride, size_t ahead)            \
+    {                                                                                  \
+        if (n_cols == 1)                                                               \
+            KERN_NAME(gemv_x16, name)(n_panels, k, w, x, y, ahead);                    \
+        else                                                                           \
+            gemm_x16_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,      \
+                        ahead);                                                        \
+    }                                                                                  \
+    void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                 \
+                               size_t w_stride, const void *x, float *y)               \
+    {                                                                                  \
+        rows_fn(format, n_rows, k, w, w_stride, x, y);                                 \
+    }                                                                                  \
+    void KERN_NAME(gemm, name)(size_t n_rows, size_t k, const void *w,                 \
+                               size_t w_stride, size_t n_cols, const void *x,          \
+                               size_t x_stride, float *y, size_t y_stride)             \
+    {                                                                                  \
+        if (n_cols == 1)                                                               \
+            KERN_NAME(gemv, name)(n_rows, k, w, w_stride, x, y);                       \
+        else                                                                           \
+            gemm_fn(format, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride); \
     }
 
 #endif

@@ -580,8 +580,15 @@ SIMD_INLINE void x16_super_gemm_x16(const struct x16_super_format f, size_t n_pa
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
 
-    if (n_cols <= 4) {
-        x16_super_panels(f, 4, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);
+    /* weights are read from a cache the second time */
+    if (V_FEW_COLS > 1 && n_cols <= (f.light ? 2 : 1) * V_FEW_COLS) {
+        for (size_t p = 0; p < n_panels; p++)
+            for (size_t c = 0; c < n_cols; c += V_FEW_COLS)
+                x16_super_panels(
+                    f, V_FEW_COLS, 1, k, (const uint8_t *)w + p * panel_bytes,
+                    n_cols - c < V_FEW_COLS ? n_cols - c : V_FEW_COLS, x + c * x_stride,
+                    x_stride, y + c * y_stride + p * X16_ROWS, y_stride,
+                    c == 0 ? ahead : 0);
         return;
     }
     for (size_t p = 0; p < n_panels; p++)
