@@ -75,11 +75,12 @@ SIMD_INLINE void iq3_emit_words(vi words, int odd, vi signs, int bias, vi (*fini
                                 int four, x16_emit_fn *emit, struct x16_sink *sink)
 {
     const vi from = v_set1_8(2 * bias);
-    const int sel = odd ? 0x4010 : 0x0401, both = sel | sel << 16;
+    const unsigned sel = odd ? 0x40104010 : 0x04010401;
 
-    emit(sink, four, v_minus_where(finish(words), from, signs, v_set1_32(both)));
+    emit(sink, four, v_minus_where(finish(words), from, signs, v_set1_32((int)sel)));
     emit(sink, four + 1,
-         v_minus_where(finish(v_srl16(words, 4)), from, signs, v_set1_32(both << 1)));
+         v_minus_where(finish(v_srl16(words, 4)), from, signs,
+                       v_set1_32((int)(sel << 1))));
 }
 
 /* Bytes 0, 0, 1, 1 (half 0) or 2, 2, 3, 3 of every lane. */
