@@ -6,10 +6,11 @@
  * cache line on. Filling it goes through the file in pieces of about PIECE bytes,
  * which members of the team take in turn: of a matrix in panels a piece is read into
  * the member's buffer and packed from there into its place; everything else is read
- * straight into place. The disk reads AHEAD bytes in front, and what has been taken
- * over is dropped from the page cache, so that no second copy of the weights builds
- * up there. Reads, not the mapping, are used, because a file that shrinks is then an
- * error and no signal.
+ * straight into place. The disk is told to read AHEAD bytes in front, and what has
+ * been taken over is dropped from the page cache, so that no second copy of the weights
+ * builds up there; both in steps of STEP bytes, because long reads are faster and
+ * dropping can make the kernel wait for every CPU. Reads, not the mapping, are used,
+ * because a file that shrinks is then an error and no signal.
  */
 #include "engine/weights_impl.h"
 
@@ -24,7 +25,8 @@
 #include "engine/mem.h"
 
 #define PIECE       ((size_t)512 << 10)
-#define AHEAD       ((off_t)32 << 20)
+#define STEP        ((off_t)16 << 20)
+#define AHEAD       (2 * STEP)
 #define MAX_WORKERS 16 /* with their buffers: a few MiB; more do not read faster */
 #define LINE        ((size_t)64)
 
@@ -177,7 +179,9 @@ struct fill {
     int n_workers;
     int (*progress)(void *arg, size_t done, size_t total);
     void *arg;
-    size_t told; /* bytes, in the last call of progress */
+    size_t told;   /* bytes, in the last call of progress */
+    off_t advised; /* to be read ahead, up to here in the file */
+    off_t dropped; /* from the page cache, up to here */
     atomic_size_t next, done;
     atomic_bool failed; /* whoever sets it writes why */
     struct err why;
@@ -214,11 +218,9 @@ static enum status fill_piece(const struct packed *p, const struct piece *piece,
     unsigned char *dst =
         (unsigned char *)p->mem.base + p->places[piece->tensor].at + piece->offset;
     const off_t from = (off_t)t->offset + (off_t)piece->offset;
-    const off_t n = (off_t)piece->bytes;
-    enum status st;
+    const enum status st =
+        read_at(p->g, piece->in_panels ? buffer : dst, piece->bytes, from, err);
 
-    (void)posix_fadvise(gguf_fd(p->g), from + AHEAD, n, POSIX_FADV_WILLNEED);
-    st = read_at(p->g, piece->in_panels ? buffer : dst, piece->bytes, from, err);
     if (st)
         return st;
     if (piece->in_panels) {
@@ -227,7 +229,6 @@ static enum status fill_piece(const struct packed *p, const struct piece *piece,
         for (size_t at = 0; at < piece->bytes; at += row * KERN_PANEL_ROWS)
             p->kern.pack[t->fmt](k, buffer + at, row, dst + at);
     }
-    (void)posix_fadvise(gguf_fd(p->g), from, n, POSIX_FADV_DONTNEED);
     return ST_OK;
 }
 
@@ -245,6 +246,25 @@ static void tell(struct fill *f, size_t done)
     if (f->progress && f->progress(f->arg, done, f->p->total)) {
         err_set(&err, ST_INTERRUPTED, "interrupted");
         give_up(f, &err);
+    }
+}
+
+/* The caller's thread has come to this place in the file; others may be some pieces
+ * behind it. */
+static void steer_page_cache(struct fill *f, off_t at)
+{
+    const int fd = gguf_fd(f->p->g);
+
+    if (at + AHEAD >= f->advised + STEP) {
+        const off_t begin = f->advised > at ? f->advised : at;
+
+        (void)posix_fadvise(fd, begin, at + AHEAD - begin, POSIX_FADV_WILLNEED);
+        f->advised = at + AHEAD;
+    }
+    if (at >= f->dropped + 2 * STEP) {
+        (void)posix_fadvise(fd, f->dropped, at - STEP - f->dropped,
+                            POSIX_FADV_DONTNEED);
+        f->dropped = at - STEP;
     }
 }
 
@@ -273,8 +293,11 @@ static void work(void *arg, int member, int n_members)
         }
         const size_t done = atomic_fetch_add(&f->done, piece.bytes) + piece.bytes;
 
-        if (member == 0)
+        if (member == 0) {
+            steer_page_cache(f, (off_t)gguf_tensor_at(f->p->g, piece.tensor)->offset +
+                                    (off_t)piece.offset);
             tell(f, done);
+        }
         mine = atomic_fetch_add(&f->next, 1);
     }
 }
@@ -293,12 +316,13 @@ static enum status preload(struct weights *w, struct team *team,
     };
     const off_t begin = (off_t)w->begin, n = (off_t)(w->end - w->begin);
 
+    f.advised = begin;
+    f.dropped = begin;
+    steer_page_cache(&f, begin);
     p->ready = false;
     f.buffers = malloc((size_t)f.n_workers * p->buffer_bytes + 1);
     if (!f.buffers)
         return err_set(err, ST_NO_MEMORY, "no memory for buffers to pack weights in");
-    (void)posix_fadvise(gguf_fd(w->g), begin, n < AHEAD ? n : AHEAD,
-                        POSIX_FADV_WILLNEED);
     if (team)
         team_run(team, work, &f);
     else
@@ -308,8 +332,7 @@ static enum status preload(struct weights *w, struct team *team,
         tell(&f, p->total);
     if (f.failed)
         return err_set(err, f.why.code, "%s", f.why.msg);
-    /* Pages that two pieces shared are still there, and those that are mapped:
-     * vectors were read that way. */
+    /* The rest; some pages are mapped, since vectors were read that way. */
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = w->begin / page * page;
 
     (void)madvise((char *)(uintptr_t)gguf_image(w->g) + first, w->end - first,

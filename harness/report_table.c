@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/weights.h"
 #include "harness/options.h"
 #include "harness/report_rows.h"
 
@@ -147,23 +148,31 @@ static void print_wrapped(FILE *f, const char *text, int indent)
     fputc('\n', f);
 }
 
+/* Threads and what else was chosen; mapped weights are the usual ones. */
+static void print_choice(FILE *f, const struct row *r)
+{
+    fprintf(f, "%s %s, %lld thread%s", r->model, r->quant, (long long)r->n_threads,
+            r->n_threads == 1 ? "" : "s");
+    if (r->placement[0])
+        fprintf(f, ", placement %s", r->placement);
+    if (r->residency[0] &&
+        strcmp(r->residency, weights_residency_name(WEIGHTS_MMAP)) != 0)
+        fprintf(f, ", weights %s", r->residency);
+}
+
 void recommend_print(FILE *f, const struct recommendation *rec)
 {
     const struct row *b = &rec->best;
 
-    fprintf(f, "Recommended: %s %s, %lld thread%s", b->model, b->quant,
-            (long long)b->n_threads, b->n_threads == 1 ? "" : "s");
-    if (b->placement[0])
-        fprintf(f, ", placement %s", b->placement);
+    fputs("Recommended: ", f);
+    print_choice(f, b);
     fprintf(f, ", context up to %lld\n", (long long)b->ctx);
     print_wrapped(f, rec->why, 2);
     if (rec->has_runner_up) {
         const struct row *r = &rec->runner_up;
 
-        fprintf(f, "Runner-up: %s %s, %lld thread%s", r->model, r->quant,
-                (long long)r->n_threads, r->n_threads == 1 ? "" : "s");
-        if (r->placement[0])
-            fprintf(f, ", placement %s", r->placement);
+        fputs("Runner-up: ", f);
+        print_choice(f, r);
         fprintf(f, ": %.*f tok/s\n", report_decimals(r->tok_per_s), r->tok_per_s);
     }
     if (rec->excluded[0]) {
