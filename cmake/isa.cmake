@@ -35,7 +35,13 @@ set(SLM_ISA_LEVELS scalar avx2 avxvnni avx512 avx512vnni avx512vbmi neon neon_i8
 # slm_kernel_sources(OUT): the objects of every kernel source that this architecture
 # builds, one library slmkern_<level> each. <format>_simd.c is compiled for every
 # level that has rows of the format and no file of its own, <format>_<level>.c.
+set(SLM_LEVELS_OFF "" CACHE STRING "ISA levels whose products are not built (list)")
+
 function(slm_kernel_sources out)
+  foreach(isa IN LISTS SLM_LEVELS_OFF)
+    set_property(SOURCE kernels/registry.c APPEND PROPERTY COMPILE_DEFINITIONS
+                 SLM_LEVEL_OFF_${isa}=1)
+  endforeach()
   set(def ${CMAKE_SOURCE_DIR}/kernels/kernels.def)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
   file(STRINGS ${def} rows REGEX "^KERN_(WEIGHT|ACT|VEC|PROBE)_ROW\\(|^KERN_SIMD_ROWS\\(")
@@ -77,6 +83,9 @@ function(slm_kernel_sources out)
     endif()
     if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${file})
       message(FATAL_ERROR "kernels.def has a row without a file: ${row} needs ${file}")
+    endif()
+    if(row MATCHES "^KERN_WEIGHT_ROW" AND isa IN_LIST SLM_LEVELS_OFF)
+      continue()
     endif()
     if(SLM_ISA_ARCH_${isa} STREQUAL any OR SLM_ISA_ARCH_${isa} STREQUAL SLM_ARCH)
       list(APPEND sources_${isa} ${file})

@@ -96,10 +96,48 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 #define ROWS_neon_i8mm(...)
 #endif
 
+/* Products on levels that a build leaves out (SLM_LEVELS_OFF in cmake/isa.cmake). */
+#define PRODUCT_ROWS_scalar(...) ROWS_scalar(__VA_ARGS__)
+#ifdef SLM_LEVEL_OFF_avx2
+#define PRODUCT_ROWS_avx2(...)
+#else
+#define PRODUCT_ROWS_avx2(...) ROWS_avx2(__VA_ARGS__)
+#endif
+#ifdef SLM_LEVEL_OFF_avxvnni
+#define PRODUCT_ROWS_avxvnni(...)
+#else
+#define PRODUCT_ROWS_avxvnni(...) ROWS_avxvnni(__VA_ARGS__)
+#endif
+#ifdef SLM_LEVEL_OFF_avx512
+#define PRODUCT_ROWS_avx512(...)
+#else
+#define PRODUCT_ROWS_avx512(...) ROWS_avx512(__VA_ARGS__)
+#endif
+#ifdef SLM_LEVEL_OFF_avx512vnni
+#define PRODUCT_ROWS_avx512vnni(...)
+#else
+#define PRODUCT_ROWS_avx512vnni(...) ROWS_avx512vnni(__VA_ARGS__)
+#endif
+#ifdef SLM_LEVEL_OFF_avx512vbmi
+#define PRODUCT_ROWS_avx512vbmi(...)
+#else
+#define PRODUCT_ROWS_avx512vbmi(...) ROWS_avx512vbmi(__VA_ARGS__)
+#endif
+#ifdef SLM_LEVEL_OFF_neon
+#define PRODUCT_ROWS_neon(...)
+#else
+#define PRODUCT_ROWS_neon(...) ROWS_neon(__VA_ARGS__)
+#endif
+#ifdef SLM_LEVEL_OFF_neon_i8mm
+#define PRODUCT_ROWS_neon_i8mm(...)
+#else
+#define PRODUCT_ROWS_neon_i8mm(...) ROWS_neon_i8mm(__VA_ARGS__)
+#endif
+
 /* clang-format off */
 static const struct kern_row rows[] = {
 #define KERN_WEIGHT_ROW(o, f, level)                                                     \
-    ROWS_##level({.name = #o "/" #f "/" #level, .op = KERN_OP_##o,                       \
+    PRODUCT_ROWS_##level({.name = #o "/" #f "/" #level, .op = KERN_OP_##o,               \
                   .isa = KERN_ISA_##level, .what = KERN_FMT_##f,                         \
                   .fn.o = kern_##o##_##f##__##level})
 #define KERN_ACT_ROW(o, a, level)                                                        \
