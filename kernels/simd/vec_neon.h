@@ -6,7 +6,7 @@
  * activation bytes are then broadcast once for four dot products. SDOT multiplies
  * signed bytes; weights of 0..127 are that too.
  *
- * TABLE wants index bytes below 16 where vec.h looks at four bits only.
+ * TBL gives 0 for an index above 15, where vec.h looks at four bits of it only.
  */
 #ifndef SLM_KERNELS_SIMD_VEC_NEON_H
 #define SLM_KERNELS_SIMD_VEC_NEON_H
@@ -243,11 +243,46 @@ SIMD_INLINE vi v_mul32(vi a, vi b)
     return V_EACH_2(vi, vmulq_s32, a, b);
 }
 
+/* The larger of signed lanes. */
+SIMD_INLINE vi v_max32(vi a, vi b)
+{
+    return V_EACH_2(vi, vmaxq_s32, a, b);
+}
+
+SIMD_INLINE int32x4_t q_shuffle(int32x4_t bytes, uint8x16_t from)
+{
+    return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(bytes), from));
+}
+
+/* Byte i of every lane in all bytes of the lane. */
+SIMD_INLINE vi v_lane_byte(vi v, int i)
+{
+    const uint32x4_t lanes = {0, 0x04040404, 0x08080808, 0x0c0c0c0c};
+    const uint8x16_t from =
+        vaddq_u8(vreinterpretq_u8_u32(lanes), vdupq_n_u8((uint8_t)i));
+
+    return (vi){q_shuffle(v.q0, from), q_shuffle(v.q1, from), q_shuffle(v.q2, from),
+                q_shuffle(v.q3, from)};
+}
+
+/* All ones in the bytes where a and b have a bit in common. */
+SIMD_INLINE int32x4_t q_common(int32x4_t a, int32x4_t b)
+{
+    return vreinterpretq_s32_u8(
+        vtstq_u8(vreinterpretq_u8_s32(a), vreinterpretq_u8_s32(b)));
+}
+
+/* a + b in the bytes where v and bit have a bit in common; bit has one in each. */
+SIMD_INLINE vi v_add8_if(vi a, vi v, vi bit, vi b)
+{
+    const vi has = V_EACH_2(vi, q_common, v, bit);
+
+    return v_add8(a, v_and(has, b));
+}
+
 SIMD_INLINE int32x4_t q_table16(int32x4_t table, int32x4_t index)
 {
-    const uint8x16_t i = vandq_u8(vreinterpretq_u8_s32(index), vdupq_n_u8(15));
-
-    return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(table), i));
+    return q_shuffle(table, vandq_u8(vreinterpretq_u8_s32(index), vdupq_n_u8(15)));
 }
 
 SIMD_INLINE vi v_table16(vi table, vi index)

@@ -156,12 +156,18 @@ SIMD_INLINE vi x16_dot_sums(const vi *pairs, int n_subs,
 
 /* ---- a few columns, straight from the block -------------------------------------- */
 
+struct x16_sums {
+    vi scale[X16_STRANDS][16], part[X16_STRANDS][4][16], sum[X16_STRANDS][4];
+};
+
+/* The sums stand apart: where a vector is a struct of registers, GCC forgets the
+ * constants beside it in one struct. */
 struct x16_sink {
     int n_cols, per_sub, run, biased, is_signed, strand;
     const int8_t *q[4];
     const struct x16_column *column;
     uint64_t shifts;
-    vi scale[X16_STRANDS][16], part[X16_STRANDS][4][16], sum[X16_STRANDS][4];
+    struct x16_sums *to;
     vi *tile; /* or weights are kept here */
 };
 
@@ -172,7 +178,7 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
 
     SIMD_UNROLL
     for (int c = 0; c < sink->n_cols; c++) {
-        vi part = sink->part[t][c][s];
+        vi part = sink->to->part[t][c][s];
 
         if (step % sink->run == 0)
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
@@ -181,9 +187,10 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
         if (step + 1 == sink->per_sub && shift != 0)
             part = v_sra32(part, shift);
         if ((step + 1) % sink->run == 0 || step + 1 == sink->per_sub)
-            sink->sum[t][c] = v_add_scaled(sink->sum[t][c], part, sink->scale[t][s]);
+            sink->to->sum[t][c] =
+                v_add_scaled(sink->to->sum[t][c], part, sink->to->scale[t][s]);
         else
-            sink->part[t][c][s] = part;
+            sink->to->part[t][c][s] = part;
     }
 }
 
@@ -219,6 +226,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
 {
     struct x16_scales sc[X16_STRANDS];
     vi scale_pairs[X16_STRANDS][8];
+    struct x16_sums sums;
     struct x16_sink sink;
 
     sink.n_cols = n;
@@ -228,6 +236,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.is_signed = f.is_signed;
     sink.shifts = V_WIDE ? f.shifts : 0;
     sink.column = column;
+    sink.to = &sums;
     SIMD_UNROLL
     for (int c = 0; c < n; c++)
         sink.q[c] = x16_column_q(f, x[c], b, &column[c]);
@@ -238,10 +247,10 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
             x16_pair_scales(sc[t].scale, f.n_subs, scale_pairs[t]);
         SIMD_UNROLL
         for (int s = 0; s < f.n_subs; s++)
-            sink.scale[t][s] = sc[t].scale[s];
+            sums.scale[t][s] = sc[t].scale[s];
         SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            sink.sum[t][c] = v_zero();
+            sums.sum[t][c] = v_zero();
     }
     x16_super_sums(f, n_strands, body, &sink);
     SIMD_UNROLL
@@ -249,7 +258,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
         SIMD_UNROLL
         for (int c = 0; c < n; c++) {
             const vf dx = v_set1_f(act_q8_256_d(x[c], k)[b]);
-            vi sum = sink.sum[t][c];
+            vi sum = sums.sum[t][c];
             vf v;
 
             if (!V_DOT32 && f.bias != 0)
