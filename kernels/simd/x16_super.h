@@ -40,7 +40,7 @@ typedef void x16_scales_fn(const uint8_t *body, const uint8_t *head,
                            struct x16_scales *out);
 
 /* In place of weights, for one column where V_WIDE: leaves the products with scales,
- * biases off, in sink->sum[sink->strand][0]. */
+ * biases off, in sink->to->sum[sink->strand][0]. */
 typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
 
 /* What a format says of itself; constants after inlining. */

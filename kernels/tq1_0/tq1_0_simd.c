@@ -103,7 +103,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
         start = v_add32(start, v_bcast_4(&sink->column->start[s]));
-    sink->sum[sink->strand][0] = v_add32(v_sra32(rest, 8), start);
+    sink->to->sum[sink->strand][0] = v_add32(v_sra32(rest, 8), start);
 }
 #else
 #define PRODUCTS NULL
