@@ -154,7 +154,7 @@ static void write_roofs(FILE *f, const struct kernel_report *r)
     for (size_t i = 0; i < r->n && names.n < MAX_NAMES; i++) {
         const struct kernel_line *l = &r->v[i];
         const bool is_read = !strcmp(l->c.what, "read");
-        char name[64], threads[32] = "";
+        char name[96], threads[32] = "";
 
         if (l->group >= 0 || l->state != LINE_OK)
             continue;
