@@ -96,6 +96,10 @@ function(slm_kernel_sources out)
       list(REMOVE_DUPLICATES sources_${isa})
       add_library(slmkern_${isa} OBJECT ${sources_${isa}})
       target_compile_options(slmkern_${isa} PRIVATE ${SLM_ISA_FLAGS_${isa}})
+      # The frames are handed to each other as constant function pointers; without
+      # optimisation they would not be inlined, which they must.
+      target_compile_options(slmkern_${isa} PRIVATE
+                             $<$<CONFIG:Debug>:-O1 -findirect-inlining>)
       target_compile_definitions(slmkern_${isa} PRIVATE KERN_LEVEL=${isa}
                                  KERN_LEVEL_${isa}=1)
       list(APPEND objects $<TARGET_OBJECTS:slmkern_${isa}>)

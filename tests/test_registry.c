@@ -164,6 +164,37 @@ static void entries_are_the_whole_list(void **state)
             assert_int_equal(built >> entries[i].isa & 1, 0);
 }
 
+/* Of the products of a quantised format every vector level has every row, also those
+ * that this build's architecture cannot compile. */
+static void no_format_lacks_a_level(void **state)
+{
+    static const enum kern_op ops[] = {KERN_OP_gemv, KERN_OP_gemm, KERN_OP_pack,
+                                       KERN_OP_gemv_x16, KERN_OP_gemm_x16};
+    static const enum kern_isa levels[] = {KERN_ISA_avx2,   KERN_ISA_avxvnni,
+                                           KERN_ISA_avx512, KERN_ISA_avx512vnni,
+                                           KERN_ISA_neon,   KERN_ISA_neon_i8mm};
+    size_t n;
+    const struct kern_entry *entries = kern_entries(&n);
+
+    (void)state;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        if (kern_format_info((enum kern_format)fmt)->block_elems == 1)
+            continue; /* floats: float_work_has_a_row_per_register_width() */
+        for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
+            for (size_t l = 0; l < sizeof(levels) / sizeof(levels[0]); l++) {
+                size_t i = 0;
+
+                while (i < n && (entries[i].op != ops[o] || entries[i].what != fmt ||
+                                 entries[i].isa != levels[l]))
+                    i++;
+                if (i == n)
+                    fail_msg("%s/%s/%s is not in kernels.def", kern_op_name(ops[o]),
+                             kern_format_info((enum kern_format)fmt)->name,
+                             isa_name(levels[l]));
+            }
+    }
+}
+
 static void best_is_the_highest_level_of_the_mask(void **state)
 {
     size_t n;
@@ -276,6 +307,7 @@ int main(void)
         cmocka_unit_test(rows_belong_to_this_architecture),
         cmocka_unit_test(float_work_has_a_row_per_register_width),
         cmocka_unit_test(entries_are_the_whole_list),
+        cmocka_unit_test(no_format_lacks_a_level),
         cmocka_unit_test(best_is_the_highest_level_of_the_mask),
         cmocka_unit_test(select_fills_every_pointer),
         cmocka_unit_test(formats_are_found),

@@ -35,16 +35,6 @@ SIMD_INLINE __m256i broadcast_4_bytes(const void *p)
     return _mm256_set1_epi32(v);
 }
 
-/* 16 bytes of nibbles: the low ones in the lower half, the high ones above. */
-SIMD_INLINE __m256i unpack_nibbles(const uint8_t *qs)
-{
-    const __m128i q = load_128(qs);
-    const __m256i both =
-        _mm256_inserti128_si256(_mm256_castsi128_si256(q), _mm_srli_epi16(q, 4), 1);
-
-    return _mm256_and_si256(both, _mm256_set1_epi8(15));
-}
-
 /* Sum of pairs of 16-bit values in 32 bits. */
 SIMD_INLINE __m256i widen_pairs(__m256i v16)
 {

@@ -52,47 +52,4 @@ SIMD_INLINE __m512i broadcast_4_bytes(const void *p)
     return _mm512_set1_epi32(v);
 }
 
-/* Lane 4b + j of the result is v[b]. */
-SIMD_INLINE __m512 spread_4_floats(__m128 v)
-{
-    const __m512i lane =
-        _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-
-    return _mm512_permutexvar_ps(lane, _mm512_castps128_ps512(v));
-}
-
-/* Transposes a 16 x 16 matrix of 32-bit elements, row i in m[i]. */
-SIMD_INLINE void transpose_16x16(__m512i m[16])
-{
-    __m512i t[16];
-
-    SIMD_UNROLL
-    for (int i = 0; i < 16; i += 2) { /* pairs of rows, then fours, within 128 bits */
-        t[i] = _mm512_unpacklo_epi32(m[i], m[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(m[i], m[i + 1]);
-    }
-    SIMD_UNROLL
-    for (int i = 0; i < 16; i += 4) {
-        m[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        m[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        m[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        m[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    /* m[4g + c], 128-bit lane l: column 4l + c of rows 4g..4g+3 */
-    SIMD_UNROLL
-    for (int c = 0; c < 4; c++) {
-        t[c] = _mm512_shuffle_i32x4(m[c], m[4 + c], 0x88);
-        t[4 + c] = _mm512_shuffle_i32x4(m[c], m[4 + c], 0xdd);
-        t[8 + c] = _mm512_shuffle_i32x4(m[8 + c], m[12 + c], 0x88);
-        t[12 + c] = _mm512_shuffle_i32x4(m[8 + c], m[12 + c], 0xdd);
-    }
-    SIMD_UNROLL
-    for (int c = 0; c < 4; c++) {
-        m[c] = _mm512_shuffle_i32x4(t[c], t[8 + c], 0x88);
-        m[4 + c] = _mm512_shuffle_i32x4(t[4 + c], t[12 + c], 0x88);
-        m[8 + c] = _mm512_shuffle_i32x4(t[c], t[8 + c], 0xdd);
-        m[12 + c] = _mm512_shuffle_i32x4(t[4 + c], t[12 + c], 0xdd);
-    }
-}
-
 #endif
