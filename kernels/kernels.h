@@ -101,7 +101,8 @@ typedef void kern_pack_fn(size_t k, const void *rows, size_t w_stride, void *pan
 
 /* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels.
  * ahead: how many bytes before their use weights are asked for by software
- * prefetch; 0 for not at all. w is best aligned to 64 bytes. */
+ * prefetch; 0 for not at all. A kernel that reads two panels at a time does without.
+ * w is best aligned to 64 bytes. */
 typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
                               float *y, size_t ahead);
 

@@ -234,10 +234,11 @@ SIMD_INLINE void x16_block_panels(const struct x16_block_format f, const int n,
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
+    /* two streams keep the hardware prefetchers busy: asking besides only costs */
     if (n == 1 && V_TWO_PANELS && f.light)
         for (; p + 2 <= n_panels; p += 2)
             x16_block_panel(f, 2, 1, n, k, w + p * panel_bytes, n_cols, column_at,
-                            y + p * X16_ROWS, y_stride, ahead);
+                            y + p * X16_ROWS, y_stride, 0);
     for (; p < n_panels; p++)
         x16_block_panel(f, 1, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k,
                         w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
