@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_super_few.h - super-blocks times one or a few columns, straight from the block
+ */
+#ifndef SLM_KERNELS_SIMD_X16_SUPER_FEW_H
+#define SLM_KERNELS_SIMD_X16_SUPER_FEW_H
+
+#include "kernels/simd/x16_super_format.h"
+
+/* ---- a few columns, straight from the block -------------------------------------- */
+
+struct x16_sums {
+    vi scale[X16_STRANDS][16], part[X16_STRANDS][4][16], sum[X16_STRANDS][4];
+};
+
+/* The sums stand apart: where a vector is a struct of registers, GCC forgets the
+ * constants beside it in one struct. */
+struct x16_sink {
+    int n_cols, per_sub, run, biased, is_signed, strand;
+    const int8_t *q[4];
+    const struct x16_column *column;
+    uint64_t shifts;
+    struct x16_sums *to;
+    vi *tile; /* or weights are kept here */
+};
+
+SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
+{
+    const int s = four / sink->per_sub, step = four % sink->per_sub;
+    const int t = sink->strand, shift = (int)(sink->shifts >> 4 * s & 15);
+
+    SIMD_UNROLL
+    for (int c = 0; c < sink->n_cols; c++) {
+        vi part = sink->to->part[t][c][s];
+
+        if (step % sink->run == 0)
+            part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
+                                           : v_zero();
+        part = x16_dot(part, w, sink->q[c] + 4 * four, sink->is_signed);
+        if (step + 1 == sink->per_sub && shift != 0)
+            part = v_sra32(part, shift);
+        if ((step + 1) % sink->run == 0 || step + 1 == sink->per_sub)
+            sink->to->sum[t][c] =
+                v_add_scaled(sink->to->sum[t][c], part, sink->to->scale[t][s]);
+        else
+            sink->to->part[t][c][s] = part;
+    }
+}
+
+/* Every strand's sum of products with scales. */
+SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_strands,
+                                const uint8_t *const *body, struct x16_sink *sink)
+{
+    const bool whole = V_WIDE && f.products != NULL && sink->n_cols == 1;
+    const int steps = whole ? 1 : f.steps;
+
+    SIMD_UNROLL_64
+    for (int step = 0; step < steps; step++) {
+        SIMD_UNROLL
+        for (int t = 0; t < n_strands; t++) {
+            sink->strand = t;
+            if (whole)
+                f.products(body[t], sink);
+            else if (V_WIDE && f.wide != NULL)
+                f.wide(body[t], step, x16_super_emit, sink);
+            else
+                f.weights(body[t], step, x16_super_emit, sink);
+        }
+    }
+}
+
+/* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
+ * b say which of the columns. */
+SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
+                                const int n, const uint8_t *const *body,
+                                const uint8_t *const *head, const char *const *x,
+                                size_t k, size_t b, const struct x16_column *column,
+                                vf (*acc)[4])
+{
+    struct x16_scales sc[X16_STRANDS];
+    vi scale_pairs[X16_STRANDS][8];
+    struct x16_sums sums;
+    struct x16_sink sink;
+
+    sink.n_cols = n;
+    sink.per_sub = 64 / f.n_subs;
+    sink.run = V_RUN(f.max) < sink.per_sub ? V_RUN(f.max) : sink.per_sub;
+    sink.biased = f.bias != 0;
+    sink.is_signed = f.is_signed;
+    sink.shifts = V_WIDE ? f.shifts : 0;
+    sink.column = column;
+    sink.to = &sums;
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        sink.q[c] = x16_column_q(f, x[c], b, &column[c]);
+    SIMD_UNROLL
+    for (int t = 0; t < n_strands; t++) {
+        f.scales(body[t], head[t], &sc[t]);
+        if (f.bias != 0)
+            x16_pair_scales(sc[t].scale, f.n_subs, scale_pairs[t]);
+        SIMD_UNROLL
+        for (int s = 0; s < f.n_subs; s++)
+            sums.scale[t][s] = sc[t].scale[s];
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            sums.sum[t][c] = v_zero();
+    }
+    x16_super_sums(f, n_strands, body, &sink);
+    SIMD_UNROLL
+    for (int t = 0; t < n_strands; t++) {
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++) {
+            const vf dx = v_set1_f(act_q8_256_d(x[c], k)[b]);
+            vi sum = sums.sum[t][c];
+            vf v;
+
+            if (!V_DOT32 && f.bias != 0)
+                sum = v_sub32(
+                    sum, v_mul32(v_set1_32(f.bias),
+                                 x16_dot_sums(scale_pairs[t], f.n_subs, &column[c])));
+            v = v_mul(sc[t].d, v_to_float(sum));
+            if (f.mins)
+                v = v_fnma(sc[t].dmin,
+                           v_to_float(x16_dot_sums(sc[t].pairs, f.n_subs, &column[c])),
+                           v);
+            acc[t][c] = v_fma(dx, v, acc[t][c]);
+        }
+    }
+}
+
+/* n_p (1 or 2) panels times n columns, n_s (1 or 2) slices at a time. */
+SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_p,
+                                 const int n_s, const int n, size_t k, const uint8_t *w,
+                                 size_t n_cols, const char *const *x, float *y,
+                                 size_t y_stride, size_t ahead)
+{
+    const size_t n_blocks = k / X16_SUPER;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
+    vf acc[2 * X16_SLICES][4]; /* [panel, slice] */
+
+    SIMD_UNROLL
+    for (int i = 0; i < n_p * X16_SLICES; i++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        acc[i][c] = v_zero_f();
+    for (size_t b = 0; b < n_blocks; b++) {
+        const uint8_t *first = w + b * body_bytes;
+        const uint8_t *heads = w + n_blocks * body_bytes + b * head_bytes;
+        struct x16_column column[4];
+
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            x16_few_column(f, x[c], k, b, &column[c]);
+        if (ahead != 0) {
+            SIMD_UNROLL
+            for (int p = 0; p < n_p; p++) {
+                prefetch_lines(first + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
+                               body_bytes);
+                if (head_bytes != 0)
+                    prefetch_lines(heads + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
+                                   head_bytes);
+            }
+        }
+        SIMD_UNROLL
+        for (int s = 0; s < X16_SLICES; s += n_s) {
+            const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
+
+            SIMD_UNROLL
+            for (int t = 0; t < n_p * n_s; t++) {
+                const size_t p = n_p == 2 ? (size_t)t * panel_bytes : 0;
+                const size_t slice = (size_t)(n_s == 2 ? s + t : s);
+
+                body[t] = first + p + slice * X16_SLICE_BYTES;
+                head[t] = heads + p + slice * V_LANES * f.layout.head_bytes;
+            }
+            x16_super_step(f, n_p * n_s, n, body, head, x, k, b, column, acc + s);
+        }
+    }
+    SIMD_UNROLL
+    for (int i = 0; i < n_p * X16_SLICES; i++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        if ((size_t)c < n_cols)
+            v_store_f(y + (size_t)c * y_stride + (size_t)i * V_LANES, acc[i][c]);
+}
+
+/* Panels times n columns; where n_cols is less, the last one is done again. */
+SIMD_INLINE void x16_super_panels(const struct x16_super_format f, const int n,
+                                  size_t n_panels, size_t k, const uint8_t *w,
+                                  size_t n_cols, const char *x, size_t x_stride,
+                                  float *y, size_t y_stride, size_t ahead)
+{
+    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
+    const char *column_at[4];
+    size_t p = 0;
+
+    SIMD_UNROLL
+    for (size_t c = 0; c < (size_t)n; c++)
+        column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
+    /* two streams keep the hardware prefetchers busy: asking besides only costs */
+    if (n == 1 && V_TWO_PANELS && f.light)
+        for (; p + 2 <= n_panels; p += 2)
+            x16_super_panel(f, 2, 1, n, k, w + p * panel_bytes, n_cols, column_at,
+                            y + p * X16_ROWS, y_stride, 0);
+    for (; p < n_panels; p++)
+        x16_super_panel(f, 1, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k,
+                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
+                        y_stride, ahead);
+}
+
+/* Rows in file order, one column. Rows that are used next lie 16 rows on. */
+SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
+                                size_t k, const void *w, size_t w_stride, const char *x,
+                                float *y)
+{
+    uint8_t body[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t head[4 * X16_ROWS] __attribute__((aligned(64)));
+
+    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
+        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
+        vf acc[X16_SLICES][4];
+
+        SIMD_UNROLL
+        for (int s = 0; s < X16_SLICES; s++)
+            acc[s][0] = v_zero_f();
+        for (size_t b = 0; b < k / X16_SUPER; b++) {
+            const size_t at = b * f.layout.block_bytes;
+            struct x16_column column;
+
+            x16_few_column(f, x, k, b, &column);
+            for (size_t r = 0; r < X16_ROWS; r++)
+                prefetch_lines(rows.first + r * w_stride + at,
+                               (ptrdiff_t)(X16_ROWS * w_stride), f.layout.block_bytes);
+            x16_interleave(f.layout, rows, at, body, head);
+            SIMD_UNROLL
+            for (int s = 0; s < X16_SLICES; s += X16_AT_ONCE) {
+                const uint8_t *bodies[X16_STRANDS], *heads[X16_STRANDS];
+
+                SIMD_UNROLL
+                for (int t = 0; t < X16_AT_ONCE; t++) {
+                    bodies[t] = body + (s + t) * X16_SLICE_BYTES;
+                    heads[t] = head + (size_t)(s + t) * V_LANES * f.layout.head_bytes;
+                }
+                x16_super_step(f, X16_AT_ONCE, 1, bodies, heads, &x, k, b, &column,
+                               acc + s);
+            }
+        }
+        for (size_t s = 0; s < X16_SLICES; s++)
+            x16_store(y, acc[s][0], i, s, n_rows);
+    }
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_super_format.h - what a format of super-blocks says of itself, and what an
+ *                      activation column brings to a super-block
+ */
+#ifndef SLM_KERNELS_SIMD_X16_SUPER_FORMAT_H
+#define SLM_KERNELS_SIMD_X16_SUPER_FORMAT_H
+
+#include "kernels/simd/x16.h"
+
+enum { X16_SUPER = 256 };
+
+/* Of one slice of a super-block. pairs: two 16-bit minima per lane, those of sub-blocks
+ * 4i and 4i + 2 in pairs[2i], of 4i + 1 and 4i + 3 in pairs[2i + 1], which is how they
+ * come out of the bytes of a dword (x16_pairs_u8()). */
+struct x16_scales {
+    vi scale[16]; /* of every sub-block, in scale form */
+    vi pairs[8];
+    vf d, dmin;
+};
+
+SIMD_INLINE void x16_pairs_u8(vi four, vi *pairs)
+{
+    const vi even = v_set1_32(0x00ff00ff);
+
+    pairs[0] = v_and(four, even);
+    pairs[1] = v_and(v_srl16(four, 8), even);
+}
+
+typedef void x16_scales_fn(const uint8_t *body, const uint8_t *head,
+                           struct x16_scales *out);
+
+/* In place of weights, for one column where V_WIDE: leaves the products with scales,
+ * biases off, in sink->to->sum[sink->strand][0]. */
+typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
+
+/* What a format says of itself; constants after inlining. */
+struct x16_super_format {
+    struct x16_layout layout;
+    int n_subs; /* 1, 8 or 16 */
+    int max;    /* of |weights| as emitted, for 16-bit parts */
+    int bias;
+    bool mins;
+    bool is_signed; /* weights go to v_dot_s */
+    /* Weights of two panels at a time do not overflow the registers: most vectors go
+     * straight from memory through one instruction into a product. */
+    bool light;
+    /* Weights are emitted in another order within every 16: place i has weight
+     * order[i]. NULL: as they are. */
+    const uint8_t *order;
+    int steps; /* of weights, at most 64 */
+    x16_weights_fn *weights;
+    x16_products_fn *products; /* or NULL */
+    /* Or, for v_dot_u where V_WIDE: the same weights shifted to the left, below 256;
+     * NULL if that is no shorter. Hexadecimal digit s of shifts, from the right: by how
+     * many bits, in sub-block s. */
+    x16_weights_fn *wide;
+    uint64_t shifts;
+    x16_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
+};
+
+/* ---- the activations' side --------------------------------------------------------
+ */
+
+/* What one column's super-block contributes besides its quants. */
+struct x16_column {
+    int32_t start[16];   /* -bias * sum(x) of every sub-block */
+    int16_t sums[16];    /* sum(x) of every sub-block, in the order of pairs */
+    int8_t q[X16_SUPER]; /* the quants in the format's order, if it has one */
+};
+
+/* The quants of block b in the format's order. */
+SIMD_INLINE const int8_t *x16_column_q(const struct x16_super_format f, const char *x,
+                                       size_t b, const struct x16_column *column)
+{
+    return f.order != NULL ? column->q : act_q(x) + X16_SUPER * b;
+}
+
+SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const char *x,
+                            size_t k, size_t b, struct x16_column *out)
+{
+    const int16_t *sums = act_q8_256_sums(x, k) + 16 * b;
+
+    if (f.order != NULL) {
+        const vi order = v_bcast_16(f.order);
+
+        SIMD_UNROLL
+        for (size_t i = 0; i < X16_SUPER; i += sizeof(vi))
+            v_store(out->q + i, v_table16(v_load(act_q(x) + X16_SUPER * b + i), order));
+    }
+    if (f.bias == 0 && !f.mins)
+        return;
+    if (f.n_subs == 1) {
+        int all = 0;
+
+        for (int s = 0; s < 16; s++)
+            all += sums[s];
+        out->start[0] = -f.bias * all * (wide ? 1 << (f.shifts & 15) : 1);
+        out->sums[0] = (int16_t)all; /* at most 32512 */
+        out->sums[1] = 0;
+        return;
+    }
+    for (int s = 0; s < f.n_subs; s++) {
+        const int sum = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
+
+        out->start[s] = -f.bias * sum * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
+        out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum;
+    }
+}
+
+/* The same for x16_super_step(). Reordered quants are to be kept in memory: a compiler
+ * else shuffles out of registers what dot products broadcast from memory at no cost. */
+SIMD_INLINE void x16_few_column(const struct x16_super_format f, const char *x,
+                                size_t k, size_t b, struct x16_column *out)
+{
+    x16_column(f, V_WIDE && f.wide != NULL, x, k, b, out);
+    if (f.order != NULL)
+        __asm__("" : "+m"(*out));
+}
+
+/* Scales as pairs, for the bias; the order of pairs does not matter if n_subs is 1. */
+SIMD_INLINE void x16_pair_scales(const vi *scale, int n_subs, vi *pairs)
+{
+#if V_DOT32
+    (void)scale, (void)n_subs, (void)pairs; /* the bias is in the parts' starts */
+#else
+    SIMD_UNROLL
+    for (int s = 0; s < n_subs; s += 4) {
+        pairs[s / 2] = n_subs == 1 ? scale[0] : v_mix(scale[s], scale[s + 2]);
+        if (n_subs > 1)
+            pairs[s / 2 + 1] = v_mix(scale[s + 1], scale[s + 3]);
+    }
+#endif
+}
+
+/* sum_s of the paired numbers times sum(x)_s. */
+SIMD_INLINE vi x16_dot_sums(const vi *pairs, int n_subs,
+                            const struct x16_column *column)
+{
+    vi sum = v_zero();
+
+    SIMD_UNROLL
+    for (int s = 0; s < n_subs; s += 2)
+        sum = v_dot_pairs(sum, pairs[s / 2], column->sums + s);
+    return sum;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_super_tile.h - super-blocks times many columns, through an unpacked tile
+ */
+#ifndef SLM_KERNELS_SIMD_X16_SUPER_TILE_H
+#define SLM_KERNELS_SIMD_X16_SUPER_TILE_H
+
+#include "kernels/simd/x16_super_few.h"
+
+/* ---- many columns: a slice of a super-block is unpacked once for all ---------------
+ */
+
+struct x16_super_tile {
+    vi w[64];
+#if V_DOT32
+    vf scale[16]; /* times d */
+#else
+    vi scale[16]; /* in scale form */
+#endif
+    vi pairs[8]; /* minima, else (V_DOT32 0) scales if there is a bias */
+    vf d, dmin;
+};
+
+SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
+{
+    sink->tile[four] = w;
+}
+
+SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t *body,
+                                  const uint8_t *head, struct x16_super_tile *tile)
+{
+    struct x16_sink sink;
+    struct x16_scales sc;
+
+    f.scales(body, head, &sc);
+    SIMD_UNROLL
+    for (int s = 0; s < f.n_subs; s++)
+#if V_DOT32
+        tile->scale[s] = v_mul(sc.d, v_to_float(sc.scale[s]));
+#else
+        tile->scale[s] = sc.scale[s];
+#endif
+    if (f.bias != 0)
+        x16_pair_scales(sc.scale, f.n_subs, tile->pairs);
+    if (f.mins) {
+        memcpy(tile->pairs, sc.pairs, sizeof(tile->pairs));
+        tile->dmin = sc.dmin;
+    }
+    tile->d = sc.d;
+    sink.tile = tile->w;
+    SIMD_UNROLL_64
+    for (int step = 0; step < f.steps; step++)
+        f.weights(body, step, x16_tile_emit, &sink);
+}
+
+/* acc[c] += tile times n columns. */
+SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
+                                        const struct x16_super_tile *tile, const int n,
+                                        const char *x, size_t x_stride, size_t k,
+                                        size_t b, vf *acc)
+{
+    const int per_sub = 64 / f.n_subs;
+    const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub;
+    struct x16_column column[8];
+    const int8_t *q = x16_column_q(f, x, b, column);
+    const size_t q_stride = f.order != NULL ? sizeof(column[0]) : x_stride;
+#if V_DOT32
+    vf sum[8];
+#else
+    vi sum[8];
+#endif
+
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        x16_column(f, false, x + (size_t)c * x_stride, k, b, &column[c]);
+#if V_DOT32
+        sum[c] = v_zero_f();
+#else
+        sum[c] = v_zero();
+#endif
+    }
+    for (int s = 0; s < f.n_subs; s++) {
+        for (int from = 0; from < per_sub; from += run) {
+            const int to = from + run < per_sub ? from + run : per_sub;
+            vi part[8];
+
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                part[c] =
+                    V_DOT32 && f.bias != 0 ? v_bcast_4(&column[c].start[s]) : v_zero();
+            SIMD_UNROLL
+            for (int t = from; t < to; t++) {
+                const int four = s * per_sub + t;
+
+                SIMD_UNROLL
+                for (int c = 0; c < n; c++)
+                    part[c] = x16_dot(part[c], tile->w[four],
+                                      q + (size_t)c * q_stride + 4 * four, f.is_signed);
+            }
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+#if V_DOT32
+                sum[c] = v_fma(v_to_float(part[c]), tile->scale[s], sum[c]);
+#else
+                sum[c] = v_add_scaled(sum[c], part[c], tile->scale[s]);
+#endif
+        }
+    }
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        const vf dx = v_set1_f(act_q8_256_d(x + (size_t)c * x_stride, k)[b]);
+        vi beside = v_zero();
+        vf v;
+
+        if (f.mins || (!V_DOT32 && f.bias != 0))
+            beside = x16_dot_sums(tile->pairs, f.n_subs, &column[c]);
+#if V_DOT32
+        v = sum[c];
+#else
+        if (f.bias != 0)
+            sum[c] = v_sub32(sum[c], v_mul32(v_set1_32(f.bias), beside));
+        v = v_mul(tile->d, v_to_float(sum[c]));
+#endif
+        if (f.mins)
+            v = v_fnma(tile->dmin, v_to_float(beside), v);
+        acc[c] = v_fma(dx, v, acc[c]);
+    }
+}
+
+/* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
+ * or interleaved from rows. */
+SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uint8_t *w,
+                                      const struct x16_rows *rows, size_t k,
+                                      size_t n_cols, const char *x, size_t x_stride,
+                                      float *y, size_t y_stride, size_t n_rows)
+{
+    const size_t n_blocks = k / X16_SUPER;
+    uint8_t body_buffer[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t head_buffer[4 * X16_ROWS] __attribute__((aligned(64)));
+    vf acc[X16_SLICES][X16_MAX_COLS];
+    struct x16_super_tile tile;
+
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t c = 0; c < n_cols; c++)
+            acc[s][c] = v_zero_f();
+    for (size_t b = 0; b < n_blocks; b++) {
+        const uint8_t *body = body_buffer, *head = head_buffer;
+
+        if (rows != NULL) {
+            x16_interleave(f.layout, *rows, b * f.layout.block_bytes, body_buffer,
+                           head_buffer);
+        } else {
+            body = w + b * x16_body_bytes(f.layout);
+            head =
+                w + n_blocks * x16_body_bytes(f.layout) + b * x16_head_bytes(f.layout);
+        }
+        for (size_t s = 0; s < X16_SLICES; s++) {
+            size_t c = 0;
+
+            x16_super_unpack(f, body + s * X16_SLICE_BYTES,
+                             head + s * V_LANES * f.layout.head_bytes, &tile);
+            for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
+                x16_super_tile_columns(f, &tile, V_TILE_COLS, x + c * x_stride,
+                                       x_stride, k, b, acc[s] + c);
+            for (; c < n_cols; c++)
+                x16_super_tile_columns(f, &tile, 1, x + c * x_stride, x_stride, k, b,
+                                       acc[s] + c);
+        }
+    }
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t c = 0; c < n_cols; c++)
+            x16_store(y + c * y_stride, acc[s][c], 0, s, n_rows);
+}
+
+#endif
