@@ -29,7 +29,8 @@ struct slm {
 
 struct slm_params slm_params_default(void)
 {
-    return (struct slm_params){.n_threads = 1, .isa_mask = isa_usable()};
+    return (struct slm_params){
+        .n_threads = 1, .isa_mask = isa_usable(), .residency = WEIGHTS_MMAP};
 }
 
 /* ---- what a model is and takes ------------------------------------------------ */
@@ -147,6 +148,44 @@ uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
 
 /* ---- opening and closing ------------------------------------------------------ */
 
+static uint64_t machine_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_t room)
+{
+    const uint64_t rest = info->kv_bytes + info->scratch_bytes;
+
+    return rest <= room && info->weight_bytes <= room - rest ? WEIGHTS_PACKED
+                                                             : WEIGHTS_MMAP;
+}
+
+static enum status open_weights(struct slm *m, const struct slm_params *p,
+                                struct err *err)
+{
+    const uint64_t room = p->memory_bytes ? p->memory_bytes : machine_bytes();
+    struct weights_params how = {.residency = p->path ? p->residency : WEIGHTS_MEMORY,
+                                 .isa_mask = p->isa_mask,
+                                 .rewrite = p->image_rewrite};
+
+    if (how.residency == WEIGHTS_AUTO || how.residency == WEIGHTS_PACKED) {
+        struct slm_info planned;
+        const enum status st =
+            slm_plan(&planned, m->g, p->n_ctx, p->n_batch, p->n_threads, err);
+
+        if (st)
+            return st;
+        if (how.residency == WEIGHTS_AUTO)
+            how.residency = slm_choose_residency(&planned, room);
+        /* What stays cached makes the next start quick. */
+        planned.scratch_bytes += planned.weight_bytes;
+        how.drop_cached = slm_choose_residency(&planned, room) != WEIGHTS_PACKED;
+    }
+    m->info.residency = how.residency;
+    return weights_open(&m->w, m->g, &how, err);
+}
+
 static enum status open_file(struct slm *m, const struct slm_params *p, struct err *err)
 {
     enum status st;
@@ -156,21 +195,16 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
     st = p->path ? gguf_open(&m->g, p->path, err)
                  : gguf_parse(&m->g, p->image, p->image_bytes,
                               p->name ? p->name : "the model in memory", err);
-    if (!st)
-        st = weights_open(&m->w, m->g, p->path ? p->residency : WEIGHTS_MEMORY,
-                          p->isa_mask, err);
-    return st;
+    return st ? st : open_weights(m, p, err);
 }
 
 /* Pages are given on first touch, so the system would grant any size and end the
  * process later; refuse what can never be had. */
-static enum status check_memory(const struct slm_info *info, bool packed,
-                                struct err *err)
+static enum status check_memory(const struct slm_info *info, struct err *err)
 {
-    const uint64_t have =
-        (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t have = machine_bytes();
 
-    if (packed && info->weight_bytes > have)
+    if (info->residency == WEIGHTS_PACKED && info->weight_bytes > have)
         return err_set(
             err, ST_NO_MEMORY,
             "%.1f GiB of weights cannot be held in the %.1f GiB of this machine; map "
@@ -200,11 +234,14 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = model_load(&new->model, new->g, new->w, err);
     if (!st) {
+        const enum weights_residency residency = info->residency;
+
         describe_model(info, new->g, new->model);
+        info->residency = residency;
         st = describe_use(info, new->model, p->n_ctx, p->n_batch, p->n_threads, err);
     }
     if (!st)
-        st = check_memory(info, p->path && p->residency == WEIGHTS_PACKED, err);
+        st = check_memory(info, err);
     if (!st)
         st = team_start(&new->team, p->n_threads, p->cpus, err);
     if (!st)

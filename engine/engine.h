@@ -37,13 +37,17 @@ struct slm_params {
     const char *path;  /* a GGUF file, or NULL with image */
     const void *image; /* a GGUF image in memory, kept by the caller */
     size_t image_bytes;
-    enum weights_residency residency; /* of a file: WEIGHTS_MMAP or WEIGHTS_PACKED */
-    const char *name;                 /* what messages call the image */
-    uint32_t isa_mask;                /* levels to choose kernels from: isa_usable() */
-    int n_threads;                    /* >= 1 */
-    const int *cpus; /* [n_threads], or NULL: placement left to the OS */
-    int n_ctx;       /* positions of the KV cache; 0: the model's own maximum */
-    int n_batch;     /* most tokens in one pass of prefill; 0: 64 */
+    bool image_rewrite; /* it may be rewritten, and then decodes as a packed file
+                           does; weights_preload() does it */
+    enum weights_residency residency; /* of a file: mmap, packed or auto; the last is
+                                         slm_choose_residency()'s answer */
+    uint64_t memory_bytes; /* what all of it may take; 0: this machine's memory */
+    const char *name;      /* what messages call the image */
+    uint32_t isa_mask;     /* levels to choose kernels from: isa_usable() */
+    int n_threads;         /* >= 1 */
+    const int *cpus;       /* [n_threads], or NULL: placement left to the OS */
+    int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
+    int n_batch;           /* most tokens in one pass of prefill; 0: 64 */
 };
 
 /* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0. */
@@ -53,6 +57,7 @@ struct slm_info {
     char arch[32];  /* "llama" */
     char name[64];  /* general.name, cut to fit; "" if absent */
     char quant[24]; /* file type: "Q4_K_M", else the most common tensor type */
+    enum weights_residency residency; /* as opened */
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
     int n_ctx_train;    /* the model's own maximum */
     int n_ctx, n_batch; /* as opened */
@@ -83,6 +88,10 @@ struct team *slm_team(struct slm *m);
  * *info from the file's metadata alone. For planning against a memory limit. */
 enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
                      int n_batch, int n_threads, struct err *err);
+
+/* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
+ * room bytes, else WEIGHTS_MMAP, which runs a model of any size. */
+enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_t room);
 
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 

@@ -4,25 +4,37 @@
  */
 #include "engine/weights_impl.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct weights_policy *const policies[] = {
-    [WEIGHTS_MMAP] = &weights_policy_mmap,
-    [WEIGHTS_MEMORY] = &weights_policy_memory,
-    [WEIGHTS_PACKED] = &weights_policy_packed,
+static const char *const names[] = {
+    [WEIGHTS_AUTO] = "auto",
+    [WEIGHTS_MMAP] = "mmap",
+    [WEIGHTS_PACKED] = "packed",
+    [WEIGHTS_MEMORY] = "memory",
 };
 
-enum status weights_open(struct weights **out, const struct gguf *g,
-                         enum weights_residency residency, uint32_t isa_mask,
-                         struct err *err)
+static const struct weights_policy *choose_policy(const struct weights_params *params)
 {
-    const struct weights_policy *policy = policies[residency];
+    assert(params->residency != WEIGHTS_AUTO);
+    if (params->residency == WEIGHTS_MMAP)
+        return &weights_policy_mmap;
+    return params->residency == WEIGHTS_PACKED || params->rewrite
+               ? &weights_policy_packed
+               : &weights_policy_memory;
+}
 
-    if (policy->wants_mapping != gguf_is_mapped(g))
+enum status weights_open(struct weights **out, const struct gguf *g,
+                         const struct weights_params *params, struct err *err)
+{
+    const struct weights_policy *policy = choose_policy(params);
+    const bool wants_mapping = params->residency != WEIGHTS_MEMORY;
+
+    if (wants_mapping != gguf_is_mapped(g))
         return err_set(err, ST_USAGE, "%s is %s; residency '%s' wants the opposite",
                        gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
-                       policy->name);
+                       names[params->residency]);
     struct weights *w = calloc(1, sizeof *w);
 
     if (!w)
@@ -36,8 +48,8 @@ enum status weights_open(struct weights **out, const struct gguf *g,
         if (t->offset + t->bytes > w->end)
             w->end = (size_t)(t->offset + t->bytes);
     }
-    if (residency == WEIGHTS_PACKED) {
-        const enum status st = packed_open(&w->packed, g, isa_mask, err);
+    if (policy == &weights_policy_packed) {
+        const enum status st = packed_open(&w->packed, g, params, err);
 
         if (st) {
             free(w);
@@ -93,13 +105,13 @@ enum status weights_preload(struct weights *w, struct team *team,
 
 const char *weights_residency_name(enum weights_residency residency)
 {
-    return policies[residency]->name;
+    return names[residency];
 }
 
 bool weights_residency_by_name(const char *name, enum weights_residency *residency)
 {
-    for (int i = WEIGHTS_MMAP; i <= WEIGHTS_PACKED; i++) {
-        if (!strcmp(name, policies[i]->name)) {
+    for (int i = WEIGHTS_AUTO; i <= WEIGHTS_MEMORY; i++) {
+        if (!strcmp(name, names[i])) {
             *residency = (enum weights_residency)i;
             return true;
         }

@@ -4,10 +4,12 @@
  *
  * One interface over residency policies:
  *   mmap    the GGUF file mapped as it is; the page cache is the memory
- *   memory  an image the caller holds in anonymous memory (2 MiB pages)
  *   packed  anonymous memory (2 MiB pages), filled from the file; matrices that are
  *           multiplied with are kept in panels where the kernels have them, in as
  *           many bytes
+ *   memory  an image the caller holds in memory; where it may be rewritten, its
+ *           matrices go into panels in place
+ *   auto    packed or mmap, to be decided before weights are opened
  * The forward pass asks for a tensor's bytes and how many rows are in panels, and
  * never for a policy.
  *
@@ -24,19 +26,26 @@
 #include "engine/status.h"
 #include "engine/team.h"
 
-enum weights_residency { WEIGHTS_MMAP, WEIGHTS_MEMORY, WEIGHTS_PACKED };
+enum weights_residency { WEIGHTS_AUTO, WEIGHTS_MMAP, WEIGHTS_PACKED, WEIGHTS_MEMORY };
+
+struct weights_params {
+    enum weights_residency residency; /* any but WEIGHTS_AUTO */
+    uint32_t isa_mask; /* levels that kernels are chosen from, which decide about
+                          panels */
+    bool rewrite;      /* WEIGHTS_MEMORY: the image may be rewritten */
+    bool drop_cached;  /* WEIGHTS_PACKED: take what has been read out of the page
+                          cache, for there is no room for a second copy */
+};
 
 struct weights;
 
 /* g must outlive the weights. WEIGHTS_MMAP and WEIGHTS_PACKED fail with ST_USAGE on
- * a gguf that was parsed from memory; WEIGHTS_MEMORY wants the opposite. isa_mask:
- * the levels that kernels are chosen from, which decide about panels. Nothing is
+ * a gguf that was parsed from memory; WEIGHTS_MEMORY wants the opposite. Nothing is
  * read yet: a model larger than memory must not be read once for nothing, and a
  * wait for the disk belongs where it can be seen and stopped, in weights_preload().
  * Other errors: ST_NO_MEMORY. */
 enum status weights_open(struct weights **w, const struct gguf *g,
-                         enum weights_residency residency, uint32_t isa_mask,
-                         struct err *err);
+                         const struct weights_params *params, struct err *err);
 void weights_close(struct weights *w);
 
 /* Bytes from the first tensor to the end of the last one: what preloading
@@ -59,20 +68,21 @@ size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t);
  * the disk reading ahead, so that the first token does not pay for it. A mapped
  * model larger than memory ends with its tail cached. Packed weights are filled
  * here, by the members of team (NULL: by the caller alone), and have no content
- * before. progress (may be NULL) is called by the caller's thread after pieces, with
- * bytes done and total; returning non-zero stops with ST_INTERRUPTED. Errors: ST_IO
- * (the file shrank, or the disk failed), ST_NO_MEMORY. */
+ * before; an image that may be rewritten is rewritten here. progress (may be NULL) is
+ * called by the caller's thread after pieces, with bytes done and total; returning
+ * non-zero stops with ST_INTERRUPTED. Errors: ST_IO (the file shrank, or the disk
+ * failed), ST_NO_MEMORY. */
 enum status weights_preload(struct weights *w, struct team *team,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err);
 
-/* Whether tensors have their content: false for packed weights until they have been
- * preloaded to the end. */
+/* Whether tensors have their content: false for weights in panels until they have
+ * been preloaded to the end. */
 bool weights_ready(const struct weights *w);
 
 const char *weights_residency_name(enum weights_residency residency); /* "mmap" */
 
-/* False, *residency untouched, for a name that is none. */
+/* False, *residency untouched, for a name that is none. "auto" is one. */
 bool weights_residency_by_name(const char *name, enum weights_residency *residency);
 
 #endif

@@ -13,12 +13,10 @@ struct weights {
     const struct gguf *g;
     const struct weights_policy *policy;
     size_t begin, end;     /* of the tensor data, offsets in the image */
-    struct packed *packed; /* NULL: weights are used where the gguf has them */
+    struct packed *packed; /* NULL: weights are used as the gguf has them */
 };
 
 struct weights_policy {
-    const char *name;
-    bool wants_mapping; /* a gguf from gguf_open(), not from gguf_parse() */
     enum status (*preload)(struct weights *w, struct team *team,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err);
@@ -28,10 +26,11 @@ extern const struct weights_policy weights_policy_mmap;
 extern const struct weights_policy weights_policy_memory;
 extern const struct weights_policy weights_policy_packed;
 
-/* ---- weights_packed.c: what only packed weights have ------------------------- */
+/* ---- weights_packed.c: weights in panels, in memory of their own or in the
+ * image's ---------------------------------------------------------------------- */
 
-enum status packed_open(struct packed **p, const struct gguf *g, uint32_t isa_mask,
-                        struct err *err);
+enum status packed_open(struct packed **p, const struct gguf *g,
+                        const struct weights_params *params, struct err *err);
 void packed_close(struct packed *p); /* NULL is fine */
 const void *packed_memory(const struct packed *p, size_t *bytes);
 const void *packed_data(const struct packed *p, const struct gguf_tensor *t);

@@ -16,7 +16,5 @@ static enum status preload(struct weights *w, struct team *team,
 }
 
 const struct weights_policy weights_policy_memory = {
-    .name = "memory",
-    .wants_mapping = false,
     .preload = preload,
 };

@@ -68,7 +68,5 @@ static enum status preload(struct weights *w, struct team *team,
 }
 
 const struct weights_policy weights_policy_mmap = {
-    .name = "mmap",
-    .wants_mapping = true,
     .preload = preload,
 };

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * weights_packed.c - weights in anonymous memory, matrices in panels
+ * weights_packed.c - weights with their matrices in panels
  *
- * The memory has every tensor of the file once, in the file's order, each from a
+ * Of a file: anonymous memory has every tensor once, in the file's order, each from a
  * cache line on. Filling it goes through the file in pieces of about PIECE bytes,
  * which members of the team take in turn: of a matrix in panels a piece is read into
  * the member's buffer and packed from there into its place; everything else is read
- * straight into place. The disk is told to read AHEAD bytes in front, and what has
- * been taken over is dropped from the page cache, so that no second copy of the weights
- * builds up there; both in steps of STEP bytes, because long reads are faster and
+ * straight into place. The disk is told to read AHEAD bytes in front. Where memory
+ * has no room for a second copy of the weights, what has been taken over is dropped
+ * from the page cache; both in steps of STEP bytes, because long reads are faster and
  * dropping can make the kernel wait for every CPU. Reads, not the mapping, are used,
  * because a file that shrinks is then an error and no signal.
+ *
+ * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
+ * through the member's buffer back to its place.
  */
 #include "engine/weights_impl.h"
 
@@ -19,6 +22,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,23 +41,48 @@ struct place {
 
 struct packed {
     const struct gguf *g;
-    struct mem mem;
+    struct mem mem;      /* empty for an image */
+    unsigned char *base; /* that places count from */
+    bool drop_cached;
     struct place *places; /* [n_tensors] */
     size_t total;         /* bytes of all tensors */
     size_t buffer_bytes;  /* largest piece of a matrix in panels */
     bool ready;
+    bool half_done; /* an image, left so by an interruption */
     struct kern_set kern;
 };
 
 /* ---- opening ------------------------------------------------------------------ */
 
-enum status packed_open(struct packed **out, const struct gguf *g, uint32_t isa_mask,
-                        struct err *err)
+/* Memory of its own. Tensors do not overlap in the file, so the sum is bounded by its
+ * size and a line for each. */
+static enum status place_in_memory(struct packed *p, struct err *err)
+{
+    size_t at = 0;
+    enum status st;
+
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        p->places[i].at = at;
+        at += ((size_t)gguf_tensor_at(p->g, i)->bytes + LINE - 1) / LINE * LINE;
+    }
+    st = mem_alloc(&p->mem, at, MEM_PAGES_2M, "weights", err);
+    p->base = p->mem.base;
+    return st;
+}
+
+static void place_in_image(struct packed *p)
+{
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++)
+        p->places[i].at = (size_t)gguf_tensor_at(p->g, i)->offset;
+    p->base = (unsigned char *)(uintptr_t)gguf_image(p->g);
+}
+
+enum status packed_open(struct packed **out, const struct gguf *g,
+                        const struct weights_params *params, struct err *err)
 {
     const size_t n = gguf_n_tensors(g);
     struct packed *p = calloc(1, sizeof *p);
-    size_t at = 0;
-    enum status st;
+    enum status st = ST_OK;
 
     if (p)
         p->places = calloc(n + 1, sizeof *p->places);
@@ -62,17 +91,14 @@ enum status packed_open(struct packed **out, const struct gguf *g, uint32_t isa_
         return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
     }
     p->g = g;
-    kern_select(&p->kern, isa_mask);
-    /* Tensors do not overlap in the file, so the sum is bounded by its size and a
-     * line for each. */
-    for (size_t i = 0; i < n; i++) {
-        const size_t bytes = (size_t)gguf_tensor_at(g, i)->bytes;
-
-        p->places[i].at = at;
-        p->total += bytes;
-        at += (bytes + LINE - 1) / LINE * LINE;
-    }
-    st = mem_alloc(&p->mem, at, MEM_PAGES_2M, "weights", err);
+    p->drop_cached = params->drop_cached;
+    kern_select(&p->kern, params->isa_mask);
+    for (size_t i = 0; i < n; i++)
+        p->total += (size_t)gguf_tensor_at(g, i)->bytes;
+    if (gguf_is_mapped(g))
+        st = place_in_memory(p, err);
+    else
+        place_in_image(p);
     if (st)
         packed_close(p);
     else
@@ -93,8 +119,8 @@ void packed_close(struct packed *p)
 
 const void *packed_memory(const struct packed *p, size_t *bytes)
 {
-    *bytes = p->mem.bytes;
-    return p->mem.base;
+    *bytes = p->mem.base ? p->mem.bytes : gguf_image_bytes(p->g);
+    return p->base;
 }
 
 static struct place *place_of(const struct packed *p, const struct gguf_tensor *t)
@@ -104,7 +130,7 @@ static struct place *place_of(const struct packed *p, const struct gguf_tensor *
 
 const void *packed_data(const struct packed *p, const struct gguf_tensor *t)
 {
-    return (const unsigned char *)p->mem.base + place_of(p, t)->at;
+    return p->base + place_of(p, t)->at;
 }
 
 bool packed_ready(const struct packed *p)
@@ -215,12 +241,14 @@ static enum status fill_piece(const struct packed *p, const struct piece *piece,
                               unsigned char *buffer, struct err *err)
 {
     const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
-    unsigned char *dst =
-        (unsigned char *)p->mem.base + p->places[piece->tensor].at + piece->offset;
+    unsigned char *dst = p->base + p->places[piece->tensor].at + piece->offset;
     const off_t from = (off_t)t->offset + (off_t)piece->offset;
-    const enum status st =
-        read_at(p->g, piece->in_panels ? buffer : dst, piece->bytes, from, err);
+    enum status st = ST_OK;
 
+    if (p->mem.base)
+        st = read_at(p->g, piece->in_panels ? buffer : dst, piece->bytes, from, err);
+    else if (piece->in_panels)
+        memcpy(buffer, dst, piece->bytes);
     if (st)
         return st;
     if (piece->in_panels) {
@@ -255,13 +283,15 @@ static void steer_page_cache(struct fill *f, off_t at)
 {
     const int fd = gguf_fd(f->p->g);
 
+    if (!f->p->mem.base)
+        return;
     if (at + AHEAD >= f->advised + STEP) {
         const off_t begin = f->advised > at ? f->advised : at;
 
         (void)posix_fadvise(fd, begin, at + AHEAD - begin, POSIX_FADV_WILLNEED);
         f->advised = at + AHEAD;
     }
-    if (at >= f->dropped + 2 * STEP) {
+    if (f->p->drop_cached && at >= f->dropped + 2 * STEP) {
         (void)posix_fadvise(fd, f->dropped, at - STEP - f->dropped,
                             POSIX_FADV_DONTNEED);
         f->dropped = at - STEP;
@@ -302,6 +332,19 @@ static void work(void *arg, int member, int n_members)
     }
 }
 
+/* The file is not needed any more, and our page table's claim on it neither: some
+ * pages are mapped, since vectors were read that way. */
+static void let_go_of_file(const struct weights *w)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = w->begin / page * page;
+
+    (void)madvise((char *)(uintptr_t)gguf_image(w->g) + first, w->end - first,
+                  MADV_DONTNEED);
+    if (w->packed->drop_cached)
+        (void)posix_fadvise(gguf_fd(w->g), (off_t)w->begin, (off_t)(w->end - w->begin),
+                            POSIX_FADV_DONTNEED);
+}
+
 static enum status preload(struct weights *w, struct team *team,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)
@@ -314,12 +357,15 @@ static enum status preload(struct weights *w, struct team *team,
         .progress = progress,
         .arg = arg,
     };
-    const off_t begin = (off_t)w->begin, n = (off_t)(w->end - w->begin);
 
-    f.advised = begin;
-    f.dropped = begin;
-    steer_page_cache(&f, begin);
-    p->ready = false;
+    if (p->ready || p->half_done)
+        return p->ready ? ST_OK
+                        : err_set(err, ST_USAGE,
+                                  "%s was left half rewritten when its loading was "
+                                  "interrupted; make the image again",
+                                  gguf_path(p->g));
+    f.advised = f.dropped = (off_t)w->begin;
+    steer_page_cache(&f, (off_t)w->begin);
     f.buffers = malloc((size_t)f.n_workers * p->buffer_bytes + 1);
     if (!f.buffers)
         return err_set(err, ST_NO_MEMORY, "no memory for buffers to pack weights in");
@@ -330,20 +376,15 @@ static enum status preload(struct weights *w, struct team *team,
     free(f.buffers);
     if (!f.failed && f.told < p->total)
         tell(&f, p->total);
+    p->half_done = f.failed && !p->mem.base;
     if (f.failed)
         return err_set(err, f.why.code, "%s", f.why.msg);
-    /* The rest; some pages are mapped, since vectors were read that way. */
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = w->begin / page * page;
-
-    (void)madvise((char *)(uintptr_t)gguf_image(w->g) + first, w->end - first,
-                  MADV_DONTNEED);
-    (void)posix_fadvise(gguf_fd(w->g), begin, n, POSIX_FADV_DONTNEED);
+    if (p->mem.base)
+        let_go_of_file(w);
     p->ready = true;
     return ST_OK;
 }
 
 const struct weights_policy weights_policy_packed = {
-    .name = "packed",
-    .wants_mapping = true,
     .preload = preload,
 };

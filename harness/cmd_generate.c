@@ -289,7 +289,8 @@ int cmd_generate(int argc, char **argv)
         OPT_STR(0, "placement", &s.session.placement, "NAME",
                 "none, spread, compact or smt (default: none)"),
         OPT_STR(0, "weights", &s.session.weights, "W",
-                "mmap: the file as it is (default); packed: rows interleaved"),
+                "auto: packed where it fits, else mmap (default); packed: rows "
+                "interleaved; mmap: the file as it is"),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "positions of the context (default: what the text needs)", 1, INT_MAX),
         OPT_END,

@@ -123,7 +123,8 @@ int cmd_logits(int argc, char **argv)
                 "most tokens in one pass; 1 goes token by token (default: 64)", 1,
                 65536),
         OPT_STR(0, "weights", &params.weights, "W",
-                "mmap: the file as it is (default); packed: rows interleaved"),
+                "auto: packed where it fits, else mmap (default); packed: rows "
+                "interleaved; mmap: the file as it is"),
         OPT_STR(0, "kv", &kv, "TYPE", "type of the KV cache: f16"),
         OPT_END,
     };

@@ -362,7 +362,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "ctx", &q.ctx, "LIST", "context depths of decode points; none for no such point"),
         OPT_STR(0, "prefill", &q.prefill, "LIST", "prompt lengths of prefill points; none for no such point"),
         OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),
-        OPT_STR(0, "weights", &q.weights, "LIST", "mmap: the file as it is; packed: rows interleaved, in 2 MiB pages"),
+        OPT_STR(0, "weights", &q.weights, "LIST", "auto: packed where it fits, else mmap; packed: rows interleaved, in 2 MiB pages; mmap: the file as it is"),
         OPT_STR(0, "mem", &q.mem, "LIMIT", "memory limit of each point, as 6G; none for no sandbox"),
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
         OPT_STR(0, "resume", &q.resume, "DIR", "go on with the sweep in DIR; other options are ignored"),

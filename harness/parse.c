@@ -192,6 +192,7 @@ enum status residency_parse(const char *text, const char *what,
 {
     if (weights_residency_by_name(text, residency))
         return ST_OK;
-    return err_set(err, ST_USAGE, "%s: weights are mmap, packed or memory, not '%.40s'",
-                   what, text);
+    return err_set(err, ST_USAGE,
+                   "%s: weights are auto, packed, mmap or memory, not '%.40s'", what,
+                   text);
 }

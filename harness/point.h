@@ -35,7 +35,8 @@ enum point_kind { POINT_DECODE, POINT_PREFILL };
 struct point {
     enum point_kind kind;
     struct modelref model;
-    /* WEIGHTS_MEMORY: a synthetic image in anonymous 2 MiB pages, no file */
+    /* WEIGHTS_MEMORY: a synthetic image in anonymous 2 MiB pages, no file;
+     * WEIGHTS_AUTO: decided by the plan, so that the row has another one */
     enum weights_residency residency;
     int n_threads;
     enum placement placement;

@@ -268,21 +268,23 @@ static enum status load(struct child *c, struct err *err)
         status = make_image(c, err);
         params.image = c->image.base;
         params.image_bytes = c->image_bytes;
+        params.image_rewrite = true;
         params.name = c->p->model.text;
     } else {
         params.path = c->p->model.path;
         params.residency = c->p->residency;
     }
     params.isa_mask = isa_usable();
+    params.memory_bytes = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
     params.n_threads = c->p->n_threads;
     params.cpus = c->cpus;
     params.n_ctx = point_n_ctx(c->p);
     params.n_batch = c->p->n_batch;
     if (status == ST_OK)
         status = slm_open(&c->model, &params, err);
-    if (status == ST_OK && c->p->residency != WEIGHTS_MEMORY) {
-        /* Packed weights cannot be paged: they fit, or the system ends us. */
-        c->fits = c->p->residency == WEIGHTS_PACKED || model_fits(c);
+    if (status == ST_OK) {
+        /* Memory that cannot be paged fits, or the system ends us. */
+        c->fits = c->p->residency != WEIGHTS_MMAP || model_fits(c);
         if (!c->fits) {
             const uint64_t probe_begin = clock_ns();
 

@@ -12,7 +12,16 @@
 #include "harness/options.h"
 #include "harness/point_child.h"
 
+/* Left free where it is ours to choose what cannot be paged out: the process, its
+ * page tables, and what the page cache needs for reading ahead. */
+#define SLACK_BYTES (POINT_OWN_BYTES + (UINT64_C(64) << 20))
+
 /* ---- plan ------------------------------------------------------------------- */
+
+static uint64_t point_room(const struct point_run *r)
+{
+    return r->settings.mem_limit ? r->settings.mem_limit : r->topo->mem_available;
+}
 
 /* A model in memory has no file to ask; its shape says the same. */
 static enum status plan_image(struct point_run *r, struct err *err)
@@ -36,6 +45,7 @@ static enum status plan_image(struct point_run *r, struct err *err)
 static enum status plan_file(struct point_run *r, struct err *err)
 {
     const struct point *p = &r->settings;
+    const uint64_t room = point_room(r);
     struct gguf *g = NULL;
     struct slm_info info;
     enum status status = gguf_open(&g, p->model.path, err);
@@ -44,6 +54,9 @@ static enum status plan_file(struct point_run *r, struct err *err)
         return status;
     status = slm_plan(&info, g, point_n_ctx(p), p->n_batch, p->n_threads, err);
     if (status == ST_OK) {
+        if (p->residency == WEIGHTS_AUTO)
+            r->settings.residency = slm_choose_residency(
+                &info, room > SLACK_BYTES ? room - SLACK_BYTES : 0);
         r->weight_bytes = gguf_image_bytes(g);
         r->anon_bytes = info.kv_bytes + info.scratch_bytes;
         if (p->residency == WEIGHTS_PACKED)
@@ -73,8 +86,9 @@ enum status point_plan(struct point_run *r, struct err *err)
     planned = r->anon_bytes + (p->residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
-    r->fits = planned + POINT_OWN_BYTES <=
-              (p->mem_limit ? p->mem_limit : r->topo->mem_available);
+    r->fits = planned + POINT_OWN_BYTES <= point_room(r);
+    snprintf(r->row->residency, sizeof r->row->residency, "%s",
+             weights_residency_name(p->residency));
     return ST_OK;
 }
 
@@ -83,7 +97,7 @@ enum status point_plan(struct point_run *r, struct err *err)
 bool point_may_try(struct point_run *r)
 {
     const struct point *p = &r->settings;
-    const uint64_t room = p->mem_limit ? p->mem_limit : r->topo->mem_available;
+    const uint64_t room = point_room(r);
     char need[24], have[24];
 
     if (p->force || r->anon_bytes + POINT_OWN_BYTES <= room)
@@ -130,8 +144,6 @@ void point_describe(struct point_run *r, const struct point *p)
         snprintf(row->ctx_fill, sizeof row->ctx_fill, "%s",
                  p->ctx_prefill ? "prefill" : "synthetic");
     }
-    snprintf(row->residency, sizeof row->residency, "%s",
-             weights_residency_name(p->residency));
     if (p->mem_limit)
         row->mem_limit_bytes = (int64_t)p->mem_limit;
 }

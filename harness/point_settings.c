@@ -98,7 +98,7 @@ void point_id(const struct point *p, char *buf, size_t cap)
 
     id_model(p, model, sizeof model);
     snprintf(buf, cap, "%s", model);
-    if (p->residency != WEIGHTS_MMAP)
+    if (p->residency != WEIGHTS_AUTO)
         append(buf, cap, "/%s", weights_residency_name(p->residency));
     append(buf, cap, "/");
     if (p->kind == POINT_PREFILL)
@@ -174,7 +174,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
         point_bytes_text(p->mem_limit, text, sizeof text);
     append(buf, cap, " --mem %s --budget %g --seed %llu", p->mem_limit ? text : "none",
            p->budget_s, (unsigned long long)p->seed);
-    if (p->residency != WEIGHTS_MMAP)
+    if (p->residency != WEIGHTS_AUTO)
         append(buf, cap, " --weights %s", weights_residency_name(p->residency));
     if (p->force)
         append(buf, cap, " --force");
@@ -204,8 +204,8 @@ static enum status check_ranges(const struct point *p, int kind, int placement,
                                 int residency, size_t n_cpus, struct err *err)
 {
     if (kind < POINT_DECODE || kind > POINT_PREFILL || placement < PLACEMENT_SPREAD ||
-        placement > PLACEMENT_NONE || residency < WEIGHTS_MMAP ||
-        residency > WEIGHTS_PACKED || p->n_threads < 1 ||
+        placement > PLACEMENT_NONE || residency < WEIGHTS_AUTO ||
+        residency > WEIGHTS_MEMORY || p->n_threads < 1 ||
         p->n_threads > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
         p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
         !(p->load_budget_s > 0))

@@ -148,15 +148,14 @@ static void print_wrapped(FILE *f, const char *text, int indent)
     fputc('\n', f);
 }
 
-/* Threads and what else was chosen; mapped weights are the usual ones. */
+/* Threads and what else was chosen. */
 static void print_choice(FILE *f, const struct row *r)
 {
     fprintf(f, "%s %s, %lld thread%s", r->model, r->quant, (long long)r->n_threads,
             r->n_threads == 1 ? "" : "s");
     if (r->placement[0])
         fprintf(f, ", placement %s", r->placement);
-    if (r->residency[0] &&
-        strcmp(r->residency, weights_residency_name(WEIGHTS_MMAP)) != 0)
+    if (r->residency[0])
         fprintf(f, ", weights %s", r->residency);
 }
 

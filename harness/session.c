@@ -15,14 +15,14 @@
 static enum status choose_residency(const char *text, struct slm_params *p,
                                     struct err *err)
 {
-    enum weights_residency r = WEIGHTS_MMAP;
+    enum weights_residency r = WEIGHTS_AUTO;
 
     if (text && residency_parse(text, "--weights", &r, err))
         return ST_USAGE;
     if (r == WEIGHTS_MEMORY)
         return err_set(err, ST_USAGE,
                        "--weights memory is for synthetic models of bench decode; "
-                       "a file is mmap or packed");
+                       "a file is auto, mmap or packed");
     p->residency = r;
     return ST_OK;
 }
@@ -87,6 +87,7 @@ enum status session_open(struct slm **m, const struct session_params *params,
         st = topology_read(topo, "", err);
     if (!st) {
         p.path = params->model;
+        p.memory_bytes = topology_model_bytes(topo);
         p.n_threads = params->n_threads ? params->n_threads : topo->threads_default;
         p.n_ctx = params->n_ctx;
         p.n_batch = params->n_batch;

@@ -31,7 +31,8 @@
 #include "harness/row.h"
 #include "harness/topology.h"
 
-#define SWEEP_MAX_MODELS 64
+#define SWEEP_MAX_RESIDENCIES 3 /* auto, mmap, packed */
+#define SWEEP_MAX_MODELS      64
 
 struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
@@ -39,7 +40,7 @@ struct sweep_settings {
     struct int_list threads, ctx, prefill;
     enum placement placements[PLACEMENT_NONE + 1];
     int n_placements;
-    enum weights_residency residencies[2]; /* WEIGHTS_MMAP, WEIGHTS_PACKED */
+    enum weights_residency residencies[SWEEP_MAX_RESIDENCIES]; /* any but memory */
     int n_residencies;
     uint64_t mem_limit; /* 0: none */
     int n_tokens;       /* most samples of a decode point */

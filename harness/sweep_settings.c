@@ -42,7 +42,7 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
     s->n_repeats = 1;
     s->placements[0] = PLACEMENT_SPREAD;
     s->n_placements = 1;
-    s->residencies[0] = WEIGHTS_MMAP;
+    s->residencies[0] = WEIGHTS_AUTO;
     s->n_residencies = 1;
     status = sweep_set_threads(s, "all", topo, "threads", err);
     if (status == ST_OK)
@@ -145,7 +145,7 @@ enum status sweep_set_placements(struct sweep_settings *s, const char *text,
 enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
                                   const char *what, struct err *err)
 {
-    enum weights_residency found[2];
+    enum weights_residency found[SWEEP_MAX_RESIDENCIES];
     char *copy = strdup(text), *save = NULL;
     int n = 0;
     enum status status = copy ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
@@ -154,21 +154,23 @@ enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
          word && status == ST_OK; word = strtok_r(NULL, ", ", &save)) {
         enum weights_residency r = WEIGHTS_MMAP;
 
-        if (n == 2)
-            status = err_set(err, ST_USAGE, "%s: '%s' names more than mmap and packed",
-                             what, text);
+        if (n == SWEEP_MAX_RESIDENCIES)
+            status =
+                err_set(err, ST_USAGE, "%s: '%s' names more than auto, mmap and packed",
+                        what, text);
         else
             status = residency_parse(word, what, &r, err);
         if (status == ST_OK && r == WEIGHTS_MEMORY)
-            status = err_set(err, ST_USAGE,
-                             "%s: weights of a sweep are mmap or packed, not memory; "
-                             "bench decode takes it",
-                             what);
+            status =
+                err_set(err, ST_USAGE,
+                        "%s: weights of a sweep are auto, mmap or packed, not memory; "
+                        "bench decode takes it",
+                        what);
         if (status == ST_OK)
             found[n++] = r;
     }
     if (status == ST_OK && !n)
-        status = err_set(err, ST_USAGE, "%s: mmap, packed or both are needed", what);
+        status = err_set(err, ST_USAGE, "%s: auto, mmap or packed are needed", what);
     if (status == ST_OK) {
         memcpy(s->residencies, found, (size_t)n * sizeof found[0]);
         s->n_residencies = n;

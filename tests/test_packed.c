@@ -154,6 +154,8 @@ static void same_logits_with_experts_and_tied_weights(void **state)
 static void panels_and_rows_are_in_place(void **state)
 {
     char path[] = "/tmp/test_packed.XXXXXX";
+    const struct weights_params how = {.residency = WEIGHTS_PACKED,
+                                       .isa_mask = isa_usable()};
     struct err err = ERR_INIT;
     struct kern_set kern;
     struct weights *w;
@@ -166,7 +168,7 @@ static void panels_and_rows_are_in_place(void **state)
         skip();
     make_file(path, &uneven, QUANTMIX_Q8_0);
     assert_int_equal(gguf_open(&g, path, &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_PACKED, isa_usable(), &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
 
     const struct gguf_tensor *embd = gguf_tensor_find(g, "token_embd.weight");
     const struct gguf_tensor *k = gguf_tensor_find(g, "blk.1.attn_k.weight");
@@ -268,10 +270,95 @@ static void shrunk(void **state)
     unlink(path);
 }
 
+/* An image that may be rewritten has the bytes that packing its file gives, and an
+ * interruption spoils it. */
+static void image_in_place(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct calls calls = {.stop_at = 1};
+    const int32_t token = 1;
+    struct slm *packed, *m;
+    unsigned char *image;
+
+    (void)state;
+    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    packed = open_model(path, WEIGHTS_PACKED, 2, isa_usable());
+    p.image_bytes = gguf_image_bytes(slm_gguf(packed));
+    image = malloc(p.image_bytes);
+    assert_non_null(image);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        memcpy(image, gguf_image(slm_gguf(packed)), p.image_bytes);
+        p.image = image;
+        p.image_rewrite = true;
+        p.n_threads = 2;
+        assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+        assert_int_equal(slm_info(m)->residency, WEIGHTS_MEMORY);
+        assert_int_equal(slm_eval(m, &token, 1, SLM_LOGITS_LAST, &err), ST_USAGE);
+        err_clear(&err);
+        if (attempt == 0) {
+            assert_int_equal(weights_preload(slm_weights(m), NULL, note, &calls, &err),
+                             ST_INTERRUPTED);
+            err_clear(&err);
+            assert_int_equal(weights_preload(slm_weights(m), NULL, NULL, NULL, &err),
+                             ST_USAGE);
+            assert_non_null(strstr(err.msg, "half rewritten"));
+            err_clear(&err);
+            slm_close(m);
+        }
+    }
+    for (int i = 0; i < 2; i++) /* the second time there is nothing left to do */
+        assert_int_equal(weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err),
+                         ST_OK);
+    for (size_t i = 0; i < gguf_n_tensors(slm_gguf(m)); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(slm_gguf(m), i);
+
+        assert_memory_equal(
+            weights_data(slm_weights(m), t),
+            weights_data(slm_weights(packed), gguf_tensor_at(slm_gguf(packed), i)),
+            t->bytes);
+    }
+    assert_int_equal(slm_eval(m, &token, 1, SLM_LOGITS_LAST, &err), ST_OK);
+    slm_close(m);
+    slm_close(packed);
+    free(image);
+    unlink(path);
+}
+
+/* Packed where weights, cache and scratch memory fit, to the byte. */
+static void automatic(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *m;
+    uint64_t all;
+
+    (void)state;
+    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    p.path = path;
+    p.residency = WEIGHTS_AUTO;
+    assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+    assert_int_equal(slm_info(m)->residency, WEIGHTS_PACKED);
+    all =
+        slm_info(m)->weight_bytes + slm_info(m)->kv_bytes + slm_info(m)->scratch_bytes;
+    slm_close(m);
+    for (int i = 0; i < 2; i++) {
+        p.memory_bytes = all - (uint64_t)i;
+        assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+        assert_int_equal(slm_info(m)->residency, i ? WEIGHTS_MMAP : WEIGHTS_PACKED);
+        slm_close(m);
+    }
+    unlink(path);
+}
+
 /* No address space for a second mapping of the size. */
 static void no_memory(void **state)
 {
     char path[] = "/tmp/test_packed.XXXXXX";
+    const struct weights_params how = {.residency = WEIGHTS_PACKED,
+                                       .isa_mask = isa_usable()};
     struct rlimit before, none;
     struct err err = ERR_INIT;
     struct weights *w = NULL;
@@ -285,7 +372,7 @@ static void no_memory(void **state)
     none = before;
     none.rlim_cur = (rlim_t)1 << 20;
     assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-    st = weights_open(&w, g, WEIGHTS_PACKED, isa_usable(), &err);
+    st = weights_open(&w, g, &how, &err);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_int_equal(st, ST_NO_MEMORY);
     assert_null(w);
@@ -303,6 +390,8 @@ int main(void)
         cmocka_unit_test(panels_and_rows_are_in_place),
         cmocka_unit_test(progress_interrupt_and_repeat),
         cmocka_unit_test(shrunk),
+        cmocka_unit_test(image_in_place),
+        cmocka_unit_test(automatic),
         cmocka_unit_test(no_memory),
     };
 

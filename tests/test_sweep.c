@@ -125,7 +125,7 @@ static void config_errors_name_file_and_key(void **state)
         {"placement: []\n", "c.yaml"},
         {"weights: [paper]\n", "paper"},
         {"weights: [memory]\n", "bench decode"},
-        {"weights: [mmap, packed, mmap]\n", "weights"},
+        {"weights: [mmap, packed, auto, mmap]\n", "weights"},
         {"models: []\n", "c.yaml"},
         {"keep_models: perhaps\n", "perhaps"},
         {"ctx_fill: magic\n", "magic"},

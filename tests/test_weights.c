@@ -28,6 +28,9 @@ static int note(void *arg, size_t done, size_t total)
     return ++c->n == c->stop_at;
 }
 
+static const struct weights_params as_mapped = {.residency = WEIGHTS_MMAP};
+static const struct weights_params as_memory = {.residency = WEIGHTS_MEMORY};
+
 static void mapped(void **state)
 {
     struct err err = ERR_INIT;
@@ -37,10 +40,10 @@ static void mapped(void **state)
 
     (void)state;
     assert_int_equal(gguf_open(&g, STORIES, &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MEMORY, isa_usable(), &err), ST_USAGE);
+    assert_int_equal(weights_open(&w, g, &as_memory, &err), ST_USAGE);
     assert_null(w);
     err_clear(&err);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, isa_usable(), &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, &as_mapped, &err), ST_OK);
     assert_int_equal(weights_preload(w, NULL, NULL, NULL, &err), ST_OK);
     assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_OK);
     assert_true(calls.n >= 1);
@@ -79,7 +82,7 @@ static void shrunk(void **state)
     assert_int_equal(write(fd, b.data, b.n), b.n);
     assert_int_equal(ftruncate(fd, (off_t)(b.n + data)), 0);
     assert_int_equal(gguf_open(&g, path, &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, isa_usable(), &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, &as_mapped, &err), ST_OK);
     struct calls calls = {0};
 
     assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_OK);
@@ -110,9 +113,9 @@ static void in_memory(void **state)
     put_padding(&b, 32);
     put_zeros(&b, 32);
     assert_int_equal(gguf_parse(&g, b.data, b.n, "memory", &err), ST_OK);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MMAP, isa_usable(), &err), ST_USAGE);
+    assert_int_equal(weights_open(&w, g, &as_mapped, &err), ST_USAGE);
     err_clear(&err);
-    assert_int_equal(weights_open(&w, g, WEIGHTS_MEMORY, isa_usable(), &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, &as_memory, &err), ST_OK);
     assert_int_equal(weights_bytes(w), 32);
     assert_int_equal(weights_preload(w, NULL, note, &calls, &err), ST_OK);
     assert_int_equal(calls.n, 1);

@@ -63,6 +63,7 @@ grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
 [ "$(value packed status)" = ok ] || fail "packed: $(cat packed)"
 [ "$(value packed residency)" = packed ] || fail "not packed: $(cat packed)"
 grep -q "^command .* --weights packed" packed || fail "command: $(cat packed)"
+[ "$(value row residency)" = packed ] || fail "it fits, and is not packed: $(cat row)"
 
 # ---- a file of one's own; a budget of almost nothing gives what there is
 "$BENCH" synth nano Q6_K -o own.gguf >/dev/null
@@ -85,7 +86,7 @@ refused 2 "nowhere.gguf" -m nowhere.gguf
 refused 2 "--ctx" -m nano:Q4_0 --ctx -1
 refused 2 "synthetic" -m own.gguf --in-memory
 refused 2 "a file" -m own.gguf --weights memory
-refused 2 "mmap, packed or memory" -m own.gguf --weights elsewhere
+refused 2 "auto, packed, mmap or memory" -m own.gguf --weights elsewhere
 refused 2 "exclude" -m nano:Q4_0 --weights packed --in-memory
 refused 2 "this machine has" -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf

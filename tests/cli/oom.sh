@@ -35,8 +35,9 @@ code=0
 "$BENCH" decode -m nano:F32 --weights packed -t 1 -n 4 --mem 34M >packed || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat packed)"
 grep -q 'for weights, KV cache' packed || fail "weights can be paged: $(cat packed)"
-"$BENCH" decode -m nano:F32 --weights mmap -t 1 -n 4 --mem 34M >mapped ||
-    fail "a mapped model runs all the same: $(cat mapped)"
+"$BENCH" decode -m nano:F32 -t 1 -n 4 --mem 34M >mapped ||
+    fail "a model that does not fit is mapped: $(cat mapped)"
+grep -qE '^residency +mmap$' mapped || fail "not mapped: $(cat mapped)"
 
 code=0
 "$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --force >killed || code=$?

@@ -22,18 +22,18 @@ same() {
 
 "$BENCH" recommend "$sweep" > default
 same default << 'TEXT'
-Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, context up to 4096
+Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, weights mmap, context up to 4096
   Q4_0 with 2 threads decodes 2.45 tok/s at context depth 4096 (95 % interval
   2.42 to 2.48), 42 % of its roof; its memory peaked at 5.16 GiB, within the
   limit of 6.00 GiB. Q4_K_M with 2 threads is 17 % slower.
-Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread: 2.04 tok/s
+Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread, weights mmap: 2.04 tok/s
 Left out: 12 at less context, 2 not finished (time budget, out of memory), 1
 disturbed.
 TEXT
 
 "$BENCH" recommend "$sweep" --max-threads 1 --ctx 1000 --min-tps 1.3 > narrow
 same narrow << 'TEXT'
-Recommended: yi-1.5-9b Q4_0, 1 thread, placement spread, context up to 1024
+Recommended: yi-1.5-9b Q4_0, 1 thread, placement spread, weights mmap, context up to 1024
   Q4_0 with 1 thread decodes 1.49 tok/s at context depth 1024 (95 % interval
   1.47 to 1.51), 48 % of its roof; its memory peaked at 4.88 GiB, within the
   limit of 6.00 GiB.
