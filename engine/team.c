@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * team.c - threads that wait on two words: "new work" and "barrier generation"
+ * team.c - threads that wait on two words: their own "new work" and the team's
+ * "barrier generation"
  *
- * Both words only ever count up. A waiter remembers the value it saw, spins
- * while it is unchanged, then registers as a sleeper and lets the kernel compare
- * once more (FUTEX_WAIT). Whoever changes the word looks for sleepers
- * afterwards. Both sides use sequentially consistent operations, so either the
- * waker sees the sleeper or the sleeper's comparison sees the new value; nobody
+ * Both words only ever count up. New work is told to each member of a run by itself,
+ * so those that a run does not use are not even looked at: they stay asleep. A waiter
+ * remembers the value it saw, spins while it is unchanged, then registers as a sleeper
+ * and lets the kernel compare once more (FUTEX_WAIT). Whoever changes the word looks
+ * for sleepers afterwards. Both sides use sequentially consistent operations, so either
+ * the waker sees the sleeper or the sleeper's comparison sees the new value; nobody
  * sleeps through a change, and nobody makes a system call while all are awake.
  *
  * Words that different members write stand on cache lines of their own.
@@ -42,6 +44,7 @@ struct signal_word {
 };
 
 struct member {
+    struct signal_word work; /* runs this member has been called to */
     pthread_t thread;
     struct team *team;
     int index;
@@ -49,14 +52,15 @@ struct member {
 
 struct team {
     int n_members;
+    int n_used;    /* members 0..n_used-1 take part in a run */
     int n_started; /* threads to join */
-    int n_spins;   /* 0: sleep at once */
+    int n_alone;   /* the first so many members have a CPU each */
+    int n_spins;   /* where they have; the others sleep at once */
     struct member *members;
     cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
     size_t mask_bytes;
     team_fn *fn; /* of the current run; NULL: end */
     void *arg;
-    struct signal_word work;
     struct signal_word generation;
     _Alignas(CACHE_LINE) atomic_int n_arrived;
     _Alignas(CACHE_LINE) atomic_size_t next;
@@ -123,17 +127,24 @@ static int calibrate_spins(void)
 
 /* ---- running ------------------------------------------------------------- */
 
+/* Members that share a CPU must not spin: the one waited for could not run. */
+static int spins(const struct team *t)
+{
+    return t->n_used <= t->n_alone ? t->n_spins : 0;
+}
+
 void team_barrier(struct team *t)
 {
-    if (t->n_members == 1) {
+    /* Read before arriving: after the last arrival they change at any moment. */
+    const unsigned seen = atomic_load(&t->generation.value);
+    const int n_used = t->n_used, n_spins = spins(t);
+
+    if (n_used == 1) {
         atomic_store_explicit(&t->next, 0, memory_order_relaxed);
         return;
     }
-    /* Read before arriving: after the last arrival it changes at any moment. */
-    const unsigned seen = atomic_load(&t->generation.value);
-
-    if (atomic_fetch_add(&t->n_arrived, 1) + 1 < t->n_members) {
-        word_wait(&t->generation, seen, t->n_spins);
+    if (atomic_fetch_add(&t->n_arrived, 1) + 1 < n_used) {
+        word_wait(&t->generation, seen, n_spins);
         return;
     }
     atomic_store_explicit(&t->n_arrived, 0, memory_order_relaxed);
@@ -143,27 +154,38 @@ void team_barrier(struct team *t)
 
 static void *member_main(void *arg)
 {
-    const struct member *me = arg;
+    struct member *me = arg;
     struct team *t = me->team;
+    int n_spins = 0;
 
     for (unsigned seen = 0;; seen++) {
-        word_wait(&t->work, seen, t->n_spins);
+        word_wait(&me->work, seen, n_spins);
         if (!t->fn)
             return NULL;
-        t->fn(t->arg, me->index, t->n_members);
+        n_spins = spins(t);
+        t->fn(t->arg, me->index, t->n_used);
         team_barrier(t);
     }
 }
 
+/* What the members read is not written again before all of them have arrived at
+ * the barrier that ends the run. */
 void team_run(struct team *t, team_fn *fn, void *arg)
 {
     assert(fn);
     t->fn = fn;
     t->arg = arg;
     atomic_store_explicit(&t->next, 0, memory_order_relaxed);
-    word_advance(&t->work);
-    fn(arg, 0, t->n_members);
+    for (int i = 1; i < t->n_used; i++)
+        word_advance(&t->members[i].work);
+    fn(arg, 0, t->n_used);
     team_barrier(t);
+}
+
+void team_use(struct team *t, int n)
+{
+    assert(n >= 1 && n <= t->n_members);
+    t->n_used = n;
 }
 
 size_t team_next(struct team *t, size_t chunk)
@@ -172,6 +194,11 @@ size_t team_next(struct team *t, size_t chunk)
 }
 
 int team_size(const struct team *t)
+{
+    return t->n_used;
+}
+
+int team_capacity(const struct team *t)
 {
     return t->n_members;
 }
@@ -215,16 +242,16 @@ static bool has_cpu(const cpu_set_t *mask, size_t bytes, int cpu)
     return cpu >= 0 && (size_t)cpu < bytes * 8 && CPU_ISSET_S((size_t)cpu, bytes, mask);
 }
 
-/* Members that share a CPU must not spin: the one waited for could not run. */
-static bool one_cpu_each(const int *cpus, int n, int n_allowed)
+/* How many of the first members have a CPU that no other of them is on. */
+static int count_alone(const int *cpus, int n, int n_allowed)
 {
     if (n > n_allowed)
-        return false;
+        n = n_allowed;
     for (int i = 0; cpus && i < n; i++)
         for (int k = 0; k < i; k++)
             if (cpus[i] == cpus[k])
-                return false;
-    return true;
+                return i;
+    return n;
 }
 
 static enum status check_cpus(const int *cpus, int n, const cpu_set_t *mask,
@@ -254,7 +281,8 @@ static int start_member(struct team *t, int i, const int *cpus, cpu_set_t *mask)
         CPU_SET_S((size_t)cpus[i], t->mask_bytes, mask);
         rc = pthread_attr_setaffinity_np(&attr, t->mask_bytes, mask);
     }
-    *m = (struct member){.team = t, .index = i};
+    m->team = t;
+    m->index = i;
     if (!rc)
         rc = pthread_create(&m->thread, &attr, member_main, m);
     pthread_attr_destroy(&attr);
@@ -321,14 +349,15 @@ enum status team_start(struct team **team, int n_members, const int *cpus,
     if (!t)
         goto no_memory;
     memset(t, 0, sizeof *t);
-    t->n_members = n_members;
+    t->n_members = t->n_used = n_members;
     t->mask_bytes = mask_bytes;
-    t->members = calloc((size_t)n_members, sizeof *t->members);
+    t->members = aligned_alloc(CACHE_LINE, (size_t)n_members * sizeof *t->members);
     scratch = malloc(mask_bytes);
     if (!t->members || !scratch)
         goto no_memory;
-    if (one_cpu_each(cpus, n_members, CPU_COUNT_S(mask_bytes, mask)))
-        t->n_spins = calibrate_spins();
+    memset(t->members, 0, (size_t)n_members * sizeof *t->members);
+    t->n_alone = count_alone(cpus, n_members, CPU_COUNT_S(mask_bytes, mask));
+    t->n_spins = calibrate_spins();
 
     st = start_members(t, cpus, scratch, err);
     if (!st && cpus) {
@@ -357,7 +386,8 @@ void team_stop(struct team *t)
     if (!t)
         return;
     t->fn = NULL;
-    word_advance(&t->work);
+    for (int i = 1; i <= t->n_started; i++)
+        word_advance(&t->members[i].work);
     for (int i = 1; i <= t->n_started; i++)
         pthread_join(t->members[i].thread, NULL);
     if (t->caller_mask) {

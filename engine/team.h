@@ -3,10 +3,12 @@
  * team.h - a fixed team of threads and a low-latency barrier
  *
  * A team of n has n-1 threads of its own; the thread that calls team_run() is
- * member 0. All members may be pinned, one CPU each. Waiting (for work, or in a
- * barrier) spins briefly and then sleeps on a futex; where there are more
- * members than CPUs it sleeps at once, so oversubscription costs context
- * switches and not whole time slices of spinning.
+ * member 0. All members may be pinned, one CPU each. A run takes all members or,
+ * after team_use(), the first few; the others sleep on and cost nothing. Waiting
+ * (for work, or in a barrier) spins briefly and then sleeps on a futex; where more
+ * members run than there are CPUs it sleeps at once, so oversubscription costs
+ * context switches and not whole time slices of spinning. It never yields instead:
+ * a yield leaves the CPU to any other program for a whole slice.
  *
  * Threading: one thread at a time may call team_run() on a team, and always the
  * one that started it; it also stops it.
@@ -33,10 +35,10 @@ typedef void team_fn(void *arg, int member, int n_members);
 enum status team_start(struct team **team, int n_members, const int *cpus,
                        struct err *err);
 
-/* Run fn(arg, i, n) on every member; returns when all are done. */
+/* Run fn(arg, i, n) on every member in use; returns when all are done. */
 void team_run(struct team *team, team_fn *fn, void *arg);
 
-/* Inside fn: wait until every member has arrived. What members wrote before is
+/* Inside fn: wait until every member in use has arrived. What members wrote before is
  * visible to all after. */
 void team_barrier(struct team *team);
 
@@ -46,7 +48,15 @@ void team_barrier(struct team *team);
  * team_barrier(). */
 size_t team_next(struct team *team, size_t chunk);
 
+/* Between runs: those from here on take members 0..n-1 only, 1 <= n <=
+ * team_capacity(). */
+void team_use(struct team *team, int n);
+
+/* Members in use: all of them until team_use() says otherwise. */
 int team_size(const struct team *team);
+
+/* Members started. */
+int team_capacity(const struct team *team);
 
 /* Ends the threads and frees the team; NULL is fine. */
 void team_stop(struct team *team);

@@ -95,6 +95,81 @@ static void test_next_hands_out_each_item_once(void **state)
     }
 }
 
+/* Every count up and down again: each run is for the first members only, and the
+ * barrier waits for no others. Three times more members than CPUs may be there. */
+static void test_runs_on_the_first_members(void **state)
+{
+    struct shared s = {.team = start(MAX_MEMBERS, NULL), .n_rounds = 20};
+
+    (void)state;
+    assert_int_equal(team_capacity(s.team), MAX_MEMBERS);
+    for (int i = 0; i < 40; i++) {
+        const int n = i % 2 ? 1 + i % MAX_MEMBERS : MAX_MEMBERS - i % MAX_MEMBERS;
+
+        memset(s.value, 0, sizeof s.value);
+        team_use(s.team, n);
+        assert_int_equal(team_size(s.team), n);
+        team_run(s.team, rounds, &s);
+        for (int m = 0; m < MAX_MEMBERS; m++)
+            assert_int_equal(s.value[m], m < n ? 20 * 100 + m : 0);
+    }
+    assert_int_equal(atomic_load(&s.n_wrong), 0);
+    team_stop(s.team);
+}
+
+/* Stopping wakes members that have slept through every run. */
+static void test_stops_members_never_used(void **state)
+{
+    struct shared s = {.team = start(MAX_MEMBERS, NULL), .n_rounds = 1};
+
+    (void)state;
+    team_use(s.team, 2);
+    team_run(s.team, rounds, &s);
+    team_stop(s.team);
+    assert_int_equal(atomic_load(&s.n_wrong), 0);
+}
+
+/* All members on one CPU, and back to fewer than there are: whoever waits must let
+ * the others run. */
+static void test_survives_one_cpu(void **state)
+{
+    cpu_set_t mask;
+    int cpus[MAX_MEMBERS], cpu = 0;
+    struct shared s = {.n_rounds = 50};
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof mask, &mask), 0);
+    while (!CPU_ISSET((size_t)cpu, &mask))
+        cpu++;
+    for (int i = 0; i < MAX_MEMBERS; i++)
+        cpus[i] = cpu;
+    s.team = start(MAX_MEMBERS, cpus);
+    for (int n = MAX_MEMBERS; n >= 1; n /= 2) {
+        team_use(s.team, n);
+        team_run(s.team, rounds, &s);
+    }
+    assert_int_equal(atomic_load(&s.n_wrong), 0);
+    team_stop(s.team);
+}
+
+/* Chunks are handed out once each, whoever runs. */
+static void test_next_with_fewer_members(void **state)
+{
+    unsigned char taken[1000] = {0};
+    struct shared s = {
+        .team = start(MAX_MEMBERS, NULL), .n_items = sizeof taken, .taken = taken};
+
+    (void)state;
+    for (int n = 1; n <= MAX_MEMBERS; n += 3) {
+        memset(taken, 0, sizeof taken);
+        team_use(s.team, n);
+        team_run(s.team, take_items, &s);
+        for (size_t i = 0; i < sizeof taken; i++)
+            assert_int_equal(taken[i], 2);
+    }
+    team_stop(s.team);
+}
+
 static void note_cpu(void *arg, int member, int n_members)
 {
     struct shared *s = arg;
@@ -182,6 +257,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barrier_publishes),
         cmocka_unit_test(test_next_hands_out_each_item_once),
+        cmocka_unit_test(test_runs_on_the_first_members),
+        cmocka_unit_test(test_stops_members_never_used),
+        cmocka_unit_test(test_survives_one_cpu),
+        cmocka_unit_test(test_next_with_fewer_members),
         cmocka_unit_test(test_pins_and_restores),
         cmocka_unit_test(test_refuses_foreign_cpu),
         cmocka_unit_test(test_share_covers_exactly),
