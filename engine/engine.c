@@ -23,6 +23,7 @@ struct slm {
     struct kvcache kv;
     struct forward *forward;
     struct slm_info info;
+    int n_threads, n_threads_prefill; /* >= 1 */
     int n_past;
     size_t n_logits; /* of the last slm_eval() */
 };
@@ -31,6 +32,11 @@ struct slm_params slm_params_default(void)
 {
     return (struct slm_params){
         .n_threads = 1, .isa_mask = isa_usable(), .residency = WEIGHTS_MMAP};
+}
+
+int slm_params_threads(const struct slm_params *p)
+{
+    return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
 }
 
 /* ---- what a model is and takes ------------------------------------------------ */
@@ -172,7 +178,7 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
     if (how.residency == WEIGHTS_AUTO || how.residency == WEIGHTS_PACKED) {
         struct slm_info planned;
         const enum status st =
-            slm_plan(&planned, m->g, p->n_ctx, p->n_batch, p->n_threads, err);
+            slm_plan(&planned, m->g, p->n_ctx, p->n_batch, slm_params_threads(p), err);
 
         if (st)
             return st;
@@ -221,6 +227,18 @@ static enum status check_memory(const struct slm_info *info, struct err *err)
     return ST_OK;
 }
 
+static enum status set_threads(struct slm *m, const struct slm_params *p,
+                               struct err *err)
+{
+    if (p->n_threads < 1 || p->n_threads_prefill < 0)
+        return err_set(err, ST_USAGE,
+                       "%d threads to decode and %d to prefill: at least 1 is needed",
+                       p->n_threads, p->n_threads_prefill);
+    m->n_threads = p->n_threads;
+    m->n_threads_prefill = p->n_threads_prefill ? p->n_threads_prefill : p->n_threads;
+    return team_start(&m->team, slm_params_threads(p), p->cpus, err);
+}
+
 enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err)
 {
     struct slm *new = calloc(1, sizeof *new);
@@ -238,12 +256,13 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
 
         describe_model(info, new->g, new->model);
         info->residency = residency;
-        st = describe_use(info, new->model, p->n_ctx, p->n_batch, p->n_threads, err);
+        st = describe_use(info, new->model, p->n_ctx, p->n_batch, slm_params_threads(p),
+                          err);
     }
     if (!st)
         st = check_memory(info, err);
     if (!st)
-        st = team_start(&new->team, p->n_threads, p->cpus, err);
+        st = set_threads(new, p, err);
     if (!st)
         st = kvcache_open(&new->kv, info->n_layers, info->n_kv_heads, info->head_dim,
                           info->n_ctx, err);
@@ -336,6 +355,7 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
             n_logits = batch;
         else if (which == SLM_LOGITS_LAST && left <= most)
             n_logits = 1;
+        team_use(m->team, batch == 1 ? m->n_threads : m->n_threads_prefill);
         forward_run(m->forward, tokens + done, batch, m->n_past, n_logits);
         m->n_logits = (size_t)n_logits;
         m->n_past += batch;
@@ -399,6 +419,7 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
         return err_set(err, ST_NO_MEMORY, "no memory for synthetic keys and values");
     kvcache_make_pool(pool, seed);
     fill.pool = pool;
+    team_use(m->team, team_capacity(m->team));
     team_run(m->team, fill_heads, &fill);
     free(pool);
     m->n_past = n_past;

@@ -44,14 +44,19 @@ struct slm_params {
     uint64_t memory_bytes; /* what all of it may take; 0: this machine's memory */
     const char *name;      /* what messages call the image */
     uint32_t isa_mask;     /* levels to choose kernels from: isa_usable() */
-    int n_threads;         /* >= 1 */
-    const int *cpus;       /* [n_threads], or NULL: placement left to the OS */
+    int n_threads;         /* of a pass of one token (decode), >= 1 */
+    int n_threads_prefill; /* of a pass of several; 0: the same */
+    const int *cpus;       /* one for each of slm_params_threads(), either count uses
+                              the first; or NULL: placement left to the OS */
     int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
     int n_batch;           /* most tokens in one pass of prefill; 0: 64 */
 };
 
 /* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0. */
 struct slm_params slm_params_default(void);
+
+/* Threads that slm_open() starts: the larger of the two counts. */
+int slm_params_threads(const struct slm_params *p);
 
 struct slm_info {
     char arch[32];  /* "llama" */
@@ -81,11 +86,14 @@ const struct gguf *slm_gguf(const struct slm *m);
 struct weights *slm_weights(struct slm *m);
 
 /* The team, to run something else on the same pinned threads between two
- * evaluations: while it is pinned, its first member can start no team elsewhere. */
+ * evaluations: while it is pinned, its first member can start no team elsewhere.
+ * All members are in use after slm_open(); slm_eval() leaves those of its last pass,
+ * and does not mind what team_use() has said before it. */
 struct team *slm_team(struct slm *m);
 
 /* What slm_open() would allocate besides the weights, without opening: fills
- * *info from the file's metadata alone. For planning against a memory limit. */
+ * *info from the file's metadata alone. For planning against a memory limit.
+ * n_threads: as slm_params_threads(). */
 enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
                      int n_batch, int n_threads, struct err *err);
 

@@ -61,7 +61,7 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
 static bool next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
 {
     const size_t chunk =
-        pad_rows(n_rows / ((size_t)f->n_members * CHUNKS_PER_MEMBER) + 1);
+        pad_rows(n_rows / ((size_t)team_size(f->team) * CHUNKS_PER_MEMBER) + 1);
 
     *begin = team_next(f->team, chunk);
     if (*begin >= n_rows)

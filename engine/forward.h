@@ -13,7 +13,7 @@
  * out and a barrier follows. Rows of a matrix are handed out in chunks. Nothing
  * allocates during a pass.
  *
- * Threading: as team_run().
+ * Threading: as team_run(), on the members that are in use (team_use()).
  */
 #ifndef SLM_ENGINE_FORWARD_H
 #define SLM_ENGINE_FORWARD_H
@@ -28,8 +28,8 @@
 
 struct forward;
 
-/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a team
- * size. */
+/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a team of
+ * n_members, all of which it can run on. */
 #define FORWARD_MAX_BATCH 65536
 uint64_t forward_bytes(const struct model *m, int n_batch, int n_members);
 

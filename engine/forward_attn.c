@@ -31,19 +31,16 @@ static int gcd(int a, int b)
     return a;
 }
 
-/* As many parts per head as make all parts a multiple of the members. */
-int fwd_splits_limit(int n_kv_heads, int n_members)
-{
-    return n_members / gcd(n_kv_heads, n_members);
-}
-
 int fwd_choose_splits(const struct forward *f, int n_pos)
 {
+    const int n_members = team_size(f->team);
     const int possible = n_pos / MIN_SPLIT;
+    /* as many parts per head as make all parts a multiple of the members */
+    const int wanted = n_members / gcd(f->m->n_kv_heads, n_members);
 
     if (possible <= 1)
         return 1;
-    return possible < f->n_splits_max ? possible : f->n_splits_max;
+    return possible < wanted ? possible : wanted;
 }
 
 /* Eight independent maxima: one chain of comparisons would wait for itself. */

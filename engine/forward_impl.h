@@ -111,9 +111,8 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
 void fwd_attention(struct forward *f, struct fwd_member *me, int layer);
 void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y);
 
-/* Parts into which the positions of one KV head are split among the members: at
- * most, and for n_pos positions. */
-int fwd_splits_limit(int n_kv_heads, int n_members);
+/* Parts into which n_pos positions of one KV head are split among the members in use,
+ * at most one each. */
 int fwd_choose_splits(const struct forward *f, int n_pos);
 
 /* Join the partial results of all heads of the one token: out[n_heads * head_dim]. */

@@ -52,7 +52,7 @@ static void measure(struct forward *f, const struct model *m, int n_batch,
     f->n_batch = n_batch;
     f->n_members = n_members;
     f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;
-    f->n_splits_max = fwd_splits_limit(m->n_kv_heads, n_members);
+    f->n_splits_max = n_members;
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *y = &m->layers[i];
 
@@ -148,7 +148,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
                          struct team *team, uint32_t isa_mask, int n_batch,
                          struct err *err)
 {
-    const int n_members = team_size(team);
+    const int n_members = team_capacity(team);
     struct forward *new = calloc(1, sizeof *new);
     struct carver c = {0};
     enum status st;

@@ -49,7 +49,8 @@ static void *read_file(const char *path, size_t *bytes)
     return data;
 }
 
-static struct slm *open_model(const char *name, int n_threads, int n_ctx, int n_batch)
+static struct slm *open_threads(const char *name, int n_threads, int n_threads_prefill,
+                                int n_ctx, int n_batch)
 {
     struct slm_params p = slm_params_default();
     struct err err = ERR_INIT;
@@ -59,11 +60,17 @@ static struct slm *open_model(const char *name, int n_threads, int n_ctx, int n_
     snprintf(path, sizeof path, MODELS "%s.gguf", name);
     p.path = path;
     p.n_threads = n_threads;
+    p.n_threads_prefill = n_threads_prefill;
     p.n_ctx = n_ctx;
     p.n_batch = n_batch;
     if (slm_open(&m, &p, &err))
         fail_msg("%s", err.msg);
     return m;
+}
+
+static struct slm *open_model(const char *name, int n_threads, int n_ctx, int n_batch)
+{
+    return open_threads(name, n_threads, 0, n_ctx, n_batch);
 }
 
 static void eval(struct slm *m, const int32_t *tokens, size_t n, enum slm_logits which)
@@ -195,6 +202,38 @@ static void test_fill_synthetic(void **state)
     assert_int_equal(slm_fill_synthetic(m, 600, 9, &err), ST_USAGE);
     assert_int_equal(slm_n_past(m), 601);
     slm_close(m);
+}
+
+/* Prefill, decode and filling each run on their own number of threads, and what is
+ * computed does not depend on it: the context is deep enough for heads to be split
+ * into as many parts as decode has threads. */
+static void test_two_thread_counts(void **state)
+{
+    static const int counts[][2] = {{1, 1}, {1, 4}, {4, 1}, {2, 3}, {3, 2}, {5, 0}};
+    float first[N_VOCAB];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const int decode = counts[i][0];
+        const int prefill = counts[i][1] ? counts[i][1] : decode;
+        struct slm *m = open_threads("llama-mqa", decode, counts[i][1], 2000, 8);
+        struct err err = ERR_INIT;
+
+        assert_int_equal(team_size(slm_team(m)), decode > prefill ? decode : prefill);
+        assert_int_equal(slm_fill_synthetic(m, 1800, 3, &err), ST_OK);
+        eval(m, TOKENS, 20, SLM_LOGITS_NONE);
+        assert_int_equal(team_size(slm_team(m)), prefill);
+        eval(m, TOKENS + 20, 1, SLM_LOGITS_LAST);
+        assert_int_equal(team_size(slm_team(m)), decode);
+        eval(m, TOKENS + 21, 16, SLM_LOGITS_NONE);
+        assert_int_equal(team_size(slm_team(m)), prefill);
+        eval(m, TOKENS + 37, 1, SLM_LOGITS_LAST);
+        if (i == 0)
+            memcpy(first, slm_logits(m, 0), sizeof first);
+        else
+            assert_true(nmse(slm_logits(m, 0), first, N_VOCAB) < 1e-6);
+        slm_close(m);
+    }
 }
 
 /* ---- sizes --------------------------------------------------------------------- */
@@ -434,7 +473,14 @@ static void test_hostile_params(void **state)
     (void)state;
     p.n_threads = 0;
     expect_refusal(image, bytes, &p, ST_USAGE, "0 threads");
+    p.n_threads_prefill = 2;
+    expect_refusal(image, bytes, &p, ST_USAGE, "0 threads to decode");
     p.n_threads = 1;
+    p.n_threads_prefill = -3;
+    expect_refusal(image, bytes, &p, ST_USAGE, "-3 to prefill");
+    p.n_threads_prefill = TEAM_MAX_MEMBERS + 1;
+    expect_refusal(image, bytes, &p, ST_USAGE, "1025 threads");
+    p.n_threads_prefill = 0;
     p.n_ctx = -1;
     expect_refusal(image, bytes, &p, ST_USAGE, "-1");
     p.n_ctx = INT32_MAX; /* a TiB of KV cache */
@@ -470,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_last_is_last_of_all),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_fill_synthetic),
+        cmocka_unit_test(test_two_thread_counts),
         cmocka_unit_test(test_plan_is_what_is_opened),
         cmocka_unit_test(test_bytes_per_token),
         cmocka_unit_test(test_eval_refuses),
