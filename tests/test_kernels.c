@@ -12,6 +12,9 @@
  * weight M. With n float operations on the way of a term, rounding moves the
  * result by at most n * 2^-24 * A, A = sum over blocks of M * sum |x|; n is k for
  * formats that are added up value by value and k / 32 plus a few otherwise.
+ *
+ * SLM_TEST_TRAP=avxvnni: the rows of that level only, on a CPU without it, whose
+ * missing instructions tests/avxvnni_trap.h stands in for.
  */
 #include "tests/acts.h"
 
@@ -19,6 +22,9 @@
 #include <math.h>
 
 #include "kernels/kernels.h"
+#if defined(__x86_64__)
+#include "tests/avxvnni_trap.h"
+#endif
 
 enum weight_kind {
     WEIGHTS_RANDOM,      /* quantised random floats, one block in eight large */
@@ -354,6 +360,11 @@ static void run_product(const struct kern_row *row, const struct pool *pool,
     product_free(&p);
 }
 
+static bool trapping(void)
+{
+    return getenv("SLM_TEST_TRAP") != NULL;
+}
+
 /* See tests/CMakeLists.txt. */
 static bool emulator_is_wrong(const struct kern_row *row)
 {
@@ -382,8 +393,12 @@ static void product_row(void **state)
     const unsigned thin = test_thin();
     unsigned mix = 0, shape = 0;
 
-    if (unusable(row) || emulator_is_wrong(row))
+    if ((unusable(row) && !trapping()) || emulator_is_wrong(row))
         skip();
+#if defined(__x86_64__)
+    if (trapping())
+        avxvnni_trap(); /* here: cmocka sets handlers of its own before every test */
+#endif
     pool = pool_of(row->what);
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
@@ -424,17 +439,46 @@ static void product_row(void **state)
 
 /* ---- one test per row ------------------------------------------------------- */
 
+/* Why SLM_TEST_TRAP is of no use here, or NULL. */
+static const char *trap_refused(void)
+{
+#if defined(__x86_64__)
+    if (strcmp(getenv("SLM_TEST_TRAP"), "avxvnni") != 0)
+        return "the only trap is avxvnni";
+    if ((isa_usable() >> KERN_ISA_avx2 & 1) == 0)
+        return "this CPU lacks AVX2";
+    if ((isa_usable() >> KERN_ISA_avxvnni & 1) != 0)
+        return "this CPU has AVX-VNNI, test_kernels runs its rows";
+    return NULL;
+#else
+    return "the only trap is for x86";
+#endif
+}
+
+static bool is_tested(const struct kern_row *row)
+{
+    if (trapping() && row->isa != KERN_ISA_avxvnni)
+        return false;
+    return is_gemv(row) || row->op == KERN_OP_gemm || is_x16(row);
+}
+
 int main(void)
 {
+    const char *why = trapping() ? trap_refused() : NULL;
     size_t n_rows, n = 0;
     const struct kern_row *rows = kern_rows(&n_rows);
-    struct CMUnitTest *tests = calloc(n_rows, sizeof(*tests));
+    struct CMUnitTest *tests;
     int failed;
 
+    if (why != NULL) {
+        printf("skipped: %s\n", why);
+        return 0;
+    }
+    tests = calloc(n_rows, sizeof(*tests));
     if (tests == NULL)
         return 1;
     for (size_t i = 0; i < n_rows; i++)
-        if (is_gemv(&rows[i]) || rows[i].op == KERN_OP_gemm || is_x16(&rows[i]))
+        if (is_tested(&rows[i]))
             tests[n++] = (struct CMUnitTest){.name = rows[i].name,
                                              .test_func = product_row,
                                              .initial_state = (void *)&rows[i]};
