@@ -370,6 +370,16 @@ const float *slm_logits(const struct slm *m, size_t i)
     return forward_logits(m->forward, i);
 }
 
+enum status slm_profile_start(struct slm *m, struct err *err)
+{
+    return forward_profile_start(m->forward, err);
+}
+
+void slm_profile_read(const struct slm *m, struct slm_profile *out)
+{
+    forward_profile_read(m->forward, out);
+}
+
 int slm_n_past(const struct slm *m)
 {
     return m->n_past;

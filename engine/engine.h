@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "engine/gguf.h"
+#include "engine/profile.h"
 #include "engine/sampler.h"
 #include "engine/status.h"
 #include "engine/team.h"
@@ -113,6 +114,13 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
 /* Logits [n_vocab] of the last slm_eval(): i = 0 with LAST, i-th token with ALL.
  * Valid until the next slm_eval(). */
 const float *slm_logits(const struct slm *m, size_t i);
+
+/* Account for the time of every slm_eval() from here on. Costs a reading of the clock
+ * per operation and layer. Error: ST_NO_MEMORY. */
+enum status slm_profile_start(struct slm *m, struct err *err);
+
+/* What has been accounted for since. */
+void slm_profile_read(const struct slm *m, struct slm_profile *out);
 
 /* Positions now in the KV cache. */
 int slm_n_past(const struct slm *m);

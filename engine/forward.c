@@ -42,6 +42,7 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
     }
     if (n == 1) {
         convert(f, me->row, src, k, norm, act_mask, me->act);
+        fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
         return c;
     }
     for (size_t j; (j = team_next(f->team, 1)) < n;) {
@@ -52,7 +53,8 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
                 dst[a] = f->act[a] + j * c.stride[a];
         convert(f, me->row, src + j * src_stride, k, norm, act_mask, dst);
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
     return c;
 }
 
@@ -100,32 +102,35 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
 }
 
 /* y[j * y_stride + i] = row i of w times column j, begin <= i < end. */
-static void product(const struct forward *f, const struct matrix *w, size_t begin,
-                    size_t end, const struct columns *c, float *y, size_t y_stride)
+static void product(const struct forward *f, struct fwd_member *me, enum slm_op op,
+                    const struct matrix *w, size_t begin, size_t end,
+                    const struct columns *c, float *y, size_t y_stride)
 {
     fwd_product(f, w, 0, begin, end, c->n, c->x[w->act], c->stride[w->act], y + begin,
                 y_stride);
+    fwd_count_product(me, op, w, end - begin, c->n);
 }
 
 /* x += w times columns. Each member adds the rows it has computed. */
-static void add_product(struct forward *f, const struct matrix *w,
-                        const struct columns *c)
+static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op,
+                        const struct matrix *w, const struct columns *c)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
 
     for (size_t begin, end; next_rows(f, w->n_rows, &begin, &end);) {
-        product(f, w, begin, end, c, f->y, stride);
+        product(f, me, op, w, begin, end, c, f->y, stride);
         for (size_t j = 0; j < c->n; j++)
             f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
                         end - begin);
     }
-    team_barrier(f->team);
+    fwd_lap(me, op, w->fmt);
+    fwd_barrier(f, me, op, w->fmt);
 }
 
 /* ---- stages ---------------------------------------------------------------- */
 
 /* Embeddings, and the rotation of each position. */
-static void embed(struct forward *f)
+static void embed(struct forward *f, struct fwd_member *me)
 {
     const struct model *m = f->m;
     const size_t n_rot = (size_t)m->n_rot;
@@ -136,6 +141,7 @@ static void embed(struct forward *f)
         f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
                                         f->x + j * pad16((size_t)m->n_embd),
                                         (size_t)m->n_embd);
+        fwd_count(me, SLM_OP_EMBED, m->embd.fmt, m->embd.row_bytes, 0);
         for (size_t i = 0; i < n_rot / 2; i++) {
             const double angle = (double)(f->n_past + (int)j) * m->rope_step[i];
 
@@ -143,7 +149,8 @@ static void embed(struct forward *f)
             turn[2 * i + 1] = (float)sin(angle);
         }
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
+    fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
 }
 
 /* q, k and v of all tokens: three matrices, one run of rows to hand out. */
@@ -168,11 +175,13 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
 
             if (to > w[i]->n_rows)
                 to = w[i]->n_rows;
-            if (from < to)
-                product(f, w[i], from, to, &c, out[i], pad16(w[i]->n_rows));
+            if (from >= to)
+                continue;
+            product(f, me, SLM_OP_QKV, w[i], from, to, &c, out[i], pad16(w[i]->n_rows));
+            fwd_lap(me, SLM_OP_QKV, w[i]->fmt);
         }
     }
-    team_barrier(f->team);
+    fwd_barrier(f, me, SLM_OP_QKV, w[0]->fmt);
 }
 
 /* The attention's output matrix, added to x. */
@@ -189,7 +198,7 @@ static void project_back(struct forward *f, struct fwd_member *me,
     const struct columns c =
         fwd_prepare(f, me, src, pad16(n_q), (size_t)f->n, n_q, NULL, act_bit(&y->wo));
 
-    add_product(f, &y->wo, &c);
+    add_product(f, me, SLM_OP_ATTN_OUT, &y->wo, &c);
 }
 
 /* The dense feed-forward part: rows of gate and up meet in one member, which
@@ -203,17 +212,18 @@ static void feed_forward(struct forward *f, struct fwd_member *me,
                                    act_bit(&y->gate) | act_bit(&y->up));
 
     for (size_t begin, end; next_rows(f, n_ff, &begin, &end);) {
-        product(f, &y->gate, begin, end, &c, f->gate, stride);
-        product(f, &y->up, begin, end, &c, f->up, stride);
+        product(f, me, SLM_OP_GATE_UP, &y->gate, begin, end, &c, f->gate, stride);
+        product(f, me, SLM_OP_GATE_UP, &y->up, begin, end, &c, f->up, stride);
         for (size_t j = 0; j < n; j++) {
             float *gate = f->gate + j * stride + begin;
 
             f->kern.silu_mul(gate, gate, f->up + j * stride + begin, end - begin);
         }
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
+    fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
     c = fwd_prepare(f, me, f->gate, stride, n, n_ff, NULL, act_bit(&y->down));
-    add_product(f, &y->down, &c);
+    add_product(f, me, SLM_OP_DOWN, &y->down, &c);
 }
 
 /* Logits of the last n_logits tokens. */
@@ -229,7 +239,9 @@ static void output(struct forward *f, struct fwd_member *me)
                     (size_t)f->n_logits, n_embd, m->output_norm, act_bit(&m->output));
 
     for (size_t begin, end; next_rows(f, m->output.n_rows, &begin, &end);)
-        product(f, &m->output, begin, end, &c, f->logits, pad16((size_t)m->n_vocab));
+        product(f, me, SLM_OP_OUTPUT, &m->output, begin, end, &c, f->logits,
+                pad16((size_t)m->n_vocab));
+    fwd_lap(me, SLM_OP_OUTPUT, m->output.fmt);
 }
 
 static void pass(void *arg, int member, int n_members)
@@ -238,7 +250,7 @@ static void pass(void *arg, int member, int n_members)
     struct fwd_member *me = &f->members[member];
 
     (void)n_members;
-    embed(f);
+    embed(f, me);
     for (int i = 0; i < f->m->n_layers; i++) {
         const struct layer *y = &f->m->layers[i];
 
@@ -261,7 +273,11 @@ void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
     f->n_past = n_past;
     f->n_logits = n_logits;
     f->n_splits = n == 1 ? fwd_choose_splits(f, n_past + 1) : 1;
+    if (f->laps)
+        fwd_profile_begin(f);
     team_run(f->team, pass, f);
+    if (f->laps)
+        fwd_profile_end(f);
 }
 
 const float *forward_logits(const struct forward *f, size_t i)

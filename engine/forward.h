@@ -23,6 +23,7 @@
 
 #include "engine/arch.h"
 #include "engine/kvcache.h"
+#include "engine/profile.h"
 #include "engine/status.h"
 #include "engine/team.h"
 
@@ -44,6 +45,11 @@ void forward_close(struct forward *f);
  * been checked. */
 void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
                  int n_logits);
+
+/* Take a profile of the passes from here on; what there was is forgotten. Error:
+ * ST_NO_MEMORY. */
+enum status forward_profile_start(struct forward *f, struct err *err);
+void forward_profile_read(const struct forward *f, struct slm_profile *out);
 
 /* Logits [n_vocab] of the i-th of the n_logits tokens. */
 const float *forward_logits(const struct forward *f, size_t i);

@@ -152,6 +152,8 @@ static void attend(const struct forward *f, struct fwd_member *me, int layer, in
         }
         f->kern.attn_mix(me->mix, pad16(d), me->score, ATTN_BLOCK, v + t * d, d, n,
                          n_block, d);
+        fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, 4 * n_block * d,
+                  2 * n * n_block * d);
     }
 }
 
@@ -240,7 +242,8 @@ static void attend_one(struct forward *f, struct fwd_member *me, int layer)
         else
             finish(f, me, head, 0, 1);
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 }
 
 /* ---- several tokens: tiles of a head's queries ------------------------------- */
@@ -255,7 +258,8 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
     for (size_t j; (j = team_next(f->team, 1)) < n;)
         for (int head = 0; head < m->n_kv_heads; head++)
             store(f, layer, head, j);
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 
     for (size_t item;
          (item = team_next(f->team, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
@@ -269,7 +273,8 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
         attend(f, me, layer, head, n_tokens * group, n_seen, 0, n_seen + n_tokens - 1);
         finish(f, me, head, j, n_tokens);
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 }
 
 void fwd_attention(struct forward *f, struct fwd_member *me, int layer)

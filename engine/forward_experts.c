@@ -37,7 +37,8 @@ static void choose(const float *score, int n, int n_used, int *expert, float *sh
         share[slot] /= sum;
 }
 
-static void route(struct forward *f, const struct layer *y, const struct columns *c)
+static void route(struct forward *f, struct fwd_member *me, const struct layer *y,
+                  const struct columns *c)
 {
     const int n_used = f->m->n_experts_used;
     const size_t stride = pad16((size_t)f->m->n_experts);
@@ -49,8 +50,10 @@ static void route(struct forward *f, const struct layer *y, const struct columns
                     columns_at(c, y->router.act, j), 0, score, 0);
         choose(score, f->m->n_experts, n_used, f->expert + j * (size_t)n_used,
                f->share + j * (size_t)n_used);
+        fwd_count_product(me, SLM_OP_ROUTER, &y->router, y->router.n_rows, 1);
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
+    fwd_barrier(f, me, SLM_OP_ROUTER, y->router.fmt);
 }
 
 /* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]). */
@@ -73,9 +76,8 @@ static void sort_pairs(const struct forward *f, struct fwd_member *me)
 }
 
 /* gate and up rows begin..end-1 of one expert for all its pairs. */
-static void expand(struct forward *f, const struct fwd_member *me,
-                   const struct layer *y, int expert, const struct columns *c,
-                   size_t begin, size_t end)
+static void expand(struct forward *f, struct fwd_member *me, const struct layer *y,
+                   int expert, const struct columns *c, size_t begin, size_t end)
 {
     const size_t stride = pad16((size_t)f->m->n_ff);
 
@@ -90,11 +92,13 @@ static void expand(struct forward *f, const struct fwd_member *me,
         fwd_product(f, &y->up, (size_t)expert, begin, end, 1,
                     columns_at(c, y->up.act, token), 0, up, 0);
         f->kern.silu_mul(gate, gate, up, end - begin);
+        fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, 1);
+        fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, 1);
     }
 }
 
-static void expand_all(struct forward *f, const struct fwd_member *me,
-                       const struct layer *y, const struct columns *c)
+static void expand_all(struct forward *f, struct fwd_member *me, const struct layer *y,
+                       const struct columns *c)
 {
     const size_t n_ff = (size_t)f->m->n_ff, each = pad_rows(n_ff);
     const size_t total = each * (size_t)f->m->n_experts;
@@ -106,13 +110,13 @@ static void expand_all(struct forward *f, const struct fwd_member *me,
         expand(f, me, y, (int)(begin / each), c, row,
                row + ROWS < n_ff ? row + ROWS : n_ff);
     }
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
+    fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
 }
 
 /* Rows begin..end-1 of x += sum over experts of share * down * h. */
-static void contract(struct forward *f, const struct fwd_member *me,
-                     const struct layer *y, const struct columns *c, size_t begin,
-                     size_t end)
+static void contract(struct forward *f, struct fwd_member *me, const struct layer *y,
+                     const struct columns *c, size_t begin, size_t end)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
 
@@ -126,6 +130,7 @@ static void contract(struct forward *f, const struct fwd_member *me,
                         columns_at(c, y->down.act, pair), 0, part, 0);
             for (size_t r = begin; r < end; r++)
                 x[r] += f->share[pair] * part[r - begin];
+            fwd_count_product(me, SLM_OP_DOWN, &y->down, end - begin, 1);
         }
 }
 
@@ -137,12 +142,14 @@ void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y
         fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
                     act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up));
 
-    route(f, y, &c);
+    route(f, me, y, &c);
     sort_pairs(f, me);
+    fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     expand_all(f, me, y, &c);
     c = fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
                     NULL, act_bit(&y->down));
     for (size_t begin; (begin = team_next(f->team, ROWS)) < n_embd;)
         contract(f, me, y, &c, begin, begin + ROWS < n_embd ? begin + ROWS : n_embd);
-    team_barrier(f->team);
+    fwd_lap(me, SLM_OP_DOWN, y->down.fmt);
+    fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
 }

@@ -20,8 +20,21 @@
  * work on together. */
 #define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
+/* One member's share of an operation. */
+struct fwd_lap {
+    uint64_t work_ns, wait_ns, bytes, macs;
+};
+
+struct fwd_laps {
+    uint64_t last_ns; /* when the clock was last read */
+    enum slm_op op;   /* what ended then */
+    enum kern_format fmt;
+    struct fwd_lap of[SLM_N_OPS][KERN_N_FMT + 1];
+};
+
 /* One member's own buffers. */
 struct fwd_member {
+    struct fwd_laps *laps;          /* NULL: no profile is taken */
     float *row;                     /* a normalised or combined input */
     unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
     float *query;                   /* [n_queries][head_dim] rotated */
@@ -42,6 +55,8 @@ struct forward {
     size_t act_bytes[KERN_N_ACT]; /* of all columns of the widest stage */
     struct mem scratch, logits_mem;
     struct fwd_member *members;
+    struct fwd_laps *laps; /* [n_members], while a profile is taken */
+    size_t n_profiled;     /* passes in it */
 
     /* shared; rows are tokens of the batch */
     float *x;                       /* [n_batch][n_embd] the residual stream */
@@ -92,6 +107,40 @@ static inline uint32_t act_bit(const struct matrix *w)
     return 1u << w->act;
 }
 
+/* ---- the profile: nothing but a comparison where none is taken ---------------- */
+
+uint64_t fwd_now_ns(void);
+void fwd_lap_take(struct fwd_laps *laps, enum slm_op op, enum kern_format fmt,
+                  bool waited);
+void fwd_profile_begin(struct forward *f);
+void fwd_profile_end(struct forward *f);
+
+/* The time since the last lap was for op, on weights of fmt. */
+static inline void fwd_lap(struct fwd_member *me, enum slm_op op, enum kern_format fmt)
+{
+    if (me->laps)
+        fwd_lap_take(me->laps, op, fmt, false);
+}
+
+/* What op has read and computed. */
+static inline void fwd_count(struct fwd_member *me, enum slm_op op,
+                             enum kern_format fmt, uint64_t bytes, uint64_t macs)
+{
+    if (!me->laps)
+        return;
+    me->laps->of[op][fmt].bytes += bytes;
+    me->laps->of[op][fmt].macs += macs;
+}
+
+/* The barrier that ends op. */
+static inline void fwd_barrier(struct forward *f, struct fwd_member *me, enum slm_op op,
+                               enum kern_format fmt)
+{
+    team_barrier(f->team);
+    if (me->laps)
+        fwd_lap_take(me->laps, op, fmt, true);
+}
+
 /* Bring n rows of k floats into the layouts of act_mask, normalised by norm[k]
  * unless it is NULL. One row goes to the member's own buffers; of several each
  * member does some, and a barrier is passed. */
@@ -105,6 +154,14 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
 void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
                  size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
                  float *y, size_t y_stride);
+
+/* The same n rows of one slice, as part of op: counted. */
+static inline void fwd_count_product(struct fwd_member *me, enum slm_op op,
+                                     const struct matrix *w, size_t n_rows, size_t n)
+{
+    fwd_count(me, op, w->fmt, (uint64_t)n_rows * w->row_bytes,
+              (uint64_t)n_rows * w->k * n);
+}
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1), and the routed feed-forward part added to x. */

@@ -190,5 +190,6 @@ void forward_close(struct forward *f)
     mem_free(&f->scratch);
     mem_free(&f->logits_mem);
     free(f->members);
+    free(f->laps);
     free(f);
 }

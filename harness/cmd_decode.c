@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/dirs.h"
 #include "harness/interrupt.h"
 #include "harness/point_options.h"
+#include "harness/point_profile.h"
 #include "harness/progress.h"
 #include "harness/sandbox.h"
 
@@ -19,7 +21,8 @@ static void on_progress(void *arg, const char *phase, double fraction)
 }
 
 static enum status measure(const struct point *p, const struct topology *topo,
-                           struct row *row, struct err *err)
+                           struct row *row, struct point_samples *samples,
+                           struct err *err)
 {
     struct progress progress;
     bool made;
@@ -33,16 +36,39 @@ static enum status measure(const struct point *p, const struct topology *topo,
     if (status)
         return status;
     progress_begin(&progress, "decode");
-    status = point_run(p, topo, row, NULL, on_progress, &progress, err);
+    status = point_run(p, topo, row, samples, on_progress, &progress, err);
     progress_end(&progress);
     return status;
 }
 
-static int print_row(const struct row *row, bool as_json)
+/* The profile as a table and, where it is wanted, as a chart. */
+static enum status show_profile(const struct point_options *o, const struct row *row,
+                                const json_t *profile, struct err *err)
+{
+    struct point_profile *p = malloc(sizeof *p);
+    enum status status = ST_OK;
+
+    if (!p)
+        return err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    point_profile_from_json(p, profile);
+    if (!o->json)
+        point_profile_print(stdout, p, row);
+    if (o->chart_dir) {
+        status = dirs_make(o->chart_dir, err);
+        if (status == ST_OK)
+            status = point_profile_draw(p, row, o->chart_dir, err);
+    }
+    free(p);
+    return status;
+}
+
+static int print_row(const struct row *row, const json_t *profile, bool as_json)
 {
     if (as_json) {
         json_t *object = row_json(row);
 
+        if (profile)
+            json_object_set(object, "profile", (json_t *)(uintptr_t)profile);
         json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
         json_decref(object);
@@ -59,6 +85,7 @@ int cmd_decode(int argc, char **argv)
     struct err err = ERR_INIT;
     struct topology *topo = calloc(1, sizeof *topo);
     struct point_options *o = calloc(1, sizeof *o);
+    struct point_samples samples = {0};
     struct row row;
     enum status status;
     int code = 0;
@@ -71,10 +98,13 @@ int cmd_decode(int argc, char **argv)
         status = point_options_parse(o, argc, argv, topo, &err);
     if (status == ST_OK && !o->help) {
         interrupt_catch();
-        status = measure(&o->point, topo, &row, &err);
+        status = measure(&o->point, topo, &row, &samples, &err);
         if (status == ST_OK)
-            code = print_row(&row, o->json);
+            code = print_row(&row, samples.profile, o->json);
+        if (status == ST_OK && samples.profile)
+            status = show_profile(o, &row, samples.profile, &err);
     }
+    point_samples_free(&samples);
     free(o);
     free(topo);
     return status ? cmd_fail(&err) : code;

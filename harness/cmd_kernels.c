@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/dirs.h"
 #include "harness/interrupt.h"
 #include "harness/kernel_compare.h"
 #include "harness/kernel_report.h"
@@ -119,30 +120,6 @@ static void default_dir(char *path, size_t cap)
     snprintf(path, cap, "results/kernels-%s-%s", host[0] ? host : "host", utc);
 }
 
-/* Every directory of path that is missing. */
-static enum status make_dirs(const char *path, struct err *err)
-{
-    char part[600];
-
-    snprintf(part, sizeof part, "%s", path);
-    for (char *at = part + 1;; at++) {
-        const char c = *at;
-
-        if (c != '/' && c != '\0')
-            continue;
-        *at = '\0';
-        if (mkdir(part, 0777) && errno != EEXIST)
-            return err_set_errno(err, ST_IO, "the directory %.300s cannot be made",
-                                 part);
-        if (!c)
-            break;
-        *at = c;
-    }
-    return access(path, W_OK | X_OK)
-               ? err_set_errno(err, ST_IO, "%.300s cannot be written into", path)
-               : ST_OK;
-}
-
 /* From kernels.json in dir (or s->from) to everything else. */
 static enum status report(const struct settings *s, const char *dir,
                           const char *json_path, const struct kernel_plan *plan,
@@ -228,7 +205,7 @@ static enum status measure(const struct settings *s, const struct topology *topo
     else
         default_dir(dir, sizeof dir);
     snprintf(json_path, sizeof json_path, "%s/kernels.json", dir);
-    st = make_dirs(dir, err);
+    st = dirs_make(dir, err);
     if (st == ST_OK)
         st = run(s, &plan, dir, json_path, err);
     if (st == ST_OK || (st == ST_INTERRUPTED && !access(json_path, R_OK))) {
@@ -278,7 +255,7 @@ static enum status run_command(const struct settings *s, const struct opt_args *
     if (s->compare)
         return compare(s, args->v, is_bad, err);
     if (s->from) {
-        st = s->out ? make_dirs(s->out, err) : ST_OK;
+        st = s->out ? dirs_make(s->out, err) : ST_OK;
         return st ? st : report(s, s->out, s->from, NULL, is_bad, err);
     }
     topo = calloc(1, sizeof *topo);

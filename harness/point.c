@@ -155,6 +155,10 @@ static void hear_line(struct point_run *r, const char *line, size_t len)
         add_samples(r, value);
         report(r, 0);
     }
+    if ((value = json_object_get(message, "profile"))) {
+        json_decref(r->samples.profile);
+        r->samples.profile = json_incref(value);
+    }
     if ((value = json_object_get(message, "noise"))) {
         point_noise_from_json(&r->noise, value);
         r->has_noise = true;
@@ -295,6 +299,13 @@ static enum status execute(struct point_run *r, struct err *err)
     return status;
 }
 
+void point_samples_free(struct point_samples *samples)
+{
+    free(samples->ms);
+    json_decref(samples->profile);
+    *samples = (struct point_samples){0};
+}
+
 enum status point_run(const struct point *p, const struct topology *topo,
                       struct row *row, struct point_samples *samples,
                       point_progress_fn *progress, void *arg, struct err *err)
@@ -328,7 +339,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
     if (samples && status == ST_OK)
         *samples = r->samples;
     else
-        free(r->samples.ms);
+        point_samples_free(&r->samples);
     free(r->line);
     free(r);
     return status;

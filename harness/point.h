@@ -53,7 +53,8 @@ struct point {
     uint64_t mem_limit;   /* bytes; 0: no sandbox */
     uint64_t seed;
     uint32_t isa_disabled;
-    bool force; /* run it although the plan says that it cannot fit */
+    bool force;   /* run it although the plan says that it cannot fit */
+    bool profile; /* account for the time of each operation */
 };
 
 /* Fewer samples than these are `partial` where the time budget ended the point:
@@ -64,7 +65,10 @@ struct point {
 struct point_samples {
     double *ms; /* per token, or per prefill pass; malloc'ed */
     size_t n;
+    json_t *profile; /* a struct point_profile, where the settings ask for one */
 };
+
+void point_samples_free(struct point_samples *samples);
 
 /* Called as the child reports: phase ("load", "probe", "fill", "measure") and how
  * far it is within it. */
@@ -73,7 +77,7 @@ typedef void point_progress_fn(void *arg, const char *phase, double fraction);
 /* Measure. *row is always filled, also on failure of the point itself (ST_OK with
  * row->status telling); an error status is returned only when nothing could be
  * tried: no permission for cgroups, no model, interrupted before the child
- * started. samples may be NULL; free samples->ms. */
+ * started. samples may be NULL; it is for point_samples_free(). */
 enum status point_run(const struct point *p, const struct topology *topo,
                       struct row *row, struct point_samples *samples,
                       point_progress_fn *progress, void *arg, struct err *err);

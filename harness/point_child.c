@@ -21,6 +21,7 @@
 #include "engine/mem.h"
 #include "engine/team.h"
 #include "harness/clock.h"
+#include "harness/point_profile.h"
 #include "harness/probe.h"
 #include "harness/roofs.h"
 #include "harness/sandbox.h"
@@ -48,6 +49,7 @@ struct child {
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     double roof_gbps[2 * N_ROOF_PASSES];
     int n_roof_gbps;
+    double int8_gops, f32_gops; /* with a profile only */
     double *ms;
     size_t n_ms, n_told;
     struct noise noise_begin;
@@ -108,6 +110,28 @@ static void tell_noise(struct child *c)
     tell(json_pack("{s:o}", "noise", point_noise_json(&d)));
 }
 
+static enum status tell_profile(const struct child *c, struct err *err)
+{
+    struct slm_profile *from = malloc(sizeof *from);
+    struct point_profile *p = malloc(sizeof *p);
+    double sum = 0;
+
+    if (!from || !p) {
+        free(from);
+        free(p);
+        return err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    }
+    for (size_t i = 0; i < c->n_ms; i++)
+        sum += c->ms[i];
+    slm_profile_read(c->model, from);
+    point_profile_make(p, from, c->n_ms, c->n_ms ? sum / (double)c->n_ms : 0,
+                       c->int8_gops, c->f32_gops);
+    tell(json_pack("{s:o}", "profile", point_profile_json(p)));
+    free(from);
+    free(p);
+    return ST_OK;
+}
+
 /* ---- the roof --------------------------------------------------------------- */
 
 /* Median of all passes; the spread is what they differ by, and what the passes
@@ -145,6 +169,14 @@ static void probe_passes(struct child *c, const struct probe_buffer *buffer,
     evaluate_roof(c);
 }
 
+static double probe_peak(enum probe_peak which, struct team *team)
+{
+    double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
+
+    probe_compute(which, isa_usable(), team, N_PEAK_PASSES, gops);
+    return stats_median(gops, N_PEAK_PASSES, scratch);
+}
+
 /* weights: read the model's own, else a buffer of the same page size. */
 static enum status probe_with(struct child *c, struct team *team, bool weights,
                               struct err *err)
@@ -171,11 +203,11 @@ static enum status probe_with(struct child *c, struct team *team, bool weights,
     }
     probe_passes(c, &buffer, team);
     probe_buffer_close(&buffer);
-    if (c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0)) {
-        double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
-
-        probe_compute(PROBE_PEAK_INT8, isa_usable(), team, N_PEAK_PASSES, gops);
-        c->row.roof_gops = stats_median(gops, N_PEAK_PASSES, scratch);
+    if (c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0))
+        c->row.roof_gops = probe_peak(PROBE_PEAK_INT8, team);
+    if (c->p->profile && !(c->int8_gops > 0)) {
+        c->int8_gops = probe_peak(PROBE_PEAK_INT8, team);
+        c->f32_gops = probe_peak(PROBE_PEAK_F32, team);
     }
     return ST_OK;
 }
@@ -445,6 +477,10 @@ static enum status measure(struct child *c, struct err *err)
     enum status status = ST_OK;
     uint64_t now = 0;
 
+    if (c->p->profile)
+        status = slm_profile_start(c->model, err);
+    if (status)
+        return status;
     tell_phase(c, "measure", 0);
     noise_read(&c->noise_begin, "");
     c->measure_begin_ns = c->told_ns = c->noise_told_ns = clock_ns();
@@ -536,6 +572,8 @@ static enum status run(struct child *c, struct err *err)
     }
     tell_row(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
+        return status;
+    if (c->p->profile && (status = tell_profile(c, err)))
         return status;
     tell_phase(c, "probe", 1);
     if (!c->fits)

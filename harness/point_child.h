@@ -8,6 +8,7 @@
  *     {"facts": {...}}                       struct point_facts
  *     {"s": [12.345, ...]}                   samples in ms, in order
  *     {"noise": {...}}                       struct noise over the samples so far
+ *     {"profile": {...}}                     struct point_profile of the samples
  *     {"error": "...", "code": 5}            what stopped it, an enum status
  *     {"done": true}                         everything was told
  *

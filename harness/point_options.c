@@ -141,6 +141,8 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
         OPT_U64(0, "seed", &p->seed, "N", "of the tokens and the synthetic context (default 1)"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
         OPT_FLAG(0, "force", &p->force, "try it although the plan says it cannot fit"),
+        OPT_FLAG(0, "profile", &p->profile, "account for the time: a table of operations that adds up to the token"),
+        OPT_STR('o', "output", &o->chart_dir, "DIR", "draw the profile there: profile.csv, .svg and .png"),
         OPT_FLAG(0, "json", &o->json, "print JSON"),
         OPT_END
     };
@@ -157,5 +159,9 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     if (args.n)
         return err_set(err, ST_USAGE, "what is '%s'? Models are given by -m",
                        args.v[0]);
+    if (o->chart_dir && !p->profile)
+        return err_set(err, ST_USAGE,
+                       "-o %s: there is a chart to draw only with --profile",
+                       o->chart_dir);
     return apply(p, &raw, topo, err);
 }

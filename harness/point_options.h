@@ -16,7 +16,8 @@
 struct point_options {
     struct point point;
     bool json;
-    bool help; /* --help was printed: nothing to do */
+    const char *chart_dir; /* for the profile's chart; NULL: none */
+    bool help;             /* --help was printed: nothing to do */
 };
 
 /* Parse argv (argv[0] is the command's name). Errors: ST_USAGE, and those of

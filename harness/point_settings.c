@@ -178,6 +178,8 @@ void point_command(const struct point *p, char *buf, size_t cap)
         append(buf, cap, " --weights %s", weights_residency_name(p->residency));
     if (p->force)
         append(buf, cap, " --force");
+    if (p->profile)
+        append(buf, cap, " --profile");
     append_isa(buf, cap, p->isa_disabled);
 }
 
@@ -189,7 +191,7 @@ json_t *point_json(const struct point *p)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i, s:f, s:f,"
-        " s:I, s:I, s:I, s:b}",
+        " s:I, s:I, s:I, s:b, s:b}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
         "residency", (int)p->residency, "n_threads", p->n_threads, "placement",
         (int)p->placement, "cpus", cpus, "explicit_cpus", (int)p->explicit_cpus, "ctx",
@@ -197,7 +199,7 @@ json_t *point_json(const struct point *p)
         p->n_tokens, "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
         p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
         (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
-        (int)p->force);
+        (int)p->force, "profile", (int)p->profile);
 }
 
 static enum status check_ranges(const struct point *p, int kind, int placement,
@@ -224,20 +226,20 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     json_t *cpus;
     json_error_t why;
     json_int_t mem_limit, seed, isa_disabled;
-    int kind, placement, residency, explicit_cpus, ctx_prefill, force;
+    int kind, placement, residency, explicit_cpus, ctx_prefill, force, profile;
 
     point_init(&out);
     if (json_unpack_ex(
             (json_t *)(uintptr_t)object, &why, 0,
             "{s:i, s:s, s:s, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-            " s:F, s:F, s:I, s:I, s:I, s:b}",
+            " s:F, s:F, s:I, s:I, s:I, s:b, s:b}",
             "kind", &kind, "model", &model, "path", &path, "residency", &residency,
             "n_threads", &out.n_threads, "placement", &placement, "cpus", &cpus,
             "explicit_cpus", &explicit_cpus, "ctx", &out.ctx, "ctx_prefill",
             &ctx_prefill, "n_prompt", &out.n_prompt, "n_tokens", &out.n_tokens,
             "n_batch", &out.n_batch, "budget_s", &out.budget_s, "load_budget_s",
             &out.load_budget_s, "mem_limit", &mem_limit, "seed", &seed, "isa_disabled",
-            &isa_disabled, "force", &force))
+            &isa_disabled, "force", &force, "profile", &profile))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.text);
     out.explicit_cpus = explicit_cpus;
@@ -248,6 +250,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     out.residency = residency;
     out.ctx_prefill = ctx_prefill;
     out.force = force;
+    out.profile = profile;
     out.mem_limit = (uint64_t)mem_limit;
     out.seed = (uint64_t)seed;
     out.isa_disabled = (uint32_t)isa_disabled;

@@ -86,7 +86,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
                              struct err *err)
 {
     const struct point *p = &sweep->plan->points[i];
-    struct point_samples samples = {NULL, 0};
+    struct point_samples samples = {0};
     struct err why = ERR_INIT;
     const struct row *rows;
     struct row row;
@@ -100,7 +100,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
              sweep->n_due);
     status = point_run(p, sweep->topo, &row, &samples, on_progress, sweep, &why);
     if (status == ST_INTERRUPTED || !strcmp(row.status, "interrupted")) {
-        free(samples.ms);
+        point_samples_free(&samples);
         return err_set(err, ST_INTERRUPTED, "interrupted");
     }
     if (status) {
@@ -111,7 +111,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
     rows = sweep_dir_rows(sweep->dir, &n_rows);
     roof_mark(&row, rows, n_rows);
     status = sweep_dir_append(sweep->dir, &row, &samples, err);
-    free(samples.ms);
+    point_samples_free(&samples);
     sweep->n_finished++;
     sweep->est_done += sweep->est_s[i];
     sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;

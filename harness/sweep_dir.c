@@ -6,6 +6,7 @@
  * short (a full disk) the file is cut back to where it was. A row is what makes a
  * point done, so its samples go to disk first.
  */
+#include "harness/dirs.h"
 #include "harness/roofs.h"
 #include "harness/sweep.h"
 
@@ -190,20 +191,6 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
 
 /* ---- making and resuming ---------------------------------------------------- */
 
-/* mkdir -p */
-static enum status make_dirs(const char *path, struct err *err)
-{
-    char part[512];
-
-    for (const char *slash = path; slash;) {
-        slash = strchr(slash + 1, '/');
-        snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : 511, path);
-        if (mkdir(part, 0755) && errno != EEXIST)
-            return err_set_errno(err, ST_IO, "cannot make the directory %s", part);
-    }
-    return ST_OK;
-}
-
 static enum status take_lock(struct sweep_dir *dir, struct err *err)
 {
     const enum status status =
@@ -252,7 +239,7 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
             "%s holds a sweep already; go on with it by --resume %s, or name "
             "another directory",
             chosen, chosen);
-    status = make_dirs(chosen, err);
+    status = dirs_make(chosen, err);
     if (status)
         return status;
     dir = dir_new(chosen);

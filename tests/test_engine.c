@@ -290,6 +290,69 @@ static void test_bytes_per_token(void **state)
     slm_close(moe);
 }
 
+/* ---- the profile ----------------------------------------------------------------- */
+
+/* What a profile counts is what the model has: every row of every matrix once per
+ * pass and column, the keys and values of every position once. */
+static void check_profile(const char *name, uint64_t matrix_bytes, int n_threads)
+{
+    const int32_t tokens[5] = {1, 2, 3, 4, 5};
+    struct slm *m = open_model(name, n_threads, 16, 4);
+    struct slm_profile *p = malloc(sizeof *p);
+    uint64_t bytes = 0, kv = 0;
+    struct err err = ERR_INIT;
+    double ns = 0;
+
+    assert_non_null(p);
+    eval(m, tokens, 5, SLM_LOGITS_LAST);
+    assert_int_equal(slm_profile_start(m, &err), ST_OK);
+    slm_profile_read(m, p);
+    assert_int_equal(p->n_passes, 0);
+    assert_int_equal(p->n_rows, 0);
+    eval(m, tokens, 1, SLM_LOGITS_LAST);
+    eval(m, tokens, 1, SLM_LOGITS_LAST);
+    slm_profile_read(m, p);
+    assert_int_equal(p->n_passes, 2);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct slm_profile_row *r = &p->rows[i];
+
+        assert_true(r->work_ns >= 0 && r->wait_ns >= 0);
+        assert_true(i == 0 || r->op >= p->rows[i - 1].op);
+        ns += r->work_ns + r->wait_ns;
+        if (r->op == SLM_OP_ATTENTION)
+            kv += r->bytes;
+        else if (r->op != SLM_OP_EMBED)
+            bytes += r->bytes;
+    }
+    assert_true(ns > 0);
+    assert_int_equal(bytes, 2 * matrix_bytes);
+    /* positions 0..5, then 0..6 */
+    assert_int_equal(kv, (6 + 7) * slm_info(m)->kv_pos_bytes);
+    assert_int_equal(slm_profile_start(m, &err), ST_OK);
+    slm_profile_read(m, p);
+    assert_int_equal(p->n_rows, 0);
+    free(p);
+    slm_close(m);
+}
+
+static void test_profile(void **state)
+{
+    const uint64_t row = 128 / 32 * 34, norms = 5 * 128 * 4;
+
+    (void)state;
+    for (int n_threads = 1; n_threads <= 3; n_threads++) {
+        static const char *const names[] = {"llama", "llama-moe"};
+
+        for (int i = 0; i < 2; i++) {
+            struct slm *m = open_model(names[i], 1, 16, 0);
+            const uint64_t bytes = slm_info(m)->weight_token_bytes - row - norms;
+
+            slm_close(m);
+            check_profile(names[i], bytes, n_threads);
+        }
+    }
+}
+
 /* ---- refusals ------------------------------------------------------------------ */
 
 static void test_eval_refuses(void **state)
@@ -519,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_two_thread_counts),
         cmocka_unit_test(test_plan_is_what_is_opened),
         cmocka_unit_test(test_bytes_per_token),
+        cmocka_unit_test(test_profile),
         cmocka_unit_test(test_eval_refuses),
         cmocka_unit_test(test_hostile_hyperparameters),
         cmocka_unit_test(test_hostile_experts),

@@ -255,7 +255,7 @@ static double ms[] = {200, 201, 199, 200, 200, 202, 198, 200, 200, 200};
 
 static void judge(struct row *row, const struct noise *noise, double roof_gbps)
 {
-    const struct point_samples samples = {ms, 10};
+    const struct point_samples samples = {ms, 10, NULL};
     const struct point_facts facts = {.tokens_per_sample = 1,
                                       .ops_per_sample = 1.8e10,
                                       .bytes_per_sample = 5e9,
@@ -347,7 +347,7 @@ static void limiters(void **state)
 /* A result above its roof is wrong and must not pass as valid. */
 static void above_the_roof(void **state)
 {
-    const struct point_samples samples = {ms, 10};
+    const struct point_samples samples = {ms, 10, NULL};
     struct point_facts facts = {
         .tokens_per_sample = 1, .bytes_per_sample = 5e6, .llc_bytes = 3e7};
     struct noise noise = calm();
@@ -371,7 +371,7 @@ static void above_the_roof(void **state)
 
 static void no_samples(void **state)
 {
-    const struct point_samples none = {NULL, 0};
+    const struct point_samples none = {NULL, 0, NULL};
     const struct point_facts facts = {.tokens_per_sample = 1};
     struct row row;
 
@@ -386,7 +386,7 @@ static void no_samples(void **state)
 /* Prefill: 100 tokens a pass, judged against the int8 peak. */
 static void prefill(void **state)
 {
-    const struct point_samples samples = {ms, 10};
+    const struct point_samples samples = {ms, 10, NULL};
     const struct point_facts facts = {
         .tokens_per_sample = 100, .ops_per_sample = 6e10, .bytes_per_sample = 1e9};
     struct noise noise = calm();

@@ -351,7 +351,7 @@ static void append_text(const char *path, const char *text)
 static void resume_repairs(void **state)
 {
     double ms[] = {1.5, 2.5};
-    const struct point_samples samples = {ms, 2};
+    const struct point_samples samples = {ms, 2, NULL};
     char path[256], csv[300], side[300];
     struct sweep_dir *dir, *other;
     struct err err = ERR_INIT;

@@ -65,6 +65,28 @@ grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
 grep -q "^command .* --weights packed" packed || fail "command: $(cat packed)"
 [ "$(value row residency)" = packed ] || fail "it fits, and is not packed: $(cat row)"
 
+# ---- the profile adds up to the mean token, and names every operation
+"$BENCH" decode -m nano:Q4_K_M -t 2 -n 12 --profile >profile
+sed -n '/^Where the time/,$p' profile | grep -q "gate, up" || fail "no profile: $(cat profile)"
+"$BENCH" decode -m nano:Q4_K_M -t 2 -n 12 --profile --json >profile.json
+if command -v python3 >/dev/null; then
+    python3 - <<'EOF' || fail "the profile does not add up: $(cat profile.json)"
+import json
+row = json.load(open("profile.json"))
+p = row["profile"]
+ops = {r["op"] for r in p["rows"]}
+assert {"embed", "q, k, v", "attention", "attn out", "gate, up", "down", "output"} <= ops, ops
+total = sum(r["work_ms"] + r["wait_ms"] for r in p["rows"])
+assert 0 < total <= p["sample_ms"] * 1.0001, (total, p["sample_ms"])
+assert total > 0.5 * p["sample_ms"], (total, p["sample_ms"])
+weights = sum(r["bytes"] for r in p["rows"] if r["weights"])
+assert 0.9 * row["bytes_per_token"] < weights <= row["bytes_per_token"], weights
+EOF
+fi
+"$BENCH" decode -m nano:Q4_K_M -t 1 -n 4 --profile -o drawn/here >/dev/null 2>err ||
+    grep -q gnuplot err || fail "chart: $(cat err)"
+[ -s drawn/here/profile.csv ] || fail "no chart's data"
+
 # ---- a file of one's own; a budget of almost nothing gives what there is
 "$BENCH" synth nano Q6_K -o own.gguf >/dev/null
 "$BENCH" decode -m own.gguf -n 1000000 --budget 0.01 --placement none >own
@@ -88,6 +110,7 @@ refused 2 "synthetic" -m own.gguf --in-memory
 refused 2 "a file" -m own.gguf --weights memory
 refused 2 "auto, packed, mmap or memory" -m own.gguf --weights elsewhere
 refused 2 "exclude" -m nano:Q4_0 --weights packed --in-memory
+refused 2 "only with --profile" -m nano:Q4_0 -o drawn
 refused 2 "this machine has" -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf
 refused 2 "cut.gguf" -m cut.gguf

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dirs.c - mkdir -p
+ */
+#include "harness/dirs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum status dirs_make(const char *path, struct err *err)
+{
+    char part[PATH_MAX];
+
+    if (!*path || strlen(path) >= sizeof part)
+        return err_set(err, ST_USAGE, "'%.60s' cannot be the name of a directory",
+                       path);
+    snprintf(part, sizeof part, "%s", path);
+    for (char *at = part + 1;; at++) {
+        const char c = *at;
+
+        if (c != '/' && c != '\0')
+            continue;
+        *at = '\0';
+        if (mkdir(part, 0755) && errno != EEXIST)
+            return err_set_errno(err, ST_IO, "cannot make the directory %.300s", part);
+        if (!c)
+            break;
+        *at = c;
+    }
+    return access(path, W_OK | X_OK)
+               ? err_set_errno(err, ST_IO, "%.300s cannot be written into", path)
+               : ST_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dirs.h - directories for results
+ *
+ * Threading: none.
+ */
+#ifndef SLM_HARNESS_DIRS_H
+#define SLM_HARNESS_DIRS_H
+
+#include "engine/status.h"
+
+/* Make path and every directory above it that is missing. Errors: ST_IO (one cannot be
+ * made, or path cannot be written into). */
+enum status dirs_make(const char *path, struct err *err);
+
+#endif
