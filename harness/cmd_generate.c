@@ -286,6 +286,8 @@ int cmd_generate(int argc, char **argv)
                  "control tokens in the prompt are meant as such"),
         OPT_INT('t', "threads", &s.session.n_threads, "N",
                 "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
+        OPT_INT(0, "threads-prefill", &s.session.n_threads_prefill, "N",
+                "threads that read the prompt (default: as many)", 1, TEAM_MAX_MEMBERS),
         OPT_STR(0, "placement", &s.session.placement, "NAME",
                 "none, spread, compact or smt (default: none)"),
         OPT_STR(0, "weights", &s.session.weights, "W",

@@ -40,8 +40,8 @@ static const struct opt_usage usage = {
 };
 
 struct request {
-    const char *config, *threads, *ctx, *prefill, *placement, *weights, *mem, *out,
-        *resume, *cache_dir;
+    const char *config, *threads, *threads_prefill, *ctx, *prefill, *placement,
+        *weights, *mem, *out, *resume, *cache_dir;
     struct str_list models;
     int n_tokens, n_repeats;
     double budget_s, timeout_s;
@@ -60,6 +60,9 @@ static enum status apply_lists(struct sweep_settings *s, const struct request *q
         status = sweep_set_models(s, q->models.v, q->models.n, "--model", err);
     if (status == ST_OK && q->threads)
         status = sweep_set_threads(s, q->threads, topo, "--threads", err);
+    if (status == ST_OK && q->threads_prefill)
+        status = sweep_set_threads_prefill(s, q->threads_prefill, topo,
+                                           "--threads-prefill", err);
     if (status == ST_OK && q->ctx)
         status = sweep_set_ints(&s->ctx, q->ctx, 0, "--ctx", err);
     if (status == ST_OK && q->prefill)
@@ -359,6 +362,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps (default: default)"),
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or SHAPE:QUANT; may be repeated"),
         OPT_STR('t', "threads", &q.threads, "LIST", "thread counts, as 1-4 or 1,2,8, or all"),
+        OPT_STR(0, "threads-prefill", &q.threads_prefill, "LIST", "of prefill points (default: as --threads)"),
         OPT_STR(0, "ctx", &q.ctx, "LIST", "context depths of decode points; none for no such point"),
         OPT_STR(0, "prefill", &q.prefill, "LIST", "prompt lengths of prefill points; none for no such point"),
         OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),

@@ -38,7 +38,7 @@ static enum status resolve_cpus(struct point_run *r, struct err *err)
     if (p->explicit_cpus || p->placement == PLACEMENT_NONE)
         return ST_OK;
     p->explicit_cpus = true;
-    return placement_cpus(r->topo, p->placement, p->n_threads, p->cpus, err);
+    return placement_cpus(r->topo, p->placement, point_n_members(p), p->cpus, err);
 }
 
 /* ---- starting the child ----------------------------------------------------- */

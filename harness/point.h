@@ -39,8 +39,9 @@ struct point {
      * WEIGHTS_AUTO: decided by the plan, so that the row has another one */
     enum weights_residency residency;
     int n_threads;
+    int n_threads_prefill; /* of a decode point's prefill passes; 0: the same */
     enum placement placement;
-    int cpus[TOPO_MAX_CPUS]; /* n_threads of them, where explicit_cpus */
+    int cpus[TOPO_MAX_CPUS]; /* point_n_members() of them, where explicit_cpus */
     bool explicit_cpus;
     int ctx;          /* depth of a decode point */
     bool ctx_prefill; /* reach it by real prefill */
@@ -87,6 +88,9 @@ int point_child_run(const struct point *p);
 
 /* Defaults of everything but the model: decode, one thread, spread, depth 0. */
 void point_init(struct point *p);
+
+/* Threads that are started: the larger of the two counts. */
+int point_n_members(const struct point *p);
 
 /* Identity within a sweep: "yi-1.5-9b:Q4_K_M/decode/t2/spread/ctx1024/6G". */
 void point_id(const struct point *p, char *buf, size_t cap);

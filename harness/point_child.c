@@ -212,14 +212,16 @@ static enum status probe_with(struct child *c, struct team *team, bool weights,
     return ST_OK;
 }
 
-/* With the model's own threads while there is a model. */
+/* With the model's own threads while there is a model, as many as are measured. */
 static enum status probe_roof(struct child *c, bool weights, struct err *err)
 {
     struct team *team = NULL;
     enum status status;
 
-    if (c->model)
+    if (c->model) {
+        team_use(slm_team(c->model), c->p->n_threads);
         return probe_with(c, slm_team(c->model), weights, err);
+    }
     status = team_start(&team, c->p->n_threads, c->cpus, err);
     if (status == ST_OK)
         status = probe_with(c, team, weights, err);
@@ -309,6 +311,7 @@ static enum status load(struct child *c, struct err *err)
     params.isa_mask = isa_usable();
     params.memory_bytes = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
     params.n_threads = c->p->n_threads;
+    params.n_threads_prefill = c->p->n_threads_prefill;
     params.cpus = c->cpus;
     params.n_ctx = point_n_ctx(c->p);
     params.n_batch = c->p->n_batch;

@@ -67,6 +67,17 @@ static void say_no_fit(struct point_run *r)
         want, have, r->samples.n, r->samples.n == 1 ? "" : "s");
 }
 
+/* More threads than CPUs are measured as asked for, but not without a word. */
+static void doubt_threads(struct point_run *r)
+{
+    const struct point *p = &r->settings;
+
+    if (!*r->row->detail)
+        topology_doubts_threads(r->topo, p->n_threads,
+                                p->explicit_cpus ? p->cpus : NULL, r->row->detail,
+                                sizeof r->row->detail);
+}
+
 void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage)
 {
     struct row *row = r->row;
@@ -101,4 +112,5 @@ void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage
     if (!r->fits && r->settings.residency == WEIGHTS_MMAP &&
         (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
         say_no_fit(r);
+    doubt_threads(r);
 }

@@ -36,7 +36,7 @@ static const struct opt_usage usage = {
 struct raw {
     const char *model, *placement, *cpus, *weights, *cache_dir;
     bool in_memory;
-    int n_threads, n_prompt;
+    int n_threads, n_threads_prefill, n_prompt;
     uint64_t mem_limit;
 };
 
@@ -55,10 +55,13 @@ static enum status apply_cpus(struct point *p, const struct raw *raw,
 
     if (parse_ints(raw->cpus, "--cpus", 0, INT_MAX - 1, &list, err))
         return ST_USAGE;
-    if (list.n > TOPO_MAX_CPUS ||
-        (raw->n_threads && (size_t)raw->n_threads != list.n)) {
-        err_set(err, ST_USAGE, "--cpus %s names %zu CPUs for %d threads; name one each",
-                raw->cpus, list.n, raw->n_threads);
+    if (!raw->n_threads && list.n <= TOPO_MAX_CPUS)
+        p->n_threads = (int)list.n;
+    if ((size_t)point_n_members(p) != list.n) {
+        err_set(err, ST_USAGE,
+                "--cpus %s names %zu CPU%s for %d thread%s; name one each", raw->cpus,
+                list.n, list.n == 1 ? "" : "s", point_n_members(p),
+                point_n_members(p) == 1 ? "" : "s");
         free(list.v);
         return ST_USAGE;
     }
@@ -74,11 +77,20 @@ static enum status apply_cpus(struct point *p, const struct raw *raw,
                        cpu);
     }
     p->explicit_cpus = true;
-    p->n_threads = (int)list.n;
     for (size_t i = 0; i < list.n; i++)
         p->cpus[i] = list.v[i];
     free(list.v);
     return ST_OK;
+}
+
+/* A prefill point measures prefill, with its threads and no others; a decode point
+ * does not tell equal counts apart. */
+static void simplify_threads(struct point *p)
+{
+    if (p->kind == POINT_PREFILL && p->n_threads_prefill)
+        p->n_threads = p->n_threads_prefill;
+    if (p->n_threads_prefill == p->n_threads)
+        p->n_threads_prefill = 0;
 }
 
 static enum status apply(struct point *p, const struct raw *raw,
@@ -100,12 +112,14 @@ static enum status apply(struct point *p, const struct raw *raw,
     p->n_prompt = raw->n_prompt;
     p->mem_limit = raw->mem_limit;
     p->n_threads = raw->n_threads ? raw->n_threads : topo->threads_default;
+    p->n_threads_prefill = raw->n_threads_prefill;
     p->isa_disabled = isa_detected() & ~isa_usable();
     status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
     if (status == ST_OK && raw->placement)
         status = placement_parse(raw->placement, &p->placement, err);
     if (status == ST_OK && raw->cpus)
         status = apply_cpus(p, raw, topo, err);
+    simplify_threads(p);
     if (status == ST_OK && raw->weights)
         status = residency_parse(raw->weights, "--weights", &p->residency, err);
     if (status == ST_OK && raw->in_memory)
@@ -127,8 +141,9 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     const struct opt opts[] = {
         OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, or SHAPE:QUANT"),
         OPT_INT('t', "threads", &raw.n_threads, "N", "threads (default: what `bench topo` recommends)", 1, TOPO_MAX_CPUS),
+        OPT_INT(0, "threads-prefill", &raw.n_threads_prefill, "N", "threads of prefill passes, where another number is wanted; both counts use the first of the same CPUs", 1, TOPO_MAX_CPUS),
         OPT_STR(0, "placement", &raw.placement, "P", "spread (default), compact, smt or none"),
-        OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each"),
+        OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each, in this order"),
         OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0)", 0, 1 << 24),
         OPT_FLAG(0, "ctx-prefill", &p->ctx_prefill, "reach the depth by real prefill, not by synthetic values"),
         OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", 1, 1 << 24),

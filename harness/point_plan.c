@@ -52,7 +52,7 @@ static enum status plan_file(struct point_run *r, struct err *err)
 
     if (status)
         return status;
-    status = slm_plan(&info, g, point_n_ctx(p), p->n_batch, p->n_threads, err);
+    status = slm_plan(&info, g, point_n_ctx(p), p->n_batch, point_n_members(p), err);
     if (status == ST_OK) {
         if (p->residency == WEIGHTS_AUTO)
             r->settings.residency = slm_choose_residency(
@@ -133,10 +133,13 @@ void point_describe(struct point_run *r, const struct point *p)
     if (p->model.synthetic)
         snprintf(row->quant, sizeof row->quant, "%s", quantmix_name(p->model.mix));
     row->n_threads = p->n_threads;
+    if (p->n_threads_prefill)
+        row->n_threads_prefill = p->n_threads_prefill;
     snprintf(row->placement, sizeof row->placement, "%s",
              p->explicit_cpus ? "list" : placement_name(p->placement));
     if (r->settings.explicit_cpus)
-        point_cpus_text(r->settings.cpus, p->n_threads, row->cpus, sizeof row->cpus);
+        point_cpus_text(r->settings.cpus, point_n_members(p), row->cpus,
+                        sizeof row->cpus);
     if (p->kind == POINT_PREFILL) {
         row->n_prompt = p->n_prompt;
     } else {

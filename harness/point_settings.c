@@ -23,6 +23,11 @@ void point_init(struct point *p)
     p->seed = 1;
 }
 
+int point_n_members(const struct point *p)
+{
+    return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
+}
+
 /* Appends to buf, which stays terminated; what does not fit is cut. */
 static void append(char *buf, size_t cap, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -106,8 +111,10 @@ void point_id(const struct point *p, char *buf, size_t cap)
     else
         append(buf, cap, "decode");
     append(buf, cap, "/t%d", p->n_threads);
+    if (p->n_threads_prefill)
+        append(buf, cap, "p%d", p->n_threads_prefill);
     if (p->explicit_cpus) {
-        point_cpus_text(p->cpus, p->n_threads, text, sizeof text);
+        point_cpus_text(p->cpus, point_n_members(p), text, sizeof text);
         if (strlen(text) > 12)
             append(buf, cap, "/cpus~%08x", text_hash(text));
         else
@@ -159,8 +166,10 @@ void point_command(const struct point *p, char *buf, size_t cap)
     snprintf(buf, cap, "bench decode -m");
     append_word(buf, cap, p->model.text);
     append(buf, cap, " -t %d", p->n_threads);
+    if (p->n_threads_prefill)
+        append(buf, cap, " --threads-prefill %d", p->n_threads_prefill);
     if (p->explicit_cpus) {
-        point_cpus_text(p->cpus, p->n_threads, text, sizeof text);
+        point_cpus_text(p->cpus, point_n_members(p), text, sizeof text);
         append(buf, cap, " --cpus %s", text);
     } else {
         append(buf, cap, " --placement %s", placement_name(p->placement));
@@ -187,16 +196,17 @@ json_t *point_json(const struct point *p)
 {
     json_t *cpus = json_array();
 
-    for (int i = 0; p->explicit_cpus && i < p->n_threads; i++)
+    for (int i = 0; p->explicit_cpus && i < point_n_members(p); i++)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
-        "{s:i, s:s, s:s, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i, s:f, s:f,"
-        " s:I, s:I, s:I, s:b, s:b}",
+        "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
+        " s:f, s:f, s:I, s:I, s:I, s:b, s:b}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
-        "residency", (int)p->residency, "n_threads", p->n_threads, "placement",
-        (int)p->placement, "cpus", cpus, "explicit_cpus", (int)p->explicit_cpus, "ctx",
-        p->ctx, "ctx_prefill", (int)p->ctx_prefill, "n_prompt", p->n_prompt, "n_tokens",
-        p->n_tokens, "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
+        "residency", (int)p->residency, "n_threads", p->n_threads, "n_threads_prefill",
+        p->n_threads_prefill, "placement", (int)p->placement, "cpus", cpus,
+        "explicit_cpus", (int)p->explicit_cpus, "ctx", p->ctx, "ctx_prefill",
+        (int)p->ctx_prefill, "n_prompt", p->n_prompt, "n_tokens", p->n_tokens,
+        "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
         p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
         (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
         (int)p->force, "profile", (int)p->profile);
@@ -208,14 +218,15 @@ static enum status check_ranges(const struct point *p, int kind, int placement,
     if (kind < POINT_DECODE || kind > POINT_PREFILL || placement < PLACEMENT_SPREAD ||
         placement > PLACEMENT_NONE || residency < WEIGHTS_AUTO ||
         residency > WEIGHTS_MEMORY || p->n_threads < 1 ||
-        p->n_threads > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
+        p->n_threads > TOPO_MAX_CPUS || p->n_threads_prefill < 0 ||
+        p->n_threads_prefill > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
         p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
         !(p->load_budget_s > 0))
         return err_set(err, ST_USAGE, "the point's settings hold a value out of range");
-    if (p->explicit_cpus && n_cpus != (size_t)p->n_threads)
+    if (p->explicit_cpus && n_cpus != (size_t)point_n_members(p))
         return err_set(err, ST_USAGE,
                        "the point's settings name %zu CPUs for %d threads", n_cpus,
-                       p->n_threads);
+                       point_n_members(p));
     return ST_OK;
 }
 
@@ -231,15 +242,16 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     point_init(&out);
     if (json_unpack_ex(
             (json_t *)(uintptr_t)object, &why, 0,
-            "{s:i, s:s, s:s, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
+            "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
             " s:F, s:F, s:I, s:I, s:I, s:b, s:b}",
             "kind", &kind, "model", &model, "path", &path, "residency", &residency,
-            "n_threads", &out.n_threads, "placement", &placement, "cpus", &cpus,
-            "explicit_cpus", &explicit_cpus, "ctx", &out.ctx, "ctx_prefill",
-            &ctx_prefill, "n_prompt", &out.n_prompt, "n_tokens", &out.n_tokens,
-            "n_batch", &out.n_batch, "budget_s", &out.budget_s, "load_budget_s",
-            &out.load_budget_s, "mem_limit", &mem_limit, "seed", &seed, "isa_disabled",
-            &isa_disabled, "force", &force, "profile", &profile))
+            "n_threads", &out.n_threads, "n_threads_prefill", &out.n_threads_prefill,
+            "placement", &placement, "cpus", &cpus, "explicit_cpus", &explicit_cpus,
+            "ctx", &out.ctx, "ctx_prefill", &ctx_prefill, "n_prompt", &out.n_prompt,
+            "n_tokens", &out.n_tokens, "n_batch", &out.n_batch, "budget_s",
+            &out.budget_s, "load_budget_s", &out.load_budget_s, "mem_limit", &mem_limit,
+            "seed", &seed, "isa_disabled", &isa_disabled, "force", &force, "profile",
+            &profile))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.text);
     out.explicit_cpus = explicit_cpus;
@@ -254,7 +266,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     out.mem_limit = (uint64_t)mem_limit;
     out.seed = (uint64_t)seed;
     out.isa_disabled = (uint32_t)isa_disabled;
-    for (int i = 0; out.explicit_cpus && i < out.n_threads; i++)
+    for (int i = 0; out.explicit_cpus && i < point_n_members(&out); i++)
         out.cpus[i] = (int)json_integer_value(json_array_get(cpus, (size_t)i));
     snprintf(out.model.text, sizeof out.model.text, "%s", model);
     snprintf(out.model.path, sizeof out.model.path, "%s", path);

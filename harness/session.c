@@ -4,6 +4,7 @@
  */
 #include "harness/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/interrupt.h"
@@ -78,6 +79,7 @@ enum status session_open(struct slm **m, const struct session_params *params,
     struct topology *topo = malloc(sizeof *topo);
     struct slm *new = NULL;
     int *cpus = NULL;
+    char doubt[200];
     enum status st;
 
     if (!topo)
@@ -91,13 +93,18 @@ enum status session_open(struct slm **m, const struct session_params *params,
         p.n_threads = params->n_threads ? params->n_threads : topo->threads_default;
         p.n_ctx = params->n_ctx;
         p.n_batch = params->n_batch;
-        cpus = calloc((size_t)p.n_threads, sizeof *cpus);
+        p.n_threads_prefill = params->n_threads_prefill;
+        cpus = calloc((size_t)slm_params_threads(&p), sizeof *cpus);
         if (!cpus)
             st = err_set(err, ST_NO_MEMORY, "no memory to place %d threads",
-                         p.n_threads);
+                         slm_params_threads(&p));
     }
     if (!st)
-        st = choose_cpus(topo, params->placement, p.n_threads, cpus, &p.cpus, err);
+        st = choose_cpus(topo, params->placement, slm_params_threads(&p), cpus, &p.cpus,
+                         err);
+    if (!st && topology_doubts_threads(topo, slm_params_threads(&p), p.cpus, doubt,
+                                       sizeof doubt))
+        fprintf(stderr, "bench: %s\n", doubt);
     if (!st)
         st = slm_open(&new, &p, err);
     if (!st)

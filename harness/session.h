@@ -14,14 +14,16 @@
 struct session_params {
     const char *model;     /* a GGUF file; NULL: ST_USAGE */
     int n_threads;         /* 0: the machine's default */
+    int n_threads_prefill; /* 0: the same */
     const char *placement; /* "none", "spread", ... */
     int n_ctx, n_batch;    /* as in struct slm_params */
     const char *weights;   /* "mmap" or "packed"; NULL: mmap */
 };
 
 /* Opens the model and, where memory holds it (packed weights must), reads its weights
- * in, with a progress line that an interrupt ends. *n_threads (may be NULL) is what was
- * used. Errors: as topology_read(), placement_cpus(), slm_open() and weights_preload().
+ * in, with a progress line that an interrupt ends. More threads than CPUs are worth a
+ * line on standard error. *n_threads (may be NULL) is what was used. Errors: as
+ * topology_read(), placement_cpus(), slm_open() and weights_preload().
  */
 enum status session_open(struct slm **m, const struct session_params *params,
                          int *n_threads, struct err *err);

@@ -38,6 +38,7 @@ struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
     size_t n_models;
     struct int_list threads, ctx, prefill;
+    struct int_list threads_prefill; /* of prefill points; empty: threads */
     enum placement placements[PLACEMENT_NONE + 1];
     int n_placements;
     enum weights_residency residencies[SWEEP_MAX_RESIDENCIES]; /* any but memory */
@@ -73,6 +74,10 @@ enum status sweep_set_placements(struct sweep_settings *s, const char *text,
                                  const char *what, struct err *err);
 enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
                                   const char *what, struct err *err);
+/* Of prefill points; "none": as decode points. */
+enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text,
+                                      const struct topology *topo, const char *what,
+                                      struct err *err);
 /* text may be "none" for an empty list. */
 enum status sweep_set_ints(struct int_list *list, const char *text, int min,
                            const char *what, struct err *err);

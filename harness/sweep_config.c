@@ -20,9 +20,10 @@
 
 /* The file as libcyaml fills it; NULL where a key is absent. */
 struct raw {
-    char **models, **threads, **ctx, **prefill, **placement, **weights;
-    unsigned models_count, threads_count, ctx_count, prefill_count, placement_count,
-        weights_count;
+    char **models, **threads, **threads_prefill, **ctx, **prefill, **placement,
+        **weights;
+    unsigned models_count, threads_count, threads_prefill_count, ctx_count,
+        prefill_count, placement_count, weights_count;
     char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
         *keep_models;
 };
@@ -38,9 +39,10 @@ static const cyaml_schema_value_t text_value = {
                            struct raw, name, 0, 4096)
 
 static const cyaml_schema_field_t fields[] = {
-    LIST(models),      LIST(threads),  LIST(ctx),     LIST(prefill), LIST(placement),
-    LIST(weights),     TEXT(mem),      TEXT(tokens),  TEXT(passes),  TEXT(batch),
-    TEXT(ctx_fill),    TEXT(budget),   TEXT(timeout), TEXT(repeats), TEXT(seed),
+    LIST(models),      LIST(threads),   LIST(threads_prefill), LIST(ctx),
+    LIST(prefill),     LIST(placement), LIST(weights),         TEXT(mem),
+    TEXT(tokens),      TEXT(passes),    TEXT(batch),           TEXT(ctx_fill),
+    TEXT(budget),      TEXT(timeout),   TEXT(repeats),         TEXT(seed),
     TEXT(keep_models), CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
@@ -78,6 +80,9 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
                                struct err *err)
 {
     char *threads = raw->threads ? join(raw->threads, raw->threads_count) : NULL;
+    char *threads_prefill = raw->threads_prefill
+                                ? join(raw->threads_prefill, raw->threads_prefill_count)
+                                : NULL;
     char *ctx = raw->ctx ? join(raw->ctx, raw->ctx_count) : NULL;
     char *prefill = raw->prefill ? join(raw->prefill, raw->prefill_count) : NULL;
     char *placement =
@@ -93,6 +98,10 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     if (status == ST_OK && threads)
         status = sweep_set_threads(s, threads, topo,
                                    key_name(key, sizeof key, path, "threads"), err);
+    if (status == ST_OK && threads_prefill)
+        status = sweep_set_threads_prefill(
+            s, threads_prefill, topo,
+            key_name(key, sizeof key, path, "threads_prefill"), err);
     if (status == ST_OK && ctx)
         status = sweep_set_ints(&s->ctx, ctx, 0, key_name(key, sizeof key, path, "ctx"),
                                 err);
@@ -106,6 +115,7 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
         status = sweep_set_residencies(s, weights,
                                        key_name(key, sizeof key, path, "weights"), err);
     free(threads);
+    free(threads_prefill);
     free(ctx);
     free(prefill);
     free(placement);

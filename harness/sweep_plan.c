@@ -58,8 +58,7 @@ static enum status add(struct sweep_plan *plan, const struct point *p, struct er
     return ST_OK;
 }
 
-/* Every context depth and prompt length with one thread count, placement and
- * residency. */
+/* Every context depth with one thread count, placement and residency. */
 static enum status add_depths(struct sweep_plan *plan, const struct sweep_settings *s,
                               const struct point *base, struct err *err)
 {
@@ -74,6 +73,15 @@ static enum status add_depths(struct sweep_plan *plan, const struct sweep_settin
         p.n_tokens = s->n_tokens;
         status = add(plan, &p, err);
     }
+    return status;
+}
+
+/* Every prompt length, likewise. */
+static enum status add_prompts(struct sweep_plan *plan, const struct sweep_settings *s,
+                               const struct point *base, struct err *err)
+{
+    enum status status = ST_OK;
+
     for (size_t i = 0; i < s->prefill.n && status == ST_OK; i++) {
         struct point p = *base;
 
@@ -88,14 +96,20 @@ static enum status add_depths(struct sweep_plan *plan, const struct sweep_settin
 static enum status add_threads(struct sweep_plan *plan, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
+    const struct int_list *prefill =
+        s->threads_prefill.n ? &s->threads_prefill : &s->threads;
     struct point p = *base;
     enum status status = ST_OK;
 
-    for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
-        p.n_threads = s->threads.v[i];
-        for (int j = 0; j < s->n_residencies && status == ST_OK; j++) {
-            p.residency = s->residencies[j];
+    for (int j = 0; j < s->n_residencies && status == ST_OK; j++) {
+        p.residency = s->residencies[j];
+        for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
+            p.n_threads = s->threads.v[i];
             status = add_depths(plan, s, &p, err);
+        }
+        for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
+            p.n_threads = prefill->v[i];
+            status = add_prompts(plan, s, &p, err);
         }
     }
     return status;

@@ -23,6 +23,7 @@ void sweep_settings_free(struct sweep_settings *s)
 {
     free_models(s);
     free(s->threads.v);
+    free(s->threads_prefill.v);
     free(s->ctx.v);
     free(s->prefill.v);
     memset(s, 0, sizeof *s);
@@ -97,23 +98,39 @@ static enum status all_threads(struct int_list *list, int n, struct err *err)
     return ST_OK;
 }
 
-enum status sweep_set_threads(struct sweep_settings *s, const char *text,
+static enum status set_counts(struct int_list *list, const char *text,
                               const struct topology *topo, const char *what,
                               struct err *err)
 {
     enum status status;
 
     if (!strcmp(text, "all"))
-        return all_threads(&s->threads, topo->threads_default, err);
-    status = sweep_set_ints(&s->threads, text, 1, what, err);
-    for (size_t i = 0; status == ST_OK && i < s->threads.n; i++) {
-        if (s->threads.v[i] > TOPO_MAX_CPUS)
+        return all_threads(list, topo->threads_default, err);
+    status = sweep_set_ints(list, text, 1, what, err);
+    for (size_t i = 0; status == ST_OK && i < list->n; i++) {
+        if (list->v[i] > TOPO_MAX_CPUS)
             status = err_set(err, ST_USAGE, "%s: %d threads; %d are the most", what,
-                             s->threads.v[i], TOPO_MAX_CPUS);
+                             list->v[i], TOPO_MAX_CPUS);
     }
-    if (status == ST_OK && !s->threads.n)
-        status = err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
     return status;
+}
+
+enum status sweep_set_threads(struct sweep_settings *s, const char *text,
+                              const struct topology *topo, const char *what,
+                              struct err *err)
+{
+    const enum status status = set_counts(&s->threads, text, topo, what, err);
+
+    if (status == ST_OK && !s->threads.n)
+        return err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
+    return status;
+}
+
+enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text,
+                                      const struct topology *topo, const char *what,
+                                      struct err *err)
+{
+    return set_counts(&s->threads_prefill, text, topo, what, err);
 }
 
 enum status sweep_set_placements(struct sweep_settings *s, const char *text,
@@ -204,12 +221,14 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
         json_array_append_new(weights,
                               json_string(weights_residency_name(s->residencies[i])));
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, s:i, s:I, "
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, s:i, "
+        "s:I, "
         "s:b, "
         "s:s,"
         " s:I}",
-        "models", models, "threads", ints_json(&s->threads), "ctx", ints_json(&s->ctx),
-        "prefill", ints_json(&s->prefill), "placements", placements, "weights", weights,
+        "models", models, "threads", ints_json(&s->threads), "threads_prefill",
+        ints_json(&s->threads_prefill), "ctx", ints_json(&s->ctx), "prefill",
+        ints_json(&s->prefill), "placements", placements, "weights", weights,
         "mem_limit", (json_int_t)s->mem_limit, "tokens", s->n_tokens, "passes",
         s->n_passes, "batch", s->n_batch, "ctx_prefill", (int)s->ctx_prefill,
         "budget_s", s->budget_s, "load_budget_s", s->load_budget_s, "repeats",
@@ -285,6 +304,8 @@ static enum status lists_from_json(struct sweep_settings *s, const json_t *objec
     if (sweep_set_models(s, texts, n, "models", err))
         return ST_INPUT;
     if (ints_from_json(&s->threads, json_object_get(object, "threads"), 1, err) ||
+        ints_from_json(&s->threads_prefill, json_object_get(object, "threads_prefill"),
+                       1, err) ||
         ints_from_json(&s->ctx, json_object_get(object, "ctx"), 0, err))
         return ST_INPUT;
     return ints_from_json(&s->prefill, json_object_get(object, "prefill"), 1, err);

@@ -94,6 +94,12 @@ struct topo_advice {
 };
 int topology_advice(const struct topology *t, struct topo_advice *advice);
 
+/* Is there something to say against n threads here: more than there are CPUs for
+ * them, or than the quota lets run? One sentence into buf then. cpus[n] is where they
+ * are pinned, or NULL: anywhere allowed. */
+bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
+                             char *buf, size_t cap);
+
 /* Bytes that weights, KV cache and scratch may take: the smaller of what is
  * available and the limit, less what the program and the system need. */
 uint64_t topology_model_bytes(const struct topology *t);

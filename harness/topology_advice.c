@@ -56,6 +56,42 @@ static int most_threads(const struct topology *t)
     return whole < t->n_allowed ? whole : t->n_allowed;
 }
 
+static int count_distinct(const int *v, int n)
+{
+    int n_distinct = 0;
+
+    for (int i = 0; i < n; i++) {
+        bool first = true;
+
+        for (int k = 0; k < i && first; k++)
+            first = v[k] != v[i];
+        n_distinct += first;
+    }
+    return n_distinct;
+}
+
+bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
+                             char *buf, size_t cap)
+{
+    const int n_cpus = cpus ? count_distinct(cpus, n) : t->n_allowed;
+
+    if (n > n_cpus) {
+        snprintf(buf, cap,
+                 "%d threads share %d CPU%s: they take turns, which costs speed; "
+                 "`bench topo` recommends %d",
+                 n, n_cpus, n_cpus == 1 ? "" : "s", t->threads_default);
+        return true;
+    }
+    if (n > most_threads(t)) {
+        snprintf(buf, cap,
+                 "%d threads under a quota of %.4g CPUs are all stopped for part of "
+                 "every period; `bench topo` recommends %d",
+                 n, t->quota_cpus, t->threads_default);
+        return true;
+    }
+    return false;
+}
+
 static void advise_threads(struct list *l, const struct topology *t)
 {
     const int most = most_threads(t);

@@ -34,6 +34,12 @@ static void ids(void **state)
     sample_point(&p);
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/decode/t2/spread/ctx1024/6G");
+    p.n_threads_prefill = 4;
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/decode/t2p4/spread/ctx1024/6G");
+    assert_int_equal(point_n_members(&p), 4);
+    p.n_threads_prefill = 0;
+    assert_int_equal(point_n_members(&p), 2);
     p.ctx_prefill = true;
     p.mem_limit = 0;
     p.placement = PLACEMENT_NONE;
@@ -160,7 +166,7 @@ static void options_are_checked(void **state)
         const char *line, *says;
     } bad[] = {
         {"decode", "which model"},
-        {"decode -m nano:Q4_K_M --cpus 0 -t 2", "1 CPUs for 2 threads"},
+        {"decode -m nano:Q4_K_M --cpus 0 -t 2", "1 CPU for 2 threads"},
         {"decode -m nano:Q4_K_M --cpus 0 --placement none", "exclude each other"},
         {"decode -m nano:Q4_K_M --cpus 1023", "not run on CPU 1023"},
         {"decode -m nano:Q4_K_M --placement sideways", "sideways"},
@@ -193,8 +199,10 @@ static void json_round_trip(void **state)
     (void)state;
     sample_point(&in);
     in.explicit_cpus = true;
+    in.n_threads_prefill = 3;
     in.cpus[0] = 7;
     in.cpus[1] = 9;
+    in.cpus[2] = 8;
     in.seed = UINT64_MAX;
     in.isa_disabled = 5;
     in.budget_s = 0.125;
@@ -203,11 +211,13 @@ static void json_round_trip(void **state)
     assert_int_equal(point_from_json(&out, object, &err), ST_OK);
     assert_string_equal(out.model.text, in.model.text);
     assert_string_equal(out.model.path, in.model.path);
+    assert_int_equal(out.n_threads_prefill, 3);
     assert_int_equal(out.cpus[1], 9);
+    assert_int_equal(out.cpus[2], 8);
     assert_int_equal(out.isa_disabled, 5);
     assert_true(out.seed == in.seed && out.budget_s == in.budget_s);
 
-    json_object_set_new(object, "n_threads", json_integer(3));
+    json_object_set_new(object, "n_threads", json_integer(4));
     assert_int_equal(point_from_json(&out, object, &err), ST_USAGE);
     err_clear(&err);
     json_object_set_new(object, "n_threads", json_string("2"));

@@ -217,6 +217,14 @@ static void all_threads_are_thinned(void **state)
     assert_int_equal(s.threads.v[s.threads.n - 1], 96);
     for (size_t i = 1; i < s.threads.n; i++)
         assert_true(s.threads.v[i] > s.threads.v[i - 1]);
+    assert_int_equal(s.threads_prefill.n, 0);
+    assert_int_equal(sweep_set_threads_prefill(&s, "2,4", topo, "here", &err), ST_OK);
+    assert_int_equal(s.threads_prefill.n, 2);
+    assert_int_equal(sweep_set_threads_prefill(&s, "none", topo, "here", &err), ST_OK);
+    assert_int_equal(s.threads_prefill.n, 0);
+    assert_int_equal(sweep_set_threads_prefill(&s, "9999", topo, "here", &err),
+                     ST_USAGE);
+    assert_non_null(strstr(err.msg, "here: 9999 threads"));
     topo->threads_default = 4;
     sweep_settings_free(&s);
 }
@@ -245,6 +253,23 @@ static void plan_ids(const char *yaml, char ids[][96], size_t *n, uint64_t seed)
 static int compare(const void *a, const void *b)
 {
     return strcmp(a, b);
+}
+
+/* Prefill points have thread counts of their own where they are given. */
+static void prefill_has_its_own_threads(void **state)
+{
+    static const char yaml[] = "models: [nano:Q4_0]\nthreads: [1, 2]\nctx: [0]\n"
+                               "prefill: [8]\nthreads_prefill: [2, 4, 6]\n";
+    static char ids[64][96];
+    size_t n;
+
+    (void)state;
+    plan_ids(yaml, ids, &n, 5);
+    qsort(ids, n, sizeof ids[0], compare);
+    assert_int_equal(n, 5);
+    assert_string_equal(ids[0], "nano:Q4_0/decode/t1/spread/ctx0");
+    assert_string_equal(ids[2], "nano:Q4_0/prefill8/t2/spread");
+    assert_string_equal(ids[4], "nano:Q4_0/prefill8/t6/spread");
 }
 
 static void order_is_random_but_repeatable(void **state)
@@ -463,6 +488,7 @@ int main(void)
         cmocka_unit_test(config_errors_name_file_and_key),
         cmocka_unit_test(settings_json_round_trip),
         cmocka_unit_test(all_threads_are_thinned),
+        cmocka_unit_test(prefill_has_its_own_threads),
         cmocka_unit_test(order_is_random_but_repeatable),
         cmocka_unit_test(each_residency_is_a_point),
         cmocka_unit_test(empty_plan_is_an_error),

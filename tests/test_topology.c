@@ -197,6 +197,28 @@ static void arm_guest(void **state)
 }
 
 /* A quota of less than one CPU still needs a thread; 199999 us in 100 ms are two. */
+/* More threads than CPUs, or than a quota lets run, are worth a sentence. */
+static void doubts_too_many_threads(void **state)
+{
+    const int twice[3] = {0, 1, 0};
+    char text[200] = "";
+
+    (void)state;
+    read_machine("smt-laptop");
+    assert_false(topology_doubts_threads(&topo, 8, NULL, text, sizeof text));
+    assert_false(topology_doubts_threads(&topo, 2, twice, text, sizeof text));
+    assert_string_equal(text, "");
+    assert_true(topology_doubts_threads(&topo, 3, twice, text, sizeof text));
+    assert_string_equal(text, "3 threads share 2 CPUs: they take turns, which costs "
+                              "speed; `bench topo` recommends 4");
+    assert_true(topology_doubts_threads(&topo, 99, NULL, text, sizeof text));
+    assert_non_null(strstr(text, "99 threads share 8 CPUs"));
+    read_machine("container-1.5cpu");
+    assert_false(topology_doubts_threads(&topo, 2, NULL, text, sizeof text));
+    assert_true(topology_doubts_threads(&topo, 3, NULL, text, sizeof text));
+    assert_non_null(strstr(text, "3 threads under a quota of 1.5 CPUs"));
+}
+
 static void small_and_odd_quotas(void **state)
 {
     static const struct {
@@ -328,6 +350,7 @@ int main(void)
         cmocka_unit_test(container_with_a_quota),
         cmocka_unit_test(offline_cpus_and_holes),
         cmocka_unit_test(arm_guest),
+        cmocka_unit_test(doubts_too_many_threads),
         cmocka_unit_test(small_and_odd_quotas),
         cmocka_unit_test(names_what_a_tree_lacks),
         cmocka_unit_test(restores_the_environment),

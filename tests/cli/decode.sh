@@ -94,6 +94,19 @@ fi
 [ "$(value own quant)" = Q6_K ] || fail "quant: $(cat own)"
 [ "$(value own n_samples)" -ge 1 ] || fail "no samples: $(cat own)"
 
+# ---- threads: another count for prefill, and too many of them
+"$BENCH" decode -m nano:Q4_K_M -t 1 --threads-prefill 3 --placement none --ctx 20 \
+    --ctx-prefill -n 4 >counts
+[ "$(value counts n_threads)" = 1 ] || fail "threads of decode: $(cat counts)"
+[ "$(value counts n_threads_prefill)" = 3 ] || fail "of prefill: $(cat counts)"
+grep -q "^command .* -t 1 --threads-prefill 3 " counts || fail "command: $(cat counts)"
+"$BENCH" decode -m nano:Q4_K_M -t 1 --threads-prefill 3 --placement none --prefill 8 \
+    -n 2 >counts
+[ "$(value counts n_threads)" = 3 ] || fail "threads of prefill: $(cat counts)"
+! grep -q "^n_threads_prefill" counts || fail "said twice: $(cat counts)"
+"$BENCH" decode -m nano:Q4_K_M -t 999 -n 2 >many
+grep -q "^detail *999 threads share [0-9]* CPU" many || fail "no word: $(cat many)"
+
 # ---- wrong input
 refused() {
     local code=$1 text=$2 got=0
@@ -106,6 +119,8 @@ refused() {
 refused 2 "which model"
 refused 2 "nowhere.gguf" -m nowhere.gguf
 refused 2 "--ctx" -m nano:Q4_0 --ctx -1
+refused 2 "names 1 CPU for 2 threads" -m nano:Q4_0 --cpus 0 --threads-prefill 2
+refused 2 "names 2 CPUs for 1 thread;" -m nano:Q4_0 --cpus 0,1 -t 1
 refused 2 "synthetic" -m own.gguf --in-memory
 refused 2 "a file" -m own.gguf --weights memory
 refused 2 "auto, packed, mmap or memory" -m own.gguf --weights elsewhere
