@@ -24,6 +24,7 @@ struct slm {
     struct forward *forward;
     struct slm_info info;
     int n_threads, n_threads_prefill; /* >= 1 */
+    int pass_tokens;                  /* most of a pass of prefill */
     int n_past;
     size_t n_logits; /* of the last slm_eval() */
 };
@@ -31,7 +32,11 @@ struct slm {
 struct slm_params slm_params_default(void)
 {
     return (struct slm_params){
-        .n_threads = 1, .isa_mask = isa_usable(), .residency = WEIGHTS_MMAP};
+        .n_threads = 1,
+        .isa_mask = isa_usable(),
+        .residency = WEIGHTS_MMAP,
+        .tuning = slm_tuning_default(),
+    };
 }
 
 int slm_params_threads(const struct slm_params *p)
@@ -173,6 +178,7 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
     const uint64_t room = p->memory_bytes ? p->memory_bytes : machine_bytes();
     struct weights_params how = {.residency = p->path ? p->residency : WEIGHTS_MEMORY,
                                  .isa_mask = p->isa_mask,
+                                 .pages = p->tuning.pages,
                                  .rewrite = p->image_rewrite};
 
     if (how.residency == WEIGHTS_AUTO || how.residency == WEIGHTS_PACKED) {
@@ -227,16 +233,76 @@ static enum status check_memory(const struct slm_info *info, struct err *err)
     return ST_OK;
 }
 
-static enum status set_threads(struct slm *m, const struct slm_params *p,
-                               struct err *err)
+static enum status check_threads(int n_threads, int n_threads_prefill, struct err *err)
 {
-    if (p->n_threads < 1 || p->n_threads_prefill < 0)
+    if (n_threads < 1 || n_threads_prefill < 0)
         return err_set(err, ST_USAGE,
                        "%d threads to decode and %d to prefill: at least 1 is needed",
-                       p->n_threads, p->n_threads_prefill);
-    m->n_threads = p->n_threads;
-    m->n_threads_prefill = p->n_threads_prefill ? p->n_threads_prefill : p->n_threads;
-    return team_start(&m->team, slm_params_threads(p), p->cpus, err);
+                       n_threads, n_threads_prefill);
+    return ST_OK;
+}
+
+static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
+                                struct err *err)
+{
+    const int least =
+        t->chunks_decode < t->chunks_prefill ? t->chunks_decode : t->chunks_prefill;
+    const int most =
+        t->chunks_decode > t->chunks_prefill ? t->chunks_decode : t->chunks_prefill;
+
+    if (least < 1 || most > TUNING_MAX_CHUNKS)
+        return err_set(err, ST_USAGE,
+                       "tuning: %d and %d chunks a thread; 1 to %d are possible",
+                       t->chunks_decode, t->chunks_prefill, TUNING_MAX_CHUNKS);
+    if (t->n_batch < 0 || t->n_batch > m->info.n_batch)
+        return err_set(err, ST_USAGE,
+                       "tuning: passes of %d tokens; the model was opened for %d",
+                       t->n_batch, m->info.n_batch);
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        if (t->ahead[fmt] > TUNING_MAX_AHEAD)
+            return err_set(
+                err, ST_USAGE,
+                "tuning: %s asks for weights %u bytes ahead; %u are the most",
+                kern_format_info((enum kern_format)fmt)->name, (unsigned)t->ahead[fmt],
+                TUNING_MAX_AHEAD);
+    return ST_OK;
+}
+
+enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
+                     const struct slm_tuning *tuning, struct err *err)
+{
+    const int most = team_capacity(m->team);
+    enum status st = check_threads(n_threads, n_threads_prefill, err);
+
+    if (!st && (n_threads > most || n_threads_prefill > most))
+        st = err_set(err, ST_USAGE,
+                     "%d threads to decode and %d to prefill: the model was opened "
+                     "with %d",
+                     n_threads, n_threads_prefill, most);
+    if (!st)
+        st = check_tuning(m, tuning, err);
+    if (st)
+        return st;
+    m->n_threads = n_threads;
+    m->n_threads_prefill = n_threads_prefill ? n_threads_prefill : n_threads;
+    m->pass_tokens = tuning->n_batch ? tuning->n_batch : m->info.n_batch;
+    forward_tune(m->forward, tuning);
+    return ST_OK;
+}
+
+enum status slm_place(struct slm *m, const int *cpus, struct err *err)
+{
+    const int n = team_capacity(m->team);
+    struct err ignored = ERR_INIT;
+    enum status st;
+
+    team_stop(m->team);
+    m->team = NULL;
+    st = team_start(&m->team, n, cpus, err);
+    if (st && team_start(&m->team, n, NULL, &ignored))
+        m->team = NULL;
+    forward_set_team(m->forward, m->team);
+    return st;
 }
 
 enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err)
@@ -262,13 +328,17 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = check_memory(info, err);
     if (!st)
-        st = set_threads(new, p, err);
+        st = check_threads(p->n_threads, p->n_threads_prefill, err);
+    if (!st)
+        st = team_start(&new->team, slm_params_threads(p), p->cpus, err);
     if (!st)
         st = kvcache_open(&new->kv, info->n_layers, info->n_kv_heads, info->head_dim,
                           info->n_ctx, err);
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->team, p->isa_mask,
                           info->n_batch, err);
+    if (!st)
+        st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);
     if (st)
         slm_close(new);
     else
@@ -316,6 +386,10 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
 {
     const size_t room = (size_t)(m->info.n_ctx - m->n_past);
 
+    if (!m->team)
+        return err_set(err, ST_NO_MEMORY,
+                       "the model lost its threads when they were "
+                       "to be placed elsewhere");
     if (n == 0)
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
     if (!weights_ready(m->w))
@@ -347,7 +421,8 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
     if (st)
         return st;
     for (size_t done = 0; done < n;) {
-        const size_t left = n - done, most = (size_t)m->info.n_batch;
+        const size_t left = n - done;
+        const size_t most = which == SLM_LOGITS_ALL ? n : (size_t)m->pass_tokens;
         const int batch = (int)(left < most ? left : most);
         int n_logits = 0;
 

@@ -30,6 +30,7 @@
 #include "engine/status.h"
 #include "engine/team.h"
 #include "engine/tokenizer.h"
+#include "engine/tuning.h"
 #include "engine/weights.h"
 
 struct slm;
@@ -51,9 +52,10 @@ struct slm_params {
                               the first; or NULL: placement left to the OS */
     int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
     int n_batch;           /* most tokens in one pass of prefill; 0: 64 */
+    struct slm_tuning tuning;
 };
 
-/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0. */
+/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0, untuned. */
 struct slm_params slm_params_default(void);
 
 /* Threads that slm_open() starts: the larger of the two counts. */
@@ -114,6 +116,16 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
 /* Logits [n_vocab] of the last slm_eval(): i = 0 with LAST, i-th token with ALL.
  * Valid until the next slm_eval(). */
 const float *slm_logits(const struct slm *m, size_t i);
+
+/* Run on other numbers of threads (1 to the most of slm_open(); 0 for prefill: as
+ * many), and with other choices: all but the pages of tuning, from the next
+ * slm_eval() on. Error: ST_USAGE (the field, its value and its range). */
+enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
+                     const struct slm_tuning *tuning, struct err *err);
+
+/* Another placement of the team: cpus as in slm_params, for the most threads of
+ * slm_open(), or NULL. On an error (of team_start()) the model runs unpinned. */
+enum status slm_place(struct slm *m, const int *cpus, struct err *err);
 
 /* Account for the time of every slm_eval() from here on. Costs a reading of the clock
  * per operation and layer. Error: ST_NO_MEMORY. */

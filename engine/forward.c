@@ -14,6 +14,40 @@
 /* How far in front of their use panels are asked for by software prefetch. */
 #define PANELS_AHEAD 4096
 
+struct slm_tuning slm_tuning_default(void)
+{
+    struct slm_tuning t = {.chunks_decode = CHUNKS_PER_MEMBER,
+                           .chunks_prefill = CHUNKS_PER_MEMBER,
+                           .pages = MEM_PAGES_2M};
+
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        t.ahead[fmt] = PANELS_AHEAD;
+    return t;
+}
+
+void forward_set_team(struct forward *f, struct team *team)
+{
+    f->team = team;
+}
+
+void forward_tune(struct forward *f, const struct slm_tuning *tuning)
+{
+    f->tuning = *tuning;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        struct kern_set of;
+
+        kern_select(&of, tuning->isa_mask[fmt] ? f->isa_mask & tuning->isa_mask[fmt]
+                                               : f->isa_mask);
+        f->kern.gemv[fmt] = of.gemv[fmt];
+        f->kern.gemm[fmt] = of.gemm[fmt];
+        /* Weights in panels stay so, also where a level knows no panels. */
+        if (!of.gemv_x16[fmt] || !of.gemm_x16[fmt])
+            kern_select(&of, f->isa_mask);
+        f->kern.gemv_x16[fmt] = of.gemv_x16[fmt];
+        f->kern.gemm_x16[fmt] = of.gemm_x16[fmt];
+    }
+}
+
 /* ---- products -------------------------------------------------------------- */
 
 /* Row j into the given layouts at dst[act]. */
@@ -62,8 +96,9 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
  * left. */
 static bool next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
 {
+    const int each = f->n == 1 ? f->tuning.chunks_decode : f->tuning.chunks_prefill;
     const size_t chunk =
-        pad_rows(n_rows / ((size_t)team_size(f->team) * CHUNKS_PER_MEMBER) + 1);
+        pad_rows(n_rows / ((size_t)team_size(f->team) * (size_t)each) + 1);
 
     *begin = team_next(f->team, chunk);
     if (*begin >= n_rows)
@@ -83,10 +118,11 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
         const void *panels = matrix_row(w, s, begin);
 
         if (n == 1)
-            f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y, PANELS_AHEAD);
+            f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
+                                     f->tuning.ahead[w->fmt]);
         else
             f->kern.gemm_x16[w->fmt](n_panels, w->k, panels, n, x, x_stride, y,
-                                     y_stride, PANELS_AHEAD);
+                                     y_stride, f->tuning.ahead[w->fmt]);
         y += in_panels - begin;
         begin = in_panels;
     }

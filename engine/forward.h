@@ -26,6 +26,7 @@
 #include "engine/profile.h"
 #include "engine/status.h"
 #include "engine/team.h"
+#include "engine/tuning.h"
 
 struct forward;
 
@@ -45,6 +46,12 @@ void forward_close(struct forward *f);
  * been checked. */
 void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
                  int n_logits);
+
+/* Another team of the same capacity; NULL: none until the next call. */
+void forward_set_team(struct forward *f, struct team *team);
+
+/* Other choices from the next pass on. Opened with slm_tuning_default(). */
+void forward_tune(struct forward *f, const struct slm_tuning *tuning);
 
 /* Take a profile of the passes from here on; what there was is forgotten. Error:
  * ST_NO_MEMORY. */

@@ -50,6 +50,8 @@ struct forward {
     struct kvcache *kv;
     struct team *team;
     struct kern_set kern;
+    uint32_t isa_mask; /* that kern was chosen from, but for products */
+    struct slm_tuning tuning;
     int n_batch, n_members, n_queries, n_splits_max;
     size_t act_k[KERN_N_ACT];     /* longest column in a layout; 0: not in use */
     size_t act_bytes[KERN_N_ACT]; /* of all columns of the widest stage */
@@ -57,6 +59,7 @@ struct forward {
     struct fwd_member *members;
     struct fwd_laps *laps; /* [n_members], while a profile is taken */
     size_t n_profiled;     /* passes in it */
+    int n_timed;           /* members of the last of them */
 
     /* shared; rows are tokens of the batch */
     float *x;                       /* [n_batch][n_embd] the residual stream */

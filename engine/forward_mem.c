@@ -160,6 +160,8 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
     new->kv = kv;
     new->team = team;
     kern_select(&new->kern, isa_mask);
+    new->isa_mask = isa_mask;
+    new->tuning = slm_tuning_default();
     /* 4 KiB pages for the logits: most of them are for rare uses of a whole batch
      * and stay untouched. */
     st = mem_alloc(&new->scratch, (size_t)c.used, MEM_PAGES_2M, "activations", err);

@@ -39,6 +39,7 @@ enum status forward_profile_start(struct forward *f, struct err *err)
     for (int i = 0; i < f->n_members; i++)
         f->members[i].laps = &f->laps[i];
     f->n_profiled = 0;
+    f->n_timed = 1;
     return ST_OK;
 }
 
@@ -46,14 +47,15 @@ void fwd_profile_begin(struct forward *f)
 {
     const uint64_t now = fwd_now_ns();
 
-    for (int i = 0; i < f->n_members; i++)
+    f->n_timed = team_size(f->team);
+    for (int i = 0; i < f->n_timed; i++)
         f->laps[i].last_ns = now;
 }
 
 /* What a member has not accounted for, it has waited for the others to end. */
 void fwd_profile_end(struct forward *f)
 {
-    for (int i = 0; i < f->n_members; i++)
+    for (int i = 0; i < f->n_timed; i++)
         fwd_lap_take(&f->laps[i], f->laps[i].op, f->laps[i].fmt, true);
     f->n_profiled++;
 }
@@ -66,8 +68,8 @@ static void sum_up(const struct forward *f, int op, int fmt,
     for (int i = 0; i < f->n_members; i++) {
         const struct fwd_lap *lap = &f->laps[i].of[op][fmt];
 
-        row->work_ns += (double)lap->work_ns / f->n_members;
-        row->wait_ns += (double)lap->wait_ns / f->n_members;
+        row->work_ns += (double)lap->work_ns / f->n_timed;
+        row->wait_ns += (double)lap->wait_ns / f->n_timed;
         row->bytes += lap->bytes;
         row->macs += lap->macs;
     }
@@ -77,7 +79,7 @@ void forward_profile_read(const struct forward *f, struct slm_profile *out)
 {
     out->n_passes = f->laps ? f->n_profiled : 0;
     out->n_rows = 0;
-    for (int op = 0; f->laps && op < SLM_N_OPS; op++)
+    for (int op = 0; out->n_passes && op < SLM_N_OPS; op++)
         for (int fmt = 0; fmt <= KERN_N_FMT; fmt++) {
             struct slm_profile_row *row = &out->rows[out->n_rows];
 

@@ -33,8 +33,8 @@ enum slm_op {
 struct slm_profile_row {
     enum slm_op op;
     enum kern_format fmt; /* of the weights; KERN_N_FMT: of none */
-    /* Per member of the team on average, over all passes. The rows' sum of both is the
-     * time of the passes. */
+    /* Per member that ran the last pass, on average, over all passes. The rows' sum of
+     * both is the time of the passes. */
     double work_ns;
     double wait_ns; /* at the barrier that ends the operation */
     /* Of all members together. */

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "engine/gguf.h"
+#include "engine/mem.h"
 #include "engine/status.h"
 #include "engine/team.h"
 
@@ -30,11 +31,12 @@ enum weights_residency { WEIGHTS_AUTO, WEIGHTS_MMAP, WEIGHTS_PACKED, WEIGHTS_MEM
 
 struct weights_params {
     enum weights_residency residency; /* any but WEIGHTS_AUTO */
-    uint32_t isa_mask; /* levels that kernels are chosen from, which decide about
-                          panels */
-    bool rewrite;      /* WEIGHTS_MEMORY: the image may be rewritten */
-    bool drop_cached;  /* WEIGHTS_PACKED: take what has been read out of the page
-                          cache, for there is no room for a second copy */
+    uint32_t isa_mask;    /* levels that kernels are chosen from, which decide about
+                             panels */
+    bool rewrite;         /* WEIGHTS_MEMORY: the image may be rewritten */
+    enum mem_pages pages; /* WEIGHTS_PACKED: of the memory */
+    bool drop_cached;     /* WEIGHTS_PACKED: take what has been read out of the page
+                             cache, for there is no room for a second copy */
 };
 
 struct weights;

@@ -56,7 +56,8 @@ struct packed {
 
 /* Memory of its own. Tensors do not overlap in the file, so the sum is bounded by its
  * size and a line for each. */
-static enum status place_in_memory(struct packed *p, struct err *err)
+static enum status place_in_memory(struct packed *p, enum mem_pages pages,
+                                   struct err *err)
 {
     size_t at = 0;
     enum status st;
@@ -65,7 +66,7 @@ static enum status place_in_memory(struct packed *p, struct err *err)
         p->places[i].at = at;
         at += ((size_t)gguf_tensor_at(p->g, i)->bytes + LINE - 1) / LINE * LINE;
     }
-    st = mem_alloc(&p->mem, at, MEM_PAGES_2M, "weights", err);
+    st = mem_alloc(&p->mem, at, pages, "weights", err);
     p->base = p->mem.base;
     return st;
 }
@@ -96,7 +97,7 @@ enum status packed_open(struct packed **out, const struct gguf *g,
     for (size_t i = 0; i < n; i++)
         p->total += (size_t)gguf_tensor_at(g, i)->bytes;
     if (gguf_is_mapped(g))
-        st = place_in_memory(p, err);
+        st = place_in_memory(p, params->pages, err);
     else
         place_in_image(p);
     if (st)

@@ -326,6 +326,66 @@ static void image_in_place(void **state)
     unlink(path);
 }
 
+/* Whatever is tuned, the model says the same. */
+static void same_logits_however_tuned(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    const int cpus[3] = {0, 0, 0};
+    struct slm_tuning tuning = slm_tuning_default();
+    struct err err = ERR_INIT;
+    float *want, *have;
+    struct slm *m;
+    size_t n;
+
+    (void)state;
+    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    m = open_model(path, WEIGHTS_PACKED, 3, isa_usable());
+    n = N_TOKENS * (size_t)slm_info(m)->n_vocab;
+    want = logits_of(m);
+    for (int i = 0; i < 12; i++) {
+        double error = 0, power = 0;
+
+        tuning.chunks_decode = 1 + 7 * i;
+        tuning.chunks_prefill = i == 3 ? TUNING_MAX_CHUNKS : 1 + i;
+        for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+            tuning.ahead[fmt] = i % 3 == 0 ? 0 : 64u << i;
+            tuning.isa_mask[fmt] = i % 4 == 0 ? 0 : (2u << i % KERN_N_ISA) - 1;
+        }
+        if (slm_tune(m, 1 + i % 3, (i + 1) % 4, &tuning, &err) ||
+            (i == 6 && slm_place(m, cpus, &err)) ||
+            (i == 9 && slm_place(m, NULL, &err)))
+            fail_msg("%s", err.msg);
+        slm_truncate(m, 0);
+        have = logits_of(m);
+        for (size_t k = 0; k < n; k++) {
+            const double d = (double)have[k] - (double)want[k];
+
+            error += d * d;
+            power += (double)want[k] * (double)want[k];
+        }
+        if (!(error <= 1e-5 * power && power > 0))
+            fail_msg("choice %d: NMSE %g", i, error / power);
+        free(have);
+    }
+    free(want);
+
+    tuning.chunks_decode = 0;
+    assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
+    err_clear(&err);
+    tuning = slm_tuning_default();
+    tuning.ahead[KERN_FMT_q4_K] = TUNING_MAX_AHEAD + 1;
+    assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "q4_K"));
+    err_clear(&err);
+    tuning = slm_tuning_default();
+    assert_int_equal(slm_tune(m, 4, 0, &tuning, &err), ST_USAGE);
+    err_clear(&err);
+    tuning.n_batch = slm_info(m)->n_batch + 1;
+    assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
+    slm_close(m);
+    unlink(path);
+}
+
 /* Packed where weights, cache and scratch memory fit, to the byte. */
 static void automatic(void **state)
 {
@@ -391,6 +451,7 @@ int main(void)
         cmocka_unit_test(progress_interrupt_and_repeat),
         cmocka_unit_test(shrunk),
         cmocka_unit_test(image_in_place),
+        cmocka_unit_test(same_logits_however_tuned),
         cmocka_unit_test(automatic),
         cmocka_unit_test(no_memory),
     };
