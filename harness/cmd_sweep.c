@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/cores.h"
 #include "harness/interrupt.h"
 #include "harness/options.h"
 #include "harness/progress.h"
@@ -21,6 +22,7 @@
 #include "kernels/isa.h"
 
 #define PROBE_PASSES     3
+#define CORES_BUDGET_S   5
 #define PROBE_DISK_BYTES (UINT64_C(512) << 20)
 #define PART_STALE_S     60 /* a .part nobody has written to for so long is dead */
 
@@ -281,11 +283,34 @@ struct session {
     struct sweep_dir *dir;
 };
 
+/* Where a virtual machine does not show which CPUs share a core, placements and the
+ * recommended threads rest on a measurement; without one they rest on what is shown. */
+static enum status find_cores(struct topology *topo, const struct request *q,
+                              struct err *err)
+{
+    struct cores_map *map;
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (topo->smt != TOPO_SMT_HIDDEN || topo->n_allowed < 2 || q->no_probe)
+        return ST_OK;
+    map = calloc(1, sizeof *map);
+    if (!map)
+        return err_set(err, ST_NO_MEMORY, "no memory to compare CPUs");
+    st = cores_measure(map, topo, CORES_BUDGET_S, &why);
+    if (st == ST_OK)
+        cores_apply(map, topo);
+    free(map);
+    return st == ST_INTERRUPTED ? err_set(err, st, "%s", why.msg) : ST_OK;
+}
+
 static enum status begin_new(struct session *x, const struct request *q, int argc,
                              char **argv, struct err *err)
 {
-    enum status status = settings_from_request(&x->settings, q, &x->topo, err);
+    enum status status = find_cores(&x->topo, q, err);
 
+    if (status == ST_OK)
+        status = settings_from_request(&x->settings, q, &x->topo, err);
     if (status == ST_OK)
         status = sweep_plan_make(&x->plan, &x->settings, err);
     if (status == ST_OK)
@@ -309,6 +334,8 @@ static enum status begin_again(struct session *x, const struct request *q,
     json_t *machine = NULL;
     enum status status = sweep_dir_resume(&x->dir, q->resume, err);
 
+    if (status == ST_OK)
+        status = find_cores(&x->topo, q, err);
     if (status == ST_OK)
         status = sweep_dir_read_machine(x->dir, &machine, err);
     if (status == ST_OK)
@@ -377,7 +404,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_U64(0, "seed", &q.seed, "N", "of the order of points (default: by the clock)"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
         OPT_FLAG(0, "keep-models", &q.keep_models, "keep the model files that were made"),
-        OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start"),
+        OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start, and of which CPUs share a core"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
         OPT_FLAG(0, "dry-run", &q.dry_run, "print the points in their order, measure nothing"),
         OPT_END

@@ -9,12 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cores.h"
+#include "harness/interrupt.h"
 #include "harness/options.h"
 #include "harness/topology.h"
 #include "kernels/isa.h"
 
 #define LABEL_WIDTH 16
 #define LINE_WIDTH  84
+
+#define MEASURE_BUDGET_S 5
 
 static void section(const char *title)
 {
@@ -98,7 +102,8 @@ static void print_cpu(const struct topology *t)
     line("hypervisor", "%s", t->hypervisor[0] ? t->hypervisor : "none");
     line("kernel", "%s", t->kernel[0] ? t->kernel : "unknown");
     line("sockets", "%d", t->n_packages);
-    line("cores", "%d, %s", t->n_cores, smt[t->smt]);
+    line("cores", "%d, %s%s", t->n_cores, smt[t->smt],
+         t->smt_measured[0] && t->smt != TOPO_SMT_HIDDEN ? " (measured)" : "");
     if (t->n_offline)
         line("CPUs", "%d (%s), %d more switched off", t->n_cpus,
              cpu_list(t, false, list, sizeof list), t->n_offline);
@@ -240,10 +245,30 @@ static void print_all(const struct topology *t)
     }
 }
 
-static int print_json(const struct topology *t)
+/* What each test said, where they are several: of two CPUs the advice has it. */
+static void print_pairs(const struct cores_map *map)
+{
+    char text[200];
+
+    if (map->n_cpus == 2)
+        return;
+    putchar('\n');
+    section("Cores, measured");
+    if (map->n_group)
+        line("all at once", "the slowest of %d kept %.0f %% of its speed", map->n_group,
+             100 * map->least_share);
+    for (int i = 0; i < map->n_pairs; i++) {
+        cores_pair_text(&map->pair[i], text, sizeof text);
+        bullet(text);
+    }
+}
+
+/* map: NULL where nothing was measured. */
+static int print_json(const struct topology *t, const struct cores_map *map)
 {
     json_t *facts = topology_json(t);
 
+    json_object_set_new(facts, "cores_measured", map ? cores_json(map) : json_null());
     if (!facts || json_dumpf(facts, stdout, JSON_INDENT(2))) {
         fprintf(stderr, "bench: cannot write JSON\n");
         json_decref(facts);
@@ -254,27 +279,80 @@ static int print_json(const struct topology *t)
     return 0;
 }
 
+static enum status measure(struct topology *t, struct cores_map *map, const char *root,
+                           struct err *err)
+{
+    enum status st;
+
+    if (root[0])
+        return err_set(err, ST_USAGE,
+                       "--measure runs on this machine, and --root %s is the record of "
+                       "another; leave one out",
+                       root);
+    interrupt_catch();
+    st = cores_measure(map, t, MEASURE_BUDGET_S, err);
+    if (st == ST_OK)
+        cores_apply(map, t);
+    return st;
+}
+
+static enum status show(const char *root, bool measured, bool json, int *code,
+                        struct err *err)
+{
+    struct topology *t = calloc(1, sizeof *t);
+    struct cores_map *map = measured ? calloc(1, sizeof *map) : NULL;
+    enum status st;
+
+    if (!t || (measured && !map))
+        st = err_set(err, ST_NO_MEMORY, "no memory for the description of the machine");
+    else
+        st = topology_read(t, root, err);
+    if (st == ST_OK && measured)
+        st = measure(t, map, root, err);
+    if (st == ST_OK && json) {
+        *code = print_json(t, map);
+    } else if (st == ST_OK) {
+        print_all(t);
+        if (map)
+            print_pairs(map);
+    }
+    free(map);
+    free(t);
+    return st;
+}
+
 int cmd_topo(int argc, char **argv)
 {
     const char *root = "";
-    bool json = false;
+    bool json = false, measured = false;
     const struct opt opts[] = {
         OPT_FLAG(0, "json", &json, "print the same facts as JSON"),
+        OPT_FLAG(0, "measure", &measured,
+                 "find out which CPUs share a core by running them together: 0.2 s for "
+                 "two, a few seconds for many"),
         OPT_STR(0, "root", &root, "DIR",
                 "read a recorded tree with proc/ and sys/ below"),
         OPT_END,
     };
     const struct opt_usage usage = {
-        .synopsis = "topo [--json] [--root DIR]",
+        .synopsis = "topo [--measure] [--json] [--root DIR]",
         .about =
             "Shows sockets, cores, hyperthreads, caches, usable instruction sets, "
             "memory\n"
             "and limits, and what follows from them for running a model.\n"
             "\n"
+            "A virtual machine may show hyperthreads as cores. --measure runs "
+            "arithmetic "
+            "on one\n"
+            "CPU, on another and on both: two cores do twice the work, hyperthreads of "
+            "one do\n"
+            "little more than one alone.\n"
+            "\n"
             "A recorded tree (--root) is a copy of another machine's /proc and /sys: "
             "what\n"
             "stands below proc/ and sys/ there is read instead of this machine's own.",
-        .example = "bench topo\nbench topo --json | jq .threads_default",
+        .example =
+            "bench topo\nbench topo --measure\nbench topo --json | jq .threads_default",
     };
     struct opt_args args;
     struct err err = ERR_INIT;
@@ -290,16 +368,6 @@ int cmd_topo(int argc, char **argv)
                 args.v[0]);
         return cmd_fail(&err);
     }
-    struct topology *t = calloc(1, sizeof *t);
-    if (!t)
-        err_set(&err, ST_NO_MEMORY, "no memory for the description of the machine");
     int code = 0;
-    if (!t || topology_read(t, root, &err))
-        code = cmd_fail(&err);
-    else if (json)
-        code = print_json(t);
-    else
-        print_all(t);
-    free(t);
-    return code;
+    return show(root, measured, json, &code, &err) ? cmd_fail(&err) : code;
 }

@@ -144,12 +144,17 @@ static void number_siblings(struct topology *t)
 {
     t->smt = TOPO_SMT_NONE;
     for (int i = 0; i < t->n_cpus; i++) {
+        t->cpu[i].sibling = 0;
         for (int j = 0; j < i; j++)
             t->cpu[i].sibling += t->cpu[j].core == t->cpu[i].core;
         if (t->cpu[i].sibling)
             t->smt = TOPO_SMT_SHOWN;
     }
-    /* Arm's server cores have one thread each; there is nothing to hide. */
+}
+
+/* Arm's server cores have one thread each; there is nothing to hide. */
+static void suspect_siblings(struct topology *t)
+{
     if (t->smt == TOPO_SMT_NONE && t->hypervisor[0] &&
         strcmp(t->cpu_vendor, "Arm") != 0)
         t->smt = TOPO_SMT_HIDDEN;
@@ -224,6 +229,7 @@ static enum status read_hwloc(struct topology *t, const char *root, struct err *
     read_cpus(t, hw);
     read_caches(t, hw);
     number_siblings(t);
+    suspect_siblings(t);
     hwloc_topology_destroy(hw);
     if (t->n_cpus == 0)
         return err_set(err, ST_INPUT,
@@ -272,6 +278,18 @@ static bool allow_by_status(struct topology *t, const char *root)
     return ok;
 }
 
+static void count_allowed_cores(struct topology *t)
+{
+    t->n_allowed_cores = 0;
+    for (int i = 0; i < t->n_cpus; i++) {
+        bool first = t->cpu[i].allowed;
+
+        for (int j = 0; j < i && first; j++)
+            first = !(t->cpu[j].allowed && t->cpu[j].core == t->cpu[i].core);
+        t->n_allowed_cores += first;
+    }
+}
+
 static void read_allowed(struct topology *t, const char *root, const char *cpuset)
 {
     const bool known = root[0] ? allow_by_status(t, root) : allow_by_affinity(t);
@@ -289,14 +307,9 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
     }
     for (int i = 0; i < t->n_cpus && !n_both; i++)
         t->cpu[i].allowed = before[i];
-    for (int i = 0; i < t->n_cpus; i++) {
-        bool first = t->cpu[i].allowed;
-
+    for (int i = 0; i < t->n_cpus; i++)
         t->n_allowed += t->cpu[i].allowed;
-        for (int j = 0; j < i && first; j++)
-            first = !(t->cpu[j].allowed && t->cpu[j].core == t->cpu[i].core);
-        t->n_allowed_cores += first;
-    }
+    count_allowed_cores(t);
 }
 
 /* ---- what follows ------------------------------------------------------------- */
@@ -322,6 +335,16 @@ static void choose_threads(struct topology *t)
              "%d: %d %s core%s, %s, %d allowed CPU%s", t->threads_default,
              t->n_allowed_cores, t->smt == TOPO_SMT_HIDDEN ? "visible" : "physical",
              plural(t->n_allowed_cores), quota, t->n_allowed, plural(t->n_allowed));
+}
+
+void topology_count_cores(struct topology *t)
+{
+    number_siblings(t);
+    t->n_cores = 0;
+    for (int i = 0; i < t->n_cpus; i++)
+        t->n_cores += t->cpu[i].sibling == 0;
+    count_allowed_cores(t);
+    choose_threads(t);
 }
 
 enum status topology_read(struct topology *out, const char *root, struct err *err)

@@ -61,6 +61,7 @@ struct topology {
     struct topo_cache cache[TOPO_MAX_CACHES];
     uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
     enum topo_smt smt;
+    char smt_measured[200]; /* what cores_apply() has to say; "": not measured */
 
     int n_allowed;          /* CPUs in the affinity mask */
     int n_allowed_cores;    /* distinct cores among them */

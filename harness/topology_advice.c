@@ -97,12 +97,12 @@ static void advise_threads(struct list *l, const struct topology *t)
     const int most = most_threads(t);
 
     add(l, "Threads: use %s.", t->threads_why);
-    if (t->smt == TOPO_SMT_HIDDEN && most > 1)
-        add(l,
-            "Hyperthreads: this virtual machine does not tell whether its vCPUs are "
-            "cores "
-            "or hyperthreads of fewer cores; measure 1 to %d threads and trust that.",
-            most);
+    if (t->smt_measured[0])
+        add(l, "Hyperthreads, measured: %s.", t->smt_measured);
+    if (t->smt == TOPO_SMT_HIDDEN && most > 1 && !t->smt_measured[0])
+        add(l, "Hyperthreads: this virtual machine does not tell whether its vCPUs are "
+               "cores "
+               "or hyperthreads of fewer cores; `bench topo --measure` finds out.");
     else if (t->smt == TOPO_SMT_SHOWN && most > t->n_allowed_cores)
         add(l,
             "Hyperthreads: %d of the allowed CPUs are second hyperthreads and stay "

@@ -18,4 +18,7 @@ enum status topology_read_memory(struct topology *t, const char *root, struct er
 /* Kernel release and steal time; what cannot be read stays empty. */
 void topology_read_kernel(struct topology *t, const char *root);
 
+/* Siblings, numbers of cores, and the threads that follow, from cpu[].core. */
+void topology_count_cores(struct topology *t);
+
 #endif

@@ -68,13 +68,14 @@ static json_t *cpu_json(const struct topology *t)
 {
     static const char *const smt[] = {"none", "shown", "hidden"};
 
-    return json_pack("{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o}", "model",
-                     text_or_null(t->cpu_model), "vendor", text_or_null(t->cpu_vendor),
-                     "hypervisor", text_or_null(t->hypervisor), "cpus", t->n_cpus,
-                     "cpus_offline", t->n_offline, "cores", t->n_cores, "packages",
-                     t->n_packages, "nodes", t->n_nodes, "smt", smt[t->smt], "isa",
-                     isa_json(t), "caches", caches_json(t), "llc_bytes",
-                     bytes_or_null(t->llc_bytes), "list", cpus_json(t));
+    return json_pack(
+        "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o}", "model",
+        text_or_null(t->cpu_model), "vendor", text_or_null(t->cpu_vendor), "hypervisor",
+        text_or_null(t->hypervisor), "cpus", t->n_cpus, "cpus_offline", t->n_offline,
+        "cores", t->n_cores, "packages", t->n_packages, "nodes", t->n_nodes, "smt",
+        smt[t->smt], "smt_measured", text_or_null(t->smt_measured), "isa", isa_json(t),
+        "caches", caches_json(t), "llc_bytes", bytes_or_null(t->llc_bytes), "list",
+        cpus_json(t));
 }
 
 static json_t *limits_json(const struct topology *t)

@@ -39,4 +39,14 @@ fails() { # STATUS PATTERN ARGUMENTS...
 fails 2 "proc/cpuinfo" --root "$WORK/nowhere"
 fails 2 "did you mean" --rooot
 fails 2 "takes no argument, 'extra'" extra
+fails 2 "leave one out" --measure --root "$WORK/vm-hidden"
+
+# which CPUs share a core: measured here, whatever comes out
+if [ "$("$BENCH" topo --json | sed -n 's/.*"cpus_allowed": \([0-9]*\).*/\1/p')" -ge 2 ]; then
+    "$BENCH" topo --measure | grep -q '^  - Hyperthreads, measured: ..*'
+    "$BENCH" topo --measure --json | grep -q '"verdict": "\(one core\|two cores\|undecided\)"' ||
+        "$BENCH" topo --measure --json | grep -q '"least_share_of_all": [0-9]'
+else
+    fails 3 "no two to compare" --measure
+fi
 "$BENCH" topo --help | grep -q -- "--root DIR"
