@@ -13,8 +13,6 @@
 #include "engine/forward.h"
 #include "engine/quantmix.h"
 
-#define DEFAULT_BATCH 64
-
 struct slm {
     struct gguf *g;
     struct weights *w;
@@ -121,7 +119,7 @@ static enum status describe_use(struct slm_info *info, const struct model *m, in
                        "batches of %d tokens: between 1 and %d are possible", n_batch,
                        FORWARD_MAX_BATCH);
     info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
-    info->n_batch = n_batch ? n_batch : DEFAULT_BATCH;
+    info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
     if (info->n_batch > info->n_ctx)
         info->n_batch = info->n_ctx;
     if (!kvcache_bytes(&info->kv_bytes, m->n_layers, m->n_kv_heads, m->head_dim,

@@ -35,6 +35,9 @@
 
 struct slm;
 
+/* Enough columns that unpacking a tile of weights is paid for many times over. */
+#define SLM_DEFAULT_BATCH 512
+
 struct slm_params {
     const char *path;  /* a GGUF file, or NULL with image */
     const void *image; /* a GGUF image in memory, kept by the caller */
@@ -51,7 +54,8 @@ struct slm_params {
     const int *cpus;       /* one for each of slm_params_threads(), either count uses
                               the first; or NULL: placement left to the OS */
     int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
-    int n_batch;           /* most tokens in one pass of prefill; 0: 64 */
+    int n_batch;           /* most tokens in one pass of prefill; 0:
+                              SLM_DEFAULT_BATCH */
     struct slm_tuning tuning;
 };
 

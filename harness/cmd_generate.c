@@ -49,6 +49,7 @@ struct generation {
     bool at_start; /* nothing printed yet, and no prompt before it */
     char last;     /* byte printed last */
     int n_made, n_decoded;
+    uint64_t begin_ns, loaded_ns, first_ns; /* clock: start, model in, first token */
     uint64_t prefill_ns, decode_ns;
 };
 
@@ -102,6 +103,9 @@ static const char *plural(size_t n)
 
 static void print_speed(const struct generation *g)
 {
+    fprintf(stderr, "first token after %.2f s, of which loading took %.2f s; ",
+            (double)(g->first_ns - g->begin_ns) * 1e-9,
+            (double)(g->loaded_ns - g->begin_ns) * 1e-9);
     fprintf(stderr, "prefill %zu token%s at %.2f tok/s, ", g->n_prompt,
             plural(g->n_prompt), per_second((double)g->n_prompt, g->prefill_ns));
     if (g->n_decoded)
@@ -120,6 +124,7 @@ static enum status prefill(struct generation *g, struct err *err)
     const size_t most = (size_t)slm_info(g->m)->n_batch;
     const uint64_t start_ns = clock_ns();
 
+    g->loaded_ns = start_ns;
     for (size_t done = 0; done < g->n_prompt;) {
         const size_t left = g->n_prompt - done;
         const size_t n = left < most ? left : most;
@@ -133,7 +138,8 @@ static enum status prefill(struct generation *g, struct err *err)
             return err_set(err, ST_INTERRUPTED, "interrupted");
         done += n;
     }
-    g->prefill_ns = clock_ns() - start_ns;
+    g->first_ns = clock_ns();
+    g->prefill_ns = g->first_ns - start_ns;
     return ST_OK;
 }
 
@@ -242,7 +248,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
 
 static enum status run(const struct settings *s, struct err *err)
 {
-    struct generation g = {0};
+    struct generation g = {.begin_ns = clock_ns()};
     enum status st = encode_prompt(&g, s, err);
 
     if (!st)

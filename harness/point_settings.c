@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
+
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
 
 void point_init(struct point *p)
@@ -17,7 +19,7 @@ void point_init(struct point *p)
     p->n_threads = 1;
     p->placement = PLACEMENT_SPREAD;
     p->n_tokens = 64;
-    p->n_batch = 64;
+    p->n_batch = SLM_DEFAULT_BATCH;
     p->budget_s = 10;
     p->load_budget_s = 120;
     p->seed = 1;

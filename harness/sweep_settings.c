@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
+
 #include "harness/parse.h"
 
 #define ALL_THREADS_DENSE 8 /* up to here every count; beyond, steps of a third */
@@ -37,7 +39,7 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
     memset(s, 0, sizeof *s);
     s->n_tokens = 64;
     s->n_passes = 5;
-    s->n_batch = 64;
+    s->n_batch = SLM_DEFAULT_BATCH;
     s->budget_s = 10;
     s->load_budget_s = 120;
     s->n_repeats = 1;
@@ -49,7 +51,7 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
     if (status == ST_OK)
         status = sweep_set_ints(&s->ctx, "0,1024,4096", 0, "ctx", err);
     if (status == ST_OK)
-        status = sweep_set_ints(&s->prefill, "128", 1, "prefill", err);
+        status = sweep_set_ints(&s->prefill, "512", 1, "prefill", err);
     return status;
 }
 
