@@ -270,8 +270,7 @@ static enum status run(const struct settings *s, struct err *err)
 int cmd_generate(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {
-        .session = {.placement = "none"}, .top_p = 1.0, .prompt = "", .n_max = 128};
+    struct settings s = {.top_p = 1.0, .prompt = "", .n_max = 128};
     struct opt_args args;
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.session.model, "FILE", "the GGUF file"),
@@ -296,6 +295,8 @@ int cmd_generate(int argc, char **argv)
                 "threads that read the prompt (default: as many)", 1, TEAM_MAX_MEMBERS),
         OPT_STR(0, "placement", &s.session.placement, "NAME",
                 "none, spread, compact or smt (default: none)"),
+        OPT_STR(0, "cpus", &s.session.cpus, "LIST",
+                "pin the threads to these CPUs, one each, in this order"),
         OPT_STR(0, "weights", &s.session.weights, "W",
                 "auto: packed where it fits, else mmap (default); packed: rows "
                 "interleaved; mmap: the file as it is"),

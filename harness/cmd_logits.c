@@ -108,7 +108,7 @@ static enum status check_options(const struct opt_args *args,
 int cmd_logits(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct session_params params = {.placement = "none"};
+    struct session_params params = {.n_threads = 0};
     struct int_list tokens = {0};
     struct opt_args args;
     const char *path = NULL, *kv = "f16";

@@ -8,10 +8,13 @@
  */
 #include "harness/topology.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/options.h"
 
 #define N_KEYS 5
 
@@ -43,6 +46,45 @@ enum status placement_parse(const char *text, enum placement *p, struct err *err
     return err_set(err, ST_USAGE,
                    "'%.40s' is no placement: choose spread, compact, smt or none",
                    text);
+}
+
+static bool is_allowed(const struct topology *t, int cpu)
+{
+    for (int i = 0; i < t->n_cpus; i++)
+        if (t->cpu[i].os_id == cpu)
+            return t->cpu[i].allowed;
+    return false;
+}
+
+enum status placement_parse_cpus(const char *text, const struct topology *t,
+                                 int *n_threads, int n_threads_prefill, int *cpus,
+                                 struct err *err)
+{
+    struct int_list list = {NULL, 0};
+    enum status st = parse_ints(text, "--cpus", 0, INT_MAX - 1, &list, err);
+    size_t wanted = list.n < TOPO_MAX_CPUS ? list.n : TOPO_MAX_CPUS;
+
+    if (*n_threads)
+        wanted = (size_t)*n_threads;
+    if ((size_t)n_threads_prefill > wanted)
+        wanted = (size_t)n_threads_prefill;
+    if (st == ST_OK && list.n != wanted)
+        st = err_set(err, ST_USAGE,
+                     "--cpus %s names %zu CPU%s for %zu thread%s; name one each", text,
+                     list.n, list.n == 1 ? "" : "s", wanted, wanted == 1 ? "" : "s");
+    for (size_t i = 0; i < list.n && st == ST_OK; i++) {
+        if (is_allowed(t, list.v[i]))
+            cpus[i] = list.v[i];
+        else
+            st = err_set(err, ST_USAGE,
+                         "--cpus: this process may not run on CPU %d; `bench topo` and "
+                         "`taskset -p $$` show where it may",
+                         list.v[i]);
+    }
+    if (st == ST_OK && !*n_threads)
+        *n_threads = (int)list.n;
+    free(list.v);
+    return st;
 }
 
 static int by_key(const void *a, const void *b)

@@ -4,7 +4,6 @@
  */
 #include "harness/point_options.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,49 +39,6 @@ struct raw {
     uint64_t mem_limit;
 };
 
-static bool is_allowed(const struct topology *topo, int cpu)
-{
-    for (int i = 0; i < topo->n_cpus; i++)
-        if (topo->cpu[i].os_id == cpu)
-            return topo->cpu[i].allowed;
-    return false;
-}
-
-static enum status apply_cpus(struct point *p, const struct raw *raw,
-                              const struct topology *topo, struct err *err)
-{
-    struct int_list list = {NULL, 0};
-
-    if (parse_ints(raw->cpus, "--cpus", 0, INT_MAX - 1, &list, err))
-        return ST_USAGE;
-    if (!raw->n_threads && list.n <= TOPO_MAX_CPUS)
-        p->n_threads = (int)list.n;
-    if ((size_t)point_n_members(p) != list.n) {
-        err_set(err, ST_USAGE,
-                "--cpus %s names %zu CPU%s for %d thread%s; name one each", raw->cpus,
-                list.n, list.n == 1 ? "" : "s", point_n_members(p),
-                point_n_members(p) == 1 ? "" : "s");
-        free(list.v);
-        return ST_USAGE;
-    }
-    for (size_t i = 0; i < list.n; i++) {
-        const int cpu = list.v[i];
-
-        if (is_allowed(topo, cpu))
-            continue;
-        free(list.v);
-        return err_set(err, ST_USAGE,
-                       "--cpus: this process may not run on CPU %d; `bench topo` and "
-                       "`taskset -p $$` show where it may",
-                       cpu);
-    }
-    p->explicit_cpus = true;
-    for (size_t i = 0; i < list.n; i++)
-        p->cpus[i] = list.v[i];
-    free(list.v);
-    return ST_OK;
-}
-
 /* A prefill point measures prefill, with its threads and no others; a decode point
  * does not tell equal counts apart. */
 static void simplify_threads(struct point *p)
@@ -117,8 +73,12 @@ static enum status apply(struct point *p, const struct raw *raw,
     status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
     if (status == ST_OK && raw->placement)
         status = placement_parse(raw->placement, &p->placement, err);
-    if (status == ST_OK && raw->cpus)
-        status = apply_cpus(p, raw, topo, err);
+    if (status == ST_OK && raw->cpus) {
+        p->explicit_cpus = true;
+        p->n_threads = raw->n_threads;
+        status = placement_parse_cpus(raw->cpus, topo, &p->n_threads,
+                                      raw->n_threads_prefill, p->cpus, err);
+    }
     simplify_threads(p);
     if (status == ST_OK && raw->weights)
         status = residency_parse(raw->weights, "--weights", &p->residency, err);

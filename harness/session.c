@@ -28,19 +28,32 @@ static enum status choose_residency(const char *text, struct slm_params *p,
     return ST_OK;
 }
 
-/* cpus: [n_threads] to fill, or NULL in *chosen where threads float. */
-static enum status choose_cpus(const struct topology *topo, const char *placement,
-                               int n_threads, int *cpus, const int **chosen,
-                               struct err *err)
+/* Threads and, unless they float, their CPUs in cpus[TOPO_MAX_CPUS]. */
+static enum status choose_threads(struct slm_params *p,
+                                  const struct session_params *params,
+                                  const struct topology *topo, int *cpus,
+                                  struct err *err)
 {
-    enum placement p;
-    enum status st = placement_parse(placement, &p, err);
+    enum placement placement = PLACEMENT_NONE;
+    enum status st = ST_OK;
 
-    *chosen = NULL;
-    if (st || p == PLACEMENT_NONE)
+    p->n_threads = params->n_threads;
+    p->n_threads_prefill = params->n_threads_prefill;
+    if (params->cpus && params->placement)
+        return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
+    if (params->cpus) {
+        p->cpus = cpus;
+        return placement_parse_cpus(params->cpus, topo, &p->n_threads,
+                                    p->n_threads_prefill, cpus, err);
+    }
+    if (!p->n_threads)
+        p->n_threads = topo->threads_default;
+    if (params->placement)
+        st = placement_parse(params->placement, &placement, err);
+    if (st || placement == PLACEMENT_NONE)
         return st;
-    *chosen = cpus;
-    return placement_cpus(topo, p, n_threads, cpus, err);
+    p->cpus = cpus;
+    return placement_cpus(topo, placement, slm_params_threads(p), cpus, err);
 }
 
 static int on_preload(void *progress, size_t done, size_t total)
@@ -90,18 +103,14 @@ enum status session_open(struct slm **m, const struct session_params *params,
     if (!st) {
         p.path = params->model;
         p.memory_bytes = topology_model_bytes(topo);
-        p.n_threads = params->n_threads ? params->n_threads : topo->threads_default;
         p.n_ctx = params->n_ctx;
         p.n_batch = params->n_batch;
-        p.n_threads_prefill = params->n_threads_prefill;
-        cpus = calloc((size_t)slm_params_threads(&p), sizeof *cpus);
+        cpus = calloc(TEAM_MAX_MEMBERS, sizeof *cpus);
         if (!cpus)
-            st = err_set(err, ST_NO_MEMORY, "no memory to place %d threads",
-                         slm_params_threads(&p));
+            st = err_set(err, ST_NO_MEMORY, "no memory to place threads");
     }
     if (!st)
-        st = choose_cpus(topo, params->placement, slm_params_threads(&p), cpus, &p.cpus,
-                         err);
+        st = choose_threads(&p, params, topo, cpus, err);
     if (!st && topology_doubts_threads(topo, slm_params_threads(&p), p.cpus, doubt,
                                        sizeof doubt))
         fprintf(stderr, "bench: %s\n", doubt);

@@ -15,7 +15,8 @@ struct session_params {
     const char *model;     /* a GGUF file; NULL: ST_USAGE */
     int n_threads;         /* 0: the machine's default */
     int n_threads_prefill; /* 0: the same */
-    const char *placement; /* "none", "spread", ... */
+    const char *placement; /* "none", "spread", ...; NULL: none */
+    const char *cpus;      /* "0,2": one for each thread; excludes placement; or NULL */
     int n_ctx, n_batch;    /* as in struct slm_params */
     const char *weights;   /* "mmap" or "packed"; NULL: mmap */
 };

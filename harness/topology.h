@@ -120,6 +120,14 @@ enum placement {
 const char *placement_name(enum placement p);
 enum status placement_parse(const char *text, enum placement *p, struct err *err);
 
+/* "0,2-3" as CPUs in this order, one for each of the larger of two counts, into
+ * cpus[TOPO_MAX_CPUS]. *n_threads 0 becomes as many as are named; n_threads_prefill 0:
+ * the same. Errors: ST_USAGE (no list, another number of CPUs, one that is not
+ * allowed). */
+enum status placement_parse_cpus(const char *text, const struct topology *t,
+                                 int *n_threads, int n_threads_prefill, int *cpus,
+                                 struct err *err);
+
 /* CPUs for n threads, cpus[n]: only allowed ones, and the first k of n are those
  * for k threads. More threads than allowed CPUs wrap around. PLACEMENT_NONE fills
  * in -1. Errors: ST_USAGE (n < 1), ST_UNSUPPORTED (PLACEMENT_SMT without siblings). */

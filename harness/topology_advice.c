@@ -84,9 +84,9 @@ bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
     }
     if (n > most_threads(t)) {
         snprintf(buf, cap,
-                 "%d threads under a quota of %.4g CPUs are all stopped for part of "
+                 "%d threads under a quota of %.4g CPU%s are all stopped for part of "
                  "every period; `bench topo` recommends %d",
-                 n, t->quota_cpus, t->threads_default);
+                 n, t->quota_cpus, t->quota_cpus > 1 ? "s" : "", t->threads_default);
         return true;
     }
     return false;

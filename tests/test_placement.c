@@ -40,6 +40,51 @@ static void laptop(void **state)
     expect(PLACEMENT_NONE, 2, (const int[]){-1, -1});
 }
 
+/* A list is in the order given, one CPU for each of the larger count. */
+static void explicit_lists(void **state)
+{
+    static const struct {
+        const char *text;
+        int n_threads, n_threads_prefill;
+        const char *message; /* NULL: fine, with 4 CPUs */
+    } tries[] = {
+        {"5,0-1,4", 0, 0, NULL},
+        {"5,0-1,4", 4, 0, NULL},
+        {"5,0-1,4", 2, 4, NULL},
+        {"5,0-1,4", 0, 3, NULL},
+        {"5,0-1,4", 2, 0, "names 4 CPUs for 2 threads"},
+        {"5,0-1,4", 2, 3, "names 4 CPUs for 3 threads"},
+        {"5,0-1,4", 0, 6, "names 4 CPUs for 6 threads"},
+        {"0", 1, 2, "names 1 CPU for 2 threads"},
+        {"0-1023", 0, 0, "may not run on CPU 8"},
+        {"0-1024", 0, 0, "names 1025 CPUs for 1024 threads"},
+        {"8", 1, 0, "may not run on CPU 8"},
+        {"spread", 0, 0, "--cpus"},
+    };
+
+    (void)state;
+    read_machine("smt-laptop");
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        int cpus[TOPO_MAX_CPUS], n = tries[i].n_threads;
+        struct err err = ERR_INIT;
+        const enum status st = placement_parse_cpus(
+            tries[i].text, &topo, &n, tries[i].n_threads_prefill, cpus, &err);
+
+        assert_int_equal(st, tries[i].message ? ST_USAGE : ST_OK);
+        if (tries[i].message) {
+            if (!strstr(err.msg, tries[i].message))
+                fail_msg("'%s' says: %s", tries[i].text, err.msg);
+            assert_int_equal(n, tries[i].n_threads);
+            continue;
+        }
+        assert_int_equal(n, tries[i].n_threads ? tries[i].n_threads : 4);
+        assert_int_equal(cpus[0], 5);
+        assert_int_equal(cpus[1], 0);
+        assert_int_equal(cpus[2], 1);
+        assert_int_equal(cpus[3], 4);
+    }
+}
+
 static void two_sockets(void **state)
 {
     (void)state;
@@ -158,10 +203,15 @@ static void names_both_ways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(laptop),          cmocka_unit_test(two_sockets),
-        cmocka_unit_test(forbidden_cpus),  cmocka_unit_test(holes_in_the_numbering),
-        cmocka_unit_test(caches_in_turn),  cmocka_unit_test(smt_where_none_is_shown),
-        cmocka_unit_test(a_thousand_cpus), cmocka_unit_test(names_both_ways),
+        cmocka_unit_test(laptop),
+        cmocka_unit_test(explicit_lists),
+        cmocka_unit_test(two_sockets),
+        cmocka_unit_test(forbidden_cpus),
+        cmocka_unit_test(holes_in_the_numbering),
+        cmocka_unit_test(caches_in_turn),
+        cmocka_unit_test(smt_where_none_is_shown),
+        cmocka_unit_test(a_thousand_cpus),
+        cmocka_unit_test(names_both_ways),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,9 @@ refuse 2 "temp" -m "$model" --temp -1
 refuse 2 "top-p" -m "$model" --top-p 0
 refuse 2 "no-such" -m no-such.gguf
 refuse 2 "GGUF" -m "$SRC/LICENSE"
+refuse 2 "names 1 CPU for 2 threads" -m "$model" --cpus 0 -t 1 --threads-prefill 2
+refuse 2 "exclude" -m "$model" --cpus 0 --placement none
+refuse 2 "may not run on CPU 1000000" -m "$model" --cpus 1000000
 refuse 2 "placement" -m "$model" --placement everywhere
 refuse 2 "context" -m "$model" -p "a long prompt for a short context" --ctx 3
 
