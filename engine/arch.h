@@ -41,6 +41,7 @@ struct matrix {
 };
 
 struct layer {
+    int window;             /* positions that a token sees, itself one; 0: all */
     const float *attn_norm; /* [n_embd] */
     struct matrix wq;       /* [n_heads * head_dim][n_embd] */
     struct matrix wk, wv;   /* [n_kv_heads * head_dim][n_embd] */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/kvcache.h"
 #include "engine/utf8.h"
 
 /* Beyond these a number is damage, not a model. They also keep all products of
@@ -22,7 +23,7 @@ enum {
     MAX_LAYERS = 4096,
     MAX_WIDTH = 1 << 24,
     MAX_HEADS = 4096,
-    MAX_HEAD_DIM = 4096,
+    MAX_HEAD_DIM = KVCACHE_MAX_HEAD_DIM,
     MAX_CONTEXT = 1 << 28,
     MAX_EXPERTS = 1024,
 };
@@ -50,11 +51,10 @@ static enum status load_attention_sizes(struct loader *l, struct model *m)
         return loader_fail(l, ST_INPUT,
                            "%d heads cannot share %d key-value heads evenly",
                            m->n_heads, m->n_kv_heads);
-    if (m->head_dim == 0 || m->head_dim % 8 || m->head_dim > MAX_HEAD_DIM)
-        return loader_fail(
-            l, ST_UNSUPPORTED,
-            "heads of %d elements are not supported, only multiples of 8 up to %d",
-            m->head_dim, MAX_HEAD_DIM);
+    if (m->head_dim == 0 || m->head_dim > MAX_HEAD_DIM)
+        return loader_fail(l, ST_UNSUPPORTED,
+                           "heads of %d elements are not supported, only 1 to %d",
+                           m->head_dim, MAX_HEAD_DIM);
     if (value_dim != m->head_dim)
         return loader_fail(
             l, ST_UNSUPPORTED,
@@ -187,7 +187,11 @@ static enum status load_layer(struct loader *l, struct model *m, struct layer *y
     const size_t n_embd = (size_t)m->n_embd;
     const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
     const size_t n_kv = (size_t)m->n_kv_heads * (size_t)m->head_dim;
-    enum status st = loader_vector(l, &y->attn_norm, i, "attn_norm.weight", n_embd);
+    enum status st =
+        loader_int_or(l, "attention.sliding_window", 0, MAX_CONTEXT, 0, &y->window);
+
+    if (!st)
+        st = loader_vector(l, &y->attn_norm, i, "attn_norm.weight", n_embd);
 
     if (!st)
         st = loader_matrix(l, &y->wq, i, "attn_q.weight", n_embd, n_q, 1);

@@ -79,9 +79,16 @@ static void describe_quant(struct slm_info *info, const struct gguf *g)
              kern_format_info((enum kern_format)most)->name);
 }
 
-static void describe_model(struct slm_info *info, const struct gguf *g,
-                           const struct model *m)
+static struct kvcache_shape kv_shape(const struct model *m, enum kern_kv type)
 {
+    return (struct kvcache_shape){type, m->n_layers, m->n_kv_heads, m->head_dim};
+}
+
+static void describe_model(struct slm_info *info, const struct gguf *g,
+                           const struct model *m, enum kern_kv kv_type)
+{
+    const struct kvcache_shape shape = kv_shape(m, kv_type);
+
     *info = (struct slm_info){
         .n_layers = m->n_layers,
         .n_embd = m->n_embd,
@@ -92,8 +99,14 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .n_vocab = m->n_vocab,
         .n_ctx_train = m->n_ctx_train,
         .weight_token_bytes = m->weight_token_bytes,
-        .kv_pos_bytes = kvcache_pos_bytes(m->n_layers, m->n_kv_heads, m->head_dim),
+        .kv_type = kv_type,
+        .kv_pos_bytes = kvcache_pos_bytes(&shape),
     };
+    for (int i = 0; i < m->n_layers; i++)
+        if (m->layers[i].window) {
+            info->n_window = m->layers[i].window;
+            info->n_window_layers++;
+        }
     snprintf(info->arch, sizeof info->arch, "%s", m->arch->name);
     copy_str(info->name, sizeof info->name, g, "general.name");
     describe_quant(info, g);
@@ -122,19 +135,21 @@ static enum status describe_use(struct slm_info *info, const struct model *m, in
     info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
     if (info->n_batch > info->n_ctx)
         info->n_batch = info->n_ctx;
-    if (!kvcache_bytes(&info->kv_bytes, m->n_layers, m->n_kv_heads, m->head_dim,
-                       info->n_ctx))
+    const struct kvcache_shape shape = kv_shape(m, info->kv_type);
+
+    if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
         return err_set(
             err, ST_NO_MEMORY,
             "a KV cache of %d positions is larger than an address space; ask "
             "for a smaller context",
             info->n_ctx);
-    info->scratch_bytes = m->vector_bytes + forward_bytes(m, info->n_batch, n_threads);
+    info->scratch_bytes =
+        m->vector_bytes + forward_bytes(m, info->kv_type, info->n_batch, n_threads);
     return ST_OK;
 }
 
-enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
-                     int n_batch, int n_threads, struct err *err)
+enum status slm_plan(struct slm_info *info, const struct gguf *g, enum kern_kv kv_type,
+                     int n_ctx, int n_batch, int n_threads, struct err *err)
 {
     struct slm_info planned;
     struct model *m;
@@ -142,7 +157,7 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
 
     if (st)
         return st;
-    describe_model(&planned, g, m);
+    describe_model(&planned, g, m, kv_type);
     st = describe_use(&planned, m, n_ctx, n_batch, n_threads, err);
     model_free(m);
     if (!st)
@@ -152,7 +167,14 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
 
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
 {
-    return info->weight_token_bytes + (uint64_t)n_past * info->kv_pos_bytes;
+    const uint64_t all = (uint64_t)n_past * info->kv_pos_bytes;
+    const uint64_t layer = info->kv_pos_bytes / (uint64_t)info->n_layers;
+    uint64_t hidden = 0;
+
+    if (info->n_window && n_past > info->n_window)
+        hidden = (uint64_t)(n_past - info->n_window) * (uint64_t)info->n_window_layers *
+                 layer;
+    return info->weight_token_bytes + all - hidden;
 }
 
 /* ---- opening and closing ------------------------------------------------------ */
@@ -181,8 +203,8 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
 
     if (how.residency == WEIGHTS_AUTO || how.residency == WEIGHTS_PACKED) {
         struct slm_info planned;
-        const enum status st =
-            slm_plan(&planned, m->g, p->n_ctx, p->n_batch, slm_params_threads(p), err);
+        const enum status st = slm_plan(&planned, m->g, p->kv_type, p->n_ctx,
+                                        p->n_batch, slm_params_threads(p), err);
 
         if (st)
             return st;
@@ -318,7 +340,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st) {
         const enum weights_residency residency = info->residency;
 
-        describe_model(info, new->g, new->model);
+        describe_model(info, new->g, new->model, p->kv_type);
         info->residency = residency;
         st = describe_use(info, new->model, p->n_ctx, p->n_batch, slm_params_threads(p),
                           err);
@@ -329,9 +351,11 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         st = check_threads(p->n_threads, p->n_threads_prefill, err);
     if (!st)
         st = team_start(&new->team, slm_params_threads(p), p->cpus, err);
-    if (!st)
-        st = kvcache_open(&new->kv, info->n_layers, info->n_kv_heads, info->head_dim,
-                          info->n_ctx, err);
+    if (!st) {
+        const struct kvcache_shape shape = kv_shape(new->model, p->kv_type);
+
+        st = kvcache_open(&new->kv, &shape, info->n_ctx, err);
+    }
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->team, p->isa_mask,
                           info->n_batch, err);
@@ -466,7 +490,8 @@ void slm_truncate(struct slm *m, int n_past)
 
 struct fill {
     struct slm *m;
-    const uint16_t *pool;
+    struct kern_set kern;
+    struct kvcache pool;
     uint64_t seed;
     int end;
 };
@@ -474,22 +499,22 @@ struct fill {
 /* The team fills, so that pages come from the memory near those who read them. */
 static void fill_heads(void *arg, int member, int n_members)
 {
-    const struct fill *fill = arg;
+    struct fill *fill = arg;
     struct slm *m = fill->m;
     const size_t n_kv = (size_t)m->info.n_kv_heads;
 
     (void)member;
     (void)n_members;
     for (size_t i; (i = team_next(m->team, 1)) < (size_t)m->info.n_layers * n_kv;)
-        kvcache_fill(&m->kv, (int)(i / n_kv), (int)(i % n_kv), m->n_past, fill->end,
-                     fill->pool, fill->seed);
+        kvcache_fill(&m->kv, &fill->kern, (int)(i / n_kv), (int)(i % n_kv), m->n_past,
+                     fill->end, &fill->pool, fill->seed);
 }
 
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err)
 {
     struct fill fill = {.m = m, .seed = seed, .end = n_past};
-    uint16_t *pool;
+    enum status st;
 
     if (n_past < m->n_past || n_past > m->info.n_ctx)
         return err_set(
@@ -497,14 +522,13 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
             "the KV cache cannot be filled to %d positions: it holds %d, and "
             "its context is %d",
             n_past, m->n_past, m->info.n_ctx);
-    pool = malloc(KVCACHE_POOL * sizeof *pool);
-    if (!pool)
-        return err_set(err, ST_NO_MEMORY, "no memory for synthetic keys and values");
-    kvcache_make_pool(pool, seed);
-    fill.pool = pool;
+    kern_select(&fill.kern, isa_usable());
+    st = kvcache_make_pool(&fill.pool, &m->kv, &fill.kern, seed, err);
+    if (st)
+        return st;
     team_use(m->team, team_capacity(m->team));
     team_run(m->team, fill_heads, &fill);
-    free(pool);
+    kvcache_close(&fill.pool);
     m->n_past = n_past;
     return ST_OK;
 }

@@ -54,12 +54,14 @@ struct slm_params {
     const int *cpus;       /* one for each of slm_params_threads(), either count uses
                               the first; or NULL: placement left to the OS */
     int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
+    enum kern_kv kv_type;  /* what the KV cache holds: KERN_KV_f16, ... */
     int n_batch;           /* most tokens in one pass of prefill; 0:
                               SLM_DEFAULT_BATCH */
     struct slm_tuning tuning;
 };
 
-/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0, untuned. */
+/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0, F16 keys and values,
+ * untuned. */
 struct slm_params slm_params_default(void);
 
 /* Threads that slm_open() starts: the larger of the two counts. */
@@ -77,7 +79,10 @@ struct slm_info {
     uint64_t weight_bytes;       /* all tensors */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the
                                     norms, one embedding row */
+    enum kern_kv kv_type;        /* as opened */
     uint64_t kv_pos_bytes;       /* K and V of one position, all layers */
+    int n_window;                /* positions that a token sees in layers with a */
+    int n_window_layers;         /* sliding window, and how many those are; or 0, 0 */
     uint64_t kv_bytes;           /* KV cache as allocated */
     uint64_t scratch_bytes;      /* activations, logits, norm weights as allocated */
 };
@@ -101,8 +106,8 @@ struct team *slm_team(struct slm *m);
 /* What slm_open() would allocate besides the weights, without opening: fills
  * *info from the file's metadata alone. For planning against a memory limit.
  * n_threads: as slm_params_threads(). */
-enum status slm_plan(struct slm_info *info, const struct gguf *g, int n_ctx,
-                     int n_batch, int n_threads, struct err *err);
+enum status slm_plan(struct slm_info *info, const struct gguf *g, enum kern_kv kv_type,
+                     int n_ctx, int n_batch, int n_threads, struct err *err);
 
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
  * room bytes, else WEIGHTS_MMAP, which runs a model of any size. */
@@ -151,7 +156,7 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
- * weight_token_bytes + n_past * kv_pos_bytes. */
+ * weight_token_bytes + n_past * kv_pos_bytes, less what a sliding window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 
 #endif

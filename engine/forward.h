@@ -33,7 +33,8 @@ struct forward;
 /* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a team of
  * n_members, all of which it can run on. */
 #define FORWARD_MAX_BATCH 65536
-uint64_t forward_bytes(const struct model *m, int n_batch, int n_members);
+uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
+                       int n_members);
 
 /* The model, the cache and the team must outlive it. Error: ST_NO_MEMORY. */
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,

@@ -5,12 +5,11 @@
  * The queries that share a KV head are taken together, so each key and value is
  * read once for all of them. Positions come in blocks of ATTN_BLOCK, joined by
  * the online softmax (Milakov and Gimelshein 2018, arXiv 1805.02867): per query
- * we carry the largest score M so far, the sum L of exp(s - M), and the mix O of
- * values under the same weights.
+ * we carry the largest score so far, the sum of weights relative to it, and the mix
+ * of values under the same weights.
  *
- * Within a block the softmax kernel gives p = exp(s - m) / l, m the block's
- * largest score. Its own largest value is exp(0) / l, which gives l back without
- * a second round of exponentials.
+ * A token sees itself and what came before, in layers with a window only the last
+ * positions of that. Blocks that no query of a tile sees are not read.
  */
 #include "engine/forward_impl.h"
 
@@ -19,6 +18,9 @@
 
 /* Split a head's positions only where each part gets at least this many. */
 #define MIN_SPLIT 256
+
+/* How far in front of their use quantised keys are asked for by software prefetch. */
+#define KEYS_AHEAD 4096
 
 static int gcd(int a, int b)
 {
@@ -43,28 +45,18 @@ int fwd_choose_splits(const struct forward *f, int n_pos)
     return possible < wanted ? possible : wanted;
 }
 
-/* Eight independent maxima: one chain of comparisons would wait for itself. */
-static float max_of(const float *x, size_t n)
-{
-    float best[8];
-    size_t i = 0;
-
-    for (int k = 0; k < 8; k++)
-        best[k] = -INFINITY;
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++)
-            best[k] = x[i + (size_t)k] > best[k] ? x[i + (size_t)k] : best[k];
-    for (; i < n; i++)
-        best[0] = x[i] > best[0] ? x[i] : best[0];
-    for (int k = 1; k < 8; k++)
-        best[0] = best[k] > best[0] ? best[k] : best[0];
-    return best[0];
-}
-
 static void scale_by(float *x, size_t n, float factor)
 {
     for (size_t i = 0; i < n; i++)
         x[i] *= factor;
+}
+
+/* The first position that a query at pos sees. */
+static size_t first_seen(const struct layer *y, size_t pos)
+{
+    const size_t window = (size_t)y->window;
+
+    return window && pos >= window ? pos + 1 - window : 0;
 }
 
 /* Rotated key and value of token j into the cache, for one head. */
@@ -73,87 +65,103 @@ static void store(struct forward *f, int layer, int head, size_t j)
     const struct model *m = f->m;
     const size_t d = (size_t)m->head_dim;
     const size_t stride = pad16((size_t)m->n_kv_heads * d);
-    const size_t at = ((size_t)f->n_past + j) * d;
     float *k = f->k + j * stride + (size_t)head * d;
     const float *v = f->v + j * stride + (size_t)head * d;
 
     f->kern.rope(k, f->turn + j * pad16((size_t)m->n_rot), (size_t)m->n_rot);
-    f->kern.to_f16(kvcache_k(f->kv, layer, head) + at, k, d);
-    f->kern.to_f16(kvcache_v(f->kv, layer, head) + at, v, d);
+    kvcache_store(f->kv, &f->kern, layer, head, (size_t)f->n_past + j, k, v);
 }
 
-/* Queries of n tokens from j on that share a KV head, rotated, token by token. */
+/* Queries of n tokens from j on that share a KV head, rotated, token by token, and
+ * divided by the root of their length, so that scores need not be. */
 static void gather(struct forward *f, struct fwd_member *me, int head, size_t j,
                    size_t n)
 {
     const struct model *m = f->m;
     const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
     const size_t stride = pad16((size_t)m->n_heads * d);
+    const size_t key_dim = f->kv->key_dim, value_dim = f->kv->value_dim;
 
     for (size_t i = 0; i < n * group; i++) {
         const size_t token = j + i / group, q = (size_t)head * group + i % group;
-        float *dst = me->query + i * pad16(d);
+        float *dst = me->query + i * pad16(key_dim);
 
         memcpy(dst, f->q + token * stride + q * d, d * sizeof *dst);
+        memset(dst + d, 0, (key_dim - d) * sizeof *dst);
         f->kern.rope(dst, f->turn + token * pad16((size_t)m->n_rot), (size_t)m->n_rot);
+        scale_by(dst, d, 1.0f / sqrtf((float)d));
+        if (me->query_q8)
+            f->kern.quantize_act[KERN_ACT_q8_32](
+                dst, me->query_q8 + i * kern_act_bytes(KERN_ACT_q8_32, key_dim),
+                key_dim);
         me->max[i] = -INFINITY;
         me->sum[i] = 0.0f;
-        memset(me->mix + i * pad16(d), 0, d * sizeof *dst);
+        memset(me->mix + i * value_dim, 0, value_dim * sizeof *dst);
     }
 }
 
-/* Turn query i's scores of a block, of which it sees the first n_seen, into
- * weights relative to the largest score so far, and bring what was mixed before
- * to that level. */
-static void weigh_block(const struct forward *f, struct fwd_member *me, size_t i,
-                        size_t n_seen, size_t n_block)
+/* Scores of n queries against the n_panels panels from `keys` on. */
+static void score(const struct forward *f, struct fwd_member *me, size_t n,
+                  const void *keys, size_t n_panels)
 {
-    float *s = me->score + i * ATTN_BLOCK;
+    const enum kern_kv type = f->kv->shape.type;
+    const size_t key_dim = f->kv->key_dim;
+    const void *query = me->query_q8 ? (const void *)me->query_q8 : me->query;
+    const size_t stride = me->query_q8 ? kern_act_bytes(KERN_ACT_q8_32, key_dim)
+                                       : pad16(key_dim) * sizeof(float);
+    kern_gemm_x16_fn *product = f->kern.gemm_x16[kern_kv_format(type)];
 
-    memset(s + n_seen, 0, (n_block - n_seen) * sizeof *s);
-    if (n_seen == 0)
-        return;
-    const float block_max = max_of(s, n_seen);
-    const float new_max = block_max > me->max[i] ? block_max : me->max[i];
-    const float keep = expf(me->max[i] - new_max);
-
-    f->kern.softmax(s, n_seen);
-    const float weight = expf(block_max - new_max) / max_of(s, n_seen);
-
-    scale_by(s, n_seen, weight);
-    if (keep != 1.0f)
-        scale_by(me->mix + i * pad16((size_t)f->m->head_dim), (size_t)f->m->head_dim,
-                 keep);
-    me->sum[i] = me->sum[i] * keep + weight;
-    me->max[i] = new_max;
+    /* Quantised keys are rows of weights in all but name. */
+    if (me->query_q8 && product)
+        product(n_panels, key_dim, keys, n, query, stride, me->score, ATTN_BLOCK,
+                KEYS_AHEAD);
+    else
+        f->kern.attn_dot[type](n_panels, key_dim, keys, n, query, stride, me->score,
+                               ATTN_BLOCK);
 }
 
-/* Attend to positions begin..end-1 of one head with the n gathered queries. The
- * first token of them sees positions below n_seen, each further token one more. */
-static void attend(const struct forward *f, struct fwd_member *me, int layer, int head,
-                   size_t n, size_t n_seen, size_t begin, size_t end)
+/* Turn query i's scores of positions t .. t + n - 1, of which it sees first .. end-1,
+ * into weights relative to the largest score so far, and bring what was mixed before
+ * to that level. n is a multiple of 16. */
+static void weigh(const struct forward *f, struct fwd_member *me, size_t i, size_t t,
+                  size_t n, size_t first, size_t end)
 {
-    const struct model *m = f->m;
-    const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
-    const uint16_t *k = kvcache_k(f->kv, layer, head);
-    const uint16_t *v = kvcache_v(f->kv, layer, head);
-    const float scale = 1.0f / sqrtf((float)d);
+    const size_t n_seen = end <= t ? 0 : end - t < n ? end - t : n;
+    const size_t n_hidden = first <= t ? 0 : first - t < n_seen ? first - t : n_seen;
+    float *s = me->score + i * ATTN_BLOCK;
+
+    for (size_t k = 0; k < n_hidden; k++)
+        s[k] = -INFINITY;
+    const float keep = f->kern.attn_weigh(s, n_seen, n, &me->max[i], &me->sum[i]);
+
+    if (keep != 1.0f)
+        scale_by(me->mix + i * f->kv->value_dim, f->kv->value_dim, keep);
+}
+
+/* Attend with the queries gathered of n tokens, the first of them at position pos, to
+ * positions begin .. end-1 of one head; begin is a multiple of 16. */
+static void attend(const struct forward *f, struct fwd_member *me, int layer, int head,
+                   size_t n, size_t pos, size_t begin, size_t end)
+{
+    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
 
     for (size_t t = begin; t < end; t += ATTN_BLOCK) {
         const size_t n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
 
-        f->kern.attn_dot(me->score, ATTN_BLOCK, me->query, pad16(d), k + t * d, d, n,
-                         n_block, d, scale);
-        for (size_t i = 0; i < n; i++) {
-            const size_t limit = n_seen + i / group;
-            const size_t seen = limit > t ? limit - t : 0;
+        score(f, me, n * group, kvcache_k(f->kv, layer, head, t),
+              pad16(n_block) / KVCACHE_PANEL);
+        for (size_t i = 0; i < n * group; i++) {
+            const size_t at = pos + i / group;
 
-            weigh_block(f, me, i, seen < n_block ? seen : n_block, n_block);
+            weigh(f, me, i, t, pad16(n_block), first_seen(&f->m->layers[layer], at),
+                  at + 1);
         }
-        f->kern.attn_mix(me->mix, pad16(d), me->score, ATTN_BLOCK, v + t * d, d, n,
-                         n_block, d);
-        fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, 4 * n_block * d,
-                  2 * n * n_block * d);
+        f->kern.attn_mix[f->kv->shape.type](
+            n_block, f->kv->value_dim, kvcache_v(f->kv, layer, head, t), n * group,
+            me->score, ATTN_BLOCK, me->mix, f->kv->value_dim);
+        fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
+                  n_block * (f->kv->key_bytes + f->kv->value_bytes) / KVCACHE_PANEL,
+                  n * group * n_block * (f->kv->key_dim + f->kv->value_dim));
     }
 }
 
@@ -169,7 +177,7 @@ static void finish(struct forward *f, struct fwd_member *me, int head, size_t j,
         float *dst =
             f->attn + (j + i / group) * stride + ((size_t)head * group + i % group) * d;
 
-        memcpy(dst, me->mix + i * pad16(d), d * sizeof *dst);
+        memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
         scale_by(dst, d, 1.0f / me->sum[i]);
     }
 }
@@ -191,7 +199,7 @@ static void keep_partial(struct forward *f, const struct fwd_member *me, int hea
     for (size_t i = 0; i < group; i++) {
         float *dst = partial_of(f, (size_t)head * group + i, split);
 
-        memcpy(dst, me->mix + i * pad16(d), d * sizeof *dst);
+        memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
         dst[d] = me->max[i];
         dst[d + 1] = me->sum[i];
     }
@@ -222,21 +230,22 @@ void fwd_join_splits(const struct forward *f, float *out)
 
 static void attend_one(struct forward *f, struct fwd_member *me, int layer)
 {
-    const size_t n_pos = (size_t)f->n_past + 1;
+    const size_t pos = (size_t)f->n_past;
+    const size_t from =
+        first_seen(&f->m->layers[layer], pos) / KVCACHE_PANEL * KVCACHE_PANEL;
     const size_t n_items = (size_t)f->m->n_kv_heads * (size_t)f->n_splits;
-    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
 
     for (size_t item; (item = team_next(f->team, 1)) < n_items;) {
         const int head = (int)(item / (size_t)f->n_splits);
         const int split = (int)(item % (size_t)f->n_splits);
         size_t begin, end;
 
-        team_share(n_pos, 1, split, f->n_splits, &begin, &end);
-        /* Only the last part reads the new position, so nobody else waits. */
-        if (end == n_pos)
+        team_share(pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin, &end);
+        /* Only one part reads the new position, so nobody else waits. */
+        if (begin < end && from + end == pos + 1)
             store(f, layer, head, 0);
         gather(f, me, head, 0, 1);
-        attend(f, me, layer, head, group, n_pos, begin, end);
+        attend(f, me, layer, head, 1, pos, from + begin, from + end);
         if (f->n_splits > 1)
             keep_partial(f, me, head, split);
         else
@@ -248,6 +257,26 @@ static void attend_one(struct forward *f, struct fwd_member *me, int layer)
 
 /* ---- several tokens: tiles of a head's queries ------------------------------- */
 
+/* Keys and values of all tokens into the cache. Members take whole panels of a head:
+ * neighbours in a panel share cache lines. */
+static void store_batch(struct forward *f, struct fwd_member *me, int layer)
+{
+    const size_t n_heads = (size_t)f->m->n_kv_heads;
+    const size_t begin = (size_t)f->n_past, end = begin + (size_t)f->n;
+    const size_t first = begin / KVCACHE_PANEL;
+    const size_t n_panels = (end - 1) / KVCACHE_PANEL - first + 1;
+
+    for (size_t item; (item = team_next(f->team, 1)) < n_panels * n_heads;) {
+        const size_t at = (first + item / n_heads) * KVCACHE_PANEL;
+        const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
+
+        for (size_t pos = at < begin ? begin : at; pos < to; pos++)
+            store(f, layer, (int)(item % n_heads), pos - begin);
+    }
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
+}
+
 static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
 {
     const struct model *m = f->m;
@@ -255,22 +284,19 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
     const size_t tile = (size_t)f->n_queries / group; /* tokens */
     const size_t n_tiles = (n + tile - 1) / tile;
 
-    for (size_t j; (j = team_next(f->team, 1)) < n;)
-        for (int head = 0; head < m->n_kv_heads; head++)
-            store(f, layer, head, j);
-    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
-    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
-
+    store_batch(f, me, layer);
     for (size_t item;
          (item = team_next(f->team, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
         const int head = (int)(item % (size_t)m->n_kv_heads);
         /* The last tile sees most: long items first. */
         const size_t j = (n_tiles - 1 - item / (size_t)m->n_kv_heads) * tile;
         const size_t n_tokens = n - j < tile ? n - j : tile;
-        const size_t n_seen = (size_t)f->n_past + j + 1;
+        const size_t pos = (size_t)f->n_past + j;
+        const size_t from = first_seen(&m->layers[layer], pos);
 
         gather(f, me, head, j, n_tokens);
-        attend(f, me, layer, head, n_tokens * group, n_seen, 0, n_seen + n_tokens - 1);
+        attend(f, me, layer, head, n_tokens, pos, from / KVCACHE_PANEL * KVCACHE_PANEL,
+               pos + n_tokens);
         finish(f, me, head, j, n_tokens);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);

@@ -37,9 +37,10 @@ struct fwd_member {
     struct fwd_laps *laps;          /* NULL: no profile is taken */
     float *row;                     /* a normalised or combined input */
     unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
-    float *query;                   /* [n_queries][head_dim] rotated */
+    float *query;                   /* [n_queries][key_dim] rotated and scaled */
+    unsigned char *query_q8;        /* the same as q8_32 columns; NULL: F16 keys */
     float *score;                   /* [n_queries][ATTN_BLOCK] */
-    float *mix;                     /* [n_queries][head_dim] */
+    float *mix;                     /* [n_queries][value_dim] */
     float *max, *sum;               /* [n_queries] of the online softmax */
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
@@ -52,6 +53,7 @@ struct forward {
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
     struct slm_tuning tuning;
+    enum kern_kv kv_type;
     int n_batch, n_members, n_queries, n_splits_max;
     size_t act_k[KERN_N_ACT];     /* longest column in a layout; 0: not in use */
     size_t act_bytes[KERN_N_ACT]; /* of all columns of the widest stage */

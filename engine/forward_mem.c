@@ -41,14 +41,15 @@ static void count_columns(struct forward *f, const struct matrix *w, size_t n_co
 }
 
 /* Everything that follows from the model, the batch and the team. */
-static void measure(struct forward *f, const struct model *m, int n_batch,
-                    int n_members)
+static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
+                    int n_batch, int n_members)
 {
     const int group = m->n_heads / m->n_kv_heads;
     const size_t n = (size_t)n_batch;
     const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
 
     f->m = m;
+    f->kv_type = kv_type;
     f->n_batch = n_batch;
     f->n_members = n_members;
     f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;
@@ -75,14 +76,17 @@ static void carve_member(const struct forward *f, struct fwd_member *me,
     const struct model *m = f->m;
     const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
     const size_t n_queries = (size_t)f->n_queries;
+    const size_t key_dim = kvcache_key_dim(f->kv_type, m->head_dim);
     struct fwd_member own = {0};
 
     own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));
-    own.query = carve_floats(c, n_queries, (size_t)m->head_dim);
-    own.mix = carve_floats(c, n_queries, (size_t)m->head_dim);
+    own.query = carve_floats(c, n_queries, key_dim);
+    if (f->kv_type != KERN_KV_f16)
+        own.query_q8 = carve(c, n_queries * kern_act_bytes(KERN_ACT_q8_32, key_dim));
+    own.mix = carve_floats(c, n_queries, kvcache_value_dim(f->kv_type, m->head_dim));
     own.score = carve_floats(c, n_queries, ATTN_BLOCK);
     own.max = carve_floats(c, 1, n_queries);
     own.sum = carve_floats(c, 1, n_queries);
@@ -134,12 +138,13 @@ static uint64_t logits_bytes(const struct model *m, int n_batch)
     return (uint64_t)n_batch * pad16((size_t)m->n_vocab) * sizeof(float);
 }
 
-uint64_t forward_bytes(const struct model *m, int n_batch, int n_members)
+uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
+                       int n_members)
 {
     struct forward f = {0};
     struct carver c = {0};
 
-    measure(&f, m, n_batch, n_members);
+    measure(&f, m, kv_type, n_batch, n_members);
     carve_shared(&f, &c);
     return c.used + logits_bytes(m, n_batch);
 }
@@ -155,7 +160,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
 
     if (!new)
         return err_set(err, ST_NO_MEMORY, "no memory for a forward pass");
-    measure(new, m, n_batch, n_members);
+    measure(new, m, kv->shape.type, n_batch, n_members);
     carve_shared(new, &c);
     new->kv = kv;
     new->team = team;

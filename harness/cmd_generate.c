@@ -228,7 +228,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
     enum status st = gguf_open(&file, params.model, err);
 
     if (!st)
-        st = slm_plan(&info, file, 1, 0, 1, err);
+        st = slm_plan(&info, file, KERN_KV_f16, 1, 0, 1, err);
     gguf_close(file);
     if (st)
         return st;

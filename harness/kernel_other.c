@@ -17,15 +17,13 @@
 #define CHECK_N  256
 
 /* Lengths may be 0. */
-static bool alloc_all(struct other_call *o, size_t out_bytes, size_t n_a, size_t n_b,
-                      size_t n_halves)
+static bool alloc_all(struct other_call *o, size_t out_bytes, size_t n_a, size_t n_b)
 {
     o->out_bytes = out_bytes;
     o->out = parts_alloc(out_bytes);
     o->a = parts_alloc(n_a * sizeof(float));
     o->b = parts_alloc(n_b * sizeof(float));
-    o->halves = parts_alloc(n_halves * sizeof(uint16_t));
-    if (!o->out || !o->a || !o->b || !o->halves)
+    if (!o->out || !o->a || !o->b)
         return false;
     parts_fill_random(o->a, n_a, 1);
     parts_fill_random(o->b, n_b, 1);
@@ -42,46 +40,88 @@ static bool open_conversion(struct other_call *o)
     case KERN_OP_quantize_act:
         bytes = kern_act_bytes((enum kern_act)o->row->what, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, 0};
-        return alloc_all(o, bytes, n, 0, 0);
+        return alloc_all(o, bytes, n, 0);
     case KERN_OP_quantize:
         bytes = kern_format_bytes(format, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
-        return alloc_all(o, bytes, n, 0, 0);
+        return alloc_all(o, bytes, n, 0);
     case KERN_OP_pack:
         bytes = KERN_PANEL_ROWS * kern_format_bytes(format, n);
         o->cost =
             (struct kernel_cost){2.0 * (double)bytes, 0, (double)(KERN_PANEL_ROWS * n)};
         o->blocks = parts_weights(format, KERN_PANEL_ROWS * n);
-        return o->blocks && alloc_all(o, bytes, 0, 0, 0);
+        return o->blocks && alloc_all(o, bytes, 0, 0);
     default: /* dequantize */
         bytes = kern_format_bytes(format, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
         o->out_is_floats = true;
         o->blocks = parts_weights(format, n);
-        return o->blocks && alloc_all(o, plain, 0, 0, 0);
+        return o->blocks && alloc_all(o, plain, 0, 0);
     }
 }
 
+/* Blocks as a file has them, each a scale and its quants, to panels as attention has
+ * them: the quants of 16 positions, then their scales. Which quants go together does
+ * not matter here. */
+static bool spread_scales(void *blocks, enum kern_format format, size_t n)
+{
+    const size_t block = kern_format_info(format)->block_bytes;
+    const size_t body = block - sizeof(uint16_t), panel = KERN_PANEL_ROWS * HEAD_DIM;
+    const size_t n_blocks = panel / kern_format_info(format)->block_elems;
+    const size_t panel_bytes = kern_format_bytes(format, panel);
+    char *copy = malloc(panel_bytes);
+
+    for (size_t p = 0; copy && p < n / panel; p++) {
+        char *to = (char *)blocks + p * panel_bytes;
+
+        memcpy(copy, to, panel_bytes);
+        for (size_t b = 0; b < n_blocks; b++) {
+            const char *from = copy + b * block;
+
+            memcpy(to + b * body, from + sizeof(uint16_t), body);
+            memcpy(to + n_blocks * body + b * sizeof(uint16_t), from, sizeof(uint16_t));
+        }
+    }
+    const bool ok = copy != NULL;
+
+    free(copy);
+    return ok;
+}
+
+/* One KV head of o->n positions, random, and the weights of a flat softmax. Keys and
+ * values of a type take the same bytes, so that one cache stands for either. */
 static bool open_attention(struct other_call *o)
 {
+    const enum kern_format format = kern_kv_format((enum kern_kv)o->row->what);
     const size_t n_cache = o->n * HEAD_DIM;
     const bool is_dot = o->row->op == KERN_OP_attn_dot;
+    const bool is_float = kern_format_info(format)->act == KERN_ACT_f32;
     const size_t n_query = N_HEADS * HEAD_DIM, n_score = N_HEADS * o->n;
-    float *cache = parts_alloc(n_cache * sizeof *cache);
+    float *plain;
 
     o->out_is_floats = true;
-    o->cost = (struct kernel_cost){(double)n_cache * sizeof(uint16_t),
+    o->cost = (struct kernel_cost){(double)kern_format_bytes(format, n_cache),
                                    2.0 * N_HEADS * (double)n_cache, 0};
-    if (!cache || !alloc_all(o, (is_dot ? n_score : n_query) * sizeof(float),
-                             is_dot ? n_query : n_score, 0, n_cache)) {
-        free(cache);
+    if (!alloc_all(o, (is_dot ? n_score : n_query) * sizeof(float),
+                   is_dot ? n_query : n_score, 0) ||
+        !(o->blocks = parts_weights(format, n_cache)))
         return false;
+    if (!is_float && !spread_scales(o->blocks, format, n_cache))
+        return false;
+    if (is_dot && !is_float) {
+        plain = o->a;
+        o->a = parts_alloc(N_HEADS * kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM));
+        for (size_t q = 0; o->a && q < N_HEADS; q++)
+            kern_best(KERN_OP_quantize_act, KERN_ACT_q8_32, SCALAR)
+                ->fn.quantize_act(plain + q * HEAD_DIM,
+                                  (char *)o->a +
+                                      q * kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM),
+                                  HEAD_DIM);
+        free(plain);
+        return o->a != NULL;
     }
-    parts_fill_random(cache, n_cache, 1);
-    kern_best(KERN_OP_to_f16, -1, SCALAR)->fn.to_f16(o->halves, cache, n_cache);
     for (size_t i = 0; !is_dot && i < n_score; i++)
         o->a[i] = 1.0f / (float)o->n;
-    free(cache);
     return true;
 }
 
@@ -89,14 +129,17 @@ static bool open_vector(struct other_call *o)
 {
     const size_t n = o->n, column = n * sizeof(float);
     const bool to_f16 = o->row->op == KERN_OP_to_f16;
-    const double columns = to_f16 ? 1.5 : o->row->op == KERN_OP_softmax ? 2 : 3;
+    const double columns =
+        to_f16                                                              ? 1.5
+        : o->row->op == KERN_OP_softmax || o->row->op == KERN_OP_attn_weigh ? 2
+                                                                            : 3;
     const double ops = o->row->op == KERN_OP_rope            ? 3
                        : o->row->op == KERN_OP_add || to_f16 ? 1
                                                              : 4;
 
     o->out_is_floats = !to_f16;
     o->cost = (struct kernel_cost){columns * (double)column, ops * (double)n, 0};
-    if (!alloc_all(o, to_f16 ? n * sizeof(uint16_t) : column, n, n, 0))
+    if (!alloc_all(o, to_f16 ? n * sizeof(uint16_t) : column, n, n))
         return false;
     if (o->out_is_floats)
         parts_fill_random(o->out, n, 1);
@@ -161,13 +204,21 @@ void parts_other_run(const struct other_call *o)
     case KERN_OP_add:
         row->fn.add(out, o->a, o->n);
         break;
+    case KERN_OP_attn_weigh: {
+        float max = -INFINITY, sum = 0;
+
+        row->fn.attn_weigh(out, o->n, o->n, &max, &sum);
+        break;
+    }
     case KERN_OP_attn_dot:
-        row->fn.attn_dot(out, o->n, o->a, HEAD_DIM, o->halves, HEAD_DIM, N_HEADS, o->n,
-                         HEAD_DIM, 0.0884f);
+        row->fn.attn_dot(o->n / KERN_PANEL_ROWS, HEAD_DIM, o->blocks, N_HEADS, o->a,
+                         row->what == KERN_KV_f16
+                             ? HEAD_DIM * sizeof(float)
+                             : kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM),
+                         out, o->n);
         break;
     case KERN_OP_attn_mix:
-        row->fn.attn_mix(out, HEAD_DIM, o->a, o->n, o->halves, HEAD_DIM, N_HEADS, o->n,
-                         HEAD_DIM);
+        row->fn.attn_mix(o->n, HEAD_DIM, o->blocks, N_HEADS, o->a, o->n, out, HEAD_DIM);
         break;
     case KERN_OP_to_f16:
         row->fn.to_f16(o->out, o->a, o->n);
@@ -191,7 +242,6 @@ void parts_other_close(struct other_call *o)
     free(o->blocks);
     free(o->a);
     free(o->b);
-    free(o->halves);
     *o = (struct other_call){.row = NULL};
 }
 

@@ -57,7 +57,6 @@ struct other_call {
     size_t n;
     void *out, *blocks;
     float *a, *b;
-    uint16_t *halves;
     size_t out_bytes;
     bool out_is_floats;
     struct kernel_cost cost;

@@ -131,6 +131,13 @@ static bool is_per_format(const struct kern_entry *e)
     return e->what >= 0 && e->op != KERN_OP_quantize_act;
 }
 
+static enum kern_format format_of(const struct kern_entry *e)
+{
+    return e->op == KERN_OP_attn_dot || e->op == KERN_OP_attn_mix
+               ? kern_kv_format((enum kern_kv)e->what)
+               : (enum kern_format)e->what;
+}
+
 static bool wants_isa(const struct kernel_wish *w, const struct kern_entry *e)
 {
     if (w->all_isa)
@@ -162,8 +169,7 @@ static bool wants(const struct kernel_wish *w, const struct kernel_case *c,
 
     if (!wants_op(w, e) || !wants_isa(w, e))
         return false;
-    if (is_per_format(e) &&
-        !has_word(w->formats, kern_format_info((enum kern_format)e->what)->name))
+    if (is_per_format(e) && !has_word(w->formats, kern_format_info(format_of(e))->name))
         return false;
     return !p || wants_product(w, c, p);
 }

@@ -52,7 +52,8 @@ static enum status plan_file(struct point_run *r, struct err *err)
 
     if (status)
         return status;
-    status = slm_plan(&info, g, point_n_ctx(p), p->n_batch, point_n_members(p), err);
+    status = slm_plan(&info, g, p->kv_type, point_n_ctx(p), p->n_batch,
+                      point_n_members(p), err);
     if (status == ST_OK) {
         if (p->residency == WEIGHTS_AUTO)
             r->settings.residency = slm_choose_residency(

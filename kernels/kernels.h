@@ -46,6 +46,13 @@ enum kern_format {
     KERN_N_FMT
 };
 
+/* What the KV cache holds. */
+enum kern_kv {
+#define KERN_KV(name) KERN_KV_##name,
+#include "kernels/kernels.def"
+    KERN_N_KV
+};
+
 struct kern_format_info {
     const char *name;     /* "q4_K" */
     uint32_t ggml_id;     /* the type number in a GGUF tensor header */
@@ -64,6 +71,11 @@ enum kern_format kern_format_by_name(const char *name);
 size_t kern_format_bytes(enum kern_format fmt, size_t n);
 
 const char *kern_act_name(enum kern_act act);
+
+/* The format that keys and values of a type are in, and back; KERN_N_KV when unknown.
+ * Names are those of the formats. */
+enum kern_format kern_kv_format(enum kern_kv kv);
+enum kern_kv kern_kv_by_name(const char *name);
 
 /* Bytes of one activation column of k elements, a multiple of 64, so that
  * columns stored one after another all start on a cache line. */
@@ -129,20 +141,44 @@ typedef void kern_silu_mul_fn(float *y, const float *gate, const float *up, size
 /* add: y[i] += x[i]. */
 typedef void kern_add_fn(float *y, const float *x, size_t n);
 
-/* attn_dot: scores of n_q queries (the heads that share one KV head, or several
- * positions) against n_kv cached keys, each key read once:
- *   s[q * s_stride + t] = scale * dot(query[q], key[t])
- * query: float [n_q][d], q_stride floats apart. key: F16 [n_kv][d], kv_stride
- * elements apart. d is a multiple of 8. */
-typedef void kern_attn_dot_fn(float *s, size_t s_stride, const float *query,
-                              size_t q_stride, const uint16_t *key, size_t kv_stride,
-                              size_t n_q, size_t n_kv, size_t d, float scale);
+/* Attention goes over cached positions in panels of 16, as weights do over rows. With
+ * d elements of a head (quantised types: a multiple of 32) a panel of keys is
+ *
+ *   f16          [d][16] halves: element i of 16 positions side by side
+ *   q8_0, q4_0   16 rows as `pack` makes them: kernels/simd/x16.h
+ *
+ * and one of values
+ *
+ *   f16          [16][d] halves: row after row; d is a multiple of 16
+ *   q8_0, q4_0   the quants of block 0 of 16 positions, one position after another, of
+ *                block 1, ...; then 16 scales of block 0, of block 1, ...
+ *
+ * so both are as large as 16 rows of the format. Positions that the last panel lacks
+ * may hold anything. */
 
-/* attn_mix: out[q][0..d) += sum over t of p[q * p_stride + t] * value[t],
- * value F16 [n_kv][d], kv_stride elements apart, out o_stride floats apart. */
-typedef void kern_attn_mix_fn(float *out, size_t o_stride, const float *p,
-                              size_t p_stride, const uint16_t *value, size_t kv_stride,
-                              size_t n_q, size_t n_kv, size_t d);
+/* attn_dot: scores of n_q queries (the heads that share one KV head, or several
+ * tokens) against 16 n_panels cached keys, each key read once:
+ *   s[q * s_stride + t] = dot(query[q], key[t])
+ * query: float [n_q][d], or q8_32 columns for quantised keys, q_stride bytes apart.
+ * At vector levels the scores of quantised keys are a gemm_x16. */
+typedef void kern_attn_dot_fn(size_t n_panels, size_t d, const void *keys, size_t n_q,
+                              const void *query, size_t q_stride, float *s,
+                              size_t s_stride);
+
+/* attn_weigh: scores of one more run of positions to weights (online softmax:
+ * Milakov and Gimelshein 2018, arXiv 1805.02867). With M = max(*max, s[0..n_seen)):
+ *   s[t] = exp(s[t] - M) for t < n_seen, 0 for n_seen <= t < n
+ *   *sum = *sum * keep + sum of s, *max = M
+ * Returns keep = exp(old *max - M), which what was mixed before is to be multiplied
+ * by. n is a multiple of 16; *max starts at -infinity, *sum at 0. */
+typedef float kern_attn_weigh_fn(float *s, size_t n_seen, size_t n, float *max,
+                                 float *sum);
+
+/* attn_mix: out[q * o_stride + i] += sum over t < n of p[q * p_stride + t] *
+ * value[t][i] for i < d. p is read up to the next multiple of 16 positions. */
+typedef void kern_attn_mix_fn(size_t n, size_t d, const void *values, size_t n_q,
+                              const float *p, size_t p_stride, float *out,
+                              size_t o_stride);
 
 /* to_f16: round to nearest even, dst[n] as IEEE half bits. */
 typedef void kern_to_f16_fn(uint16_t *dst, const float *src, size_t n);
@@ -152,6 +188,7 @@ typedef void kern_to_f16_fn(uint16_t *dst, const float *src, size_t n);
 #define KERN_WEIGHT_ROW(op, format, isa) kern_##op##_fn kern_##op##_##format##__##isa;
 #define KERN_ACT_ROW(op, act, isa)       kern_##op##_fn kern_##op##_##act##__##isa;
 #define KERN_VEC_ROW(op, isa)            kern_##op##_fn kern_##op##__##isa;
+#define KERN_KV_ROW(op, type, isa)       kern_##op##_fn kern_##op##_##type##__##isa;
 #include "kernels/kernels.def"
 
 /* ---- the registry ------------------------------------------------------- */
@@ -170,9 +207,10 @@ enum kern_op {
     KERN_OP_softmax,
     KERN_OP_silu_mul,
     KERN_OP_add,
+    KERN_OP_attn_weigh,
+    KERN_OP_to_f16,
     KERN_OP_attn_dot,
     KERN_OP_attn_mix,
-    KERN_OP_to_f16,
     KERN_N_OP
 };
 
@@ -182,7 +220,7 @@ struct kern_row {
     const char *name; /* "gemv/q4_K/avx2", "rmsnorm/avx2" */
     enum kern_op op;
     enum kern_isa isa;
-    int what; /* enum kern_format, enum kern_act or -1, by op */
+    int what; /* enum kern_format, enum kern_act, enum kern_kv or -1, by op */
     union {
         kern_quantize_fn *quantize;
         kern_dequantize_fn *dequantize;
@@ -197,9 +235,10 @@ struct kern_row {
         kern_softmax_fn *softmax;
         kern_silu_mul_fn *silu_mul;
         kern_add_fn *add;
+        kern_attn_weigh_fn *attn_weigh;
+        kern_to_f16_fn *to_f16;
         kern_attn_dot_fn *attn_dot;
         kern_attn_mix_fn *attn_mix;
-        kern_to_f16_fn *to_f16;
     } fn;
 };
 
@@ -236,9 +275,10 @@ struct kern_set {
     kern_softmax_fn *softmax;
     kern_silu_mul_fn *silu_mul;
     kern_add_fn *add;
-    kern_attn_dot_fn *attn_dot;
-    kern_attn_mix_fn *attn_mix;
+    kern_attn_weigh_fn *attn_weigh;
     kern_to_f16_fn *to_f16;
+    kern_attn_dot_fn *attn_dot[KERN_N_KV];
+    kern_attn_mix_fn *attn_mix[KERN_N_KV];
 };
 
 /* Fill *set with the best variants among isa_mask (isa_usable() for "what this

@@ -24,6 +24,11 @@ static const char *const act_names[KERN_N_ACT] = {
 #include "kernels/kernels.def"
 };
 
+static const enum kern_format kv_formats[KERN_N_KV] = {
+#define KERN_KV(name) [KERN_KV_##name] = KERN_FMT_##name,
+#include "kernels/kernels.def"
+};
+
 const struct kern_format_info *kern_format_info(enum kern_format fmt)
 {
     return &formats[fmt];
@@ -55,6 +60,20 @@ size_t kern_format_bytes(enum kern_format fmt, size_t n)
 const char *kern_act_name(enum kern_act act)
 {
     return act_names[act];
+}
+
+enum kern_format kern_kv_format(enum kern_kv kv)
+{
+    return kv_formats[kv];
+}
+
+enum kern_kv kern_kv_by_name(const char *name)
+{
+    int kv = 0;
+
+    while (kv < KERN_N_KV && strcasecmp(formats[kv_formats[kv]].name, name) != 0)
+        kv++;
+    return (enum kern_kv)kv;
 }
 
 size_t kern_act_bytes(enum kern_act act, size_t k)
@@ -148,6 +167,10 @@ static const struct kern_row rows[] = {
     ROWS_##level({.name = #o "/" #level, .op = KERN_OP_##o,                              \
                   .isa = KERN_ISA_##level, .what = -1,                                   \
                   .fn.o = kern_##o##__##level})
+#define KERN_KV_ROW(o, t, level)                                                         \
+    ROWS_##level({.name = #o "/" #t "/" #level, .op = KERN_OP_##o,                       \
+                  .isa = KERN_ISA_##level, .what = KERN_KV_##t,                          \
+                  .fn.o = kern_##o##_##t##__##level})
 #include "kernels/kernels.def"
 };
 
@@ -158,6 +181,8 @@ static const struct kern_entry entries[] = {
     {#o "/" #a "/" #level, KERN_OP_##o, KERN_ISA_##level, KERN_ACT_##a},
 #define KERN_VEC_ROW(o, level)                                                           \
     {#o "/" #level, KERN_OP_##o, KERN_ISA_##level, -1},
+#define KERN_KV_ROW(o, t, level)                                                         \
+    {#o "/" #t "/" #level, KERN_OP_##o, KERN_ISA_##level, KERN_KV_##t},
 #include "kernels/kernels.def"
 };
 /* clang-format on */
@@ -176,9 +201,10 @@ static const char *const op_names[KERN_N_OP] = {
     [KERN_OP_softmax] = "softmax",
     [KERN_OP_silu_mul] = "silu_mul",
     [KERN_OP_add] = "add",
+    [KERN_OP_attn_weigh] = "attn_weigh",
+    [KERN_OP_to_f16] = "to_f16",
     [KERN_OP_attn_dot] = "attn_dot",
     [KERN_OP_attn_mix] = "attn_mix",
-    [KERN_OP_to_f16] = "to_f16",
 };
 
 const char *kern_op_name(enum kern_op op)
@@ -236,7 +262,10 @@ void kern_select(struct kern_set *set, uint32_t isa_mask)
     set->softmax = BEST(softmax, -1, isa_mask);
     set->silu_mul = BEST(silu_mul, -1, isa_mask);
     set->add = BEST(add, -1, isa_mask);
-    set->attn_dot = BEST(attn_dot, -1, isa_mask);
-    set->attn_mix = BEST(attn_mix, -1, isa_mask);
+    set->attn_weigh = BEST(attn_weigh, -1, isa_mask);
     set->to_f16 = BEST(to_f16, -1, isa_mask);
+    for (int kv = 0; kv < KERN_N_KV; kv++) {
+        set->attn_dot[kv] = BEST(attn_dot, kv, isa_mask);
+        set->attn_mix[kv] = BEST(attn_mix, kv, isa_mask);
+    }
 }

@@ -248,7 +248,8 @@ static void test_plan_is_what_is_opened(void **state)
         struct err err = ERR_INIT;
 
         memset(&plan, 0, sizeof plan);
-        assert_int_equal(slm_plan(&plan, slm_gguf(m), 200, 32, 3, &err), ST_OK);
+        assert_int_equal(slm_plan(&plan, slm_gguf(m), KERN_KV_f16, 200, 32, 3, &err),
+                         ST_OK);
         assert_string_equal(plan.arch, "llama");
         assert_string_equal(plan.name, "tiny-llama");
         assert_string_equal(plan.quant, i < 3 ? "Q8_0" : "Q4_K_M");
@@ -258,7 +259,7 @@ static void test_plan_is_what_is_opened(void **state)
         assert_true(plan.scratch_bytes == info->scratch_bytes &&
                     plan.scratch_bytes > 0);
         assert_true(plan.kv_bytes == info->kv_bytes);
-        assert_true(plan.kv_bytes == 200 * plan.kv_pos_bytes);
+        assert_true(plan.kv_bytes == 208 * plan.kv_pos_bytes); /* whole panels */
         assert_true(plan.weight_bytes == info->weight_bytes);
         assert_true(plan.weight_token_bytes == info->weight_token_bytes);
         assert_true(slm_bytes_per_token(&plan, 7) ==
@@ -430,7 +431,7 @@ static void test_hostile_hyperparameters(void **state)
         {"llama.attention.head_count", 0, ST_INPUT, "head_count is 0"},
         {"llama.attention.head_count", 3, ST_INPUT, "3 heads cannot share"},
         {"llama.attention.head_count", 8, ST_INPUT, "rope.dimension_count"},
-        {"llama.attention.head_count", 128, ST_UNSUPPORTED, "heads of 1"},
+        {"llama.attention.head_count", 128, ST_INPUT, "the head size 1 is possible"},
         {"llama.attention.head_count", 256, ST_UNSUPPORTED, "heads of 0"},
         {"llama.attention.head_count", 0xffffffffu, ST_INPUT, "4294967295"},
         {"llama.attention.head_count_kv", 0, ST_INPUT, "head_count_kv is 0"},
@@ -566,8 +567,8 @@ static void test_hostile_params(void **state)
     struct gguf *g = NULL;
     err_clear(&err);
     assert_int_equal(gguf_parse(&g, image, bytes, "whole", &err), ST_OK);
-    assert_int_equal(slm_plan(&info, g, INT32_MAX, 0, 1, &err), ST_OK);
-    assert_true(info.kv_bytes == info.kv_pos_bytes * INT32_MAX);
+    assert_int_equal(slm_plan(&info, g, KERN_KV_f16, INT32_MAX, 0, 1, &err), ST_OK);
+    assert_true(info.kv_bytes == info.kv_pos_bytes * (1ull << 31)); /* whole panels */
     gguf_close(g);
     free(image);
 }

@@ -4,8 +4,9 @@
  *
  * The reference below knows nothing of blocks, batches, threads or half
  * precision: it dequantises every matrix and follows the equations position by
- * position. It takes the tests through several blocks of the KV cache, where the
- * recorded logits of test_engine.c do not reach.
+ * position. Caches of quantised keys and values are held to bounds of their own. It
+ * takes the tests through several blocks of the KV cache, where the recorded logits of
+ * test_engine.c do not reach.
  */
 #include <math.h>
 
@@ -18,7 +19,7 @@
 
 struct reference {
     const struct gguf *g;
-    int n_layers, d, n_ff, n_heads, n_kv, dim, n_rot, n_vocab;
+    int n_layers, d, n_ff, n_heads, n_kv, dim, n_rot, n_vocab, window;
     double eps, base;
     int n_pos, cap;
     double *k, *v; /* [n_layers][cap][n_kv * dim] */
@@ -42,6 +43,7 @@ static struct reference reference_open(const struct gguf *g, int cap)
     r.n_kv = get_int(g, "llama.attention.head_count_kv", r.n_heads);
     r.dim = get_int(g, "llama.attention.key_length", r.d / r.n_heads);
     r.n_rot = get_int(g, "llama.rope.dimension_count", r.dim);
+    r.window = get_int(g, "llama.attention.sliding_window", cap);
     r.n_vocab = (int)gguf_tensor_find(g, "token_embd.weight")->ne[1];
     assert_true(gguf_get_f64(g, "llama.attention.layer_norm_rms_epsilon", &r.eps));
     assert_true(gguf_get_f64(g, "llama.rope.freq_base", &r.base));
@@ -58,14 +60,22 @@ static void reference_close(struct reference *r)
     free(r->v);
 }
 
-/* A whole tensor as floats, kept until the end of the test program: there are
- * few, and each is used for every position. */
+/* Tensors as floats, kept while a file is open: there are few, and each is used for
+ * every position. */
+static struct {
+    const struct gguf_tensor *t;
+    float *f;
+} kept[256];
+
+static void forget_tensors(void)
+{
+    for (size_t i = 0; kept[i].t; i++)
+        free(kept[i].f);
+    memset(kept, 0, sizeof kept);
+}
+
 static const float *tensor(const struct gguf *g, int layer, const char *suffix)
 {
-    static struct {
-        const struct gguf_tensor *t;
-        float *f;
-    } kept[256];
     const struct gguf_tensor *t;
     char name[64];
     size_t i = 0;
@@ -103,13 +113,13 @@ PLAIN static void matmul(double *y, const float *w, const double *x, int n_rows,
 }
 
 /* One head: out[dim] from its query, and n_pos keys and values stride
- * apart. s is scratch. */
+ * apart, of which it sees those from `first` on. s is scratch. */
 PLAIN static void attend(double *out, const double *q, const double *k, const double *v,
-                         int n_pos, int stride, int dim, double *s)
+                         int first, int n_pos, int stride, int dim, double *s)
 {
     double max = -INFINITY, sum = 0;
 
-    for (int t = 0; t < n_pos; t++) {
+    for (int t = first; t < n_pos; t++) {
         double score = 0;
 
         for (int i = 0; i < dim; i++)
@@ -119,7 +129,7 @@ PLAIN static void attend(double *out, const double *q, const double *k, const do
     }
     for (int i = 0; i < dim; i++)
         out[i] = 0;
-    for (int t = 0; t < n_pos; t++) {
+    for (int t = first; t < n_pos; t++) {
         const double p = exp(s[t] - max);
 
         sum += p;
@@ -171,7 +181,7 @@ static void attention(struct reference *r, int layer, const double *x, double *o
 
         rotate(r, q + h * r->dim, pos);
         attend(out + h * r->dim, q + h * r->dim, k + kv * r->dim, v + kv * r->dim,
-               pos + 1, n_kv_row, r->dim, s);
+               pos < r->window ? 0 : pos + 1 - r->window, pos + 1, n_kv_row, r->dim, s);
     }
 }
 
@@ -223,21 +233,64 @@ static double nmse(const float *a, const float *b, size_t n)
     return error / power;
 }
 
+/* A model file with a key for a sliding window put in front of its metadata, and one
+ * that brings both to 64 bytes, so that tensors stay aligned. */
+static char *with_window(const char *path, uint32_t window, size_t *bytes)
+{
+    static const char key[] = "llama.attention.sliding_window", pad[] = "a.pad";
+    enum { HEADER = 24, KEYS = 64 };
+    const uint64_t key_len = sizeof key - 1, pad_len = sizeof pad - 1;
+    const uint32_t is_u32 = 4, is_bool = 7;
+    uint64_t n_keys;
+    FILE *f = fopen(path, "rb");
+    char *image, *at;
+
+    assert_true(f && fseek(f, 0, SEEK_END) == 0);
+    *bytes = (size_t)ftell(f) + KEYS;
+    rewind(f);
+    image = aligned_alloc(64, (*bytes + 63) / 64 * 64);
+    assert_non_null(image);
+    assert_true(fread(image, 1, HEADER, f) == HEADER);
+    memcpy(&n_keys, image + 16, sizeof n_keys);
+    n_keys += 2;
+    memcpy(image + 16, &n_keys, sizeof n_keys);
+    at = image + HEADER;
+    at = mempcpy(at, &key_len, sizeof key_len);
+    at = mempcpy(at, key, key_len);
+    at = mempcpy(at, &is_u32, sizeof is_u32);
+    at = mempcpy(at, &window, sizeof window);
+    at = mempcpy(at, &pad_len, sizeof pad_len);
+    at = mempcpy(at, pad, pad_len);
+    at = mempcpy(at, &is_bool, sizeof is_bool);
+    *at++ = 0;
+    assert_true(at == image + HEADER + KEYS);
+    assert_true(fread(at, 1, *bytes - HEADER - KEYS, f) == *bytes - HEADER - KEYS);
+    fclose(f);
+    return image;
+}
+
 /* All tokens but two in batches, then two one by one, with each number of
  * threads; every way must come within bound of the reference's last logits. */
-static void check_model(const char *path, double bound)
+static void check_model(const char *path, uint32_t window, enum kern_kv kv_type,
+                        double bound)
 {
     static const struct {
         int n_threads, n_batch;
-    } ways[] = {{1, 64}, {2, 64}, {3, 100}, {4, 7}, {6, 1}};
+        uint32_t isa_mask;
+    } ways[] = {{1, 64, ~0u}, {2, 64, ~0u}, {3, 100, ~0u},
+                {4, 7, ~0u},  {6, 1, ~0u},  {2, 50, 1u << KERN_ISA_scalar}};
     struct err err = ERR_INIT;
     struct gguf *g = NULL;
     int32_t tokens[N_TOKENS];
     uint64_t rng = 3;
+    size_t bytes;
+    char *image = with_window(path, window, &bytes);
 
-    assert_int_equal(gguf_open(&g, path, &err), ST_OK);
+    assert_int_equal(gguf_parse(&g, image, bytes, path, &err), ST_OK);
     struct reference r = reference_open(g, N_TOKENS);
     float *exact = malloc((size_t)r.n_vocab * sizeof *exact);
+    if (!window)
+        r.window = N_TOKENS;
     for (int i = 0; i < N_TOKENS; i++) {
         tokens[i] = (int32_t)(test_random(&rng) % (uint64_t)r.n_vocab);
         reference_step(&r, tokens[i], i == N_TOKENS - 1 ? exact : NULL);
@@ -246,7 +299,10 @@ static void check_model(const char *path, double bound)
         struct slm_params p = slm_params_default();
         struct slm *m = NULL;
 
-        p.path = path;
+        p.image = image;
+        p.image_bytes = bytes;
+        p.isa_mask &= ways[w].isa_mask;
+        p.kv_type = kv_type;
         p.n_threads = ways[w].n_threads;
         p.n_batch = ways[w].n_batch;
         p.n_ctx = N_TOKENS;
@@ -257,20 +313,26 @@ static void check_model(const char *path, double bound)
             fail_msg("%s", err.msg);
         const double e = nmse(slm_logits(m, 0), exact, (size_t)r.n_vocab);
         if (!(e <= bound))
-            fail_msg("%s, %d threads, batches of %d: NMSE %g > %g", path,
+            fail_msg("%s, window %u, %s cache, %d threads, batches of %d: NMSE %g > %g",
+                     path, window, kern_format_info(kern_kv_format(kv_type))->name,
                      ways[w].n_threads, ways[w].n_batch, e, bound);
         slm_close(m);
     }
     free(exact);
     reference_close(&r);
     gguf_close(g);
+    forget_tensors();
+    free(image);
 }
 
-/* Float weights: only the half-precision cache differs. Four KV heads. */
+/* Float weights: only the cache differs. Four KV heads of 8 elements, which the
+ * quantised types pad to a block. */
 static void test_float_model(void **state)
 {
     (void)state;
-    check_model(MODELS "stories260K-f32.gguf", 1e-6);
+    check_model(MODELS "stories260K-f32.gguf", 0, KERN_KV_f16, 1e-6);
+    check_model(MODELS "stories260K-f32.gguf", 0, KERN_KV_q8_0, 6e-5);
+    check_model(MODELS "stories260K-f32.gguf", 0, KERN_KV_q4_0, 1e-2);
 }
 
 /* One KV head: its positions are split among the members. Bound as in
@@ -278,7 +340,21 @@ static void test_float_model(void **state)
 static void test_one_kv_head(void **state)
 {
     (void)state;
-    check_model(MODELS "llama-mqa.gguf", 4e-4);
+    check_model(MODELS "llama-mqa.gguf", 0, KERN_KV_f16, 4e-4);
+    check_model(MODELS "llama-mqa.gguf", 0, KERN_KV_q8_0, 4e-4);
+    check_model(MODELS "llama-mqa.gguf", 0, KERN_KV_q4_0, 3e-3);
+}
+
+/* Windows of one position, within a panel, around its border, of several blocks. */
+static void test_sliding_window(void **state)
+{
+    static const uint32_t windows[] = {1, 7, 16, 17, 300};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        check_model(MODELS "stories260K-f32.gguf", windows[i], KERN_KV_f16, 1e-6);
+        check_model(MODELS "llama-mqa.gguf", windows[i], KERN_KV_f16, 4e-4);
+    }
 }
 
 int main(void)
@@ -286,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_float_model),
         cmocka_unit_test(test_one_kv_head),
+        cmocka_unit_test(test_sliding_window),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

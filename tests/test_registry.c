@@ -22,11 +22,28 @@ static bool is_of_panels(int op)
     return op == KERN_OP_pack || op == KERN_OP_gemv_x16 || op == KERN_OP_gemm_x16;
 }
 
+static bool is_per_kv(int op)
+{
+    return op == KERN_OP_attn_dot || op == KERN_OP_attn_mix;
+}
+
+static const char *what_name(const struct kern_row *row)
+{
+    if (is_per_kv((int)row->op))
+        return kern_format_info(kern_kv_format((enum kern_kv)row->what))->name;
+    return is_per_format((int)row->op)
+               ? kern_format_info((enum kern_format)row->what)->name
+               : kern_act_name((enum kern_act)row->what);
+}
+
 /* The number of things an operation exists for, and the first of them. */
 static void span_of(int op, int *first, int *end)
 {
-    *first = is_per_format(op) || op == KERN_OP_quantize_act ? 0 : -1;
-    *end = is_per_format(op) ? KERN_N_FMT : op == KERN_OP_quantize_act ? KERN_N_ACT : 0;
+    *first = is_per_format(op) || is_per_kv(op) || op == KERN_OP_quantize_act ? 0 : -1;
+    *end = is_per_format(op)            ? KERN_N_FMT
+           : is_per_kv(op)              ? KERN_N_KV
+           : op == KERN_OP_quantize_act ? KERN_N_ACT
+                                        : 0;
 }
 
 static void every_operation_has_a_scalar_row(void **state)
@@ -60,10 +77,7 @@ static void rows_are_named_after_what_they_are(void **state)
                      isa_name(row->isa));
         else
             snprintf(name, sizeof(name), "%s/%s/%s", kern_op_name(row->op),
-                     is_per_format((int)row->op)
-                         ? kern_format_info((enum kern_format)row->what)->name
-                         : kern_act_name((enum kern_act)row->what),
-                     isa_name(row->isa));
+                     what_name(row), isa_name(row->isa));
         assert_string_equal(row->name, name);
         assert_non_null(row->fn.gemv); /* any member: all are pointers */
         for (size_t j = 0; j < i; j++)
@@ -103,6 +117,8 @@ static bool is_float_work(int op, int what)
         return kern_format_info((enum kern_format)what)->act == KERN_ACT_f32;
     if (op == KERN_OP_quantize_act)
         return what != KERN_ACT_f32; /* that one is memcpy */
+    if (op == KERN_OP_attn_dot)      /* of quantised keys it is a gemm_x16 */
+        return what == KERN_KV_f16;
     return op >= KERN_OP_rmsnorm;
 }
 

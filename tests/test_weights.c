@@ -183,7 +183,7 @@ static void census_of_a_tied_model(void **state)
 
     struct slm_info info;
 
-    assert_int_equal(slm_plan(&info, g, 0, 0, 1, &err), ST_OK);
+    assert_int_equal(slm_plan(&info, g, KERN_KV_f16, 0, 0, 1, &err), ST_OK);
     assert_int_equal(c.token_bytes, info.weight_token_bytes);
     gguf_close(g);
 }

@@ -4,17 +4,11 @@
  *
  * Ends shorter than a register go through load_part() and store_part(). Sums run in
  * several registers and are folded once.
- *
- * attn_dot works on tiles of two positions and up to four queries, attn_mix on
- * tiles of 16 elements and up to four queries: every key or value is converted
- * from half precision once per tile and eight sums are kept in registers.
- * The order of positions and queries is that of attention.h.
  */
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/avx2.h"
 #include "kernels/simd/exp.h"
-#include "kernels/vecops/attention.h"
 
 SIMD_INLINE float largest_of(__m256 v)
 {
@@ -146,136 +140,6 @@ void kern_add__avx2(float *y, const float *x, size_t n)
                          _mm256_add_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(x + i)));
     for (; i < n; i++)
         y[i] += x[i];
-}
-
-SIMD_INLINE __m256 load_halves(const uint16_t *p)
-{
-    return _mm256_cvtph_ps(load_128(p));
-}
-
-/* s[q][t] for nq <= 4 queries and nt <= 2 positions (constants). */
-SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_stride,
-                          const uint16_t *key, size_t kv_stride, size_t d, float scale,
-                          float *s, size_t s_stride)
-{
-    __m256 sum[4][2];
-
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t t = 0; t < nt; t++)
-            sum[q][t] = _mm256_setzero_ps();
-    }
-    for (size_t i = 0; i < d; i += 8) {
-        __m256 k[2];
-
-        SIMD_UNROLL
-        for (size_t t = 0; t < nt; t++)
-            k[t] = load_halves(key + t * kv_stride + i);
-        SIMD_UNROLL
-        for (size_t q = 0; q < nq; q++) {
-            const __m256 v = _mm256_loadu_ps(query + q * q_stride + i);
-
-            SIMD_UNROLL
-            for (size_t t = 0; t < nt; t++)
-                sum[q][t] = _mm256_fmadd_ps(v, k[t], sum[q][t]);
-        }
-    }
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t t = 0; t < nt; t++)
-            s[q * s_stride + t] = scale * sum_8_floats(sum[q][t]);
-    }
-}
-
-/* A dot_queries_fn. */
-SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
-                             const uint16_t *key, size_t kv_stride, size_t n_kv,
-                             size_t d, float scale, float *s, size_t s_stride,
-                             size_t fetch)
-{
-    size_t t = 0;
-
-    for (; t + 2 <= n_kv; t += 2) {
-        for (size_t j = 0; j < 2; j++)
-            prefetch_row(key, (t + j + KV_AHEAD) * kv_stride, fetch);
-        dot_tile(nq, 2, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
-                 s + t, s_stride);
-    }
-    if (t < n_kv)
-        dot_tile(nq, 1, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
-                 s + t, s_stride);
-}
-
-void kern_attn_dot__avx2(float *s, size_t s_stride, const float *query, size_t q_stride,
-                         const uint16_t *key, size_t kv_stride, size_t n_q, size_t n_kv,
-                         size_t d, float scale)
-{
-    attn_dot_blocks(dot_queries, 2, s, s_stride, query, q_stride, key, kv_stride, n_q,
-                    n_kv, d, scale);
-}
-
-/* out[q][0..8 nc) += sum of p[q][t] * value[t][..] over n positions, for nq
- * queries (constants). fetch: see dot_queries_fn. */
-SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
-                          const uint16_t *value, size_t kv_stride, size_t n, float *out,
-                          size_t o_stride, size_t fetch)
-{
-    __m256 sum[4][2];
-
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++)
-            sum[q][c] = _mm256_loadu_ps(out + q * o_stride + 8 * c);
-    }
-    for (size_t t = 0; t < n; t++) {
-        __m256 v[2];
-
-        prefetch_row(value, (t + KV_AHEAD) * kv_stride, fetch);
-
-        SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++)
-            v[c] = load_halves(value + t * kv_stride + 8 * c);
-        SIMD_UNROLL
-        for (size_t q = 0; q < nq; q++) {
-            const __m256 weight = _mm256_broadcast_ss(p + q * p_stride + t);
-
-            SIMD_UNROLL
-            for (size_t c = 0; c < nc; c++)
-                sum[q][c] = _mm256_fmadd_ps(weight, v[c], sum[q][c]);
-        }
-    }
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++)
-            _mm256_storeu_ps(out + q * o_stride + 8 * c, sum[q][c]);
-    }
-}
-
-/* A mix_queries_fn. */
-SIMD_INLINE void mix_queries(size_t nq, const float *p, size_t p_stride,
-                             const uint16_t *value, size_t kv_stride, size_t n,
-                             size_t d, float *out, size_t o_stride, size_t fetch)
-{
-    size_t i = 0;
-
-    for (; i + 16 <= d; i += 16)
-        mix_tile(nq, 2, p, p_stride, value + i, kv_stride, n, out + i, o_stride,
-                 i == 0 ? fetch : 0);
-    if (i < d)
-        mix_tile(nq, 1, p, p_stride, value + i, kv_stride, n, out + i, o_stride,
-                 i == 0 ? fetch : 0);
-}
-
-void kern_attn_mix__avx2(float *out, size_t o_stride, const float *p, size_t p_stride,
-                         const uint16_t *value, size_t kv_stride, size_t n_q,
-                         size_t n_kv, size_t d)
-{
-    attn_mix_blocks(mix_queries, 2, out, o_stride, p, p_stride, value, kv_stride, n_q,
-                    n_kv, d);
 }
 
 void kern_to_f16__avx2(uint16_t *dst, const float *src, size_t n)

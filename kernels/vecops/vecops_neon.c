@@ -4,11 +4,6 @@
  *
  * Ends shorter than a register go through load_part() and store_part(). Sums run in
  * several registers and are folded once.
- *
- * attn_dot works on tiles of two positions and up to four queries, attn_mix on
- * tiles of 16 elements and up to four queries: every key or value is converted
- * from half precision once per tile and sixteen sums are kept in registers.
- * The order of positions and queries is that of attention.h.
  */
 #include <math.h>
 
@@ -16,7 +11,6 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/exp.h"
 #include "kernels/simd/neon.h"
-#include "kernels/vecops/attention.h"
 
 void kern_rmsnorm__neon(float *y, const float *x, const float *w, size_t n, float eps)
 {
@@ -131,142 +125,6 @@ void kern_add__neon(float *y, const float *x, size_t n)
         vst1q_f32(y + i, vaddq_f32(vld1q_f32(y + i), vld1q_f32(x + i)));
     for (; i < n; i++)
         y[i] += x[i];
-}
-
-/* ---- attention ------------------------------------------------------------------ */
-
-/* s[q][t] for nq <= 4 queries and nt <= 2 positions (constants). */
-SIMD_INLINE void dot_tile(size_t nq, size_t nt, const float *query, size_t q_stride,
-                          const uint16_t *key, size_t kv_stride, size_t d, float scale,
-                          float *s, size_t s_stride)
-{
-    float32x4_t low[4][2], high[4][2]; /* of eight elements each */
-
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t t = 0; t < nt; t++)
-            low[q][t] = high[q][t] = vdupq_n_f32(0);
-    }
-    for (size_t i = 0; i < d; i += 8) {
-        struct eight_floats k[2];
-
-        SIMD_UNROLL
-        for (size_t t = 0; t < nt; t++)
-            k[t] = load_8_halves(key + t * kv_stride + i);
-        SIMD_UNROLL
-        for (size_t q = 0; q < nq; q++) {
-            const float32x4_t v0 = vld1q_f32(query + q * q_stride + i);
-            const float32x4_t v1 = vld1q_f32(query + q * q_stride + i + 4);
-
-            SIMD_UNROLL
-            for (size_t t = 0; t < nt; t++) {
-                low[q][t] = vfmaq_f32(low[q][t], v0, k[t].low);
-                high[q][t] = vfmaq_f32(high[q][t], v1, k[t].high);
-            }
-        }
-    }
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t t = 0; t < nt; t++)
-            s[q * s_stride + t] = scale * vaddvq_f32(vaddq_f32(low[q][t], high[q][t]));
-    }
-}
-
-/* A dot_queries_fn. */
-SIMD_INLINE void dot_queries(size_t nq, const float *query, size_t q_stride,
-                             const uint16_t *key, size_t kv_stride, size_t n_kv,
-                             size_t d, float scale, float *s, size_t s_stride,
-                             size_t fetch)
-{
-    size_t t = 0;
-
-    for (; t + 2 <= n_kv; t += 2) {
-        for (size_t j = 0; j < 2; j++)
-            prefetch_row(key, (t + j + KV_AHEAD) * kv_stride, fetch);
-        dot_tile(nq, 2, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
-                 s + t, s_stride);
-    }
-    if (t < n_kv)
-        dot_tile(nq, 1, query, q_stride, key + t * kv_stride, kv_stride, d, scale,
-                 s + t, s_stride);
-}
-
-void kern_attn_dot__neon(float *s, size_t s_stride, const float *query, size_t q_stride,
-                         const uint16_t *key, size_t kv_stride, size_t n_q, size_t n_kv,
-                         size_t d, float scale)
-{
-    attn_dot_blocks(dot_queries, 2, s, s_stride, query, q_stride, key, kv_stride, n_q,
-                    n_kv, d, scale);
-}
-
-/* out[q][0..8 nc) += sum of p[q][t] * value[t][..] over n positions, for nq
- * queries (constants). fetch: see dot_queries_fn. */
-SIMD_INLINE void mix_tile(size_t nq, size_t nc, const float *p, size_t p_stride,
-                          const uint16_t *value, size_t kv_stride, size_t n, float *out,
-                          size_t o_stride, size_t fetch)
-{
-    struct eight_floats sum[4][2];
-
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++) {
-            sum[q][c].low = vld1q_f32(out + q * o_stride + 8 * c);
-            sum[q][c].high = vld1q_f32(out + q * o_stride + 8 * c + 4);
-        }
-    }
-    for (size_t t = 0; t < n; t++) {
-        struct eight_floats v[2];
-
-        prefetch_row(value, (t + KV_AHEAD) * kv_stride, fetch);
-
-        SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++)
-            v[c] = load_8_halves(value + t * kv_stride + 8 * c);
-        SIMD_UNROLL
-        for (size_t q = 0; q < nq; q++) {
-            const float weight = p[q * p_stride + t];
-
-            SIMD_UNROLL
-            for (size_t c = 0; c < nc; c++) {
-                sum[q][c].low = vfmaq_n_f32(sum[q][c].low, v[c].low, weight);
-                sum[q][c].high = vfmaq_n_f32(sum[q][c].high, v[c].high, weight);
-            }
-        }
-    }
-    SIMD_UNROLL
-    for (size_t q = 0; q < nq; q++) {
-        SIMD_UNROLL
-        for (size_t c = 0; c < nc; c++) {
-            vst1q_f32(out + q * o_stride + 8 * c, sum[q][c].low);
-            vst1q_f32(out + q * o_stride + 8 * c + 4, sum[q][c].high);
-        }
-    }
-}
-
-/* A mix_queries_fn. */
-SIMD_INLINE void mix_queries(size_t nq, const float *p, size_t p_stride,
-                             const uint16_t *value, size_t kv_stride, size_t n,
-                             size_t d, float *out, size_t o_stride, size_t fetch)
-{
-    size_t i = 0;
-
-    for (; i + 16 <= d; i += 16)
-        mix_tile(nq, 2, p, p_stride, value + i, kv_stride, n, out + i, o_stride,
-                 i == 0 ? fetch : 0);
-    if (i < d)
-        mix_tile(nq, 1, p, p_stride, value + i, kv_stride, n, out + i, o_stride,
-                 i == 0 ? fetch : 0);
-}
-
-void kern_attn_mix__neon(float *out, size_t o_stride, const float *p, size_t p_stride,
-                         const uint16_t *value, size_t kv_stride, size_t n_q,
-                         size_t n_kv, size_t d)
-{
-    attn_mix_blocks(mix_queries, 2, out, o_stride, p, p_stride, value, kv_stride, n_q,
-                    n_kv, d);
 }
 
 void kern_to_f16__neon(uint16_t *dst, const float *src, size_t n)

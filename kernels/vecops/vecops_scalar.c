@@ -63,39 +63,6 @@ void kern_add__scalar(float *y, const float *x, size_t n)
         y[i] += x[i];
 }
 
-void kern_attn_dot__scalar(float *s, size_t s_stride, const float *query,
-                           size_t q_stride, const uint16_t *key, size_t kv_stride,
-                           size_t n_q, size_t n_kv, size_t d, float scale)
-{
-    for (size_t t = 0; t < n_kv; t++) {
-        const uint16_t *row = key + t * kv_stride;
-
-        for (size_t q = 0; q < n_q; q++) {
-            double sum = 0;
-
-            for (size_t i = 0; i < d; i++)
-                sum += (double)query[q * q_stride + i] * (double)half_to_f32(row[i]);
-            s[q * s_stride + t] = (float)sum * scale;
-        }
-    }
-}
-
-void kern_attn_mix__scalar(float *out, size_t o_stride, const float *p, size_t p_stride,
-                           const uint16_t *value, size_t kv_stride, size_t n_q,
-                           size_t n_kv, size_t d)
-{
-    for (size_t t = 0; t < n_kv; t++) {
-        const uint16_t *row = value + t * kv_stride;
-
-        for (size_t i = 0; i < d; i++) {
-            const float v = half_to_f32(row[i]);
-
-            for (size_t q = 0; q < n_q; q++)
-                out[q * o_stride + i] += p[q * p_stride + t] * v;
-        }
-    }
-}
-
 void kern_to_f16__scalar(uint16_t *dst, const float *src, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attention_simd.c - scores, weights and mixes of cached positions, every vector level
+ *
+ * attn_dot (F16): a panel has 16 positions side by side, so a lane is a position and
+ * nothing is summed across lanes. A tile is up to Q_TILE queries times a few panels;
+ * each key is converted once per tile and each element of a query broadcast.
+ *
+ * attn_mix: a lane is an element of the values, weights are broadcast. A tile is up to
+ * Q_TILE queries times a few vectors of each position; its sums stay in registers over
+ * all positions. Scales of quantised values, one per position and block, go to the
+ * weights, 16 positions at once.
+ *
+ * Keys and values that will be wanted soon are asked for by software prefetch while
+ * the first queries of a call go over them: runs are too short, and tiles too many
+ * streams, for the hardware to guess well.
+ */
+#include "kernels/kernels.h"
+#include "kernels/vecops/vec_float.h"
+
+/* kern_<op>__<level> */
+#define LEVEL_NAME_3(op, level) kern_##op##__##level
+#define LEVEL_NAME_2(op, level) LEVEL_NAME_3(op, level)
+#define LEVEL_NAME(op)          LEVEL_NAME_2(op, KERN_LEVEL)
+
+/* A tile's sums take 16 registers of 32, or 8 of AVX2's 16. Quantised values cost more
+ * to unpack: more queries share them where registers allow. */
+enum {
+    PANEL = KERN_PANEL_ROWS,
+    PANEL_VECS = PANEL / V_LANES,
+    STEP = 4,   /* panels of keys that all queries use before the next ones */
+    AHEAD = 12, /* positions that values are asked for in advance */
+    Q_TILE = 4, /* queries */
+    MAX_VECS = 4,
+#if defined(KERN_LEVEL_avx512)
+    DOT_PANELS = 4,
+    MIX_VECS = 4,
+    QUANT_VECS = 2,
+    QUANT_QUERIES = 8,
+#elif defined(KERN_LEVEL_avx2)
+    DOT_PANELS = 1,
+    MIX_VECS = 2,
+    QUANT_VECS = 2,
+    QUANT_QUERIES = 4,
+#else
+    DOT_PANELS = 1,
+    MIX_VECS = 1,
+    QUANT_VECS = 1,
+    QUANT_QUERIES = 4,
+#endif
+};
+
+#if defined(__clang__)
+#define UNROLL_2 _Pragma("unroll 2")
+#else
+#define UNROLL_2 _Pragma("GCC unroll 2")
+#endif
+
+/* CALL(n) with the constant n = n_q, at most 4. */
+#define FOR_QUERIES(n_q, CALL) \
+    switch (n_q) {             \
+    case 1:                    \
+        CALL(1);               \
+        break;                 \
+    case 2:                    \
+        CALL(2);               \
+        break;                 \
+    case 3:                    \
+        CALL(3);               \
+        break;                 \
+    default:                   \
+        CALL(4);               \
+    }
+
+SIMD_INLINE size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- scores ---------------------------------------------------------------------- */
+
+/* s[q][0..16 np) of nq queries and np panels (constants). fetch: elements behind each
+ * key to ask for, 0 for none. */
+SIMD_INLINE void dot_tile(const size_t nq, const size_t np, size_t d,
+                          const uint16_t *key, const float *query, size_t q_stride,
+                          float *s, size_t s_stride, size_t fetch)
+{
+    const size_t nv = np * PANEL_VECS;
+    const float *at[Q_TILE];
+    vf sum[Q_TILE][MAX_VECS];
+
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++) {
+        at[q] = query + q * q_stride;
+        SIMD_UNROLL
+        for (size_t v = 0; v < nv; v++)
+            sum[q][v] = v_zero_f();
+    }
+    UNROLL_2
+    for (size_t i = 0; i < d; i++) {
+        vf k[MAX_VECS];
+
+        SIMD_UNROLL
+        for (size_t p = 0; p < np; p++) {
+            const uint16_t *from = key + (p * d + i) * PANEL;
+
+            if (fetch)
+                prefetch_lines(from, (ptrdiff_t)(fetch * sizeof(*key)), 1);
+            SIMD_UNROLL
+            for (size_t v = 0; v < PANEL_VECS; v++)
+                k[p * PANEL_VECS + v] = v_half(from + v * V_LANES);
+        }
+        SIMD_UNROLL
+        for (size_t q = 0; q < nq; q++) {
+            const vf one = v_set1_f(at[q][i]);
+
+            SIMD_UNROLL
+            for (size_t v = 0; v < nv; v++)
+                sum[q][v] = v_fma(k[v], one, sum[q][v]);
+        }
+    }
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++) {
+        SIMD_UNROLL
+        for (size_t v = 0; v < nv; v++)
+            v_store_f(s + q * s_stride + v * V_LANES, sum[q][v]);
+    }
+}
+
+/* n panels, at most STEP, of nq queries (constant). */
+SIMD_INLINE void dot_step(const size_t nq, size_t n, size_t d, const uint16_t *key,
+                          const float *query, size_t q_stride, float *s,
+                          size_t s_stride, size_t fetch)
+{
+    /* Two queries alone would wait for their chains of additions. */
+    const size_t np = nq <= 2 && DOT_PANELS < STEP ? 2 * DOT_PANELS : DOT_PANELS;
+    size_t p = 0;
+
+    for (; p + np <= n; p += np)
+        dot_tile(nq, np, d, key + p * d * PANEL, query, q_stride, s + p * PANEL,
+                 s_stride, fetch);
+    for (; np > 1 && p < n; p++)
+        dot_tile(nq, 1, d, key + p * d * PANEL, query, q_stride, s + p * PANEL,
+                 s_stride, fetch);
+}
+
+void KERN_NAME(attn_dot, f16)(size_t n_panels, size_t d, const void *keys, size_t n_q,
+                              const void *query, size_t q_stride, float *s,
+                              size_t s_stride)
+{
+    const size_t stride = q_stride / sizeof(float);
+
+    for (size_t p = 0; p < n_panels; p += STEP) {
+        const size_t n = smaller(n_panels - p, STEP);
+        const uint16_t *key = (const uint16_t *)keys + p * d * PANEL;
+
+        for (size_t q = 0; q < n_q; q += Q_TILE) {
+            const float *from = (const float *)query + q * stride;
+            float *to = s + q * s_stride + p * PANEL;
+            const size_t fetch = q == 0 ? STEP * d * PANEL : 0;
+
+#define CALL(nq) dot_step(nq, n, d, key, from, stride, to, s_stride, fetch)
+            FOR_QUERIES(n_q - q, CALL)
+#undef CALL
+        }
+    }
+}
+
+/* ---- weights -----------------------------------------------------------------------
+ */
+
+float LEVEL_NAME(attn_weigh)(float *s, size_t n_seen, size_t n, float *max, float *sum)
+{
+    const float before = *max;
+    vf top = v_set1_f(before), total = v_zero_f();
+    float keep = 1.0f;
+
+    for (size_t i = n_seen; i < n; i++)
+        s[i] = -__builtin_inff();
+    for (size_t i = 0; i < n; i += V_LANES)
+        top = v_max_f(top, v_load_f(s + i));
+    *max = v_largest(top);
+    /* nothing seen, now or before: no weights, and no difference of infinities */
+    const float level = *max == -__builtin_inff() ? 0.0f : *max;
+    for (size_t i = 0; i < n; i += V_LANES) {
+        const vf e = v_exp(v_sub(v_load_f(s + i), v_set1_f(level)));
+
+        v_store_f(s + i, e);
+        total = v_add(total, e);
+    }
+    if (*max != before) {
+        float lanes[V_LANES];
+
+        v_store_f(lanes, v_exp(v_set1_f(before - level)));
+        keep = lanes[0];
+    }
+    *sum = *sum * keep + v_sum(total);
+    return keep;
+}
+
+/* ---- mixes -------------------------------------------------------------------------
+ */
+
+/* Asks for the row of d halves AHEAD rows on. */
+SIMD_INLINE void fetch_row(const uint16_t *value, size_t d)
+{
+    for (size_t i = 0; i < d; i += 32)
+        prefetch_lines(value + i, (ptrdiff_t)(AHEAD * d * sizeof(*value)), 1);
+}
+
+SIMD_INLINE void load_sums(const size_t nq, const size_t nv, const float *out,
+                           size_t o_stride, vf (*sum)[MAX_VECS])
+{
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++) {
+        SIMD_UNROLL
+        for (size_t v = 0; v < nv; v++)
+            sum[q][v] = v_load_f(out + q * o_stride + v * V_LANES);
+    }
+}
+
+SIMD_INLINE void store_sums(const size_t nq, const size_t nv, float *out,
+                            size_t o_stride, vf (*sum)[MAX_VECS])
+{
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++) {
+        SIMD_UNROLL
+        for (size_t v = 0; v < nv; v++)
+            v_store_f(out + q * o_stride + v * V_LANES, sum[q][v]);
+    }
+}
+
+/* nq queries, nv vectors of every value (constants). fetch: where whole rows of values
+ * start, to ask for later ones; NULL for not. */
+SIMD_INLINE void mix_tile(const size_t nq, const size_t nv, size_t n, size_t d,
+                          const uint16_t *value, const float *p, size_t p_stride,
+                          float *out, size_t o_stride, const uint16_t *fetch)
+{
+    const float *at[Q_TILE];
+    vf sum[Q_TILE][MAX_VECS];
+
+    SIMD_UNROLL
+    for (size_t q = 0; q < nq; q++)
+        at[q] = p + q * p_stride;
+    load_sums(nq, nv, out, o_stride, sum);
+    for (size_t t = 0; t < n; t++) {
+        vf x[MAX_VECS];
+
+        if (fetch)
+            fetch_row(fetch + t * d, d);
+        SIMD_UNROLL
+        for (size_t v = 0; v < nv; v++)
+            x[v] = v_half(value + t * d + v * V_LANES);
+        SIMD_UNROLL
+        for (size_t q = 0; q < nq; q++) {
+            const vf one = v_set1_f(at[q][t]);
+
+            SIMD_UNROLL
+            for (size_t v = 0; v < nv; v++)
+                sum[q][v] = v_fma(x[v], one, sum[q][v]);
+        }
+    }
+    store_sums(nq, nv, out, o_stride, sum);
+}
+
+/* Elements of a tile of nq queries: few queries take longer runs. */
+SIMD_INLINE size_t mix_width(size_t nq)
+{
+    return (nq <= 2 && MIX_VECS < MAX_VECS ? 2 * MIX_VECS : MIX_VECS) * V_LANES;
+}
+
+SIMD_INLINE void mix_queries(const size_t nq, size_t n, size_t d, const uint16_t *value,
+                             const float *p, size_t p_stride, float *out,
+                             size_t o_stride, size_t i, size_t end, bool fetch)
+{
+    const size_t width = mix_width(nq);
+
+    for (; i + width <= end; i += width)
+        mix_tile(nq, width / V_LANES, n, d, value + i, p, p_stride, out + i, o_stride,
+                 fetch && i == 0 ? value : NULL);
+    for (; i < end; i += PANEL)
+        mix_tile(nq, PANEL_VECS, n, d, value + i, p, p_stride, out + i, o_stride,
+                 fetch && i == 0 ? value : NULL);
+}
+
+void KERN_NAME(attn_mix, f16)(size_t n, size_t d, const void *values, size_t n_q,
+                              const float *p, size_t p_stride, float *out,
+                              size_t o_stride)
+{
+    /* Elements of all positions that all queries use before the next ones. */
+    const size_t width = MAX_VECS * V_LANES;
+
+    for (size_t i = 0; i < d; i += width)
+        for (size_t q = 0; q < n_q; q += Q_TILE) {
+            const float *weight = p + q * p_stride;
+            float *to = out + q * o_stride;
+            const size_t end = smaller(i + width, d);
+
+#define CALL(nq) \
+    mix_queries(nq, n, d, values, weight, p_stride, to, o_stride, i, end, q == 0)
+            FOR_QUERIES(n_q - q, CALL)
+#undef CALL
+        }
+}
+
+/* ---- mixes of quantised values ------------------------------------------------------
+ */
+
+/* Elements of a quantised block, and of a tile: all of it, or half where registers are
+ * few. */
+enum { BLOCK = 32, QUANT_TILE = QUANT_VECS * V_LANES };
+
+/* QUANT_TILE elements of one position from element `from` of its block on: bytes. */
+typedef void unpack_fn(const uint8_t *body, size_t from, vf *x);
+
+SIMD_INLINE void unpack_q8_0(const uint8_t *body, size_t from, vf *x)
+{
+    SIMD_UNROLL
+    for (size_t v = 0; v < QUANT_VECS; v++)
+        x[v] = v_to_float(v_s8(body + from + v * V_LANES));
+}
+
+/* Byte j has elements j and j + 16, plus 8. */
+SIMD_INLINE void unpack_q4_0(const uint8_t *body, size_t from, vf *x)
+{
+    SIMD_UNROLL
+    for (size_t v = 0; v < QUANT_VECS; v++) {
+        const size_t i = from + v * V_LANES;
+        const vi byte = v_u8(body + i % 16);
+        const vi nibble = i < 16 ? v_and(byte, v_set1_32(15)) : v_srl32(byte, 4);
+
+        x[v] = v_to_float(v_sub32(nibble, v_set1_32(8)));
+    }
+}
+
+/* One block of all n positions, elements from `from` on, times nq queries (constant).
+ * body_bytes: of a block. */
+SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const size_t nq,
+                           const size_t from, size_t n, size_t n_blocks, size_t b,
+                           const uint8_t *values, const float *p, size_t p_stride,
+                           float *out, size_t o_stride, bool fetch)
+{
+    const size_t panel_bytes = PANEL * n_blocks * (body_bytes + sizeof(uint16_t));
+    vf sum[QUANT_QUERIES][MAX_VECS];
+
+    load_sums(nq, QUANT_VECS, out, o_stride, sum);
+    for (size_t t = 0; t < n; t += PANEL, values += panel_bytes) {
+        const uint8_t *body = values + PANEL * body_bytes * b;
+        const uint8_t *scale = values + PANEL * (body_bytes * n_blocks + 2 * b);
+        const size_t m = smaller(n - t, PANEL);
+        float scaled[QUANT_QUERIES][PANEL];
+
+        if (fetch) /* the whole next panel, while its first block is mixed */
+            for (size_t i = 0; i < panel_bytes; i += 64)
+                prefetch_lines(values + i, (ptrdiff_t)panel_bytes, 1);
+        SIMD_UNROLL
+        for (size_t v = 0; v < PANEL_VECS; v++) {
+            const vf d = v_half(scale + 2 * V_LANES * v);
+
+            SIMD_UNROLL
+            for (size_t q = 0; q < nq; q++)
+                v_store_f(&scaled[q][v * V_LANES],
+                          v_mul(d, v_load_f(p + q * p_stride + t + v * V_LANES)));
+        }
+        for (size_t j = 0; j < m; j++) {
+            vf x[QUANT_VECS];
+
+            unpack(body + j * body_bytes, from, x);
+            SIMD_UNROLL
+            for (size_t q = 0; q < nq; q++) {
+                const vf one = v_set1_f(scaled[q][j]);
+
+                SIMD_UNROLL
+                for (size_t v = 0; v < QUANT_VECS; v++)
+                    sum[q][v] = v_fma(x[v], one, sum[q][v]);
+            }
+        }
+    }
+    store_sums(nq, QUANT_VECS, out, o_stride, sum);
+}
+
+SIMD_INLINE void mix_blocks(unpack_fn *unpack, const size_t body_bytes, size_t n,
+                            size_t d, const void *values, size_t n_q, const float *p,
+                            size_t p_stride, float *out, size_t o_stride)
+{
+    for (size_t b = 0; b < d / BLOCK; b++)
+        for (size_t q = 0; q < n_q;) {
+            const float *weight = p + q * p_stride;
+            float *to = out + q * o_stride + b * BLOCK;
+            const bool fetch = q == 0 && b == 0;
+
+#define CALL(nq)                                                                   \
+    do {                                                                           \
+        mix_block(unpack, body_bytes, nq, 0, n, d / BLOCK, b, values, weight,      \
+                  p_stride, to, o_stride, fetch);                                  \
+        if (QUANT_TILE < BLOCK)                                                    \
+            mix_block(unpack, body_bytes, nq, QUANT_TILE, n, d / BLOCK, b, values, \
+                      weight, p_stride, to + QUANT_TILE, o_stride, false);         \
+    } while (0)
+            if (QUANT_QUERIES > Q_TILE && n_q - q >= QUANT_QUERIES) {
+                CALL(QUANT_QUERIES);
+                q += QUANT_QUERIES;
+                continue;
+            }
+            FOR_QUERIES(n_q - q, CALL)
+#undef CALL
+            q += Q_TILE;
+        }
+}
+
+void KERN_NAME(attn_mix, q8_0)(size_t n, size_t d, const void *values, size_t n_q,
+                               const float *p, size_t p_stride, float *out,
+                               size_t o_stride)
+{
+    mix_blocks(unpack_q8_0, 32, n, d, values, n_q, p, p_stride, out, o_stride);
+}
+
+void KERN_NAME(attn_mix, q4_0)(size_t n, size_t d, const void *values, size_t n_q,
+                               const float *p, size_t p_stride, float *out,
+                               size_t o_stride)
+{
+    mix_blocks(unpack_q4_0, 16, n, d, values, n_q, p, p_stride, out, o_stride);
+}
