@@ -297,6 +297,8 @@ int cmd_generate(int argc, char **argv)
                 "none, spread, compact or smt (default: none)"),
         OPT_STR(0, "cpus", &s.session.cpus, "LIST",
                 "pin the threads to these CPUs, one each, in this order"),
+        OPT_STR(0, "kv-type", &s.session.kv_type, "TYPE",
+                "what the KV cache holds: f16 (default), q8_0 or q4_0"),
         OPT_STR(0, "weights", &s.session.weights, "W",
                 "auto: packed where it fits, else mmap (default); packed: rows "
                 "interleaved; mmap: the file as it is"),

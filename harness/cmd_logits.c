@@ -89,7 +89,7 @@ out:
 static enum status check_options(const struct opt_args *args,
                                  const struct session_params *params,
                                  const struct int_list *tokens, const char *path,
-                                 const char *kv, struct err *err)
+                                 struct err *err)
 {
     if (args->n)
         return err_set(err, ST_USAGE, "logits takes no argument \"%s\"", args->v[0]);
@@ -99,9 +99,6 @@ static enum status check_options(const struct opt_args *args,
         return err_set(err, ST_USAGE, "say which tokens: --tokens 1,2,3");
     if (!path)
         return err_set(err, ST_USAGE, "say where the logits go: -o FILE");
-    if (strcmp(kv, "f16"))
-        return err_set(err, ST_USAGE, "KV cache type \"%s\" is unknown; there is: f16",
-                       kv);
     return ST_OK;
 }
 
@@ -111,7 +108,7 @@ int cmd_logits(int argc, char **argv)
     struct session_params params = {.n_threads = 0};
     struct int_list tokens = {0};
     struct opt_args args;
-    const char *path = NULL, *kv = "f16";
+    const char *path = NULL;
     const struct opt opts[] = {
         OPT_STR('m', "model", &params.model, "FILE", "the GGUF file"),
         OPT_INTS(0, "tokens", &tokens, "LIST", "token ids, \"1,2,3\" or \"5-9\"", 0,
@@ -125,7 +122,8 @@ int cmd_logits(int argc, char **argv)
         OPT_STR(0, "weights", &params.weights, "W",
                 "auto: packed where it fits, else mmap (default); packed: rows "
                 "interleaved; mmap: the file as it is"),
-        OPT_STR(0, "kv", &kv, "TYPE", "type of the KV cache: f16"),
+        OPT_STR(0, "kv-type", &params.kv_type, "TYPE",
+                "what the KV cache holds: f16 (default), q8_0 or q4_0"),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
@@ -133,7 +131,7 @@ int cmd_logits(int argc, char **argv)
     if (st == ST_OK && args.help)
         return 0;
     if (st == ST_OK)
-        st = check_options(&args, &params, &tokens, path, kv, &err);
+        st = check_options(&args, &params, &tokens, path, &err);
     if (st == ST_OK && tokens.n > INT_MAX)
         st = err_set(&err, ST_USAGE, "%zu tokens are too many", tokens.n);
     if (st == ST_OK) {

@@ -196,3 +196,31 @@ enum status residency_parse(const char *text, const char *what,
                    "%s: weights are auto, packed, mmap or memory, not '%.40s'", what,
                    text);
 }
+
+const char *kv_type_name(enum kern_kv type)
+{
+    return kern_format_info(kern_kv_format(type))->name;
+}
+
+enum status kv_type_parse(const char *text, const char *what, enum kern_kv *type,
+                          struct err *err)
+{
+    const enum kern_kv found = kern_kv_by_name(text);
+    char known[100] = "";
+
+    if (found != KERN_N_KV) {
+        *type = found;
+        return ST_OK;
+    }
+    for (int i = 0; i < KERN_N_KV; i++) {
+        const size_t used = strlen(known);
+
+        snprintf(known + used, sizeof known - used, "%s%s",
+                 i == 0              ? ""
+                 : i + 1 < KERN_N_KV ? ", "
+                                     : " or ",
+                 kv_type_name((enum kern_kv)i));
+    }
+    return err_set(err, ST_USAGE, "%s: the KV cache is %s, not '%.40s'", what, known,
+                   text);
+}

@@ -12,6 +12,7 @@
 
 #include "engine/status.h"
 #include "engine/weights.h"
+#include "kernels/kernels.h"
 
 enum status parse_integer(const char *text, const char *what, long long min,
                           long long max, long long *out, struct err *err);
@@ -23,5 +24,10 @@ enum status parse_double(const char *text, const char *what, double min, double 
 /* mmap, packed or memory. Error: ST_USAGE. */
 enum status residency_parse(const char *text, const char *what,
                             enum weights_residency *residency, struct err *err);
+
+/* What the KV cache holds, "f16". Error: ST_USAGE, with the types there are. */
+enum status kv_type_parse(const char *text, const char *what, enum kern_kv *type,
+                          struct err *err);
+const char *kv_type_name(enum kern_kv type);
 
 #endif

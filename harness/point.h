@@ -43,7 +43,7 @@ struct point {
     enum placement placement;
     int cpus[TOPO_MAX_CPUS]; /* point_n_members() of them, where explicit_cpus */
     bool explicit_cpus;
-    int ctx;          /* depth of a decode point */
+    int ctx; /* depth of a decode point */
     enum kern_kv kv_type;
     bool ctx_prefill; /* reach it by real prefill */
     int n_prompt;     /* tokens of a prefill point */

@@ -21,6 +21,7 @@
 #include "engine/mem.h"
 #include "engine/team.h"
 #include "harness/clock.h"
+#include "harness/parse.h"
 #include "harness/point_profile.h"
 #include "harness/probe.h"
 #include "harness/roofs.h"
@@ -315,6 +316,7 @@ static enum status load(struct child *c, struct err *err)
     params.cpus = c->cpus;
     params.n_ctx = point_n_ctx(c->p);
     params.n_batch = c->p->n_batch;
+    params.kv_type = c->p->kv_type;
     if (status == ST_OK)
         status = slm_open(&c->model, &params, err);
     if (status == ST_OK) {
@@ -362,7 +364,7 @@ static void fill_row(struct child *c)
 
     row->n_params = (int64_t)info->n_params;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
-    snprintf(row->kv_type, sizeof row->kv_type, "f16");
+    snprintf(row->kv_type, sizeof row->kv_type, "%s", kv_type_name(info->kv_type));
     snprintf(row->pages, sizeof row->pages, "4k");
     if (c->p->residency == WEIGHTS_MEMORY) {
         row->file_bytes = (int64_t)c->image_bytes;

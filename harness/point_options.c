@@ -33,7 +33,7 @@ static const struct opt_usage usage = {
 };
 
 struct raw {
-    const char *model, *placement, *cpus, *weights, *cache_dir;
+    const char *kv_type, *model, *placement, *cpus, *weights, *cache_dir;
     bool in_memory;
     int n_threads, n_threads_prefill, n_prompt;
     uint64_t mem_limit;
@@ -80,6 +80,8 @@ static enum status apply(struct point *p, const struct raw *raw,
                                       raw->n_threads_prefill, p->cpus, err);
     }
     simplify_threads(p);
+    if (status == ST_OK && raw->kv_type)
+        status = kv_type_parse(raw->kv_type, "--kv-type", &p->kv_type, err);
     if (status == ST_OK && raw->weights)
         status = residency_parse(raw->weights, "--weights", &p->residency, err);
     if (status == ST_OK && raw->in_memory)
@@ -110,6 +112,7 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
         OPT_INT(0, "batch", &p->n_batch, "N", "most tokens in one pass of prefill (default 512)", 1, 65536),
         OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, or passes of prefill (default 64)", 1, 1000000),
         OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
+        OPT_STR(0, "kv-type", &raw.kv_type, "TYPE", "what the KV cache holds: f16 (default), q8_0 or q4_0"),
         OPT_STR(0, "weights", &raw.weights, "W", "auto: packed where it fits, else mmap (default); packed: rows interleaved, in 2 MiB pages; mmap: the file as it is; memory: synthetic, packed, no file"),
         OPT_FLAG(0, "in-memory", &raw.in_memory, "the same as --weights memory"),
         OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", 0.01, 86400),

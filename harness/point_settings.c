@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "harness/parse.h"
 
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
 
@@ -126,6 +127,8 @@ void point_id(const struct point *p, char *buf, size_t cap)
     }
     if (p->kind == POINT_DECODE)
         append(buf, cap, "/ctx%d%s", p->ctx, p->ctx_prefill ? "p" : "");
+    if (p->kv_type != KERN_KV_f16)
+        append(buf, cap, "/kv-%s", kv_type_name(p->kv_type));
     if (p->mem_limit) {
         point_bytes_text(p->mem_limit, text, sizeof text);
         append(buf, cap, "/%s", text);
@@ -187,6 +190,8 @@ void point_command(const struct point *p, char *buf, size_t cap)
            p->budget_s, (unsigned long long)p->seed);
     if (p->residency != WEIGHTS_AUTO)
         append(buf, cap, " --weights %s", weights_residency_name(p->residency));
+    if (p->kv_type != KERN_KV_f16)
+        append(buf, cap, " --kv-type %s", kv_type_name(p->kv_type));
     if (p->force)
         append(buf, cap, " --force");
     if (p->profile)
@@ -202,7 +207,7 @@ json_t *point_json(const struct point *p)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-        " s:f, s:f, s:I, s:I, s:I, s:b, s:b}",
+        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
         "residency", (int)p->residency, "n_threads", p->n_threads, "n_threads_prefill",
         p->n_threads_prefill, "placement", (int)p->placement, "cpus", cpus,
@@ -211,16 +216,17 @@ json_t *point_json(const struct point *p)
         "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
         p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
         (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
-        (int)p->force, "profile", (int)p->profile);
+        (int)p->force, "profile", (int)p->profile, "kv_type", (int)p->kv_type);
 }
 
 static enum status check_ranges(const struct point *p, int kind, int placement,
-                                int residency, size_t n_cpus, struct err *err)
+                                int residency, int kv_type, size_t n_cpus,
+                                struct err *err)
 {
     if (kind < POINT_DECODE || kind > POINT_PREFILL || placement < PLACEMENT_SPREAD ||
         placement > PLACEMENT_NONE || residency < WEIGHTS_AUTO ||
-        residency > WEIGHTS_MEMORY || p->n_threads < 1 ||
-        p->n_threads > TOPO_MAX_CPUS || p->n_threads_prefill < 0 ||
+        residency > WEIGHTS_MEMORY || kv_type < 0 || kv_type >= KERN_N_KV ||
+        p->n_threads < 1 || p->n_threads > TOPO_MAX_CPUS || p->n_threads_prefill < 0 ||
         p->n_threads_prefill > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
         p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
         !(p->load_budget_s > 0))
@@ -239,13 +245,13 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     json_t *cpus;
     json_error_t why;
     json_int_t mem_limit, seed, isa_disabled;
-    int kind, placement, residency, explicit_cpus, ctx_prefill, force, profile;
+    int kind, placement, residency, explicit_cpus, ctx_prefill, force, profile, kv_type;
 
     point_init(&out);
     if (json_unpack_ex(
             (json_t *)(uintptr_t)object, &why, 0,
             "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-            " s:F, s:F, s:I, s:I, s:I, s:b, s:b}",
+            " s:F, s:F, s:I, s:I, s:I, s:b, s:b, s:i}",
             "kind", &kind, "model", &model, "path", &path, "residency", &residency,
             "n_threads", &out.n_threads, "n_threads_prefill", &out.n_threads_prefill,
             "placement", &placement, "cpus", &cpus, "explicit_cpus", &explicit_cpus,
@@ -253,12 +259,14 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
             "n_tokens", &out.n_tokens, "n_batch", &out.n_batch, "budget_s",
             &out.budget_s, "load_budget_s", &out.load_budget_s, "mem_limit", &mem_limit,
             "seed", &seed, "isa_disabled", &isa_disabled, "force", &force, "profile",
-            &profile))
+            &profile, "kv_type", &kv_type))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.text);
     out.explicit_cpus = explicit_cpus;
-    if (check_ranges(&out, kind, placement, residency, json_array_size(cpus), err))
+    if (check_ranges(&out, kind, placement, residency, kv_type, json_array_size(cpus),
+                     err))
         return ST_USAGE;
+    out.kv_type = (enum kern_kv)kv_type;
     out.kind = kind;
     out.placement = placement;
     out.residency = residency;

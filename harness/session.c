@@ -98,6 +98,8 @@ enum status session_open(struct slm **m, const struct session_params *params,
     if (!topo)
         return err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
     st = choose_residency(params->weights, &p, err);
+    if (!st && params->kv_type)
+        st = kv_type_parse(params->kv_type, "--kv-type", &p.kv_type, err);
     if (!st)
         st = topology_read(topo, "", err);
     if (!st) {

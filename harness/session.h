@@ -19,6 +19,7 @@ struct session_params {
     const char *cpus;      /* "0,2": one for each thread; excludes placement; or NULL */
     int n_ctx, n_batch;    /* as in struct slm_params */
     const char *weights;   /* "mmap" or "packed"; NULL: mmap */
+    const char *kv_type;   /* "f16", "q8_0", ...; NULL: f16 */
 };
 
 /* Opens the model and, where memory holds it (packed weights must), reads its weights

@@ -43,6 +43,8 @@ struct sweep_settings {
     int n_placements;
     enum weights_residency residencies[SWEEP_MAX_RESIDENCIES]; /* any but memory */
     int n_residencies;
+    enum kern_kv kv_types[KERN_N_KV];
+    int n_kv_types;
     uint64_t mem_limit; /* 0: none */
     int n_tokens;       /* most samples of a decode point */
     int n_passes;       /* most passes of a prefill point */
@@ -72,6 +74,8 @@ enum status sweep_set_threads(struct sweep_settings *s, const char *text,
                               struct err *err);
 enum status sweep_set_placements(struct sweep_settings *s, const char *text,
                                  const char *what, struct err *err);
+enum status sweep_set_kv_types(struct sweep_settings *s, const char *text,
+                               const char *what, struct err *err);
 enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
                                   const char *what, struct err *err);
 /* Of prefill points; "none": as decode points. */

@@ -21,9 +21,9 @@
 /* The file as libcyaml fills it; NULL where a key is absent. */
 struct raw {
     char **models, **threads, **threads_prefill, **ctx, **prefill, **placement,
-        **weights;
+        **weights, **kv_type;
     unsigned models_count, threads_count, threads_prefill_count, ctx_count,
-        prefill_count, placement_count, weights_count;
+        prefill_count, placement_count, weights_count, kv_type_count;
     char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
         *keep_models;
 };
@@ -39,11 +39,11 @@ static const cyaml_schema_value_t text_value = {
                            struct raw, name, 0, 4096)
 
 static const cyaml_schema_field_t fields[] = {
-    LIST(models),      LIST(threads),   LIST(threads_prefill), LIST(ctx),
-    LIST(prefill),     LIST(placement), LIST(weights),         TEXT(mem),
-    TEXT(tokens),      TEXT(passes),    TEXT(batch),           TEXT(ctx_fill),
-    TEXT(budget),      TEXT(timeout),   TEXT(repeats),         TEXT(seed),
-    TEXT(keep_models), CYAML_FIELD_END};
+    LIST(models),   LIST(threads),     LIST(threads_prefill), LIST(ctx),
+    LIST(prefill),  LIST(placement),   LIST(weights),         LIST(kv_type),
+    TEXT(mem),      TEXT(tokens),      TEXT(passes),          TEXT(batch),
+    TEXT(ctx_fill), TEXT(budget),      TEXT(timeout),         TEXT(repeats),
+    TEXT(seed),     TEXT(keep_models), CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
@@ -88,6 +88,7 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     char *placement =
         raw->placement ? join(raw->placement, raw->placement_count) : NULL;
     char *weights = raw->weights ? join(raw->weights, raw->weights_count) : NULL;
+    char *kv_type = raw->kv_type ? join(raw->kv_type, raw->kv_type_count) : NULL;
     char key[512];
     enum status status = ST_OK;
 
@@ -114,12 +115,16 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     if (status == ST_OK && weights)
         status = sweep_set_residencies(s, weights,
                                        key_name(key, sizeof key, path, "weights"), err);
+    if (status == ST_OK && kv_type)
+        status = sweep_set_kv_types(s, kv_type,
+                                    key_name(key, sizeof key, path, "kv_type"), err);
     free(threads);
     free(threads_prefill);
     free(ctx);
     free(prefill);
     free(placement);
     free(weights);
+    free(kv_type);
     return status;
 }
 

@@ -58,7 +58,7 @@ static enum status add(struct sweep_plan *plan, const struct point *p, struct er
     return ST_OK;
 }
 
-/* Every context depth with one thread count, placement and residency. */
+/* Every context depth with one thread count, placement, residency and KV type. */
 static enum status add_depths(struct sweep_plan *plan, const struct sweep_settings *s,
                               const struct point *base, struct err *err)
 {
@@ -99,10 +99,12 @@ static enum status add_threads(struct sweep_plan *plan, const struct sweep_setti
     const struct int_list *prefill =
         s->threads_prefill.n ? &s->threads_prefill : &s->threads;
     struct point p = *base;
+    const int n_ways = s->n_residencies * s->n_kv_types;
     enum status status = ST_OK;
 
-    for (int j = 0; j < s->n_residencies && status == ST_OK; j++) {
-        p.residency = s->residencies[j];
+    for (int j = 0; j < n_ways && status == ST_OK; j++) {
+        p.residency = s->residencies[j / s->n_kv_types];
+        p.kv_type = s->kv_types[j % s->n_kv_types];
         for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
             p.n_threads = s->threads.v[i];
             status = add_depths(plan, s, &p, err);

@@ -47,6 +47,8 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
     s->n_placements = 1;
     s->residencies[0] = WEIGHTS_AUTO;
     s->n_residencies = 1;
+    s->kv_types[0] = KERN_KV_f16;
+    s->n_kv_types = 1;
     status = sweep_set_threads(s, "all", topo, "threads", err);
     if (status == ST_OK)
         status = sweep_set_ints(&s->ctx, "0,1024,4096", 0, "ctx", err);
@@ -198,6 +200,32 @@ enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
     return status;
 }
 
+enum status sweep_set_kv_types(struct sweep_settings *s, const char *text,
+                               const char *what, struct err *err)
+{
+    enum kern_kv found[KERN_N_KV];
+    char *copy = strdup(text), *save = NULL;
+    int n = 0;
+    enum status status = copy ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
+
+    for (char *word = copy ? strtok_r(copy, ", ", &save) : NULL;
+         word && status == ST_OK; word = strtok_r(NULL, ", ", &save)) {
+        if (n == KERN_N_KV)
+            status = err_set(err, ST_USAGE, "%s: '%s' names more types than exist",
+                             what, text);
+        else
+            status = kv_type_parse(word, what, &found[n++], err);
+    }
+    if (status == ST_OK && !n)
+        status = err_set(err, ST_USAGE, "%s: at least one type is needed", what);
+    if (status == ST_OK) {
+        memcpy(s->kv_types, found, (size_t)n * sizeof found[0]);
+        s->n_kv_types = n;
+    }
+    free(copy);
+    return status;
+}
+
 /* ---- JSON ------------------------------------------------------------------- */
 
 static json_t *ints_json(const struct int_list *list)
@@ -212,7 +240,7 @@ static json_t *ints_json(const struct int_list *list)
 json_t *sweep_settings_json(const struct sweep_settings *s)
 {
     json_t *models = json_array(), *placements = json_array();
-    json_t *weights = json_array();
+    json_t *weights = json_array(), *kv_types = json_array();
 
     for (size_t i = 0; i < s->n_models; i++)
         json_array_append_new(models, json_string(s->models[i]));
@@ -222,17 +250,20 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
     for (int i = 0; i < s->n_residencies; i++)
         json_array_append_new(weights,
                               json_string(weights_residency_name(s->residencies[i])));
+    for (int i = 0; i < s->n_kv_types; i++)
+        json_array_append_new(kv_types, json_string(kv_type_name(s->kv_types[i])));
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, s:i, "
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, "
+        "s:i, "
         "s:I, "
         "s:b, "
         "s:s,"
         " s:I}",
         "models", models, "threads", ints_json(&s->threads), "threads_prefill",
         ints_json(&s->threads_prefill), "ctx", ints_json(&s->ctx), "prefill",
-        ints_json(&s->prefill), "placements", placements, "weights", weights,
-        "mem_limit", (json_int_t)s->mem_limit, "tokens", s->n_tokens, "passes",
-        s->n_passes, "batch", s->n_batch, "ctx_prefill", (int)s->ctx_prefill,
+        ints_json(&s->prefill), "placements", placements, "weights", weights, "kv_type",
+        kv_types, "mem_limit", (json_int_t)s->mem_limit, "tokens", s->n_tokens,
+        "passes", s->n_passes, "batch", s->n_batch, "ctx_prefill", (int)s->ctx_prefill,
         "budget_s", s->budget_s, "load_budget_s", s->load_budget_s, "repeats",
         s->n_repeats, "seed", (json_int_t)s->seed, "keep_models", (int)s->keep_models,
         "cache_dir", s->cache_dir, "isa_disabled", (json_int_t)s->isa_disabled);
@@ -262,21 +293,38 @@ static enum status ints_from_json(struct int_list *list, const json_t *array, in
     return ST_OK;
 }
 
-/* Sweeps from before there was a choice have mapped their models. */
-static enum status residencies_from_json(struct sweep_settings *s, const json_t *array,
-                                         struct err *err)
+/* The words of an array with commas between them. */
+static const char *join_words(const json_t *array, char *text, size_t cap)
 {
-    char text[64] = "";
-
+    *text = '\0';
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *name = json_string_value(json_array_get(array, i));
         const size_t used = strlen(text);
 
-        snprintf(text + used, sizeof text - used, "%s%s", i ? "," : "",
-                 name ? name : "?");
+        snprintf(text + used, cap - used, "%s%s", i ? "," : "", name ? name : "?");
     }
-    return sweep_set_residencies(s, array ? text : "mmap",
+    return text;
+}
+
+/* Sweeps from before there was a choice have mapped their models. */
+static enum status residencies_from_json(struct sweep_settings *s, const json_t *array,
+                                         struct err *err)
+{
+    char text[64];
+
+    return sweep_set_residencies(s,
+                                 array ? join_words(array, text, sizeof text) : "mmap",
                                  "the stored settings' weights", err);
+}
+
+/* Likewise they had F16 keys and values. */
+static enum status kv_types_from_json(struct sweep_settings *s, const json_t *array,
+                                      struct err *err)
+{
+    char text[64];
+
+    return sweep_set_kv_types(s, array ? join_words(array, text, sizeof text) : "f16",
+                              "the stored settings' kv_type", err);
 }
 
 static enum status lists_from_json(struct sweep_settings *s, const json_t *object,
@@ -301,7 +349,8 @@ static enum status lists_from_json(struct sweep_settings *s, const json_t *objec
             return ST_INPUT;
     }
     s->n_placements = (int)n_p;
-    if (residencies_from_json(s, json_object_get(object, "weights"), err))
+    if (residencies_from_json(s, json_object_get(object, "weights"), err) ||
+        kv_types_from_json(s, json_object_get(object, "kv_type"), err))
         return ST_INPUT;
     if (sweep_set_models(s, texts, n, "models", err))
         return ST_INPUT;

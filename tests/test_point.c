@@ -117,6 +117,7 @@ static void check_same(const struct point *a, const struct point *b)
     assert_true(a->mem_limit == b->mem_limit);
     assert_int_equal(a->force, b->force);
     assert_int_equal(a->residency, b->residency);
+    assert_int_equal(a->kv_type, b->kv_type);
 }
 
 /* The command in a row gives the same point again. */
@@ -141,6 +142,7 @@ static void command_round_trip(void **state)
         p.cpus[1] = 5;
         p.force = i & 8;
         p.residency = i & 8 ? WEIGHTS_MEMORY : i & 4 ? WEIGHTS_PACKED : WEIGHTS_MMAP;
+        p.kv_type = i % KERN_N_KV;
         p.mem_limit = i & 2 ? UINT64_C(2560) << 20 : 0;
         p.placement = i & 2 ? PLACEMENT_COMPACT : PLACEMENT_NONE;
         p.n_batch = 17 + i;

@@ -80,6 +80,7 @@ static void values_arrive(void **state)
              "prefill: [7]\n"
              "placement: [compact, none]\n"
              "weights: [packed, mmap]\n"
+             "kv_type: [q8_0, f16]\n"
              "mem: 512M\ntokens: 9\npasses: 8\nbatch: 7\nctx_fill: prefill\n"
              "budget: 1.5\ntimeout: 30\nrepeats: 3\nseed: 18446744073709551615\n"
              "keep_models: true\n",
@@ -96,6 +97,9 @@ static void values_arrive(void **state)
     assert_int_equal(s.n_residencies, 2);
     assert_int_equal(s.residencies[0], WEIGHTS_PACKED);
     assert_int_equal(s.residencies[1], WEIGHTS_MMAP);
+    assert_int_equal(s.n_kv_types, 2);
+    assert_int_equal(s.kv_types[0], KERN_KV_q8_0);
+    assert_int_equal(s.kv_types[1], KERN_KV_f16);
     assert_true(s.mem_limit == 512 << 20);
     assert_int_equal(s.n_tokens, 9);
     assert_int_equal(s.n_passes, 8);
@@ -313,6 +317,21 @@ static void each_residency_is_a_point(void **state)
     assert_int_equal(n_packed, 4);
 }
 
+static void each_kv_type_is_a_point(void **state)
+{
+    static char ids[64][96];
+    size_t n, n_q8 = 0;
+
+    (void)state;
+    plan_ids("models: [nano:Q4_0]\nthreads: [1]\nctx: [0, 8]\nprefill: [8]\n"
+             "kv_type: [f16, q8_0]\n",
+             ids, &n, 1);
+    assert_int_equal(n, 6);
+    for (size_t i = 0; i < n; i++)
+        n_q8 += strstr(ids[i], "/kv-q8_0") != NULL;
+    assert_int_equal(n_q8, 3);
+}
+
 static void empty_plan_is_an_error(void **state)
 {
     struct sweep_settings s;
@@ -491,6 +510,7 @@ int main(void)
         cmocka_unit_test(prefill_has_its_own_threads),
         cmocka_unit_test(order_is_random_but_repeatable),
         cmocka_unit_test(each_residency_is_a_point),
+        cmocka_unit_test(each_kv_type_is_a_point),
         cmocka_unit_test(empty_plan_is_an_error),
         cmocka_unit_test(attempts),
         cmocka_unit_test(resume_repairs),

@@ -65,6 +65,15 @@ grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
 grep -q "^command .* --weights packed" packed || fail "command: $(cat packed)"
 [ "$(value row residency)" = packed ] || fail "it fits, and is not packed: $(cat row)"
 
+# ---- quantised keys and values: less to read, and the command repeats it
+"$BENCH" decode -m nano:Q4_K_M --kv-type q8_0 -t 2 --ctx 64 -n 8 >q8
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 64 -n 8 >f16
+[ "$(value q8 kv_type)" = q8_0 ] || fail "KV type: $(cat q8)"
+[ "$(value f16 kv_type)" = f16 ] || fail "KV type: $(cat f16)"
+grep -q "^command .* --kv-type q8_0" q8 || fail "command: $(cat q8)"
+[ "$(value q8 bytes_per_token)" -lt "$(value f16 bytes_per_token)" ] ||
+    fail "as many bytes as F16: $(cat q8)"
+
 # ---- the profile adds up to the mean token, and names every operation
 "$BENCH" decode -m nano:Q4_K_M -t 2 -n 12 --profile >profile
 sed -n '/^Where the time/,$p' profile | grep -q "gate, up" || fail "no profile: $(cat profile)"
