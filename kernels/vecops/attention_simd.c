@@ -11,9 +11,11 @@
  * all positions. Scales of quantised values, one per position and block, go to the
  * weights, 16 positions at once.
  *
- * Keys and values that will be wanted soon are asked for by software prefetch while
- * the first queries of a call go over them: runs are too short, and tiles too many
- * streams, for the hardware to guess well.
+ * Both go over positions in chunks of CHUNK, which all tiles use before the next one,
+ * and each tile asks for its share of the chunk after that by software prefetch, line
+ * by line: memory then delivers all the time, and not only while the first tile is at
+ * it. Chunks of a head follow each other in memory, so that the last of one call asks
+ * for the first of the next.
  */
 #include "kernels/kernels.h"
 #include "kernels/vecops/vec_float.h"
@@ -28,8 +30,8 @@
 enum {
     PANEL = KERN_PANEL_ROWS,
     PANEL_VECS = PANEL / V_LANES,
-    STEP = 4,   /* panels of keys that all queries use before the next ones */
-    AHEAD = 12, /* positions that values are asked for in advance */
+    STEP = 4, /* panels of a chunk */
+    CHUNK = STEP * PANEL,
     Q_TILE = 4, /* queries */
     MAX_VECS = 4,
 #if defined(KERN_LEVEL_avx512)
@@ -77,13 +79,36 @@ SIMD_INLINE size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* A share of the next chunk: where it starts, and how much of it to ask for in each
+ * turn of a tile's loop. */
+struct share {
+    const char *at;
+    size_t bytes; /* at most two cache lines */
+};
+
+/* The share of tile i of n that takes `turns` turns, of the `bytes` behind p. */
+SIMD_INLINE struct share share_of(const void *p, size_t bytes, size_t i, size_t n,
+                                  size_t turns)
+{
+    return (struct share){(const char *)((uintptr_t)p + bytes + bytes / n * i),
+                          bytes / n / turns};
+}
+
+SIMD_INLINE void fetch(struct share s, size_t turn)
+{
+    const uintptr_t at = (uintptr_t)s.at + turn * s.bytes;
+
+    __builtin_prefetch((const void *)at, 0, 2);
+    if (s.bytes > 64)
+        __builtin_prefetch((const void *)(at + 64), 0, 2);
+}
+
 /* ---- scores ---------------------------------------------------------------------- */
 
-/* s[q][0..16 np) of nq queries and np panels (constants). fetch: elements behind each
- * key to ask for, 0 for none. */
+/* s[q][0..16 np) of nq queries and np panels (constants). */
 SIMD_INLINE void dot_tile(const size_t nq, const size_t np, size_t d,
                           const uint16_t *key, const float *query, size_t q_stride,
-                          float *s, size_t s_stride, size_t fetch)
+                          float *s, size_t s_stride, struct share next)
 {
     const size_t nv = np * PANEL_VECS;
     const float *at[Q_TILE];
@@ -100,12 +125,11 @@ SIMD_INLINE void dot_tile(const size_t nq, const size_t np, size_t d,
     for (size_t i = 0; i < d; i++) {
         vf k[MAX_VECS];
 
+        fetch(next, i);
         SIMD_UNROLL
         for (size_t p = 0; p < np; p++) {
             const uint16_t *from = key + (p * d + i) * PANEL;
 
-            if (fetch)
-                prefetch_lines(from, (ptrdiff_t)(fetch * sizeof(*key)), 1);
             SIMD_UNROLL
             for (size_t v = 0; v < PANEL_VECS; v++)
                 k[p * PANEL_VECS + v] = v_half(from + v * V_LANES);
@@ -127,21 +151,24 @@ SIMD_INLINE void dot_tile(const size_t nq, const size_t np, size_t d,
     }
 }
 
-/* n panels, at most STEP, of nq queries (constant). */
+/* n panels, at most STEP, of nq queries (constant): group `group` of n_groups. */
 SIMD_INLINE void dot_step(const size_t nq, size_t n, size_t d, const uint16_t *key,
                           const float *query, size_t q_stride, float *s,
-                          size_t s_stride, size_t fetch)
+                          size_t s_stride, size_t group, size_t n_groups)
 {
+    const size_t bytes = CHUNK * d * sizeof(*key);
     /* Two queries alone would wait for their chains of additions. */
     const size_t np = nq <= 2 && DOT_PANELS < STEP ? 2 * DOT_PANELS : DOT_PANELS;
     size_t p = 0;
 
     for (; p + np <= n; p += np)
         dot_tile(nq, np, d, key + p * d * PANEL, query, q_stride, s + p * PANEL,
-                 s_stride, fetch);
-    for (; np > 1 && p < n; p++)
+                 s_stride,
+                 share_of(key, bytes, group * (STEP / np) + p / np,
+                          n_groups * (STEP / np), d));
+    for (; np > 1 && p < n; p++) /* of the last positions: nothing follows */
         dot_tile(nq, 1, d, key + p * d * PANEL, query, q_stride, s + p * PANEL,
-                 s_stride, fetch);
+                 s_stride, (struct share){(const char *)key, 0});
 }
 
 void KERN_NAME(attn_dot, f16)(size_t n_panels, size_t d, const void *keys, size_t n_q,
@@ -149,6 +176,7 @@ void KERN_NAME(attn_dot, f16)(size_t n_panels, size_t d, const void *keys, size_
                               size_t s_stride)
 {
     const size_t stride = q_stride / sizeof(float);
+    const size_t n_groups = (n_q + Q_TILE - 1) / Q_TILE;
 
     for (size_t p = 0; p < n_panels; p += STEP) {
         const size_t n = smaller(n_panels - p, STEP);
@@ -157,9 +185,9 @@ void KERN_NAME(attn_dot, f16)(size_t n_panels, size_t d, const void *keys, size_
         for (size_t q = 0; q < n_q; q += Q_TILE) {
             const float *from = (const float *)query + q * stride;
             float *to = s + q * s_stride + p * PANEL;
-            const size_t fetch = q == 0 ? STEP * d * PANEL : 0;
 
-#define CALL(nq) dot_step(nq, n, d, key, from, stride, to, s_stride, fetch)
+#define CALL(nq) \
+    dot_step(nq, n, d, key, from, stride, to, s_stride, q / Q_TILE, n_groups)
             FOR_QUERIES(n_q - q, CALL)
 #undef CALL
         }
@@ -201,13 +229,6 @@ float LEVEL_NAME(attn_weigh)(float *s, size_t n_seen, size_t n, float *max, floa
 /* ---- mixes -------------------------------------------------------------------------
  */
 
-/* Asks for the row of d halves AHEAD rows on. */
-SIMD_INLINE void fetch_row(const uint16_t *value, size_t d)
-{
-    for (size_t i = 0; i < d; i += 32)
-        prefetch_lines(value + i, (ptrdiff_t)(AHEAD * d * sizeof(*value)), 1);
-}
-
 SIMD_INLINE void load_sums(const size_t nq, const size_t nv, const float *out,
                            size_t o_stride, vf (*sum)[MAX_VECS])
 {
@@ -230,11 +251,10 @@ SIMD_INLINE void store_sums(const size_t nq, const size_t nv, float *out,
     }
 }
 
-/* nq queries, nv vectors of every value (constants). fetch: where whole rows of values
- * start, to ask for later ones; NULL for not. */
+/* nq queries, nv vectors of every value (constants). */
 SIMD_INLINE void mix_tile(const size_t nq, const size_t nv, size_t n, size_t d,
                           const uint16_t *value, const float *p, size_t p_stride,
-                          float *out, size_t o_stride, const uint16_t *fetch)
+                          float *out, size_t o_stride, struct share next)
 {
     const float *at[Q_TILE];
     vf sum[Q_TILE][MAX_VECS];
@@ -246,8 +266,7 @@ SIMD_INLINE void mix_tile(const size_t nq, const size_t nv, size_t n, size_t d,
     for (size_t t = 0; t < n; t++) {
         vf x[MAX_VECS];
 
-        if (fetch)
-            fetch_row(fetch + t * d, d);
+        fetch(next, t);
         SIMD_UNROLL
         for (size_t v = 0; v < nv; v++)
             x[v] = v_half(value + t * d + v * V_LANES);
@@ -269,38 +288,50 @@ SIMD_INLINE size_t mix_width(size_t nq)
     return (nq <= 2 && MIX_VECS < MAX_VECS ? 2 * MIX_VECS : MIX_VECS) * V_LANES;
 }
 
+/* Elements i .. end - 1 of n positions, at most CHUNK. */
 SIMD_INLINE void mix_queries(const size_t nq, size_t n, size_t d, const uint16_t *value,
                              const float *p, size_t p_stride, float *out,
-                             size_t o_stride, size_t i, size_t end, bool fetch)
+                             size_t o_stride, size_t i, size_t end, struct share next)
 {
     const size_t width = mix_width(nq);
 
-    for (; i + width <= end; i += width)
+    for (; i + width <= end; i += width) {
         mix_tile(nq, width / V_LANES, n, d, value + i, p, p_stride, out + i, o_stride,
-                 fetch && i == 0 ? value : NULL);
-    for (; i < end; i += PANEL)
-        mix_tile(nq, PANEL_VECS, n, d, value + i, p, p_stride, out + i, o_stride,
-                 fetch && i == 0 ? value : NULL);
+                 next);
+        next.bytes = 0;
+    }
+    for (; i < end; i += PANEL) {
+        mix_tile(nq, PANEL_VECS, n, d, value + i, p, p_stride, out + i, o_stride, next);
+        next.bytes = 0;
+    }
 }
 
 void KERN_NAME(attn_mix, f16)(size_t n, size_t d, const void *values, size_t n_q,
                               const float *p, size_t p_stride, float *out,
                               size_t o_stride)
 {
-    /* Elements of all positions that all queries use before the next ones. */
-    const size_t width = MAX_VECS * V_LANES;
+    const size_t width = MAX_VECS * V_LANES, bytes = CHUNK * d * sizeof(uint16_t);
+    const size_t n_groups = (n_q + Q_TILE - 1) / Q_TILE;
+    const size_t n_tiles = (d + width - 1) / width * n_groups;
 
-    for (size_t i = 0; i < d; i += width)
-        for (size_t q = 0; q < n_q; q += Q_TILE) {
-            const float *weight = p + q * p_stride;
-            float *to = out + q * o_stride;
-            const size_t end = smaller(i + width, d);
+    for (size_t t = 0; t < n; t += CHUNK) {
+        const uint16_t *value = (const uint16_t *)values + t * d;
+        const size_t m = smaller(n - t, CHUNK);
+        size_t tile = 0;
+
+        for (size_t i = 0; i < d; i += width)
+            for (size_t q = 0; q < n_q; q += Q_TILE, tile++) {
+                const float *weight = p + q * p_stride + t;
+                float *to = out + q * o_stride;
+                const size_t end = smaller(i + width, d);
+                const struct share next = share_of(value, bytes, tile, n_tiles, CHUNK);
 
 #define CALL(nq) \
-    mix_queries(nq, n, d, values, weight, p_stride, to, o_stride, i, end, q == 0)
-            FOR_QUERIES(n_q - q, CALL)
+    mix_queries(nq, m, d, value, weight, p_stride, to, o_stride, i, end, next)
+                FOR_QUERIES(n_q - q, CALL)
 #undef CALL
-        }
+            }
+    }
 }
 
 /* ---- mixes of quantised values ------------------------------------------------------
@@ -333,12 +364,12 @@ SIMD_INLINE void unpack_q4_0(const uint8_t *body, size_t from, vf *x)
     }
 }
 
-/* One block of all n positions, elements from `from` on, times nq queries (constant).
+/* One block of n positions, elements from `from` on, times nq queries (constant).
  * body_bytes: of a block. */
 SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const size_t nq,
                            const size_t from, size_t n, size_t n_blocks, size_t b,
                            const uint8_t *values, const float *p, size_t p_stride,
-                           float *out, size_t o_stride, bool fetch)
+                           float *out, size_t o_stride, struct share next)
 {
     const size_t panel_bytes = PANEL * n_blocks * (body_bytes + sizeof(uint16_t));
     vf sum[QUANT_QUERIES][MAX_VECS];
@@ -350,9 +381,6 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
         const size_t m = smaller(n - t, PANEL);
         float scaled[QUANT_QUERIES][PANEL];
 
-        if (fetch) /* the whole next panel, while its first block is mixed */
-            for (size_t i = 0; i < panel_bytes; i += 64)
-                prefetch_lines(values + i, (ptrdiff_t)panel_bytes, 1);
         SIMD_UNROLL
         for (size_t v = 0; v < PANEL_VECS; v++) {
             const vf d = v_half(scale + 2 * V_LANES * v);
@@ -365,6 +393,7 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
         for (size_t j = 0; j < m; j++) {
             vf x[QUANT_VECS];
 
+            fetch(next, t + j);
             unpack(body + j * body_bytes, from, x);
             SIMD_UNROLL
             for (size_t q = 0; q < nq; q++) {
@@ -379,24 +408,42 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
     store_sums(nq, QUANT_VECS, out, o_stride, sum);
 }
 
+/* All blocks of n positions, at most CHUNK, of nq queries (constant), which are group
+ * `group` of n_groups. */
+SIMD_INLINE void mix_queries_blocks(unpack_fn *unpack, const size_t body_bytes,
+                                    const size_t nq, size_t n, size_t n_blocks,
+                                    const uint8_t *values, const float *p,
+                                    size_t p_stride, float *out, size_t o_stride,
+                                    size_t group, size_t n_groups)
+{
+    const size_t bytes = CHUNK * n_blocks * (body_bytes + sizeof(uint16_t));
+
+    for (size_t b = 0; b < n_blocks; b++)
+        for (size_t from = 0; from < BLOCK; from += QUANT_TILE)
+            mix_block(unpack, body_bytes, nq, from, n, n_blocks, b, values, p, p_stride,
+                      out + b * BLOCK + from, o_stride,
+                      from == 0 ? share_of(values, bytes, group * n_blocks + b,
+                                           n_groups * n_blocks, CHUNK)
+                                : (struct share){(const char *)values, 0});
+}
+
 SIMD_INLINE void mix_blocks(unpack_fn *unpack, const size_t body_bytes, size_t n,
-                            size_t d, const void *values, size_t n_q, const float *p,
+                            size_t d, const uint8_t *values, size_t n_q, const float *p,
                             size_t p_stride, float *out, size_t o_stride)
 {
-    for (size_t b = 0; b < d / BLOCK; b++)
-        for (size_t q = 0; q < n_q;) {
-            const float *weight = p + q * p_stride;
-            float *to = out + q * o_stride + b * BLOCK;
-            const bool fetch = q == 0 && b == 0;
+    const size_t n_blocks = d / BLOCK;
+    const size_t chunk_bytes = CHUNK * n_blocks * (body_bytes + sizeof(uint16_t));
+    const size_t n_groups = (n_q + QUANT_QUERIES - 1) / QUANT_QUERIES;
 
-#define CALL(nq)                                                                   \
-    do {                                                                           \
-        mix_block(unpack, body_bytes, nq, 0, n, d / BLOCK, b, values, weight,      \
-                  p_stride, to, o_stride, fetch);                                  \
-        if (QUANT_TILE < BLOCK)                                                    \
-            mix_block(unpack, body_bytes, nq, QUANT_TILE, n, d / BLOCK, b, values, \
-                      weight, p_stride, to + QUANT_TILE, o_stride, false);         \
-    } while (0)
+    for (size_t t = 0; t < n; t += CHUNK, values += chunk_bytes)
+        for (size_t q = 0; q < n_q;) {
+            const float *weight = p + q * p_stride + t;
+            float *to = out + q * o_stride;
+            const size_t m = smaller(n - t, CHUNK), group = q / QUANT_QUERIES;
+
+#define CALL(nq)                                                                      \
+    mix_queries_blocks(unpack, body_bytes, nq, m, n_blocks, values, weight, p_stride, \
+                       to, o_stride, group, n_groups)
             if (QUANT_QUERIES > Q_TILE && n_q - q >= QUANT_QUERIES) {
                 CALL(QUANT_QUERIES);
                 q += QUANT_QUERIES;
