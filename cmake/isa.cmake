@@ -106,6 +106,11 @@ function(slm_kernel_sources out)
       # optimisation they would not be inlined, which they must.
       target_compile_options(slmkern_${isa} PRIVATE
                              $<$<CONFIG:Debug>:-O1 -findirect-inlining>)
+      # For Arm, GCC orders instructions before it has given out registers, which
+      # brings the loads of an unrolled block to its front and spills them.
+      if(SLM_ARCH STREQUAL arm AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+        target_compile_options(slmkern_${isa} PRIVATE -fno-schedule-insns)
+      endif()
       target_compile_definitions(slmkern_${isa} PRIVATE KERN_LEVEL=${isa}
                                  KERN_LEVEL_${isa}=1)
       list(APPEND objects $<TARGET_OBJECTS:slmkern_${isa}>)
