@@ -41,6 +41,9 @@
  * V_TWO_PANELS 1: registers and loads are such that two panels at a time pay for
  * formats that are simple to unpack.
  *
+ * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked
+ * tiles are then laid out for it (x16_pairs.h).
+ *
  * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
  * weights, and formats of signed weights add a bias. V_WIDE 1 means that v_dot_u takes
  * all of 0..255, so that weights may be left in the upper bits of a byte and the sum
@@ -60,6 +63,10 @@
 #include "kernels/simd/vec_neon.h"
 #else
 #error "compile with -DKERN_LEVEL=<level> -DKERN_LEVEL_<level>"
+#endif
+
+#ifndef V_PAIRS
+#define V_PAIRS 0
 #endif
 
 /* How many v_dot_u or v_dot_s of weights of at most `max` fit a part. */

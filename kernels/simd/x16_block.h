@@ -11,7 +11,7 @@
 #ifndef SLM_KERNELS_SIMD_X16_BLOCK_H
 #define SLM_KERNELS_SIMD_X16_BLOCK_H
 
-#include "kernels/simd/x16.h"
+#include "kernels/simd/x16_pairs.h"
 
 enum {
     X16_BLOCK = 32,
@@ -291,14 +291,15 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
 
 struct x16_block_tile {
     vi w[X16_BATCH][8];
-    vf d[X16_BATCH], m[X16_BATCH];
+    vf d[X16_BATCH][X16_HALVES], m[X16_BATCH][X16_HALVES];
 };
 
 SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
 {
-    sink->tile[four] = w;
+    x16_tile_put(sink->tile, four, w);
 }
 
+#if !V_PAIRS
 /* acc[c] += n_tiled blocks from b on times n columns. */
 SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                                         const struct x16_block_tile *tile,
@@ -343,15 +344,103 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
             const char *column = x + (size_t)c * x_stride;
             const vf dx = v_set1_f(act_q8_32_d(column, k)[b + i]);
 
-            sum[c] = v_fma(v_mul(v_to_float(dot[c]), dx), tile->d[i], sum[c]);
+            sum[c] = v_fma(v_mul(v_to_float(dot[c]), dx), tile->d[i][0], sum[c]);
             if (f.has_m)
-                sum[c] =
-                    v_fma(tile->m[i], v_set1_f(act_q8_32_s(column, k)[b + i]), sum[c]);
+                sum[c] = v_fma(tile->m[i][0], v_set1_f(act_q8_32_s(column, k)[b + i]),
+                               sum[c]);
         }
     }
     SIMD_UNROLL
     for (int c = 0; c < n; c++)
         acc[c] = sum[c];
+}
+#else
+/* acc[c] += n_tiled blocks from b on times n columns, which are at at[c]; n is even. */
+SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
+                                      const struct x16_block_tile *tile, size_t n_tiled,
+                                      const int n, const char *const *at, size_t k,
+                                      size_t b, vf *acc)
+{
+    int32_t start[V_TILE_COLS][X16_BATCH];
+    vf sum[V_TILE_COLS / 2][2];
+
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        x16_block_starts(f, at[c], k, b, n_tiled, start[c]);
+    for (int half = 0; half < 2; half++) {
+        vf total[V_TILE_COLS / 2];
+
+        SIMD_UNROLL
+        for (int p = 0; p < n / 2; p++)
+            total[p] = v_zero_f();
+        for (size_t i = 0; i < n_tiled; i++) {
+            const int8_t *q[V_TILE_COLS];
+            vi dot[V_TILE_COLS / 2];
+
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                q[c] = act_q(at[c]) + X16_BLOCK * (b + i);
+            SIMD_UNROLL
+            for (int p = 0; p < n / 2; p++)
+                dot[p] = f.bias != 0 ? v_pair_column_ints(&start[2 * p][i],
+                                                          &start[2 * p + 1][i])
+                                     : v_zero();
+            x16_pair_dots(dot, tile->w[i], half, X16_BLOCK / 4, n, q, 0);
+            SIMD_UNROLL
+            for (int p = 0; p < n / 2; p++) {
+                const char *x0 = at[2 * p], *x1 = at[2 * p + 1];
+                const vf dx = v_pair_column_floats(act_q8_32_d(x0, k) + b + i,
+                                                   act_q8_32_d(x1, k) + b + i);
+
+                total[p] =
+                    v_fma(v_mul(v_to_float(dot[p]), dx), tile->d[i][half], total[p]);
+                if (f.has_m)
+                    total[p] = v_fma(tile->m[i][half],
+                                     v_pair_column_floats(act_q8_32_s(x0, k) + b + i,
+                                                          act_q8_32_s(x1, k) + b + i),
+                                     total[p]);
+            }
+        }
+        SIMD_UNROLL
+        for (int p = 0; p < n / 2; p++)
+            sum[p][half] = total[p];
+    }
+    SIMD_UNROLL
+    for (int p = 0; p < n / 2; p++) {
+        vf v[2];
+
+        v_part_columns(sum[p][0], sum[p][1], &v[0], &v[1]);
+        acc[2 * p] = v_add(acc[2 * p], v[0]);
+        acc[2 * p + 1] = v_add(acc[2 * p + 1], v[1]);
+    }
+}
+#endif
+
+/* acc[c] += n_tiled blocks from b on times n_cols columns. */
+SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
+                                    const struct x16_block_tile *tile, size_t n_tiled,
+                                    size_t n_cols, const char *x, size_t x_stride,
+                                    size_t k, size_t b, vf *acc)
+{
+    size_t c = 0;
+
+#if V_PAIRS
+    for (; c < n_cols; c += V_TILE_COLS) {
+        const char *at[V_TILE_COLS];
+
+        if (x16_pair_group(x, x_stride, c, n_cols, at) == 2)
+            x16_block_tile_pairs(f, tile, n_tiled, 2, at, k, b, acc + c);
+        else
+            x16_block_tile_pairs(f, tile, n_tiled, V_TILE_COLS, at, k, b, acc + c);
+    }
+#else
+    for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
+        x16_block_tile_columns(f, tile, n_tiled, V_TILE_COLS, x + c * x_stride,
+                               x_stride, k, b, acc + c);
+    for (; c < n_cols; c++)
+        x16_block_tile_columns(f, tile, n_tiled, 1, x + c * x_stride, x_stride, k, b,
+                               acc + c);
+#endif
 }
 
 /* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
@@ -371,7 +460,7 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
     struct x16_block_tile tile;
 
     for (size_t s = 0; s < X16_SLICES; s++)
-        for (size_t c = 0; c < n_cols; c++)
+        for (size_t c = 0; c < X16_TILE_SUMS(n_cols); c++)
             acc[s][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b += X16_BATCH) {
         const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
@@ -385,25 +474,22 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
             x16_interleave(f.layout, *rows, (b + i) * f.layout.block_bytes,
                            body_buffer + i * body_bytes, head_buffer + i * head_bytes);
         for (size_t s = 0; s < X16_SLICES; s++) {
-            size_t c = 0;
-
             for (size_t i = 0; i < n_tiled; i++) {
                 const uint8_t *at = body + i * body_bytes + s * X16_SLICE_BYTES;
                 struct x16_sink sink;
+                vf d, m;
 
                 sink.tile = tile.w[i];
                 SIMD_UNROLL
                 for (int step = 0; step < f.steps; step++)
                     f.weights(at, step, x16_tile_emit, &sink);
                 f.scales(at, head + i * head_bytes + s * V_LANES * f.layout.head_bytes,
-                         &tile.d[i], &tile.m[i]);
+                         &d, &m);
+                x16_tile_floats(d, tile.d[i]);
+                if (f.has_m)
+                    x16_tile_floats(m, tile.m[i]);
             }
-            for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
-                x16_block_tile_columns(f, &tile, n_tiled, V_TILE_COLS, x + c * x_stride,
-                                       x_stride, k, b, acc[s] + c);
-            for (; c < n_cols; c++)
-                x16_block_tile_columns(f, &tile, n_tiled, 1, x + c * x_stride, x_stride,
-                                       k, b, acc[s] + c);
+            x16_block_tile_all(f, &tile, n_tiled, n_cols, x, x_stride, k, b, acc[s]);
         }
     }
     for (size_t s = 0; s < X16_SLICES; s++)

@@ -5,6 +5,7 @@
 #ifndef SLM_KERNELS_SIMD_X16_SUPER_TILE_H
 #define SLM_KERNELS_SIMD_X16_SUPER_TILE_H
 
+#include "kernels/simd/x16_pairs.h"
 #include "kernels/simd/x16_super_few.h"
 
 /* ---- many columns: a slice of a super-block is unpacked once for all ---------------
@@ -13,7 +14,7 @@
 struct x16_super_tile {
     vi w[64];
 #if V_DOT32
-    vf scale[16]; /* times d */
+    vf scale[X16_HALVES * 16]; /* times d */
 #else
     vi scale[16]; /* in scale form */
 #endif
@@ -23,7 +24,7 @@ struct x16_super_tile {
 
 SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
 {
-    sink->tile[four] = w;
+    x16_tile_put(sink->tile, four, w);
 }
 
 SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t *body,
@@ -36,7 +37,8 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     SIMD_UNROLL
     for (int s = 0; s < f.n_subs; s++)
 #if V_DOT32
-        tile->scale[s] = v_mul(sc.d, v_to_float(sc.scale[s]));
+        x16_tile_floats(v_mul(sc.d, v_to_float(sc.scale[s])),
+                        tile->scale + X16_HALVES * s);
 #else
         tile->scale[s] = sc.scale[s];
 #endif
@@ -53,6 +55,7 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
         f.weights(body, step, x16_tile_emit, &sink);
 }
 
+#if !V_PAIRS
 /* acc[c] += tile times n columns. */
 SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                                         const struct x16_super_tile *tile, const int n,
@@ -126,6 +129,87 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
         acc[c] = v_fma(dx, v, acc[c]);
     }
 }
+#else
+/* acc[c] += tile times n columns, which are at at[c]; n is even. */
+SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
+                                      const struct x16_super_tile *tile, const int n,
+                                      const char *const *at, size_t k, size_t b,
+                                      vf *acc)
+{
+    const int per_sub = 64 / f.n_subs;
+    struct x16_column column[V_TILE_COLS];
+    const int8_t *q[V_TILE_COLS];
+    vf sum[V_TILE_COLS / 2][2], rows[V_TILE_COLS];
+
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        x16_column(f, false, at[c], k, b, &column[c]);
+        q[c] = x16_column_q(f, at[c], b, &column[c]);
+    }
+    for (int half = 0; half < 2; half++) {
+        vf total[V_TILE_COLS / 2];
+
+        SIMD_UNROLL
+        for (int p = 0; p < n / 2; p++)
+            total[p] = v_zero_f();
+        for (int s = 0; s < f.n_subs; s++) {
+            vi part[V_TILE_COLS / 2];
+
+            SIMD_UNROLL
+            for (int p = 0; p < n / 2; p++)
+                part[p] = f.bias != 0 ? v_pair_column_ints(&column[2 * p].start[s],
+                                                           &column[2 * p + 1].start[s])
+                                      : v_zero();
+            x16_pair_dots(part, tile->w + s * per_sub, half, per_sub, n, q,
+                          s * per_sub);
+            SIMD_UNROLL
+            for (int p = 0; p < n / 2; p++)
+                total[p] =
+                    v_fma(v_to_float(part[p]), tile->scale[2 * s + half], total[p]);
+        }
+        SIMD_UNROLL
+        for (int p = 0; p < n / 2; p++)
+            sum[p][half] = total[p];
+    }
+    SIMD_UNROLL
+    for (int p = 0; p < n / 2; p++)
+        v_part_columns(sum[p][0], sum[p][1], &rows[2 * p], &rows[2 * p + 1]);
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++) {
+        if (f.mins)
+            rows[c] = v_fnma(
+                tile->dmin, v_to_float(x16_dot_sums(tile->pairs, f.n_subs, &column[c])),
+                rows[c]);
+        acc[c] = v_fma(v_set1_f(act_q8_256_d(at[c], k)[b]), rows[c], acc[c]);
+    }
+}
+#endif
+
+/* acc[c] += tile times n_cols columns. */
+SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
+                                    const struct x16_super_tile *tile, size_t n_cols,
+                                    const char *x, size_t x_stride, size_t k, size_t b,
+                                    vf *acc)
+{
+    size_t c = 0;
+
+#if V_PAIRS
+    for (; c < n_cols; c += V_TILE_COLS) {
+        const char *at[V_TILE_COLS];
+
+        if (x16_pair_group(x, x_stride, c, n_cols, at) == 2)
+            x16_super_tile_pairs(f, tile, 2, at, k, b, acc + c);
+        else
+            x16_super_tile_pairs(f, tile, V_TILE_COLS, at, k, b, acc + c);
+    }
+#else
+    for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
+        x16_super_tile_columns(f, tile, V_TILE_COLS, x + c * x_stride, x_stride, k, b,
+                               acc + c);
+    for (; c < n_cols; c++)
+        x16_super_tile_columns(f, tile, 1, x + c * x_stride, x_stride, k, b, acc + c);
+#endif
+}
 
 /* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
  * or interleaved from rows. */
@@ -141,7 +225,7 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
     struct x16_super_tile tile;
 
     for (size_t s = 0; s < X16_SLICES; s++)
-        for (size_t c = 0; c < n_cols; c++)
+        for (size_t c = 0; c < X16_TILE_SUMS(n_cols); c++)
             acc[s][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b++) {
         const uint8_t *body = body_buffer, *head = head_buffer;
@@ -155,16 +239,9 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
                 w + n_blocks * x16_body_bytes(f.layout) + b * x16_head_bytes(f.layout);
         }
         for (size_t s = 0; s < X16_SLICES; s++) {
-            size_t c = 0;
-
             x16_super_unpack(f, body + s * X16_SLICE_BYTES,
                              head + s * V_LANES * f.layout.head_bytes, &tile);
-            for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
-                x16_super_tile_columns(f, &tile, V_TILE_COLS, x + c * x_stride,
-                                       x_stride, k, b, acc[s] + c);
-            for (; c < n_cols; c++)
-                x16_super_tile_columns(f, &tile, 1, x + c * x_stride, x_stride, k, b,
-                                       acc[s] + c);
+            x16_super_tile_all(f, &tile, n_cols, x, x_stride, k, b, acc[s]);
         }
     }
     for (size_t s = 0; s < X16_SLICES; s++)
