@@ -23,7 +23,7 @@ SIMD_INLINE void iq4_nl_x16_weights(vi table, const uint8_t *codes, int four,
     const vi raw = v_load(codes), low = v_set1_8(15);
 
     emit(sink, four, v_table16(table, v_and(raw, low)));
-    emit(sink, four + 4, v_table16(table, v_and(v_srl16(raw, 4), low)));
+    emit(sink, four + 4, v_table16(table, v_srl8(raw, 4)));
 }
 
 #endif

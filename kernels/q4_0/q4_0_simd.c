@@ -14,7 +14,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
 
     emit(sink, step, v_and(raw, low));
-    emit(sink, 4 + step, v_and(v_srl16(raw, 4), low));
+    emit(sink, 4 + step, v_srl8(raw, 4));
 }
 
 /* High nibbles left where they are: times 16. */

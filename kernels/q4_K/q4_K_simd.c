@@ -18,7 +18,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     const int four = step / 8 * 16 + step % 8;
 
     emit(sink, four, v_and(raw, low));
-    emit(sink, four + 8, v_and(v_srl16(raw, 4), low));
+    emit(sink, four + 8, v_srl8(raw, 4));
 }
 
 /* High nibbles left where they are: times 16. */

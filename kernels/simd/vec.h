@@ -10,11 +10,11 @@
  *   vi, vf            V_LANES lanes: 32-bit integers (or 4 bytes each), floats
  *   v_load            any address; v_bcast_4: four bytes into all lanes
  *   v_half, v_u8, v_s8  V_LANES halves to floats, bytes to integers
- *   v_and v_or v_xor  v_srl32 v_sll32 v_sra32 (lane), v_srl16 (16-bit lanes)
+ *   v_and v_or v_xor  v_srl32 v_sll32 v_sra32 (lane), v_srl16 (16-bit lanes), v_srl8
  *   v_add32 v_sub32 v_mul32 v_add8 v_sub8
  *   v_max32           v_lane_byte(v, i): byte i of a lane in all its bytes
  *   v_add8_if(a, v, bit, b)  a + b in bytes where v has the bit
- *   v_table16(t, i)   bytes t[i & 15]; bit 7 of every byte of i is 0
+ *   v_table16(t, i)   bytes t[i], every byte of i below 16
  *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries
  *   v_words_256, v_words_512  words of a table in registers, where V_WORDS is defined
  *   v_minus_where     bytes subtracted from another where a sign bit is set
@@ -25,7 +25,8 @@
  *
  * Dot products multiply a lane's four weight bytes with four activation bytes that
  * are broadcast from memory, and add to a lane of a `part`. Weights are unsigned,
- * 0..127 (v_dot_u), or signed (v_dot_s). What a part is depends on V_DOT32:
+ * 0..127 (v_dot_u), or signed (v_dot_s). V_DOT_OF_16 1: or an instruction takes them
+ * from a register of sixteen, v_dot_of_16(). What a part is depends on V_DOT32:
  *
  *   V_DOT32 1   a part is 32-bit sums; nothing overflows within a block
  *   V_DOT32 0   (no dot instruction) a part is pairs of 16-bit sums; at most
@@ -67,6 +68,9 @@
 
 #ifndef V_PAIRS
 #define V_PAIRS 0
+#endif
+#ifndef V_DOT_OF_16
+#define V_DOT_OF_16 0
 #endif
 
 /* How many v_dot_u or v_dot_s of weights of at most `max` fit a part. */

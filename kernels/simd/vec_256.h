@@ -115,6 +115,12 @@ SIMD_INLINE vi v_srl16(vi v, int n)
     return _mm256_srli_epi16(v, n);
 }
 
+/* Bytes. */
+SIMD_INLINE vi v_srl8(vi v, int n)
+{
+    return v_and(v_srl16(v, n), v_set1_8(255 >> n));
+}
+
 SIMD_INLINE vi v_sll16(vi v, int n)
 {
     return _mm256_slli_epi16(v, n);

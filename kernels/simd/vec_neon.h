@@ -2,11 +2,8 @@
  *
  * vec_neon.h - the words of vec.h in 128-bit Arm registers
  *
- * A vector is four registers, so that its sixteen lanes are all rows of a panel: four
- * activation bytes are then broadcast once for four dot products. SDOT multiplies
- * signed bytes; weights of 0..127 are that too.
- *
- * TBL gives 0 for an index above 15, where vec.h looks at four bits of it only.
+ * A vector is four registers, so that its sixteen lanes are all rows of a panel. SDOT
+ * multiplies signed bytes; weights of 0..127 are that too.
  */
 #ifndef SLM_KERNELS_SIMD_VEC_NEON_H
 #define SLM_KERNELS_SIMD_VEC_NEON_H
@@ -23,6 +20,7 @@ enum {
 #define V_SIGNED     1
 #define V_WIDE       0
 #define V_TWO_PANELS 0
+#define V_DOT_OF_16  1
 #ifdef KERN_LEVEL_neon_i8mm
 #define V_PAIRS 1
 #endif
@@ -168,11 +166,19 @@ SIMD_INLINE vi v_select(vi mask, vi a, vi b)
 }
 
 /* Shifts by a constant; as operators, since the intrinsics take literals only. */
+#define Q_SRL8(v)  vreinterpretq_s32_u8(vreinterpretq_u8_s32(v) >> n)
 #define Q_SRL16(v) vreinterpretq_s32_u16(vreinterpretq_u16_s32(v) >> n)
 #define Q_SLL16(v) vreinterpretq_s32_u16(vreinterpretq_u16_s32(v) << n)
 #define Q_SRL32(v) vreinterpretq_s32_u32(vreinterpretq_u32_s32(v) >> n)
 #define Q_SLL32(v) vreinterpretq_s32_u32(vreinterpretq_u32_s32(v) << n)
 #define Q_SRA32(v) ((v) >> n)
+
+SIMD_INLINE vi v_srl8(vi v, int by)
+{
+    const uint8_t n = (uint8_t)by;
+
+    return V_EACH_1(vi, Q_SRL8, v);
+}
 
 SIMD_INLINE vi v_srl16(vi v, int by)
 {
@@ -285,7 +291,7 @@ SIMD_INLINE vi v_add8_if(vi a, vi v, vi bit, vi b)
 
 SIMD_INLINE int32x4_t q_table16(int32x4_t table, int32x4_t index)
 {
-    return q_shuffle(table, vandq_u8(vreinterpretq_u8_s32(index), vdupq_n_u8(15)));
+    return q_shuffle(table, vreinterpretq_u8_s32(index));
 }
 
 SIMD_INLINE vi v_table16(vi table, vi index)
@@ -363,6 +369,22 @@ SIMD_INLINE vi v_dot_s(vi part, vi w, const void *x)
 SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
 {
     return v_dot_s(part, w, x);
+}
+
+/* The same with four i of the sixteen activations at x. The instruction has i in it: it
+ * is a constant, which intrinsics want to see. */
+#define Q_DOT_OF_16(sum, w, x, i) vdotq_laneq_s32(sum, vreinterpretq_s8_s32(w), x, i)
+#define V_DOT_OF(i)                                                           \
+    ((vi){Q_DOT_OF_16(part.q0, w.q0, b, i), Q_DOT_OF_16(part.q1, w.q1, b, i), \
+          Q_DOT_OF_16(part.q2, w.q2, b, i), Q_DOT_OF_16(part.q3, w.q3, b, i)})
+SIMD_INLINE vi v_dot_of_16(vi part, vi w, const int8_t *x, int i)
+{
+    const int8x16_t b = vld1q_s8(x);
+
+    return i == 0   ? V_DOT_OF(0)
+           : i == 1 ? V_DOT_OF(1)
+           : i == 2 ? V_DOT_OF(2)
+                    : V_DOT_OF(3);
 }
 
 SIMD_INLINE vi v_dot_sum(vi part)

@@ -170,14 +170,18 @@ typedef void x16_emit_fn(struct x16_sink *sink, int four, vi w);
 typedef void x16_weights_fn(const uint8_t *body, int step, x16_emit_fn *emit,
                             struct x16_sink *sink);
 
-/* part + the dot products; is_signed where V_SIGNED. */
-SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *x, int is_signed)
+/* part + the dot products of fours w with four `four` of the quants q, of which sixteen
+ * at a time may be read; is_signed where V_SIGNED. */
+SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
 {
-#if V_SIGNED
-    return is_signed ? v_dot_s(part, w, x) : v_dot_u(part, w, x);
+#if V_DOT_OF_16
+    (void)is_signed;
+    return v_dot_of_16(part, w, q + 16 * (four / 4), four % 4);
+#elif V_SIGNED
+    return is_signed ? v_dot_s(part, w, q + 4 * four) : v_dot_u(part, w, q + 4 * four);
 #else
     (void)is_signed;
-    return v_dot_u(part, w, x);
+    return v_dot_u(part, w, q + 4 * four);
 #endif
 }
 

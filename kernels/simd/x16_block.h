@@ -79,17 +79,18 @@ SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
 
     SIMD_UNROLL
     for (int c = 0; c < sink->n_cols; c++) {
-        const int8_t *x = sink->q[c] + 4 * four;
+        const int8_t *q = sink->q[c];
 
         if (four == 0)
             sink->sum[t][c] = sink->biased ? v_bcast_4(sink->start[c]) : v_zero();
         if (V_DOT32 && !high) {
-            sink->sum[t][c] = x16_dot(sink->sum[t][c], w, x, sink->is_signed);
+            sink->sum[t][c] = x16_dot(sink->sum[t][c], w, q, four, sink->is_signed);
             continue;
         }
         if (four % run == 0)
             sink->part[t][c][half] = v_zero();
-        sink->part[t][c][half] = x16_dot(sink->part[t][c][half], w, x, sink->is_signed);
+        sink->part[t][c][half] =
+            x16_dot(sink->part[t][c][half], w, q, four, sink->is_signed);
         if (high && four == 7)
             sink->sum[t][c] =
                 v_add32(sink->sum[t][c], v_sra32(sink->part[t][c][half], 4));
@@ -326,15 +327,15 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         for (int t = 0; t < 8; t++) {
             SIMD_UNROLL
             for (int c = 0; c < n; c++) {
-                const int8_t *at = q + (size_t)c * x_stride + 4 * t;
+                const int8_t *at = q + (size_t)c * x_stride;
 
                 if (V_DOT32) {
-                    dot[c] = x16_dot(dot[c], tile->w[i][t], at, f.is_signed);
+                    dot[c] = x16_dot(dot[c], tile->w[i][t], at, t, f.is_signed);
                     continue;
                 }
                 if (t % run == 0)
                     part[c] = v_zero();
-                part[c] = x16_dot(part[c], tile->w[i][t], at, f.is_signed);
+                part[c] = x16_dot(part[c], tile->w[i][t], at, t, f.is_signed);
                 if ((t + 1) % run == 0)
                     dot[c] = v_add32(dot[c], v_dot_sum(part[c]));
             }

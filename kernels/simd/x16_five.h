@@ -21,8 +21,7 @@ SIMD_INLINE void x16_five_weights(const uint8_t *body, int step, x16_emit_fn *em
     emit(sink, step,
          v_add8_if(v_and(raw, low), v_lane_byte(qh, step / 2), bit, sixteen));
     emit(sink, 4 + step,
-         v_add8_if(v_and(v_srl16(raw, 4), low), v_lane_byte(qh, 2 + step / 2), bit,
-                   sixteen));
+         v_add8_if(v_srl8(raw, 4), v_lane_byte(qh, 2 + step / 2), bit, sixteen));
 }
 
 #endif

@@ -36,7 +36,7 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
         if (step % sink->run == 0)
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
                                            : v_zero();
-        part = x16_dot(part, w, sink->q[c] + 4 * four, sink->is_signed);
+        part = x16_dot(part, w, sink->q[c], four, sink->is_signed);
         if (step + 1 == sink->per_sub && shift != 0)
             part = v_sra32(part, shift);
         if ((step + 1) % sink->run == 0 || step + 1 == sink->per_sub)

@@ -93,12 +93,11 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                     V_DOT32 && f.bias != 0 ? v_bcast_4(&column[c].start[s]) : v_zero();
             SIMD_UNROLL
             for (int t = from; t < to; t++) {
-                const int four = s * per_sub + t;
-
                 SIMD_UNROLL
                 for (int c = 0; c < n; c++)
-                    part[c] = x16_dot(part[c], tile->w[four],
-                                      q + (size_t)c * q_stride + 4 * four, f.is_signed);
+                    part[c] = x16_dot(part[c], tile->w[s * per_sub + t],
+                                      q + (size_t)c * q_stride + 4 * s * per_sub, t,
+                                      f.is_signed);
             }
             SIMD_UNROLL
             for (int c = 0; c < n; c++)

@@ -20,7 +20,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, four, v_and(raw, low));
     emit(sink, four + 8, v_and(v_srl16(raw, 2), low));
     emit(sink, four + 16, v_and(v_srl16(raw, 4), low));
-    emit(sink, four + 24, v_and(v_srl16(raw, 6), low));
+    emit(sink, four + 24, v_srl8(raw, 6));
 }
 
 /* Left where they are: times 1, 4, 16, 64. */
