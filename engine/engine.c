@@ -117,9 +117,12 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
 }
 
 /* Check what the caller chose and work out the memory it takes. */
-static enum status describe_use(struct slm_info *info, const struct model *m, int n_ctx,
-                                int n_batch, int n_threads, struct err *err)
+static enum status describe_use(struct slm_info *info, const struct model *m,
+                                const struct slm_params *p, struct err *err)
 {
+    const int n_ctx = p->n_ctx, n_batch = p->n_batch, n_logits = p->n_logits;
+    const int n_threads = slm_params_threads(p);
+
     if (n_threads < 1 || n_threads > TEAM_MAX_MEMBERS)
         return err_set(err, ST_USAGE,
                        "%d threads asked for: between 1 and %d are possible", n_threads,
@@ -131,10 +134,13 @@ static enum status describe_use(struct slm_info *info, const struct model *m, in
         return err_set(err, ST_USAGE,
                        "batches of %d tokens: between 1 and %d are possible", n_batch,
                        FORWARD_MAX_BATCH);
+    if (n_logits < 0)
+        return err_set(err, ST_USAGE, "logits of %d tokens are not possible", n_logits);
     info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
     info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
     if (info->n_batch > info->n_ctx)
         info->n_batch = info->n_ctx;
+    info->n_logits = n_logits && n_logits < info->n_batch ? n_logits : info->n_batch;
     const struct kvcache_shape shape = kv_shape(m, info->kv_type);
 
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
@@ -144,12 +150,13 @@ static enum status describe_use(struct slm_info *info, const struct model *m, in
             "for a smaller context",
             info->n_ctx);
     info->scratch_bytes =
-        m->vector_bytes + forward_bytes(m, info->kv_type, info->n_batch, n_threads);
+        m->vector_bytes +
+        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits, n_threads);
     return ST_OK;
 }
 
-enum status slm_plan(struct slm_info *info, const struct gguf *g, enum kern_kv kv_type,
-                     int n_ctx, int n_batch, int n_threads, struct err *err)
+enum status slm_plan(struct slm_info *info, const struct gguf *g,
+                     const struct slm_params *params, struct err *err)
 {
     struct slm_info planned;
     struct model *m;
@@ -157,8 +164,8 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g, enum kern_kv k
 
     if (st)
         return st;
-    describe_model(&planned, g, m, kv_type);
-    st = describe_use(&planned, m, n_ctx, n_batch, n_threads, err);
+    describe_model(&planned, g, m, params->kv_type);
+    st = describe_use(&planned, m, params, err);
     model_free(m);
     if (!st)
         *info = planned;
@@ -203,8 +210,7 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
 
     if (how.residency == WEIGHTS_AUTO || how.residency == WEIGHTS_PACKED) {
         struct slm_info planned;
-        const enum status st = slm_plan(&planned, m->g, p->kv_type, p->n_ctx,
-                                        p->n_batch, slm_params_threads(p), err);
+        const enum status st = slm_plan(&planned, m->g, p, err);
 
         if (st)
             return st;
@@ -342,8 +348,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
 
         describe_model(info, new->g, new->model, p->kv_type);
         info->residency = residency;
-        st = describe_use(info, new->model, p->n_ctx, p->n_batch, slm_params_threads(p),
-                          err);
+        st = describe_use(info, new->model, p, err);
     }
     if (!st)
         st = check_memory(info, err);
@@ -358,7 +363,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     }
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->team, p->isa_mask,
-                          info->n_batch, err);
+                          info->n_batch, info->n_logits, err);
     if (!st)
         st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);
     if (st)
@@ -423,10 +428,11 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
             "the context of %d positions is full: %zu more tokens do not fit "
             "after %d; open the model with a larger one",
             m->info.n_ctx, n, m->n_past);
-    if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_batch)
-        return err_set(err, ST_USAGE,
-                       "logits of all %zu tokens are asked for, and a batch holds %d",
-                       n, m->info.n_batch);
+    if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
+        return err_set(
+            err, ST_USAGE,
+            "logits of all %zu tokens are asked for, and there is room for %d", n,
+            m->info.n_logits);
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || tokens[i] >= m->info.n_vocab)
             return err_set(err, ST_USAGE,

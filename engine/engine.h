@@ -57,6 +57,7 @@ struct slm_params {
     enum kern_kv kv_type;  /* what the KV cache holds: KERN_KV_f16, ... */
     int n_batch;           /* most tokens in one pass of prefill; 0:
                               SLM_DEFAULT_BATCH */
+    int n_logits;          /* most of them whose logits are wanted at once; 0: all */
     struct slm_tuning tuning;
 };
 
@@ -73,8 +74,8 @@ struct slm_info {
     char quant[24]; /* file type: "Q4_K_M", else the most common tensor type */
     enum weights_residency residency; /* as opened */
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
-    int n_ctx_train;    /* the model's own maximum */
-    int n_ctx, n_batch; /* as opened */
+    int n_ctx_train;              /* the model's own maximum */
+    int n_ctx, n_batch, n_logits; /* as opened */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the
@@ -104,10 +105,9 @@ struct weights *slm_weights(struct slm *m);
 struct team *slm_team(struct slm *m);
 
 /* What slm_open() would allocate besides the weights, without opening: fills
- * *info from the file's metadata alone. For planning against a memory limit.
- * n_threads: as slm_params_threads(). */
-enum status slm_plan(struct slm_info *info, const struct gguf *g, enum kern_kv kv_type,
-                     int n_ctx, int n_batch, int n_threads, struct err *err);
+ * *info from the file's metadata alone. For planning against a memory limit. */
+enum status slm_plan(struct slm_info *info, const struct gguf *g,
+                     const struct slm_params *params, struct err *err);
 
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
  * room bytes, else WEIGHTS_MMAP, which runs a model of any size. */
@@ -116,7 +116,7 @@ enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
 /* Append n >= 1 tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
- * n <= n_batch. Errors: ST_USAGE (a token outside the vocabulary, the context
+ * n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary, the context
  * full, packed weights that weights_preload() has not filled; the sequence is as
  * before). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,

@@ -34,12 +34,12 @@ struct forward;
  * n_members, all of which it can run on. */
 #define FORWARD_MAX_BATCH 65536
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_members);
+                       int n_logits, int n_members);
 
 /* The model, the cache and the team must outlive it. Error: ST_NO_MEMORY. */
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
                          struct team *team, uint32_t isa_mask, int n_batch,
-                         struct err *err);
+                         int n_logits, struct err *err);
 void forward_close(struct forward *f);
 
 /* Take tokens[n], n <= n_batch, at positions n_past.. through the model. Logits

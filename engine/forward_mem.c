@@ -133,25 +133,25 @@ static void carve_shared(struct forward *f, struct carver *c)
         carve_member(f, f->members ? &f->members[i] : NULL, c);
 }
 
-static uint64_t logits_bytes(const struct model *m, int n_batch)
+static uint64_t logits_bytes(const struct model *m, int n_logits)
 {
-    return (uint64_t)n_batch * pad16((size_t)m->n_vocab) * sizeof(float);
+    return (uint64_t)n_logits * pad16((size_t)m->n_vocab) * sizeof(float);
 }
 
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_members)
+                       int n_logits, int n_members)
 {
     struct forward f = {0};
     struct carver c = {0};
 
     measure(&f, m, kv_type, n_batch, n_members);
     carve_shared(&f, &c);
-    return c.used + logits_bytes(m, n_batch);
+    return c.used + logits_bytes(m, n_logits);
 }
 
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
                          struct team *team, uint32_t isa_mask, int n_batch,
-                         struct err *err)
+                         int n_logits, struct err *err)
 {
     const int n_members = team_capacity(team);
     struct forward *new = calloc(1, sizeof *new);
@@ -171,8 +171,8 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
      * and stay untouched. */
     st = mem_alloc(&new->scratch, (size_t)c.used, MEM_PAGES_2M, "activations", err);
     if (!st)
-        st = mem_alloc(&new->logits_mem, (size_t)logits_bytes(m, n_batch), MEM_PAGES_4K,
-                       "logits", err);
+        st = mem_alloc(&new->logits_mem, (size_t)logits_bytes(m, n_logits),
+                       MEM_PAGES_4K, "logits", err);
     if (!st) {
         new->members = calloc((size_t)n_members, sizeof *new->members);
         if (!new->members)

@@ -223,12 +223,15 @@ static enum status open_model(struct generation *g, const struct settings *s,
                               struct err *err)
 {
     struct session_params params = s->session;
+    struct slm_params smallest = slm_params_default();
     struct slm_info info;
     struct gguf *file = NULL;
     enum status st = gguf_open(&file, params.model, err);
 
+    smallest.n_ctx = 1;
+    params.n_logits = 1;
     if (!st)
-        st = slm_plan(&info, file, KERN_KV_f16, 1, 0, 1, err);
+        st = slm_plan(&info, file, &smallest, err);
     gguf_close(file);
     if (st)
         return st;

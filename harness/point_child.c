@@ -316,6 +316,7 @@ static enum status load(struct child *c, struct err *err)
     params.cpus = c->cpus;
     params.n_ctx = point_n_ctx(c->p);
     params.n_batch = c->p->n_batch;
+    params.n_logits = 1;
     params.kv_type = c->p->kv_type;
     if (status == ST_OK)
         status = slm_open(&c->model, &params, err);

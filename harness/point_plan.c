@@ -47,13 +47,18 @@ static enum status plan_file(struct point_run *r, struct err *err)
     const struct point *p = &r->settings;
     const uint64_t room = point_room(r);
     struct gguf *g = NULL;
+    struct slm_params params = slm_params_default();
     struct slm_info info;
     enum status status = gguf_open(&g, p->model.path, err);
 
     if (status)
         return status;
-    status = slm_plan(&info, g, p->kv_type, point_n_ctx(p), p->n_batch,
-                      point_n_members(p), err);
+    params.kv_type = p->kv_type;
+    params.n_ctx = point_n_ctx(p);
+    params.n_batch = p->n_batch;
+    params.n_logits = 1;
+    params.n_threads = point_n_members(p);
+    status = slm_plan(&info, g, &params, err);
     if (status == ST_OK) {
         if (p->residency == WEIGHTS_AUTO)
             r->settings.residency = slm_choose_residency(

@@ -107,6 +107,7 @@ enum status session_open(struct slm **m, const struct session_params *params,
         p.memory_bytes = topology_model_bytes(topo);
         p.n_ctx = params->n_ctx;
         p.n_batch = params->n_batch;
+        p.n_logits = params->n_logits;
         cpus = calloc(TEAM_MAX_MEMBERS, sizeof *cpus);
         if (!cpus)
             st = err_set(err, ST_NO_MEMORY, "no memory to place threads");

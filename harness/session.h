@@ -17,9 +17,9 @@ struct session_params {
     int n_threads_prefill; /* 0: the same */
     const char *placement; /* "none", "spread", ...; NULL: none */
     const char *cpus;      /* "0,2": one for each thread; excludes placement; or NULL */
-    int n_ctx, n_batch;    /* as in struct slm_params */
-    const char *weights;   /* "mmap" or "packed"; NULL: mmap */
-    const char *kv_type;   /* "f16", "q8_0", ...; NULL: f16 */
+    int n_ctx, n_batch, n_logits; /* as in struct slm_params */
+    const char *weights;          /* "auto", "packed" or "mmap"; NULL: auto */
+    const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
 };
 
 /* Opens the model and, where memory holds it (packed weights must), reads its weights

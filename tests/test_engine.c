@@ -244,12 +244,15 @@ static void test_plan_is_what_is_opened(void **state)
     for (size_t i = 0; i < N_GOLDEN; i++) {
         struct slm *m = open_model(GOLDEN[i].name, 3, 200, 32);
         const struct slm_info *info = slm_info(m);
+        struct slm_params params = slm_params_default();
         struct slm_info plan;
         struct err err = ERR_INIT;
 
         memset(&plan, 0, sizeof plan);
-        assert_int_equal(slm_plan(&plan, slm_gguf(m), KERN_KV_f16, 200, 32, 3, &err),
-                         ST_OK);
+        params.n_ctx = 200;
+        params.n_batch = 32;
+        params.n_threads = 3;
+        assert_int_equal(slm_plan(&plan, slm_gguf(m), &params, &err), ST_OK);
         assert_string_equal(plan.arch, "llama");
         assert_string_equal(plan.name, "tiny-llama");
         assert_string_equal(plan.quant, i < 3 ? "Q8_0" : "Q4_K_M");
@@ -258,6 +261,12 @@ static void test_plan_is_what_is_opened(void **state)
         assert_int_equal(plan.n_vocab, N_VOCAB);
         assert_true(plan.scratch_bytes == info->scratch_bytes &&
                     plan.scratch_bytes > 0);
+        assert_int_equal(plan.n_logits, 32);
+        params.n_logits = 2;
+        params.n_threads = 3;
+        assert_int_equal(slm_plan(&plan, slm_gguf(m), &params, &err), ST_OK);
+        assert_true(plan.scratch_bytes ==
+                    info->scratch_bytes - 30 * 4 * ((N_VOCAB + 15) / 16 * 16));
         assert_true(plan.kv_bytes == info->kv_bytes);
         assert_true(plan.kv_bytes == 208 * plan.kv_pos_bytes); /* whole panels */
         assert_true(plan.weight_bytes == info->weight_bytes);
@@ -567,7 +576,9 @@ static void test_hostile_params(void **state)
     struct gguf *g = NULL;
     err_clear(&err);
     assert_int_equal(gguf_parse(&g, image, bytes, "whole", &err), ST_OK);
-    assert_int_equal(slm_plan(&info, g, KERN_KV_f16, INT32_MAX, 0, 1, &err), ST_OK);
+    p = slm_params_default();
+    p.n_ctx = INT32_MAX;
+    assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
     assert_true(info.kv_bytes == info.kv_pos_bytes * (1ull << 31)); /* whole panels */
     gguf_close(g);
     free(image);

@@ -181,9 +181,10 @@ static void census_of_a_tied_model(void **state)
     /* The matrices, the norms, and the row of the token that is read. */
     assert_int_equal(c.token_bytes, c.bytes + 64 * 4);
 
+    const struct slm_params params = slm_params_default();
     struct slm_info info;
 
-    assert_int_equal(slm_plan(&info, g, KERN_KV_f16, 0, 0, 1, &err), ST_OK);
+    assert_int_equal(slm_plan(&info, g, &params, &err), ST_OK);
     assert_int_equal(c.token_bytes, info.weight_token_bytes);
     gguf_close(g);
 }
