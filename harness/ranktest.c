@@ -5,9 +5,13 @@
  * Mann and Whitney 1947; Hodges and Lehmann 1963; Holm 1979. The exact distribution
  * counts, for every sum, how many choices of n_a of all ranks have it. Midranks of
  * ties are halves, so ranks are doubled: sums are integers up to N (N + 1).
+ *
+ * Wilcoxon 1945 for pairs: under the hypothesis each rank has either sign alike, so the
+ * sum of the positive ones counts subsets of 1..n.
  */
 #include "harness/ranktest.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +170,19 @@ static size_t cut(size_t n_a, size_t n_b)
     return k;
 }
 
+/* The value that a normal variate exceeds with probability tail, by bisection. */
+static double normal_upper(double tail)
+{
+    double lo = 0, hi = 10;
+
+    for (int i = 0; i < 60; i++) {
+        const double mid = (lo + hi) / 2;
+
+        *(erfc(mid / sqrt(2)) / 2 > tail ? &lo : &hi) = mid;
+    }
+    return lo;
+}
+
 enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
                        const double *b, size_t n_b, struct err *err)
 {
@@ -184,6 +201,58 @@ enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
     r->lo = k ? quotient[k - 1] : 0;
     r->hi = k ? quotient[n - k] : INFINITY;
     free(quotient);
+    return ST_OK;
+}
+
+/* How many of the n (n + 1) / 2 sorted means of two to cut off at each end: the sum of
+ * positive ranks is at most k - 1 with a probability of tail or less. */
+static size_t cut_paired(size_t n, double tail)
+{
+    const size_t most = n * (n + 1) / 2;
+    double below = 0, *count;
+    size_t k = 0;
+
+    if (n > EXACT_MAX) {
+        const double nn = (double)n, variance = nn * (nn + 1) * (2 * nn + 1) / 24;
+        const double at = floor((double)most / 2 - normal_upper(tail) * sqrt(variance));
+
+        return at > 0 ? (size_t)at : 0;
+    }
+    count = calloc(most + 1, sizeof *count);
+    if (!count)
+        return 0;
+    count[0] = 1;
+    for (size_t rank = 1; rank <= n; rank++)
+        for (size_t s = most + 1; s-- > 0;)
+            count[s] = (count[s] + (s >= rank ? count[s - rank] : 0)) / 2;
+    for (; k <= most; k++) {
+        below += count[k];
+        if (below > tail + ROUND_SLIP)
+            break;
+    }
+    free(count);
+    return k;
+}
+
+enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double level,
+                        struct err *err)
+{
+    const size_t n_means = n * (n + 1) / 2;
+    double *mean = malloc(n_means * sizeof *mean + 1);
+    size_t at = 0;
+
+    assert(n <= RANK_MAX_PAIRS);
+    if (!mean)
+        return err_set(err, ST_NO_MEMORY, "no memory to compare %zu pairs", n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++)
+            mean[at++] = (v[i] + v[j]) / 2;
+    qsort(mean, n_means, sizeof *mean, by_size);
+    const size_t k = n ? cut_paired(n, (1 - level) / 2) : 0;
+    r->ratio = n ? exp(stats_quantile_sorted(mean, n_means, 0.5)) : 1;
+    r->lo = k ? exp(mean[k - 1]) : 0;
+    r->hi = k ? exp(mean[n_means - k]) : INFINITY;
+    free(mean);
     return ST_OK;
 }
 

@@ -33,6 +33,14 @@ struct rank_ratio {
 enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
                        const double *b, size_t n_b, struct err *err);
 
+/* The same of pairs measured side by side: v[n] are logarithms of their quotients b /
+ * a, and the interval of the given level (0.95) holds the medians that Wilcoxon's
+ * signed rank test does not reject; 0 and infinity where n is too small for that level.
+ * n <= RANK_MAX_PAIRS. */
+#define RANK_MAX_PAIRS 512
+enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double level,
+                        struct err *err);
+
 /* Holm's correction: p[i] becomes the level at which i is rejected while the chance
  * of any wrong rejection among the n stays at that level. Error: ST_NO_MEMORY. */
 enum status rank_holm(double *p, size_t n, struct err *err);
