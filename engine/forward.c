@@ -30,21 +30,26 @@ void forward_set_team(struct forward *f, struct team *team)
     f->team = team;
 }
 
+static uint32_t levels(const struct forward *f, uint32_t chosen)
+{
+    return chosen ? f->isa_mask & chosen : f->isa_mask;
+}
+
 void forward_tune(struct forward *f, const struct slm_tuning *tuning)
 {
     f->tuning = *tuning;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-        struct kern_set of;
+        struct kern_set all, one, several;
 
-        kern_select(&of, tuning->isa_mask[fmt] ? f->isa_mask & tuning->isa_mask[fmt]
-                                               : f->isa_mask);
-        f->kern.gemv[fmt] = of.gemv[fmt];
-        f->kern.gemm[fmt] = of.gemm[fmt];
+        kern_select(&all, f->isa_mask);
+        kern_select(&one, levels(f, tuning->isa_mask[fmt]));
+        kern_select(&several, levels(f, tuning->isa_mask_prefill[fmt]));
+        f->kern.gemv[fmt] = one.gemv[fmt];
+        f->kern.gemm[fmt] = several.gemm[fmt];
         /* Weights in panels stay so, also where a level knows no panels. */
-        if (!of.gemv_x16[fmt] || !of.gemm_x16[fmt])
-            kern_select(&of, f->isa_mask);
-        f->kern.gemv_x16[fmt] = of.gemv_x16[fmt];
-        f->kern.gemm_x16[fmt] = of.gemm_x16[fmt];
+        f->kern.gemv_x16[fmt] = (one.gemv_x16[fmt] ? &one : &all)->gemv_x16[fmt];
+        f->kern.gemm_x16[fmt] =
+            (several.gemm_x16[fmt] ? &several : &all)->gemm_x16[fmt];
     }
 }
 

@@ -20,8 +20,8 @@
 
 struct slm_tuning {
     /* Levels that the products of a format are chosen from, among those the model was
-     * opened with; 0: all of these. */
-    uint32_t isa_mask[KERN_N_FMT];
+     * opened with; 0: all of these. With one column (decoding), and with several. */
+    uint32_t isa_mask[KERN_N_FMT], isa_mask_prefill[KERN_N_FMT];
     /* Bytes that decoding asks for in front of their use, 0 for none, at most
      * TUNING_MAX_AHEAD. */
     uint32_t ahead[KERN_N_FMT];

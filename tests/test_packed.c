@@ -350,6 +350,8 @@ static void same_logits_however_tuned(void **state)
         for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
             tuning.ahead[fmt] = i % 3 == 0 ? 0 : 64u << i;
             tuning.isa_mask[fmt] = i % 4 == 0 ? 0 : (2u << i % KERN_N_ISA) - 1;
+            tuning.isa_mask_prefill[fmt] =
+                i % 5 == 0 ? 0 : (2u << (i + 3) % KERN_N_ISA) - 1;
         }
         if (slm_tune(m, 1 + i % 3, (i + 1) % 4, &tuning, &err) ||
             (i == 6 && slm_place(m, cpus, &err)) ||
