@@ -326,6 +326,12 @@ uint64_t synth_plan_bytes(const struct synth_plan *plan)
     return plan->header.n + plan->data_bytes;
 }
 
+const void *synth_plan_header(const struct synth_plan *plan, size_t *bytes)
+{
+    *bytes = plan->header.n;
+    return plan->header.data;
+}
+
 uint64_t synth_plan_params(const struct synth_plan *plan)
 {
     return plan->n_params;

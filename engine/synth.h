@@ -46,6 +46,9 @@ void synth_plan_free(struct synth_plan *plan);
 uint64_t synth_plan_bytes(const struct synth_plan *plan); /* size of the file */
 uint64_t synth_plan_params(const struct synth_plan *plan);
 
+/* The file up to its tensors' data: metadata and tensor table. */
+const void *synth_plan_header(const struct synth_plan *plan, size_t *bytes);
+
 /* Called every few megabytes; non-zero stops with ST_INTERRUPTED. */
 typedef int synth_progress_fn(void *arg, uint64_t done, uint64_t total);
 

@@ -195,8 +195,7 @@ static enum status encode_prompt(struct generation *g, const struct settings *s,
             err_set(err, ST_USAGE,
                     "%s has no token that begins a text, so it needs a prompt: -p TEXT",
                     s->session.model);
-    if (!st)
-        g->at_start = len == 0 && tokenizer_adds_space(g->tok);
+    g->at_start = len == 0;
     return st;
 }
 
@@ -306,6 +305,10 @@ int cmd_generate(int argc, char **argv)
         OPT_STR(0, "weights", &s.session.weights, "W",
                 "auto: packed where it fits, else mmap (default); packed: rows "
                 "interleaved; mmap: the file as it is"),
+        OPT_STR(
+            0, "tuned", &s.session.tuned, "auto|FILE",
+            "run it with a profile of `bench tune`, where it still fits: auto looks "
+            "in the cache directory; other options win over it"),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "positions of the context (default: what the text needs)", 1, INT_MAX),
         OPT_END,

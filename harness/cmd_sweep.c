@@ -43,7 +43,7 @@ static const struct opt_usage usage = {
 
 struct request {
     const char *config, *threads, *threads_prefill, *ctx, *prefill, *placement,
-        *weights, *kv_type, *mem, *out, *resume, *cache_dir;
+        *weights, *kv_type, *mem, *out, *resume, *cache_dir, *tuned;
     struct str_list models;
     int n_tokens, n_repeats;
     double budget_s, timeout_s;
@@ -75,6 +75,8 @@ static enum status apply_lists(struct sweep_settings *s, const struct request *q
         status = sweep_set_residencies(s, q->weights, "--weights", err);
     if (status == ST_OK && q->kv_type)
         status = sweep_set_kv_types(s, q->kv_type, "--kv-type", err);
+    if (status == ST_OK && q->tuned)
+        status = sweep_set_tuned(s, q->tuned, "--tuned", err);
     if (status == ST_OK && q->mem)
         status = parse_bytes(q->mem, "--mem", &s->mem_limit, err);
     return status;
@@ -396,6 +398,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "prefill", &q.prefill, "LIST", "prompt lengths of prefill points; none for no such point"),
         OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),
         OPT_STR(0, "kv-type", &q.kv_type, "LIST", "what the KV cache holds: f16, q8_0, q4_0"),
+        OPT_STR(0, "tuned", &q.tuned, "auto|FILE", "run points with a profile of `bench tune`, where it fits: auto looks in the cache directory; threads, placement and batch stay those of the sweep"),
         OPT_STR(0, "weights", &q.weights, "LIST", "auto: packed where it fits, else mmap; packed: rows interleaved, in 2 MiB pages; mmap: the file as it is"),
         OPT_STR(0, "mem", &q.mem, "LIMIT", "memory limit of each point, as 6G; none for no sandbox"),
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),

@@ -104,8 +104,8 @@ static enum status not_a_model(const char *text, struct err *err)
 
 /* ---- the cache directory ---------------------------------------------------- */
 
-static enum status cache_path(char *out, size_t cap, const char *cache_dir,
-                              const char *file, struct err *err)
+enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
+                                const char *file, struct err *err)
 {
     const char *own = getenv("SLMBENCH_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
@@ -120,10 +120,9 @@ static enum status cache_path(char *out, size_t cap, const char *cache_dir,
     else if (home && home[0])
         len = snprintf(out, cap, "%s/.cache/slmbench/%s", home, file);
     else
-        return err_set(
-            err, ST_USAGE,
-            "no directory for synthetic models is known, as $HOME is not set; "
-            "give one with --cache-dir or $SLMBENCH_CACHE");
+        return err_set(err, ST_USAGE,
+                       "no cache directory is known, as $HOME is not set; "
+                       "give one with --cache-dir or $SLMBENCH_CACHE");
     if (len >= (int)cap)
         return err_set(
             err, ST_USAGE,
@@ -168,7 +167,7 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     ref->synthetic = true;
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
     snprintf(file, sizeof file, "%s-%s.gguf", ref->name, quantmix_name(ref->mix));
-    return cache_path(ref->path, sizeof ref->path, cache_dir, file, err);
+    return modelref_cache_path(ref->path, sizeof ref->path, cache_dir, file, err);
 }
 
 enum status modelref_parse(struct modelref *ref, const char *text,

@@ -48,6 +48,10 @@ enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,
 enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
                                 struct err *err);
 
+/* <cache directory>/file, as above; cache_dir may be NULL. Error: ST_USAGE. */
+enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
+                                const char *file, struct err *err);
+
 /* A quantisation mix by its name, in any case. Error: ST_USAGE (unknown; the
  * nearest one, or all of them). */
 enum status mix_parse(enum quantmix *mix, const char *name, struct err *err);

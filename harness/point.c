@@ -23,6 +23,7 @@
 #include "harness/interrupt.h"
 #include "harness/point_child.h"
 #include "harness/point_run.h"
+#include "harness/point_tuned.h"
 #include "harness/sandbox.h"
 
 #define TICK_MS   200
@@ -311,6 +312,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
                       point_progress_fn *progress, void *arg, struct err *err)
 {
     struct point_run *r = calloc(1, sizeof *r);
+    struct point asked;
     enum status status;
 
     if (!r)
@@ -319,7 +321,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
         free(r);
         return err_set(err, ST_INTERRUPTED, "interrupted");
     }
-    r->settings = *p;
+    r->settings = asked = *p;
     r->topo = topo;
     r->row = row;
     r->progress = progress;
@@ -327,8 +329,15 @@ enum status point_run(const struct point *p, const struct topology *topo,
     r->fd = -1;
     snprintf(r->phase, sizeof r->phase, "start");
     r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
-    status = resolve_cpus(r, err);
-    point_describe(r, p);
+    status = point_take_tuned(&asked, topo, r->tuned_note, sizeof r->tuned_note, err);
+    if (status == ST_OK) {
+        r->settings = asked;
+        if (asked.tuning.state == TUNED_USED && asked.residency == WEIGHTS_AUTO &&
+            asked.tuning.residency == WEIGHTS_MMAP)
+            r->settings.residency = WEIGHTS_MMAP;
+        status = resolve_cpus(r, err);
+    }
+    point_describe(r, &asked);
     if (status == ST_OK)
         status = point_plan(r, err);
     if (status == ST_OK && point_may_try(r))

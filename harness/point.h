@@ -29,8 +29,24 @@
 #include "harness/noise.h"
 #include "harness/row.h"
 #include "harness/topology.h"
+#include "harness/tuned_use.h"
 
 enum point_kind { POINT_DECODE, POINT_PREFILL };
+
+#define POINT_ASKED_THREADS         1u
+#define POINT_ASKED_THREADS_PREFILL 2u
+#define POINT_ASKED_PLACEMENT       4u
+#define POINT_ASKED_BATCH           8u
+
+/* A profile's choices beyond what the point has itself, and what it would be without:
+ * the measuring child compares the two. */
+struct point_tuning {
+    enum tuned_state state;
+    struct slm_tuning choices; /* with TUNED_USED */
+    int n_threads, n_threads_prefill, n_batch;
+    enum placement placement;
+    enum weights_residency residency; /* the profile's */
+};
 
 struct point {
     enum point_kind kind;
@@ -55,8 +71,11 @@ struct point {
     uint64_t mem_limit;   /* bytes; 0: no sandbox */
     uint64_t seed;
     uint32_t isa_disabled;
-    bool force;   /* run it although the plan says that it cannot fit */
-    bool profile; /* account for the time of each operation */
+    bool force;                 /* run it although the plan says that it cannot fit */
+    bool profile;               /* account for the time of each operation */
+    char tuned[256];            /* "": none; "auto", or a profile of bench tune */
+    unsigned asked;             /* POINT_ASKED_*: what a profile leaves alone */
+    struct point_tuning tuning; /* what came of it; filled in by point_run() */
 };
 
 /* Fewer samples than these are `partial` where the time budget ended the point:

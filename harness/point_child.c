@@ -23,6 +23,7 @@
 #include "harness/clock.h"
 #include "harness/parse.h"
 #include "harness/point_profile.h"
+#include "harness/point_tuned.h"
 #include "harness/probe.h"
 #include "harness/roofs.h"
 #include "harness/sandbox.h"
@@ -37,7 +38,9 @@
 #define FIT_SLACK_BYTES (UINT64_C(64) << 20) /* page tables, libraries, readahead */
 
 struct child {
+    struct point own; /* a profile that is slower leaves other settings */
     const struct point *p;
+    int cpu_list[TOPO_MAX_CPUS];
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
     struct slm *model;
@@ -313,11 +316,14 @@ static enum status load(struct child *c, struct err *err)
     params.memory_bytes = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
     params.n_threads = c->p->n_threads;
     params.n_threads_prefill = c->p->n_threads_prefill;
-    params.cpus = c->cpus;
     params.n_ctx = point_n_ctx(c->p);
     params.n_batch = c->p->n_batch;
     params.n_logits = 1;
     params.kv_type = c->p->kv_type;
+    point_tuned_params(c->p, &params);
+    if (status == ST_OK && c->p->tuning.state == TUNED_USED)
+        status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
+    params.cpus = c->cpus;
     if (status == ST_OK)
         status = slm_open(&c->model, &params, err);
     if (status == ST_OK) {
@@ -561,6 +567,22 @@ static enum status prepare(struct child *c, struct err *err)
     return status;
 }
 
+/* Once it is loaded. What pages from disk has no time for it. */
+static enum status look_at_profile(struct child *c, struct err *err)
+{
+    struct tuned_side side = {c->p->n_threads, c->p->n_threads_prefill, NULL,
+                              c->p->tuning.choices};
+
+    if (c->p->tuning.state != TUNED_USED)
+        return ST_OK;
+    tell_phase(c, "check", 0);
+    if (c->fits)
+        return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
+    side.tuning.n_batch = c->p->n_batch;
+    return slm_tune(c->model, side.n_threads, side.n_threads_prefill, &side.tuning,
+                    err);
+}
+
 static enum status run(struct child *c, struct err *err)
 {
     enum status status = prepare(c, err);
@@ -570,7 +592,7 @@ static enum status run(struct child *c, struct err *err)
     if ((status = load(c, err)))
         return status;
     fill_row(c);
-    if ((status = fill_context(c, err)))
+    if ((status = look_at_profile(c, err)) || (status = fill_context(c, err)))
         return status;
     if (c->fits) {
         tell_phase(c, "probe", 0);
@@ -612,7 +634,8 @@ int point_child_run(const struct point *p)
     if (!c) {
         status = err_set(&err, ST_NO_MEMORY, "no memory to measure in");
     } else {
-        c->p = p;
+        c->own = *p;
+        c->p = &c->own;
         c->cpus = p->explicit_cpus ? p->cpus : NULL;
         row_init(&c->row);
         status = run(c, &err);

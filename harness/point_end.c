@@ -67,6 +67,13 @@ static void say_no_fit(struct point_run *r)
         want, have, r->samples.n, r->samples.n == 1 ? "" : "s");
 }
 
+/* A profile that is not used is asked for in vain. */
+static void say_untuned(struct point_run *r)
+{
+    if (!*r->row->detail)
+        snprintf(r->row->detail, sizeof r->row->detail, "%s", r->tuned_note);
+}
+
 /* More threads than CPUs are measured as asked for, but not without a word. */
 static void doubt_threads(struct point_run *r)
 {
@@ -112,5 +119,6 @@ void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage
     if (!r->fits && r->settings.residency == WEIGHTS_MMAP &&
         (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
         say_no_fit(r);
+    say_untuned(r);
     doubt_threads(r);
 }

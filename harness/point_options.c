@@ -4,6 +4,7 @@
  */
 #include "harness/point_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +34,9 @@ static const struct opt_usage usage = {
 };
 
 struct raw {
-    const char *kv_type, *model, *placement, *cpus, *weights, *cache_dir;
+    const char *kv_type, *model, *placement, *cpus, *weights, *cache_dir, *tuned;
     bool in_memory;
-    int n_threads, n_threads_prefill, n_prompt;
+    int n_threads, n_threads_prefill, n_prompt, n_batch;
     uint64_t mem_limit;
 };
 
@@ -47,6 +48,19 @@ static void simplify_threads(struct point *p)
         p->n_threads = p->n_threads_prefill;
     if (p->n_threads_prefill == p->n_threads)
         p->n_threads_prefill = 0;
+}
+
+/* What options say stays as they say it, whatever a profile has chosen. */
+static void ask(struct point *p, const struct raw *raw)
+{
+    if (raw->n_threads || raw->cpus)
+        p->asked |= POINT_ASKED_THREADS;
+    if (raw->n_threads_prefill || raw->cpus)
+        p->asked |= POINT_ASKED_THREADS_PREFILL;
+    if (raw->placement || raw->cpus)
+        p->asked |= POINT_ASKED_PLACEMENT;
+    if (raw->n_batch)
+        p->asked |= POINT_ASKED_BATCH;
 }
 
 static enum status apply(struct point *p, const struct raw *raw,
@@ -64,11 +78,20 @@ static enum status apply(struct point *p, const struct raw *raw,
                        "each other");
     if (raw->cpus && raw->placement)
         return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
+    if (raw->tuned && (!*raw->tuned || strlen(raw->tuned) >= sizeof p->tuned))
+        return err_set(err, ST_USAGE, "--tuned: a name of 1 to %zu characters, or auto",
+                       sizeof p->tuned - 1);
+    if (raw->tuned)
+        snprintf(p->tuned, sizeof p->tuned, "%s",
+                 strcmp(raw->tuned, "none") ? raw->tuned : "");
     p->kind = raw->n_prompt ? POINT_PREFILL : POINT_DECODE;
     p->n_prompt = raw->n_prompt;
     p->mem_limit = raw->mem_limit;
     p->n_threads = raw->n_threads ? raw->n_threads : topo->threads_default;
     p->n_threads_prefill = raw->n_threads_prefill;
+    if (raw->n_batch)
+        p->n_batch = raw->n_batch;
+    ask(p, raw);
     p->isa_disabled = isa_detected() & ~isa_usable();
     status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
     if (status == ST_OK && raw->placement)
@@ -109,7 +132,7 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
         OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0)", 0, 1 << 24),
         OPT_FLAG(0, "ctx-prefill", &p->ctx_prefill, "reach the depth by real prefill, not by synthetic values"),
         OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", 1, 1 << 24),
-        OPT_INT(0, "batch", &p->n_batch, "N", "most tokens in one pass of prefill (default 512)", 1, 65536),
+        OPT_INT(0, "batch", &raw.n_batch, "N", "most tokens in one pass of prefill (default 512)", 1, 65536),
         OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, or passes of prefill (default 64)", 1, 1000000),
         OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
         OPT_STR(0, "kv-type", &raw.kv_type, "TYPE", "what the KV cache holds: f16 (default), q8_0 or q4_0"),
@@ -118,6 +141,7 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
         OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", 0.01, 86400),
         OPT_U64(0, "seed", &p->seed, "N", "of the tokens and the synthetic context (default 1)"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
+        OPT_STR(0, "tuned", &raw.tuned, "auto|FILE", "run it with a profile of `bench tune`, where it still fits: auto looks in the cache directory; other options win over it"),
         OPT_FLAG(0, "force", &p->force, "try it although the plan says it cannot fit"),
         OPT_FLAG(0, "profile", &p->profile, "account for the time: a table of operations that adds up to the token"),
         OPT_STR('o', "output", &o->chart_dir, "DIR", "draw the profile there: profile.csv, .svg and .png"),

@@ -155,4 +155,5 @@ void point_describe(struct point_run *r, const struct point *p)
     }
     if (p->mem_limit)
         row->mem_limit_bytes = (int64_t)p->mem_limit;
+    snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(p->tuning.state));
 }

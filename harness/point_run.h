@@ -47,6 +47,7 @@ struct point_run {
     char child_error[200];
     enum status child_status;
     char phase[16];
+    char tuned_note[200]; /* why a profile is not used */
 
     struct sandbox_usage usage;
     uint64_t peak_bytes;

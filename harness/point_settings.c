@@ -3,6 +3,7 @@
  * point_settings.c - a point as an identity, as a command line and as JSON
  */
 #include "harness/point.h"
+#include "harness/point_tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,8 @@ void point_id(const struct point *p, char *buf, size_t cap)
         point_bytes_text(p->mem_limit, text, sizeof text);
         append(buf, cap, "/%s", text);
     }
+    if (*p->tuned)
+        append(buf, cap, "/tuned");
 }
 
 /* One shell word: as it is where every character is harmless, quoted otherwise. */
@@ -196,6 +199,10 @@ void point_command(const struct point *p, char *buf, size_t cap)
         append(buf, cap, " --force");
     if (p->profile)
         append(buf, cap, " --profile");
+    if (*p->tuned) {
+        append(buf, cap, " --tuned");
+        append_word(buf, cap, p->tuned);
+    }
     append_isa(buf, cap, p->isa_disabled);
 }
 
@@ -207,7 +214,7 @@ json_t *point_json(const struct point *p)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i}",
+        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i, s:o}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
         "residency", (int)p->residency, "n_threads", p->n_threads, "n_threads_prefill",
         p->n_threads_prefill, "placement", (int)p->placement, "cpus", cpus,
@@ -216,7 +223,8 @@ json_t *point_json(const struct point *p)
         "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
         p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
         (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
-        (int)p->force, "profile", (int)p->profile, "kv_type", (int)p->kv_type);
+        (int)p->force, "profile", (int)p->profile, "kv_type", (int)p->kv_type, "tuning",
+        point_tuning_json(&p->tuning));
 }
 
 static enum status check_ranges(const struct point *p, int kind, int placement,
@@ -262,6 +270,8 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
             &profile, "kv_type", &kv_type))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.text);
+    if (point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), err))
+        return ST_USAGE;
     out.explicit_cpus = explicit_cpus;
     if (check_ranges(&out, kind, placement, residency, kv_type, json_array_size(cpus),
                      err))

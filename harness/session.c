@@ -6,11 +6,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "engine/team.h"
 #include "harness/interrupt.h"
 #include "harness/parse.h"
 #include "harness/progress.h"
 #include "harness/topology.h"
+#include "harness/tuned_use.h"
 
 /* Weights of a file; "memory" makes models, which is not for this. */
 static enum status choose_residency(const char *text, struct slm_params *p,
@@ -26,34 +29,6 @@ static enum status choose_residency(const char *text, struct slm_params *p,
                        "a file is auto, mmap or packed");
     p->residency = r;
     return ST_OK;
-}
-
-/* Threads and, unless they float, their CPUs in cpus[TOPO_MAX_CPUS]. */
-static enum status choose_threads(struct slm_params *p,
-                                  const struct session_params *params,
-                                  const struct topology *topo, int *cpus,
-                                  struct err *err)
-{
-    enum placement placement = PLACEMENT_NONE;
-    enum status st = ST_OK;
-
-    p->n_threads = params->n_threads;
-    p->n_threads_prefill = params->n_threads_prefill;
-    if (params->cpus && params->placement)
-        return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
-    if (params->cpus) {
-        p->cpus = cpus;
-        return placement_parse_cpus(params->cpus, topo, &p->n_threads,
-                                    p->n_threads_prefill, cpus, err);
-    }
-    if (!p->n_threads)
-        p->n_threads = topo->threads_default;
-    if (params->placement)
-        st = placement_parse(params->placement, &placement, err);
-    if (st || placement == PLACEMENT_NONE)
-        return st;
-    p->cpus = cpus;
-    return placement_cpus(topo, placement, slm_params_threads(p), cpus, err);
 }
 
 static int on_preload(void *progress, size_t done, size_t total)
@@ -85,50 +60,185 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
     return st;
 }
 
+/* ---- opening ------------------------------------------------------------------ */
+
+struct opening {
+    const struct session_params *asked;
+    struct topology topo;
+    struct slm_params p;
+    enum placement placement[2];   /* without a profile, and with one */
+    struct tuned_side sides[2];    /* likewise */
+    int cpus[2][TEAM_MAX_MEMBERS]; /* likewise; the first as listed, where they are */
+    enum tuned_state tuned;
+};
+
+/* The profile asked for; why it is not used, on standard error. */
+static enum status find_profile(struct opening *o, struct tuned *t, struct err *err)
+{
+    struct modelref ref;
+    char note[320];
+    enum status st;
+
+    if (!o->asked->model || !o->asked->tuned || !strcmp(o->asked->tuned, "none"))
+        return ST_OK;
+    st = modelref_parse(&ref, o->asked->model, NULL, err);
+    if (st == ST_OK)
+        st = tuned_find(t, &o->tuned, o->asked->tuned, &o->topo, 0, &ref,
+                        o->p.residency, note, sizeof note, err);
+    if (st == ST_OK && o->tuned != TUNED_USED)
+        fprintf(stderr, "bench: %s\n", note);
+    return st;
+}
+
+/* Threads and placement as asked for. */
+static enum status choose_plain(struct opening *o, struct err *err)
+{
+    const struct session_params *a = o->asked;
+    struct tuned_side *plain = &o->sides[0];
+
+    o->placement[0] = PLACEMENT_NONE;
+    plain->n_threads = a->n_threads;
+    plain->n_threads_prefill = a->n_threads_prefill;
+    plain->tuning = slm_tuning_default();
+    plain->tuning.n_batch = a->n_batch ? a->n_batch : SLM_DEFAULT_BATCH;
+    if (a->cpus && a->placement)
+        return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
+    if (a->cpus)
+        return placement_parse_cpus(a->cpus, &o->topo, &plain->n_threads,
+                                    plain->n_threads_prefill, o->cpus[0], err);
+    if (!plain->n_threads)
+        plain->n_threads = o->topo.threads_default;
+    return a->placement ? placement_parse(a->placement, &o->placement[0], err) : ST_OK;
+}
+
+/* The same with a profile, where nothing else is asked for. */
+static void choose_tuned(struct opening *o, const struct tuned *t)
+{
+    const struct session_params *a = o->asked;
+    struct tuned_side *tuned = &o->sides[1];
+
+    *tuned = o->sides[0];
+    o->placement[1] = o->placement[0];
+    if (o->tuned != TUNED_USED)
+        return;
+    tuned->tuning = t->setup.tuning;
+    if (a->n_batch)
+        tuned->tuning.n_batch = a->n_batch;
+    if (!a->n_threads && !a->cpus)
+        tuned->n_threads = t->setup.n_threads;
+    if (!a->n_threads && !a->n_threads_prefill && !a->cpus)
+        tuned->n_threads_prefill = t->setup.n_threads_prefill;
+    if (!a->placement && !a->cpus)
+        o->placement[1] = t->setup.placement;
+    if (t->setup.residency == WEIGHTS_MMAP)
+        o->p.residency = WEIGHTS_MMAP;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Opened for the larger of both sides, placed as the one that is wanted. */
+static enum status choose_params(struct opening *o, struct err *err)
+{
+    const int side = o->tuned == TUNED_USED;
+    char doubt[200];
+    enum status st = ST_OK;
+
+    for (int i = 0; i < 2; i++) {
+        o->p.n_threads = most(o->p.n_threads, o->sides[i].n_threads);
+        o->p.n_threads_prefill =
+            most(o->p.n_threads_prefill, o->sides[i].n_threads_prefill);
+        o->p.n_batch = most(o->p.n_batch, o->sides[i].tuning.n_batch);
+    }
+    for (int i = 0; i < 2 && st == ST_OK; i++) {
+        if (o->asked->cpus)
+            o->sides[i].cpus = o->cpus[0];
+        else if (o->placement[i] != PLACEMENT_NONE) {
+            o->sides[i].cpus = o->cpus[i];
+            st = placement_cpus(&o->topo, o->placement[i], slm_params_threads(&o->p),
+                                o->cpus[i], err);
+        }
+    }
+    o->p.cpus = o->sides[side].cpus;
+    o->p.tuning = o->sides[side].tuning;
+    o->p.tuning.n_batch = 0;
+    if (st == ST_OK && topology_doubts_threads(&o->topo, slm_params_threads(&o->p),
+                                               o->p.cpus, doubt, sizeof doubt))
+        fprintf(stderr, "bench: %s\n", doubt);
+    return st;
+}
+
+/* Which of the two it runs as. */
+static enum status choose_side(struct opening *o, struct slm *m, int *n_threads,
+                               struct err *err)
+{
+    bool slower = false;
+    char note[320];
+    enum status st = ST_OK;
+
+    for (int i = 0; i < 2; i++)
+        if (o->sides[i].tuning.n_batch > slm_info(m)->n_batch)
+            o->sides[i].tuning.n_batch = slm_info(m)->n_batch;
+    if (o->tuned == TUNED_USED)
+        st = tuned_check(m, o->sides, 1, TUNE_BOTH, &slower, note, sizeof note, err);
+    if (st == ST_OK && slower)
+        fprintf(stderr, "bench: %s\n", note);
+    if (n_threads)
+        *n_threads = o->sides[o->tuned == TUNED_USED && !slower].n_threads;
+    return st;
+}
+
+static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
+                             struct err *err)
+{
+    const struct session_params *a = o->asked;
+    struct slm *new = NULL;
+    struct tuned t;
+    enum status st;
+
+    o->p = slm_params_default();
+    st = choose_residency(a->weights, &o->p, err);
+    if (st == ST_OK && a->kv_type)
+        st = kv_type_parse(a->kv_type, "--kv-type", &o->p.kv_type, err);
+    if (st == ST_OK)
+        st = topology_read(&o->topo, "", err);
+    if (st == ST_OK)
+        st = choose_plain(o, err);
+    if (st == ST_OK)
+        st = find_profile(o, &t, err);
+    if (st)
+        return st;
+    o->p.path = a->model;
+    o->p.memory_bytes = topology_model_bytes(&o->topo);
+    o->p.n_ctx = a->n_ctx;
+    o->p.n_logits = a->n_logits;
+    choose_tuned(o, &t);
+    st = choose_params(o, err);
+    if (st == ST_OK)
+        st = slm_open(&new, &o->p, err);
+    if (st == ST_OK)
+        st = preload(new, &o->topo, err);
+    if (st == ST_OK)
+        st = choose_side(o, new, n_threads, err);
+    if (st)
+        slm_close(new);
+    else
+        *m = new;
+    return st;
+}
+
 enum status session_open(struct slm **m, const struct session_params *params,
                          int *n_threads, struct err *err)
 {
-    struct slm_params p = slm_params_default();
-    struct topology *topo = malloc(sizeof *topo);
-    struct slm *new = NULL;
-    int *cpus = NULL;
-    char doubt[200];
+    struct opening *o = calloc(1, sizeof *o);
     enum status st;
 
-    if (!topo)
+    if (!o)
         return err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
-    st = choose_residency(params->weights, &p, err);
-    if (!st && params->kv_type)
-        st = kv_type_parse(params->kv_type, "--kv-type", &p.kv_type, err);
-    if (!st)
-        st = topology_read(topo, "", err);
-    if (!st) {
-        p.path = params->model;
-        p.memory_bytes = topology_model_bytes(topo);
-        p.n_ctx = params->n_ctx;
-        p.n_batch = params->n_batch;
-        p.n_logits = params->n_logits;
-        cpus = calloc(TEAM_MAX_MEMBERS, sizeof *cpus);
-        if (!cpus)
-            st = err_set(err, ST_NO_MEMORY, "no memory to place threads");
-    }
-    if (!st)
-        st = choose_threads(&p, params, topo, cpus, err);
-    if (!st && topology_doubts_threads(topo, slm_params_threads(&p), p.cpus, doubt,
-                                       sizeof doubt))
-        fprintf(stderr, "bench: %s\n", doubt);
-    if (!st)
-        st = slm_open(&new, &p, err);
-    if (!st)
-        st = preload(new, topo, err);
-    if (st) {
-        slm_close(new);
-    } else {
-        *m = new;
-        if (n_threads)
-            *n_threads = p.n_threads;
-    }
-    free(cpus);
-    free(topo);
+    o->asked = params;
+    st = open_with(o, m, n_threads, err);
+    free(o);
     return st;
 }

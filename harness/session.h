@@ -20,12 +20,14 @@ struct session_params {
     int n_ctx, n_batch, n_logits; /* as in struct slm_params */
     const char *weights;          /* "auto", "packed" or "mmap"; NULL: auto */
     const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
+    const char *tuned; /* "auto", or a profile; NULL: none. What is set above wins */
 };
 
 /* Opens the model and, where memory holds it (packed weights must), reads its weights
  * in, with a progress line that an interrupt ends. More threads than CPUs are worth a
- * line on standard error. *n_threads (may be NULL) is what was used. Errors: as
- * topology_read(), placement_cpus(), slm_open() and weights_preload().
+ * line on standard error, and so is a profile that is not used. *n_threads (may be
+ * NULL) is what was used. Errors: as topology_read(), placement_cpus(), tuned_find(),
+ * slm_open() and weights_preload().
  */
 enum status session_open(struct slm **m, const struct session_params *params,
                          int *n_threads, struct err *err);

@@ -55,6 +55,7 @@ struct sweep_settings {
     uint64_t seed; /* of the order and of synthetic values; 0: by the clock */
     bool keep_models;
     char cache_dir[256]; /* "": the usual one */
+    char tuned[256];     /* as in struct point; "": none */
     uint32_t isa_disabled;
 };
 
@@ -91,6 +92,10 @@ enum status sweep_set_ints(struct int_list *list, const char *text, int min,
  * key or wrong value: file and key named), ST_IO. */
 enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err);
+
+/* "none", "auto" or a profile, which is read to see that it is one. */
+enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
+                            const char *what, struct err *err);
 
 json_t *sweep_settings_json(const struct sweep_settings *s);
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,

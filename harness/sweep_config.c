@@ -25,7 +25,7 @@ struct raw {
     unsigned models_count, threads_count, threads_prefill_count, ctx_count,
         prefill_count, placement_count, weights_count, kv_type_count;
     char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
-        *keep_models;
+        *keep_models, *tuned;
 };
 
 static const cyaml_schema_value_t text_value = {
@@ -43,7 +43,7 @@ static const cyaml_schema_field_t fields[] = {
     LIST(prefill),  LIST(placement),   LIST(weights),         LIST(kv_type),
     TEXT(mem),      TEXT(tokens),      TEXT(passes),          TEXT(batch),
     TEXT(ctx_fill), TEXT(budget),      TEXT(timeout),         TEXT(repeats),
-    TEXT(seed),     TEXT(keep_models), CYAML_FIELD_END};
+    TEXT(seed),     TEXT(keep_models), TEXT(tuned),           CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
@@ -170,6 +170,7 @@ static enum status set_choice(bool *out, const char *text, const char *no,
 static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw,
                                  const char *path, struct err *err)
 {
+    enum status status = ST_OK;
     char what[512];
 
     if (raw->mem && parse_bytes(raw->mem, key_name(what, sizeof what, path, "mem"),
@@ -178,6 +179,11 @@ static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw
     if (raw->seed &&
         parse_u64(raw->seed, key_name(what, sizeof what, path, "seed"), &s->seed, err))
         return ST_USAGE;
+    if (raw->tuned)
+        status = sweep_set_tuned(s, raw->tuned,
+                                 key_name(what, sizeof what, path, "tuned"), err);
+    if (status)
+        return status;
     if (set_int(&s->n_tokens, raw->tokens, 1, 1000000, path, "tokens", err) ||
         set_int(&s->n_passes, raw->passes, 1, 1000000, path, "passes", err) ||
         set_int(&s->n_batch, raw->batch, 1, 65536, path, "batch", err) ||

@@ -130,6 +130,10 @@ static enum status add_model(struct sweep_plan *plan, const struct sweep_setting
     base.mem_limit = s->mem_limit;
     base.seed = s->seed;
     base.isa_disabled = s->isa_disabled;
+    snprintf(base.tuned, sizeof base.tuned, "%s", s->tuned);
+    /* What a sweep varies is no profile's choice. */
+    base.asked = POINT_ASKED_THREADS | POINT_ASKED_THREADS_PREFILL |
+                 POINT_ASKED_PLACEMENT | POINT_ASKED_BATCH;
     status =
         modelref_parse(&base.model, text, *s->cache_dir ? s->cache_dir : NULL, err);
     for (int i = 0; i < s->n_placements && status == ST_OK; i++) {

@@ -137,6 +137,28 @@ enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text
     return set_counts(&s->threads_prefill, text, topo, what, err);
 }
 
+/* A file is named absolutely, so that --resume works from anywhere. */
+enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
+                            const char *what, struct err *err)
+{
+    const bool is_word = !strcmp(text, "auto") || !strcmp(text, "none");
+    struct err why = ERR_INIT;
+    struct tuned ignored;
+    char *path;
+    int n;
+
+    if (!is_word && tuned_load(&ignored, text, &why))
+        return err_set(err, why.code, "%s: %s", what, why.msg);
+    path = is_word ? strdup(strcmp(text, "none") ? text : "") : realpath(text, NULL);
+    if (!path)
+        return err_set_errno(err, ST_IO, "%s: cannot open %s", what, text);
+    n = snprintf(s->tuned, sizeof s->tuned, "%s", path);
+    free(path);
+    if (n >= (int)sizeof s->tuned)
+        return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
+    return ST_OK;
+}
+
 enum status sweep_set_placements(struct sweep_settings *s, const char *text,
                                  const char *what, struct err *err)
 {
@@ -258,7 +280,7 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
         "s:I, "
         "s:b, "
         "s:s,"
-        " s:I}",
+        " s:s, s:I}",
         "models", models, "threads", ints_json(&s->threads), "threads_prefill",
         ints_json(&s->threads_prefill), "ctx", ints_json(&s->ctx), "prefill",
         ints_json(&s->prefill), "placements", placements, "weights", weights, "kv_type",
@@ -266,7 +288,8 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
         "passes", s->n_passes, "batch", s->n_batch, "ctx_prefill", (int)s->ctx_prefill,
         "budget_s", s->budget_s, "load_budget_s", s->load_budget_s, "repeats",
         s->n_repeats, "seed", (json_int_t)s->seed, "keep_models", (int)s->keep_models,
-        "cache_dir", s->cache_dir, "isa_disabled", (json_int_t)s->isa_disabled);
+        "cache_dir", s->cache_dir, "tuned", s->tuned, "isa_disabled",
+        (json_int_t)s->isa_disabled);
 }
 
 static enum status ints_from_json(struct int_list *list, const json_t *array, int min,
@@ -369,7 +392,7 @@ enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *obj
     json_error_t why;
     json_int_t mem_limit, seed, isa_disabled;
     int ctx_prefill, keep_models;
-    const char *cache_dir;
+    const char *cache_dir, *tuned;
     enum status status;
 
     memset(&out, 0, sizeof out);
@@ -393,6 +416,8 @@ enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *obj
     out.ctx_prefill = ctx_prefill;
     out.keep_models = keep_models;
     snprintf(out.cache_dir, sizeof out.cache_dir, "%s", cache_dir);
+    tuned = json_string_value(json_object_get(object, "tuned"));
+    snprintf(out.tuned, sizeof out.tuned, "%s", tuned ? tuned : "");
     status = lists_from_json(&out, object, err);
     if (status)
         sweep_settings_free(&out);
