@@ -15,7 +15,7 @@
 /* Positions are 32 bits, and a blank may grow to three bytes. */
 #define MAX_TEXT ((size_t)512 << 20)
 
-static const struct tokenizer_algo *const algos[] = {&tokenizer_spm};
+static const struct tokenizer_algo *const algos[] = {&tokenizer_spm, &tokenizer_bpe};
 #define N_ALGOS (sizeof algos / sizeof algos[0])
 
 static enum status find_algo(const struct tokenizer_algo **algo, const struct gguf *g,
@@ -69,12 +69,15 @@ void tokenizer_close(struct tokenizer *t)
 {
     if (!t)
         return;
+    if (t->algo->unload)
+        t->algo->unload(t);
     strtab_free(&t->ids);
     free(t->text);
     free(t->at);
     free(t->type);
     free(t->score);
     free(t->special);
+    free(t->strips);
     free(t);
 }
 
@@ -136,6 +139,26 @@ enum status id_list_add(struct id_list *list, int32_t id, struct err *err)
     return ST_OK;
 }
 
+enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
+                                 size_t len, struct id_list *ids, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && !st; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        const int32_t id = t->byte_id[byte] >= 0 ? t->byte_id[byte] : t->unknown;
+
+        if (id < 0)
+            return err_set(
+                err, ST_INPUT,
+                "the vocabulary has no token for the byte 0x%02x of the text, "
+                "and none for what is unknown",
+                byte);
+        st = id_list_add(ids, id, err);
+    }
+    return st;
+}
+
 /* The longest special token that text[len], len >= 1, begins with, or -1. */
 static int32_t special_at(const struct tokenizer *t, const char *text, size_t len,
                           bool parse_special, size_t *token_len)
@@ -152,6 +175,16 @@ static int32_t special_at(const struct tokenizer *t, const char *text, size_t le
             return id;
     }
     return -1;
+}
+
+/* ASCII blanks at the beginning of text[len]. */
+static size_t blanks(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && (text[n] == ' ' || (text[n] >= '\t' && text[n] <= '\r')))
+        n++;
+    return n;
 }
 
 static enum status encode_all(const struct tokenizer *t, const char *text, size_t len,
@@ -173,6 +206,8 @@ static enum status encode_all(const struct tokenizer *t, const char *text, size_
         if (!st)
             st = id_list_add(ids, id, err);
         i += n;
+        if (t->strips && t->strips[id])
+            i += blanks(text + i, len - i);
         begin = i;
     }
     if (!st && len > begin)
@@ -230,6 +265,6 @@ size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t 
             buf[0] = (char)strtoul((const char[]){text[3], text[4], '\0'}, NULL, 16);
         return 1;
     default:
-        return t->algo->piece(text, len, buf, cap);
+        return t->algo->piece(t, id, buf, cap);
     }
 }

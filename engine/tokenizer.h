@@ -3,7 +3,9 @@
  * tokenizer.h - text to token ids and back, from GGUF metadata
  *
  * tokenizer_open() picks the algorithm from tokenizer.ggml.model; each
- * algorithm is one file (tokenizer_spm.c: "llama", the SentencePiece way).
+ * algorithm is one file (tokenizer_spm.c: "llama", the SentencePiece way;
+ * tokenizer_bpe.c: "gpt2", byte-level BPE, whose texts are first cut as
+ * tokenizer.ggml.pre says, or as "default" in files without it).
  *
  * Threading: immutable after opening.
  */
@@ -21,7 +23,7 @@ struct tokenizer;
 
 /* Strings are copied: g may be closed afterwards. Errors: ST_INPUT (metadata
  * missing or inconsistent), ST_UNSUPPORTED (an algorithm we do not have; the
- * message lists those we do). */
+ * message lists those we do; a pre-tokenizer likewise). */
 enum status tokenizer_open(struct tokenizer **t, const struct gguf *g, struct err *err);
 void tokenizer_close(struct tokenizer *t);
 
@@ -45,10 +47,11 @@ enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t
 
 /* The bytes a token stands for, written to buf[cap]; returns their number
  * (which may exceed cap: then nothing was written). Control and unknown tokens
- * give 0 bytes. A byte token gives one byte, so output may pause inside a UTF-8
- * character: see utf8_stream_*. The SentencePiece way puts a blank in front of a
- * text, so the pieces of a whole text begin with one that the text did not have:
- * whoever prints a text from its beginning drops it (tokenizer_adds_space()). */
+ * give 0 bytes. A byte token gives one byte, and a byte-level one may end anywhere,
+ * so output may pause inside a UTF-8 character: see utf8_stream_*. The SentencePiece
+ * way puts a blank in front of a text, so the pieces of a whole text begin with one
+ * that the text did not have: whoever prints a text from its beginning drops it
+ * (tokenizer_adds_space()). */
 size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
 
 /* A token as the vocabulary spells it ("\u2581the", "<0x0A>"), for listings; not

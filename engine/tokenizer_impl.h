@@ -29,7 +29,7 @@ struct tokenizer {
     size_t *at;          /* [n_vocab + 1]: token i is text[at[i]] .. text[at[i + 1]] */
     unsigned char *type; /* [n_vocab], enum token_type */
     float *score;        /* [n_vocab]; zeros where the file has none */
-    struct strtab ids;   /* text -> id of what plain text may become */
+    struct strtab ids;   /* what plain text may become -> id; the algorithm's */
     int32_t byte_id[256];
 
     int32_t bos, eos, unknown; /* -1: none */
@@ -41,6 +41,9 @@ struct tokenizer {
      * longest first: group b is special[special_at[b]] .. [special_at[b + 1]]. */
     int32_t *special;
     size_t special_at[257];
+    bool *strips;    /* [n_vocab]: special tokens that swallow the blanks behind them in
+                        the text; NULL: none does */
+    struct bpe *bpe; /* tokenizer_bpe.c's own */
 };
 
 /* Ids on their way out. */
@@ -56,7 +59,12 @@ struct tokenizer_algo {
     const char *name;                                  /* tokenizer.ggml.model */
     int32_t default_bos, default_eos, default_unknown; /* -1: none */
     bool needs_scores;
+    bool spells_bytes;         /* "<0xHH>" is a byte where the file has no types */
     bool adds_bos, adds_space; /* unless the file says otherwise */
+
+    /* After everything else has been loaded: fill ids and what else is needed. */
+    enum status (*load)(struct tokenizer *t, const struct gguf *g, struct err *err);
+    void (*unload)(struct tokenizer *t); /* also after a failed load; may be NULL */
 
     /* Append the ids of text[len], len >= 1, which stands at the beginning of the
      * text or behind a special token. */
@@ -65,15 +73,19 @@ struct tokenizer_algo {
 
     /* As tokenizer_piece(), for tokens that are neither control, unknown nor
      * byte. */
-    size_t (*piece)(const char *text, size_t len, char *buf, size_t cap);
+    size_t (*piece)(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
 };
 
-extern const struct tokenizer_algo tokenizer_spm;
+extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe;
 
 /* tokenizer_vocab.c: fill everything but algo from the metadata; on failure t
  * holds what tokenizer_close() releases. */
 enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
                                  struct err *err);
+
+/* The ids of the bytes of text[len], for which there is no better token. */
+enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
+                                 size_t len, struct id_list *ids, struct err *err);
 
 static inline const char *token_text(const struct tokenizer *t, int32_t id, size_t *len)
 {

@@ -156,26 +156,6 @@ static void join_all(struct spm *s)
     }
 }
 
-static enum status emit_bytes(const struct tokenizer *t, const char *text, size_t len,
-                              struct id_list *ids, struct err *err)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < len && !st; i++) {
-        const unsigned char byte = (unsigned char)text[i];
-        const int32_t id = t->byte_id[byte] >= 0 ? t->byte_id[byte] : t->unknown;
-
-        if (id < 0)
-            return err_set(
-                err, ST_INPUT,
-                "the vocabulary has no token for the byte 0x%02x of the text, "
-                "and none for what is unknown",
-                byte);
-        st = id_list_add(ids, id, err);
-    }
-    return st;
-}
-
 static enum status emit(const struct spm *s, struct id_list *ids, struct err *err)
 {
     enum status st = ST_OK;
@@ -188,7 +168,7 @@ static enum status emit(const struct spm *s, struct id_list *ids, struct err *er
         if (id != STRTAB_NONE)
             st = id_list_add(ids, (int32_t)id, err);
         else
-            st = emit_bytes(s->t, text, sym->len, ids, err);
+            st = tokenizer_emit_bytes(s->t, text, sym->len, ids, err);
     }
     return st;
 }
@@ -223,9 +203,10 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     return st;
 }
 
-static size_t piece(const char *text, size_t len, char *buf, size_t cap)
+static size_t piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
 {
-    size_t n = 0;
+    size_t len, n = 0;
+    const char *text = token_text(t, id, &len);
 
     for (int pass = 0; pass < 2; pass++) { /* count, then write */
         n = 0;
@@ -243,14 +224,71 @@ static size_t piece(const char *text, size_t len, char *buf, size_t cap)
     return n;
 }
 
+/* ---- loading ------------------------------------------------------------ */
+
+/* What plain text may become. Control, unknown and byte tokens are no text: a
+ * prompt that spells "</s>" must not end the conversation. Of equal texts the
+ * last one counts. */
+static enum status index_texts(struct tokenizer *t, struct err *err)
+{
+    const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
+
+    for (int32_t id = t->n_vocab - 1; !st && id >= 0; id--) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+
+        if (len && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN &&
+            t->type[id] != TOKEN_BYTE)
+            strtab_put(&t->ids, text, (uint32_t)len, (uint32_t)id);
+    }
+    return st;
+}
+
+/* Phi-3's special tokens swallow the blanks behind them, all but three: rstrip in its
+ * tokenizer_config.json, which GGUF does not carry. */
+static enum status find_strips(struct tokenizer *t, const struct gguf *g,
+                               struct err *err)
+{
+    static const char *const kept[] = {"<unk>", "<s>", "<|endoftext|>"};
+    struct gguf_str arch = {"", 0};
+
+    gguf_get_str(g, "general.architecture", &arch);
+    if (arch.len != 4 || memcmp(arch.data, "phi3", 4))
+        return ST_OK;
+    t->strips = calloc((size_t)t->n_vocab, sizeof *t->strips);
+    if (!t->strips)
+        return err_set(err, ST_NO_MEMORY,
+                       "cannot allocate the rules of %" PRId32 " tokens", t->n_vocab);
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+
+        t->strips[id] = true;
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+            if (len == strlen(kept[i]) && !memcmp(text, kept[i], len))
+                t->strips[id] = false;
+        }
+    }
+    return ST_OK;
+}
+
+static enum status load(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const enum status st = index_texts(t, err);
+
+    return st ? st : find_strips(t, g, err);
+}
+
 const struct tokenizer_algo tokenizer_spm = {
     .name = "llama",
     .default_bos = 1,
     .default_eos = 2,
     .default_unknown = 0,
     .needs_scores = true,
+    .spells_bytes = true,
     .adds_bos = true,
     .adds_space = true,
+    .load = load,
     .encode = encode,
     .piece = piece,
 };

@@ -104,8 +104,7 @@ static enum status load_types(struct tokenizer *t, const struct gguf *g,
         size_t len;
         const char *text = token_text(t, id, &len);
         const int byte = byte_value(text, len);
-        uint64_t type =
-            byte >= 0 ? TOKEN_BYTE : TOKEN_NORMAL; /* where the file is mute */
+        uint64_t type = byte >= 0 && t->algo->spells_bytes ? TOKEN_BYTE : TOKEN_NORMAL;
 
         if (kv && (!gguf_elem_u64(kv, (uint64_t)id, &type) || type > TOKEN_BYTE))
             return err_set(err, ST_INPUT,
@@ -244,24 +243,6 @@ static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct er
     return ST_OK;
 }
 
-/* What plain text may become. Control, unknown and byte tokens are no text: a
- * prompt that spells "</s>" must not end the conversation. Of equal texts the
- * last one counts. */
-static enum status index_texts(struct tokenizer *t, struct err *err)
-{
-    const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
-
-    for (int32_t id = t->n_vocab - 1; !st && id >= 0; id--) {
-        size_t len;
-        const char *text = token_text(t, id, &len);
-
-        if (len && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN &&
-            t->type[id] != TOKEN_BYTE)
-            strtab_put(&t->ids, text, (uint32_t)len, (uint32_t)id);
-    }
-    return st;
-}
-
 static bool is_special(const struct tokenizer *t, int32_t id)
 {
     return t->at[id + 1] > t->at[id] &&
@@ -327,7 +308,7 @@ enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
 
     if ((st = load_texts(t, g, err)) || (st = load_types(t, g, err)) ||
         (st = load_scores(t, g, err)) || (st = load_ids(t, g, err)) ||
-        (st = index_texts(t, err)) || (st = index_special(t, err)))
+        (st = index_special(t, err)) || (st = t->algo->load(t, g, err)))
         return st;
     return ST_OK;
 }

@@ -195,7 +195,8 @@ static enum status encode_prompt(struct generation *g, const struct settings *s,
             err_set(err, ST_USAGE,
                     "%s has no token that begins a text, so it needs a prompt: -p TEXT",
                     s->session.model);
-    g->at_start = len == 0;
+    if (!st)
+        g->at_start = len == 0 && tokenizer_adds_space(g->tok);
     return st;
 }
 

@@ -76,8 +76,8 @@ enum status cores_sort(struct cores_map *map, const int *cpus, int n, double bud
                        cores_test_fn *test, void *arg, struct err *err);
 
 /* cores_sort() of the CPUs allowed here, by measurement: 0.1 s for two CPUs of a quiet
- * machine, 2 s of a busy one; a test under way is not ended by budget_s. Errors:
- * ST_UNSUPPORTED (fewer than two CPUs), those of team_start(), ST_INTERRUPTED. */
+ * machine, 2 s of a busy one; a test under way is not ended by budget_s. Errors: ST_UNSUPPORTED (fewer than two CPUs), those of
+ * team_start(), ST_INTERRUPTED. */
 enum status cores_measure(struct cores_map *map, const struct topology *topo,
                           double budget_s, struct err *err);
 

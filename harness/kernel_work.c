@@ -12,10 +12,9 @@
 
 #define BATCH_NS  2e6 /* of calls between two wakings of the team, about */
 #define MAX_BATCH 4096
-#define PEAK_NS   1000000u /* one call of a peak */
-#define ROW_SHARE                                                      \
-    KERN_PANEL_ROWS /* rows are handed to threads in multiples of this \
-                     */
+#define PEAK_NS   1000000u        /* one call of a peak */
+#define ROW_SHARE KERN_PANEL_ROWS /* rows are handed to threads in multiples of this \
+                                   */
 
 /* A page: enough for memory to answer in time, and past the hardware prefetcher's
  * boundary. What is in the cache need not be asked for. */

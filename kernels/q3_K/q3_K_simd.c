@@ -6,6 +6,7 @@
  * dot product is at most 16 * 7 * 127 = 14224 (with the bias off 16 * 4 * 127), times
  * 32, sixteen times: 7282688 < 2^31; the bias's part at most 16 * 4 * 2032 * 32.
  */
+#include "kernels/kquant/kquant_pairs.h"
 #include "kernels/q3_K/q3_K.h"
 #include "kernels/simd/x16_super.h"
 
@@ -35,27 +36,109 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     }
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
-                        struct x16_scales *out)
+/* Four bytes each: scales 0..3, 4..7, 8..11, 12..15. */
+SIMD_INLINE void scale_bytes(const uint8_t *body, vi out[4])
 {
     const vi nibble = v_set1_8(15), top = v_set1_8(0x30), half = v_set1_8(32);
     const vi a = v_load(body + 64 * 24), b = v_load(body + 64 * 25);
     const vi c = v_load(body + 64 * 26);
-    /* four bytes each: scales 0..3, 4..7, 8..11, 12..15 */
-    const vi six[4] = {
-        v_or(v_and(a, nibble), v_and(v_sll16(c, 4), top)),
-        v_or(v_and(b, nibble), v_and(v_sll16(c, 2), top)),
-        v_or(v_and(v_srl16(a, 4), nibble), v_and(c, top)),
-        v_or(v_and(v_srl16(b, 4), nibble), v_and(v_srl16(c, 2), top)),
-    };
 
+    out[0] = v_or(v_and(a, nibble), v_and(v_sll16(c, 4), top));
+    out[1] = v_or(v_and(b, nibble), v_and(v_sll16(c, 2), top));
+    out[2] = v_or(v_and(v_srl16(a, 4), nibble), v_and(c, top));
+    out[3] = v_or(v_and(v_srl16(b, 4), nibble), v_and(v_srl16(c, 2), top));
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++)
+        out[i] = v_sub8(out[i], half);
+}
+
+#if V_WIDE
+#define PRODUCTS products
+#define WIDE     wide
+
+/* Weights j, 8 + j, 16 + j, 24 + j of half h, by fours, left at bits 0, 2, 2 and 4:
+ * then two shifts bring four top bits to where they belong, and one of the low bits
+ * makes room for the last one. */
+SIMD_INLINE void four_fields(const uint8_t *body, int h, int j, vi out[4])
+{
+    const vi tops = v_load(body + 64 * j), low = v_load(body + 64 * (8 + 8 * h + j));
+    const vi even = h == 0 ? v_sll16(tops, 2) : v_srl16(tops, 2);
+    const vi odd = h == 0 ? v_sll16(tops, 3) : v_srl16(tops, 1);
+    const vi less = v_srl16(low, 2);
+
+    out[0] = v_and(v_select(v_set1_8(0x03), low, even), v_set1_8(0x07));
+    out[1] = v_and(v_select(v_set1_8(0x0c), low, odd), v_set1_8(0x1c));
+    out[2] = v_and(v_select(v_set1_8(0x0c), less, even), v_set1_8(0x1c));
+    out[3] = v_and(v_select(v_set1_8(0x30), less, odd), v_set1_8(0x70));
+}
+
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    vi w[4];
+
+    SIMD_UNROLL
+    for (int h = 0; h < 2; h++) {
+        four_fields(body, h, step, w);
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++)
+            emit(sink, 32 * h + 8 * i + step, w[i]);
+    }
+}
+
+/* A part of 16 weights is at most 16 * 4 * 127 = 8128, bias off: times 1 or 4 it fits
+ * 16 bits, and the scale is applied by a product of pairs. A scale is taken times 256,
+ * as it lies in the upper byte of a 16-bit number. Eight parts times 4 add up to at
+ * most 8 * 4 * 8128 * 32 * 256 = 2130706432 < 2^31. */
+SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+{
+    vi sum_1 = v_zero(), sum_4 = v_zero(), scale[4];
+
+    scale_bytes(body, scale);
+    SIMD_UNROLL
+    for (int group = 0; group < 4; group++) {
+        const int h = group / 2, odd = group % 2;
+        vi part[4];
+
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++)
+            part[i] = v_bcast_4(&sink->column->start[8 * h + 2 * i + odd]);
+        SIMD_UNROLL
+        for (int j = 4 * odd; j < 4 * odd + 4; j++) {
+            vi w[4];
+
+            four_fields(body, h, j, w);
+            SIMD_UNROLL
+            for (int i = 0; i < 4; i++)
+                part[i] = v_dot_u(part[i], w[i], sink->q[0] + 4 * (32 * h + 8 * i + j));
+        }
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const vi s = kq_scale_256(scale[2 * h + i / 2], i % 2 * 2 + odd);
+
+            if (i == 1 || i == 2)
+                sum_4 = kq_add_pairs(sum_4, part[i], s);
+            else
+                sum_1 = kq_add_pairs(sum_1, i == 0 ? part[i] : v_sra32(part[i], 4), s);
+        }
+    }
+    sink->to->sum[sink->strand][0] = v_sra32(v_add32(sum_1, v_sra32(sum_4, 2)), 8);
+}
+#else
+#define PRODUCTS NULL
+#define WIDE     NULL
+#endif
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+                        struct x16_scales *out)
+{
+    vi four[4];
+
+    scale_bytes(body, four);
     out->d = v_half(head);
     SIMD_UNROLL
-    for (int s = 0; s < 16; s++) {
-        const vi less = v_sub8(six[s / 4], half);
-
-        out->scale[s] = v_scale(v_sra32(v_sll32(less, 24 - s % 4 * 8), 24));
-    }
+    for (int s = 0; s < 16; s++)
+        out->scale[s] = v_scale(v_sra32(v_sll32(four[s / 4], 24 - s % 4 * 8), 24));
 }
 
 static const struct x16_super_format format = {
@@ -69,6 +152,9 @@ static const struct x16_super_format format = {
     .bias = 4,
     .steps = 8,
     .weights = weights,
+    .products = PRODUCTS,
+    .wide = WIDE,
+    .shifts = 0x4422220044222200,
     .scales = scales,
 };
 

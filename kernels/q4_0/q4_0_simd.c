@@ -43,6 +43,7 @@ static const struct x16_block_format format = {
     .max = 15,
     .bias = 8,
     .light = true,
+    .row = X16_ROW_NIBBLES,
     .steps = 4,
     .weights = weights,
     .wide = wide,

@@ -48,6 +48,7 @@ static const struct x16_block_format format = {
     .max = 15,
     .has_m = true,
     .light = true,
+    .row = X16_ROW_NIBBLES,
     .steps = 4,
     .weights = weights,
     .wide = wide,

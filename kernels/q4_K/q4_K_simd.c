@@ -6,8 +6,9 @@
  * 32 * 15 * 127 = 60960, times 63, eight times: 30723840 < 2^31; minima at most
  * 8 * 63 * 4064 = 2048256. A part that is 16 times as large is at most 975360.
  */
-#include "kernels/q4_K/q4_K.h"
+#include "kernels/kquant/kquant_rows.h"
 #include "kernels/kquant/kquant_x16.h"
+#include "kernels/q4_K/q4_K.h"
 
 /* Body, in dwords: d and dmin, twelve bytes of six-bit numbers (A, B, C of
  * kquant.h), quants. */
@@ -54,4 +55,31 @@ static const struct x16_super_format format = {
     .scales = scales,
 };
 
-X16_SUPER_KERNELS(q4_K, format)
+#if KQ_ROWS
+/* 64 bytes of qs are low nibbles of sub-blocks s, s + 2 and high ones of s + 1, s + 3.
+ * Range: an int16 lane of vpmaddubsw is at most 2 * 15 * 127 = 3810. */
+SIMD_INLINE vi row_dot(const uint8_t *block, const struct kq_x *x, vi scales)
+{
+    const uint8_t *qs = block + offsetof(struct block_q4_K, qs);
+    const vi low = v_set1_8(15);
+    vi acc = v_zero();
+
+    SIMD_UNROLL
+    for (int i = 0; i < 2; i++) {
+        const vi raw = v_load(qs + 64 * i);
+
+        acc = kq_add_scaled(acc, v_and(raw, low), x->low[i], scales, 4 * i);
+        acc = kq_add_scaled(acc, v_and(v_srl16(raw, 4), low), x->high[i], scales,
+                            4 * i + 1);
+    }
+    return acc;
+}
+
+SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+                      const void *w, size_t w_stride, const void *x, float *y)
+{
+    kq_gemv_affine(n_rows, k, w, w_stride, x, y, f.layout.block_bytes, row_dot);
+}
+#endif
+
+KQ_KERNELS(q4_K, format)

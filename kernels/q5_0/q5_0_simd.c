@@ -24,6 +24,7 @@ static const struct x16_block_format format = {
     .max = 31,
     .bias = 16,
     .light = true,
+    .row = X16_ROW_FIVE,
     .steps = 4,
     .weights = x16_five_weights,
     .scales = scales,

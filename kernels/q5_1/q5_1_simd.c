@@ -28,6 +28,7 @@ static const struct x16_block_format format = {
     .layout = layout,
     .max = 31,
     .has_m = true,
+    .row = X16_ROW_FIVE,
     .steps = 4,
     .weights = x16_five_weights,
     .scales = scales,

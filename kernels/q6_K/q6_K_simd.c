@@ -9,8 +9,8 @@
  * Two bits of qh move to bits 4 and 5 by a shift of 16-bit lanes; what comes in from
  * the neighbouring byte is masked off with the rest.
  */
+#include "kernels/kquant/kquant_rows.h"
 #include "kernels/q6_K/q6_K.h"
-#include "kernels/simd/x16_super.h"
 
 enum { DWORD_QH = 32, DWORD_SCALES = 48 };
 
@@ -32,6 +32,25 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, 32 * half + 8 + j, join(b, v_sll16(qh, 2)));
     emit(sink, 32 * half + 16 + j, join(v_srl16(a, 4), qh));
     emit(sink, 32 * half + 24 + j, join(v_srl16(b, 4), v_srl16(qh, 2)));
+}
+
+/* What has high nibbles is left at bits 2 to 7, times 4. */
+SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
+                      struct x16_sink *sink)
+{
+    const int half = step / 8, j = step % 8;
+    const vi low = v_set1_8(0x0f), high = v_set1_8(0x3c);
+    const vi a = v_load(body + 64 * (16 * half + j));
+    const vi b = v_load(body + 64 * (16 * half + 8 + j));
+    const vi qh = v_load(body + 64 * (DWORD_QH + 8 * half + j));
+    const vi qh_2 = v_sll16(qh, 2);
+
+    emit(sink, 32 * half + j, v_and(v_select(low, a, v_sll16(qh, 4)), v_set1_8(0x3f)));
+    emit(sink, 32 * half + 8 + j, v_and(v_select(low, b, qh_2), v_set1_8(0x3f)));
+    emit(sink, 32 * half + 16 + j,
+         v_and(v_select(high, v_srl16(a, 2), qh_2), v_set1_8(-4)));
+    emit(sink, 32 * half + 24 + j,
+         v_and(v_select(high, v_srl16(b, 2), qh), v_set1_8(-4)));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
@@ -59,7 +78,95 @@ static const struct x16_super_format format = {
     .bias = 32,
     .steps = 16,
     .weights = weights,
+    .wide = wide,
+    .shifts = 0x2222000022220000,
     .scales = scales,
 };
 
-X16_SUPER_KERNELS(q6_K, format)
+#if KQ_ROWS
+/* acc + weights 64i .. 64i + 63 times x times scales 4i .. 4i + 3, one per 128 bits. */
+SIMD_INLINE vi add_scaled(vi acc, vi weights, const int8_t *x, vi scales, int i)
+{
+    const vi four = _mm512_inserti64x4(
+        _mm512_castsi256_si512(
+            _mm256_inserti128_si256(_mm256_setzero_si256(), _mm_set1_epi16(1), 1)),
+        _mm256_inserti128_si256(_mm256_set1_epi16(2), _mm_set1_epi16(3), 1), 1);
+    const vi choose = _mm512_add_epi16(four, _mm512_set1_epi16((short)(4 * i)));
+
+    return kq_rows_add(acc, _mm512_maddubs_epi16(weights, v_load(x + 64 * i)),
+                       _mm512_permutexvar_epi16(choose, scales));
+}
+
+/* less: -16 times the sixteen sums, then zeros; taken off twice. Range: an int16 lane
+ * of vpmaddubsw is at most 2 * 63 * 127 = 16002, |less| at most 16 * 2032 = 32512. */
+SIMD_INLINE vi row_dot(const struct block_q6_K *w, const int8_t *x, vi less)
+{
+    const vi up = _mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1);
+    const vi down = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1);
+    const vi scales = _mm512_zextsi256_si512(_mm256_cvtepi8_epi16(load_128(w->scales)));
+    vi acc = kq_rows_add(kq_rows_add(v_zero(), scales, less), scales, less);
+
+    SIMD_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const vi ql = v_load(w->ql + 64 * h);
+        const vi qh = _mm512_broadcast_i64x4(load_256(w->qh + 32 * h));
+
+        acc = add_scaled(acc, join(ql, _mm512_sllv_epi16(qh, up)), x, scales, 2 * h);
+        acc = add_scaled(acc, join(v_srl16(ql, 4), _mm512_srlv_epi16(qh, down)), x,
+                         scales, 2 * h + 1);
+    }
+    return acc;
+}
+
+/* d of four blocks, four times each. */
+SIMD_INLINE vf load_d(const uint8_t *const row[KQ_AT_ONCE], size_t at)
+{
+    uint64_t all = 0;
+
+    SIMD_UNROLL
+    for (size_t r = 0; r < KQ_AT_ONCE; r++) {
+        uint16_t d;
+
+        memcpy(&d, row[r] + at + offsetof(struct block_q6_K, d), sizeof(d));
+        all |= (uint64_t)d << 16 * r;
+    }
+    return _mm512_permutexvar_ps(
+        _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),
+        _mm512_castps128_ps512(_mm_cvtph_ps(_mm_cvtsi64_si128((long long)all))));
+}
+
+SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+                      const void *w, size_t w_stride, const void *x, float *y)
+{
+    const size_t n_blocks = k / KQ_ELEMS, bytes = f.layout.block_bytes;
+
+    for (size_t i = 0; i < n_rows; i += KQ_AT_ONCE) {
+        const uint8_t *row[KQ_AT_ONCE];
+        vf acc = v_zero_f();
+
+        kq_rows(w, w_stride, i, n_rows, row);
+        for (size_t b = 0; b < n_blocks; b++) {
+            const ptrdiff_t ahead =
+                kq_ahead(b, n_blocks, bytes, w_stride, i + KQ_AT_ONCE < n_rows);
+            const int8_t *q = act_q(x) + KQ_ELEMS * b;
+            const vf d = v_mul(load_d(row, bytes * b), v_set1_f(act_q8_256_d(x, k)[b]));
+            const __m256i sums = load_256(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b);
+            const vi less = _mm512_zextsi256_si512(
+                _mm256_slli_epi16(_mm256_sub_epi16(_mm256_setzero_si256(), sums), 4));
+            vi part[KQ_AT_ONCE];
+
+            SIMD_UNROLL
+            for (int r = 0; r < KQ_AT_ONCE; r++) {
+                const uint8_t *block = row[r] + bytes * b;
+
+                part[r] = row_dot((const void *)block, q, less);
+                prefetch_lines(block, ahead, bytes);
+            }
+            acc = v_fma(v_to_float(kq_fold_rows(part)), d, acc);
+        }
+        kq_store_rows(acc, y + i, n_rows - i);
+    }
+}
+#endif
+
+KQ_KERNELS(q6_K, format)

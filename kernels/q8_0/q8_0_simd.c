@@ -34,6 +34,7 @@ static const struct x16_block_format format = {
     .max = 128,
     .bias = V_SIGNED ? 0 : 128,
     .is_signed = V_SIGNED,
+    .row = X16_ROW_BYTES,
     .steps = 8,
     .weights = weights,
     .scales = scales,

@@ -45,6 +45,9 @@
  * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked
  * tiles are then laid out for it (x16_pairs.h).
  *
+ * V_BLOCK_ROWS 1: rows in file order of simple formats are multiplied as they are
+ * (x16_block_rows.h), not interleaved first.
+ *
  * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
  * weights, and formats of signed weights add a bias. V_WIDE 1 means that v_dot_u takes
  * all of 0..255, so that weights may be left in the upper bits of a byte and the sum

@@ -24,6 +24,7 @@ enum {
 #endif
 
 #define V_TWO_PANELS 0
+#define V_BLOCK_ROWS 1
 
 typedef __m256i vi;
 typedef __m256 vf;

@@ -24,6 +24,7 @@ enum {
 #endif
 
 #define V_TWO_PANELS 1
+#define V_BLOCK_ROWS 1
 
 typedef __m512i vi;
 typedef __m512 vf;
@@ -265,6 +266,8 @@ SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
 /* ---- dot products ------------------------------------------------------------- */
 
 #if V_DOT32
+#define dpbusd _mm256_dpbusd_epi32 /* for x16_block_rows.h */
+
 SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
 {
     return _mm512_dpbusd_epi32(part, w, broadcast_4_bytes(x));

@@ -20,8 +20,8 @@
  * not straddle cache lines; that is why heads, often 2 bytes, are kept apart.
  *
  * A vector has V_LANES lanes: all 16 rows, or the panel is gone through in slices
- * of 8 or 4 rows. Rows in file order are interleaved into a small buffer on the
- * stack, block by block, and then treated alike.
+ * of 8 or 4 rows. Rows in file order are interleaved into a small buffer on the stack,
+ * block by block, and then treated alike; one column has shorter ways (*_rows.h).
  *
  * The loops are in x16_block.h (blocks of 32) and x16_super.h (256).
  */

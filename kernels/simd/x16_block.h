@@ -11,49 +11,8 @@
 #ifndef SLM_KERNELS_SIMD_X16_BLOCK_H
 #define SLM_KERNELS_SIMD_X16_BLOCK_H
 
+#include "kernels/simd/x16_block_rows.h"
 #include "kernels/simd/x16_pairs.h"
-
-enum {
-    X16_BLOCK = 32,
-    X16_BATCH = 8, /* blocks whose starts, or weights, are prepared together */
-};
-
-/* d and m of one slice of a block; m may be left alone where there is none. */
-typedef void x16_block_scales_fn(const uint8_t *body, const uint8_t *head, vf *d,
-                                 vf *m);
-
-/* What a format says of itself; constants after inlining. */
-struct x16_block_format {
-    struct x16_layout layout;
-    int max; /* of |weights| as emitted, for 16-bit parts */
-    int bias;
-    bool has_m;
-    bool is_signed; /* weights go to v_dot_s */
-    bool light;     /* as in x16_super.h */
-    int steps;      /* of weights, at most 8 */
-    x16_weights_fn *weights;
-    /* Or, for v_dot_u where V_WIDE: weights 16..31 times 16; NULL if there is none. */
-    x16_weights_fn *wide;
-    x16_block_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
-};
-
-/* start[i] = -bias * sum(x) of blocks b to b + n - 1. */
-SIMD_INLINE void x16_block_starts(const struct x16_block_format f, const char *x,
-                                  size_t k, size_t b, size_t n, int32_t *start)
-{
-    const int32_t *sums = act_q8_32_sums(x, k) + b;
-
-    if (f.bias == 0)
-        return;
-    if (n == X16_BATCH) {
-        SIMD_UNROLL
-        for (size_t i = 0; i < X16_BATCH; i++)
-            start[i] = -f.bias * sums[i];
-    } else {
-        for (size_t i = 0; i < n; i++)
-            start[i] = -f.bias * sums[i];
-    }
-}
 
 /* ---- a few columns, straight from the block -------------------------------------- */
 
@@ -255,6 +214,12 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
     uint8_t body[X16_BATCH * 2 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
     uint8_t head[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
 
+#if V_BLOCK_ROWS
+    if (f.row != X16_ROW_NONE) {
+        block_rows_gemv(f, n_rows, k, w, w_stride, x, y);
+        return;
+    }
+#endif
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
         const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
         vf acc[X16_SLICES][4];

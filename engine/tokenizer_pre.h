@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer_pre.h - where byte-level BPE cuts a text before it joins anything
+ *
+ * tokenizer.ggml.pre names a list of regular expressions. Each cuts every piece
+ * that the one before it left into its matches and what stands between them; no
+ * token reaches across a cut. For tokenizer*.c only.
+ *
+ * Threading: immutable after opening; pre_tokenizer_cut() keeps its state in the
+ * caller's hands.
+ */
+#ifndef SLM_ENGINE_TOKENIZER_PRE_H
+#define SLM_ENGINE_TOKENIZER_PRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/status.h"
+
+struct pre_tokenizer;
+
+/* What else the name decides. */
+struct pre_rules {
+    bool whole_words; /* a piece that is a token is not joined from its bytes */
+    bool adds_bos;    /* unless the file says otherwise */
+};
+
+/* name[len] as the metadata have it. path is what messages call the file. Errors:
+ * ST_UNSUPPORTED (an unknown name; the message lists the known ones), ST_NO_MEMORY. */
+enum status pre_tokenizer_open(struct pre_tokenizer **p, const char *name, size_t len,
+                               const char *path, struct err *err);
+void pre_tokenizer_close(struct pre_tokenizer *p);
+
+const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p);
+
+/* Called with each piece, len >= 1, from left to right. */
+typedef enum status pre_piece_fn(void *arg, const char *piece, size_t len,
+                                 struct err *err);
+
+/* Cut text[len], any bytes: what is not well-formed UTF-8 is a piece of its own.
+ * The first error of fn ends it. */
+enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
+                              size_t len, pre_piece_fn *fn, void *arg, struct err *err);
+
+#endif
