@@ -20,10 +20,10 @@ SIMD_INLINE vi iq4_nl_x16_table(void)
 SIMD_INLINE void iq4_nl_x16_weights(vi table, const uint8_t *codes, int four,
                                     x16_emit_fn *emit, struct x16_sink *sink)
 {
-    const vi raw = v_load(codes), low = v_set1_8(15);
+    const vi raw = v_load(codes);
 
-    emit(sink, four, v_table16(table, v_and(raw, low)));
-    emit(sink, four + 4, v_table16(table, v_srl8(raw, 4)));
+    emit(sink, four, v_table16_low(table, raw));
+    emit(sink, four + 4, v_table16_high(table, raw));
 }
 
 #endif

@@ -15,11 +15,11 @@ enum { BIAS = 12 };
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
+    const vi raw = v_load(body + 64 * step);
     const vi table = v_add8(v_bcast_16(mxfp4_values), v_set1_8(BIAS));
 
-    emit(sink, step, v_table16(table, v_and(raw, low)));
-    emit(sink, 4 + step, v_table16(table, v_srl8(raw, 4)));
+    emit(sink, step, v_table16_low(table, raw));
+    emit(sink, 4 + step, v_table16_high(table, raw));
 }
 
 /* e is a float's exponent field as it is: 2^(e - 127), infinite for 255. A 0 there

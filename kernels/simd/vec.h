@@ -15,6 +15,8 @@
  *   v_max32           v_lane_byte(v, i): byte i of a lane in all its bytes
  *   v_add8_if(a, v, bit, b)  a + b in bytes where v has the bit
  *   v_table16(t, i)   bytes t[i], every byte of i below 16
+ *   v_table16_low(t, v), v_table16_high(t, v)  by the lower or the upper four bits of
+ *                     every byte; t comes from v_bcast_16
  *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries
  *   v_words_256, v_words_512  words of a table in registers, where V_WORDS is defined
  *   v_minus_where     bytes subtracted from another where a sign bit is set

@@ -193,6 +193,26 @@ SIMD_INLINE vi v_table16(vi table, vi index)
     return _mm512_shuffle_epi8(table, index);
 }
 
+/* The look-up in all 64 bytes, four times the same 16, takes the lower six bits of an
+ * index: nothing has to be masked away. */
+SIMD_INLINE vi v_table16_low(vi table, vi index)
+{
+#ifdef __AVX512VBMI__
+    return _mm512_permutexvar_epi8(index, table);
+#else
+    return _mm512_shuffle_epi8(table, _mm512_and_si512(index, _mm512_set1_epi8(15)));
+#endif
+}
+
+SIMD_INLINE vi v_table16_high(vi table, vi index)
+{
+#ifdef __AVX512VBMI__
+    return _mm512_permutexvar_epi8(_mm512_srli_epi16(index, 4), table);
+#else
+    return _mm512_shuffle_epi8(table, v_srl8(index, 4));
+#endif
+}
+
 /* table[i] for the integer i of every lane. */
 SIMD_INLINE vi v_gather(const void *table, vi i)
 {

@@ -300,6 +300,16 @@ SIMD_INLINE vi v_table16(vi table, vi index)
     return V_EACH_2(vi, q_table16, table, index);
 }
 
+SIMD_INLINE vi v_table16_low(vi table, vi index)
+{
+    return v_table16(table, v_and(index, v_set1_8(15)));
+}
+
+SIMD_INLINE vi v_table16_high(vi table, vi index)
+{
+    return v_table16(table, v_srl8(index, 4));
+}
+
 /* table[i] for the integer i of every lane. */
 SIMD_INLINE vi v_gather(const void *table, vi i)
 {
