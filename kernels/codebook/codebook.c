@@ -46,30 +46,34 @@ alignas(64) const uint8_t codebook_iq3s[512][4] = {
 };
 #undef CODEBOOK_ENTRY
 
-/* The two bytes of a code: the first of every point, then the second. */
+/* Four values of a point in a byte, those behind `at`: see codebook.h. */
+#define CODE_BYTE(code, at)                                      \
+    (((code) >> (at)&3) << 4 | ((code) >> ((at) + 2) & 3) << 2 | \
+     ((code) >> ((at) + 4) & 3) | ((code) >> ((at) + 6) & 3) << 6),
+
 alignas(64) const uint8_t codebook_iq2xxs_codes[2 * 256] = {
-#define CODEBOOK_ENTRY(code) (code) & 255,
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 0)
 #include "kernels/codebook/iq2xxs.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) (code) >> 8,
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 8)
 #include "kernels/codebook/iq2xxs.def"
 #undef CODEBOOK_ENTRY
 };
 
 alignas(64) const uint8_t codebook_iq2xs_codes[2 * 512] = {
-#define CODEBOOK_ENTRY(code) (code) & 255,
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 0)
 #include "kernels/codebook/iq2xs.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) (code) >> 8,
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 8)
 #include "kernels/codebook/iq2xs.def"
 #undef CODEBOOK_ENTRY
 };
 
 alignas(64) const uint8_t codebook_iq2s_codes[2 * 1024] = {
-#define CODEBOOK_ENTRY(code) (code) & 255,
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 0)
 #include "kernels/codebook/iq2s.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) (code) >> 8,
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 8)
 #include "kernels/codebook/iq2s.def"
 #undef CODEBOOK_ENTRY
 };

@@ -42,7 +42,9 @@ extern const uint8_t codebook_iq2s[1024][8];
 extern const uint8_t codebook_iq3xxs[256][4];
 extern const uint8_t codebook_iq3s[512][4];
 
-/* Points as codes: byte 0 of every point, then byte 1. */
+/* Points as codes for look-ups (codebook_vbmi.h): a byte for the values 0 to 3 of every
+ * point, then one for 4 to 7. Bits 4 and 5 of a byte have its first value, 2 and 3 the
+ * second, 0 and 1 the third, 6 and 7 the last. */
 extern const uint8_t codebook_iq2xxs_codes[2 * 256];
 extern const uint8_t codebook_iq2xs_codes[2 * 512];
 extern const uint8_t codebook_iq2s_codes[2 * 1024];

@@ -45,14 +45,13 @@ SIMD_INLINE vi cb_eighth_sign(vi seven)
 }
 
 /* Group `group` of an IQ2 block: the points at `index`, byte `at` of signs. */
-SIMD_INLINE void cb_emit_signed(const uint8_t (*grid)[8], vi index, vi signs, int at,
-                                int group, x16_emit_fn *emit, struct x16_sink *sink)
+SIMD_INLINE void cb_emit_signed(const uint8_t (*grid)[8], const uint32_t *points,
+                                vi signs, int at, int group, x16_emit_fn *emit,
+                                struct x16_sink *sink)
 {
     const vi spread = cb_spread(signs, at);
-    uint32_t points[V_LANES];
     vi low, high;
 
-    v_store(points, index);
     v_gather_8(grid, points, &low, &high);
 #if !V_SIGNED
     low = v_add8(low, v_set1_8(CB_IQ2_BIAS));
@@ -99,6 +98,15 @@ SIMD_INLINE vi cb_to_bit_8(vi word, int at, int mask)
 {
     return v_and(at < 8 ? v_sll32(word, 8 - at) : v_srl32(word, at - 8),
                  v_set1_32(mask));
+}
+
+/* The points at one byte of every lane's dwords. They are taken from memory one by one:
+ * out of a vector they would have to be taken apart. */
+SIMD_INLINE void cb_points(const uint8_t *at, uint32_t *points)
+{
+    SIMD_UNROLL
+    for (size_t lane = 0; lane < V_LANES; lane++)
+        points[lane] = at[4 * lane];
 }
 
 #endif

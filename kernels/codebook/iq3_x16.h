@@ -18,9 +18,8 @@
  *
  *   Instead of putting these 16 values in their places, iq3_order puts the activations
  *   into theirs.
- * - With AVX512-VBMI, iq3_emit_16(): as in codebook_vbmi.h, from a table of the codes
- * of all points' values 0 and 1, and one of values 2 and 3. These pairs stay together,
- *   in another iq3_order.
+ * - With AVX512-VBMI, cb_emit_16() of codebook_vbmi.h, from a table of the codes of all
+ *   points' values 0 and 1, and one of values 2 and 3.
  */
 #ifndef SLM_KERNELS_CODEBOOK_IQ3_X16_H
 #define SLM_KERNELS_CODEBOOK_IQ3_X16_H
@@ -31,42 +30,58 @@
 #ifdef KERN_LEVEL_avx512vbmi
 
 enum { IQ3_STEPS = 16 }; /* of 16 weights */
-#define IQ3_ORDER iq3_order
-static const uint8_t iq3_order[16] = {0, 1, 4, 5, 8,  9,  12, 13,
-                                      2, 3, 6, 7, 10, 11, 14, 15};
+#define IQ3_ORDER   cb_order_3
+#define IQ3_RESTORE cb_restore_3
 
-/* 16 weights, those of step j: index has their four points, bit 0 of the bytes of high
- * (n 512) what is above eight bits; signs: of a sub-block, bit i of weight i. codes: of
- * values 0 and 1 of n points, then of values 2 and 3; weights[8 * minus + code], the
- * same four times. */
-SIMD_INLINE void iq3_emit_16(const uint8_t *codes, int n, const uint8_t *weights,
-                             vi index, vi high, vi signs, int j, x16_emit_fn *emit,
-                             struct x16_sink *sink)
-{
-    SIMD_UNROLL
-    for (int pair = 0; pair < 2; pair++) {
-        const vi code = cb_lookup(codes + pair * n, n, index, high);
+/* Where values are in the six bits of their byte, and the byte they are put into. The
+ * sign of value v takes the place of bit v. */
+#define IQ3_VALUE_0(i)     (((i) >> 1 & 1) | ((i) >> 4 & 3) << 1)
+#define IQ3_VALUE_1(i)     (((i)&1) | ((i) >> 2 & 3) << 1)
+#define IQ3_VALUE_2(i)     ((i) >> 3 & 7)
+#define IQ3_VALUE_3(i)     ((i)&7)
+#define IQ3_BYTE_01(a, b)  (((a)&1) << 1 | ((a) >> 1) << 4 | ((b)&1) | ((b) >> 1) << 2)
+#define IQ3_BYTE_23(c, d)  ((c) << 3 | (d))
+#define IQ3_CODES_01(code) IQ3_BYTE_01((code)&7, (code) >> 3 & 7)
+#define IQ3_CODES_23(code) IQ3_BYTE_23((code) >> 6 & 7, (code) >> 9 & 7)
 
-        SIMD_UNROLL
-        for (int half = 0; half < 2; half++) { /* points 0 and 1, 2 and 3 */
-            const int first = 16 * half, bit = j % 2 * 16 + 8 * half + 2 * pair - 3;
-            const vi value =
-                cb_four_windows(code, first, first + 3, first + 8, first + 11);
-            const vi sign = cb_four_windows(signs, bit, bit + 1, bit + 4, bit + 5);
-
-            emit(sink, 4 * j + 2 * pair + half,
-                 _mm512_permutexvar_epi8(v_select(v_set1_8(8), sign, value),
-                                         v_load(weights)));
-        }
+/* The four tables of weights, from LEVEL(code). */
+#define IQ3_WEIGHT(i, v) \
+    ((i) >> (v)&1 ? BIAS - LEVEL(IQ3_VALUE_##v(i)) : BIAS + LEVEL(IQ3_VALUE_##v(i)))
+#define IQ3_WEIGHT_0(i) IQ3_WEIGHT(i, 0)
+#define IQ3_WEIGHT_1(i) IQ3_WEIGHT(i, 1)
+#define IQ3_WEIGHT_2(i) IQ3_WEIGHT(i, 2)
+#define IQ3_WEIGHT_3(i) IQ3_WEIGHT(i, 3)
+#define IQ3_LEVELS                                                       \
+    {CB_64(IQ3_WEIGHT_0)}, {CB_64(IQ3_WEIGHT_1)}, {CB_64(IQ3_WEIGHT_2)}, \
+    {                                                                    \
+        CB_64(IQ3_WEIGHT_3)                                              \
     }
-}
 
 #elif defined(V_WORDS)
 
 enum { IQ3_STEPS = 16 }; /* of 16 weights */
-#define IQ3_ORDER iq3_order
+#define IQ3_ORDER   iq3_order
+#define IQ3_RESTORE iq3_restore
 static const uint8_t iq3_order[16] = {0, 2, 8,  10, 1, 3, 9,  11,
                                       4, 6, 12, 14, 5, 7, 13, 15};
+
+/* Fours emitted in this order to their places. */
+SIMD_INLINE void iq3_restore(vi *w)
+{
+    const vi even = v_set1_32(0x00ff00ff), low = v_set1_32(0xffff);
+    vi half[4]; /* values 0, 1 of two points, 2, 3 of them; of the other two */
+
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i += 2) {
+        half[i] = v_select(even, w[i], v_sll16(w[i + 1], 8));
+        half[i + 1] = v_select(even, v_srl16(w[i], 8), w[i + 1]);
+    }
+    SIMD_UNROLL
+    for (int i = 0; i < 2; i++) {
+        w[i] = v_select(low, half[2 * i], v_sll32(half[2 * i + 1], 16));
+        w[2 + i] = v_select(low, v_srl32(half[2 * i], 16), half[2 * i + 1]);
+    }
+}
 
 /* The points of two words per lane, from nibbles to weights (without sign) by way of
  * finish(): fours `four` and four + 1. signs: bytes s, s, t, t, s of the signs of
@@ -97,7 +112,8 @@ SIMD_INLINE vi iq3_sign_bytes(vi signs, int half)
 #else
 
 enum { IQ3_STEPS = 8 }; /* of a sub-block */
-#define IQ3_ORDER NULL
+#define IQ3_ORDER   NULL
+#define IQ3_RESTORE NULL
 
 /* Four g of sub-block b, from the index of its point; byte g / 2 of signs has the signs
  * of fours g and g ^ 1. */

@@ -14,27 +14,26 @@
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    static const int place[4] = {0, 1, 2, 3};
     const vi high = cb_windows(v_load(body + 64 * (16 + step / 4)), step % 4 * 8, 2);
 
     cb_emit_four(codebook_iq2s_codes, 1024, v_load(body + 64 * step), high,
-                 v_load(body + 64 * (8 + step)), place, step, emit, sink);
+                 v_load(body + 64 * (8 + step)), step, emit, sink);
 }
 #else
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi points = v_load(body + 64 * step);
+    const vi all = v_load(body + 64 * step);
     const vi signs = v_load(body + 64 * (8 + step));
     const vi high = v_load(body + 64 * (16 + step / 4));
 
     SIMD_UNROLL
     for (int i = 0; i < 4; i++) {
-        const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
+        const vi low = v_and(v_srl32(all, 8 * i), v_set1_32(0xff));
+        uint32_t points[V_LANES];
 
-        cb_emit_signed(codebook_iq2s,
-                       v_or(low, cb_to_bit_8(high, step % 4 * 8 + 2 * i, 0x300)), signs,
-                       i, 4 * step + i, emit, sink);
+        v_store(points, v_or(low, cb_to_bit_8(high, step % 4 * 8 + 2 * i, 0x300)));
+        cb_emit_signed(codebook_iq2s, points, signs, i, 4 * step + i, emit, sink);
     }
 }
 #endif
@@ -59,6 +58,8 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .order = CB_IQ2_ORDER,
+    .restore = CB_IQ2_RESTORE,
     .steps = 8,
     .weights = weights,
     .scales = scales,

@@ -17,15 +17,11 @@ enum { STEPS = 8 };
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    static const int place[4] = {0, 2, 1, 3};
-    const vi even = v_set1_32(0xff00ff);
     const vi a = v_load(body + 64 * (2 * step)), b = v_load(body + 64 * (2 * step + 1));
-    const vi index = v_select(even, a, v_sll16(b, 8));
-    const vi high = v_select(even, v_srl16(a, 8), b);
-    const vi signs = v_and(v_srl16(high, 1), v_set1_8(127));
+    const vi high = cb_bytes_of(a, b, 1);
 
-    cb_emit_four(codebook_iq2xs_codes, 512, index, high, cb_eighth_sign(signs), place,
-                 step, emit, sink);
+    cb_emit_four(codebook_iq2xs_codes, 512, cb_bytes_of(a, b, 0), high,
+                 cb_even_signs(v_srl16(high, 1)), step, emit, sink);
 }
 #else
 enum { STEPS = 16 };
@@ -36,9 +32,13 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     const vi two = v_load(body + 64 * step), mask = v_set1_32(511);
     const vi signs = cb_eighth_sign(v_and(v_srl32(two, 9), v_set1_32(0x7f007f)));
 
-    cb_emit_signed(codebook_iq2xs, v_and(two, mask), signs, 0, 2 * step, emit, sink);
-    cb_emit_signed(codebook_iq2xs, v_and(v_srl32(two, 16), mask), signs, 2,
-                   2 * step + 1, emit, sink);
+    SIMD_UNROLL
+    for (int i = 0; i < 2; i++) {
+        uint32_t points[V_LANES];
+
+        v_store(points, v_and(v_srl32(two, 16 * i), mask));
+        cb_emit_signed(codebook_iq2xs, points, signs, 2 * i, 2 * step + i, emit, sink);
+    }
 }
 #endif
 
@@ -62,6 +62,8 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .order = CB_IQ2_ORDER,
+    .restore = CB_IQ2_RESTORE,
     .steps = STEPS,
     .weights = weights,
     .scales = scales,

@@ -13,13 +13,11 @@
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    static const int place[4] = {0, 1, 2, 3};
     const vi points = v_load(body + 64 * (2 * step));
     const vi word = v_load(body + 64 * (2 * step + 1));
-    const vi signs = v_and(cb_windows(word, 0, 7), v_set1_8(127));
 
-    cb_emit_four(codebook_iq2xxs_codes, 256, points, v_zero(), cb_eighth_sign(signs),
-                 place, step, emit, sink);
+    cb_emit_four(codebook_iq2xxs_codes, 256, points, v_zero(),
+                 cb_even_signs(cb_windows(word, 0, 7)), step, emit, sink);
 }
 #else
 /* Seven signs of each of four groups, in a unit's second dword, to a byte each. */
@@ -36,13 +34,15 @@ SIMD_INLINE vi signs_of(vi word)
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi points = v_load(body + 64 * (2 * step));
     const vi signs = signs_of(v_load(body + 64 * (2 * step + 1)));
 
     SIMD_UNROLL
-    for (int i = 0; i < 4; i++)
-        cb_emit_signed(codebook_iq2xxs, v_and(v_srl32(points, 8 * i), v_set1_32(0xff)),
-                       signs, i, 4 * step + i, emit, sink);
+    for (int i = 0; i < 4; i++) {
+        uint32_t points[V_LANES];
+
+        cb_points(body + 64 * (2 * step) + i, points);
+        cb_emit_signed(codebook_iq2xxs, points, signs, i, 4 * step + i, emit, sink);
+    }
 }
 #endif
 
@@ -66,6 +66,8 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .order = CB_IQ2_ORDER,
+    .restore = CB_IQ2_RESTORE,
     .steps = 8,
     .weights = weights,
     .scales = scales,

@@ -15,20 +15,15 @@ enum { BIAS = V_SIGNED ? 0 : 16 };
  * 26 scales. */
 #ifdef KERN_LEVEL_avx512vbmi
 static const uint8_t codes[2 * 512] __attribute__((aligned(64))) = {
-#define CODEBOOK_ENTRY(code) (code) & 63,
+#define CODEBOOK_ENTRY(code) IQ3_CODES_01(code),
 #include "kernels/codebook/iq3s.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) (code) >> 6,
+#define CODEBOOK_ENTRY(code) IQ3_CODES_23(code),
 #include "kernels/codebook/iq3s.def"
 };
 
-#define SIGN(s)                                                       \
-    BIAS s CODEBOOK_IQ3S_LEVEL(0), BIAS s CODEBOOK_IQ3S_LEVEL(1),     \
-        BIAS s CODEBOOK_IQ3S_LEVEL(2), BIAS s CODEBOOK_IQ3S_LEVEL(3), \
-        BIAS s CODEBOOK_IQ3S_LEVEL(4), BIAS s CODEBOOK_IQ3S_LEVEL(5), \
-        BIAS s CODEBOOK_IQ3S_LEVEL(6), BIAS s CODEBOOK_IQ3S_LEVEL(7)
-static const uint8_t signed_levels[64] __attribute__((aligned(64))) = {
-    SIGN(+), SIGN(-), SIGN(+), SIGN(-), SIGN(+), SIGN(-), SIGN(+), SIGN(-)};
+#define LEVEL(code) CODEBOOK_IQ3S_LEVEL(code)
+static const uint8_t levels[4][64] __attribute__((aligned(64))) = {IQ3_LEVELS};
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
@@ -36,9 +31,9 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     const int j = step; /* 16 weights of sub-block j / 2 */
     const vi ninths = v_load(body + 64 * (16 + j / 8));
 
-    iq3_emit_16(codes, 512, signed_levels, v_load(body + 64 * j),
-                cb_windows(ninths, j % 8 * 4, 1), v_load(body + 64 * (18 + j / 2)), j,
-                emit, sink);
+    cb_emit_16(codes, 512, levels, v_load(body + 64 * j),
+               cb_windows(ninths, j % 8 * 4, 1), v_load(body + 64 * (18 + j / 2)),
+               j % 2 * 16, 4 * j, emit, sink);
 }
 #elif defined(V_WORDS)
 #define NIBBLE(code, i) CODEBOOK_IQ3S_LEVEL((code) >> 3 * (i)&7) << 4 * (i)
@@ -112,6 +107,7 @@ static const struct x16_super_format format = {
     .bias = BIAS,
     .is_signed = V_SIGNED,
     .order = IQ3_ORDER,
+    .restore = IQ3_RESTORE,
     .steps = IQ3_STEPS,
     .weights = weights,
     .scales = scales,

@@ -15,30 +15,24 @@ enum { BIAS = V_SIGNED ? 0 : 64 };
 /* Body, in dwords: 0..15 indices, 16..23 signs and scales. */
 #ifdef KERN_LEVEL_avx512vbmi
 static const uint8_t codes[2 * 256] __attribute__((aligned(64))) = {
-#define CODEBOOK_ENTRY(code) (code) & 63,
+#define CODEBOOK_ENTRY(code) IQ3_CODES_01(code),
 #include "kernels/codebook/iq3xxs.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) (code) >> 6,
+#define CODEBOOK_ENTRY(code) IQ3_CODES_23(code),
 #include "kernels/codebook/iq3xxs.def"
 };
 
-#define SIGN(s)                                                           \
-    BIAS s CODEBOOK_IQ3XXS_LEVEL(0), BIAS s CODEBOOK_IQ3XXS_LEVEL(1),     \
-        BIAS s CODEBOOK_IQ3XXS_LEVEL(2), BIAS s CODEBOOK_IQ3XXS_LEVEL(3), \
-        BIAS s CODEBOOK_IQ3XXS_LEVEL(4), BIAS s CODEBOOK_IQ3XXS_LEVEL(5), \
-        BIAS s CODEBOOK_IQ3XXS_LEVEL(6), BIAS s CODEBOOK_IQ3XXS_LEVEL(7)
-static const uint8_t signed_levels[64] __attribute__((aligned(64))) = {
-    SIGN(+), SIGN(-), SIGN(+), SIGN(-), SIGN(+), SIGN(-), SIGN(+), SIGN(-)};
+#define LEVEL(code) CODEBOOK_IQ3XXS_LEVEL(code)
+static const uint8_t levels[4][64] __attribute__((aligned(64))) = {IQ3_LEVELS};
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
     const int j = step; /* 16 weights of sub-block j / 2 */
     const vi word = v_load(body + 64 * (16 + j / 2));
-    const vi seven = v_and(cb_windows(word, 0, 7), v_set1_8(127));
 
-    iq3_emit_16(codes, 256, signed_levels, v_load(body + 64 * j), v_zero(),
-                cb_eighth_sign(seven), j, emit, sink);
+    cb_emit_16(codes, 256, levels, v_load(body + 64 * j), v_zero(),
+               cb_even_signs(cb_windows(word, 0, 7)), j % 2 * 16, 4 * j, emit, sink);
 }
 #else
 /* The four signs of seven bits as bytes, with the eighth that makes their number even.
@@ -128,6 +122,7 @@ static const struct x16_super_format format = {
     .bias = BIAS,
     .is_signed = V_SIGNED,
     .order = IQ3_ORDER,
+    .restore = IQ3_RESTORE,
     .steps = IQ3_STEPS,
     .weights = weights,
     .scales = scales,

@@ -216,9 +216,14 @@ SIMD_INLINE vi v_gather(const void *table, vi i)
 SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
 {
     const vi where = _mm256_cmpeq_epi8(_mm256_and_si256(bits, sel), sel);
+#if V_SIGNED /* from is 0 */
+    (void)from;
+    return _mm256_sub_epi8(_mm256_xor_si256(v, where), where);
+#else
     const vi more = _mm256_sub_epi8(from, _mm256_set1_epi8(-1));
 
     return _mm256_add_epi8(_mm256_xor_si256(v, where), _mm256_and_si256(where, more));
+#endif
 }
 
 /* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second

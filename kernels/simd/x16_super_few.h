@@ -22,6 +22,7 @@ struct x16_sink {
     uint64_t shifts;
     struct x16_sums *to;
     vi *tile; /* or weights are kept here */
+    x16_restore_fn *restore;
 };
 
 SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)

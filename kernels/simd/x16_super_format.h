@@ -34,6 +34,9 @@ typedef void x16_scales_fn(const uint8_t *body, const uint8_t *head,
  * biases off, in sink->to->sum[sink->strand][0]. */
 typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
 
+/* Puts four fours, which were emitted in a format's order, into ascending order. */
+typedef void x16_restore_fn(vi *w);
+
 /* What a format says of itself; constants after inlining. */
 struct x16_super_format {
     struct x16_layout layout;
@@ -46,9 +49,11 @@ struct x16_super_format {
      * straight from memory through one instruction into a product. */
     bool light;
     /* Weights are emitted in another order within every 16: place i has weight
-     * order[i]. NULL: as they are. */
+     * order[i]. NULL: as they are. A few columns are put into this order; of many, the
+     * tile of weights is put back. */
     const uint8_t *order;
-    int steps; /* of weights, at most 64 */
+    x16_restore_fn *restore; /* and back; NULL without an order */
+    int steps;               /* of weights, at most 64 */
     x16_weights_fn *weights;
     x16_products_fn *products; /* or NULL */
     /* Or, for v_dot_u where V_WIDE: the same weights shifted to the left, below 256;
@@ -76,12 +81,13 @@ SIMD_INLINE const int8_t *x16_column_q(const struct x16_super_format f, const ch
     return f.order != NULL ? column->q : act_q(x) + X16_SUPER * b;
 }
 
-SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const char *x,
-                            size_t k, size_t b, struct x16_column *out)
+SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool ordered,
+                            const char *x, size_t k, size_t b, struct x16_column *out)
 {
     const int16_t *sums = act_q8_256_sums(x, k) + 16 * b;
+    int32_t sum[16];
 
-    if (f.order != NULL) {
+    if (ordered && f.order != NULL) {
         const vi order = v_bcast_16(f.order);
 
         SIMD_UNROLL
@@ -100,12 +106,13 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const ch
         out->sums[1] = 0;
         return;
     }
-    for (int s = 0; s < f.n_subs; s++) {
-        const int sum = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
-
-        out->start[s] = -f.bias * sum * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
-        out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum;
-    }
+    for (int s = 0; s < f.n_subs; s++)
+        sum[s] = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
+    for (int s = 0; s < f.n_subs; s++)
+        out->start[s] = -f.bias * sum[s] * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
+    if (f.mins || !V_DOT32)
+        for (int s = 0; s < f.n_subs; s++)
+            out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum[s];
 }
 
 /* The same for x16_super_step(). Reordered quants are to be kept in memory: a compiler
@@ -113,7 +120,7 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, const ch
 SIMD_INLINE void x16_few_column(const struct x16_super_format f, const char *x,
                                 size_t k, size_t b, struct x16_column *out)
 {
-    x16_column(f, V_WIDE && f.wide != NULL, x, k, b, out);
+    x16_column(f, V_WIDE && f.wide != NULL, true, x, k, b, out);
     if (f.order != NULL)
         __asm__("" : "+m"(*out));
 }

@@ -25,6 +25,8 @@ struct x16_super_tile {
 SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
 {
     x16_tile_put(sink->tile, four, w);
+    if (sink->restore != NULL && four % 4 == 3)
+        sink->restore(sink->tile + four - 3);
 }
 
 SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t *body,
@@ -50,6 +52,7 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     }
     tile->d = sc.d;
     sink.tile = tile->w;
+    sink.restore = f.restore;
     SIMD_UNROLL_64
     for (int step = 0; step < f.steps; step++)
         f.weights(body, step, x16_tile_emit, &sink);
@@ -65,8 +68,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
     const int per_sub = 64 / f.n_subs;
     const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub;
     struct x16_column column[8];
-    const int8_t *q = x16_column_q(f, x, b, column);
-    const size_t q_stride = f.order != NULL ? sizeof(column[0]) : x_stride;
+    const int8_t *q = act_q(x) + X16_SUPER * b;
 #if V_DOT32
     vf sum[8];
 #else
@@ -75,7 +77,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
-        x16_column(f, false, x + (size_t)c * x_stride, k, b, &column[c]);
+        x16_column(f, false, false, x + (size_t)c * x_stride, k, b, &column[c]);
 #if V_DOT32
         sum[c] = v_zero_f();
 #else
@@ -96,7 +98,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                 SIMD_UNROLL
                 for (int c = 0; c < n; c++)
                     part[c] = x16_dot(part[c], tile->w[s * per_sub + t],
-                                      q + (size_t)c * q_stride + 4 * s * per_sub, t,
+                                      q + (size_t)c * x_stride + 4 * s * per_sub, t,
                                       f.is_signed);
             }
             SIMD_UNROLL
