@@ -14,6 +14,7 @@
 #define FIRST_PROMPT  16   /* tokens: how long does prefill take at all? */
 #define MOST_PROMPT   256
 #define OPEN_TOKENS   5  /* after opening, a sample of the weights' knob */
+#define USUAL_SAMPLES 50 /* of a race */
 #define PASSES_WANTED 24 /* of prefill within a knob's share, at least */
 
 /* One race: of a knob, or of a format of it. */
@@ -240,18 +241,30 @@ static bool too_short(struct tuner *t, enum tune_knob knob, double seconds)
                  "not tried: %.0f samples of %.2g s each do not fit its %.3g s of the "
                  "budget; --budget %.0f would do",
                  n, sample_cost(t, knob), seconds > 0 ? seconds : 0,
-                 ceil(t->p->budget_s * need / (seconds > 1 ? seconds : 1) / 10) * 10);
+                 ceil((t->p->budget_s + (need - seconds) / (1 - FINAL_SHARE)) / 10) *
+                     10);
     return true;
 }
 
-/* The share of what is left of the budget that this knob may use. */
+/* What a race of a knob that costs little usually takes; one that opens the model or
+ * runs long prompts takes what the others leave. */
+static double usual_seconds(const struct tuner *t, enum tune_knob knob)
+{
+    if (knob == TUNE_BATCH || tune_knob_info(knob)->reopens)
+        return 0;
+    return USUAL_SAMPLES * sample_cost(t, knob);
+}
+
+/* Its share of what is left of the budget, or all that later knobs will not need. */
 static double knob_seconds(const struct tuner *t, enum tune_knob knob)
 {
-    double sum = 0, left = t->end - now(t);
+    double sum = 0, left = t->end - now(t), later = 0;
 
-    for (int k = (int)knob; k < TUNE_N_KNOBS; k++)
+    for (int k = (int)knob; k < TUNE_N_KNOBS; k++) {
         sum += tune_knob_info((enum tune_knob)k)->share;
-    return left > 0 ? left * tune_knob_info(knob)->share / sum : 0;
+        later += k > (int)knob ? usual_seconds(t, (enum tune_knob)k) : 0;
+    }
+    return left > 0 ? fmax(left * tune_knob_info(knob)->share / sum, left - later) : 0;
 }
 
 static enum status turn(struct tuner *t, enum tune_knob knob, struct err *err)

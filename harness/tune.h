@@ -79,8 +79,7 @@ struct tune_final {
 struct tune_exhaustive {
     size_t n_combinations; /* 0: not done */
     struct tune_setup best;
-    struct rank_ratio ratio;      /* the best one's speed over the tuned one's */
-    struct rank_ratio of_default; /* the default's over the tuned one's */
+    struct rank_ratio ratio; /* the best one's speed over the tuned one's */
     size_t n_rounds;
 };
 

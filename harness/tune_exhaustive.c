@@ -137,8 +137,6 @@ enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
         r->exhaustive.n_rounds = race.c[race.best].n - race.c[race.best].n_screen;
         st = race_ratio(&race, race.best, &r->exhaustive.ratio, err);
     }
-    if (st == ST_OK && race.best && g.n > 1)
-        st = race_ratio(&race, 1, &r->exhaustive.of_default, err);
     race_close(&race);
     free(order);
     free(g.setup);

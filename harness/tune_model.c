@@ -28,7 +28,7 @@ struct tune_model {
     int n_threads, n_batch; /* most */
     enum placement placed;
     uint64_t random;
-    uint64_t room;
+    uint64_t given, room; /* memory in all, and for the model */
     int32_t tokens[MAX_BATCH];
 };
 
@@ -281,7 +281,7 @@ static enum status does_not_fit(const struct tune_model *t, const struct slm_inf
     format_bytes(need, sizeof need,
                  info->weight_bytes + info->kv_bytes + info->scratch_bytes +
                      SLACK_BYTES);
-    format_bytes(have, sizeof have, t->room + SLACK_BYTES);
+    format_bytes(have, sizeof have, t->given);
     return err_set(err, ST_NO_MEMORY,
                    "%s does not fit: it needs %s, and there are %s; a model that is "
                    "paged from disk runs at the disk's speed, however it is tuned",
@@ -340,8 +340,8 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     new->p = *p;
     new->topo = topo;
     new->random = p->seed ? p->seed : 1;
-    new->room = p->mem_limit ? p->mem_limit : topo->mem_available;
-    new->room = new->room > SLACK_BYTES ? new->room - SLACK_BYTES : 0;
+    new->given = p->mem_limit ? p->mem_limit : topo->mem_available;
+    new->room = new->given > SLACK_BYTES ? new->given - SLACK_BYTES : 0;
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
                                                              : topo->threads_default;
     memset(space, 0, sizeof *space);

@@ -137,7 +137,7 @@ static void print_final(FILE *f, const char *phase, const struct tune_final *fin
 static void print_exhaustive(FILE *f, const struct tune_result *r)
 {
     const struct tune_exhaustive *e = &r->exhaustive;
-    char best[64], of_default[64], value[32];
+    char best[64], value[32];
 
     if (!e->n_combinations)
         return;
@@ -152,10 +152,9 @@ static void print_exhaustive(FILE *f, const struct tune_result *r)
             break;
         }
     fprintf(f,
-            ") has %s of the tuned choice's speed in %zu rounds,\nthe default %s: the "
-            "tuned choice is %s\n",
+            ") has %s of the tuned choice's speed in %zu\nrounds: the tuned choice is "
+            "%s\n",
             tune_ratio_text(&e->ratio, best, sizeof best), e->n_rounds,
-            tune_ratio_text(&e->of_default, of_default, sizeof of_default),
             e->ratio.hi < 1.02   ? "within 2 % of the best"
             : e->ratio.lo > 1.02 ? "more than 2 % below the best"
                                  : "perhaps within 2 % of the best");
@@ -232,12 +231,11 @@ json_t *tune_json(const struct tune_result *r)
                        r->n_prompt, "knobs", knobs, "decode", final_json(&r->decode),
                        "prefill", final_json(&r->prefill));
     if (r->exhaustive.n_combinations)
-        json_object_set_new(
-            object, "exhaustive",
-            json_pack("{s:I, s:I, s:o, s:o}", "combinations",
-                      (json_int_t)r->exhaustive.n_combinations, "rounds",
-                      (json_int_t)r->exhaustive.n_rounds, "best_over_tuned",
-                      ratio_json(&r->exhaustive.ratio), "default_over_tuned",
-                      ratio_json(&r->exhaustive.of_default)));
+        json_object_set_new(object, "exhaustive",
+                            json_pack("{s:I, s:I, s:o}", "combinations",
+                                      (json_int_t)r->exhaustive.n_combinations,
+                                      "rounds", (json_int_t)r->exhaustive.n_rounds,
+                                      "best_over_tuned",
+                                      ratio_json(&r->exhaustive.ratio)));
     return object;
 }
