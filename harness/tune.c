@@ -336,6 +336,8 @@ static enum status duel(struct tuner *t, enum tune_phase phase,
 
     if (st)
         return st;
+    /* All work depends on it: it is not given up because its first rounds were slow. */
+    race.always_duel = true;
     t->what = "tuned or default";
     while (st == ST_OK && (n = race_round(&race, order)) > 0) {
         struct tune_sample got = {0};
