@@ -128,7 +128,9 @@ static void choose_tuned(struct opening *o, const struct tuned *t)
         tuned->n_threads = t->setup.n_threads;
     if (!a->n_threads && !a->n_threads_prefill && !a->cpus)
         tuned->n_threads_prefill = t->setup.n_threads_prefill;
-    if (!a->placement && !a->cpus)
+    /* Where CPUs are shared threads float, unless tuning had a reason to pin them:
+     * spread is what it starts from. */
+    if (!a->placement && !a->cpus && t->setup.placement != PLACEMENT_SPREAD)
         o->placement[1] = t->setup.placement;
     if (t->setup.residency == WEIGHTS_MMAP)
         o->p.residency = WEIGHTS_MMAP;
