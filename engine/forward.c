@@ -11,8 +11,9 @@
  * while leaves the rest to the others, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8
 
-/* How far in front of their use panels are asked for by software prefetch. */
-#define PANELS_AHEAD 4096
+/* Panels are read in ascending order, which the hardware's prefetchers follow; asking
+ * besides only keeps them busy. The codes of iq3 are read here and there. */
+#define IQ3_AHEAD 8192
 
 struct slm_tuning slm_tuning_default(void)
 {
@@ -20,8 +21,7 @@ struct slm_tuning slm_tuning_default(void)
                            .chunks_prefill = CHUNKS_PER_MEMBER,
                            .pages = MEM_PAGES_2M};
 
-    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-        t.ahead[fmt] = PANELS_AHEAD;
+    t.ahead[KERN_FMT_iq3_s] = t.ahead[KERN_FMT_iq3_xxs] = IQ3_AHEAD;
     return t;
 }
 

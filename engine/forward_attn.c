@@ -20,7 +20,7 @@
 #define MIN_SPLIT 256
 
 /* How far in front of their use quantised keys are asked for by software prefetch. */
-#define KEYS_AHEAD 4096
+#define KEYS_AHEAD 512
 
 static int gcd(int a, int b)
 {

@@ -130,15 +130,17 @@ static void store_quantised(const struct kvcache *kv, unsigned char *key,
     const enum kern_format fmt = kern_kv_format(kv->shape.type);
     const size_t body_bytes = kern_format_bytes(fmt, CHUNK) - sizeof(uint16_t);
     const size_t n = (size_t)kv->shape.head_dim, n_blocks = kv->key_dim / CHUNK;
-    const size_t bodies = n_blocks * KVCACHE_PANEL * body_bytes;
+    const size_t in_panel = KVCACHE_PANEL * body_bytes;
+    const size_t scales = KVCACHE_PANEL * sizeof(uint16_t);
     kern_quantize_fn *quantize =
         kern_best(KERN_OP_quantize, (int)fmt, 1u << KERN_ISA_scalar)->fn.quantize;
     unsigned char block[sizeof(uint16_t) + CHUNK], *quants = block + sizeof(uint16_t);
     float chunk[CHUNK];
 
     for (size_t b = 0; b < n_blocks; b++) {
-        const size_t body = b * KVCACHE_PANEL * body_bytes;
-        const size_t scale = bodies + (b * KVCACHE_PANEL + lane) * sizeof(uint16_t);
+        const size_t body = kern_panel_body_at(in_panel, scales, n_blocks, b);
+        const size_t scale =
+            kern_panel_heads_at(in_panel, scales, b) + lane * sizeof(uint16_t);
 
         take_chunk(chunk, k, b * CHUNK, n);
         quantize(chunk, block, CHUNK);

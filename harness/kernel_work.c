@@ -7,18 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tuning.h"
 #include "harness/clock.h"
 #include "harness/kernel_bed.h"
 
 #define BATCH_NS  2e6 /* of calls between two wakings of the team, about */
 #define MAX_BATCH 4096
-#define PEAK_NS   1000000u        /* one call of a peak */
-#define ROW_SHARE KERN_PANEL_ROWS /* rows are handed to threads in multiples of this \
-                                   */
-
-/* A page: enough for memory to answer in time, and past the hardware prefetcher's
- * boundary. What is in the cache need not be asked for. */
-#define AHEAD_BYTES 4096
+#define PEAK_NS   1000000u /* one call of a peak */
+#define ROW_SHARE                                                      \
+    KERN_PANEL_ROWS /* rows are handed to threads in multiples of this \
+                     */
 
 enum work_kind { WORK_PRODUCT, WORK_OTHER, WORK_READ, WORK_PEAK };
 
@@ -86,14 +84,15 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         return st;
     w->n_rows = (size_t)c->rows;
     w->cold = c->cache == KERNEL_COLD;
-    w->call = (struct product_call){.row = row,
-                                    .k = KERNEL_COLS,
-                                    .w_stride = kern_format_bytes(format, KERNEL_COLS),
-                                    .n_x = n_x,
-                                    .y_stride = w->n_rows,
-                                    .ahead = w->cold ? AHEAD_BYTES : 0,
-                                    .x = &w->x,
-                                    .y = parts_alloc(w->n_rows * n_x * sizeof(float))};
+    w->call =
+        (struct product_call){.row = row,
+                              .k = KERNEL_COLS,
+                              .w_stride = kern_format_bytes(format, KERNEL_COLS),
+                              .n_x = n_x,
+                              .y_stride = w->n_rows,
+                              .ahead = w->cold ? slm_tuning_default().ahead[format] : 0,
+                              .x = &w->x,
+                              .y = parts_alloc(w->n_rows * n_x * sizeof(float))};
     w->matrix_bytes = w->n_rows * w->call.w_stride;
     w->n_matrices = 1;
     if (!w->call.y ||

@@ -11,7 +11,8 @@
  * float additions differs.
  *
  * Besides the file's row after row, weights may be kept in *panels*: 16 rows
- * interleaved dword by dword (kernels/simd/x16.h), in exactly as many bytes. `pack`
+ * interleaved dword by dword (kernels/simd/x16.h), in exactly as many bytes and in the
+ * order in which products read them, so that a panel is one ascending stream. `pack`
  * makes a panel; gemv_x16 and gemm_x16 work on panels that follow each other. Rows
  * that are left over, fewer than 16, stay as they are.
  *
@@ -107,14 +108,39 @@ typedef void kern_gemm_fn(size_t n_rows, size_t k, const void *w, size_t w_strid
 /* Rows of a panel. */
 #define KERN_PANEL_ROWS 16
 
+/* A block's *heads* (16-bit scales and the like) stand apart from the dwords of its
+ * body. Of as many blocks as fill a cache line with heads, first the heads and then the
+ * bodies: where those of block b of n_blocks are, from the start of the panel; body and
+ * heads are what a block has in a panel, in bytes. */
+static inline size_t kern_panel_group(size_t heads)
+{
+    return heads > 0 && heads < 64 ? 64 / heads : 1;
+}
+
+static inline size_t kern_panel_heads_at(size_t body, size_t heads, size_t b)
+{
+    const size_t in_group = b % kern_panel_group(heads);
+
+    return (b - in_group) * (body + heads) + in_group * heads;
+}
+
+static inline size_t kern_panel_body_at(size_t body, size_t heads, size_t n_blocks,
+                                        size_t b)
+{
+    const size_t group = kern_panel_group(heads), in_group = b % group;
+    const size_t first = b - in_group;
+    const size_t n = n_blocks - first < group ? n_blocks - first : group;
+
+    return first * (body + heads) + n * heads + in_group * body;
+}
+
 /* pack: 16 rows of k elements, w_stride bytes apart, into one panel of 16 times a
  * row's bytes. The two may not overlap. */
 typedef void kern_pack_fn(size_t k, const void *rows, size_t w_stride, void *panel);
 
 /* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels.
  * ahead: how many bytes before their use weights are asked for by software
- * prefetch; 0 for not at all. A kernel that reads two panels at a time does without.
- * w is best aligned to 64 bytes. */
+ * prefetch; 0 for not at all. w is best aligned to 64 bytes. */
 typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
                               float *y, size_t ahead);
 

@@ -42,8 +42,10 @@ static void put_quantised(struct cache *c, bool keys, size_t t, const float *row
         for (size_t i = 0; i < BLOCK; i++)
             c->rows[t * c->d + b * BLOCK + i] = (double)back[i];
         for (size_t i = 0; i < body; i++)
-            panel[b * PANEL * body + body_at(keys, body, t % PANEL, i)] = block[2 + i];
-        memcpy(panel + n_blocks * PANEL * body + (b * PANEL + t % PANEL) * 2, block, 2);
+            panel[kern_panel_body_at(PANEL * body, 2 * PANEL, n_blocks, b) +
+                  body_at(keys, body, t % PANEL, i)] = block[2 + i];
+        memcpy(panel + kern_panel_heads_at(PANEL * body, 2 * PANEL, b) + t % PANEL * 2,
+               block, 2);
     }
 }
 

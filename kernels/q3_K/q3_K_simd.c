@@ -10,18 +10,39 @@
 #include "kernels/q3_K/q3_K.h"
 #include "kernels/simd/x16_super.h"
 
-/* Body, in dwords: 0..7 top bits, 8..23 low bits, 24..26 scales; d is the head. Dword j
+/* Body in the file, in dwords: 0..7 top bits, 8..23 low bits, 24..26 scales; d is the
+ * head. In a panel: the scales, top bits and low bits of the first half by turns, the
+ * low bits of the second half. */
+SIMD_INLINE size_t place(size_t dword)
+{
+    return dword < 8    ? 3 + 2 * dword
+           : dword < 16 ? 4 + 2 * (dword - 8)
+           : dword < 24 ? 19 + (dword - 16)
+                        : dword - 24;
+}
+
+SIMD_INLINE vi load_tops(const uint8_t *body, int j)
+{
+    return v_load(body + 64 * (3 + 2 * j));
+}
+
+SIMD_INLINE vi load_low(const uint8_t *body, int h, int j)
+{
+    return v_load(body + 64 * (h == 0 ? 4 + 2 * j : 19 + j));
+}
+
+/* Of the file's: dword j
  * of a half's eight has the fours j, 8 + j, 16 + j and 24 + j of its 128 weights, and
  * their top bits are at bits 4h to 4h + 3 of dword j of the first eight. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
     const vi low = v_set1_8(3), top = v_set1_8(4);
-    const vi tops = v_load(body + 64 * step);
+    const vi tops = load_tops(body, step);
 
     SIMD_UNROLL
     for (int h = 0; h < 2; h++) {
-        const vi raw = v_load(body + 64 * (8 + 8 * h + step));
+        const vi raw = load_low(body, h, step);
         /* bits 4h .. 4h + 3 at 2 .. 5, so that shifts go to the right only */
         const vi bits = h == 0 ? v_sll16(tops, 2) : v_srl16(tops, 2);
         const int four = 32 * h + step;
@@ -40,8 +61,8 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 SIMD_INLINE void scale_bytes(const uint8_t *body, vi out[4])
 {
     const vi nibble = v_set1_8(15), top = v_set1_8(0x30), half = v_set1_8(32);
-    const vi a = v_load(body + 64 * 24), b = v_load(body + 64 * 25);
-    const vi c = v_load(body + 64 * 26);
+    const vi a = v_load(body), b = v_load(body + 64);
+    const vi c = v_load(body + 64 * 2);
 
     out[0] = v_or(v_and(a, nibble), v_and(v_sll16(c, 4), top));
     out[1] = v_or(v_and(b, nibble), v_and(v_sll16(c, 2), top));
@@ -61,7 +82,7 @@ SIMD_INLINE void scale_bytes(const uint8_t *body, vi out[4])
  * makes room for the last one. */
 SIMD_INLINE void four_fields(const uint8_t *body, int h, int j, vi out[4])
 {
-    const vi tops = v_load(body + 64 * j), low = v_load(body + 64 * (8 + 8 * h + j));
+    const vi tops = load_tops(body, j), low = load_low(body, h, j);
     const vi even = h == 0 ? v_sll16(tops, 2) : v_srl16(tops, 2);
     const vi odd = h == 0 ? v_sll16(tops, 3) : v_srl16(tops, 1);
     const vi less = v_srl16(low, 2);
@@ -146,7 +167,8 @@ static const struct x16_super_format format = {
                .body_bytes = offsetof(struct block_q3_K, d),
                .n_heads = 1,
                .head_bytes = 2,
-               .head_at = {offsetof(struct block_q3_K, d)}},
+               .head_at = {offsetof(struct block_q3_K, d)},
+               .place = place},
     .n_subs = 16,
     .max = 7,
     .bias = 4,

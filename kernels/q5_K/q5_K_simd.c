@@ -16,6 +16,16 @@
 
 enum { DWORD_QH = 4, DWORD_QS = 12 };
 
+/* In a panel the high bits stand behind the low nibbles of the first pair of
+ * sub-blocks, dword by dword; later pairs find them in the cache. */
+SIMD_INLINE size_t place(size_t dword)
+{
+    if (dword < DWORD_QH || dword >= DWORD_QS + 8)
+        return dword;
+    return dword < DWORD_QS ? 2 * dword - DWORD_QH + 1
+                            : 2 * (dword - DWORD_QS) + DWORD_QH;
+}
+
 /* Four bits of nibbles below bit `from` of top, which may be above or below 4. */
 SIMD_INLINE vi join(vi nibbles, vi top, int from)
 {
@@ -28,8 +38,8 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
     const int pair = step / 8, j = step % 8;
-    const vi qs = v_load(body + 64 * (DWORD_QS + step));
-    const vi qh = v_load(body + 64 * (DWORD_QH + j));
+    const vi qs = v_load(body + 64 * place((size_t)(DWORD_QS + step)));
+    const vi qh = v_load(body + 64 * place((size_t)(DWORD_QH + j)));
 
     emit(sink, 16 * pair + j, join(qs, qh, 2 * pair));
     emit(sink, 16 * pair + 8 + j, join(v_srl16(qs, 4), qh, 2 * pair + 1));
@@ -41,8 +51,8 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
                       struct x16_sink *sink)
 {
     const int pair = step / 8, j = step % 8;
-    const vi qs = v_load(body + 64 * (DWORD_QS + step));
-    const vi qh = v_load(body + 64 * (DWORD_QH + j));
+    const vi qs = v_load(body + 64 * place((size_t)(DWORD_QS + step)));
+    const vi qh = v_load(body + 64 * place((size_t)(DWORD_QH + j)));
     const vi top = pair < 2    ? v_sll16(qh, 4 - 2 * pair)
                    : pair == 2 ? qh
                                : v_srl16(qh, 2);
@@ -61,7 +71,8 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
 
 static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_q5_K),
-               .body_bytes = sizeof(struct block_q5_K)},
+               .body_bytes = sizeof(struct block_q5_K),
+               .place = place},
     .n_subs = 8,
     .max = 31,
     .mins = true,

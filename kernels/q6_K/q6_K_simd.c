@@ -14,6 +14,18 @@
 
 enum { DWORD_QH = 32, DWORD_SCALES = 48 };
 
+/* In a panel: the scales, then by twos what a step takes of the low nibbles, and its
+ * high bits. */
+SIMD_INLINE size_t place(size_t dword)
+{
+    const size_t j = dword % 8;
+
+    if (dword < DWORD_QH)
+        return 4 + 3 * (dword / 16 * 8 + j) + dword / 8 % 2;
+    return dword < DWORD_SCALES ? 4 + 3 * ((dword - DWORD_QH) / 8 * 8 + j) + 2
+                                : dword - DWORD_SCALES;
+}
+
 /* Four low bits of nibbles, bits 4 and 5 of top. */
 SIMD_INLINE vi join(vi nibbles, vi top)
 {
@@ -24,9 +36,9 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
     const int half = step / 8, j = step % 8;
-    const vi a = v_load(body + 64 * (16 * half + j));
-    const vi b = v_load(body + 64 * (16 * half + 8 + j));
-    const vi qh = v_load(body + 64 * (DWORD_QH + 8 * half + j));
+    const vi a = v_load(body + 64 * (4 + 3 * step));
+    const vi b = v_load(body + 64 * (5 + 3 * step));
+    const vi qh = v_load(body + 64 * (6 + 3 * step));
 
     emit(sink, 32 * half + j, join(a, v_sll16(qh, 4)));
     emit(sink, 32 * half + 8 + j, join(b, v_sll16(qh, 2)));
@@ -40,9 +52,9 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
 {
     const int half = step / 8, j = step % 8;
     const vi low = v_set1_8(0x0f), high = v_set1_8(0x3c);
-    const vi a = v_load(body + 64 * (16 * half + j));
-    const vi b = v_load(body + 64 * (16 * half + 8 + j));
-    const vi qh = v_load(body + 64 * (DWORD_QH + 8 * half + j));
+    const vi a = v_load(body + 64 * (4 + 3 * step));
+    const vi b = v_load(body + 64 * (5 + 3 * step));
+    const vi qh = v_load(body + 64 * (6 + 3 * step));
     const vi qh_2 = v_sll16(qh, 2);
 
     emit(sink, 32 * half + j, v_and(v_select(low, a, v_sll16(qh, 4)), v_set1_8(0x3f)));
@@ -59,7 +71,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
     out->d = v_half(head);
     SIMD_UNROLL
     for (int i = 0; i < 4; i++) {
-        const vi four = v_load(body + 64 * (DWORD_SCALES + i));
+        const vi four = v_load(body + 64 * i);
 
         SIMD_UNROLL
         for (int j = 0; j < 4; j++)
@@ -72,7 +84,8 @@ static const struct x16_super_format format = {
                .body_bytes = offsetof(struct block_q6_K, d),
                .n_heads = 1,
                .head_bytes = 2,
-               .head_at = {offsetof(struct block_q6_K, d)}},
+               .head_at = {offsetof(struct block_q6_K, d)},
+               .place = place},
     .n_subs = 16,
     .max = 63,
     .bias = 32,

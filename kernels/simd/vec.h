@@ -41,9 +41,6 @@
  * V_FEW_COLS: so many columns at a time are multiplied straight from the blocks, if
  * there are not too many; 1: unpacking into a tile first is as fast.
  *
- * V_TWO_PANELS 1: registers and loads are such that two panels at a time pay for
- * formats that are simple to unpack.
- *
  * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked
  * tiles are then laid out for it (x16_pairs.h).
  *

@@ -23,7 +23,6 @@ enum {
 #define V_WIDE   0
 #endif
 
-#define V_TWO_PANELS 0
 #define V_BLOCK_ROWS 1
 
 typedef __m256i vi;

@@ -19,7 +19,6 @@ enum {
 #define V_DOT32      1
 #define V_SIGNED     1
 #define V_WIDE       0
-#define V_TWO_PANELS 0
 #define V_BLOCK_ROWS 0
 #define V_DOT_OF_16  1
 #ifdef KERN_LEVEL_neon_i8mm

@@ -41,9 +41,8 @@ enum {
     X16_SLICE_BYTES = 4 * V_LANES, /* a slice's part of an interleaved dword */
     X16_MAX_COLS = 64,             /* columns that share an unpacked tile */
 
-    /* For one column two slices take turns step by step, so that an activation is
-     * loaded once for both: of the same panel, or, where a panel is one slice, of two
-     * panels if the format is light (see there). */
+    /* For one column two slices of a panel take turns step by step, so that an
+     * activation is loaded once for both. */
     X16_STRANDS = 2,
     X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
 };
@@ -53,6 +52,9 @@ struct x16_layout {
     size_t block_bytes, body_at, body_bytes;
     size_t n_heads, head_bytes; /* head_bytes: 2 or 1, of each */
     size_t head_at[2];
+    /* The place in a panel's body of dword j of the file's: where it is read. NULL: j.
+     */
+    size_t (*place)(size_t j);
 };
 
 /* Where slice s of head h of one block is. */
@@ -71,6 +73,34 @@ SIMD_INLINE size_t x16_body_bytes(const struct x16_layout l)
 SIMD_INLINE size_t x16_head_bytes(const struct x16_layout l)
 {
     return X16_ROWS * l.head_bytes * l.n_heads;
+}
+
+SIMD_INLINE size_t x16_place(const struct x16_layout l, size_t j)
+{
+    return l.place != NULL ? l.place(j) : j;
+}
+
+/* p, whose derivation GCC forgets: with it in mind it moves the loads of a block about
+ * until the registers overflow. */
+SIMD_INLINE const uint8_t *x16_forget(const uint8_t *p)
+{
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+/* Block b of n_blocks in a panel. */
+SIMD_INLINE const uint8_t *x16_body_of(const struct x16_layout l, const uint8_t *panel,
+                                       size_t n_blocks, size_t b)
+{
+    return x16_forget(
+        panel + kern_panel_body_at(x16_body_bytes(l), x16_head_bytes(l), n_blocks, b));
+}
+
+SIMD_INLINE const uint8_t *x16_heads_of(const struct x16_layout l, const uint8_t *panel,
+                                        size_t b)
+{
+    return x16_forget(panel +
+                      kern_panel_heads_at(x16_body_bytes(l), x16_head_bytes(l), b));
 }
 
 /* Sixteen rows in file order, `stride` bytes apart; of the last ones of a matrix
@@ -104,7 +134,7 @@ SIMD_INLINE void x16_interleave_full(const struct x16_layout l, const uint8_t *a
             v_rows_16(rows + from, stride, v);
             SIMD_UNROLL
             for (size_t i = 0; i < 4; i++)
-                v_store(to + X16_ROWS * from + 64 * i, v[i]);
+                v_store(to + 64 * x16_place(l, from / 4 + i), v[i]);
         }
     }
     for (size_t h = 0; h < l.n_heads; h++) {
@@ -138,11 +168,13 @@ SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows
 SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void *rows,
                           size_t w_stride, void *panel)
 {
-    uint8_t *body = panel, *head = body + n_blocks * x16_body_bytes(l);
+    uint8_t *at = panel;
 
     for (size_t b = 0; b < n_blocks; b++)
-        x16_interleave_full(l, (const uint8_t *)rows + b * l.block_bytes, w_stride,
-                            body + b * x16_body_bytes(l), head + b * x16_head_bytes(l));
+        x16_interleave_full(
+            l, (const uint8_t *)rows + b * l.block_bytes, w_stride,
+            at + kern_panel_body_at(x16_body_bytes(l), x16_head_bytes(l), n_blocks, b),
+            at + kern_panel_heads_at(x16_body_bytes(l), x16_head_bytes(l), b));
 }
 
 /* y[i..] = the lanes of slice s that are rows below n_rows. */

@@ -105,11 +105,9 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_str
     }
 }
 
-/* The slices of one block of n_p (1 or 2) panels, panel_bytes apart, n_s (1 or 2)
- * slices at a time; acc is [panel, slice]. */
-SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_p,
-                                  const int n_s, const int n, const uint8_t *body,
-                                  const uint8_t *head, size_t panel_bytes,
+/* The slices of one block, n_s (1 or 2) at a time. */
+SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_s,
+                                  const int n, const uint8_t *body, const uint8_t *head,
                                   const char *const *x, size_t k, size_t b,
                                   int32_t (*start)[X16_BATCH], size_t in_batch,
                                   vf (*acc)[4])
@@ -119,33 +117,27 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_p
         const uint8_t *bodies[X16_STRANDS], *heads[X16_STRANDS];
 
         SIMD_UNROLL
-        for (int t = 0; t < n_p * n_s; t++) {
-            const size_t p = n_p == 2 ? (size_t)t * panel_bytes : 0;
-            const size_t slice = (size_t)(n_s == 2 ? s + t : s);
+        for (int t = 0; t < n_s; t++) {
+            const size_t slice = (size_t)(s + t);
 
-            bodies[t] = body + p + slice * X16_SLICE_BYTES;
-            heads[t] = head + p + slice * V_LANES * f.layout.head_bytes;
+            bodies[t] = body + slice * X16_SLICE_BYTES;
+            heads[t] = head + slice * V_LANES * f.layout.head_bytes;
         }
-        x16_block_step(f, n_p * n_s, n, bodies, heads, x, k, b, start, in_batch,
-                       acc + s);
+        x16_block_step(f, n_s, n, bodies, heads, x, k, b, start, in_batch, acc + s);
     }
 }
 
-/* n_p (1 or 2) panels times n columns, n_s (1 or 2) slices at a time. */
-SIMD_INLINE void x16_block_panel(const struct x16_block_format f, const int n_p,
-                                 const int n_s, const int n, size_t k, const uint8_t *w,
-                                 size_t n_cols, const char *const *x, float *y,
-                                 size_t y_stride, size_t ahead)
+/* A panel times n columns, n_s (1 or 2) slices at a time. */
+SIMD_INLINE void x16_block_panel(const struct x16_block_format f, const int n_s,
+                                 const int n, size_t k, const uint8_t *w, size_t n_cols,
+                                 const char *const *x, float *y, size_t y_stride,
+                                 size_t ahead)
 {
     const size_t n_blocks = k / X16_BLOCK;
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
-    const uint8_t *body = w, *head = w + n_blocks * body_bytes;
-    vf acc[2 * X16_SLICES][4];
+    vf acc[X16_SLICES][4];
 
     SIMD_UNROLL
-    for (int i = 0; i < n_p * X16_SLICES; i++)
+    for (int i = 0; i < X16_SLICES; i++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
         acc[i][c] = v_zero_f();
@@ -158,23 +150,17 @@ SIMD_INLINE void x16_block_panel(const struct x16_block_format f, const int n_p,
         for (int c = 0; c < n; c++)
             x16_block_starts(f, x[c], k, from, in_batch, start[c]);
         for (size_t i = 0; i < in_batch; i++) {
-            if (ahead != 0) {
-                SIMD_UNROLL
-                for (int p = 0; p < n_p; p++) {
-                    prefetch_lines(body + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
-                                   body_bytes);
-                    prefetch_lines(head + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
-                                   head_bytes);
-                }
-            }
-            x16_block_slices(f, n_p, n_s, n, body, head, panel_bytes, x, k, from + i,
-                             start, i, acc);
-            body += body_bytes;
-            head += head_bytes;
+            const uint8_t *body = x16_body_of(f.layout, w, n_blocks, from + i);
+
+            if (ahead != 0)
+                prefetch_lines(body, (ptrdiff_t)ahead,
+                               x16_body_bytes(f.layout) + x16_head_bytes(f.layout));
+            x16_block_slices(f, n_s, n, body, x16_heads_of(f.layout, w, from + i), x, k,
+                             from + i, start, i, acc);
         }
     }
     SIMD_UNROLL
-    for (int i = 0; i < n_p * X16_SLICES; i++)
+    for (int i = 0; i < X16_SLICES; i++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
         if ((size_t)c < n_cols)
@@ -189,20 +175,13 @@ SIMD_INLINE void x16_block_panels(const struct x16_block_format f, const int n,
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
     const char *column_at[4];
-    size_t p = 0;
 
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    /* two streams keep the hardware prefetchers busy: asking besides only costs */
-    if (n == 1 && V_TWO_PANELS && f.light)
-        for (; p + 2 <= n_panels; p += 2)
-            x16_block_panel(f, 2, 1, n, k, w + p * panel_bytes, n_cols, column_at,
-                            y + p * X16_ROWS, y_stride, 0);
-    for (; p < n_panels; p++)
-        x16_block_panel(f, 1, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k,
-                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
-                        y_stride, ahead);
+    for (size_t p = 0; p < n_panels; p++)
+        x16_block_panel(f, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k, w + p * panel_bytes,
+                        n_cols, column_at, y + p * X16_ROWS, y_stride, ahead);
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */
@@ -242,10 +221,9 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
                                head + j * x16_head_bytes(f.layout));
             x16_block_starts(f, x, k, from, in_batch, start[0]);
             for (size_t j = 0; j < in_batch; j++)
-                x16_block_slices(f, 1, X16_AT_ONCE, 1,
-                                 body + j * x16_body_bytes(f.layout),
-                                 head + j * x16_head_bytes(f.layout), 0, &x, k,
-                                 from + j, start, j, acc);
+                x16_block_slices(f, X16_AT_ONCE, 1, body + j * x16_body_bytes(f.layout),
+                                 head + j * x16_head_bytes(f.layout), &x, k, from + j,
+                                 start, j, acc);
         }
         for (size_t s = 0; s < X16_SLICES; s++)
             x16_store(y, acc[s][0], i, s, n_rows);
@@ -430,27 +408,29 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
             acc[s][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b += X16_BATCH) {
         const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
-        const uint8_t *body = body_buffer, *head = head_buffer;
 
-        if (rows == NULL) {
-            body = w + b * body_bytes;
-            head = w + n_blocks * body_bytes + b * head_bytes;
-        }
         for (size_t i = 0; rows != NULL && i < n_tiled; i++)
             x16_interleave(f.layout, *rows, (b + i) * f.layout.block_bytes,
                            body_buffer + i * body_bytes, head_buffer + i * head_bytes);
         for (size_t s = 0; s < X16_SLICES; s++) {
             for (size_t i = 0; i < n_tiled; i++) {
-                const uint8_t *at = body + i * body_bytes + s * X16_SLICE_BYTES;
+                const uint8_t *at = body_buffer + i * body_bytes;
+                const uint8_t *head = head_buffer + i * head_bytes;
                 struct x16_sink sink;
                 vf d, m;
+
+                if (rows == NULL) {
+                    at = x16_body_of(f.layout, w, n_blocks, b + i);
+                    head = x16_heads_of(f.layout, w, b + i);
+                }
+                at += s * X16_SLICE_BYTES;
+                head += s * V_LANES * f.layout.head_bytes;
 
                 sink.tile = tile.w[i];
                 SIMD_UNROLL
                 for (int step = 0; step < f.steps; step++)
                     f.weights(at, step, x16_tile_emit, &sink);
-                f.scales(at, head + i * head_bytes + s * V_LANES * f.layout.head_bytes,
-                         &d, &m);
+                f.scales(at, head, &d, &m);
                 x16_tile_floats(d, tile.d[i]);
                 if (f.has_m)
                     x16_tile_floats(m, tile.m[i]);

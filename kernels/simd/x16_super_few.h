@@ -129,58 +129,47 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     }
 }
 
-/* n_p (1 or 2) panels times n columns, n_s (1 or 2) slices at a time. */
-SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_p,
-                                 const int n_s, const int n, size_t k, const uint8_t *w,
-                                 size_t n_cols, const char *const *x, float *y,
-                                 size_t y_stride, size_t ahead)
+/* A panel times n columns, n_s (1 or 2) slices at a time. */
+SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
+                                 const int n, size_t k, const uint8_t *w, size_t n_cols,
+                                 const char *const *x, float *y, size_t y_stride,
+                                 size_t ahead)
 {
     const size_t n_blocks = k / X16_SUPER;
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
-    vf acc[2 * X16_SLICES][4]; /* [panel, slice] */
+    vf acc[X16_SLICES][4];
 
     SIMD_UNROLL
-    for (int i = 0; i < n_p * X16_SLICES; i++)
+    for (int i = 0; i < X16_SLICES; i++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
         acc[i][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b++) {
-        const uint8_t *first = w + b * body_bytes;
-        const uint8_t *heads = w + n_blocks * body_bytes + b * head_bytes;
+        const uint8_t *bodies = x16_body_of(f.layout, w, n_blocks, b);
+        const uint8_t *heads = x16_heads_of(f.layout, w, b);
         struct x16_column column[4];
 
         SIMD_UNROLL
         for (int c = 0; c < n; c++)
             x16_few_column(f, x[c], k, b, &column[c]);
-        if (ahead != 0) {
-            SIMD_UNROLL
-            for (int p = 0; p < n_p; p++) {
-                prefetch_lines(first + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
-                               body_bytes);
-                if (head_bytes != 0)
-                    prefetch_lines(heads + (size_t)p * panel_bytes, (ptrdiff_t)ahead,
-                                   head_bytes);
-            }
-        }
+        if (ahead != 0)
+            prefetch_lines(bodies, (ptrdiff_t)ahead,
+                           x16_body_bytes(f.layout) + x16_head_bytes(f.layout));
         SIMD_UNROLL
         for (int s = 0; s < X16_SLICES; s += n_s) {
             const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
 
             SIMD_UNROLL
-            for (int t = 0; t < n_p * n_s; t++) {
-                const size_t p = n_p == 2 ? (size_t)t * panel_bytes : 0;
-                const size_t slice = (size_t)(n_s == 2 ? s + t : s);
+            for (int t = 0; t < n_s; t++) {
+                const size_t slice = (size_t)(s + t);
 
-                body[t] = first + p + slice * X16_SLICE_BYTES;
-                head[t] = heads + p + slice * V_LANES * f.layout.head_bytes;
+                body[t] = bodies + slice * X16_SLICE_BYTES;
+                head[t] = heads + slice * V_LANES * f.layout.head_bytes;
             }
-            x16_super_step(f, n_p * n_s, n, body, head, x, k, b, column, acc + s);
+            x16_super_step(f, n_s, n, body, head, x, k, b, column, acc + s);
         }
     }
     SIMD_UNROLL
-    for (int i = 0; i < n_p * X16_SLICES; i++)
+    for (int i = 0; i < X16_SLICES; i++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
         if ((size_t)c < n_cols)
@@ -195,20 +184,13 @@ SIMD_INLINE void x16_super_panels(const struct x16_super_format f, const int n,
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
     const char *column_at[4];
-    size_t p = 0;
 
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    /* two streams keep the hardware prefetchers busy: asking besides only costs */
-    if (n == 1 && V_TWO_PANELS && f.light)
-        for (; p + 2 <= n_panels; p += 2)
-            x16_super_panel(f, 2, 1, n, k, w + p * panel_bytes, n_cols, column_at,
-                            y + p * X16_ROWS, y_stride, 0);
-    for (; p < n_panels; p++)
-        x16_super_panel(f, 1, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k,
-                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
-                        y_stride, ahead);
+    for (size_t p = 0; p < n_panels; p++)
+        x16_super_panel(f, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k, w + p * panel_bytes,
+                        n_cols, column_at, y + p * X16_ROWS, y_stride, ahead);
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */

@@ -45,8 +45,8 @@ struct x16_super_format {
     int bias;
     bool mins;
     bool is_signed; /* weights go to v_dot_s */
-    /* Weights of two panels at a time do not overflow the registers: most vectors go
-     * straight from memory through one instruction into a product. */
+    /* Most vectors go straight from memory through one instruction into a product, so
+     * that unpacking a few columns twice is cheaper than a tile. */
     bool light;
     /* Weights are emitted in another order within every 16: place i has weight
      * order[i]. NULL: as they are. A few columns are put into this order; of many, the

@@ -235,9 +235,8 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
             x16_interleave(f.layout, *rows, b * f.layout.block_bytes, body_buffer,
                            head_buffer);
         } else {
-            body = w + b * x16_body_bytes(f.layout);
-            head =
-                w + n_blocks * x16_body_bytes(f.layout) + b * x16_head_bytes(f.layout);
+            body = x16_body_of(f.layout, w, n_blocks, b);
+            head = x16_heads_of(f.layout, w, b);
         }
         for (size_t s = 0; s < X16_SLICES; s++) {
             x16_super_unpack(f, body + s * X16_SLICE_BYTES,

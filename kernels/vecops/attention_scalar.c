@@ -47,8 +47,8 @@ static int8_t q4_0_at(const uint8_t *body, size_t i)
     return (int8_t)((body[i % 16] >> (i < 16 ? 0 : 4) & 15) - 8);
 }
 
-/* Scores of quantised keys: dword j of 16 positions, then dword j + 1, ...; the bodies
- * of all blocks, then their scales. */
+/* Scores of quantised keys: dword j of 16 positions, then dword j + 1, ...; bodies and
+ * scales where panels of weights have them. */
 static void dot_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes,
                        size_t n_panels, size_t d, const void *keys, size_t n_q,
                        const void *query, size_t q_stride, float *s, size_t s_stride)
@@ -64,13 +64,15 @@ static void dot_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes,
             double sum = 0;
 
             for (size_t b = 0; b < n_blocks; b++) {
-                const uint8_t *scale = panel + n_blocks * block_bytes + b * 2 * PANEL;
+                const uint8_t *scale =
+                    panel + kern_panel_heads_at(block_bytes, 2 * PANEL, b);
+                const uint8_t *quants =
+                    panel + kern_panel_body_at(block_bytes, 2 * PANEL, n_blocks, b);
                 uint8_t body[BLOCK];
                 int32_t dot = 0;
 
                 for (size_t i = 0; i < body_bytes; i++)
-                    body[i] = panel[b * block_bytes + i / 4 * 4 * PANEL +
-                                    t % PANEL * 4 + i % 4];
+                    body[i] = quants[i / 4 * 4 * PANEL + t % PANEL * 4 + i % 4];
                 for (size_t i = 0; i < BLOCK; i++)
                     dot += at(body, i) * act_q(x)[b * BLOCK + i];
                 sum += (double)half_to_f32(read_half(scale + t % PANEL * 2)) *
@@ -129,7 +131,8 @@ void kern_attn_mix_f16__scalar(size_t n, size_t d, const void *values, size_t n_
     }
 }
 
-/* Quantised values: block by block, 16 positions side by side, then their scales. */
+/* Quantised values: of a block 16 positions one after another; bodies and scales as of
+ * keys. */
 static void mix_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes, size_t n,
                        size_t d, const void *values, size_t n_q, const float *p,
                        size_t p_stride, float *out, size_t o_stride)
@@ -142,9 +145,11 @@ static void mix_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes, si
 
         for (size_t i = 0; i < d; i++) {
             const size_t b = i / BLOCK;
-            const uint8_t *body = panel + b * block_bytes + t % PANEL * body_bytes;
+            const uint8_t *body =
+                panel + kern_panel_body_at(block_bytes, 2 * PANEL, n_blocks, b) +
+                t % PANEL * body_bytes;
             const uint8_t *scale =
-                panel + n_blocks * block_bytes + (b * PANEL + t % PANEL) * 2;
+                panel + kern_panel_heads_at(block_bytes, 2 * PANEL, b) + t % PANEL * 2;
             const float v = half_to_f32(read_half(scale)) * (float)at(body, i % BLOCK);
 
             for (size_t q = 0; q < n_q; q++)

@@ -376,8 +376,10 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
 
     load_sums(nq, QUANT_VECS, out, o_stride, sum);
     for (size_t t = 0; t < n; t += PANEL, values += panel_bytes) {
-        const uint8_t *body = values + PANEL * body_bytes * b;
-        const uint8_t *scale = values + PANEL * (body_bytes * n_blocks + 2 * b);
+        const uint8_t *body =
+            values + kern_panel_body_at(PANEL * body_bytes, 2 * PANEL, n_blocks, b);
+        const uint8_t *scale =
+            values + kern_panel_heads_at(PANEL * body_bytes, 2 * PANEL, b);
         const size_t m = smaller(n - t, PANEL);
         float scaled[QUANT_QUERIES][PANEL];
 
