@@ -114,6 +114,17 @@ static void tell_noise(struct child *c)
     tell(json_pack("{s:o}", "noise", point_noise_json(&d)));
 }
 
+/* A long sample is progress, too. */
+static void show_life(struct child *c)
+{
+    const uint64_t now = clock_ns();
+
+    if (now - c->noise_told_ns <= NOISE_NS)
+        return;
+    tell_noise(c);
+    c->noise_told_ns = now;
+}
+
 static enum status tell_profile(const struct child *c, struct err *err)
 {
     struct slm_profile *from = malloc(sizeof *from);
@@ -424,6 +435,8 @@ static enum status eval_prompt(struct child *c, int n, enum slm_logits which,
                           i + m == n ? which : SLM_LOGITS_NONE, err);
         if (phase)
             tell_phase(c, phase, (double)(i + m) / n);
+        else
+            show_life(c);
     }
     free(tokens);
     return status;
@@ -508,10 +521,7 @@ static enum status measure(struct child *c, struct err *err)
             tell_samples(c);
             c->told_ns = now;
         }
-        if (now - c->noise_told_ns > NOISE_NS) {
-            tell_noise(c);
-            c->noise_told_ns = now;
-        }
+        show_life(c);
     }
     tell_noise(c);
     tell_samples(c);
