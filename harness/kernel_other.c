@@ -61,13 +61,15 @@ static bool open_conversion(struct other_call *o)
 }
 
 /* Blocks as a file has them, each a scale and its quants, to panels as attention has
- * them: the quants of 16 positions, then their scales. Which quants go together does
- * not matter here. */
+ * them: quants and scales of 16 positions apart. Which quants go together does not
+ * matter here. */
 static bool spread_scales(void *blocks, enum kern_format format, size_t n)
 {
     const size_t block = kern_format_info(format)->block_bytes;
     const size_t body = block - sizeof(uint16_t), panel = KERN_PANEL_ROWS * HEAD_DIM;
-    const size_t n_blocks = panel / kern_format_info(format)->block_elems;
+    const size_t n_blocks = HEAD_DIM / kern_format_info(format)->block_elems;
+    const size_t bodies = KERN_PANEL_ROWS * body;
+    const size_t scales = KERN_PANEL_ROWS * sizeof(uint16_t);
     const size_t panel_bytes = kern_format_bytes(format, panel);
     char *copy = malloc(panel_bytes);
 
@@ -75,11 +77,14 @@ static bool spread_scales(void *blocks, enum kern_format format, size_t n)
         char *to = (char *)blocks + p * panel_bytes;
 
         memcpy(copy, to, panel_bytes);
-        for (size_t b = 0; b < n_blocks; b++) {
-            const char *from = copy + b * block;
+        for (size_t i = 0; i < n_blocks * KERN_PANEL_ROWS; i++) {
+            const size_t b = i / KERN_PANEL_ROWS, row = i % KERN_PANEL_ROWS;
+            const char *from = copy + i * block;
 
-            memcpy(to + b * body, from + sizeof(uint16_t), body);
-            memcpy(to + n_blocks * body + b * sizeof(uint16_t), from, sizeof(uint16_t));
+            memcpy(to + kern_panel_body_at(bodies, scales, n_blocks, b) + row * body,
+                   from + sizeof(uint16_t), body);
+            memcpy(to + kern_panel_heads_at(bodies, scales, b) + row * sizeof(uint16_t),
+                   from, sizeof(uint16_t));
         }
     }
     const bool ok = copy != NULL;

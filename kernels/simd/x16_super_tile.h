@@ -52,7 +52,7 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     }
     tile->d = sc.d;
     sink.tile = tile->w;
-    sink.restore = f.restore;
+    sink.restore = V_PAIRS ? NULL : f.restore; /* columns are reordered instead */
     SIMD_UNROLL_64
     for (int step = 0; step < f.steps; step++)
         f.weights(body, step, x16_tile_emit, &sink);
@@ -144,7 +144,7 @@ SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
 
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
-        x16_column(f, false, at[c], k, b, &column[c]);
+        x16_column(f, false, true, at[c], k, b, &column[c]);
         q[c] = x16_column_q(f, at[c], b, &column[c]);
     }
     for (int half = 0; half < 2; half++) {
