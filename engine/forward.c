@@ -12,8 +12,11 @@
 #define CHUNKS_PER_MEMBER 8
 
 /* Panels are read in ascending order, which the hardware's prefetchers follow; asking
- * besides only keeps them busy. The codes of iq3 are read here and there. */
-#define IQ3_AHEAD 8192
+ * besides only keeps them busy. Of these formats some levels, or all, take what belongs
+ * together from several places of a block. */
+static const enum kern_format scattered[] = {KERN_FMT_q3_K, KERN_FMT_iq2_s,
+                                             KERN_FMT_iq3_s, KERN_FMT_iq3_xxs};
+#define SCATTERED_AHEAD 8192
 
 struct slm_tuning slm_tuning_default(void)
 {
@@ -21,7 +24,8 @@ struct slm_tuning slm_tuning_default(void)
                            .chunks_prefill = CHUNKS_PER_MEMBER,
                            .pages = MEM_PAGES_2M};
 
-    t.ahead[KERN_FMT_iq3_s] = t.ahead[KERN_FMT_iq3_xxs] = IQ3_AHEAD;
+    for (size_t i = 0; i < sizeof scattered / sizeof scattered[0]; i++)
+        t.ahead[scattered[i]] = SCATTERED_AHEAD;
     return t;
 }
 
