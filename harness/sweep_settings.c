@@ -53,7 +53,7 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
     if (status == ST_OK)
         status = sweep_set_ints(&s->ctx, "0,1024,4096", 0, "ctx", err);
     if (status == ST_OK)
-        status = sweep_set_ints(&s->prefill, "512", 1, "prefill", err);
+        status = sweep_set_ints(&s->prefill, "128", 1, "prefill", err);
     return status;
 }
 

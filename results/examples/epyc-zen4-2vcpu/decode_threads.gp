@@ -5,18 +5,18 @@ title_text = 'Decode speed by threads, context depth 0'
 subtitle_text = 'yi-1.5-9b  ·  AMD EPYC, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
 n_series = 3
 array series[3]
-series[1] = 'Q4_0'
-series[2] = 'Q4_K_M'
-series[3] = 'Q6_K'
+series[1] = 'Q4_0 packed'
+series[2] = 'Q4_K_M packed'
+series[3] = 'Q6_K mmap'
 n_groups = 0
 x_min = 0.9
 x_max = 2.1
-y_min = 0.1
-y_max = 11.7496
+y_min = 0.05
+y_max = 15.2756
 log_y = 1
 x_ticks = "1,2"
-y_ticks = "0.1,0.2,0.5,1,2,5,10"
-n_hollow = 3
+y_ticks = "0.05,0.1,0.2,0.5,1,2,5,10"
+n_hollow = 2
 n_crosses = 0
 n_limits = 0
 

@@ -1,13 +1,13 @@
 # prefill.gp - written by bench; draw it again with: gnuplot prefill.gp
 name = 'prefill'
 data = 'prefill.csv'
-title_text = 'Prefill speed, prompt of 128 tokens'
+title_text = 'Prefill speed, prompt of 512 tokens'
 subtitle_text = 'yi-1.5-9b  ·  AMD EPYC, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
 n_series = 3
 array series[3]
-series[1] = 'Q4_0'
-series[2] = 'Q4_K_M'
-series[3] = 'Q6_K'
+series[1] = 'Q4_0 packed'
+series[2] = 'Q4_K_M packed'
+series[3] = 'Q6_K mmap'
 n_groups = 2
 array group[2]
 group[1] = '1 thread'
@@ -15,11 +15,11 @@ group[2] = '2 threads'
 x_min = -0.8
 x_max = 2.8
 y_min = 0
-y_max = 38.8015
+y_max = 39.4033
 log_y = 0
 x_ticks = "-0.2,0.2,0.8,1.2,1.8,2.2"
 y_ticks = ""
-n_hollow = 1
+n_hollow = 6
 n_crosses = 0
 n_limits = 0
 
