@@ -9,245 +9,28 @@
  * closed; nothing but the model is in memory while measuring. A sample is written
  * only after its clock has been read.
  */
-#include "harness/point_child.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/engine.h"
-#include "engine/mem.h"
-#include "engine/team.h"
+#include "engine/synth.h"
 #include "harness/clock.h"
 #include "harness/parse.h"
-#include "harness/point_profile.h"
+#include "harness/point_child_impl.h"
 #include "harness/point_tuned.h"
-#include "harness/probe.h"
-#include "harness/roofs.h"
 #include "harness/sandbox.h"
-#include "harness/stats.h"
 #include "kernels/isa.h"
 
-#define N_ROOF_PASSES   5 /* before the measurement, and again after it */
-#define N_PEAK_PASSES   3
-#define FLUSH_NS        50000000u   /* samples reach the parent within 50 ms */
-#define NOISE_NS        2000000000u /* noise so far is told every 2 s */
-#define PRELOAD_SHARE   0.8         /* of the limit, where a model does not fit it */
+#define FLUSH_NS        50000000u /* samples reach the parent within 50 ms */
+#define PRELOAD_SHARE   0.8       /* of the limit, where a model does not fit it */
 #define FIT_SLACK_BYTES (UINT64_C(64) << 20) /* page tables, libraries, readahead */
-
-struct child {
-    struct point own; /* a profile that is slower leaves other settings */
-    const struct point *p;
-    int cpu_list[TOPO_MAX_CPUS];
-    const int *cpus; /* NULL: unpinned */
-    struct topology topo;
-    struct slm *model;
-    struct synth_plan *plan; /* in memory only */
-    struct mem image;
-    uint64_t image_bytes; /* of the file, or of the image in memory */
-    bool fits;            /* all of the model stays in memory */
-    struct row row;       /* columns told so far */
-    struct point_facts facts;
-    struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
-    double roof_gbps[2 * N_ROOF_PASSES];
-    int n_roof_gbps;
-    double int8_gops, f32_gops; /* with a profile only */
-    double *ms;
-    size_t n_ms, n_told;
-    struct noise noise_begin;
-    uint64_t measure_begin_ns, told_ns, noise_told_ns, phase_told_ns;
-    uint64_t random;
-};
-
-/* ---- telling ---------------------------------------------------------------- */
-
-static void tell(json_t *object)
-{
-    json_dumpf(object, stdout, JSON_COMPACT);
-    putchar('\n');
-    fflush(stdout);
-    json_decref(object);
-}
-
-static void tell_row(struct child *c)
-{
-    tell(json_pack("{s:o}", "row", row_json(&c->row)));
-    tell(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
-}
-
-static void tell_phase(struct child *c, const char *phase, double fraction)
-{
-    c->phase_told_ns = clock_ns();
-    tell(json_pack("{s:s, s:f}", "phase", phase, "fraction", fraction));
-}
-
-/* Progress within a phase, at most ten times a second. */
-static int tell_load(void *arg, uint64_t done, uint64_t total)
-{
-    struct child *c = arg;
-
-    if (clock_ns() - c->phase_told_ns > 100000000u)
-        tell_phase(c, "load", total ? (double)done / (double)total : 1);
-    return 0;
-}
-
-static void tell_samples(struct child *c)
-{
-    if (c->n_told == c->n_ms)
-        return;
-    printf("{\"s\":[");
-    for (size_t i = c->n_told; i < c->n_ms; i++)
-        printf("%s%.6f", i > c->n_told ? "," : "", c->ms[i]);
-    printf("]}\n");
-    fflush(stdout);
-    c->n_told = c->n_ms;
-}
-
-static void tell_noise(struct child *c)
-{
-    struct noise now, d;
-
-    noise_read(&now, "");
-    noise_diff(&d, &c->noise_begin, &now);
-    tell(json_pack("{s:o}", "noise", point_noise_json(&d)));
-}
-
-/* A long sample is progress, too. */
-static void show_life(struct child *c)
-{
-    const uint64_t now = clock_ns();
-
-    if (now - c->noise_told_ns <= NOISE_NS)
-        return;
-    tell_noise(c);
-    c->noise_told_ns = now;
-}
-
-static enum status tell_profile(const struct child *c, struct err *err)
-{
-    struct slm_profile *from = malloc(sizeof *from);
-    struct point_profile *p = malloc(sizeof *p);
-    double sum = 0;
-
-    if (!from || !p) {
-        free(from);
-        free(p);
-        return err_set(err, ST_NO_MEMORY, "no memory for a profile");
-    }
-    for (size_t i = 0; i < c->n_ms; i++)
-        sum += c->ms[i];
-    slm_profile_read(c->model, from);
-    point_profile_make(p, from, c->n_ms, c->n_ms ? sum / (double)c->n_ms : 0,
-                       c->int8_gops, c->f32_gops);
-    tell(json_pack("{s:o}", "profile", point_profile_json(p)));
-    free(from);
-    free(p);
-    return ST_OK;
-}
-
-/* ---- the roof --------------------------------------------------------------- */
-
-/* Median of all passes; the spread is what they differ by, and what the passes
- * before the measurement differ from those after it. */
-static void evaluate_roof(struct child *c)
-{
-    double scratch[2 * N_ROOF_PASSES];
-    struct stats all;
-
-    stats_summary(&all, c->roof_gbps, (size_t)c->n_roof_gbps, scratch);
-    c->row.roof_gbps = all.median;
-    if (!(all.median > 0))
-        return;
-    c->facts.roof_spread = 2 * all.mad / all.median;
-    if (c->n_roof_gbps > N_ROOF_PASSES) {
-        const double *second = c->roof_gbps + N_ROOF_PASSES;
-        const double before = stats_median(c->roof_gbps, N_ROOF_PASSES, scratch);
-        const double after =
-            stats_median(second, (size_t)(c->n_roof_gbps - N_ROOF_PASSES), scratch);
-        const double apart = fabs(after - before) / all.median;
-
-        if (apart > c->facts.roof_spread)
-            c->facts.roof_spread = apart;
-    }
-}
-
-/* Passes over the buffer; the way to read is chosen once per point. */
-static void probe_passes(struct child *c, const struct probe_buffer *buffer,
-                         struct team *team)
-{
-    if (!c->way.kernel)
-        c->way = probe_read_tune(buffer, team, isa_usable());
-    for (int i = 0; i < N_ROOF_PASSES; i++)
-        c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, team, &c->way);
-    evaluate_roof(c);
-}
-
-static double probe_peak(enum probe_peak which, struct team *team)
-{
-    double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
-
-    probe_compute(which, isa_usable(), team, N_PEAK_PASSES, gops);
-    return stats_median(gops, N_PEAK_PASSES, scratch);
-}
-
-/* weights: read the model's own, else a buffer of the same page size. */
-static enum status probe_with(struct child *c, struct team *team, bool weights,
-                              struct err *err)
-{
-    const enum mem_pages pages =
-        c->p->residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
-    struct probe_buffer buffer;
-
-    if (weights) {
-        size_t most;
-        const void *memory = weights_memory(slm_weights(c->model), &most);
-
-        probe_buffer_borrow(&buffer, team, memory,
-                            most < (size_t)ROOF_MOST_BYTES ? most
-                                                           : (size_t)ROOF_MOST_BYTES);
-    } else {
-        const uint64_t bytes =
-            point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);
-        const enum status status =
-            probe_buffer_open(&buffer, team, bytes, pages, &c->topo, err);
-
-        if (status)
-            return status;
-    }
-    probe_passes(c, &buffer, team);
-    probe_buffer_close(&buffer);
-    if (c->p->kind == POINT_PREFILL && !(c->row.roof_gops > 0))
-        c->row.roof_gops = probe_peak(PROBE_PEAK_INT8, team);
-    if (c->p->profile && !(c->int8_gops > 0)) {
-        c->int8_gops = probe_peak(PROBE_PEAK_INT8, team);
-        c->f32_gops = probe_peak(PROBE_PEAK_F32, team);
-    }
-    return ST_OK;
-}
-
-/* With the model's own threads while there is a model, as many as are measured. */
-static enum status probe_roof(struct child *c, bool weights, struct err *err)
-{
-    struct team *team = NULL;
-    enum status status;
-
-    if (c->model) {
-        team_use(slm_team(c->model), c->p->n_threads);
-        return probe_with(c, slm_team(c->model), weights, err);
-    }
-    status = team_start(&team, c->p->n_threads, c->cpus, err);
-    if (status == ST_OK)
-        status = probe_with(c, team, weights, err);
-    team_stop(team);
-    return status;
-}
 
 /* ---- loading ---------------------------------------------------------------- */
 
 struct preload {
-    struct child *c;
+    struct point_child *c;
     uint64_t stop_at; /* bytes */
 };
 
@@ -257,13 +40,13 @@ static int preload_step(void *arg, size_t done, size_t total)
 
     if (done >= preload->stop_at)
         return 1;
-    return tell_load(preload->c, done,
-                     total < preload->stop_at ? total : preload->stop_at);
+    return point_tell_load(preload->c, done,
+                           total < preload->stop_at ? total : preload->stop_at);
 }
 
 /* Read the weights in: all of them where they fit, and otherwise only as much as
  * the limit holds, since every further page would only push out another. */
-static enum status preload(struct child *c, bool fits, struct err *err)
+static enum status preload(struct point_child *c, bool fits, struct err *err)
 {
     const struct slm_info *info = slm_info(c->model);
     const uint64_t anon = info->kv_bytes + info->scratch_bytes;
@@ -285,17 +68,17 @@ static enum status preload(struct child *c, bool fits, struct err *err)
 }
 
 /* The synthetic model written straight into huge pages. */
-static enum status make_image(struct child *c, struct err *err)
+static enum status make_image(struct point_child *c, struct err *err)
 {
     const enum status status =
         mem_alloc(&c->image, c->image_bytes, MEM_PAGES_2M, "model image", err);
 
     if (status)
         return status;
-    return synth_write_memory(c->plan, c->image.base, tell_load, c, err);
+    return synth_write_memory(c->plan, c->image.base, point_tell_load, c, err);
 }
 
-static bool model_fits(const struct child *c)
+static bool model_fits(const struct point_child *c)
 {
     const struct slm_info *info = slm_info(c->model);
     const uint64_t need = info->weight_bytes + info->kv_bytes + info->scratch_bytes;
@@ -305,14 +88,14 @@ static bool model_fits(const struct child *c)
 }
 
 /* Open the model and read it in. */
-static enum status load(struct child *c, struct err *err)
+static enum status load(struct point_child *c, struct err *err)
 {
     struct slm_params params = slm_params_default();
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status = ST_OK;
 
-    tell_phase(c, "load", 0);
+    point_tell_phase(c, "load", 0);
     if (c->p->residency == WEIGHTS_MEMORY) {
         status = make_image(c, err);
         params.image = c->image.base;
@@ -343,7 +126,7 @@ static enum status load(struct child *c, struct err *err)
         if (!c->fits) {
             const uint64_t probe_begin = clock_ns();
 
-            status = probe_roof(c, false, err);
+            status = point_probe_roof(c, false, err);
             probing = clock_ns() - probe_begin;
         }
         if (status == ST_OK)
@@ -357,7 +140,7 @@ static enum status load(struct child *c, struct err *err)
 
 /* Multiply-adds count the matrices only: the embedding is looked up, not
  * multiplied, and the output matrix serves the last position only. */
-static void evaluate_facts(struct child *c)
+static void evaluate_facts(struct point_child *c)
 {
     const struct slm_info *info = slm_info(c->model);
     const bool tied = !gguf_tensor_find(slm_gguf(c->model), "output.weight");
@@ -374,7 +157,7 @@ static void evaluate_facts(struct child *c)
     c->facts.llc_bytes = (double)c->topo.llc_bytes;
 }
 
-static void fill_row(struct child *c)
+static void fill_row(struct point_child *c)
 {
     const struct slm_info *info = slm_info(c->model);
     struct row *row = &c->row;
@@ -408,7 +191,7 @@ static void fill_row(struct child *c)
 /* ---- measuring -------------------------------------------------------------- */
 
 /* Which token it is does not change the cost, so they are drawn (xorshift64*). */
-static int32_t next_token(struct child *c)
+static int32_t next_token(struct point_child *c)
 {
     c->random ^= c->random >> 12;
     c->random ^= c->random << 25;
@@ -417,7 +200,7 @@ static int32_t next_token(struct child *c)
                      (uint64_t)slm_info(c->model)->n_vocab);
 }
 
-static enum status eval_prompt(struct child *c, int n, enum slm_logits which,
+static enum status eval_prompt(struct point_child *c, int n, enum slm_logits which,
                                const char *phase, struct err *err)
 {
     const int batch = c->p->n_batch;
@@ -434,26 +217,26 @@ static enum status eval_prompt(struct child *c, int n, enum slm_logits which,
         status = slm_eval(c->model, tokens, (size_t)m,
                           i + m == n ? which : SLM_LOGITS_NONE, err);
         if (phase)
-            tell_phase(c, phase, (double)(i + m) / n);
+            point_tell_phase(c, phase, (double)(i + m) / n);
         else
-            show_life(c);
+            point_tell_life(c);
     }
     free(tokens);
     return status;
 }
 
-static enum status fill_context(struct child *c, struct err *err)
+static enum status fill_context(struct point_child *c, struct err *err)
 {
     if (c->p->kind == POINT_PREFILL || !c->p->ctx)
         return ST_OK;
-    tell_phase(c, "fill", 0);
+    point_tell_phase(c, "fill", 0);
     if (c->p->ctx_prefill)
         return eval_prompt(c, c->p->ctx, SLM_LOGITS_NONE, "fill", err);
     return slm_fill_synthetic(c->model, c->p->ctx, c->p->seed, err);
 }
 
 /* One sample: its time in *ns; the sequence is as before afterwards. */
-static enum status sample(struct child *c, uint64_t *ns, struct err *err)
+static enum status sample(struct point_child *c, uint64_t *ns, struct err *err)
 {
     const int depth = slm_n_past(c->model);
     uint64_t begin;
@@ -475,7 +258,7 @@ static enum status sample(struct child *c, uint64_t *ns, struct err *err)
 
 /* Not counted: first touches of scratch, and clocks that need to wake up. Left
  * out where it would take long, since the budget is for measuring. */
-static enum status warm_up(struct child *c, struct err *err)
+static enum status warm_up(struct point_child *c, struct err *err)
 {
     const uint64_t slow_ns = (uint64_t)(c->p->budget_s * 1e9 / 8);
     const int32_t token = next_token(c);
@@ -485,7 +268,7 @@ static enum status warm_up(struct child *c, struct err *err)
 
     if (!c->fits)
         return ST_OK;
-    tell_phase(c, "warm", 0);
+    point_tell_phase(c, "warm", 0);
     status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
     slm_truncate(c->model, depth);
     ns = clock_ns() - ns;
@@ -496,7 +279,7 @@ static enum status warm_up(struct child *c, struct err *err)
     return status;
 }
 
-static enum status measure(struct child *c, struct err *err)
+static enum status measure(struct point_child *c, struct err *err)
 {
     const uint64_t budget_ns = (uint64_t)(c->p->budget_s * 1e9);
     enum status status = ST_OK;
@@ -506,7 +289,7 @@ static enum status measure(struct child *c, struct err *err)
         status = slm_profile_start(c->model, err);
     if (status)
         return status;
-    tell_phase(c, "measure", 0);
+    point_tell_phase(c, "measure", 0);
     noise_read(&c->noise_begin, "");
     c->measure_begin_ns = c->told_ns = c->noise_told_ns = clock_ns();
     while (c->n_ms < (size_t)c->p->n_tokens && now < c->measure_begin_ns + budget_ns) {
@@ -518,17 +301,17 @@ static enum status measure(struct child *c, struct err *err)
         c->ms[c->n_ms++] = (double)ns * 1e-6;
         now = clock_ns();
         if (now - c->told_ns > FLUSH_NS) {
-            tell_samples(c);
+            point_tell_samples(c);
             c->told_ns = now;
         }
-        show_life(c);
+        point_tell_life(c);
     }
-    tell_noise(c);
-    tell_samples(c);
+    point_tell_noise(c);
+    point_tell_samples(c);
     return status;
 }
 
-static void close_model(struct child *c)
+static void close_model(struct point_child *c)
 {
     slm_close(c->model);
     c->model = NULL;
@@ -537,7 +320,7 @@ static void close_model(struct child *c)
 
 /* The file's pages are charged to the group; with the probe's buffer on top they
  * would become the peak of a point that never had both. */
-static void make_room(struct child *c)
+static void make_room(struct point_child *c)
 {
     uint64_t stayed;
 
@@ -547,7 +330,7 @@ static void make_room(struct child *c)
 }
 
 /* What is to be loaded, and how large it is. */
-static enum status prepare(struct child *c, struct err *err)
+static enum status prepare(struct point_child *c, struct err *err)
 {
     const struct point *p = c->p;
     struct modelref ref;
@@ -578,14 +361,14 @@ static enum status prepare(struct child *c, struct err *err)
 }
 
 /* Once it is loaded. What pages from disk has no time for it. */
-static enum status look_at_profile(struct child *c, struct err *err)
+static enum status look_at_profile(struct point_child *c, struct err *err)
 {
     struct tuned_side side = {c->p->n_threads, c->p->n_threads_prefill, NULL,
                               c->p->tuning.choices};
 
     if (c->p->tuning.state != TUNED_USED)
         return ST_OK;
-    tell_phase(c, "check", 0);
+    point_tell_phase(c, "check", 0);
     if (c->fits)
         return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
     side.tuning.n_batch = c->p->n_batch;
@@ -593,7 +376,7 @@ static enum status look_at_profile(struct child *c, struct err *err)
                     err);
 }
 
-static enum status run(struct child *c, struct err *err)
+static enum status run(struct point_child *c, struct err *err)
 {
     enum status status = prepare(c, err);
 
@@ -605,19 +388,19 @@ static enum status run(struct child *c, struct err *err)
     if ((status = look_at_profile(c, err)) || (status = fill_context(c, err)))
         return status;
     if (c->fits) {
-        tell_phase(c, "probe", 0);
-        status = probe_roof(c, true, err);
+        point_tell_phase(c, "probe", 0);
+        status = point_probe_roof(c, true, err);
     }
-    tell_row(c);
+    point_tell_row(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
-    if (c->p->profile && (status = tell_profile(c, err)))
+    if (c->p->profile && (status = point_tell_profile(c, err)))
         return status;
-    tell_phase(c, "probe", 1);
+    point_tell_phase(c, "probe", 1);
     if (!c->fits)
         make_room(c);
-    status = probe_roof(c, c->fits, err);
-    tell_row(c);
+    status = point_probe_roof(c, c->fits, err);
+    point_tell_row(c);
     return status;
 }
 
@@ -636,7 +419,7 @@ static void offer_to_oom_killer(void)
 int point_child_run(const struct point *p)
 {
     struct err err = ERR_INIT;
-    struct child *c = calloc(1, sizeof *c);
+    struct point_child *c = calloc(1, sizeof *c);
     enum status status;
 
     offer_to_oom_killer();
@@ -655,8 +438,8 @@ int point_child_run(const struct point *p)
         free(c);
     }
     if (status)
-        tell(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)status));
+        point_tell(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)status));
     else
-        tell(json_pack("{s:b}", "done", 1));
+        point_tell(json_pack("{s:b}", "done", 1));
     return status_exit_code(status);
 }
