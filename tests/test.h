@@ -50,6 +50,23 @@ static inline unsigned test_thin(void)
     return n > 0 ? (unsigned)n : 1;
 }
 
+/* A whole file, malloc'ed. */
+static inline void *test_read_file(const char *path, size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    void *data;
+
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *bytes = (size_t)ftell(f);
+    rewind(f);
+    data = malloc(*bytes);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *bytes, f), *bytes);
+    fclose(f);
+    return data;
+}
+
 /* splitmix64: a generator of test data, the same on every machine. */
 static inline uint64_t test_random(uint64_t *state)
 {
