@@ -64,6 +64,9 @@
 #include "kernels/simd/vec_256.h"
 #elif defined(KERN_LEVEL_neon) || defined(KERN_LEVEL_neon_i8mm)
 #include "kernels/simd/vec_neon.h"
+#ifdef V_PAIRS
+#include "kernels/simd/vec_neon_pairs.h"
+#endif
 #else
 #error "compile with -DKERN_LEVEL=<level> -DKERN_LEVEL_<level>"
 #endif
