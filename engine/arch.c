@@ -117,6 +117,13 @@ enum status loader_real_or(struct loader *l, const char *key, double min, double
     return ST_OK;
 }
 
+bool loader_str(const struct loader *l, const char *key, struct gguf_str *out)
+{
+    char full[96];
+
+    return find_key(l, key, full, sizeof full) && gguf_get_str(l->g, full, out);
+}
+
 /* ---- tensors --------------------------------------------------------------- */
 
 static void tensor_name(char *full, size_t cap, int layer, const char *name)
@@ -350,7 +357,8 @@ void model_free(struct model *m)
     if (!m)
         return;
     free(m->vectors);
-    free(m->rope_step);
+    for (int i = 0; i < MODEL_MAX_ROPES; i++)
+        rope_free(&m->ropes[i]);
     free(m->layers);
     free(m);
 }

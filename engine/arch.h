@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "engine/gguf.h"
+#include "engine/rope.h"
 #include "engine/status.h"
 #include "engine/weights.h"
 #include "kernels/kernels.h"
@@ -42,6 +43,7 @@ struct matrix {
 
 struct layer {
     int window;             /* positions that a token sees, itself one; 0: all */
+    int rope;               /* the model's rotation that queries and keys take */
     const float *attn_norm; /* [n_embd] */
     struct matrix wq;       /* [n_heads * head_dim][n_embd] */
     struct matrix wk, wv;   /* [n_kv_heads * head_dim][n_embd] */
@@ -52,16 +54,20 @@ struct layer {
     struct matrix down;     /* [n_embd][n_ff], a slice per expert */
 };
 
+/* Layers of a model may rotate in different ways. */
+#define MODEL_MAX_ROPES 2
+
 struct arch;
 
 struct model {
     const struct arch *arch;
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
     int n_ctx_train;
-    int n_rot;                     /* leading elements of a head that are rotated */
+    int n_rot;   /* leading elements of a head that are rotated */
+    int n_ropes; /* 1 to MODEL_MAX_ROPES */
+    struct rope ropes[MODEL_MAX_ROPES];
     int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
     float norm_eps;
-    double *rope_step;          /* [n_rot / 2] radians per position; NULL if planned */
     struct matrix embd, output; /* [n_vocab][n_embd]; equal where weights are tied */
     const float *output_norm;   /* [n_embd] */
     struct layer *layers;       /* [n_layers] */
@@ -107,6 +113,9 @@ enum status loader_int_or(struct loader *l, const char *key, int min, int max,
 /* The number "<arch>.<key>", min..max, or missing. */
 enum status loader_real_or(struct loader *l, const char *key, double min, double max,
                            double missing, double *out);
+
+/* The string "<arch>.<key>"; false, *out untouched, where there is none. */
+bool loader_str(const struct loader *l, const char *key, struct gguf_str *out);
 
 /* Tensor name, preceded by "blk.<layer>." for layer >= 0: is it there? */
 bool loader_has(const struct loader *l, int layer, const char *name);

@@ -10,12 +10,9 @@
  */
 #include "engine/arch.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/kvcache.h"
-#include "engine/utf8.h"
 
 /* Beyond these a number is damage, not a model. They also keep all products of
  * them far from overflow in 64 bits. */
@@ -92,63 +89,6 @@ static enum status load_sizes(struct loader *l, struct model *m)
     if (!st)
         m->norm_eps = (float)eps;
     return st;
-}
-
-/* Position scaling that is not a matter of frequencies alone is refused. */
-static enum status load_rope_scale(struct loader *l, double *scale)
-{
-    static const char *const plain[] = {"none", "linear"};
-    struct gguf_str type;
-    char shown[64];
-
-    if (gguf_get_str(loader_gguf(l), "llama.rope.scaling.type", &type)) {
-        bool known = false;
-
-        for (size_t i = 0; i < 2; i++)
-            known |=
-                type.len == strlen(plain[i]) && !memcmp(type.data, plain[i], type.len);
-        if (!known)
-            return loader_fail(
-                l, ST_UNSUPPORTED,
-                "llama.rope.scaling.type \"%s\" is not supported; "
-                "supported are: none, linear",
-                utf8_printable(shown, sizeof shown, type.data, type.len));
-        *scale = 1.0;
-        if (type.len == strlen("linear"))
-            return loader_real_or(l, "rope.scaling.factor", 1e-6, 1e6, 1.0, scale);
-        return ST_OK;
-    }
-    /* Files from before the key above said it this way. */
-    return loader_real_or(l, "rope.scale_linear", 1e-6, 1e6, 1.0, scale);
-}
-
-/* Pair i turns by base^(-2i / n_rot) / scale per position, and by another
- * factor of its own in files with rope_freqs.weight (Llama 3.1). */
-static enum status load_rope(struct loader *l, struct model *m)
-{
-    const int n_pairs = m->n_rot / 2;
-    const float *factors = NULL;
-    double base, scale;
-    enum status st = loader_real_or(l, "rope.freq_base", 1e-3, 1e15, 10000.0, &base);
-
-    if (!st)
-        st = load_rope_scale(l, &scale);
-    if (!st && loader_has(l, -1, "rope_freqs.weight"))
-        st = loader_vector(l, &factors, -1, "rope_freqs.weight", (size_t)n_pairs);
-    if (st)
-        return st;
-    m->rope_step = malloc((size_t)n_pairs * sizeof *m->rope_step);
-    if (!m->rope_step)
-        return loader_fail(l, ST_NO_MEMORY, "no memory for %d rotations", n_pairs);
-    for (int i = 0; i < n_pairs; i++) {
-        const double factor = factors ? (double)factors[i] : 1.0;
-
-        if (!(fabs(factor) >= 1e-6 && fabs(factor) <= 1e6))
-            return loader_fail(l, ST_INPUT, "rope_freqs.weight has a factor of %g",
-                               factor);
-        m->rope_step[i] = pow(base, -2.0 * i / m->n_rot) / scale / factor;
-    }
-    return ST_OK;
 }
 
 static enum status load_ffn(struct loader *l, struct model *m, struct layer *y, int i)
@@ -242,8 +182,9 @@ static enum status load(struct loader *l, struct model *m)
 
     if (!st)
         st = load_ends(l, m);
+    m->n_ropes = 1;
     if (!st)
-        st = load_rope(l, m);
+        st = rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
     if (st)
         return st;
     m->layers = calloc((size_t)m->n_layers, sizeof *m->layers);

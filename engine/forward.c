@@ -4,7 +4,6 @@
  */
 #include "engine/forward_impl.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Chunks per member and stage: enough that a member that lost its CPU for a
@@ -178,21 +177,15 @@ static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op
 static void embed(struct forward *f, struct fwd_member *me)
 {
     const struct model *m = f->m;
-    const size_t n_rot = (size_t)m->n_rot;
 
     for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
-        float *turn = f->turn + j * pad16(n_rot);
-
         f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
                                         f->x + j * pad16((size_t)m->n_embd),
                                         (size_t)m->n_embd);
         fwd_count(me, SLM_OP_EMBED, m->embd.fmt, m->embd.row_bytes, 0);
-        for (size_t i = 0; i < n_rot / 2; i++) {
-            const double angle = (double)(f->n_past + (int)j) * m->rope_step[i];
-
-            turn[2 * i] = (float)cos(angle);
-            turn[2 * i + 1] = (float)sin(angle);
-        }
+        for (int i = 0; i < m->n_ropes; i++)
+            rope_turns(&m->ropes[i], f->kv->n_ctx, f->n_past + (int)j,
+                       f->turn[i] + j * pad16((size_t)m->n_rot));
     }
     fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);

@@ -59,6 +59,12 @@ static size_t first_seen(const struct layer *y, size_t pos)
     return window && pos >= window ? pos + 1 - window : 0;
 }
 
+/* Cosines and sines of token j. */
+static const float *turns(const struct forward *f, int layer, size_t j)
+{
+    return f->turn[f->m->layers[layer].rope] + j * pad16((size_t)f->m->n_rot);
+}
+
 /* Rotated key and value of token j into the cache, for one head. */
 static void store(struct forward *f, int layer, int head, size_t j)
 {
@@ -68,14 +74,14 @@ static void store(struct forward *f, int layer, int head, size_t j)
     float *k = f->k + j * stride + (size_t)head * d;
     const float *v = f->v + j * stride + (size_t)head * d;
 
-    f->kern.rope(k, f->turn + j * pad16((size_t)m->n_rot), (size_t)m->n_rot);
+    f->kern.rope(k, turns(f, layer, j), (size_t)m->n_rot);
     kvcache_store(f->kv, &f->kern, layer, head, (size_t)f->n_past + j, k, v);
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
  * divided by the root of their length, so that scores need not be. */
-static void gather(struct forward *f, struct fwd_member *me, int head, size_t j,
-                   size_t n)
+static void gather(struct forward *f, struct fwd_member *me, int layer, int head,
+                   size_t j, size_t n)
 {
     const struct model *m = f->m;
     const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
@@ -88,7 +94,7 @@ static void gather(struct forward *f, struct fwd_member *me, int head, size_t j,
 
         memcpy(dst, f->q + token * stride + q * d, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
-        f->kern.rope(dst, f->turn + token * pad16((size_t)m->n_rot), (size_t)m->n_rot);
+        f->kern.rope(dst, turns(f, layer, token), (size_t)m->n_rot);
         scale_by(dst, d, 1.0f / sqrtf((float)d));
         if (me->query_q8)
             f->kern.quantize_act[KERN_ACT_q8_32](
@@ -244,7 +250,7 @@ static void attend_one(struct forward *f, struct fwd_member *me, int layer)
         /* Only one part reads the new position, so nobody else waits. */
         if (begin < end && from + end == pos + 1)
             store(f, layer, head, 0);
-        gather(f, me, head, 0, 1);
+        gather(f, me, layer, head, 0, 1);
         attend(f, me, layer, head, 1, pos, from + begin, from + end);
         if (f->n_splits > 1)
             keep_partial(f, me, head, split);
@@ -294,7 +300,7 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
         const size_t pos = (size_t)f->n_past + j;
         const size_t from = first_seen(&m->layers[layer], pos);
 
-        gather(f, me, head, j, n_tokens);
+        gather(f, me, layer, head, j, n_tokens);
         attend(f, me, layer, head, n_tokens, pos, from / KVCACHE_PANEL * KVCACHE_PANEL,
                pos + n_tokens);
         finish(f, me, head, j, n_tokens);

@@ -71,7 +71,7 @@ struct forward {
     float *attn;                    /* [n_batch][n_heads * head_dim] */
     float *gate;                    /* [n_batch * max(n_used, 1)][n_ff] */
     float *up;                      /* the same */
-    float *turn;                    /* [n_batch][n_rot] cosines and sines */
+    float *turn[MODEL_MAX_ROPES];   /* [n_batch][n_rot] cosines and sines */
     float *partial;                 /* [n_heads][n_splits_max][head_dim + 2] */
     float *route;                   /* [n_batch][n_experts] router's scores */
     int *expert;                    /* [n_batch][n_used] chosen */

@@ -117,7 +117,8 @@ static void carve_shared(struct forward *f, struct carver *c)
     f->attn = carve_floats(c, n, n_q);
     f->gate = carve_floats(c, n * n_used, (size_t)m->n_ff);
     f->up = carve_floats(c, n * n_used, (size_t)m->n_ff);
-    f->turn = carve_floats(c, n, (size_t)m->n_rot);
+    for (int i = 0; i < m->n_ropes; i++)
+        f->turn[i] = carve_floats(c, n, (size_t)m->n_rot);
     if (f->n_splits_max > 1)
         f->partial = carve_floats(c, (size_t)m->n_heads * (size_t)f->n_splits_max,
                                   (size_t)m->head_dim + 2);
