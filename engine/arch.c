@@ -226,12 +226,36 @@ enum status loader_table(struct loader *l, struct matrix *out, int layer,
     return fetch_matrix(l, out, layer, name, k, n_rows, 1, false);
 }
 
+/* From the file: the weights may be read in only later. */
+static enum status read_vector(struct loader *l, const struct gguf_tensor *t,
+                               float *dst)
+{
+    kern_dequantize_fn *const to_floats =
+        kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
+            ->fn.dequantize;
+    enum status st;
+
+    if (!gguf_is_assembled(l->g)) {
+        to_floats(gguf_tensor_data(l->g, t), dst, t->n_elems);
+        return ST_OK;
+    }
+    void *raw = malloc((size_t)t->bytes);
+
+    if (!raw)
+        return loader_fail(l, ST_NO_MEMORY, "no memory for the tensor %s", t->name);
+    st = gguf_read_rows(l->g, t, 0, 1, false, raw, l->err);
+    if (!st)
+        to_floats(raw, dst, t->n_elems);
+    free(raw);
+    return st;
+}
+
 enum status loader_vector(struct loader *l, const float **out, int layer,
                           const char *name, size_t n)
 {
     const uint64_t ne[3] = {n, 1, 1};
     const struct gguf_tensor *t = NULL;
-    const enum status st = find_tensor(l, &t, layer, name, ne);
+    enum status st = find_tensor(l, &t, layer, name, ne);
     float *dst;
 
     if (st)
@@ -250,12 +274,11 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
     if (n > l->cap_floats - l->n_vector_floats)
         return loader_fail(l, ST_INPUT, "tensor %s is asked for twice", t->name);
     dst = l->m->vectors + l->n_vector_floats;
-    /* From the file: the weights may be read in only later. */
     l->n_vector_floats += n;
-    kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
-        ->fn.dequantize(gguf_tensor_data(l->g, t), dst, n);
-    *out = dst;
-    return ST_OK;
+    st = read_vector(l, t, dst);
+    if (!st)
+        *out = dst;
+    return st;
 }
 
 void loader_count_token_bytes(struct loader *l, uint64_t bytes)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE 65536 /* values; a multiple of every format's block */
+#define PIECE 65536 /* values, in whole rows: more where one row has more */
 
 static enum status unsupported(const struct gguf_tensor *t, struct err *err)
 {
@@ -33,27 +33,31 @@ enum status dequant_tensor(const struct gguf *g, const struct gguf_tensor *t,
                            uint32_t isa_mask, dequant_sink_fn *sink, void *arg,
                            struct err *err)
 {
-    const char *src = gguf_tensor_data(g, t);
     struct kern_set kern;
     enum status st = ST_OK;
 
     if (t->fmt == KERN_N_FMT)
         return unsupported(t, err);
-    float *v = malloc(PIECE * sizeof *v);
+    const uint64_t n_rows = t->n_elems / t->ne[0];
+    const uint64_t most = t->ne[0] < PIECE ? PIECE / t->ne[0] : 1;
+    const size_t n_most = (size_t)((most < n_rows ? most : n_rows) * t->ne[0]);
+    float *v = malloc(n_most * sizeof *v);
+    void *raw = malloc(kern_format_bytes(t->fmt, n_most));
 
-    if (!v)
-        return err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes to dequantise in",
-                       PIECE * sizeof *v);
+    if (!v || !raw)
+        st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes to dequantise in",
+                     2 * n_most * sizeof *v);
     kern_select(&kern, isa_mask);
-    for (uint64_t done = 0; done < t->n_elems && !st;) {
-        const uint64_t left = t->n_elems - done;
-        const size_t n = left < PIECE ? (size_t)left : PIECE;
+    for (uint64_t row = 0; row < n_rows && !st; row += most) {
+        const uint64_t n = n_rows - row < most ? n_rows - row : most;
 
-        kern.dequantize[t->fmt](src, v, n);
-        st = sink(arg, v, n, err);
-        src += kern_format_bytes(t->fmt, n);
-        done += n;
+        st = gguf_read_rows(g, t, row, n, false, raw, err);
+        if (st)
+            break;
+        kern.dequantize[t->fmt](raw, v, (size_t)(n * t->ne[0]));
+        st = sink(arg, v, (size_t)(n * t->ne[0]), err);
     }
+    free(raw);
     free(v);
     return st;
 }

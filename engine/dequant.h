@@ -15,9 +15,9 @@ typedef enum status dequant_sink_fn(void *arg, const float *v, size_t n,
                                     struct err *err);
 
 /* Hand all n_elems values of t to sink, in the order of the file (ne[0] fastest),
- * in 256 KiB of memory. isa_mask: levels to choose the kernel from,
+ * in 512 KiB of memory, or that of one row. isa_mask: levels to choose the kernel from,
  * isa_usable(). Errors: ST_UNSUPPORTED (a format without kernels), ST_NO_MEMORY,
- * the sink's. */
+ * those of gguf_read_rows(), the sink's. */
 enum status dequant_tensor(const struct gguf *g, const struct gguf_tensor *t,
                            uint32_t isa_mask, dequant_sink_fn *sink, void *arg,
                            struct err *err);

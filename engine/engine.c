@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/forward.h"
+#include "engine/modelfile.h"
 #include "engine/quantmix.h"
 
 struct slm {
@@ -107,6 +108,7 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
             info->n_window = m->layers[i].window;
             info->n_window_layers++;
         }
+    info->made_on_load = gguf_is_assembled(g);
     snprintf(info->arch, sizeof info->arch, "%s", m->arch->name);
     copy_str(info->name, sizeof info->name, g, "general.name");
     describe_quant(info, g);
@@ -195,6 +197,8 @@ enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_
 {
     const uint64_t rest = info->kv_bytes + info->scratch_bytes;
 
+    if (info->made_on_load)
+        return WEIGHTS_PACKED;
     return rest <= room && info->weight_bytes <= room - rest ? WEIGHTS_PACKED
                                                              : WEIGHTS_MMAP;
 }
@@ -218,6 +222,7 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
             how.residency = slm_choose_residency(&planned, room);
         /* What stays cached makes the next start quick. */
         planned.scratch_bytes += planned.weight_bytes;
+        planned.made_on_load = false;
         how.drop_cached = slm_choose_residency(&planned, room) != WEIGHTS_PACKED;
     }
     m->info.residency = how.residency;
@@ -230,7 +235,7 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
 
     if (!p->path == !p->image)
         return err_set(err, ST_USAGE, "a model is either a file or an image in memory");
-    st = p->path ? gguf_open(&m->g, p->path, err)
+    st = p->path ? modelfile_open(&m->g, p->path, p->quant, err)
                  : gguf_parse(&m->g, p->image, p->image_bytes,
                               p->name ? p->name : "the model in memory", err);
     return st ? st : open_weights(m, p, err);
@@ -245,9 +250,10 @@ static enum status check_memory(const struct slm_info *info, struct err *err)
     if (info->residency == WEIGHTS_PACKED && info->weight_bytes > have)
         return err_set(
             err, ST_NO_MEMORY,
-            "%.1f GiB of weights cannot be held in the %.1f GiB of this machine; map "
-            "the file instead of packing it",
-            (double)info->weight_bytes / 0x1p30, (double)have / 0x1p30);
+            "%.1f GiB of weights cannot be held in the %.1f GiB of this machine; %s",
+            (double)info->weight_bytes / 0x1p30, (double)have / 0x1p30,
+            info->made_on_load ? "quantise them to fewer bits"
+                               : "map the file instead of packing it");
     if (info->kv_bytes > have || info->scratch_bytes > have - info->kv_bytes)
         return err_set(
             err, ST_NO_MEMORY,

@@ -40,6 +40,9 @@ struct slm;
 
 struct slm_params {
     const char *path;  /* a GGUF file, or NULL with image */
+    const char *quant; /* with a path: quantise an F32, F16 or BF16 model to this mix
+                          ("Q4_K_M") while loading it; or NULL. Such weights can only
+                          be packed */
     const void *image; /* a GGUF image in memory, kept by the caller */
     size_t image_bytes;
     bool image_rewrite; /* it may be rewritten, and then decodes as a packed file
@@ -78,6 +81,8 @@ struct slm_info {
     int n_ctx, n_batch, n_logits; /* as opened */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
+    bool made_on_load;           /* they are made while being read, so they can only be
+                                    packed */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the
                                     norms, one embedding row */
     enum kern_kv kv_type;        /* as opened */
@@ -110,7 +115,8 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
                      const struct slm_params *params, struct err *err);
 
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
- * room bytes, else WEIGHTS_MMAP, which runs a model of any size. */
+ * room bytes, else WEIGHTS_MMAP, which runs a model of any size. Of weights that are
+ * made on load always the first. */
 enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_t room);
 
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf.c - open, close and look around in a GGUF file; gguf_parse.c reads it
+ * gguf.c - open, close and look around in a GGUF file; gguf_parse.c reads its head
+ * and gguf_read.c its tensors
  *
  * The mapping is shared, so a file that another process truncates while it is
  * open raises SIGBUS in whoever touches the missing pages: no check made here
@@ -73,7 +74,7 @@ static enum status make(struct gguf **out, const void *image, size_t bytes, int 
                        "cannot allocate memory for a file's description");
     }
     g->image = image;
-    g->bytes = bytes;
+    g->bytes = g->head_bytes = bytes;
     g->mapped = fd >= 0;
     g->fd = fd;
     st = gguf_parse_image(g, err);
@@ -115,6 +116,41 @@ enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
     return make(g, image, bytes, -1, name, err);
 }
 
+enum status gguf_assemble(struct gguf **out, void *head, size_t bytes, const char *name,
+                          const struct gguf_source *source, struct err *err)
+{
+    struct gguf *g = calloc(1, sizeof *g);
+    enum status st;
+
+    if (!g || !(g->path = strdup(name))) {
+        free(g);
+        free(head);
+        if (source->close)
+            source->close(source->arg);
+        return err_set(err, ST_NO_MEMORY,
+                       "cannot allocate memory for a file's description");
+    }
+    g->image = head;
+    g->bytes = PTRDIFF_MAX; /* nothing ends before the last tensor */
+    g->head_bytes = bytes;
+    g->fd = -1;
+    g->source = *source;
+    st = gguf_parse_image(g, err);
+    if (st) {
+        gguf_close(g);
+        return st;
+    }
+    g->bytes = bytes;
+    for (size_t i = 0; i < g->n_tensors; i++) {
+        const uint64_t end = g->tensors[i].offset + g->tensors[i].bytes;
+
+        if (end > g->bytes)
+            g->bytes = (size_t)end;
+    }
+    *out = g;
+    return ST_OK;
+}
+
 void gguf_close(struct gguf *g)
 {
     if (!g)
@@ -131,6 +167,11 @@ void gguf_close(struct gguf *g)
     if (g->mapped) {
         munmap((void *)(uintptr_t)g->image, g->bytes);
         close(g->fd);
+    }
+    if (g->source.read) {
+        free((void *)(uintptr_t)g->image);
+        if (g->source.close)
+            g->source.close(g->source.arg);
     }
     free(g->path);
     free(g);
@@ -171,6 +212,11 @@ bool gguf_is_mapped(const struct gguf *g)
     return g->mapped;
 }
 
+bool gguf_is_assembled(const struct gguf *g)
+{
+    return g->source.read != NULL;
+}
+
 uint64_t gguf_data_offset(const struct gguf *g)
 {
     return g->data_offset;
@@ -196,6 +242,7 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *nam
 
 const void *gguf_tensor_data(const struct gguf *g, const struct gguf_tensor *t)
 {
+    assert(!g->source.read);
     return g->image + t->offset;
 }
 

@@ -10,7 +10,9 @@
  * that names the file and what is wrong with it.
  *
  * The whole file is mapped (or handed over in memory); strings and arrays point
- * into it.
+ * into it. A third kind is assembled: its head is in memory and its tensors are made
+ * while they are read, from files in another format or with other types
+ * (gguf_assemble()).
  *
  * Threading: a struct gguf is immutable after opening; share it freely.
  * Source: the GGUF specification in the ggml project (docs/gguf.md).
@@ -79,14 +81,34 @@ enum status gguf_open(struct gguf **g, const char *path, struct err *err);
 enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
                        const char *name, struct err *err);
 
+/* Where an assembled gguf's tensors come from. read() makes rows row .. row + n_rows
+ * - 1 of t, counted through all slices, in t's type at dst; it may be called from
+ * several threads. drop: nobody needs the source's bytes again, so they need not stay
+ * in the page cache. close() (may be NULL) ends it. */
+struct gguf_source {
+    enum status (*read)(void *arg, const struct gguf_tensor *t, uint64_t row,
+                        uint64_t n_rows, bool drop, void *dst, struct err *err);
+    void (*close)(void *arg);
+    void *arg;
+};
+
+/* A gguf whose head (all up to the tensor data, padded) is head[bytes], malloc'ed and
+ * the gguf's from here on, as is the source; also on failure. Errors: those of
+ * gguf_parse(). */
+enum status gguf_assemble(struct gguf **g, void *head, size_t bytes, const char *name,
+                          const struct gguf_source *source, struct err *err);
+
 void gguf_close(struct gguf *g);
 
 const char *gguf_path(const struct gguf *g); /* path, or the name given */
 uint32_t gguf_version(const struct gguf *g);
 uint32_t gguf_alignment(const struct gguf *g);
-const void *gguf_image(const struct gguf *g); /* first byte of the file */
-size_t gguf_image_bytes(const struct gguf *g);
-bool gguf_is_mapped(const struct gguf *g); /* gguf_open(), not gguf_parse() */
+const void *gguf_image(const struct gguf *g);  /* first byte of the file; of an
+                                                  assembled one there is the head */
+size_t gguf_image_bytes(const struct gguf *g); /* of the whole file, also of one that
+                                                  is assembled */
+bool gguf_is_mapped(const struct gguf *g);     /* gguf_open() */
+bool gguf_is_assembled(const struct gguf *g);  /* gguf_assemble() */
 uint64_t gguf_data_offset(const struct gguf *g);
 
 /* Descriptor of a mapped file, to read() where a page that is gone should be an
@@ -96,7 +118,20 @@ int gguf_fd(const struct gguf *g);
 size_t gguf_n_tensors(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, size_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name);
+
+/* In the image; not of an assembled gguf. */
 const void *gguf_tensor_data(const struct gguf *g, const struct gguf_tensor *t);
+
+/* Rows row .. row + n_rows - 1 of a tensor of any gguf to dst, counted through all
+ * slices; a file is read and not touched through its mapping. drop as in struct
+ * gguf_source. Errors: ST_IO, and those of the source. */
+enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
+                           uint64_t row, uint64_t n_rows, bool drop, void *dst,
+                           struct err *err);
+
+/* n bytes of a mapped file from offset on, by read(). Error: ST_IO. */
+enum status gguf_read_bytes(const struct gguf *g, void *dst, size_t n, uint64_t offset,
+                            struct err *err);
 
 size_t gguf_n_kvs(const struct gguf *g);
 const struct gguf_kv *gguf_kv_at(const struct gguf *g, size_t i);

@@ -35,7 +35,7 @@ struct gguf_shown gguf_show(struct gguf_str s)
 
 const void *cursor_take(struct gguf_cursor *c, uint64_t n)
 {
-    const size_t left = c->g->bytes - c->at;
+    const size_t left = c->g->head_bytes - c->at;
     const void *p = c->g->image + c->at;
 
     if (n > left) {

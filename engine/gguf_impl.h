@@ -11,9 +11,12 @@
 struct gguf {
     char *path;
     const unsigned char *image;
-    size_t bytes;
-    bool mapped; /* image is our mapping */
-    int fd;      /* of the mapped file; -1 where there is none */
+    size_t bytes;              /* of the whole file */
+    size_t head_bytes;         /* of it that is at image */
+    bool mapped;               /* image is our mapping */
+    int fd;                    /* of the mapped file; -1 where there is none */
+    struct gguf_source source; /* read NULL: not assembled; else image is its head,
+                                  malloc'ed */
 
     uint32_t version;
     uint32_t alignment;

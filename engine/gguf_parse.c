@@ -50,17 +50,17 @@ static enum status read_magic(struct gguf_cursor *c)
     const unsigned char *image = c->g->image;
     unsigned char m[4] = {0};
 
-    if (c->g->bytes >= 4 && !memcmp(image, "GGUF", 4)) {
+    if (c->g->head_bytes >= 4 && !memcmp(image, "GGUF", 4)) {
         c->at = 4;
         return ST_OK;
     }
     for (size_t i = 0; i < sizeof lookalikes / sizeof lookalikes[0]; i++) {
         const size_t n = strlen(lookalikes[i].magic);
 
-        if (c->g->bytes >= n && !memcmp(image, lookalikes[i].magic, n))
+        if (c->g->head_bytes >= n && !memcmp(image, lookalikes[i].magic, n))
             return gguf_fail(c, "not a GGUF file but %s", lookalikes[i].what);
     }
-    memcpy(m, image, c->g->bytes < 4 ? c->g->bytes : 4);
+    memcpy(m, image, c->g->head_bytes < 4 ? c->g->head_bytes : 4);
     return gguf_fail(
         c, "not a GGUF file: it begins with the bytes %02x %02x %02x %02x, not 'GGUF'",
         m[0], m[1], m[2], m[3]);
@@ -97,7 +97,7 @@ static enum status read_header(struct gguf_cursor *c, uint64_t *n_tensors,
     if (!cursor_u64(c, n_tensors) || !cursor_u64(c, n_kvs))
         return c->err->code;
 
-    const size_t left = c->g->bytes - c->at;
+    const size_t left = c->g->head_bytes - c->at;
 
     if (*n_kvs > left / MIN_KV_BYTES || *n_kvs >= STRTAB_NONE)
         return gguf_fail(c,
@@ -175,13 +175,13 @@ static enum status read_array(struct gguf_cursor *c, struct gguf_kv *kv,
     /* A string takes at least its length, so this bounds those as well. */
     const size_t size = elem_type == GGUF_STRING ? 8 : gguf_scalar_bytes(elem_type);
 
-    if (__builtin_mul_overflow(kv->n, size, &total) || total > c->g->bytes - c->at)
+    if (__builtin_mul_overflow(kv->n, size, &total) || total > c->g->head_bytes - c->at)
         return gguf_fail(c,
                          "key '%s' promises %" PRIu64
                          " elements of type %s, more than the "
                          "remaining %zu bytes can hold",
                          gguf_show(kv->key).text, kv->n, gguf_type_name(elem_type),
-                         c->g->bytes - c->at);
+                         c->g->head_bytes - c->at);
     if (elem_type == GGUF_STRING)
         return index_strings(c, kv, strings);
     c->at += (size_t)total;

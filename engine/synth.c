@@ -21,10 +21,9 @@
 
 #include "engine/synth_parts.h"
 
-#define LOGIT_STD    2.0
-#define SILU_GAIN    1.68 /* 1/sqrt(0.356) */
-#define NORM_SPREAD  0.05F
-#define GGUF_VERSION 3u
+#define LOGIT_STD   2.0
+#define SILU_GAIN   1.68 /* 1/sqrt(0.356) */
+#define NORM_SPREAD 0.05F
 
 /* ---- checks --------------------------------------------------------------- */
 
@@ -134,8 +133,7 @@ static enum status add_tensor(struct synth_plan *p, const struct synth_tensor *t
                        p->shape.name, SYNTH_MAX_POOLS);
     p->n_tensors++;
     p->n_params += n_elems;
-    p->data_bytes +=
-        (added->bytes + SYNTH_ALIGNMENT - 1) / SYNTH_ALIGNMENT * SYNTH_ALIGNMENT;
+    p->data_bytes += gguf_put_aligned(added->bytes);
     return ST_OK;
 }
 
@@ -226,57 +224,46 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
 
 /* ---- header --------------------------------------------------------------- */
 
-static void put_metadata(const struct synth_plan *p, struct synth_kvs *k)
+static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
 {
     const struct synth_shape *s = &p->shape;
 
-    synth_kv_str(k, "general.architecture", s->arch);
-    synth_kv_str(k, "general.type", "model");
-    synth_kv_str(k, "general.name", s->name);
-    synth_kv_str(k, "general.description", "random weights, for measuring speed only");
-    synth_kv_u32(k, "general.file_type", quantmix_file_type(p->mix));
-    synth_kv_u32(k, "general.quantization_version", 2);
-    synth_kv_u64(k, "slmbench.seed", p->seed);
-    synth_kv_u32(k, "llama.block_count", s->n_layers);
-    synth_kv_u32(k, "llama.context_length", s->n_ctx_train);
-    synth_kv_u32(k, "llama.embedding_length", s->n_embd);
-    synth_kv_u32(k, "llama.feed_forward_length", s->n_ff);
-    synth_kv_u32(k, "llama.attention.head_count", s->n_heads);
-    synth_kv_u32(k, "llama.attention.head_count_kv", s->n_kv_heads);
-    synth_kv_u32(k, "llama.attention.key_length", s->head_dim);
-    synth_kv_u32(k, "llama.attention.value_length", s->head_dim);
-    synth_kv_f32(k, "llama.attention.layer_norm_rms_epsilon", s->norm_eps);
-    synth_kv_u32(k, "llama.rope.dimension_count", s->head_dim);
-    synth_kv_f32(k, "llama.rope.freq_base", s->rope_base);
-    synth_kv_u32(k, "llama.vocab_size", s->n_vocab);
+    gguf_kv_str(k, "general.architecture", s->arch);
+    gguf_kv_str(k, "general.type", "model");
+    gguf_kv_str(k, "general.name", s->name);
+    gguf_kv_str(k, "general.description", "random weights, for measuring speed only");
+    gguf_kv_u32(k, "general.file_type", quantmix_file_type(p->mix));
+    gguf_kv_u32(k, "general.quantization_version", 2);
+    gguf_kv_u64(k, "slmbench.seed", p->seed);
+    gguf_kv_u32(k, "llama.block_count", s->n_layers);
+    gguf_kv_u32(k, "llama.context_length", s->n_ctx_train);
+    gguf_kv_u32(k, "llama.embedding_length", s->n_embd);
+    gguf_kv_u32(k, "llama.feed_forward_length", s->n_ff);
+    gguf_kv_u32(k, "llama.attention.head_count", s->n_heads);
+    gguf_kv_u32(k, "llama.attention.head_count_kv", s->n_kv_heads);
+    gguf_kv_u32(k, "llama.attention.key_length", s->head_dim);
+    gguf_kv_u32(k, "llama.attention.value_length", s->head_dim);
+    gguf_kv_f32(k, "llama.attention.layer_norm_rms_epsilon", s->norm_eps);
+    gguf_kv_u32(k, "llama.rope.dimension_count", s->head_dim);
+    gguf_kv_f32(k, "llama.rope.freq_base", s->rope_base);
+    gguf_kv_u32(k, "llama.vocab_size", s->n_vocab);
     synth_put_vocab(k, s->n_vocab);
-}
-
-static void put_tensor(struct synth_bytes *b, const struct synth_tensor *t)
-{
-    synth_put_str(b, t->name);
-    synth_put_u32(b, (uint32_t)t->n_dims);
-    for (int i = 0; i < t->n_dims; i++)
-        synth_put_u64(b, t->ne[i]);
-    synth_put_u32(b, kern_format_info(t->fmt)->ggml_id);
-    synth_put_u64(b, t->offset);
 }
 
 static enum status make_header(struct synth_plan *p, struct err *err)
 {
-    static const uint8_t zeros[SYNTH_ALIGNMENT];
-    struct synth_kvs kvs = {.n = 0};
-    struct synth_bytes *b = &p->header;
+    struct gguf_kvs kvs = {.n = 0};
+    struct gguf_bytes *b = &p->header;
 
     put_metadata(p, &kvs);
-    synth_put(b, "GGUF", 4);
-    synth_put_u32(b, GGUF_VERSION);
-    synth_put_u64(b, p->n_tensors);
-    synth_put_u64(b, kvs.n);
-    synth_put(b, kvs.bytes.data, kvs.bytes.n);
-    for (size_t i = 0; i < p->n_tensors; i++)
-        put_tensor(b, &p->tensors[i]);
-    synth_put(b, zeros, (SYNTH_ALIGNMENT - b->n % SYNTH_ALIGNMENT) % SYNTH_ALIGNMENT);
+    gguf_put_head(b, p->n_tensors, &kvs);
+    for (size_t i = 0; i < p->n_tensors; i++) {
+        const struct synth_tensor *t = &p->tensors[i];
+
+        gguf_put_tensor(b, t->name, t->n_dims, t->ne, kern_format_info(t->fmt)->ggml_id,
+                        t->offset);
+    }
+    gguf_put_padding(b);
 
     const bool failed = b->failed || kvs.bytes.failed;
     free(kvs.bytes.data);

@@ -13,48 +13,17 @@
 #ifndef SLM_ENGINE_SYNTH_PARTS_H
 #define SLM_ENGINE_SYNTH_PARTS_H
 
+#include "engine/gguf_put.h"
 #include "engine/synth.h"
 
-#include <stdbool.h>
-
-#define SYNTH_ALIGNMENT   32 /* general.alignment's default */
 #define SYNTH_UNIT_ELEMS  256
 #define SYNTH_MAX_POOLS   48
 #define SYNTH_POOL_UNITS  2048
 #define SYNTH_MIN_VOCAB   300 /* control, 256 bytes, some letters */
 #define SYNTH_CHUNK_BYTES ((size_t)4 << 20)
 
-/* ---- bytes that grow ----------------------------------------------------- */
-
-struct synth_bytes {
-    uint8_t *data;
-    size_t n, cap;
-    bool failed; /* out of memory; what follows is dropped */
-};
-
-void synth_put(struct synth_bytes *b, const void *data, size_t n);
-void synth_put_u32(struct synth_bytes *b, uint32_t v);
-void synth_put_u64(struct synth_bytes *b, uint64_t v);
-void synth_put_f32(struct synth_bytes *b, float v);
-void synth_put_str(struct synth_bytes *b, const char *s); /* length, bytes */
-
-/* GGUF key-value pairs; each counts itself into *n_kvs. */
-struct synth_kvs {
-    struct synth_bytes bytes;
-    uint64_t n;
-};
-
-void synth_kv_u32(struct synth_kvs *k, const char *key, uint32_t v);
-void synth_kv_u64(struct synth_kvs *k, const char *key, uint64_t v);
-void synth_kv_f32(struct synth_kvs *k, const char *key, float v);
-void synth_kv_bool(struct synth_kvs *k, const char *key, bool v);
-void synth_kv_str(struct synth_kvs *k, const char *key, const char *v);
-/* Key and array head; n elements must follow in k->bytes. */
-void synth_kv_array(struct synth_kvs *k, const char *key, uint32_t elem_type,
-                    uint64_t n);
-
 /* The tokenizer.* pairs of a vocabulary of n tokens, n >= SYNTH_MIN_VOCAB. */
-void synth_put_vocab(struct synth_kvs *k, uint32_t n);
+void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
 
 /* ---- the plan ------------------------------------------------------------ */
 
@@ -89,8 +58,8 @@ struct synth_plan {
     size_t n_tensors, cap_tensors;
     struct synth_pool_spec pools[SYNTH_MAX_POOLS];
     int n_pools;
-    struct synth_bytes header; /* padded to the alignment: the data follows */
-    uint64_t data_bytes;       /* padded likewise */
+    struct gguf_bytes header; /* padded to the alignment: the data follows */
+    uint64_t data_bytes;      /* padded likewise */
     uint64_t n_params;
 };
 

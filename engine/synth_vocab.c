@@ -77,27 +77,27 @@ static uint32_t token_type(uint32_t id)
     return id < ID_FIRST_PIECE ? TOKEN_BYTE : TOKEN_NORMAL;
 }
 
-void synth_put_vocab(struct synth_kvs *k, uint32_t n)
+void synth_put_vocab(struct gguf_kvs *k, uint32_t n)
 {
     char text[32];
 
-    synth_kv_str(k, "tokenizer.ggml.model", "llama");
-    synth_kv_str(k, "tokenizer.ggml.pre", "default");
-    synth_kv_array(k, "tokenizer.ggml.tokens", GGUF_STRING, n);
+    gguf_kv_str(k, "tokenizer.ggml.model", "llama");
+    gguf_kv_str(k, "tokenizer.ggml.pre", "default");
+    gguf_kv_array(k, "tokenizer.ggml.tokens", GGUF_STRING, n);
     for (uint32_t id = 0; id < n; id++) {
         piece(text, sizeof text, id);
-        synth_put_str(&k->bytes, text);
+        gguf_put_str(&k->bytes, text);
     }
-    synth_kv_array(k, "tokenizer.ggml.scores", GGUF_F32, n);
+    gguf_kv_array(k, "tokenizer.ggml.scores", GGUF_F32, n);
     for (uint32_t id = 0; id < n; id++)
-        synth_put_f32(&k->bytes,
-                      id < ID_FIRST_PIECE ? 0 : -(float)(id - ID_FIRST_PIECE));
-    synth_kv_array(k, "tokenizer.ggml.token_type", GGUF_I32, n);
+        gguf_put_f32(&k->bytes,
+                     id < ID_FIRST_PIECE ? 0 : -(float)(id - ID_FIRST_PIECE));
+    gguf_kv_array(k, "tokenizer.ggml.token_type", GGUF_I32, n);
     for (uint32_t id = 0; id < n; id++)
-        synth_put_u32(&k->bytes, token_type(id));
-    synth_kv_u32(k, "tokenizer.ggml.bos_token_id", ID_BOS);
-    synth_kv_u32(k, "tokenizer.ggml.eos_token_id", ID_EOS);
-    synth_kv_u32(k, "tokenizer.ggml.unknown_token_id", ID_UNK);
-    synth_kv_bool(k, "tokenizer.ggml.add_bos_token", true);
-    synth_kv_bool(k, "tokenizer.ggml.add_eos_token", false);
+        gguf_put_u32(&k->bytes, token_type(id));
+    gguf_kv_u32(k, "tokenizer.ggml.bos_token_id", ID_BOS);
+    gguf_kv_u32(k, "tokenizer.ggml.eos_token_id", ID_EOS);
+    gguf_kv_u32(k, "tokenizer.ggml.unknown_token_id", ID_UNK);
+    gguf_kv_bool(k, "tokenizer.ggml.add_bos_token", true);
+    gguf_kv_bool(k, "tokenizer.ggml.add_eos_token", false);
 }

@@ -29,9 +29,15 @@ enum status weights_open(struct weights **out, const struct gguf *g,
                          const struct weights_params *params, struct err *err)
 {
     const struct weights_policy *policy = choose_policy(params);
-    const bool wants_mapping = params->residency != WEIGHTS_MEMORY;
+    const bool wants_file = params->residency != WEIGHTS_MEMORY;
 
-    if (wants_mapping != gguf_is_mapped(g))
+    if (gguf_is_assembled(g) && params->residency != WEIGHTS_PACKED)
+        return err_set(err, ST_USAGE,
+                       "the weights of %s are made while they are read, so they cannot "
+                       "be mapped; use residency 'packed', or convert the model to a "
+                       "GGUF file first",
+                       gguf_path(g));
+    if (!gguf_is_assembled(g) && wants_file != gguf_is_mapped(g))
         return err_set(err, ST_USAGE, "%s is %s; residency '%s' wants the opposite",
                        gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
                        names[params->residency]);

@@ -4,7 +4,8 @@
  *
  * One interface over residency policies:
  *   mmap    the GGUF file mapped as it is; the page cache is the memory
- *   packed  anonymous memory (2 MiB pages), filled from the file; matrices that are
+ *   packed  anonymous memory (2 MiB pages), filled from the file (or whatever a gguf
+ *           is assembled from); matrices that are
  *           multiplied with are kept in panels where the kernels have them, in as
  *           many bytes
  *   memory  an image the caller holds in memory; where it may be rewritten, its
@@ -42,7 +43,8 @@ struct weights_params {
 struct weights;
 
 /* g must outlive the weights. WEIGHTS_MMAP and WEIGHTS_PACKED fail with ST_USAGE on
- * a gguf that was parsed from memory; WEIGHTS_MEMORY wants the opposite. Nothing is
+ * a gguf that was parsed from memory; WEIGHTS_MEMORY wants the opposite; one that is
+ * assembled can only be packed. Nothing is
  * read yet: a model larger than memory must not be read once for nothing, and a
  * wait for the disk belongs where it can be seen and stopped, in weights_preload().
  * Other errors: ST_NO_MEMORY. */

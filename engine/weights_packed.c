@@ -12,12 +12,14 @@
  * dropping can make the kernel wait for every CPU. Reads, not the mapping, are used,
  * because a file that shrinks is then an error and no signal.
  *
+ * Of an assembled gguf: the same, but a piece is whole rows, which the gguf makes (it
+ * may quantise them) at the place that reads fill; source files are its affair.
+ *
  * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
  * through the member's buffer back to its place.
  */
 #include "engine/weights_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -96,7 +98,7 @@ enum status packed_open(struct packed **out, const struct gguf *g,
     kern_select(&p->kern, params->isa_mask);
     for (size_t i = 0; i < n; i++)
         p->total += (size_t)gguf_tensor_at(g, i)->bytes;
-    if (gguf_is_mapped(g))
+    if (gguf_is_mapped(g) || gguf_is_assembled(g))
         st = place_in_memory(p, params->pages, err);
     else
         place_in_image(p);
@@ -139,10 +141,27 @@ bool packed_ready(const struct packed *p)
     return p->ready;
 }
 
+/* Types without kernels are read as one row, which nobody will look into. */
+static size_t row_bytes(const struct gguf_tensor *t)
+{
+    return t->fmt == KERN_N_FMT ? (size_t)t->bytes
+                                : kern_format_bytes(t->fmt, (size_t)t->ne[0]);
+}
+
 /* Bytes of a piece of a matrix in panels: whole panels, one at least. */
 static size_t piece_bytes(size_t panel)
 {
     return panel < PIECE ? PIECE / panel * panel : panel;
+}
+
+/* Of one that stays as it is; rows that are made while they are read are whole. */
+static size_t piece_bytes_plain(const struct packed *p, const struct gguf_tensor *t)
+{
+    if (!gguf_is_assembled(p->g))
+        return PIECE;
+    const size_t row = row_bytes(t);
+
+    return row < PIECE ? PIECE / row * row : row;
 }
 
 size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
@@ -182,17 +201,18 @@ static bool next_piece(const struct packed *p, struct piece *piece)
 
     const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
     const size_t panel_rows = p->places[piece->tensor].panel_rows;
-    size_t most = PIECE, left = (size_t)t->bytes - piece->offset;
+    size_t most = piece_bytes_plain(p, t), left = (size_t)t->bytes - piece->offset;
 
     piece->in_panels = false;
     if (panel_rows) {
-        const size_t row = kern_format_bytes(t->fmt, (size_t)t->ne[0]);
+        const size_t row = row_bytes(t);
         const size_t slice = row * (size_t)t->ne[1], panels = row * panel_rows;
         const size_t at = piece->offset % slice;
 
         piece->in_panels = at < panels;
         left = (piece->in_panels ? panels : slice) - at;
-        most = piece->in_panels ? piece_bytes(row * KERN_PANEL_ROWS) : PIECE;
+        if (piece->in_panels)
+            most = piece_bytes(row * KERN_PANEL_ROWS);
     }
     piece->bytes = left < most ? left : most;
     return true;
@@ -214,28 +234,19 @@ struct fill {
     struct err why;
 };
 
-/* n bytes of the file from offset on. */
-static enum status read_at(const struct gguf *g, unsigned char *dst, size_t n,
-                           off_t offset, struct err *err)
+/* A piece as the file has it, to dst. */
+static enum status read_piece(const struct packed *p, const struct piece *piece,
+                              unsigned char *dst, struct err *err)
 {
-    while (n) {
-        const ssize_t got = pread(gguf_fd(g), dst, n, offset);
+    const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_set_errno(err, ST_IO, "cannot read the weights of %s",
-                                 gguf_path(g));
-        if (got == 0)
-            return err_set(err, ST_IO,
-                           "cannot read the weights of %s: the file ends at byte %lld "
-                           "(did it shrink?)",
-                           gguf_path(g), (long long)offset);
-        dst += got;
-        n -= (size_t)got;
-        offset += got;
+    if (gguf_is_assembled(p->g)) {
+        const size_t row = row_bytes(t);
+
+        return gguf_read_rows(p->g, t, piece->offset / row, piece->bytes / row,
+                              p->drop_cached, dst, err);
     }
-    return ST_OK;
+    return gguf_read_bytes(p->g, dst, piece->bytes, t->offset + piece->offset, err);
 }
 
 static enum status fill_piece(const struct packed *p, const struct piece *piece,
@@ -243,11 +254,10 @@ static enum status fill_piece(const struct packed *p, const struct piece *piece,
 {
     const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
     unsigned char *dst = p->base + p->places[piece->tensor].at + piece->offset;
-    const off_t from = (off_t)t->offset + (off_t)piece->offset;
     enum status st = ST_OK;
 
     if (p->mem.base)
-        st = read_at(p->g, piece->in_panels ? buffer : dst, piece->bytes, from, err);
+        st = read_piece(p, piece, piece->in_panels ? buffer : dst, err);
     else if (piece->in_panels)
         memcpy(buffer, dst, piece->bytes);
     if (st)
@@ -284,7 +294,7 @@ static void steer_page_cache(struct fill *f, off_t at)
 {
     const int fd = gguf_fd(f->p->g);
 
-    if (!f->p->mem.base)
+    if (!gguf_is_mapped(f->p->g))
         return;
     if (at + AHEAD >= f->advised + STEP) {
         const off_t begin = f->advised > at ? f->advised : at;
@@ -380,7 +390,7 @@ static enum status preload(struct weights *w, struct team *team,
     p->half_done = f.failed && !p->mem.base;
     if (f.failed)
         return err_set(err, f.why.code, "%s", f.why.msg);
-    if (p->mem.base)
+    if (gguf_is_mapped(p->g))
         let_go_of_file(w);
     p->ready = true;
     return ST_OK;

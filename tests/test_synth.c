@@ -81,7 +81,7 @@ static void every_mix_is_a_whole_gguf_file(void **state)
         for (size_t i = 0; i < gguf_n_tensors(m.g); i++) {
             const struct gguf_tensor *t = gguf_tensor_at(m.g, i);
 
-            assert_int_equal(t->offset % SYNTH_ALIGNMENT, 0);
+            assert_int_equal(t->offset % GGUF_PUT_ALIGNMENT, 0);
             params += t->n_elems;
         }
         assert_int_equal(params, synth_plan_params(m.plan));

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * modelfile.c - what opens which kind of model
+ */
+#include "engine/modelfile.h"
+
+#include "engine/requant.h"
+
+enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
+                           struct err *err)
+{
+    const enum quantmix mix = quant ? quantmix_by_name(quant) : QUANTMIX_N;
+    struct gguf *file = NULL;
+    enum status st;
+
+    if (quant && mix == QUANTMIX_N)
+        return err_set(err, ST_USAGE, "there is no quantisation '%.40s'; Q4_K_M is one",
+                       quant);
+    st = gguf_open(&file, path, err);
+    if (!st && quant)
+        return requant_open(g, file, mix, err);
+    if (!st)
+        *g = file;
+    return st;
+}

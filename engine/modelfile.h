@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * modelfile.h - a model as a user names it, opened as a struct gguf
+ *
+ * Threading: as gguf.h.
+ */
+#ifndef SLM_ENGINE_MODELFILE_H
+#define SLM_ENGINE_MODELFILE_H
+
+#include "engine/gguf.h"
+#include "engine/status.h"
+
+/* Open a GGUF file. quant: a mix to quantise an F32, F16 or BF16 model to while it is
+ * loaded ("Q4_K_M", any case), or NULL. Errors: those of gguf_open() and
+ * requant_open(); ST_USAGE (no such mix). */
+enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
+                           struct err *err);
+
+#endif
