@@ -10,12 +10,13 @@
  * while leaves the rest to the others, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8
 
-/* Panels are read in ascending order, which the hardware's prefetchers follow; asking
- * besides only keeps them busy. Of these formats some levels, or all, take what belongs
- * together from several places of a block. */
+/* Panels are read in ascending order. AMD's prefetchers follow that over the borders
+ * of pages, and asking besides only keeps them busy; but of the scattered formats some
+ * levels, or all, take what belongs together from several places of a block. Intel's
+ * begin anew in every page of 4 KiB, so there the next pages are asked for. */
+#define STREAM_AHEAD 8192
 static const enum kern_format scattered[] = {KERN_FMT_q3_K, KERN_FMT_iq2_s,
                                              KERN_FMT_iq3_s, KERN_FMT_iq3_xxs};
-#define SCATTERED_AHEAD 8192
 
 struct slm_tuning slm_tuning_default(void)
 {
@@ -23,8 +24,11 @@ struct slm_tuning slm_tuning_default(void)
                            .chunks_prefill = CHUNKS_PER_MEMBER,
                            .pages = MEM_PAGES_2M};
 
+    if (isa_is_intel())
+        for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+            t.ahead[fmt] = STREAM_AHEAD;
     for (size_t i = 0; i < sizeof scattered / sizeof scattered[0]; i++)
-        t.ahead[scattered[i]] = SCATTERED_AHEAD;
+        t.ahead[scattered[i]] = STREAM_AHEAD;
     return t;
 }
 

@@ -9,7 +9,6 @@
 #include "kernels/isa.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -159,6 +158,16 @@ uint32_t isa_detected(void)
         atomic_store(&detected_mask, mask);
     }
     return mask;
+}
+
+bool isa_is_intel(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_is("intel") != 0;
+#else
+    return false;
+#endif
 }
 
 uint32_t isa_usable(void)

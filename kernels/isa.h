@@ -14,6 +14,7 @@
 #ifndef SLM_KERNELS_ISA_H
 #define SLM_KERNELS_ISA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum kern_isa {
@@ -48,6 +49,10 @@ uint32_t isa_usable(void);
  * (disabling avx2 disables every x86 level above it). scalar cannot be
  * disabled: its bit is ignored. */
 void isa_disable(uint32_t mask);
+
+/* Does the CPU say that Intel made it? What its prefetchers follow differs from other
+ * makers', and no feature bit tells it. */
+bool isa_is_intel(void);
 
 /* Parse a comma-separated list of level names ("avx512vnni,avx2").
  * Returns 0 and sets *mask, or returns -1, leaves *mask alone and points *bad

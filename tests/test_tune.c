@@ -5,8 +5,6 @@
  */
 #include "tests/tune_machine.h"
 
-#define DEFAULT_AHEAD slm_tuning_default().ahead[KERN_FMT_q4_K]
-
 /* ---- what it chooses --------------------------------------------------------------
  */
 
@@ -30,7 +28,7 @@ static void the_best_is_chosen(void **state)
         n_right += s->n_threads == 3 && s->n_threads_prefill == 4;
         n_right += s->tuning.chunks_decode == 2;
         n_right += s->tuning.ahead[KERN_FMT_q4_K] == 8192;
-        n_right += s->tuning.ahead[KERN_FMT_q6_K] == DEFAULT_AHEAD; /* a tie */
+        n_right += s->tuning.ahead[KERN_FMT_q6_K] == 0; /* a tie */
         n_right += !has_avx2 ||
                    s->tuning.isa_mask[KERN_FMT_q6_K] == tune_level_mask(KERN_ISA_avx2);
         n_right += s->tuning.n_batch == 256;
@@ -104,7 +102,7 @@ static void a_spoiled_phase_takes_choices_back(void **state)
     assert_true(f->r.prefill.ratio.hi < 1);
     assert_false(f->r.decode.kept);
     assert_int_equal(f->r.chosen.n_threads, 2);
-    assert_int_equal(f->r.chosen.tuning.ahead[KERN_FMT_q4_K], DEFAULT_AHEAD);
+    assert_int_equal(f->r.chosen.tuning.ahead[KERN_FMT_q4_K], 0);
     assert_int_equal(f->r.chosen.tuning.n_batch, 64);
 }
 

@@ -125,6 +125,8 @@ static inline void make_params(struct tune_params *p, const struct topology *t)
                                   .n_threads_prefill = 2,
                                   .tuning = slm_tuning_default()};
     p->base.tuning.n_batch = 64;
+    p->base.tuning.ahead[KERN_FMT_q4_K] = 0; /* whatever the CPU's default is */
+    p->base.tuning.ahead[KERN_FMT_q6_K] = 0;
     p->budget_s = 120;
 }
 
