@@ -104,9 +104,7 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
     return c;
 }
 
-/* The next rows of n_rows for this member, in multiples of ROW_UNIT; false: none
- * left. */
-static bool next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
+bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
 {
     const int each = f->n == 1 ? f->tuning.chunks_decode : f->tuning.chunks_prefill;
     const size_t chunk =
@@ -165,7 +163,7 @@ static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
 
-    for (size_t begin, end; next_rows(f, w->n_rows, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, w->n_rows, &begin, &end);) {
         product(f, me, op, w, begin, end, c, f->y, stride);
         for (size_t j = 0; j < c->n; j++)
             f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
@@ -208,7 +206,7 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
     const size_t total =
         pad_rows(w[0]->n_rows) + pad_rows(w[1]->n_rows) + pad_rows(w[2]->n_rows);
 
-    for (size_t begin, end; next_rows(f, total, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
         size_t base = 0; /* of matrix i among all rows */
 
         for (int i = 0; i < 3; base += pad_rows(w[i]->n_rows), i++) {
@@ -253,7 +251,7 @@ static void feed_forward(struct forward *f, struct fwd_member *me,
     struct columns c = fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
                                    act_bit(&y->gate) | act_bit(&y->up));
 
-    for (size_t begin, end; next_rows(f, n_ff, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, n_ff, &begin, &end);) {
         product(f, me, SLM_OP_GATE_UP, &y->gate, begin, end, &c, f->gate, stride);
         product(f, me, SLM_OP_GATE_UP, &y->up, begin, end, &c, f->up, stride);
         for (size_t j = 0; j < n; j++) {
@@ -280,7 +278,7 @@ static void output(struct forward *f, struct fwd_member *me)
         fwd_prepare(f, me, f->x + (size_t)(f->n - f->n_logits) * stride, stride,
                     (size_t)f->n_logits, n_embd, m->output_norm, act_bit(&m->output));
 
-    for (size_t begin, end; next_rows(f, m->output.n_rows, &begin, &end);)
+    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);)
         product(f, me, SLM_OP_OUTPUT, &m->output, begin, end, &c, f->logits,
                 pad16((size_t)m->n_vocab));
     fwd_lap(me, SLM_OP_OUTPUT, m->output.fmt);

@@ -3,15 +3,18 @@
  * forward_experts.c - the routed feed-forward part: each token takes a few experts
  *
  * A *pair* is one token with one expert it takes, number token * n_used + slot.
- * Pairs are sorted by expert, so that a run of an expert's rows is read from
- * memory once and used, from cache, for all tokens that take it.
+ * Pairs are sorted by expert, and everything between the router and the sum of what
+ * experts say is kept in that order: an expert's input columns follow each other, so
+ * that its matrices are multiplied with all of them at once.
  */
 #include "engine/forward_impl.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Rows of an expert taken through all its pairs before the next ones. */
-#define ROWS ROW_UNIT
+/* Of the down matrices' products, which are added up right away, at a time. */
+#define TILE_ROWS ROW_UNIT
+#define TILE_COLS ((size_t)64)
 
 /* The n_used highest scores (ties: the lower expert) and their softmax. */
 static void choose(const float *score, int n, int n_used, int *expert, float *share)
@@ -56,7 +59,8 @@ static void route(struct forward *f, struct fwd_member *me, const struct layer *
     fwd_barrier(f, me, SLM_OP_ROUTER, y->router.fmt);
 }
 
-/* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]). */
+/* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]); and
+ * the list of experts that have any. */
 static void sort_pairs(const struct forward *f, struct fwd_member *me)
 {
     const int n_pairs = f->n * f->m->n_experts_used, n = f->m->n_experts;
@@ -65,8 +69,12 @@ static void sort_pairs(const struct forward *f, struct fwd_member *me)
         me->first[e] = 0;
     for (int p = 0; p < n_pairs; p++)
         me->first[f->expert[p] + 1]++;
-    for (int e = 0; e < n; e++)
+    me->n_taken = 0;
+    for (int e = 0; e < n; e++) {
+        if (me->first[e + 1])
+            me->taken[me->n_taken++] = e;
         me->first[e + 1] += me->first[e];
+    }
     /* Filling moves first[e] to its end, which is the next one's start. */
     for (int p = 0; p < n_pairs; p++)
         me->pair[me->first[f->expert[p]]++] = p;
@@ -75,63 +83,112 @@ static void sort_pairs(const struct forward *f, struct fwd_member *me)
     me->first[0] = 0;
 }
 
+/* The token's columns in the order of sorted pairs. One token's serves all. */
+static struct columns line_up(struct forward *f, struct fwd_member *me,
+                              const struct layer *y, const struct columns *tokens)
+{
+    const uint32_t act_mask = act_bit(&y->gate) | act_bit(&y->up);
+    const size_t n_pairs = tokens->n * (size_t)f->m->n_experts_used;
+    struct columns c = *tokens;
+
+    c.n = n_pairs;
+    if (tokens->n == 1) {
+        memset(c.stride, 0, sizeof c.stride);
+        return c;
+    }
+    for (size_t i; (i = team_next(f->team, 1)) < n_pairs;) {
+        const size_t token = (size_t)(me->pair[i] / f->m->n_experts_used);
+
+        for (int a = 0; a < KERN_N_ACT; a++)
+            if (act_mask & 1u << a)
+                memcpy(f->routed[a] + i * c.stride[a],
+                       columns_at(tokens, (enum kern_act)a, token), c.stride[a]);
+    }
+    for (int a = 0; a < KERN_N_ACT; a++)
+        c.x[a] = f->routed[a];
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
+    return c;
+}
+
 /* gate and up rows begin..end-1 of one expert for all its pairs. */
 static void expand(struct forward *f, struct fwd_member *me, const struct layer *y,
                    int expert, const struct columns *c, size_t begin, size_t end)
 {
-    const size_t stride = pad16((size_t)f->m->n_ff);
+    const size_t stride = pad16((size_t)f->m->n_ff), s = (size_t)expert;
+    const size_t i = (size_t)me->first[expert];
+    const size_t n = (size_t)me->first[expert + 1] - i;
+    float *gate = f->gate + i * stride + begin, *up = f->up + i * stride + begin;
 
-    for (int i = me->first[expert]; i < me->first[expert + 1]; i++) {
-        const size_t pair = (size_t)me->pair[i];
-        const size_t token = pair / (size_t)f->m->n_experts_used;
-        float *gate = f->gate + pair * stride + begin;
-        float *up = f->up + pair * stride + begin;
-
-        fwd_product(f, &y->gate, (size_t)expert, begin, end, 1,
-                    columns_at(c, y->gate.act, token), 0, gate, 0);
-        fwd_product(f, &y->up, (size_t)expert, begin, end, 1,
-                    columns_at(c, y->up.act, token), 0, up, 0);
-        f->kern.silu_mul(gate, gate, up, end - begin);
-        fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, 1);
-        fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, 1);
-    }
+    fwd_product(f, &y->gate, s, begin, end, n, columns_at(c, y->gate.act, i),
+                c->stride[y->gate.act], gate, stride);
+    fwd_product(f, &y->up, s, begin, end, n, columns_at(c, y->up.act, i),
+                c->stride[y->up.act], up, stride);
+    for (size_t j = 0; j < n; j++)
+        f->kern.silu_mul(gate + j * stride, gate + j * stride, up + j * stride,
+                         end - begin);
+    fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, n);
+    fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, n);
 }
 
 static void expand_all(struct forward *f, struct fwd_member *me, const struct layer *y,
                        const struct columns *c)
 {
     const size_t n_ff = (size_t)f->m->n_ff, each = pad_rows(n_ff);
-    const size_t total = each * (size_t)f->m->n_experts;
 
-    /* Rows of all experts in one run; those that nobody takes cost nothing. */
-    for (size_t begin; (begin = team_next(f->team, ROWS)) < total;) {
-        const size_t row = begin % each;
+    /* Rows of all experts that are taken, in one run. */
+    for (size_t begin, end; fwd_next_rows(f, each * (size_t)me->n_taken, &begin, &end);)
+        while (begin < end) {
+            const size_t base = begin / each * each; /* of this expert's rows */
+            const size_t to = end < base + each ? end - base : each;
 
-        expand(f, me, y, (int)(begin / each), c, row,
-               row + ROWS < n_ff ? row + ROWS : n_ff);
-    }
+            if (begin - base < n_ff)
+                expand(f, me, y, me->taken[begin / each], c, begin - base,
+                       to < n_ff ? to : n_ff);
+            begin = base + to;
+        }
     fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
     fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
 }
 
-/* Rows begin..end-1 of x += sum over experts of share * down * h. */
+/* Rows begin..end-1, at most TILE_ROWS, of x += share * down * h for all pairs of one
+ * expert. */
 static void contract(struct forward *f, struct fwd_member *me, const struct layer *y,
-                     const struct columns *c, size_t begin, size_t end)
+                     int expert, const struct columns *c, size_t begin, size_t end)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
+    const size_t last = (size_t)me->first[expert + 1];
+    float part[TILE_COLS * TILE_ROWS];
 
-    for (int e = 0; e < f->m->n_experts; e++)
-        for (int i = me->first[e]; i < me->first[e + 1]; i++) {
-            const size_t pair = (size_t)me->pair[i];
-            float *x = f->x + pair / (size_t)f->m->n_experts_used * stride;
-            float part[ROWS];
+    for (size_t i = (size_t)me->first[expert]; i < last; i += TILE_COLS) {
+        const size_t n = last - i < TILE_COLS ? last - i : TILE_COLS;
 
-            fwd_product(f, &y->down, (size_t)e, begin, end, 1,
-                        columns_at(c, y->down.act, pair), 0, part, 0);
+        fwd_product(f, &y->down, (size_t)expert, begin, end, n,
+                    columns_at(c, y->down.act, i), c->stride[y->down.act], part,
+                    TILE_ROWS);
+        for (size_t j = 0; j < n; j++) {
+            const int pair = me->pair[i + j];
+            const float share = f->share[pair];
+            float *x = f->x + (size_t)(pair / f->m->n_experts_used) * stride;
+
             for (size_t r = begin; r < end; r++)
-                x[r] += f->share[pair] * part[r - begin];
-            fwd_count_product(me, SLM_OP_DOWN, &y->down, end - begin, 1);
+                x[r] += share * part[j * TILE_ROWS + r - begin];
         }
+    }
+    fwd_count_product(me, SLM_OP_DOWN, &y->down, end - begin,
+                      last - (size_t)me->first[expert]);
+}
+
+static void contract_all(struct forward *f, struct fwd_member *me,
+                         const struct layer *y, const struct columns *c)
+{
+    for (size_t begin, end; fwd_next_rows(f, y->down.n_rows, &begin, &end);)
+        for (; begin < end; begin += TILE_ROWS)
+            for (int t = 0; t < me->n_taken; t++)
+                contract(f, me, y, me->taken[t], c, begin,
+                         begin + TILE_ROWS < end ? begin + TILE_ROWS : end);
+    fwd_lap(me, SLM_OP_DOWN, y->down.fmt);
+    fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
 }
 
 void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y)
@@ -145,11 +202,9 @@ void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y
     route(f, me, y, &c);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
+    c = line_up(f, me, y, &c);
     expand_all(f, me, y, &c);
     c = fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
                     NULL, act_bit(&y->down));
-    for (size_t begin; (begin = team_next(f->team, ROWS)) < n_embd;)
-        contract(f, me, y, &c, begin, begin + ROWS < n_embd ? begin + ROWS : n_embd);
-    fwd_lap(me, SLM_OP_DOWN, y->down.fmt);
-    fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
+    contract_all(f, me, y, &c);
 }

@@ -44,6 +44,7 @@ struct fwd_member {
     float *max, *sum;               /* [n_queries] of the online softmax */
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
+    int *taken, n_taken;            /* experts that have pairs, ascending */
 };
 
 struct forward {
@@ -55,8 +56,9 @@ struct forward {
     struct slm_tuning tuning;
     enum kern_kv kv_type;
     int n_batch, n_members, n_queries, n_splits_max;
-    size_t act_k[KERN_N_ACT];     /* longest column in a layout; 0: not in use */
-    size_t act_bytes[KERN_N_ACT]; /* of all columns of the widest stage */
+    size_t act_k[KERN_N_ACT];        /* longest column in a layout; 0: not in use */
+    size_t act_bytes[KERN_N_ACT];    /* of all columns of the widest stage */
+    size_t routed_bytes[KERN_N_ACT]; /* of experts' input columns */
     struct mem scratch, logits_mem;
     struct fwd_member *members;
     struct fwd_laps *laps; /* [n_members], while a profile is taken */
@@ -64,20 +66,21 @@ struct forward {
     int n_timed;           /* members of the last of them */
 
     /* shared; rows are tokens of the batch */
-    float *x;                       /* [n_batch][n_embd] the residual stream */
-    float *y;                       /* [n_batch][n_embd] what a block adds to it */
-    float *q;                       /* [n_batch][n_heads * head_dim] */
-    float *k, *v;                   /* [n_batch][n_kv_heads * head_dim] */
-    float *attn;                    /* [n_batch][n_heads * head_dim] */
-    float *gate;                    /* [n_batch * max(n_used, 1)][n_ff] */
-    float *up;                      /* the same */
-    float *turn[MODEL_MAX_ROPES];   /* [n_batch][n_rot] cosines and sines */
-    float *partial;                 /* [n_heads][n_splits_max][head_dim + 2] */
-    float *route;                   /* [n_batch][n_experts] router's scores */
-    int *expert;                    /* [n_batch][n_used] chosen */
-    float *share;                   /* [n_batch][n_used] their weights */
-    unsigned char *act[KERN_N_ACT]; /* columns in each layout in use */
-    float *logits;                  /* [n_batch][n_vocab] */
+    float *x;                          /* [n_batch][n_embd] the residual stream */
+    float *y;                          /* [n_batch][n_embd] what a block adds to it */
+    float *q;                          /* [n_batch][n_heads * head_dim] */
+    float *k, *v;                      /* [n_batch][n_kv_heads * head_dim] */
+    float *attn;                       /* [n_batch][n_heads * head_dim] */
+    float *gate;                       /* [n_batch * max(n_used, 1)][n_ff] */
+    float *up;                         /* the same */
+    float *turn[MODEL_MAX_ROPES];      /* [n_batch][n_rot] cosines and sines */
+    float *partial;                    /* [n_heads][n_splits_max][head_dim + 2] */
+    float *route;                      /* [n_batch][n_experts] router's scores */
+    int *expert;                       /* [n_batch][n_used] chosen */
+    float *share;                      /* [n_batch][n_used] their weights */
+    unsigned char *act[KERN_N_ACT];    /* columns in each layout in use */
+    unsigned char *routed[KERN_N_ACT]; /* [n_batch * n_used] columns, by expert */
+    float *logits;                     /* [n_batch][n_vocab] */
 
     /* the pass under way */
     const int32_t *tokens;
@@ -152,6 +155,10 @@ static inline void fwd_barrier(struct forward *f, struct fwd_member *me, enum sl
 struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
                            size_t src_stride, size_t n, size_t k, const float *norm,
                            uint32_t act_mask);
+
+/* The next of n_rows rows for this member, in multiples of ROW_UNIT; false: none
+ * left. */
+bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
 
 /* y[j * y_stride + i] = row begin + i of slice s times column j of n, for begin + i
  * < end; columns are x_stride bytes apart. begin is a multiple of

@@ -40,6 +40,14 @@ static void count_columns(struct forward *f, const struct matrix *w, size_t n_co
         max_size(f->act_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
 }
 
+/* Experts' inputs are lined up a second time; that of one token is not. */
+static void count_routed(struct forward *f, const struct matrix *w, size_t n_cols)
+{
+    if (f->n_batch > 1)
+        f->routed_bytes[w->act] =
+            max_size(f->routed_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
+}
+
 /* Everything that follows from the model, the batch and the team. */
 static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
                     int n_batch, int n_members)
@@ -61,8 +69,11 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->wk, n);
         count_columns(f, &y->wv, n);
         count_columns(f, &y->wo, n);
-        if (m->n_experts)
+        if (m->n_experts) {
             count_columns(f, &y->router, n);
+            count_routed(f, &y->gate, n * n_used);
+            count_routed(f, &y->up, n * n_used);
+        }
         count_columns(f, &y->gate, n);
         count_columns(f, &y->up, n);
         count_columns(f, &y->down, n * n_used);
@@ -94,6 +105,7 @@ static void carve_member(const struct forward *f, struct fwd_member *me,
         own.pair =
             carve(c, sizeof(int) * (uint64_t)f->n_batch * (uint64_t)m->n_experts_used);
         own.first = carve(c, sizeof(int) * ((uint64_t)m->n_experts + 1));
+        own.taken = carve(c, sizeof(int) * (uint64_t)m->n_experts);
     }
     /* No two members write to neighbouring lines, which prefetchers pair up. */
     carve(c, 128);
@@ -130,6 +142,9 @@ static void carve_shared(struct forward *f, struct carver *c)
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             f->act[a] = carve(c, f->act_bytes[a]);
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (f->routed_bytes[a])
+            f->routed[a] = carve(c, f->routed_bytes[a]);
     for (int i = 0; i < f->n_members; i++)
         carve_member(f, f->members ? &f->members[i] : NULL, c);
 }
