@@ -37,26 +37,36 @@ void forward_set_team(struct forward *f, struct team *team)
     f->team = team;
 }
 
-static uint32_t levels(const struct forward *f, uint32_t chosen)
+/* Kernels of the levels chosen, 0 for all; in *other where those are not all. */
+static const struct kern_set *select_levels(const struct kern_set *all, uint32_t chosen,
+                                            struct kern_set *other)
 {
-    return chosen ? f->isa_mask & chosen : f->isa_mask;
+    const uint32_t mask = all->isa_mask & chosen;
+
+    if (!chosen || mask == all->isa_mask)
+        return all;
+    kern_select(other, mask);
+    return other;
 }
 
 void forward_tune(struct forward *f, const struct slm_tuning *tuning)
 {
-    f->tuning = *tuning;
-    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-        struct kern_set all, one, several;
+    struct kern_set all, decode, prefill;
 
-        kern_select(&all, f->isa_mask);
-        kern_select(&one, levels(f, tuning->isa_mask[fmt]));
-        kern_select(&several, levels(f, tuning->isa_mask_prefill[fmt]));
-        f->kern.gemv[fmt] = one.gemv[fmt];
-        f->kern.gemm[fmt] = several.gemm[fmt];
+    f->tuning = *tuning;
+    kern_select(&all, f->isa_mask);
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        const struct kern_set *one =
+            select_levels(&all, tuning->isa_mask[fmt], &decode);
+        const struct kern_set *several =
+            select_levels(&all, tuning->isa_mask_prefill[fmt], &prefill);
+
+        f->kern.gemv[fmt] = one->gemv[fmt];
+        f->kern.gemm[fmt] = several->gemm[fmt];
         /* Weights in panels stay so, also where a level knows no panels. */
-        f->kern.gemv_x16[fmt] = (one.gemv_x16[fmt] ? &one : &all)->gemv_x16[fmt];
+        f->kern.gemv_x16[fmt] = (one->gemv_x16[fmt] ? one : &all)->gemv_x16[fmt];
         f->kern.gemm_x16[fmt] =
-            (several.gemm_x16[fmt] ? &several : &all)->gemm_x16[fmt];
+            (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
     }
 }
 

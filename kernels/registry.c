@@ -238,34 +238,56 @@ const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask)
     return best;
 }
 
-/* The function of the best row, NULL where there is none. */
-#define BEST(o, what, mask)                         \
-    (kern_best(KERN_OP_##o, what, mask) != NULL     \
-         ? kern_best(KERN_OP_##o, what, mask)->fn.o \
-         : NULL)
+/* Every choice in one pass over the rows: [op][what + 1], NULL where there is none. */
+struct choices {
+    const struct kern_row *best[KERN_N_OP][KERN_N_FMT + 1];
+};
+
+_Static_assert((int)KERN_N_ACT <= (int)KERN_N_FMT && (int)KERN_N_KV <= (int)KERN_N_FMT,
+               "what + 1 fits");
+
+static void choose(struct choices *c, uint32_t isa_mask)
+{
+    *c = (struct choices){0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct kern_row *row = &rows[i];
+        const struct kern_row **best = &c->best[row->op][row->what + 1];
+
+        if ((isa_mask >> row->isa & 1) != 0 &&
+            (*best == NULL || row->isa > (*best)->isa))
+            *best = row;
+    }
+}
+
+#define BEST(o, what)                                                                \
+    (c.best[KERN_OP_##o][(what) + 1] != NULL ? c.best[KERN_OP_##o][(what) + 1]->fn.o \
+                                             : NULL)
 
 void kern_select(struct kern_set *set, uint32_t isa_mask)
 {
+    struct choices c;
+
+    choose(&c, isa_mask);
     set->isa_mask = isa_mask;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-        set->dequantize[fmt] = BEST(dequantize, fmt, isa_mask);
-        set->gemv[fmt] = BEST(gemv, fmt, isa_mask);
-        set->gemm[fmt] = BEST(gemm, fmt, isa_mask);
-        set->pack[fmt] = BEST(pack, fmt, isa_mask);
-        set->gemv_x16[fmt] = BEST(gemv_x16, fmt, isa_mask);
-        set->gemm_x16[fmt] = BEST(gemm_x16, fmt, isa_mask);
+        set->dequantize[fmt] = BEST(dequantize, fmt);
+        set->gemv[fmt] = BEST(gemv, fmt);
+        set->gemm[fmt] = BEST(gemm, fmt);
+        set->pack[fmt] = BEST(pack, fmt);
+        set->gemv_x16[fmt] = BEST(gemv_x16, fmt);
+        set->gemm_x16[fmt] = BEST(gemm_x16, fmt);
     }
     for (int act = 0; act < KERN_N_ACT; act++)
-        set->quantize_act[act] = BEST(quantize_act, act, isa_mask);
-    set->rmsnorm = BEST(rmsnorm, -1, isa_mask);
-    set->rope = BEST(rope, -1, isa_mask);
-    set->softmax = BEST(softmax, -1, isa_mask);
-    set->silu_mul = BEST(silu_mul, -1, isa_mask);
-    set->add = BEST(add, -1, isa_mask);
-    set->attn_weigh = BEST(attn_weigh, -1, isa_mask);
-    set->to_f16 = BEST(to_f16, -1, isa_mask);
+        set->quantize_act[act] = BEST(quantize_act, act);
+    set->rmsnorm = BEST(rmsnorm, -1);
+    set->rope = BEST(rope, -1);
+    set->softmax = BEST(softmax, -1);
+    set->silu_mul = BEST(silu_mul, -1);
+    set->add = BEST(add, -1);
+    set->attn_weigh = BEST(attn_weigh, -1);
+    set->to_f16 = BEST(to_f16, -1);
     for (int kv = 0; kv < KERN_N_KV; kv++) {
-        set->attn_dot[kv] = BEST(attn_dot, kv, isa_mask);
-        set->attn_mix[kv] = BEST(attn_mix, kv, isa_mask);
+        set->attn_dot[kv] = BEST(attn_dot, kv);
+        set->attn_mix[kv] = BEST(attn_mix, kv);
     }
 }
