@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "kernels/half.h"
 
 enum {
@@ -170,22 +171,12 @@ void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, i
 
 /* ---- synthetic contents ------------------------------------------------------- */
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Sign and mantissa at random, exponent 12..15 (2^-3 to below 2): uniform over
  * halves of that range, about 0.6 in the mean. Rotated keys and values of trained
  * models are of that size, so scores stay moderate and no product is denormal. */
 static float random_element(uint64_t *state)
 {
-    const uint64_t r = next_random(state);
+    const uint64_t r = random_bits(state);
 
     return half_to_f32(
         (uint16_t)((r & 0x8000u) | ((12 + (r >> 16 & 3)) << 10) | (r & 0x3ffu)));
@@ -226,7 +217,7 @@ void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, in
     for (; pos < (size_t)end && pos % KVCACHE_PANEL; pos++)
         store_random(kv, kern, layer, head, pos, row, &state);
     for (; pos < (size_t)end; pos += KVCACHE_PANEL) {
-        const uint64_t r = next_random(&state);
+        const uint64_t r = random_bits(&state);
 
         memcpy(kvcache_k(kv, layer, head, pos),
                kvcache_k(pool, 0, 0, r % POOL_POSITIONS), kv->key_bytes);

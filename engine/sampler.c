@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "engine/random.h"
+
 struct candidate {
     float logit;
     int32_t id;
@@ -24,15 +26,10 @@ struct sampler {
     struct candidate *heap; /* [n_vocab]; the sorted ones grow down from the end */
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014), to 53 uniform bits in [0, 1). */
+/* 53 uniform bits in [0, 1). */
 static double next_uniform(uint64_t *rng)
 {
-    uint64_t z = (*rng += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    return (double)(z >> 11) * 0x1p-53;
+    return (double)(random_bits(rng) >> 11) * 0x1p-53;
 }
 
 enum status sampler_open(struct sampler **s, const struct sampler_params *p,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/mem.h"
+#include "engine/random.h"
 
 struct synth_stream {
     const struct synth_plan *plan;
@@ -24,24 +25,14 @@ struct synth_stream {
     size_t unit_left;
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static inline uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* A state that is unrelated for every (seed, what). */
 static uint64_t random_stream(uint64_t seed, uint64_t what)
 {
     uint64_t state = seed;
-    const uint64_t mixed = next_random(&state) ^ what;
+    const uint64_t mixed = random_bits(&state) ^ what;
 
     state = mixed;
-    return next_random(&state);
+    return random_bits(&state);
 }
 
 /* Normal to a good approximation: the sum of twelve numbers uniform in [0, 1)
@@ -51,7 +42,7 @@ static float next_gauss(uint64_t *state)
     int sum = 0;
 
     for (int i = 0; i < 3; i++) {
-        const uint64_t r = next_random(state);
+        const uint64_t r = random_bits(state);
 
         sum += (int)(r & 0xffff) + (int)(r >> 16 & 0xffff) + (int)(r >> 32 & 0xffff) +
                (int)(r >> 48);
@@ -149,7 +140,7 @@ static void copy_units(struct synth_stream *s, const struct synth_tensor *t,
 
     while (n > 0) {
         if (s->unit_left == 0) {
-            const uint64_t pick = next_random(&s->random) & (spec->n_units - 1);
+            const uint64_t pick = random_bits(&s->random) & (spec->n_units - 1);
 
             s->unit = pool + pick * spec->unit_bytes;
             s->unit_left = spec->unit_bytes;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "harness/clock.h"
 #include "harness/stats.h"
 #include "harness/topology_internal.h"
@@ -16,16 +17,6 @@
 #define N_RESAMPLES 2000
 
 /* ---- one pair ---------------------------------------------------------------- */
-
-/* splitmix64 */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -49,7 +40,7 @@ void cores_judge(struct cores_pair *p, const double *ratio, int n, uint64_t seed
     p->ratio = stats_median(ratio, (size_t)n, scratch);
     for (int i = 0; i < N_RESAMPLES; i++) {
         for (int k = 0; k < n; k++)
-            sample[k] = ratio[draw(&seed) % (uint64_t)n];
+            sample[k] = ratio[random_bits(&seed) % (uint64_t)n];
         median[i] = stats_median(sample, (size_t)n, scratch);
         n_one += median[i] < CORES_ONE_BELOW;
         n_two += median[i] > CORES_TWO_ABOVE;

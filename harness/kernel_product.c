@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "harness/clock.h"
 #include "kernels/activations/activations.h"
 
@@ -29,15 +30,6 @@ void *parts_alloc(size_t bytes)
     return p;
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u); /* splitmix64 */
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* The sum of four uniform values of 16 bits: its standard deviation is
  * sqrt(4 / 12) * 65536 = 37837. */
 void parts_fill_random(float *v, size_t n, float deviation)
@@ -45,7 +37,7 @@ void parts_fill_random(float *v, size_t n, float deviation)
     uint64_t state = 1;
 
     for (size_t i = 0; i < n; i++) {
-        const uint64_t r = next_random(&state);
+        const uint64_t r = random_bits(&state);
         const int sum = (int)(r & 0xffff) + (int)(r >> 16 & 0xffff) +
                         (int)(r >> 32 & 0xffff) + (int)(r >> 48);
 

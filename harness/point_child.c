@@ -15,17 +15,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/random.h"
 #include "engine/synth.h"
 #include "harness/clock.h"
 #include "harness/parse.h"
 #include "harness/point_child_impl.h"
 #include "harness/point_tuned.h"
+#include "harness/room.h"
 #include "harness/sandbox.h"
 #include "kernels/isa.h"
 
-#define FLUSH_NS        50000000u /* samples reach the parent within 50 ms */
-#define PRELOAD_SHARE   0.8       /* of the limit, where a model does not fit it */
-#define FIT_SLACK_BYTES (UINT64_C(64) << 20) /* page tables, libraries, readahead */
+#define FLUSH_NS      50000000u /* samples reach the parent within 50 ms */
+#define PRELOAD_SHARE 0.8       /* of the limit, where a model does not fit it */
 
 /* ---- loading ---------------------------------------------------------------- */
 
@@ -84,7 +85,7 @@ static bool model_fits(const struct point_child *c)
     const uint64_t need = info->weight_bytes + info->kv_bytes + info->scratch_bytes;
     const uint64_t room = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
 
-    return need + FIT_SLACK_BYTES <= room;
+    return need + ROOM_SPARE_BYTES <= room;
 }
 
 /* Open the model and read it in. */
@@ -190,14 +191,10 @@ static void fill_row(struct point_child *c)
 
 /* ---- measuring -------------------------------------------------------------- */
 
-/* Which token it is does not change the cost, so they are drawn (xorshift64*). */
+/* Which token it is does not change the cost, so they are drawn. */
 static int32_t next_token(struct point_child *c)
 {
-    c->random ^= c->random >> 12;
-    c->random ^= c->random << 25;
-    c->random ^= c->random >> 27;
-    return (int32_t)((c->random * 2685821657736338717u >> 33) %
-                     (uint64_t)slm_info(c->model)->n_vocab);
+    return (int32_t)random_below(&c->random, (uint64_t)slm_info(c->model)->n_vocab);
 }
 
 static enum status eval_prompt(struct point_child *c, int n, enum slm_logits which,

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "harness/options.h"
+#include "harness/room.h"
 
 static void set_status(struct point_run *r, const char *status)
 {
@@ -56,7 +57,7 @@ static void say_no_fit(struct point_run *r)
     const uint64_t need = r->weight_bytes + r->anon_bytes;
     char have[24], want[24];
 
-    format_bytes(want, sizeof want, need + POINT_OWN_BYTES);
+    format_bytes(want, sizeof want, need + ROOM_OWN_BYTES);
     format_bytes(have, sizeof have,
                  r->settings.mem_limit ? r->settings.mem_limit
                                        : r->topo->mem_available);

@@ -11,10 +11,7 @@
 #include "engine/engine.h"
 #include "harness/options.h"
 #include "harness/point_child.h"
-
-/* Left free where it is ours to choose what cannot be paged out: the process, its
- * page tables, and what the page cache needs for reading ahead. */
-#define SLACK_BYTES (POINT_OWN_BYTES + (UINT64_C(64) << 20))
+#include "harness/room.h"
 
 /* ---- plan ------------------------------------------------------------------- */
 
@@ -61,8 +58,7 @@ static enum status plan_file(struct point_run *r, struct err *err)
     status = slm_plan(&info, g, &params, err);
     if (status == ST_OK) {
         if (p->residency == WEIGHTS_AUTO)
-            r->settings.residency = slm_choose_residency(
-                &info, room > SLACK_BYTES ? room - SLACK_BYTES : 0);
+            r->settings.residency = slm_choose_residency(&info, room_for_model(room));
         r->weight_bytes = gguf_image_bytes(g);
         r->anon_bytes = info.kv_bytes + info.scratch_bytes;
         if (p->residency == WEIGHTS_PACKED)
@@ -92,7 +88,7 @@ enum status point_plan(struct point_run *r, struct err *err)
     planned = r->anon_bytes + (p->residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
-    r->fits = planned + POINT_OWN_BYTES <= point_room(r);
+    r->fits = planned + ROOM_OWN_BYTES <= point_room(r);
     snprintf(r->row->residency, sizeof r->row->residency, "%s",
              weights_residency_name(p->residency));
     return ST_OK;
@@ -106,9 +102,9 @@ bool point_may_try(struct point_run *r)
     const uint64_t room = point_room(r);
     char need[24], have[24];
 
-    if (p->force || r->anon_bytes + POINT_OWN_BYTES <= room)
+    if (p->force || r->anon_bytes + ROOM_OWN_BYTES <= room)
         return true;
-    format_bytes(need, sizeof need, r->anon_bytes + POINT_OWN_BYTES);
+    format_bytes(need, sizeof need, r->anon_bytes + ROOM_OWN_BYTES);
     format_bytes(have, sizeof have, room);
     snprintf(r->row->status, sizeof r->row->status, "no_fit");
     snprintf(r->row->detail, sizeof r->row->detail,

@@ -18,9 +18,6 @@
 #include "harness/point.h"
 #include "harness/sandbox.h"
 
-/* The process without model, KV cache and scratch. */
-#define POINT_OWN_BYTES (UINT64_C(24) << 20)
-
 enum ending { ENDED_BY_ITSELF, ENDED_BY_TIME, ENDED_BY_USER };
 
 struct point_run {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
+
 #define SCREEN_ROUNDS   4
 #define HOPELESS        0.9 /* of the default's speed, in each of HOPELESS_ROUNDS */
 #define HOPELESS_ROUNDS 3
@@ -44,15 +46,6 @@ void race_close(struct race *r)
     memset(r, 0, sizeof *r);
 }
 
-/* xorshift64*: an order needs no better. */
-static size_t draw(struct race *r, size_t n)
-{
-    r->random ^= r->random >> 12;
-    r->random ^= r->random << 25;
-    r->random ^= r->random >> 27;
-    return (size_t)((r->random * 2685821657736338717u >> 33) % n);
-}
-
 size_t race_round(struct race *r, size_t *order)
 {
     size_t n = 0;
@@ -64,7 +57,7 @@ size_t race_round(struct race *r, size_t *order)
         if (r->duel ? i == 0 || i == r->best : !r->c[i].out)
             order[n++] = i;
     for (size_t i = n; i > 1; i--) {
-        const size_t j = draw(r, i), swap = order[i - 1];
+        const size_t j = random_below(&r->random, i), swap = order[i - 1];
 
         order[i - 1] = order[j];
         order[j] = swap;

@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "engine/mem.h"
+#include "engine/random.h"
 #include "engine/synth.h"
 #include "harness/clock.h"
 #include "harness/interrupt.h"
 #include "harness/options.h"
+#include "harness/room.h"
 
-#define MAX_BATCH   SLM_DEFAULT_BATCH
-#define MIN_BATCH   64
-#define SLACK_BYTES (UINT64_C(88) << 20) /* the process, page tables, reading ahead */
+#define MAX_BATCH SLM_DEFAULT_BATCH
+#define MIN_BATCH 64
 
 struct tune_model {
     struct tune_model_params p;
@@ -156,11 +157,7 @@ enum status tune_apply(struct slm *m, const struct tune_setup *s,
 
 static int32_t next_token(struct tune_model *t)
 {
-    t->random ^= t->random >> 12;
-    t->random ^= t->random << 25;
-    t->random ^= t->random >> 27;
-    return (int32_t)((t->random * 2685821657736338717u >> 33) %
-                     (uint64_t)slm_info(t->m)->n_vocab);
+    return (int32_t)random_below(&t->random, (uint64_t)slm_info(t->m)->n_vocab);
 }
 
 /* Rows of the embedding are looked up, not multiplied with. */
@@ -280,7 +277,7 @@ static enum status does_not_fit(const struct tune_model *t, const struct slm_inf
 
     format_bytes(need, sizeof need,
                  info->weight_bytes + info->kv_bytes + info->scratch_bytes +
-                     SLACK_BYTES);
+                     ROOM_OWN_BYTES + ROOM_SPARE_BYTES);
     format_bytes(have, sizeof have, t->given);
     return err_set(err, ST_NO_MEMORY,
                    "%s does not fit: it needs %s, and there are %s; a model that is "
@@ -341,7 +338,7 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     new->topo = topo;
     new->random = p->seed ? p->seed : 1;
     new->given = p->mem_limit ? p->mem_limit : topo->mem_available;
-    new->room = new->given > SLACK_BYTES ? new->given - SLACK_BYTES : 0;
+    new->room = room_for_model(new->given);
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
                                                              : topo->threads_default;
     memset(space, 0, sizeof *space);
