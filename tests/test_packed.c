@@ -2,44 +2,24 @@
  *
  * test_packed.c - packed weights: the same model as when mapped, whole or not at all
  */
-#include "tests/test.h"
+#include "tests/synth_file.h"
 
 #include <math.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "engine/engine.h"
-#include "engine/synth.h"
 
 #define N_TOKENS 21
-
-/* Rows that do not fill panels: 40 of k and v, 1013 of the output. */
-static const struct synth_shape uneven = {.name = "uneven",
-                                          .arch = "llama",
-                                          .n_layers = 2,
-                                          .n_embd = 256,
-                                          .n_ff = 512,
-                                          .n_heads = 4,
-                                          .n_kv_heads = 1,
-                                          .head_dim = 40,
-                                          .n_vocab = 1013,
-                                          .n_ctx_train = 64,
-                                          .rope_base = 10000,
-                                          .norm_eps = 1e-5f};
 
 /* A file of the shape at path, a template for mkstemp(). */
 static void make_file(char *path, const struct synth_shape *shape, enum quantmix mix)
 {
     const int fd = mkstemp(path);
-    struct err err = ERR_INIT;
-    struct synth_plan *plan;
 
     assert_true(fd >= 0);
     close(fd);
-    if (synth_plan_make(&plan, shape, mix, 3, &err) ||
-        synth_write_file(plan, path, NULL, NULL, &err))
-        fail_msg("%s", err.msg);
-    synth_plan_free(plan);
+    write_synth_file(path, shape, mix);
 }
 
 static struct slm *open_model(const char *path, enum weights_residency residency,
@@ -113,7 +93,7 @@ static void same_logits_in_every_mix(void **state)
     for (int mix = 0; mix < QUANTMIX_N; mix++) {
         char path[] = "/tmp/test_packed.XXXXXX";
 
-        make_file(path, &uneven, (enum quantmix)mix);
+        make_file(path, &uneven_shape, (enum quantmix)mix);
         assert_same_model(path, quantmix_name((enum quantmix)mix), 1 + mix % 3,
                           isa_usable());
         unlink(path);
@@ -125,7 +105,7 @@ static void same_logits_on_every_level(void **state)
     char path[] = "/tmp/test_packed.XXXXXX";
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
     for (int i = 0; i < KERN_N_ISA; i++)
         if (isa_usable() >> i & 1)
             assert_same_model(path, isa_name(i), 2, isa_usable() & ((2u << i) - 1));
@@ -135,7 +115,7 @@ static void same_logits_on_every_level(void **state)
 static void same_logits_with_experts_and_tied_weights(void **state)
 {
     char path[] = "/tmp/test_packed.XXXXXX";
-    struct synth_shape tied = uneven;
+    struct synth_shape tied = uneven_shape;
 
     (void)state;
     for (int n_threads = 1; n_threads <= 3; n_threads++)
@@ -166,7 +146,7 @@ static void panels_and_rows_are_in_place(void **state)
     kern_select(&kern, isa_usable());
     if (!kern.pack[KERN_FMT_q8_0])
         skip();
-    make_file(path, &uneven, QUANTMIX_Q8_0);
+    make_file(path, &uneven_shape, QUANTMIX_Q8_0);
     assert_int_equal(gguf_open(&g, path, &err), ST_OK);
     assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
 
@@ -226,7 +206,7 @@ static void progress_interrupt_and_repeat(void **state)
     struct slm *m;
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_F32);
+    make_file(path, &uneven_shape, QUANTMIX_F32);
     p.path = path;
     p.residency = WEIGHTS_PACKED;
     p.n_threads = 2;
@@ -256,7 +236,7 @@ static void shrunk(void **state)
     struct slm *m;
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
     p.path = path;
     p.residency = WEIGHTS_PACKED;
     p.n_threads = 3;
@@ -283,7 +263,7 @@ static void image_in_place(void **state)
     unsigned char *image;
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
     packed = open_model(path, WEIGHTS_PACKED, 2, isa_usable());
     p.image_bytes = gguf_image_bytes(slm_gguf(packed));
     image = malloc(p.image_bytes);
@@ -338,7 +318,7 @@ static void same_logits_however_tuned(void **state)
     size_t n;
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
     m = open_model(path, WEIGHTS_PACKED, 3, isa_usable());
     n = N_TOKENS * (size_t)slm_info(m)->n_vocab;
     want = logits_of(m);
@@ -398,7 +378,7 @@ static void automatic(void **state)
     uint64_t all;
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_Q4_K_M);
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
     p.path = path;
     p.residency = WEIGHTS_AUTO;
     assert_int_equal(slm_open(&m, &p, &err), ST_OK);
@@ -428,7 +408,7 @@ static void no_memory(void **state)
     struct gguf *g;
 
     (void)state;
-    make_file(path, &uneven, QUANTMIX_F32);
+    make_file(path, &uneven_shape, QUANTMIX_F32);
     assert_int_equal(gguf_open(&g, path, &err), ST_OK);
     assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
     none = before;

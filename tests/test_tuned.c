@@ -2,11 +2,11 @@
  *
  * test_tuned.c - profiles: as files, for a model's logits, and when they are loaded
  */
+#include "tests/synth_file.h"
 #include "tests/tune_machine.h"
 
 #include <sched.h>
 
-#include "engine/synth.h"
 #include "harness/tuned_use.h"
 
 static void make_key(struct tuned_key *key)
@@ -148,31 +148,14 @@ static void a_spoiled_profile_is_refused(void **state)
 
 #define N_TOKENS 12
 
-static const struct synth_shape small = {.name = "small",
-                                         .arch = "llama",
-                                         .n_layers = 2,
-                                         .n_embd = 256,
-                                         .n_ff = 512,
-                                         .n_heads = 4,
-                                         .n_kv_heads = 1,
-                                         .head_dim = 40,
-                                         .n_vocab = 1013,
-                                         .n_ctx_train = 64,
-                                         .rope_base = 10000,
-                                         .norm_eps = 1e-5f};
-
 /* Mapped or packed, for up to 3 threads and passes of 8 tokens. */
 static struct slm *open_model(char *path, enum weights_residency residency)
 {
     struct slm_params p = slm_params_default();
-    struct synth_plan *plan;
     struct err err = ERR_INIT;
     struct slm *m = NULL;
 
-    if (synth_plan_make(&plan, &small, QUANTMIX_Q4_K_M, 3, &err) ||
-        synth_write_file(plan, path, NULL, NULL, &err))
-        fail_msg("%s", err.msg);
-    synth_plan_free(plan);
+    write_synth_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
     p.path = path;
     p.residency = residency;
     p.n_threads = 3;

@@ -26,6 +26,23 @@ static inline struct tokenizer *open_image(const struct build *b)
     return t;
 }
 
+/* The image is a model file whose vocabulary is refused, with fragment in the
+ * message; it is freed. */
+static inline void refuse_image(struct build *b, enum status want, const char *fragment)
+{
+    struct err err = ERR_INIT;
+    struct tokenizer *t = NULL;
+    struct gguf *g;
+
+    assert_int_equal(gguf_parse(&g, b->data, b->n, "vocab", &err), ST_OK);
+    assert_int_equal(tokenizer_open(&t, g, &err), want);
+    assert_null(t);
+    if (!strstr(err.msg, fragment))
+        fail_msg("'%s' is not in: %s", fragment, err.msg);
+    gguf_close(g);
+    build_free(b);
+}
+
 static inline struct tokenizer *open_file(const char *path)
 {
     struct err err = ERR_INIT;

@@ -3,16 +3,8 @@
 #
 # bench decode: one point of a tiny model, as text and JSON; the command in the
 # row repeats it; wrong input is one sentence.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
-
-fail() {
-    echo "decode.sh: $*" >&2
-    exit 1
-}
 
 # value FILE COLUMN: of a row printed as text
 value() {
@@ -117,26 +109,18 @@ grep -q "^command .* -t 1 --threads-prefill 3 " counts || fail "command: $(cat c
 grep -q "^detail *999 threads share [0-9]* CPU" many || fail "no word: $(cat many)"
 
 # ---- wrong input
-refused() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$BENCH" decode "$@" >out 2>err || got=$?
-    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
-    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "'$*' says more than one line: $(cat err)"
-}
-refused 2 "which model"
-refused 2 "nowhere.gguf" -m nowhere.gguf
-refused 2 "--ctx" -m nano:Q4_0 --ctx -1
-refused 2 "names 1 CPU for 2 threads" -m nano:Q4_0 --cpus 0 --threads-prefill 2
-refused 2 "names 2 CPUs for 1 thread;" -m nano:Q4_0 --cpus 0,1 -t 1
-refused 2 "synthetic" -m own.gguf --in-memory
-refused 2 "a file" -m own.gguf --weights memory
-refused 2 "auto, packed, mmap or memory" -m own.gguf --weights elsewhere
-refused 2 "exclude" -m nano:Q4_0 --weights packed --in-memory
-refused 2 "only with --profile" -m nano:Q4_0 -o drawn
-refused 2 "this machine has" -m nano:Q4_0 --mem 900T
+refused 2 "which model" decode
+refused 2 "nowhere.gguf" decode -m nowhere.gguf
+refused 2 "--ctx" decode -m nano:Q4_0 --ctx -1
+refused 2 "names 1 CPU for 2 threads" decode -m nano:Q4_0 --cpus 0 --threads-prefill 2
+refused 2 "names 2 CPUs for 1 thread;" decode -m nano:Q4_0 --cpus 0,1 -t 1
+refused 2 "synthetic" decode -m own.gguf --in-memory
+refused 2 "a file" decode -m own.gguf --weights memory
+refused 2 "auto, packed, mmap or memory" decode -m own.gguf --weights elsewhere
+refused 2 "exclude" decode -m nano:Q4_0 --weights packed --in-memory
+refused 2 "only with --profile" decode -m nano:Q4_0 -o drawn
+refused 2 "this machine has" decode -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf
-refused 2 "cut.gguf" -m cut.gguf
+refused 2 "cut.gguf" decode -m cut.gguf
 "$BENCH" point >out 2>err && fail "bench point without settings"
 "$BENCH" decode --help | grep -q -- --in-memory || fail "no help"

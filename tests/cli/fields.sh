@@ -2,15 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # bench fields: text, JSON, and the tables that results/README.md ends with
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
-
-fail() {
-    echo "fields.sh: $*" >&2
-    exit 1
-}
+. "$SRC/tests/cli/lib.sh"
 
 "$BENCH" fields >text
 grep -qE '^  roof_gbps +GB/s +read bandwidth' text || fail "no roof: $(cat text)"

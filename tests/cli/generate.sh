@@ -1,21 +1,8 @@
 # SPDX-License-Identifier: MIT
 # bench generate: the story word for word, seeds, streams and refusals
-set -eu
-rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 model=$SRC/tests/data/models/stories260K-f32.gguf
 story="Once upon a time, there was a little girl named Lily. She loved to play outside in the park. One day, she saw a big, red ball."
-
-fail() { echo "generate: $*" >&2; exit 1; }
-refuse() { # refuse CODE WORD ARGS...
-    code=$1 word=$2
-    shift 2
-    set +e
-    "$BENCH" generate "$@" >out.txt 2>err.txt
-    got=$?
-    set -e
-    [ "$got" = "$code" ] || fail "exit $got, $code expected: $*"
-    grep -q -- "$word" err.txt || fail "no \"$word\" in: $(cat err.txt)"
-}
 
 for threads in 1 2 5; do
     "$BENCH" generate -m "$model" -n 100 -t $threads >story.txt 2>speed.txt
@@ -42,17 +29,17 @@ cmp -s 1.txt 3.txt && fail "different seeds, equal texts"
 grep -q "context of 20 positions is full" speed.txt || fail "$(cat speed.txt)"
 
 "$BENCH" generate --help | grep -q -- --temp
-refuse 2 "which model" -p x
-refuse 2 "argument" -m "$model" hello
-refuse 2 "temp" -m "$model" --temp -1
-refuse 2 "top-p" -m "$model" --top-p 0
-refuse 2 "no-such" -m no-such.gguf
-refuse 2 "GGUF" -m "$SRC/LICENSE"
-refuse 2 "names 1 CPU for 2 threads" -m "$model" --cpus 0 -t 1 --threads-prefill 2
-refuse 2 "exclude" -m "$model" --cpus 0 --placement none
-refuse 2 "may not run on CPU 1000000" -m "$model" --cpus 1000000
-refuse 2 "placement" -m "$model" --placement everywhere
-refuse 2 "context" -m "$model" -p "a long prompt for a short context" --ctx 3
+refused 2 "which model" generate -p x
+refused 2 "argument" generate -m "$model" hello
+refused 2 "temp" generate -m "$model" --temp -1
+refused 2 "top-p" generate -m "$model" --top-p 0
+refused 2 "no-such" generate -m no-such.gguf
+refused 2 "GGUF" generate -m "$SRC/LICENSE"
+refused 2 "names 1 CPU for 2 threads" generate -m "$model" --cpus 0 -t 1 --threads-prefill 2
+refused 2 "exclude" generate -m "$model" --cpus 0 --placement none
+refused 2 "may not run on CPU 1000000" generate -m "$model" --cpus 1000000
+refused 2 "placement" generate -m "$model" --placement everywhere
+refused 2 "context" generate -m "$model" -p "a long prompt for a short context" --ctx 3
 
 # A tokenizer with more tokens than the model has embeddings: 512 of 500 = 0x01f4.
 # n_dims u32 and ne[0] u64 follow the tensor's name, then comes ne[1].
@@ -61,4 +48,4 @@ name=token_embd.weight
 name_at=$(LC_ALL=C grep -abo $name few.gguf | cut -d: -f1)
 printf '\364\001' |
     dd of=few.gguf bs=1 seek=$((name_at + ${#name} + 12)) conv=notrunc 2>dd.txt
-refuse 2 "knows 500 of them" -m few.gguf -p x
+refused 2 "knows 500 of them" generate -m few.gguf -p x

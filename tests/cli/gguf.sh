@@ -1,22 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # bench gguf: what it prints, what it writes, and how it refuses.
-set -eu
-rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 model=$SRC/tests/data/models/stories260K-f32.gguf
-
-fail() { echo "FAIL: $*" >&2; exit 1; }
-
-# refused CODE FRAGMENT ARGUMENTS...: exit code, one line on stderr, nothing on stdout
-refused() {
-    local code=$1 fragment=$2 rc=0
-    shift 2
-    "$BENCH" gguf "$@" >out 2>err || rc=$?
-    [ "$rc" = "$code" ] || fail "gguf $*: exit code $rc, not $code: $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "gguf $*: not one line: $(cat err)"
-    grep -qF -- "$fragment" err || fail "gguf $*: no '$fragment' in: $(cat err)"
-    [ ! -s out ] || fail "gguf $*: printed something"
-}
 
 "$BENCH" gguf "$model" >all
 grep -q 'GGUF version 3' all
@@ -50,23 +36,23 @@ fi
 offset=$(grep -A6 '"output_norm.weight"' json | sed -n 's/.*"offset": \([0-9]*\).*/\1/p')
 tail -c +$((offset + 1)) "$model" | head -c 256 | cmp - norm.f32
 
-refused 2 'name one GGUF file'
-refused 2 'name one GGUF file' "$model" "$model"
-refused 2 '--tensor needs -o' "$model" --tensor output_norm.weight
-refused 2 '-o needs --tensor' "$model" -o x
-refused 2 "did you mean 'output_norm.weight'" "$model" --tensor output_norn.weight -o x
-refused 2 'No such file' missing.gguf
-refused 2 'is a directory' "$WORK"
-refused 2 'not a regular file' /dev/null
+refused 2 'name one GGUF file' gguf
+refused 2 'name one GGUF file' gguf "$model" "$model"
+refused 2 '--tensor needs -o' gguf "$model" --tensor output_norm.weight
+refused 2 '-o needs --tensor' gguf "$model" -o x
+refused 2 "did you mean 'output_norm.weight'" gguf "$model" --tensor output_norn.weight -o x
+refused 2 'No such file' gguf missing.gguf
+refused 2 'is a directory' gguf "$WORK"
+refused 2 'not a regular file' gguf /dev/null
 mkfifo pipe
-refused 2 'not a regular file' pipe
+refused 2 'not a regular file' gguf pipe
 : >empty
-refused 2 'is empty' empty
-refused 2 'cannot write' "$model" --tensor output_norm.weight -o "$WORK/no/such/folder"
+refused 2 'is empty' gguf empty
+refused 2 'cannot write' gguf "$model" --tensor output_norm.weight -o "$WORK/no/such/folder"
 cp "$model" copy.gguf
-refused 2 'overwrite the model' copy.gguf --tensor output_norm.weight -o ./copy.gguf
+refused 2 'overwrite the model' gguf copy.gguf --tensor output_norm.weight -o ./copy.gguf
 cmp "$model" copy.gguf
 if [ -c /dev/full ]; then
-    refused 2 'No space left' "$model" --tensor token_embd.weight -o /dev/full
+    refused 2 'No space left' gguf "$model" --tensor token_embd.weight -o /dev/full
 fi
 [ ! -e x ] || fail "a refused command left a file"

@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Damaged GGUF files end in one sentence and exit code 2, in every command that
 # opens one.
-set -eu
-rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 model=$SRC/tests/data/models/stories260K-f32.gguf
 size=$(stat -c %s "$model")
 
-fail() { echo "FAIL: $*" >&2; exit 1; }
-
-# refused WHAT COMMAND...
-refused() {
+# is_damaged WHAT COMMAND...: refused in time, and the file is named
+is_damaged() {
     local what=$1 rc=0
     shift
     timeout 20 "$BENCH" "$@" >out 2>err || rc=$?
@@ -31,27 +28,27 @@ set_bytes() {
 for n in 1 3 4 7 8 15 23 24 31 60 100 1000 5000 9000 13000 14000 \
     $((size / 4)) $((size / 2)) $((size - 4096)) $((size - 256)); do
     cut_at "$n"
-    refused "cut at $n" gguf damaged.gguf
+    is_damaged "cut at $n" gguf damaged.gguf
 done
 cut_at 1000
-refused 'tokenize' tokenize -m damaged.gguf text
-refused '--tensor' gguf damaged.gguf --tensor output_norm.weight -o x
+is_damaged 'tokenize' tokenize -m damaged.gguf text
+is_damaged '--tensor' gguf damaged.gguf --tensor output_norm.weight -o x
 [ ! -e x ] || fail "a damaged file left an output"
 
 set_bytes 0 'X'
-refused 'magic' gguf damaged.gguf
+is_damaged 'magic' gguf damaged.gguf
 set_bytes 4 '\001'
-refused 'version 1' gguf damaged.gguf
+is_damaged 'version 1' gguf damaged.gguf
 set_bytes 4 '\000\000\000\003'
-refused 'big-endian' gguf damaged.gguf
+is_damaged 'big-endian' gguf damaged.gguf
 set_bytes 8 '\377\377\377\377\377\377\377\377'
-refused 'number of tensors' gguf damaged.gguf
+is_damaged 'number of tensors' gguf damaged.gguf
 set_bytes 16 '\377\377\377\377\377\377\377\177'
-refused 'number of keys' gguf damaged.gguf
+is_damaged 'number of keys' gguf damaged.gguf
 set_bytes 24 '\377\377\377\377\377\377\377\377'
-refused 'length of the first key' gguf damaged.gguf
+is_damaged 'length of the first key' gguf damaged.gguf
 set_bytes 52 '\143'
-refused 'type of the first value' gguf damaged.gguf
+is_damaged 'type of the first value' gguf damaged.gguf
 
 # Any single flipped bit: no crash, no hang; either a good description or one
 # sentence. The first tensor's description lies near byte 12000.

@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # kernels.sh - `bench kernels`: a short run, its files, comparing, wrong input
-set -eu
-
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
-
-fail() {
-    echo "kernels.sh: $*" >&2
-    exit 1
-}
+. "$SRC/tests/cli/lib.sh"
 
 [ -x "$(dirname "$BENCH")/bench_kernels" ] || { echo "no google-benchmark"; exit 77; }
 command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
@@ -130,27 +121,18 @@ alone/bench kernels --quick --formats q4_0 -o four >out 2>err || code=$?
     fail "no bench_kernels: exit $code: $(cat err)"
 
 # ---- what cannot be
-refused() {
-    local text=$1 got=0
-    shift
-    "$BENCH" kernels "$@" >out 2>err || got=$?
-    [ "$got" = 2 ] || fail "'$*' ended with $got: $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "'$*': not one sentence: $(cat err)"
-    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
-    [ ! -s out ] || fail "'$*' wrote to stdout"
-}
-refused "did you mean" --formats q4_L
-refused "'quux'" --ops quux
-refused "'warm'" --weights warm
-refused "--columns: 7" --columns 7
-refused "'moon'" --placement moon
-refused "contradict" --isa avx2 --all-isa
-refused "two files" --compare one/kernels.json
-refused "surplus" surplus
-refused "nowhere.json" --compare one/kernels.json nowhere.json
-refused "no JSON" --from "$BENCH"
-refused "--json belongs" --json
+refused 2 "did you mean" kernels --formats q4_L
+refused 2 "'quux'" kernels --ops quux
+refused 2 "'warm'" kernels --weights warm
+refused 2 "--columns: 7" kernels --columns 7
+refused 2 "'moon'" kernels --placement moon
+refused 2 "contradict" kernels --isa avx2 --all-isa
+refused 2 "two files" kernels --compare one/kernels.json
+refused 2 "surplus" kernels surplus
+refused 2 "nowhere.json" kernels --compare one/kernels.json nowhere.json
+refused 2 "no JSON" kernels --from "$BENCH"
+refused 2 "--json belongs" kernels --json
 head -c 300 one/kernels.json >cut.json
-refused "cut.json is no JSON" --compare cut.json one/kernels.json
+refused 2 "cut.json is no JSON" kernels --compare cut.json one/kernels.json
 echo '{"benchmarks": [{"name": "x", "real_time": 3, "time_unit": "ns"}]}' >other.json
-refused "no row in common" --compare one/kernels.json other.json
+refused 2 "no row in common" kernels --compare one/kernels.json other.json

@@ -1,21 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bench logits: size and agreement of its output, and what it refuses
-set -eu
-rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 models=$SRC/tests/data/models
-
-fail() { echo "logits: $*" >&2; exit 1; }
-refuse() { # refuse CODE WORD ARGS...
-    code=$1 word=$2
-    shift 2
-    set +e
-    "$BENCH" logits "$@" >out.txt 2>err.txt
-    got=$?
-    set -e
-    [ "$got" = "$code" ] || fail "exit $got, $code expected: $*"
-    grep -q -- "$word" err.txt || fail "no \"$word\" in: $(cat err.txt)"
-    [ "$(wc -l <err.txt)" -le 2 ] || fail "more than a sentence: $(cat err.txt)"
-}
 
 tokens=1,71,294,35,133
 "$BENCH" logits -m "$models/llama.gguf" --tokens $tokens -o a.f32
@@ -35,13 +21,13 @@ for file in a b c d; do
 done
 
 "$BENCH" logits --help | grep -q -- --tokens
-refuse 2 "which model" --tokens 1 -o x.f32
-refuse 2 "which tokens" -m "$models/llama.gguf" -o x.f32
-refuse 2 "where" -m "$models/llama.gguf" --tokens 1
-refuse 2 "320" -m "$models/llama.gguf" --tokens 1,320 -o x.f32
-refuse 2 "f16, q8_0 or q4_0" -m "$models/llama.gguf" --tokens 1 -o x.f32 --kv-type q3
-refuse 2 "synthetic" -m "$models/llama.gguf" --tokens 1 -o x.f32 --weights memory
-refuse 2 "no-such" -m "$models/no-such.gguf" --tokens 1 -o x.f32
-refuse 2 "nowhere" -m "$models/llama.gguf" --tokens 1 -o nowhere/x.f32
-refuse 2 "argument" -m "$models/llama.gguf" --tokens 1 -o x.f32 more
+refused 2 "which model" logits --tokens 1 -o x.f32
+refused 2 "which tokens" logits -m "$models/llama.gguf" -o x.f32
+refused 2 "where" logits -m "$models/llama.gguf" --tokens 1
+refused 2 "320" logits -m "$models/llama.gguf" --tokens 1,320 -o x.f32
+refused 2 "f16, q8_0 or q4_0" logits -m "$models/llama.gguf" --tokens 1 -o x.f32 --kv-type q3
+refused 2 "synthetic" logits -m "$models/llama.gguf" --tokens 1 -o x.f32 --weights memory
+refused 2 "no-such" logits -m "$models/no-such.gguf" --tokens 1 -o x.f32
+refused 2 "nowhere" logits -m "$models/llama.gguf" --tokens 1 -o nowhere/x.f32
+refused 2 "argument" logits -m "$models/llama.gguf" --tokens 1 -o x.f32 more
 [ ! -e x.f32 ] || fail "a refused run left a file"

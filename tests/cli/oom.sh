@@ -3,16 +3,8 @@
 #
 # A point that cannot fit its sandbox is a row: planned so (no_fit), or, when
 # forced, killed by the kernel for it (oom). Nothing is left behind.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
-
-fail() {
-    echo "oom.sh: $*" >&2
-    exit 1
-}
 
 code=0
 "$BENCH" decode -m nano:Q4_0 -t 1 -n 8 --mem 512M >limited 2>err || code=$?

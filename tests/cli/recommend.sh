@@ -2,17 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # recommend.sh - `bench recommend` and `bench plot` on a recorded sweep
-set -eu
-
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 sweep=$SRC/tests/data/sweeps/yi-9b-6g
-
-fail() {
-    echo "recommend.sh: $*" >&2
-    exit 1
-}
 
 # same NAME: compare the file NAME with the text on stdin
 same() {
@@ -48,16 +39,6 @@ if command -v python3 > /dev/null; then
     python3 -m json.tool answer.json > /dev/null || fail "the JSON is not valid"
 fi
 
-# refused CODE TEXT ARGUMENTS...: one sentence on stderr with TEXT in it
-refused() {
-    local want=$1 text=$2 rc=0
-    shift 2
-    "$BENCH" "$@" > out 2> err || rc=$?
-    [ "$rc" = "$want" ] || fail "$*: exit code $rc instead of $want"
-    [ "$(wc -l < err)" = 1 ] || fail "$*: not one sentence: $(cat err)"
-    grep -q -- "$text" err || fail "$*: $(cat err)"
-    [ ! -s out ] || fail "$*: wrote to stdout"
-}
 refused 1 "closest is Q4_0 with 2 threads: 2.45 tok/s at depth 4096" \
     recommend "$sweep" --min-tps 4
 refused 1 "needs 4.79 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0

@@ -3,16 +3,8 @@
 #
 # bench sweep: rows, samples and machine.json; kill -9 and Ctrl-C in the middle,
 # and going on from there; settings that cannot be.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
-
-fail() {
-    echo "sweep.sh: $*" >&2
-    exit 1
-}
 
 rows() {
     echo $(($(wc -l <"$1/sweep.csv") - 1))
@@ -131,19 +123,12 @@ head -c 2000 /dev/zero >broken.gguf
 [ -e own.gguf ] || fail "own.gguf was removed"
 
 # ---- what cannot be
-refused() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$BENCH" sweep "$@" >out 2>err || got=$?
-    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
-    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
-}
 printf 'models: [nano:Q4_0]\ntokenz: 3\n' >bad.yaml
-refused 2 "bad.yaml:" -c bad.yaml
-refused 2 "tokenz" -c bad.yaml
-refused 2 "nowhere" -c nowhere
-refused 2 "nothing to measure" -c quick --ctx none --prefill none
-refused 2 "no sweep to resume" --resume nowhere
-refused 2 "--threads" -c quick --threads 0
-refused 2 "-m" surplus
-refused 3 "try" -c quick --mem 900T
+refused 2 "bad.yaml:" sweep -c bad.yaml
+refused 2 "tokenz" sweep -c bad.yaml
+refused 2 "nowhere" sweep -c nowhere
+refused 2 "nothing to measure" sweep -c quick --ctx none --prefill none
+refused 2 "no sweep to resume" sweep --resume nowhere
+refused 2 "--threads" sweep -c quick --threads 0
+refused 2 "-m" sweep surplus
+refused 3 "try" sweep -c quick --mem 900T

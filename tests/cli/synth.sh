@@ -3,26 +3,7 @@
 #
 # bench synth: a file is made, equal seeds give equal bytes, and whatever is
 # wrong is said in one sentence that leaves no half-made file behind.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
-
-fail() {
-    echo "synth.sh: $*" >&2
-    exit 1
-}
-
-# refused CODE TEXT ARGS...: the command ends with CODE, one line, and TEXT in it
-refused() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$BENCH" "$@" >out 2>err || got=$?
-    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
-    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "'$*' says more than one line: $(cat err)"
-    [ -z "$(find . -name '*.part')" ] || fail "'$*' left a part"
-}
+. "$SRC/tests/cli/lib.sh"
 
 # ---- files
 "$BENCH" synth nano Q4_K_M -o a.gguf >out
@@ -63,6 +44,7 @@ sed 's/n_layers:.*/n_layers: 4096/; s/n_embd:.*/n_embd: 262144/; s/n_ff:.*/n_ff:
     "$SRC/configs/models/nano.yaml" >huge.yaml
 refused 3 "GB are free there" synth ./huge.yaml F32 -o c.gguf
 [ ! -e c.gguf ] || fail "a refused command made a file"
+[ -z "$(find . -name '*.part')" ] || fail "a refused command left a part"
 
 # ---- interrupted while it works
 if [ "$(df --output=avail -B1M . | tail -1)" -gt 1000 ]; then

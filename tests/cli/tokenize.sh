@@ -1,13 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # bench tokenize: text from everywhere, ids to standard output.
-set -eu
-rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 model=$SRC/tests/data/models/stories260K-f32.gguf
 text='Once upon a time, there was a little girl named Lily.'
 ids='403 407 261 378 432 383 286 261 376 298 315 421 395 317 426'
-
-fail() { echo "FAIL: $*" >&2; exit 1; }
 
 # prints IDS ARGUMENTS...
 prints() {
@@ -15,16 +12,6 @@ prints() {
     shift
     got=$("$BENCH" tokenize -m "$model" "$@")
     [ "$got" = "$want" ] || fail "tokenize $*: '$got', not '$want'"
-}
-
-# refused CODE FRAGMENT ARGUMENTS...
-refused() {
-    local code=$1 fragment=$2 rc=0
-    shift 2
-    "$BENCH" tokenize "$@" >out 2>err </dev/null || rc=$?
-    [ "$rc" = "$code" ] || fail "tokenize $*: exit code $rc, not $code: $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "tokenize $*: not one line: $(cat err)"
-    grep -qF -- "$fragment" err || fail "tokenize $*: no '$fragment' in: $(cat err)"
 }
 
 printf %s "$text" >text
@@ -39,13 +26,13 @@ prints '410 504 492 419 505' '</s>'
     '{"n_tokens": 4, "ids": [1, 320, 417, 2], "tokens": ["<s>", "▁H", "i", "</s>"]}' ] ||
     fail "JSON"
 
-refused 2 'with -m FILE' "$text"
-refused 2 'as an argument, or with -f' -m "$model"
-refused 2 'not both' -m "$model" -f text "$text"
-refused 2 'put quotes' -m "$model" two words
-refused 2 'No such file' -m "$model" -f missing
-refused 2 'Is a directory' -m "$model" -f "$WORK"
-refused 2 'not a GGUF file' -m text x
+refused 2 'with -m FILE' tokenize "$text"
+refused 2 'as an argument, or with -f' tokenize -m "$model"
+refused 2 'not both' tokenize -m "$model" -f text "$text"
+refused 2 'put quotes' tokenize -m "$model" two words
+refused 2 'No such file' tokenize -m "$model" -f missing
+refused 2 'Is a directory' tokenize -m "$model" -f "$WORK"
+refused 2 'not a GGUF file' tokenize -m text x
 
 # Published vectors, where they are at hand.
 shared=${SLM_SHARED:-$SRC/../shared}

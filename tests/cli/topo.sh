@@ -3,9 +3,7 @@
 #
 # bench topo on recorded machines: golden output. After a wanted change:
 #     UPDATE=1 BENCH=... SRC=... WORK=... tests/cli/topo.sh
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
+. "$SRC/tests/cli/lib.sh"
 data=$SRC/tests/data/topo
 
 for name in smt-laptop two-socket vm-hidden vm-v1-limits container-1.5cpu offline-holes \
@@ -28,18 +26,10 @@ done
 "$BENCH" topo | grep -q '^  - Threads: use [1-9]'
 "$BENCH" topo --json >/dev/null
 
-fails() { # STATUS PATTERN ARGUMENTS...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    "$BENCH" topo "$@" >"$WORK/out" 2>"$WORK/err" || got=$?
-    test $got = $want || { echo "bench topo $*: exit code $got, not $want"; exit 1; }
-    test $(wc -l <"$WORK/err") = 1
-    grep -q -- "$pattern" "$WORK/err" || { cat "$WORK/err"; exit 1; }
-}
-fails 2 "proc/cpuinfo" --root "$WORK/nowhere"
-fails 2 "did you mean" --rooot
-fails 2 "takes no argument, 'extra'" extra
-fails 2 "leave one out" --measure --root "$WORK/vm-hidden"
+refused 2 "proc/cpuinfo" topo --root "$WORK/nowhere"
+refused 2 "did you mean" topo --rooot
+refused 2 "takes no argument, 'extra'" topo extra
+refused 2 "leave one out" topo --measure --root "$WORK/vm-hidden"
 
 # which CPUs share a core: measured here, whatever comes out
 if [ "$("$BENCH" topo --json | sed -n 's/.*"cpus_allowed": \([0-9]*\).*/\1/p')" -ge 2 ]; then
@@ -47,6 +37,6 @@ if [ "$("$BENCH" topo --json | sed -n 's/.*"cpus_allowed": \([0-9]*\).*/\1/p')" 
     "$BENCH" topo --measure --json | grep -q '"verdict": "\(one core\|two cores\|undecided\)"' ||
         "$BENCH" topo --measure --json | grep -q '"least_share_of_all": [0-9]'
 else
-    fails 3 "no two to compare" --measure
+    refused 3 "no two to compare" topo --measure
 fi
 "$BENCH" topo --help | grep -q -- "--root DIR"

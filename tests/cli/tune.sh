@@ -3,16 +3,8 @@
 #
 # bench tune: a profile of a tiny model, as file, table and JSON; a limit; Ctrl-C; wrong
 # input. What is faster is this machine's affair, and no test's.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
-
-fail() {
-    echo "tune.sh: $*" >&2
-    exit 1
-}
 
 # ---- a profile in the cache directory, with every key and every choice
 "$BENCH" tune -m nano:Q4_K_M --budget 2 --explain >out 2>err || fail "exit $?: $(cat err)"
@@ -117,22 +109,14 @@ for signal in INT TERM; do
 done
 
 # ---- wrong input
-refused() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$BENCH" tune "$@" >out 2>err || got=$?
-    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat err)"
-    grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "'$*' says more than one line: $(cat err)"
-}
-refused 2 "which model"
-refused 2 "nowhere.gguf" -m nowhere.gguf
-refused 2 "--budget" -m nano:Q4_0 --budget 0
-refused 2 "auto, packed, mmap or memory" -m nano:Q4_0 --weights elsewhere
-refused 2 "a file" -m cache/nano-Q4_0.gguf --weights memory
+refused 2 "which model" tune
+refused 2 "nowhere.gguf" tune -m nowhere.gguf
+refused 2 "--budget" tune -m nano:Q4_0 --budget 0
+refused 2 "auto, packed, mmap or memory" tune -m nano:Q4_0 --weights elsewhere
+refused 2 "a file" tune -m cache/nano-Q4_0.gguf --weights memory
 head -c 1000 cache/nano-Q4_0.gguf >cut.gguf
-refused 2 "cut.gguf" -m cut.gguf
-refused 2 "cache/nano-Q4_0.gguf" -m nano:Q4_0 --budget 120 -o cache/nano-Q4_0.gguf/p.yaml
+refused 2 "cut.gguf" tune -m cut.gguf
+refused 2 "cache/nano-Q4_0.gguf" tune -m nano:Q4_0 --budget 120 -o cache/nano-Q4_0.gguf/p.yaml
 sed 's/^  threads: .*/  threads: 0/' "$profile" >bad.yaml
 for command in "decode -m nano:Q4_K_M" "generate -m tiny.gguf" "sweep -m nano:Q4_K_M -o never"; do
     for file in bad.yaml nowhere.yaml; do
