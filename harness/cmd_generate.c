@@ -46,6 +46,8 @@ struct generation {
     int n_threads;
 
     struct utf8_stream utf8;
+    char *piece, *out; /* the longest token, and room for what it completes */
+    size_t piece_cap;
     bool at_start; /* nothing printed yet, and no prompt before it */
     char last;     /* byte printed last */
     int n_made, n_decoded;
@@ -66,20 +68,36 @@ static enum status print_bytes(struct generation *g, const char *bytes, size_t n
     return ST_OK;
 }
 
+/* What print_token() writes to, as large as the vocabulary needs. */
+static enum status alloc_pieces(struct generation *g, struct err *err)
+{
+    g->piece_cap = 1;
+    for (int32_t id = 0; id < tokenizer_n_vocab(g->tok); id++) {
+        const size_t n = tokenizer_piece(g->tok, id, NULL, 0);
+
+        g->piece_cap = n > g->piece_cap ? n : g->piece_cap;
+    }
+    g->piece = malloc(g->piece_cap);
+    g->out = malloc(g->piece_cap + 4);
+    return g->piece && g->out
+               ? ST_OK
+               : err_set(err, ST_NO_MEMORY, "no memory for a token of %zu bytes",
+                         g->piece_cap);
+}
+
 /* Whole characters only. A text that begins here begins without the blank that
  * SentencePiece puts before a first word. */
 static enum status print_token(struct generation *g, int32_t id, struct err *err)
 {
-    char piece[1024], out[sizeof piece + 4];
-    size_t n = tokenizer_piece(g->tok, id, piece, sizeof piece), skip = 0;
+    size_t n = tokenizer_piece(g->tok, id, g->piece, g->piece_cap), skip = 0;
 
-    if (n == 0 || n > sizeof piece)
+    if (n == 0)
         return ST_OK;
-    if (g->at_start && piece[0] == ' ')
+    if (g->at_start && g->piece[0] == ' ')
         skip = 1;
     g->at_start = false;
-    n = utf8_stream_push(&g->utf8, piece + skip, n - skip, out);
-    return print_bytes(g, out, n, err);
+    n = utf8_stream_push(&g->utf8, g->piece + skip, n - skip, g->out);
+    return print_bytes(g, g->out, n, err);
 }
 
 static enum status print_end(struct generation *g, struct err *err)
@@ -256,6 +274,8 @@ static enum status run(const struct settings *s, struct err *err)
     enum status st = encode_prompt(&g, s, err);
 
     if (!st)
+        st = alloc_pieces(&g, err);
+    if (!st)
         st = open_model(&g, s, err);
     if (!st)
         st = prefill(&g, err);
@@ -268,6 +288,8 @@ static enum status run(const struct settings *s, struct err *err)
     slm_close(g.m);
     tokenizer_close(g.tok);
     free(g.prompt);
+    free(g.piece);
+    free(g.out);
     return st;
 }
 

@@ -109,6 +109,22 @@ static void print_report(const struct probe_report *r, const struct topology *to
 
 /* ---------------------------------------------------------------------------- */
 
+/* One buffer of small pages and one of large ones are read by turns. */
+static enum status check_bytes(uint64_t bytes, const struct topology *topo,
+                               struct err *err)
+{
+    const uint64_t most = topo->mem_available / 2;
+    char want[24], have[24];
+
+    if (!most || bytes <= most)
+        return ST_OK;
+    return err_set(err, ST_NO_MEMORY,
+                   "--bytes: two buffers of %s are read by turns, and there is memory "
+                   "for two of %s",
+                   format_bytes(want, sizeof want, bytes),
+                   format_bytes(have, sizeof have, most));
+}
+
 static enum status measure(struct probe_report *report, const struct topology *topo,
                            const struct settings *s, struct err *err)
 {
@@ -125,6 +141,8 @@ static enum status measure(struct probe_report *report, const struct topology *t
     };
     enum status st = placement_parse(s->placement, &params.placement, err);
 
+    if (st == ST_OK)
+        st = check_bytes(s->bytes, topo, err);
     if (st)
         return st;
     if (params.disk_dir && access(params.disk_dir, F_OK))

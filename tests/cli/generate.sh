@@ -49,3 +49,16 @@ name_at=$(LC_ALL=C grep -abo $name few.gguf | cut -d: -f1)
 printf '\364\001' |
     dd of=few.gguf bs=1 seek=$((name_at + ${#name} + 12)) conv=notrunc 2>dd.txt
 refused 2 "knows 500 of them" generate -m few.gguf -p x
+
+# A token of 2017 characters is printed whole: the first one of the story, "▁Once", made
+# longer by a multiple of the alignment. Its length, a u64, stands in front of it.
+once=$'\342\226\201Once'
+at=$(LC_ALL=C grep -abo "$once" "$model" | head -1 | cut -d: -f1)
+long=$(head -c 2016 /dev/zero | tr '\0' x)
+{
+    head -c $((at - 8)) "$model"
+    printf '\347\007\0\0\0\0\0\0%s%s' "$once" "$long"
+    tail -c +$((at + 7 + 1)) "$model"
+} >long.gguf
+"$BENCH" generate -m long.gguf -n 2 >text 2>/dev/null
+[ "$(cat text)" = "Once$long upon" ] || fail "a long token: $(cut -c 1-80 text)"
