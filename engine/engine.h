@@ -39,7 +39,7 @@ struct slm;
 #define SLM_DEFAULT_BATCH 512
 
 struct slm_params {
-    const char *path;  /* a GGUF file, or NULL with image */
+    const char *path;  /* a GGUF file or a Hugging Face folder, or NULL with image */
     const char *quant; /* with a path: quantise an F32, F16 or BF16 model to this mix
                           ("Q4_K_M") while loading it; or NULL. Such weights can only
                           be packed */

@@ -4,6 +4,7 @@
  */
 #include "engine/modelfile.h"
 
+#include "engine/hf.h"
 #include "engine/requant.h"
 
 enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
@@ -16,7 +17,7 @@ enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
     if (quant && mix == QUANTMIX_N)
         return err_set(err, ST_USAGE, "there is no quantisation '%.40s'; Q4_K_M is one",
                        quant);
-    st = gguf_open(&file, path, err);
+    st = hf_is_folder(path) ? hf_open(&file, path, err) : gguf_open(&file, path, err);
     if (!st && quant)
         return requant_open(g, file, mix, err);
     if (!st)

@@ -5,6 +5,7 @@
  * Everything here is integer arithmetic, exactly rounded float operations and
  * the scalar reference quantisers, so equal seeds give equal bytes everywhere.
  */
+#include "engine/rope_llama3.h"
 #include "engine/synth_parts.h"
 
 #include <math.h>
@@ -50,26 +51,16 @@ static float next_gauss(uint64_t *state)
     return (float)(sum - 6 * 65535) * 0x1p-16f;
 }
 
-/* Frequency factors of Llama 3.1: wavelengths that fit four times into the
- * original context of 8192 stay, those that do not fit once are stretched
- * eightfold, those between partly. Rounded to 1/4096, so that the last bit of
- * the C library's pow() does not show. */
+/* Frequency factors of Llama 3.1, rounded to 1/4096, so that the last bit of the C
+ * library's pow() does not show. */
 static void rope_freqs(float *out, const struct synth_shape *shape)
 {
-    const double context = 8192, low = context / 1, high = context / 4, stretch = 8;
-    const double pi = 3.14159265358979323846;
+    const double context = 8192, pi = 3.14159265358979323846;
 
     for (uint32_t i = 0; i < shape->head_dim / 2; i++) {
         const double wave = 2 * pi * pow(shape->rope_base, 2.0 * i / shape->head_dim);
-        double factor = 1;
+        const double factor = rope_llama3_factor(context / wave, 1, 4, 8);
 
-        if (wave > low) {
-            factor = stretch;
-        } else if (wave > high) {
-            const double smooth = (context / wave - 1) / (4 - 1);
-
-            factor = 1 / ((1 - smooth) / stretch + smooth);
-        }
         out[i] = (float)(floor(factor * 4096 + 0.5) / 4096);
     }
 }

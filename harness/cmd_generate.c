@@ -16,7 +16,8 @@
 #include "harness/session.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "generate -m FILE [-p PROMPT] [-n N] [--temp T] [--seed S] [-t N]",
+    .synopsis = "generate -m MODEL [--quant QUANT] [-p PROMPT] [-n N] [--temp T] "
+                "[--seed S] [-t N]",
     .about =
         "Continues the prompt (without one: begins a text) and prints what comes, "
         "token\n"
@@ -38,6 +39,7 @@ struct settings {
 };
 
 struct generation {
+    struct modelref model;
     struct slm *m;
     struct tokenizer *tok;
     struct sampler *sampler;
@@ -199,7 +201,7 @@ static enum status encode_prompt(struct generation *g, const struct settings *s,
 {
     const size_t len = strlen(s->prompt);
     struct gguf *file = NULL;
-    enum status st = gguf_open(&file, s->session.model, err);
+    enum status st = modelref_open(&g->model, &file, err);
 
     if (!st)
         st = tokenizer_open(&g->tok, file, err);
@@ -245,7 +247,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
     struct slm_params smallest = slm_params_default();
     struct slm_info info;
     struct gguf *file = NULL;
-    enum status st = gguf_open(&file, params.model, err);
+    enum status st = modelref_open(&g->model, &file, err);
 
     smallest.n_ctx = 1;
     params.n_logits = 1;
@@ -271,8 +273,10 @@ static enum status open_model(struct generation *g, const struct settings *s,
 static enum status run(const struct settings *s, struct err *err)
 {
     struct generation g = {.begin_ns = clock_ns()};
-    enum status st = encode_prompt(&g, s, err);
+    enum status st = session_model(&g.model, &s->session, err);
 
+    if (!st)
+        st = encode_prompt(&g, s, err);
     if (!st)
         st = alloc_pieces(&g, err);
     if (!st)
@@ -299,7 +303,10 @@ int cmd_generate(int argc, char **argv)
     struct settings s = {.top_p = 1.0, .prompt = "", .n_max = 128};
     struct opt_args args;
     const struct opt opts[] = {
-        OPT_STR('m', "model", &s.session.model, "FILE", "the GGUF file"),
+        OPT_STR('m', "model", &s.session.model, "MODEL",
+                "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_STR(0, "quant", &s.session.quant, "QUANT",
+                "quantise an F32, F16 or BF16 model to this while loading it"),
         OPT_STR('p', "prompt", &s.prompt, "TEXT",
                 "what to continue (default: nothing)"),
         OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to make (default: 128)", 1,

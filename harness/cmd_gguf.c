@@ -13,6 +13,7 @@
 
 #include "engine/dequant.h"
 #include "engine/gguf.h"
+#include "engine/modelfile.h"
 #include "engine/utf8.h"
 #include "harness/gguf_report.h"
 #include "harness/options.h"
@@ -128,7 +129,7 @@ int cmd_gguf(int argc, char **argv)
         .synopsis = "gguf FILE [--metadata] [--tensors] [--json]\n"
                     "       bench gguf FILE --tensor NAME -o OUT",
         .about =
-            "Describe a GGUF file: header, metadata, tensors, totals per type, and "
+            "Describe a GGUF file, or what a Hugging Face folder would be as one: header, metadata, tensors, totals per type, and "
             "the\n"
             "bytes that are read to decode one token. Every count and offset in the\n"
             "file is checked first.\n"
@@ -152,7 +153,7 @@ int cmd_gguf(int argc, char **argv)
         err_set(&err, ST_USAGE, "--tensor needs -o OUT, the file for its values");
     else if (out && !tensor)
         err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
-    if (err.code || gguf_open(&g, args.v[0], &err))
+    if (err.code || modelfile_open(&g, args.v[0], NULL, &err))
         return cmd_fail(&err);
 
     if (tensor) {

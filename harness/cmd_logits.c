@@ -16,7 +16,7 @@
 #include "harness/session.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "logits -m FILE --tokens 1,2,3 -o OUT.f32 [-t THREADS] [--batch N]",
+    .synopsis = "logits -m MODEL --tokens 1,2,3 -o OUT.f32 [-t THREADS] [--batch N]",
     .about =
         "Evaluates the tokens as one sequence and writes the logits of every position\n"
         "as raw little-endian float32, [n_tokens x n_vocab]. Nothing is added to the\n"
@@ -110,7 +110,10 @@ int cmd_logits(int argc, char **argv)
     struct opt_args args;
     const char *path = NULL;
     const struct opt opts[] = {
-        OPT_STR('m', "model", &params.model, "FILE", "the GGUF file"),
+        OPT_STR('m', "model", &params.model, "MODEL",
+                "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_STR(0, "quant", &params.quant, "QUANT",
+                "quantise an F32, F16 or BF16 model to this while loading it"),
         OPT_INTS(0, "tokens", &tokens, "LIST", "token ids, \"1,2,3\" or \"5-9\"", 0,
                  INT_MAX),
         OPT_STR('o', "output", &path, "OUT.f32", "where the logits go"),

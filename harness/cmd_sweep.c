@@ -391,7 +391,7 @@ int cmd_sweep(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps (default: default)"),
-        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or SHAPE:QUANT; may be repeated"),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, either with :QUANT, or SHAPE:QUANT; may be repeated"),
         OPT_STR('t', "threads", &q.threads, "LIST", "thread counts, as 1-4 or 1,2,8, or all"),
         OPT_STR(0, "threads-prefill", &q.threads_prefill, "LIST", "of prefill points (default: as --threads)"),
         OPT_STR(0, "ctx", &q.ctx, "LIST", "context depths of decode points; none for no such point"),

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/modelfile.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
 #include "harness/options.h"
@@ -91,7 +92,7 @@ static enum status load_tokenizer(struct tokenizer **t, const char *path,
                                   struct err *err)
 {
     struct gguf *g;
-    enum status st = gguf_open(&g, path, err);
+    enum status st = modelfile_open(&g, path, NULL, err);
 
     if (st)
         return st;
@@ -134,7 +135,8 @@ int cmd_tokenize(int argc, char **argv)
     struct request r = {0};
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR('m', "model", &r.model, "FILE", "the GGUF file that holds the vocabulary"),
+        OPT_STR('m', "model", &r.model, "MODEL",
+                "GGUF file or Hugging Face folder that holds the vocabulary"),
         OPT_STR('f', "file", &r.file, "FILE", "read the text from a file; - is standard input"),
         OPT_FLAG(0, "bos", &r.bos, "put the beginning-of-sequence token in front"),
         OPT_FLAG(0, "special", &r.special, "let control tokens in the text, like </s>, be tokens"),
@@ -143,7 +145,7 @@ int cmd_tokenize(int argc, char **argv)
     };
     /* clang-format on */
     const struct opt_usage usage = {
-        .synopsis = "tokenize -m FILE [TEXT | -f FILE] [--bos] [--special] [--json]",
+        .synopsis = "tokenize -m MODEL [TEXT | -f FILE] [--bos] [--special] [--json]",
         .about =
             "Print the token ids of a text, separated by blanks, on one line. The "
             "text\n"
@@ -161,7 +163,7 @@ int cmd_tokenize(int argc, char **argv)
     if (args.help)
         return 0;
     if (!r.model)
-        err_set(&err, ST_USAGE, "name the model's GGUF file with -m FILE");
+        err_set(&err, ST_USAGE, "name the model's GGUF file or folder with -m MODEL");
     else if (args.n > 1)
         err_set(&err, ST_USAGE, "%d texts given; put quotes around one text", args.n);
     else if (args.n == 1 && r.file)

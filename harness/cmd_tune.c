@@ -190,7 +190,7 @@ static enum status tune_inside(const struct settings *s, const struct topology *
     pid_t pid = -1;
 
     if (s->model.residency != WEIGHTS_MEMORY)
-        file_evict(s->model.model.path, &stayed, NULL);
+        modelref_evict(&s->model.model, &stayed, NULL);
     st = sandbox_create(&box, "", s->model.mem_limit, err);
     if (st)
         return st;
@@ -262,7 +262,7 @@ int cmd_tune(int argc, char **argv)
     int code = 0;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, or SHAPE:QUANT"),
+        OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
         OPT_BYTES(0, "mem", &s.model.mem_limit, "LIMIT", "tune under this memory limit, as 6G (default: none)"),
         OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds that it may take, loading included (default 180)", 1, 86400),
         OPT_STR(0, "weights", &s.weights, "W", "auto: packed or mapped is tuned too (default); packed, mmap: only that; memory: synthetic, packed, no file"),

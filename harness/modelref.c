@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * modelref.c - FILE or SHAPE:QUANT into a GGUF file
+ * modelref.c - FILE, FOLDER, either of them with :QUANT, or SHAPE:QUANT
  */
 #include "harness/modelref.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,8 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/hf.h"
+#include "engine/modelfile.h"
 #include "harness/interrupt.h"
 #include "harness/progress.h"
+#include "harness/sandbox.h"
 #include "harness/suggest.h"
 
 /* ---- names ----------------------------------------------------------------- */
@@ -68,9 +72,14 @@ static bool ends_with(const char *text, const char *end)
 /* "dir/model.gguf" -> "model" */
 static void name_of_file(char *out, size_t cap, const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    size_t end = strlen(path);
 
-    snprintf(out, cap, "%s", slash && slash[1] ? slash + 1 : path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    const char *slash = memrchr(path, '/', end);
+    const char *name = slash && end > 1 ? slash + 1 : path;
+
+    snprintf(out, cap, "%.*s", (int)(path + end - name), name);
     if (ends_with(out, ".gguf"))
         out[strlen(out) - 5] = '\0';
 }
@@ -97,8 +106,8 @@ static enum status not_a_model(const char *text, struct err *err)
                        "there are: %s",
                        text, text, mix_list(list, sizeof list));
     return err_set(err, ST_USAGE,
-                   "'%.120s' is neither a GGUF file nor SHAPE:QUANT, such as "
-                   "yi-1.5-9b:Q4_K_M; the shapes are: %s",
+                   "'%.120s' is neither a GGUF file, a Hugging Face folder nor "
+                   "SHAPE:QUANT, such as yi-1.5-9b:Q4_K_M; the shapes are: %s",
                    text, shapes);
 }
 
@@ -170,6 +179,41 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     return modelref_cache_path(ref->path, sizeof ref->path, cache_dir, file, err);
 }
 
+/* The part of PATH:QUANT in front of the colon is a file or a model's folder. */
+static bool is_model_path(const char *text, const char *colon)
+{
+    char path[sizeof((struct modelref *)0)->text + 16];
+    struct stat there;
+    const int n = (int)(colon - text);
+
+    snprintf(path, sizeof path, "%.*s/config.json", n, text);
+    if (!stat(path, &there))
+        return true;
+    snprintf(path, sizeof path, "%.*s", n, text);
+    return !stat(path, &there) && S_ISREG(there.st_mode);
+}
+
+/* A file or folder that is there. */
+static enum status take_path(struct modelref *r, const char *text, size_t len,
+                             struct err *err)
+{
+    struct stat there;
+
+    snprintf(r->path, sizeof r->path, "%.*s", (int)len, text);
+    if (!stat(r->path, &there) && S_ISDIR(there.st_mode)) {
+        char config[sizeof r->path + 16];
+
+        snprintf(config, sizeof config, "%s/config.json", r->path);
+        if (stat(config, &there))
+            return err_set(err, ST_USAGE,
+                           "%s is a directory without a config.json: neither a GGUF "
+                           "file nor a Hugging Face folder",
+                           r->path);
+    }
+    name_of_file(r->name, sizeof r->name, r->path);
+    return ST_OK;
+}
+
 enum status modelref_parse(struct modelref *ref, const char *text,
                            const char *cache_dir, struct err *err)
 {
@@ -185,10 +229,16 @@ enum status modelref_parse(struct modelref *ref, const char *text,
 
     const char *colon = strrchr(r.text, ':');
     if (!stat(text, &there)) {
-        if (S_ISDIR(there.st_mode))
-            return err_set(err, ST_USAGE, "%s is a directory, no GGUF file", text);
-        snprintf(r.path, sizeof r.path, "%s", text);
-        name_of_file(r.name, sizeof r.name, text);
+        st = take_path(&r, text, len, err);
+        if (st)
+            return st;
+    } else if (colon && is_model_path(r.text, colon)) {
+        r.at_load = true;
+        st = take_path(&r, r.text, (size_t)(colon - r.text), err);
+        if (!st)
+            st = mix_parse(&r.mix, colon + 1, err);
+        if (st)
+            return st;
     } else if (ends_with(text, ".gguf")) {
         return err_set_errno(err, ST_USAGE, "cannot open %s", text);
     } else if (!colon) {
@@ -200,6 +250,66 @@ enum status modelref_parse(struct modelref *ref, const char *text,
     }
     *ref = r;
     return ST_OK;
+}
+
+enum status modelref_set_quant(struct modelref *ref, const char *quant, struct err *err)
+{
+    const size_t n = strlen(ref->text);
+    enum quantmix mix = QUANTMIX_N;
+
+    if (!quant)
+        return ST_OK;
+    if (ref->synthetic || ref->at_load)
+        return err_set(err, ST_USAGE,
+                       "--quant %.40s: %s names its quantisation already", quant,
+                       ref->text);
+    if (mix_parse(&mix, quant, err))
+        return ST_USAGE;
+    if (n + 1 + strlen(quantmix_name(mix)) >= sizeof ref->text)
+        return err_set(
+            err, ST_USAGE,
+            "a model's name with its quantisation has at most %zu characters",
+            sizeof ref->text - 1);
+    snprintf(ref->text + n, sizeof ref->text - n, ":%s", quantmix_name(mix));
+    ref->mix = mix;
+    ref->at_load = true;
+    return ST_OK;
+}
+
+const char *modelref_quant(const struct modelref *ref)
+{
+    return ref->at_load ? quantmix_name(ref->mix) : NULL;
+}
+
+enum status modelref_open(const struct modelref *ref, struct gguf **g, struct err *err)
+{
+    return modelfile_open(g, ref->path, modelref_quant(ref), err);
+}
+
+enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
+                           struct err *err)
+{
+    DIR *dir = hf_is_folder(ref->path) ? opendir(ref->path) : NULL;
+    uint64_t sum = 0, stayed;
+    enum status st = ST_OK;
+
+    if (!dir)
+        return file_evict(ref->path, stayed_bytes, err);
+    for (const struct dirent *e; !st && (e = readdir(dir));) {
+        char path[PATH_MAX];
+
+        if (!ends_with(e->d_name, ".safetensors") ||
+            snprintf(path, sizeof path, "%s/%s", ref->path, e->d_name) >=
+                (int)sizeof path)
+            continue;
+        stayed = 0;
+        st = file_evict(path, &stayed, err);
+        sum += stayed;
+    }
+    closedir(dir);
+    if (!st)
+        *stayed_bytes = sum;
+    return st;
 }
 
 static int show_progress(void *arg, uint64_t done, uint64_t total)
@@ -251,6 +361,16 @@ enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes, struct e
     struct synth_plan *plan;
     struct stat there;
 
+    if (ref->at_load || (!ref->synthetic && hf_is_folder(ref->path))) {
+        struct gguf *g = NULL;
+        const enum status opened = modelref_open(ref, &g, err);
+
+        if (opened)
+            return opened;
+        *bytes = gguf_image_bytes(g);
+        gguf_close(g);
+        return ST_OK;
+    }
     if (!ref->synthetic) {
         if (stat(ref->path, &there))
             return err_set_errno(err, ST_IO, "cannot open %s", ref->path);

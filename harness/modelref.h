@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * modelref.h - a model as the command line names it: a GGUF file or SHAPE:QUANT
+ * modelref.h - a model as the command line names it: a GGUF file, a Hugging Face
+ * folder, either of them quantised while it is loaded, or SHAPE:QUANT
  *
  * SHAPE:QUANT ("yi-1.5-9b:Q4_K_M") is a synthetic model of a shape in
  * configs/models; it is made on first use in the cache directory
  * (--cache-dir, $SLMBENCH_CACHE, $XDG_CACHE_HOME/slmbench, ~/.cache/slmbench), or
  * directly in memory.
+ *
+ * PATH:QUANT ("models/phi-3-mini:Q4_K_M") is an F32, F16 or BF16 file or folder that
+ * is quantised while it is loaded.
  *
  * Threading: one thread.
  */
@@ -15,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/gguf.h"
 #include "engine/status.h"
 #include "engine/synth.h"
 
@@ -23,10 +28,12 @@
 struct modelref {
     char text[256]; /* as given */
     bool synthetic;
-    char path[512];           /* of the GGUF file: given, or in the cache directory */
+    bool at_load;             /* not synthetic: quantise to mix while loading */
+    char path[512];           /* of the GGUF file or folder: given, or in the cache
+                                 directory */
     char name[96];            /* shape, or file name without .gguf */
     struct synth_shape shape; /* synthetic only */
-    enum quantmix mix;
+    enum quantmix mix;        /* synthetic or at_load; else QUANTMIX_N */
 };
 
 /* Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes or
@@ -34,12 +41,29 @@ struct modelref {
 enum status modelref_parse(struct modelref *ref, const char *text,
                            const char *cache_dir, struct err *err);
 
+/* Quantise it while loading, as --quant asks: text becomes PATH:QUANT. quant NULL
+ * changes nothing. Error: ST_USAGE (unknown, or the name says one already). */
+enum status modelref_set_quant(struct modelref *ref, const char *quant,
+                               struct err *err);
+
+/* What slm_params.quant is to be: the name of mix, or NULL. */
+const char *modelref_quant(const struct modelref *ref);
+
+/* Open the file that is there (modelref_make_file()). Errors: modelfile_open()'s. */
+enum status modelref_open(const struct modelref *ref, struct gguf **g, struct err *err);
+
+/* file_evict() for the file, or all safetensors of a folder; *stayed_bytes is their
+ * sum. */
+enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
+                           struct err *err);
+
 /* Make the file if it is synthetic and not there yet, or there with another
  * content than this version makes; *made (may be NULL) says whether. Shows
  * progress. Errors: as synth_write_file(). */
 enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err);
 
-/* Size of the file, made or not. Errors: ST_IO, ST_USAGE. */
+/* Size of the file, made or not; of what is made while loading, the size of the GGUF
+ * file it would be. Errors: ST_IO, ST_USAGE, modelfile_open()'s. */
 enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,
                            struct err *err);
 

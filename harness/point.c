@@ -280,7 +280,7 @@ static enum status execute(struct point_run *r, struct err *err)
         uint64_t stayed;
 
         if (p->residency != WEIGHTS_MEMORY &&
-            file_evict(p->model.path, &stayed, NULL) == ST_OK)
+            modelref_evict(&p->model, &stayed, NULL) == ST_OK)
             r->row->cached_bytes = (int64_t)stayed;
         status = sandbox_create(&r->sandbox, "", p->mem_limit, err);
         if (status)

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "engine/random.h"
 #include "engine/synth.h"
@@ -105,6 +104,7 @@ static enum status load(struct point_child *c, struct err *err)
         params.name = c->p->model.text;
     } else {
         params.path = c->p->model.path;
+        params.quant = modelref_quant(&c->p->model);
         params.residency = c->p->residency;
     }
     params.isa_mask = isa_usable();
@@ -323,7 +323,7 @@ static void make_room(struct point_child *c)
 
     close_model(c);
     if (c->p->mem_limit)
-        file_evict(c->p->model.path, &stayed, NULL);
+        modelref_evict(&c->p->model, &stayed, NULL);
 }
 
 /* What is to be loaded, and how large it is. */
@@ -331,7 +331,6 @@ static enum status prepare(struct point_child *c, struct err *err)
 {
     const struct point *p = c->p;
     struct modelref ref;
-    struct stat st;
     enum status status = topology_read(&c->topo, "", err);
 
     if (status)
@@ -343,12 +342,8 @@ static enum status prepare(struct point_child *c, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for %d samples", p->n_tokens);
     memset(c->ms, 0xff,
            (size_t)p->n_tokens * sizeof *c->ms); /* touched now, not later */
-    if (p->residency != WEIGHTS_MEMORY) {
-        if (stat(p->model.path, &st))
-            return err_set_errno(err, ST_IO, "cannot open %s", p->model.path);
-        c->image_bytes = (uint64_t)st.st_size;
-        return ST_OK;
-    }
+    if (p->residency != WEIGHTS_MEMORY)
+        return modelref_bytes(&p->model, &c->image_bytes, err);
     status = modelref_parse(&ref, p->model.text, NULL, err);
     if (status == ST_OK)
         status = synth_plan_make(&c->plan, &ref.shape, ref.mix, p->seed, err);

@@ -13,7 +13,7 @@
 #include "kernels/isa.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "decode -m FILE|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
+    .synopsis = "decode -m FILE|FOLDER|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
         "Measures one point in a fresh child process: how many tokens per second this\n"
         "model decodes (or prefills) with these settings, and how close that is to "
@@ -22,7 +22,9 @@ static const struct opt_usage usage = {
         "row,\n"
         "which `bench fields` explains. SHAPE:QUANT is a synthetic model, made on "
         "first\n"
-        "use in the cache directory.\n"
+        "use in the cache directory. FILE:QUANT and FOLDER:QUANT quantise a GGUF file or "
+        "a\n"
+        "Hugging Face folder of F32, F16 or BF16 weights while it is loaded.\n"
         "\n"
         "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom "
         "or\n"
@@ -34,7 +36,7 @@ static const struct opt_usage usage = {
 };
 
 struct raw {
-    const char *kv_type, *model, *placement, *cpus, *weights, *cache_dir, *tuned;
+    const char *kv_type, *model, *quant, *placement, *cpus, *weights, *cache_dir, *tuned;
     bool in_memory;
     int n_threads, n_threads_prefill, n_prompt, n_batch;
     uint64_t mem_limit;
@@ -94,6 +96,8 @@ static enum status apply(struct point *p, const struct raw *raw,
     ask(p, raw);
     p->isa_disabled = isa_detected() & ~isa_usable();
     status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
+    if (status == ST_OK)
+        status = modelref_set_quant(&p->model, raw->quant, err);
     if (status == ST_OK && raw->placement)
         status = placement_parse(raw->placement, &p->placement, err);
     if (status == ST_OK && raw->cpus) {
@@ -124,7 +128,8 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     struct point *p = &o->point;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, or SHAPE:QUANT"),
+        OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_STR(0, "quant", &raw.quant, "QUANT", "quantise an F32, F16 or BF16 model to this while loading it (as MODEL:QUANT does)"),
         OPT_INT('t', "threads", &raw.n_threads, "N", "threads (default: what `bench topo` recommends)", 1, TOPO_MAX_CPUS),
         OPT_INT(0, "threads-prefill", &raw.n_threads_prefill, "N", "threads of prefill passes, where another number is wanted; both counts use the first of the same CPUs", 1, TOPO_MAX_CPUS),
         OPT_STR(0, "placement", &raw.placement, "P", "spread (default), compact, smt or none"),

@@ -46,7 +46,7 @@ static enum status plan_file(struct point_run *r, struct err *err)
     struct gguf *g = NULL;
     struct slm_params params = slm_params_default();
     struct slm_info info;
-    enum status status = gguf_open(&g, p->model.path, err);
+    enum status status = modelref_open(&p->model, &g, err);
 
     if (status)
         return status;

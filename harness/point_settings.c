@@ -89,7 +89,7 @@ static void id_model(const struct point *p, char *buf, size_t cap)
 {
     char name[512];
 
-    if (p->model.synthetic)
+    if (p->model.synthetic || p->model.at_load)
         snprintf(name, sizeof name, "%s:%s", p->model.name,
                  quantmix_name(p->model.mix));
     else
@@ -214,7 +214,7 @@ json_t *point_json(const struct point *p)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i, s:o}",
+        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i, s:o, s:s?}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
         "residency", (int)p->residency, "n_threads", p->n_threads, "n_threads_prefill",
         p->n_threads_prefill, "placement", (int)p->placement, "cpus", cpus,
@@ -224,7 +224,7 @@ json_t *point_json(const struct point *p)
         p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
         (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
         (int)p->force, "profile", (int)p->profile, "kv_type", (int)p->kv_type, "tuning",
-        point_tuning_json(&p->tuning));
+        point_tuning_json(&p->tuning), "quant", modelref_quant(&p->model));
 }
 
 static enum status check_ranges(const struct point *p, int kind, int placement,
@@ -249,6 +249,7 @@ static enum status check_ranges(const struct point *p, int kind, int placement,
 enum status point_from_json(struct point *p, const json_t *object, struct err *err)
 {
     struct point out;
+    const char *quant = json_string_value(json_object_get(object, "quant"));
     const char *model, *path;
     json_t *cpus;
     json_error_t why;
@@ -290,6 +291,9 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
         out.cpus[i] = (int)json_integer_value(json_array_get(cpus, (size_t)i));
     snprintf(out.model.text, sizeof out.model.text, "%s", model);
     snprintf(out.model.path, sizeof out.model.path, "%s", path);
+    if (quant && mix_parse(&out.model.mix, quant, err))
+        return ST_USAGE;
+    out.model.at_load = quant != NULL;
     *p = out;
     return ST_OK;
 }

@@ -49,10 +49,12 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
         topology_model_bytes(topo)) {
         if (weights_ready(slm_weights(m)))
             return ST_OK;
-        return err_set(err, ST_NO_MEMORY,
-                       "%s does not fit the memory there is, and packed weights must; "
-                       "--weights mmap pages it from disk",
-                       gguf_path(slm_gguf(m)));
+        return err_set(
+            err, ST_NO_MEMORY,
+            "%s does not fit the memory there is, and packed weights must; %s",
+            gguf_path(slm_gguf(m)),
+            info->made_on_load ? "--quant makes it smaller"
+                               : "--weights mmap pages it from disk");
     }
     progress_begin(&progress, "loading");
     st = weights_preload(slm_weights(m), slm_team(m), on_preload, &progress, err);
@@ -64,6 +66,7 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 
 struct opening {
     const struct session_params *asked;
+    struct modelref model;
     struct topology topo;
     struct slm_params p;
     enum placement placement[2];   /* without a profile, and with one */
@@ -72,19 +75,29 @@ struct opening {
     enum tuned_state tuned;
 };
 
+enum status session_model(struct modelref *ref, const struct session_params *params,
+                          struct err *err)
+{
+    enum status st;
+
+    if (!params->model)
+        return err_set(err, ST_USAGE, "say which model: -m FILE");
+    st = modelref_parse(ref, params->model, NULL, err);
+    if (!st)
+        st = modelref_set_quant(ref, params->quant, err);
+    return st ? st : modelref_make_file(ref, NULL, err);
+}
+
 /* The profile asked for; why it is not used, on standard error. */
 static enum status find_profile(struct opening *o, struct tuned *t, struct err *err)
 {
-    struct modelref ref;
     char note[320];
     enum status st;
 
-    if (!o->asked->model || !o->asked->tuned || !strcmp(o->asked->tuned, "none"))
+    if (!o->asked->tuned || !strcmp(o->asked->tuned, "none"))
         return ST_OK;
-    st = modelref_parse(&ref, o->asked->model, NULL, err);
-    if (st == ST_OK)
-        st = tuned_find(t, &o->tuned, o->asked->tuned, &o->topo, 0, &ref,
-                        o->p.residency, note, sizeof note, err);
+    st = tuned_find(t, &o->tuned, o->asked->tuned, &o->topo, 0, &o->model,
+                    o->p.residency, note, sizeof note, err);
     if (st == ST_OK && o->tuned != TUNED_USED)
         fprintf(stderr, "bench: %s\n", note);
     return st;
@@ -201,7 +214,9 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     enum status st;
 
     o->p = slm_params_default();
-    st = choose_residency(a->weights, &o->p, err);
+    st = session_model(&o->model, a, err);
+    if (st == ST_OK)
+        st = choose_residency(a->weights, &o->p, err);
     if (st == ST_OK && a->kv_type)
         st = kv_type_parse(a->kv_type, "--kv-type", &o->p.kv_type, err);
     if (st == ST_OK)
@@ -212,7 +227,8 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
         st = find_profile(o, &t, err);
     if (st)
         return st;
-    o->p.path = a->model;
+    o->p.path = o->model.path;
+    o->p.quant = modelref_quant(&o->model);
     o->p.memory_bytes = topology_model_bytes(&o->topo);
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;

@@ -10,9 +10,11 @@
 #define SLM_HARNESS_SESSION_H
 
 #include "engine/engine.h"
+#include "harness/modelref.h"
 
 struct session_params {
-    const char *model;     /* a GGUF file; NULL: ST_USAGE */
+    const char *model;     /* as modelref.h has it; NULL: ST_USAGE */
+    const char *quant;     /* quantise it to this while loading; or NULL */
     int n_threads;         /* 0: the machine's default */
     int n_threads_prefill; /* 0: the same */
     const char *placement; /* "none", "spread", ...; NULL: none */
@@ -22,6 +24,11 @@ struct session_params {
     const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
     const char *tuned; /* "auto", or a profile; NULL: none. What is set above wins */
 };
+
+/* The model that is asked for; a synthetic one is made where it is not there yet.
+ * Errors: those of modelref_parse(), modelref_set_quant() and modelref_make_file(). */
+enum status session_model(struct modelref *ref, const struct session_params *params,
+                          struct err *err);
 
 /* Opens the model and, where memory holds it (packed weights must), reads its weights
  * in, with a progress line that an interrupt ends. More threads than CPUs are worth a

@@ -123,6 +123,7 @@ static enum status open_model(void *arg, const struct tune_setup *s, struct err 
         params.name = t->p.model.text;
     } else {
         params.path = t->p.model.path;
+        params.quant = modelref_quant(&t->p.model);
     }
     if (st == ST_OK)
         st = slm_open(&t->m, &params, err);
@@ -263,7 +264,7 @@ static enum status open_gguf(struct tune_model *t, struct gguf **g, struct err *
     enum status st;
 
     if (t->p.residency != WEIGHTS_MEMORY)
-        return gguf_open(g, t->p.model.path, err);
+        return modelref_open(&t->p.model, g, err);
     st = make_image(t, err);
     if (st == ST_OK)
         st = gguf_parse(g, t->image.base, t->image.bytes, t->p.model.text, err);
@@ -290,7 +291,7 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
                         struct tune_space *space, struct err *err)
 {
     struct slm_info info;
-    bool fits = false;
+    bool fits = false, made_on_load = false;
 
     for (t->n_batch = MAX_BATCH;; t->n_batch /= 2) {
         const struct slm_params params = params_of(t, t->n_batch);
@@ -298,6 +299,8 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
 
         if (st)
             return st;
+        made_on_load = info.made_on_load;
+        info.made_on_load = false; /* whether it fits is asked, not what else to do */
         fits = slm_choose_residency(&info, t->room) == WEIGHTS_PACKED;
         if (fits || t->n_batch <= MIN_BATCH)
             break;
@@ -307,7 +310,8 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
     space->n_batch = t->n_batch;
     space->can_pack =
         t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_PACKED;
-    space->can_map = t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_MMAP;
+    space->can_map = !made_on_load &&
+                     (t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_MMAP);
     return ST_OK;
 }
 

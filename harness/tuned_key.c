@@ -147,7 +147,7 @@ static enum status put_file(struct tuned_key *key, const struct modelref *model,
     struct slm_params params = slm_params_default();
     struct slm_info info;
     struct gguf *g = NULL;
-    enum status st = gguf_open(&g, model->path, err);
+    enum status st = modelref_open(model, &g, err);
 
     params.n_ctx = 1;
     if (st == ST_OK)

@@ -129,8 +129,8 @@ static void wrong_names_get_a_sentence(void **state)
         const char *text, *says;
     } cases[] = {
         {"nano", "the shape 'nano' needs a quantisation: nano:Q4_K_M"},
-        {"nonsense", "neither a GGUF file nor SHAPE:QUANT"},
-        {"", "neither a GGUF file nor SHAPE:QUANT"},
+        {"nonsense", "neither a GGUF file, a Hugging Face folder nor SHAPE:QUANT"},
+        {"", "neither a GGUF file, a Hugging Face folder nor SHAPE:QUANT"},
         {"nano:", "there is no quantisation ''"},
         {":Q4_0", "there is no shape ''"},
         {"nano:Q4_K", "did you mean Q4_K_M?"},
@@ -158,6 +158,47 @@ static void wrong_names_get_a_sentence(void **state)
     assert_int_equal(modelref_parse(&ref, longer, "/tmp", &err), ST_USAGE);
 }
 
+static void a_path_may_be_quantised_at_load(void **state)
+{
+    char folder[] = "/tmp/test_modelref.XXXXXX", text[128], config[64];
+    struct err err = ERR_INIT;
+    struct modelref ref;
+    FILE *f;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(config, sizeof config, "%s/config.json", folder);
+    f = fopen(config, "w");
+    assert_non_null(f);
+    fclose(f);
+    assert_int_equal(modelref_parse(&ref, folder, NULL, &err), ST_OK);
+    assert_false(ref.at_load || ref.synthetic);
+    assert_null(modelref_quant(&ref));
+    assert_int_equal(modelref_set_quant(&ref, "q4_k_s", &err), ST_OK);
+    assert_string_equal(modelref_quant(&ref), "Q4_K_S");
+    assert_string_equal(ref.path, folder);
+    snprintf(text, sizeof text, "%s:Q4_K_S", folder);
+    assert_string_equal(ref.text, text);
+    assert_int_equal(modelref_set_quant(&ref, "Q8_0", &err), ST_USAGE);
+    err_clear(&err);
+
+    snprintf(text, sizeof text, "%s/:q8_0", folder);
+    assert_int_equal(modelref_parse(&ref, text, NULL, &err), ST_OK);
+    assert_true(ref.at_load);
+    assert_string_equal(modelref_quant(&ref), "Q8_0");
+    assert_string_equal(ref.name, folder + strlen("/tmp/"));
+    snprintf(text, sizeof text, "%s:Q99", folder);
+    assert_int_equal(modelref_parse(&ref, text, NULL, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "Q99"));
+    err_clear(&err);
+    assert_int_equal(
+        modelref_parse(&ref, TEST_DATA "models/llama.gguf:F16", NULL, &err), ST_OK);
+    assert_string_equal(ref.path, TEST_DATA "models/llama.gguf");
+    assert_string_equal(ref.name, "llama");
+    unlink(config);
+    rmdir(folder);
+}
+
 static void a_cache_that_cannot_be_made_is_named(void **state)
 {
     struct err err = ERR_INIT;
@@ -177,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_synthetic_model_is_made_once),
         cmocka_unit_test(the_cache_directory_follows_the_environment),
         cmocka_unit_test(wrong_names_get_a_sentence),
+        cmocka_unit_test(a_path_may_be_quantised_at_load),
         cmocka_unit_test(a_cache_that_cannot_be_made_is_named),
     };
 

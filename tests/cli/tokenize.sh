@@ -26,7 +26,7 @@ prints '410 504 492 419 505' '</s>'
     '{"n_tokens": 4, "ids": [1, 320, 417, 2], "tokens": ["<s>", "▁H", "i", "</s>"]}' ] ||
     fail "JSON"
 
-refused 2 'with -m FILE' tokenize "$text"
+refused 2 'with -m MODEL' tokenize "$text"
 refused 2 'as an argument, or with -f' tokenize -m "$model"
 refused 2 'not both' tokenize -m "$model" -f text "$text"
 refused 2 'put quotes' tokenize -m "$model" two words

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Write a Hugging Face folder from a small GGUF file, for tests.
+
+    make_hf_folder.py MODEL.gguf OUTDIR [--type F32|F16|BF16] [--shards N]
+
+Weights are dequantised and put back into the order, shapes and names that the
+folder of such a model has: config.json, model.safetensors (or N shards with their
+index). No tokenizer. Reads F32, F16, BF16 and Q8_0; standard library only.
+"""
+import argparse
+import array
+import json
+import os
+import struct
+
+SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f",
+           7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+F32, F16, Q8_0, BF16 = 0, 1, 8, 30
+
+
+class Gguf:
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            self.data = f.read()
+        self.at = 4
+        version, n_tensors, n_kvs = self.take("<IQQ")
+        assert self.data[:4] == b"GGUF" and version in (2, 3)
+        self.kv = dict(self.pair() for _ in range(n_kvs))
+        infos = [self.info() for _ in range(n_tensors)]
+        align = self.kv.get("general.alignment", 32)
+        base = (self.at + align - 1) // align * align
+        self.tensors = {name: (ne, self.floats(kind, base + offset, ne))
+                        for name, ne, kind, offset in infos}
+
+    def take(self, fmt):
+        out = struct.unpack_from(fmt, self.data, self.at)
+        self.at += struct.calcsize(fmt)
+        return out
+
+    def text(self):
+        (n,) = self.take("<Q")
+        self.at += n
+        return self.data[self.at - n:self.at].decode("utf-8", "surrogateescape")
+
+    def value(self, kind):
+        if kind == 8:
+            return self.text()
+        if kind == 9:
+            inner, n = self.take("<IQ")
+            return [self.value(inner) for _ in range(n)]
+        return self.take(SCALARS[kind])[0]
+
+    def pair(self):
+        key = self.text()
+        (kind,) = self.take("<I")
+        return key, self.value(kind)
+
+    def info(self):
+        name = self.text()
+        (n_dims,) = self.take("<I")
+        ne = list(self.take("<%dQ" % n_dims))
+        kind, offset = self.take("<IQ")
+        return name, ne, kind, offset
+
+    def floats(self, kind, at, ne):
+        n = 1
+        for x in ne:
+            n *= x
+        out = array.array("f")
+        if kind == F32:
+            out.frombytes(self.data[at:at + 4 * n])
+        elif kind == F16:
+            out.extend(struct.unpack_from("<%de" % n, self.data, at))
+        elif kind == BF16:
+            half = struct.unpack_from("<%dH" % n, self.data, at)
+            out.frombytes(b"".join(struct.pack("<I", h << 16) for h in half))
+        elif kind == Q8_0:
+            for b in range(n // 32):
+                block = struct.unpack_from("<e32b", self.data, at + 34 * b)
+                out.extend(block[0] * q for q in block[1:])
+        else:
+            raise SystemExit("type %d cannot be read here" % kind)
+        return out
+
+
+def halves(v, ne, heads):
+    """Rows of neighbouring pairs to rows of two halves per head."""
+    k, rows = (ne[0], ne[1]) if len(ne) == 2 else (1, ne[0])
+    head = rows // heads
+    out = array.array("f")
+    for h in range(heads):
+        for half in (0, 1):
+            for i in range(head // 2):
+                r = h * head + 2 * i + half
+                out.extend(v[r * k:(r + 1) * k])
+    return out
+
+
+OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm",
+         "output": "lm_head"}
+INNER = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+         "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
+         "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+         "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+         "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+         "ffn_down": "mlp.down_proj"}
+MOE = {"ffn_gate_inp": "mlp.gate", "ffn_gate_exps": "mlp.experts.@.gate_proj",
+       "ffn_up_exps": "mlp.experts.@.up_proj",
+       "ffn_down_exps": "mlp.experts.@.down_proj",
+       "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
+       "ffn_gate_shexp": "mlp.shared_expert.gate_proj",
+       "ffn_up_shexp": "mlp.shared_expert.up_proj",
+       "ffn_down_shexp": "mlp.shared_expert.down_proj"}
+MIXTRAL = {"ffn_gate_inp": "block_sparse_moe.gate",
+           "ffn_gate_exps": "block_sparse_moe.experts.@.w1",
+           "ffn_down_exps": "block_sparse_moe.experts.@.w2",
+           "ffn_up_exps": "block_sparse_moe.experts.@.w3"}
+GEMMA = {"post_attention_norm": "post_attention_layernorm",
+         "ffn_norm": "pre_feedforward_layernorm",
+         "post_ffw_norm": "post_feedforward_layernorm"}
+PHI2 = {"attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2"}
+FUSED = {"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"}
+NAMES = {"llama": MIXTRAL, "qwen2": {}, "qwen3": {}, "qwen2moe": MOE, "qwen3moe": MOE,
+         "gemma2": GEMMA, "gemma3": GEMMA, "phi2": PHI2, "phi3": FUSED, "stablelm": {}}
+
+
+def tensors_of(g, arch):
+    """name -> (shape, values), as the folder has them."""
+    heads = g.kv[arch + ".attention.head_count"]
+    kv_heads = g.kv.get(arch + ".attention.head_count_kv", heads)
+    out = {}
+    for name, (ne, v) in g.tensors.items():
+        stem, _, kind = name.rpartition(".")
+        if name == "rope_freqs.weight":
+            continue
+        if arch.startswith("gemma") and stem.endswith("norm"):
+            v = array.array("f", (x - 1.0 for x in v))
+        if not name.startswith("blk."):
+            hf = OUTER[stem]
+            if arch == "phi2" and stem == "output_norm":
+                hf = "model.final_layernorm"
+            out[hf + "." + kind] = (ne[::-1], v)
+            continue
+        _, layer, part = stem.split(".")
+        hf = NAMES[arch].get(part) or INNER.get(part)
+        full = "model.layers.%s.%s.%s" % (layer, hf, kind)
+        if arch == "llama" and part in ("attn_q", "attn_k"):
+            v = halves(v, ne, heads if part == "attn_q" else kv_heads)
+        if arch == "phi2" and part == "attn_qkv":
+            n = len(v) // 3
+            for i, x in enumerate("qkv"):
+                full = "model.layers.%s.self_attn.%s_proj.%s" % (layer, x, kind)
+                out[full] = ([ne[1] // 3, ne[0]] if len(ne) == 2 else [ne[0] // 3],
+                             v[i * n:(i + 1) * n])
+        elif "@" in full:
+            n = ne[0] * ne[1]
+            for e in range(ne[2]):
+                out[full.replace("@", str(e))] = (ne[1::-1], v[e * n:(e + 1) * n])
+        elif part == "ffn_gate_inp_shexp":
+            out[full] = ([1, ne[0]], v)
+        else:
+            out[full] = (ne[::-1], v)
+    return out
+
+
+def config_of(g, arch):
+    def kv(key, missing=None):
+        return g.kv.get(arch + "." + key, missing)
+
+    heads, width = kv("attention.head_count"), kv("embedding_length")
+    head_dim = kv("attention.key_length", width // heads)
+    c = {"hidden_size": width, "num_hidden_layers": kv("block_count"),
+         "intermediate_size": kv("feed_forward_length"), "num_attention_heads": heads,
+         "num_key_value_heads": kv("attention.head_count_kv", heads),
+         "max_position_embeddings": kv("context_length"),
+         "rope_theta": kv("rope.freq_base", 10000.0), "vocab_size": kv("vocab_size"),
+         "tie_word_embeddings": "output.weight" not in g.tensors}
+    if kv("attention.layer_norm_rms_epsilon") is not None:
+        c["rms_norm_eps"] = kv("attention.layer_norm_rms_epsilon")
+    else:
+        c["layer_norm_eps"] = kv("attention.layer_norm_epsilon")
+    if head_dim != width // heads or arch in ("qwen3", "qwen3moe", "gemma2", "gemma3"):
+        c["head_dim"] = head_dim
+    rot = kv("rope.dimension_count", head_dim)
+    if rot != head_dim:
+        c["partial_rotary_factor"] = rot / head_dim
+    extra = {
+        "llama": ("mixtral" if kv("expert_count") else "llama",
+                  {"hidden_act": "silu", "num_local_experts": kv("expert_count"),
+                   "num_experts_per_tok": kv("expert_used_count"),
+                   "sliding_window": kv("attention.sliding_window")}),
+        "qwen2": ("qwen2", {"hidden_act": "silu", "use_sliding_window": False}),
+        "qwen3": ("qwen3", {"hidden_act": "silu"}),
+        "qwen2moe": ("qwen2_moe",
+                     {"num_experts": kv("expert_count"), "norm_topk_prob": False,
+                      "num_experts_per_tok": kv("expert_used_count"),
+                      "moe_intermediate_size": kv("expert_feed_forward_length"),
+                      "shared_expert_intermediate_size":
+                          kv("expert_shared_feed_forward_length")}),
+        "qwen3moe": ("qwen3_moe",
+                     {"num_experts": kv("expert_count"), "norm_topk_prob": True,
+                      "num_experts_per_tok": kv("expert_used_count"),
+                      "mlp_only_layers": [], "decoder_sparse_step": 1,
+                      "moe_intermediate_size": kv("expert_feed_forward_length")}),
+        "gemma2": ("gemma2", {"hidden_activation": "gelu_pytorch_tanh",
+                              "attn_logit_softcapping": kv("attn_logit_softcapping"),
+                              "final_logit_softcapping": kv("final_logit_softcapping"),
+                              "sliding_window": kv("attention.sliding_window"),
+                              "query_pre_attn_scalar": head_dim}),
+        "gemma3": ("gemma3_text", {"hidden_activation": "gelu_pytorch_tanh",
+                                   "sliding_window": kv("attention.sliding_window"),
+                                   "query_pre_attn_scalar": head_dim}),
+        "phi2": ("phi", {"hidden_act": "gelu_new"}),
+        "phi3": ("phi3", {"hidden_act": "silu",
+                          "sliding_window": kv("attention.sliding_window"),
+                          "original_max_position_embeddings":
+                              kv("rope.scaling.original_context_length")}),
+        "stablelm": ("stablelm", {"hidden_act": "silu",
+                                  "use_parallel_residual":
+                                      kv("use_parallel_residual", False)}),
+    }[arch]
+    c["model_type"] = extra[0]
+    c.update((k, v) for k, v in extra[1].items() if v is not None)
+    return c
+
+
+def llama3_scaling(g, config):
+    """rope_scaling for factors that are 1 up to a pair and the same number behind it:
+    Llama 3.1's rule with next to nothing between its two limits."""
+    want = list(g.tensors["rope_freqs.weight"][1])
+    kept, before = want.count(1.0), 8192
+    if want != sorted(want) or want.count(want[-1]) + kept != len(want):
+        raise SystemExit("rope_freqs.weight is not of a kind known here")
+    turns = [before * config["rope_theta"] ** (-i / len(want)) / 6.283185307179586
+             for i in (kept - 1, kept)]
+    middle = (turns[0] * turns[1]) ** 0.5
+    return {"rope_type": "llama3", "factor": want[-1],
+            "low_freq_factor": middle * 0.99, "high_freq_factor": middle * 1.01,
+            "original_max_position_embeddings": before}
+
+
+def packed(values, kind):
+    if kind == "F32":
+        return values.tobytes()
+    if kind == "F16":
+        return struct.pack("<%de" % len(values), *values)
+    bits = struct.unpack("<%dI" % len(values), values.tobytes())
+    return struct.pack("<%dH" % len(bits),
+                       *((b + 0x7fff + (b >> 16 & 1)) >> 16 for b in bits))
+
+
+def write_file(path, tensors, kind):
+    header, data = {"__metadata__": {"format": "pt"}}, []
+    at = 0
+    for name, (shape, values) in tensors:
+        raw = packed(values, kind)
+        header[name] = {"dtype": kind, "shape": list(shape),
+                        "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+        data.append(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(data))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("gguf")
+    p.add_argument("out")
+    p.add_argument("--type", default="F32", choices=["F32", "F16", "BF16"])
+    p.add_argument("--shards", type=int, default=1)
+    a = p.parse_args()
+    g = Gguf(a.gguf)
+    arch = g.kv["general.architecture"]
+    config = config_of(g, arch)
+    if "rope_freqs.weight" in g.tensors:
+        config["rope_scaling"] = llama3_scaling(g, config)
+    tensors = sorted(tensors_of(g, arch).items())
+    os.makedirs(a.out, exist_ok=True)
+    with open(os.path.join(a.out, "config.json"), "w") as f:
+        json.dump(config, f, indent=2)
+    if a.shards == 1:
+        write_file(os.path.join(a.out, "model.safetensors"), tensors, a.type)
+        return
+    where = {}
+    for s in range(a.shards):
+        file = "model-%05d-of-%05d.safetensors" % (s + 1, a.shards)
+        part = tensors[s::a.shards]
+        write_file(os.path.join(a.out, file), part, a.type)
+        where.update((name, file) for name, _ in part)
+    with open(os.path.join(a.out, "model.safetensors.index.json"), "w") as f:
+        json.dump({"metadata": {}, "weight_map": where}, f)
+
+
+if __name__ == "__main__":
+    main()
