@@ -4,7 +4,6 @@
  */
 #include "harness/cmd.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -15,46 +14,7 @@
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
 #include "harness/options.h"
-
-/* The whole file, or standard input for "-"; *text is malloc'ed. */
-static enum status read_text(const char *path, char **text, size_t *len,
-                             struct err *err)
-{
-    const bool from_stdin = !strcmp(path, "-");
-    FILE *f = from_stdin ? stdin : fopen(path, "rbe");
-    size_t n = 0, cap = 0, got = 1;
-    char *buf = NULL;
-    enum status st = ST_OK;
-
-    if (!f)
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
-    while (got && !st) {
-        if (n == cap) {
-            cap = cap ? cap * 2 : 65536;
-            char *bigger = realloc(buf, cap);
-
-            if (!bigger) {
-                st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes for %s", cap,
-                             path);
-                break;
-            }
-            buf = bigger;
-        }
-        got = fread(buf + n, 1, cap - n, f);
-        n += got;
-        if (ferror(f))
-            st = err_set_errno(err, ST_IO, "cannot read %s", path);
-    }
-    if (!from_stdin)
-        fclose(f);
-    if (st) {
-        free(buf);
-        return st;
-    }
-    *text = buf;
-    *len = n;
-    return ST_OK;
-}
+#include "harness/textfile.h"
 
 static void print_ids(const int32_t *ids, size_t n)
 {
@@ -116,7 +76,7 @@ static enum status tokenize(const struct request *r, struct err *err)
     enum status st = load_tokenizer(&t, r->model, err);
 
     if (!st && r->file)
-        st = read_text(r->file, &text, &len, err);
+        st = textfile_read(r->file, &text, &len, err);
     if (!st)
         st = tokenizer_encode(t, r->file ? text : r->text, len, r->bos, r->special,
                               &ids, &n, err);

@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "harness/parse.h"
+#include "harness/shellword.h"
 
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
 
@@ -138,23 +139,6 @@ void point_id(const struct point *p, char *buf, size_t cap)
         append(buf, cap, "/tuned");
 }
 
-/* One shell word: as it is where every character is harmless, quoted otherwise. */
-static void append_word(char *buf, size_t cap, const char *word)
-{
-    static const char harmless[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-        "0123456789_-./:,+=@%";
-
-    if (*word && word[strspn(word, harmless)] == '\0') {
-        append(buf, cap, " %s", word);
-        return;
-    }
-    append(buf, cap, " '");
-    for (; *word; word++)
-        append(buf, cap, "%.*s", *word == '\'' ? 4 : 1, *word == '\'' ? "'\\''" : word);
-    append(buf, cap, "'");
-}
-
 static void append_isa(char *buf, size_t cap, uint32_t disabled)
 {
     const char *sep = " --isa-disable=";
@@ -172,7 +156,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
     char text[8 * TOPO_MAX_CPUS];
 
     snprintf(buf, cap, "bench decode -m");
-    append_word(buf, cap, p->model.text);
+    shell_word_append(buf, cap, p->model.text);
     append(buf, cap, " -t %d", p->n_threads);
     if (p->n_threads_prefill)
         append(buf, cap, " --threads-prefill %d", p->n_threads_prefill);
@@ -201,7 +185,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
         append(buf, cap, " --profile");
     if (*p->tuned) {
         append(buf, cap, " --tuned");
-        append_word(buf, cap, p->tuned);
+        shell_word_append(buf, cap, p->tuned);
     }
     append_isa(buf, cap, p->isa_disabled);
 }

@@ -12,8 +12,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "harness/cmd.h"
 #include "harness/parse.h"
+#include "harness/textfile.h"
 #include "harness/yamlfile.h"
 
 #define MAX_LIST 256
@@ -203,19 +203,13 @@ static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw
 static const char *find_config(const char *name, char *buf, size_t cap)
 {
     const char *dot = strrchr(name, '.');
-    const char *suffix = dot && !strcmp(dot, ".yaml") ? "" : ".yaml";
-    char exe[4096];
+    char file[256];
 
     if (!access(name, R_OK) || strchr(name, '/'))
         return name;
-    snprintf(buf, cap, "%s/configs/sweeps/%s%s", SLM_SOURCE_DIR, name, suffix);
-    if (!access(buf, R_OK))
-        return buf;
-    snprintf(exe, sizeof exe, "%s", self_path());
-    for (int i = 0; i < 2 && strrchr(exe, '/'); i++)
-        *strrchr(exe, '/') = '\0';
-    snprintf(buf, cap, "%.3000s/share/slmbench/sweeps/%s%s", exe, name, suffix);
-    return access(buf, R_OK) ? name : buf;
+    snprintf(file, sizeof file, "%s%s", name,
+             dot && !strcmp(dot, ".yaml") ? "" : ".yaml");
+    return textfile_shipped(buf, cap, "sweeps", file) ? buf : name;
 }
 
 enum status sweep_config_load(struct sweep_settings *s, const char *name,

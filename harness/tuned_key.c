@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/cmd.h"
+#include "harness/hash.h"
 #include "harness/point.h"
 
 /* ---- texts -------------------------------------------------------------------- */
@@ -27,17 +28,6 @@ static void put(struct tuned_key *key, enum tuned_field field, const char *text)
                        : *text;
     out[n] = '\0';
 }
-
-static uint64_t hash(uint64_t h, const void *data, size_t n)
-{
-    const unsigned char *p = data;
-
-    for (size_t i = 0; i < n; i++) /* FNV-1a */
-        h = (h ^ p[i]) * 0x100000001b3u;
-    return h;
-}
-
-#define HASH_BEGIN 0xcbf29ce484222325u
 
 /* ---- the machine and its limits -------------------------------------------------- */
 
@@ -137,7 +127,7 @@ static void put_model(struct tuned_key *key, const char *name, const char *quant
     snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
     put(key, TUNED_BYTES, text);
     snprintf(text, sizeof text, "%016llx",
-             (unsigned long long)hash(HASH_BEGIN, tables, n));
+             (unsigned long long)hash_add(HASH_BEGIN, tables, n));
     put(key, TUNED_TABLES, text);
 }
 
@@ -232,7 +222,7 @@ enum status tuned_path(char *out, size_t cap, const struct tuned_key *key,
 
     for (int i = 0; i < TUNED_N_FIELDS; i++)
         if (i != TUNED_KERNEL && i != TUNED_BUILD)
-            h = hash(h, key->text[i], strlen(key->text[i]) + 1);
+            h = hash_add(h, key->text[i], strlen(key->text[i]) + 1);
     snprintf(model, sizeof model, "%.40s-%.20s", key->text[TUNED_MODEL],
              key->text[TUNED_QUANT]);
     for (char *p = model; *p; p++)
