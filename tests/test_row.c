@@ -33,7 +33,10 @@ static void header_is_golden(void **state)
         "mem_limit_bytes,mem_enforced_bytes,mem_peak_bytes,mem_planned_bytes,"
         "cached_bytes,"
         "validity,major_faults_per_token,refaults_per_token,steal_pct,others_pct,"
-        "involuntary,throttled_ms,drift_pct,detail,command\n";
+        "involuntary,throttled_ms,drift_pct,detail,command,"
+        "text,chunk_tokens,n_scored,perplexity,perplexity_se,reference,"
+        "reference_bytes,ppl_ratio,ppl_ratio_se,kl_mean,kl_se,kl_median,kl_p99,"
+        "top1_pct,top1_se_pct\n";
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);

@@ -62,3 +62,14 @@ long=$(head -c 2016 /dev/zero | tr '\0' x)
 } >long.gguf
 "$BENCH" generate -m long.gguf -n 2 >text 2>/dev/null
 [ "$(cat text)" = "Once$long upon" ] || fail "a long token: $(cut -c 1-80 text)"
+
+# A model with rows of 256: its greedy continuation, as llama.cpp (build 4748) gives it.
+cat >expected.txt <<'END'
+
+And, if you shall be ready, and I shall be such
+That is the rest of our rest, and then,
+And shall be remember, and
+END
+"$BENCH" generate -m "$SRC/tests/data/models/shakespeare3M-f16.gguf" -p "ROMEO:" -n 64 \
+    >romeo.txt 2>/dev/null
+cmp romeo.txt expected.txt || fail "another continuation: $(cat romeo.txt)"
