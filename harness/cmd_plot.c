@@ -14,9 +14,13 @@ static const struct opt_usage usage = {
     .about =
         "Draws the charts of a sweep from DIR/sweep.csv: decode speed against threads\n"
         "and against context depth with its roof, prefill speed, peak memory against\n"
-        "its limit. Each is written as SVG and PNG beside the CSV and the gnuplot\n"
-        "script it was made from, so that `gnuplot decode_context.gp` in DIR draws it\n"
-        "again after a change of taste. Needs gnuplot.",
+        "its limit, and, where DIR/quality.csv (`bench quality -o DIR`) knows what "
+        "the\n"
+        "quantisations lose, speed against divergence from the reference. Each is\n"
+        "written as SVG and PNG beside the CSV and the gnuplot script it was made "
+        "from,\n"
+        "so that `gnuplot decode_context.gp` in DIR draws it again after a change of\n"
+        "taste. Needs gnuplot.",
     .example = "bench plot results/myhost-20260115T101500Z",
 };
 

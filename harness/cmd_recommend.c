@@ -24,7 +24,11 @@ static const struct opt_usage usage = {
         "a 95 % interval wins; where intervals overlap it is a tie, and the larger\n"
         "quantisation, then the fewer threads, are preferred. Disturbed points are "
         "used\n"
-        "only where there is nothing else. Exit code 1: nothing qualifies.",
+        "only where there is nothing else. Where DIR/quality.csv (`bench quality -o\n"
+        "DIR`) knows what a quantisation of weights or KV cache loses, a tie goes to "
+        "the\n"
+        "one that diverges less, and what diverges by more than --max-kl is left out.\n"
+        "Exit code 1: nothing qualifies.",
     .example = "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2",
 };
 
@@ -74,6 +78,11 @@ int cmd_recommend(int argc, char **argv)
                   "memory there will be (default: the limit of each point)"),
         OPT_INT(0, "max-threads", &params.max_threads, "N",
                 "CPUs there will be (default: as machine.json says)", 1, INT_MAX),
+        OPT_DOUBLE(
+            0, "max-kl", &params.max_kl, "X",
+            "most divergence from the reference, nats, where `bench quality` has "
+            "measured it (default: 0.05, unless nothing else qualifies)",
+            1e-9, 1e9),
         OPT_STR(0, "model", &params.model, "M", "this model only"),
         OPT_FLAG(0, "json", &as_json, "print JSON"),
         OPT_END,

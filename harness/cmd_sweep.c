@@ -15,6 +15,7 @@
 #include "harness/interrupt.h"
 #include "harness/options.h"
 #include "harness/progress.h"
+#include "harness/quality_rows.h"
 #include "harness/report.h"
 #include "harness/report_rows.h"
 #include "harness/sandbox.h"
@@ -43,7 +44,7 @@ static const struct opt_usage usage = {
 
 struct request {
     const char *config, *threads, *threads_prefill, *ctx, *prefill, *placement,
-        *weights, *kv_type, *mem, *out, *resume, *cache_dir, *tuned;
+        *weights, *kv_type, *mem, *out, *resume, *cache_dir, *tuned, *quality;
     struct str_list models;
     int n_tokens, n_repeats;
     double budget_s, timeout_s;
@@ -77,6 +78,8 @@ static enum status apply_lists(struct sweep_settings *s, const struct request *q
         status = sweep_set_kv_types(s, q->kv_type, "--kv-type", err);
     if (status == ST_OK && q->tuned)
         status = sweep_set_tuned(s, q->tuned, "--tuned", err);
+    if (status == ST_OK && q->quality)
+        status = sweep_set_quality(s, q->quality, "--quality", err);
     if (status == ST_OK && q->mem)
         status = parse_bytes(q->mem, "--mem", &s->mem_limit, err);
     return status;
@@ -247,7 +250,9 @@ static void conclude(struct sweep_dir *dir, bool charts)
     const struct row *rows;
     size_t n;
 
-    sweep_dir_mark_rows(dir);
+    if (sweep_dir_mark_rows(dir, &err))
+        printf("%s\n", err.msg);
+    err_clear(&err);
     rows = sweep_dir_rows(dir, &n);
     report_machine_read(&machine, sweep_dir_path(dir));
     params.max_threads = machine.max_threads;
@@ -327,6 +332,8 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
         status = sandbox_check("", err);
     if (status == ST_OK)
         status = sweep_dir_create(&x->dir, q->out, err);
+    if (status == ST_OK && *x->settings.quality)
+        status = quality_rows_bring(x->settings.quality, sweep_dir_path(x->dir), err);
     if (status == ST_OK)
         status = write_machine(x->dir, &x->settings, q, &x->topo, argc, argv, err);
     return status;
@@ -399,6 +406,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),
         OPT_STR(0, "kv-type", &q.kv_type, "LIST", "what the KV cache holds: f16, q8_0, q4_0"),
         OPT_STR(0, "tuned", &q.tuned, "auto|FILE", "run points with a profile of `bench tune`, where it fits: auto looks in the cache directory; threads, placement and batch stay those of the sweep"),
+        OPT_STR(0, "quality", &q.quality, "DIR", "results of `bench quality` for these models: a directory, or its quality.csv"),
         OPT_STR(0, "weights", &q.weights, "LIST", "auto: packed where it fits, else mmap; packed: rows interleaved, in 2 MiB pages; mmap: the file as it is"),
         OPT_STR(0, "mem", &q.mem, "LIMIT", "memory limit of each point, as 6G; none for no sandbox"),
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),

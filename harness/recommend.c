@@ -4,8 +4,14 @@
  *
  * A point is judged by the lower end of its interval, since that is the speed that
  * was shown. Points whose intervals overlap with the fastest one's are its equals;
- * among equals the larger quantisation is taken (it keeps more of the model), then
- * the one with fewer threads (it leaves more of the machine).
+ * among equals the one is taken that diverges less from the reference (quality_rows.h),
+ * and where that is not known the larger quantisation, which keeps more of the model;
+ * then the one with fewer threads (it leaves more of the machine). The quantisation of
+ * the KV cache counts like that of the weights.
+ *
+ * Speed alone would choose the smallest file there is. So what is known to diverge by
+ * more than a limit is left out; without a limit of the user's own it is used, and
+ * named, where nothing else qualifies.
  *
  * What disturbs a point slows it down. So a disturbed point is left out, but for two
  * cases, which the recommendation names: there is nothing else, or it was shown to
@@ -33,6 +39,8 @@ enum reason {
     TOO_LARGE,
     TOO_MANY_THREADS,
     TOO_SLOW,
+    UNKNOWN_QUALITY,
+    TOO_LOSSY,
     ABOVE_ROOF, /* either figure is wrong: never to be used */
     DISTURBED,
     N_REASONS,
@@ -45,6 +53,8 @@ static const char *const reason_text[N_REASONS] = {
     [TOO_LARGE] = "over the memory limit",
     [TOO_MANY_THREADS] = "with more threads than CPUs",
     [TOO_SLOW] = "too slow",
+    [UNKNOWN_QUALITY] = "without a known divergence",
+    [TOO_LOSSY] = "diverging too much",
     [ABOVE_ROOF] = "above the roof, so in doubt",
     [DISTURBED] = "disturbed",
 };
@@ -54,6 +64,7 @@ struct chooser {
     struct report_rows rows;
     enum reason *why; /* [rows.n] */
     int64_t ctx;      /* the depth asked for, resolved */
+    double max_kl;    /* INFINITY: any */
     bool use_disturbed;
     int n[N_REASONS + 1];
 };
@@ -136,6 +147,10 @@ static enum reason judge(const struct chooser *c, size_t i)
         return TOO_MANY_THREADS;
     if (low(r) < c->params->min_tps)
         return TOO_SLOW;
+    if (c->params->max_kl > 0 && !isfinite(r->kl_mean))
+        return UNKNOWN_QUALITY;
+    if (r->kl_mean > c->max_kl) /* not of a NaN */
+        return TOO_LOSSY;
     if (strstr(r->validity, "above its roof"))
         return ABOVE_ROOF;
     return row_trust(r) == ROW_DISTURBED ? DISTURBED : QUALIFIES;
@@ -169,9 +184,19 @@ static const struct row *fastest(const struct chooser *c, const struct row *but,
     return best;
 }
 
-/* Among equals: the larger file of the model, fewer threads, the faster one. */
+/* Both known, against the same reference, and not the same. */
+static bool keeps_more(const struct row *a, const struct row *b)
+{
+    return isfinite(a->kl_mean) && isfinite(b->kl_mean) &&
+           !strcmp(a->reference, b->reference) && a->kl_mean < b->kl_mean;
+}
+
+/* Among equals: the less divergence, else the larger file of the model, fewer threads,
+ * the faster one. */
 static bool preferred(const struct row *a, const struct row *b)
 {
+    if (keeps_more(a, b) || keeps_more(b, a))
+        return keeps_more(a, b);
     if (a->file_bytes != b->file_bytes)
         return a->file_bytes > b->file_bytes;
     if (a->n_threads != b->n_threads)
@@ -239,6 +264,9 @@ static void say_speed(const struct chooser *c, const struct row *r, char *why,
         append(why, cap, ", within the limit of %s",
                format_bytes(most, sizeof most, limit));
     append(why, cap, ".");
+    if (isfinite(r->kl_mean))
+        append(why, cap, " Quality: KL %.4f from %.60s, the same top token in %.1f %%.",
+               r->kl_mean, r->reference, r->top1_pct);
 }
 
 static void say_tie(const struct chooser *c, const struct row *best,
@@ -257,7 +285,9 @@ static void say_tie(const struct chooser *c, const struct row *best,
         append(why, cap, "%d others", n_equals - 1);
     }
     append(why, cap, ", so no difference in speed was shown");
-    if (best->file_bytes > top->file_bytes)
+    if (keeps_more(best, top))
+        append(why, cap, "; the one that diverges less was preferred.");
+    else if (best->file_bytes > top->file_bytes)
         append(why, cap, "; the larger quantisation was preferred.");
     else if (best->n_threads < top->n_threads)
         append(why, cap, "; fewer threads were preferred.");
@@ -281,12 +311,20 @@ static void say_why(struct recommendation *rec, const struct chooser *c,
                    : "every point that qualifies was disturbed, this one, too",
                !strncmp(best->validity, "disturbed: ", 11) ? best->validity + 11
                                                            : "unknown");
+    if (best->kl_mean > RECOMMEND_MAX_KL && !(c->params->max_kl > 0))
+        append(why, cap,
+               " Careful: it diverges by more than %g, as everything else does that "
+               "qualifies.",
+               RECOMMEND_MAX_KL);
     if (rec->tie) {
         say_tie(c, best, top, n_equals, why, cap);
     } else if (rec->has_runner_up) {
         name_of(c, &rec->runner_up, name, sizeof name);
-        append(why, cap, " %s is %.0f %% slower.", name,
+        append(why, cap, " %s is %.0f %% slower", name,
                100 * (1 - rec->runner_up.tok_per_s / best->tok_per_s));
+        if (isfinite(rec->runner_up.kl_mean))
+            append(why, cap, " (KL %.4f)", rec->runner_up.kl_mean);
+        append(why, cap, ".");
     }
 }
 
@@ -316,6 +354,8 @@ static bool closer(enum reason why, const struct row *a, const struct row *b)
         return a->mem_peak_bytes < b->mem_peak_bytes;
     if (why == TOO_MANY_THREADS && a->n_threads != b->n_threads)
         return a->n_threads < b->n_threads;
+    if (why == TOO_LOSSY && a->kl_mean != b->kl_mean)
+        return a->kl_mean < b->kl_mean;
     return low(a) > low(b) || !(low(b) > 0);
 }
 
@@ -362,6 +402,12 @@ static enum status nothing_qualifies(const struct chooser *c, struct err *err)
     else if (why == ABOVE_ROOF)
         append(text, sizeof text, "%.0f %% of its roof, so one of the two is wrong",
                100 * r->mbu);
+    else if (why == TOO_LOSSY)
+        append(text, sizeof text, "it diverges by %.4f, and %g is the most", r->kl_mean,
+               c->max_kl);
+    else if (why == UNKNOWN_QUALITY)
+        append(text, sizeof text,
+               "its divergence is not known; `bench quality -o DIR` measures it");
     else if (why == TOO_MANY_THREADS)
         append(text, sizeof text, "more than the %d this machine allows",
                c->params->max_threads);
@@ -377,13 +423,24 @@ static enum status nothing_qualifies(const struct chooser *c, struct err *err)
 
 /* ----------------------------------------------------------------------------- */
 
+static void judge_all(struct chooser *c)
+{
+    memset(c->n, 0, sizeof c->n);
+    for (size_t i = 0; i < c->rows.n; i++) {
+        c->why[i] = judge(c, i);
+        c->n[c->why[i]]++;
+    }
+}
+
 static enum status choose(struct recommendation *rec, struct chooser *c,
                           struct err *err)
 {
     c->ctx = wanted_depth(c);
-    for (size_t i = 0; i < c->rows.n; i++) {
-        c->why[i] = judge(c, i);
-        c->n[c->why[i]]++;
+    c->max_kl = c->params->max_kl > 0 ? c->params->max_kl : RECOMMEND_MAX_KL;
+    judge_all(c);
+    if (!c->n[QUALIFIES] && !c->n[DISTURBED] && !(c->params->max_kl > 0)) {
+        c->max_kl = INFINITY;
+        judge_all(c);
     }
     if (!c->n[QUALIFIES] && !c->n[DISTURBED])
         return nothing_qualifies(c, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/report_chart.h"
+#include "harness/report_pareto.h"
 #include "harness/report_rows.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
@@ -31,20 +32,12 @@ static int64_t least_depth(const struct report_rows *p, size_t begin, size_t end
     return least;
 }
 
-/* The thread count that decodes fastest at that depth, if none did the largest. */
+/* The thread count that decodes fastest at that depth; -1: none. */
 static int64_t best_threads(const struct report_rows *p, size_t begin, size_t end,
                             int64_t depth)
 {
-    const struct row *best = NULL;
+    const struct row *best = report_fastest_at(p, begin, end, depth);
 
-    for (size_t i = begin; i < end; i++) {
-        const struct row *r = p->v[i];
-
-        if (!is_kind(r, "decode") || r->ctx != depth)
-            continue;
-        if (!best || row_trust(best) == ROW_FAILED || r->tok_per_s > best->tok_per_s)
-            best = r;
-    }
     return best ? best->n_threads : -1;
 }
 
@@ -351,13 +344,16 @@ static void describe(char *buf, size_t cap, const struct report_rows *p,
 
 static const struct {
     const char *name, *x_name, *y_name, *other_name;
-    bool bars;
+    bool bars, log_x;
     enum status (*fill)(struct chart *c, const struct report_rows *p, struct err *err);
 } charts[] = {
-    {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", false, fill_threads},
-    {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", false, fill_context},
-    {"prefill", "position", "tok_per_s", "roof_tok_per_s", true, fill_prefill},
-    {"memory", "position", "peak_gib", "planned_gib", true, fill_memory},
+    {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", false, false,
+     fill_threads},
+    {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", false, false,
+     fill_context},
+    {"prefill", "position", "tok_per_s", "roof_tok_per_s", true, false, fill_prefill},
+    {"memory", "position", "peak_gib", "planned_gib", true, false, fill_memory},
+    {"pareto", "kl_mean", "tok_per_s", "frontier", false, true, report_fill_pareto},
 };
 
 static enum status draw_all(const char *dir, const struct report_rows *p,
@@ -378,6 +374,7 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         c->y_name = charts[i].y_name;
         c->other_name = charts[i].other_name;
         c->bars = charts[i].bars;
+        c->log_x = charts[i].log_x;
         describe(c->subtitle, sizeof c->subtitle, p, &machine);
         st = charts[i].fill(c, p, err);
         if (c->n_left_out) {

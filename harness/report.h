@@ -28,19 +28,27 @@ struct recommend_params {
     uint64_t mem_limit; /* 0: the rows' own limit */
     int max_threads;    /* quota and affinity of where it will run; 0: any */
     const char *model;  /* NULL: any */
+    double max_kl;      /* most divergence from the reference, nats; points without a
+                           known one are left out; 0: RECOMMEND_MAX_KL for those with
+                           one, unless nothing else qualifies */
 };
+
+/* By default a quantisation may lose so much, nats. A token's likelihood is then off
+ * by a third or so now and then (sqrt(2 KL) is a typical error of its logarithm). */
+#define RECOMMEND_MAX_KL 0.05
 
 struct recommendation {
     struct row best, runner_up;
     int has_runner_up;
     int tie; /* the intervals overlap: no difference was shown */
-    char why[600];
+    char why[800];
     int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */
     char excluded[300]; /* how many for which reason */
 };
 
 /* Choose among rows: the highest lower end of an interval, and among those whose
- * intervals overlap with it the larger quantisation, then the fewer threads. A
+ * intervals overlap with it the lesser divergence where quality is known, else the
+ * larger quantisation, then the fewer threads. A
  * setting is judged at its least measured depth that serves ctx. Disturbed points
  * are used only where there is nothing else or where they were shown to be faster all
  * the same, and rec->why says so; points above their roof never. Errors: ST_CHECK

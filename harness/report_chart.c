@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "harness/chart_files.h"
+#include "harness/chart_labels.h"
 #include "harness/gnuplot.h"
 
 /* Beyond this ratio a linear axis would press the small figures onto zero. */
@@ -23,6 +24,7 @@ struct axes {
     double x_min, x_max, y_min, y_max;
     bool log_y;
     double cross_y, cross_step; /* first cross, and the next above it */
+    double zero_x;              /* where x = 0 stands on a logarithmic axis; or NaN */
 };
 
 struct mark *chart_mark(struct chart *c)
@@ -94,8 +96,31 @@ static double step_after(double step)
                                : 10 * decade;
 }
 
+/* A logarithmic axis from below the least quantity to above the largest, with room
+ * for labels. A 0 stands left of all others. */
+static void find_log_x(struct chart *c, struct axes *a)
+{
+    double least = INFINITY, most = -INFINITY;
+    bool any_zero = false;
+
+    for (size_t i = 0; i < c->n; i++) {
+        any_zero |= !(c->v[i].x > 0);
+        if (c->v[i].x > 0)
+            include(&least, &most, c->v[i].x);
+    }
+    if (!(most > 0))
+        least = most = 1;
+    a->zero_x = any_zero ? least / fmax(3, pow(most / least, 0.12)) : NAN;
+    for (size_t i = 0; i < c->n; i++)
+        if (!(c->v[i].x > 0))
+            c->v[i].x = a->zero_x;
+    least = any_zero ? a->zero_x : least;
+    a->x_min = least / pow(most / least * 10, 0.12);
+    a->x_max = most * pow(most / least * 10, 0.15);
+}
+
 /* False when there is no figure to draw. */
-static bool find_axes(const struct chart *c, struct axes *a)
+static bool find_axes(struct chart *c, struct axes *a)
 {
     double least = INFINITY, most = -INFINITY;
 
@@ -109,7 +134,8 @@ static bool find_axes(const struct chart *c, struct axes *a)
         include(&least, &most, m->lo);
         include(&least, &most, m->hi);
         include(&least, &most, m->other);
-        include(&least, &most, m->limit);
+        if (!c->log_x) /* there it is no quantity of this axis */
+            include(&least, &most, m->limit);
     }
     if (!(most > 0))
         return false;
@@ -120,6 +146,11 @@ static bool find_axes(const struct chart *c, struct axes *a)
     a->cross_y = a->log_y ? a->y_min * pow(a->y_max / a->y_min, 0.04) : 0.04 * a->y_max;
     a->cross_step = a->log_y ? pow(a->y_max / a->y_min, 0.06) : 0.06 * a->y_max;
 
+    a->zero_x = NAN;
+    if (c->log_x) {
+        find_log_x(c, a);
+        return true;
+    }
     const double pad = c->bars ? 0.6 : fmax(0.08 * (a->x_max - a->x_min), 0.1);
     a->x_min -= pad;
     a->x_max += pad;
@@ -149,8 +180,8 @@ static enum status write_marks(const struct chart *c, const char *dir, struct er
 
     if (!f)
         return err->code;
-    fprintf(f, "series,group,%s,%s,lo,hi,%s,limit,state,name,note\n", c->x_name,
-            c->y_name, c->other_name);
+    fprintf(f, "series,group,%s,%s,lo,hi,%s,limit,state,name,note,label_x,label_y\n",
+            c->x_name, c->y_name, c->other_name);
     for (size_t i = 0; i < c->n; i++) {
         const struct mark *m = &c->v[i];
 
@@ -163,9 +194,29 @@ static enum status write_marks(const struct chart *c, const char *dir, struct er
         fprintf(f, ",%d", (int)m->state);
         chart_file_text(f, c->series[m->series]);
         chart_file_text(f, m->note);
+        chart_file_number(f, m->label_x);
+        chart_file_number(f, m->label_y);
         fputc('\n', f);
     }
     return chart_file_finish(f, dir, c->name, err);
+}
+
+/* Powers of ten, and where 0 stands. */
+static void write_decades(FILE *f, const struct axes *a)
+{
+    const char *lead = "";
+
+    if (isfinite(a->zero_x)) {
+        fprintf(f, "'0' %.6g", a->zero_x);
+        lead = ",";
+    }
+    for (double t = pow(10, ceil(log10(a->x_min))); t <= a->x_max; t *= 10) {
+        if (isfinite(a->zero_x) && t < a->zero_x * 1.8)
+            continue;
+        fprintf(f, "%s'%.6g' %.6g", lead, t, t);
+        lead = ",";
+    }
+    fputs("\"\n", f);
 }
 
 /* Every x that occurs, less those too close to the one before. */
@@ -175,6 +226,10 @@ static void write_x_ticks(FILE *f, const struct chart *c, const struct axes *a)
     const char *lead = "";
 
     fputs("x_ticks = \"", f);
+    if (c->log_x) {
+        write_decades(f, a);
+        return;
+    }
     for (;;) {
         double next = INFINITY;
 
@@ -218,11 +273,12 @@ static void write_names(FILE *f, const char *variable, const char *names, size_t
 
 static void write_settings(FILE *f, const struct chart *c, const struct axes *a)
 {
-    int n_state[3] = {0, 0, 0}, n_limits = 0;
+    int n_state[3] = {0, 0, 0}, n_limits = 0, n_second = 0;
 
     for (size_t i = 0; i < c->n; i++) {
         n_state[c->v[i].state]++;
         n_limits += isfinite(c->v[i].limit) != 0;
+        n_second += c->v[i].group == 1;
     }
     fprintf(f, "# %s.gp - written by bench; draw it again with: gnuplot %s.gp\n",
             c->name, c->name);
@@ -240,8 +296,8 @@ static void write_settings(FILE *f, const struct chart *c, const struct axes *a)
             a->x_min, a->x_max, a->y_min, a->y_max, a->log_y);
     write_x_ticks(f, c, a);
     write_y_ticks(f, a);
-    fprintf(f, "n_hollow = %d\nn_crosses = %d\nn_limits = %d\n\n", n_state[MARK_HOLLOW],
-            n_state[MARK_CROSS], n_limits);
+    fprintf(f, "n_hollow = %d\nn_crosses = %d\nn_limits = %d\nn_second_group = %d\n\n",
+            n_state[MARK_HOLLOW], n_state[MARK_CROSS], n_limits, n_second);
 }
 
 static enum status write_script(const struct chart *c, const struct axes *a,
@@ -271,6 +327,9 @@ enum status chart_draw(struct chart *c, const char *dir, struct err *err)
         return ST_OK;
     }
     place_crosses(c, &axes);
+    if (c->log_x)
+        chart_place_labels(c, axes.x_min, axes.x_max, axes.y_min, axes.y_max,
+                           axes.log_y);
     st = write_marks(c, dir, err);
     if (st == ST_OK)
         st = write_script(c, &axes, dir, err);

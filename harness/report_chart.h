@@ -35,7 +35,9 @@ struct mark {
     double other;     /* roof, or planned memory; NaN: none */
     double limit;     /* NaN: none */
     enum mark_state state;
-    char note[48]; /* what happened, where the state is MARK_CROSS */
+    char note[48]; /* what happened, where the state is MARK_CROSS; of a chart with
+                      log_x the mark's label */
+    double label_x, label_y; /* middle of that label */
 };
 
 struct chart {
@@ -48,6 +50,7 @@ struct chart {
     char group[CHART_MAX_SERIES][32]; /* names of bars */
     int n_groups;
     bool bars;      /* x is a position, y begins at 0 and is never logarithmic */
+    bool log_x;     /* x is a quantity >= 0, and marks have labels */
     struct mark *v; /* malloc'ed */
     size_t n, cap;
 };

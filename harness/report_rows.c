@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/quality_rows.h"
 #include "harness/roofs.h"
 
 enum {
@@ -54,6 +55,10 @@ enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
                        path, dir);
     }
     roof_mark_all(v, n);
+    if (quality_rows_join_dir(v, n, dir, err)) {
+        free(v);
+        return err->code;
+    }
     *rows = v;
     *n_rows = n;
     return ST_OK;
@@ -167,16 +172,39 @@ static void append(char *buf, size_t cap, const char *lead, const char *word)
     snprintf(buf + used, cap - used, "%s%s", lead, word);
 }
 
+const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
+                                    size_t end, int64_t depth)
+{
+    const struct row *best = NULL;
+
+    for (size_t i = begin; i < end; i++) {
+        const struct row *r = p->v[i];
+
+        if (strcmp(r->kind, "decode") || r->ctx != depth)
+            continue;
+        if (!best || row_trust(best) == ROW_FAILED || r->tok_per_s > best->tok_per_s)
+            best = r;
+    }
+    return best;
+}
+
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap)
+{
+    char label[REPORT_NAME_MAX];
+
+    snprintf(buf, cap, "%s%s%s", p->varies & VARIES_MODEL ? r->model : "",
+             p->varies & VARIES_MODEL ? " " : "",
+             report_setting_label(p, r, label, sizeof label));
+    return buf;
+}
+
+const char *report_setting_label(const struct report_rows *p, const struct row *r,
+                                 char *buf, size_t cap)
 {
     char limit[32] = "no limit";
 
     buf[0] = '\0';
-    if (p->varies & VARIES_MODEL) {
-        append(buf, cap, "", r->model);
-        append(buf, cap, " ", "");
-    }
     append(buf, cap, "", r->quant[0] ? r->quant : "unnamed");
     if (p->varies & VARIES_PLACEMENT)
         append(buf, cap, " ", r->placement);

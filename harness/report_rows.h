@@ -31,8 +31,9 @@ enum row_trust {
 
 enum row_trust row_trust(const struct row *r);
 
-/* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h). Errors:
- * those of row_csv_read(); ST_INPUT where there is no sweep, or no row yet. */
+/* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h) and what
+ * dir/quality.csv knows of them (quality_rows.h). Errors: those of row_csv_read();
+ * ST_INPUT where there is no sweep, or no row yet. */
 enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
                              struct err *err);
 
@@ -54,6 +55,15 @@ bool report_same_setting(const struct row *a, const struct row *b);
  * Returns buf. */
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap);
+
+/* The same without the model: what tells its settings apart. Returns buf. */
+const char *report_setting_label(const struct report_rows *p, const struct row *r,
+                                 char *buf, size_t cap);
+
+/* Of the setting [begin, end) the decode row at that depth with the thread count that
+ * is fastest, if none has a figure that with the most threads; NULL: there is none. */
+const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
+                                    size_t end, int64_t depth);
 
 /* Index after the last row of the setting that begins at index begin. */
 size_t report_setting_end(const struct report_rows *p, size_t begin);

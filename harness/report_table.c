@@ -17,16 +17,16 @@
 
 /* ---- the table ------------------------------------------------------------------ */
 
-enum { N_COLUMNS = 9, CELL_MAX = 220 };
+enum { N_COLUMNS = 10, CELL_MAX = 220 };
 
-static const char *const headings[N_COLUMNS] = {"setting", "point",      "threads",
-                                                "tok/s",   "interval",   "roof",
-                                                "memory",  "limited by", ""};
+static const char *const headings[N_COLUMNS] = {
+    "setting", "point",  "threads", "tok/s",      "interval",
+    "roof",    "memory", "KL",      "limited by", ""};
 
 /* Columns of words stand left, columns of figures right. */
 static bool is_left(int column)
 {
-    return column == 0 || column == 1 || column >= 7;
+    return column == 0 || column == 1 || column >= 8;
 }
 
 typedef char cells[N_COLUMNS][CELL_MAX];
@@ -42,9 +42,11 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
     snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
     if (r->mem_peak_bytes > 0)
         format_bytes(to[6], CELL_MAX, (uint64_t)r->mem_peak_bytes);
+    if (isfinite(r->kl_mean))
+        snprintf(to[7], CELL_MAX, "%.4f", r->kl_mean);
     if (row_trust(r) == ROW_FAILED) {
         snprintf(to[3], CELL_MAX, "-");
-        snprintf(to[8], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
+        snprintf(to[9], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
         return;
     }
     const int digits = report_decimals(r->tok_per_s);
@@ -54,11 +56,11 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
                  r->tok_per_s_hi);
     if (r->mbu > 0)
         snprintf(to[5], CELL_MAX, "%.0f %%", 100 * r->mbu);
-    snprintf(to[7], CELL_MAX, "%s", r->limiter);
+    snprintf(to[8], CELL_MAX, "%s", r->limiter);
     if (row_trust(r) == ROW_PARTIAL)
-        snprintf(to[8], CELL_MAX, "partial");
+        snprintf(to[9], CELL_MAX, "partial");
     else if (row_trust(r) == ROW_DISTURBED)
-        snprintf(to[8], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
+        snprintf(to[9], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
 }
 
 static void print_cells(FILE *f, char lead, const char *const cell[N_COLUMNS],
@@ -157,6 +159,8 @@ static void print_choice(FILE *f, const struct row *r)
         fprintf(f, ", placement %s", r->placement);
     if (r->residency[0])
         fprintf(f, ", weights %s", r->residency);
+    if (r->kv_type[0] && strcmp(r->kv_type, "f16"))
+        fprintf(f, ", KV cache %s", r->kv_type);
 }
 
 void recommend_print(FILE *f, const struct recommendation *rec)

@@ -9,6 +9,7 @@
  *     sweep.csv     one row per measured point, appended and synced: a point is
  *                   done when its row is there
  *     samples.csv   the raw samples; written before the row they belong to
+ *     quality.csv   what bench quality has put there (quality_rows.h)
  *     machine.json  machine, versions, command line and the settings
  *     .lock         held (flock) by the sweep that writes here
  *     .made         model files this sweep has made, and may remove
@@ -56,6 +57,8 @@ struct sweep_settings {
     bool keep_models;
     char cache_dir[256]; /* "": the usual one */
     char tuned[256];     /* as in struct point; "": none */
+    char quality[256];   /* results of bench quality to begin with; "": none. Copied
+                            when the sweep begins, so no part of what is resumed */
     uint32_t isa_disabled;
 };
 
@@ -92,6 +95,10 @@ enum status sweep_set_ints(struct int_list *list, const char *text, int min,
  * key or wrong value: file and key named), ST_IO. */
 enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err);
+
+/* "none", or a quality.csv or a directory with one, which is read to see that it is. */
+enum status sweep_set_quality(struct sweep_settings *s, const char *text,
+                              const char *what, struct err *err);
 
 /* "none", "auto" or a profile, which is read to see that it is one. */
 enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
@@ -148,8 +155,9 @@ void sweep_dir_close(struct sweep_dir *dir);
 const char *sweep_dir_path(const struct sweep_dir *dir);
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
 
-/* roof_mark_all() on the rows in memory; the file keeps what was known then. */
-void sweep_dir_mark_rows(struct sweep_dir *dir);
+/* roof_mark_all() on the rows in memory, and what quality.csv beside them knows; the
+ * file keeps what was known then. Errors: of quality_rows_join_dir(). */
+enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err);
 
 /* Samples, then the row, synced to disk. Error: ST_IO; the files then end with
  * their last whole line. */

@@ -25,7 +25,7 @@ struct raw {
     unsigned models_count, threads_count, threads_prefill_count, ctx_count,
         prefill_count, placement_count, weights_count, kv_type_count;
     char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
-        *keep_models, *tuned;
+        *keep_models, *tuned, *quality;
 };
 
 static const cyaml_schema_value_t text_value = {
@@ -39,11 +39,11 @@ static const cyaml_schema_value_t text_value = {
                            struct raw, name, 0, 4096)
 
 static const cyaml_schema_field_t fields[] = {
-    LIST(models),   LIST(threads),     LIST(threads_prefill), LIST(ctx),
-    LIST(prefill),  LIST(placement),   LIST(weights),         LIST(kv_type),
-    TEXT(mem),      TEXT(tokens),      TEXT(passes),          TEXT(batch),
-    TEXT(ctx_fill), TEXT(budget),      TEXT(timeout),         TEXT(repeats),
-    TEXT(seed),     TEXT(keep_models), TEXT(tuned),           CYAML_FIELD_END};
+    LIST(models),    LIST(threads), LIST(threads_prefill), LIST(ctx),    LIST(prefill),
+    LIST(placement), LIST(weights), LIST(kv_type),         TEXT(mem),    TEXT(tokens),
+    TEXT(passes),    TEXT(batch),   TEXT(ctx_fill),        TEXT(budget), TEXT(timeout),
+    TEXT(repeats),   TEXT(seed),    TEXT(keep_models),     TEXT(tuned),  TEXT(quality),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
@@ -182,6 +182,9 @@ static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw
     if (raw->tuned)
         status = sweep_set_tuned(s, raw->tuned,
                                  key_name(what, sizeof what, path, "tuned"), err);
+    if (status == ST_OK && raw->quality)
+        status = sweep_set_quality(s, raw->quality,
+                                   key_name(what, sizeof what, path, "quality"), err);
     if (status)
         return status;
     if (set_int(&s->n_tokens, raw->tokens, 1, 1000000, path, "tokens", err) ||

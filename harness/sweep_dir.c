@@ -7,6 +7,7 @@
  * point done, so its samples go to disk first.
  */
 #include "harness/dirs.h"
+#include "harness/quality_rows.h"
 #include "harness/roofs.h"
 #include "harness/sweep.h"
 
@@ -33,9 +34,10 @@ const char *sweep_dir_path(const struct sweep_dir *dir)
     return dir->path;
 }
 
-void sweep_dir_mark_rows(struct sweep_dir *dir)
+enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err)
 {
     roof_mark_all(dir->rows, dir->n_rows);
+    return quality_rows_join_dir(dir->rows, dir->n_rows, dir->path, err);
 }
 
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n)

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 
 #include "harness/parse.h"
+#include "harness/quality_rows.h"
 
 #define ALL_THREADS_DENSE 8 /* up to here every count; beyond, steps of a third */
 
@@ -156,6 +157,21 @@ enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
     free(path);
     if (n >= (int)sizeof s->tuned)
         return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
+    return ST_OK;
+}
+
+enum status sweep_set_quality(struct sweep_settings *s, const char *text,
+                              const char *what, struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    if (strlen(text) >= sizeof s->quality)
+        return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
+    if (!strcmp(text, "none"))
+        text = "";
+    if (*text && quality_rows_bring(text, NULL, &why))
+        return err_set(err, why.code, "%s: %s", what, why.msg);
+    snprintf(s->quality, sizeof s->quality, "%s", text);
     return ST_OK;
 }
 

@@ -104,6 +104,82 @@ static void a_tie_prefers_fewer_threads(void **state)
     assert_non_null(strstr(rec.why, "fewer threads were preferred"));
 }
 
+/* The same, with a known divergence. */
+static struct row known(const char *quant, int64_t file_bytes, double tps, double kl)
+{
+    struct row r = point(quant, file_bytes, 2, 0, tps);
+
+    strcpy(r.reference, "m-f16");
+    strcpy(r.kv_type, "f16");
+    r.kl_mean = kl;
+    r.top1_pct = 100 - 100 * kl;
+    return r;
+}
+
+static void what_diverges_too_much_is_left_out(void **state)
+{
+    struct row rows[] = {known("Q2_K", 30, 8.0, 0.2), known("Q4_K_M", 53, 4.0, 0.02),
+                         known("Q6_K", 72, 3.0, 0.001)};
+    const struct recommend_params any = {.ctx = 0}, strict = {.ctx = 0, .max_kl = 0.01},
+                                  lax = {.ctx = 0, .max_kl = 1},
+                                  perfect = {.ctx = 0, .max_kl = 1e-6};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_non_null(
+        strstr(rec.why, "KL 0.0200 from m-f16, the same top token in 98.0"));
+    assert_non_null(strstr(rec.why, "25 % slower (KL 0.0010)"));
+    assert_string_equal(rec.excluded, "1 diverging too much");
+    assert_int_equal(choose(rows, COUNT(rows), strict), ST_OK);
+    assert_string_equal(rec.best.quant, "Q6_K");
+    assert_int_equal(choose(rows, COUNT(rows), lax), ST_OK);
+    assert_string_equal(rec.best.quant, "Q2_K");
+    assert_int_equal(choose(rows, COUNT(rows), perfect), ST_CHECK);
+    assert_non_null(strstr(err.msg, "closest is Q6_K with 2 threads: it diverges by "
+                                    "0.0010, and 1e-06 is the most"));
+
+    /* where nothing else qualifies it is used, and said */
+    assert_int_equal(choose(rows, 1, any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q2_K");
+    assert_non_null(strstr(rec.why, "Careful: it diverges by more than 0.05"));
+
+    /* what is not known is no reason, unless the user gave a limit */
+    rows[0].kl_mean = NAN;
+    assert_int_equal(choose(rows, COUNT(rows), any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q2_K");
+    assert_null(strstr(rec.why, "KL 0.2"));
+    assert_int_equal(choose(rows, COUNT(rows), lax), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_string_equal(rec.excluded, "1 without a known divergence");
+}
+
+static void a_tie_prefers_less_divergence(void **state)
+{
+    struct row rows[] = {known("Q4_0", 50, 4.00, 0.02), known("Q5_0", 60, 3.98, 0.03)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+
+    /* a KV cache of fewer bits is a quantisation like another */
+    rows[1] = rows[0];
+    strcpy(rows[1].kv_type, "q4_0");
+    rows[1].kl_mean = 0.04;
+    rows[1].tok_per_s = 4.05;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_true(rec.tie);
+    assert_string_equal(rec.best.kv_type, "f16");
+    /* divergences from different references say nothing: the larger file */
+    rows[1] = known("Q5_0", 60, 3.98, 0.03);
+    strcpy(rows[1].reference, "other-f16");
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q5_0");
+}
+
 static void the_nearest_depth_at_or_above_counts(void **state)
 {
     struct row rows[] = {point("Q4_0", 50, 2, 0, 5.0), point("Q4_0", 50, 2, 1024, 4.0),
@@ -341,6 +417,8 @@ int main(void)
         cmocka_unit_test(a_repeated_point_speaks_once),
         cmocka_unit_test(models_and_kinds_are_kept_apart),
         cmocka_unit_test(rows_without_an_interval_count),
+        cmocka_unit_test(what_diverges_too_much_is_left_out),
+        cmocka_unit_test(a_tie_prefers_less_divergence),
         cmocka_unit_test(nothing_overflows),
     };
 

@@ -13,6 +13,7 @@
 #include "harness/gnuplot.h"
 #include "harness/report.h"
 #include "harness/report_chart.h"
+#include "harness/report_pareto.h"
 #include "harness/report_rows.h"
 
 #define SWEEP TEST_DATA "sweeps/yi-9b-6g"
@@ -196,6 +197,78 @@ static void charts_are_drawn_where_there_is_gnuplot(void **state)
     assert_int_equal(rmdir(dir), 0); /* nothing else was left */
 }
 
+/* A point for the chart of speed against divergence. */
+static struct row known(const char *quant, int ctx, double tps, double kl)
+{
+    struct row r;
+
+    row_init(&r);
+    strcpy(r.kind, "decode");
+    strcpy(r.status, "ok");
+    strcpy(r.validity, "valid");
+    strcpy(r.reference, "m-f16");
+    snprintf(r.quant, sizeof r.quant, "%s", quant);
+    snprintf(r.model, sizeof r.model, "m-%s", quant);
+    r.n_threads = 1;
+    r.ctx = ctx;
+    r.tok_per_s = tps;
+    r.kl_mean = kl;
+    r.mem_limit_bytes = 100;
+    r.mem_peak_bytes = 90;
+    return r;
+}
+
+static void the_frontier_is_what_nothing_beats(void **state)
+{
+    struct row rows[] = {known("Q8", 0, 2, 0.001),     known("Q5", 0, 3, 0.01),
+                         known("slow", 0, 2.5, 0.02),  known("Q2", 0, 5, 0.2),
+                         known("page", 0, 9, 0.0001),  known("other", 0, 1, 0.3),
+                         known("unknown", 0, 99, NAN), known("Q5", 1024, 1, 0.01),
+                         known("f16", 0, 1, 0),        known("oom", 0, NAN, 0.0005)};
+    static const char *const frontier[] = {"f16", "Q8", "Q5", "Q2", "other"};
+    struct chart *c = calloc(1, sizeof *c);
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    strcpy(rows[4].limiter, "paging");
+    strcpy(rows[5].reference, "another");
+    strcpy(rows[9].status, "oom");
+    assert_non_null(c);
+    c->log_x = true;
+    assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
+                     ST_OK);
+    assert_int_equal(report_fill_pareto(c, &p, &err), ST_OK);
+    assert_int_equal(c->n, 8);
+    assert_int_equal(c->n_series, 2);
+    assert_non_null(strstr(c->title, "depth 0"));
+    for (size_t i = 0; i < c->n; i++) {
+        const struct mark *m = &c->v[i];
+
+        assert_int_equal(isfinite(m->other) != 0, i < 5);
+        if (i < 5) { /* in the order of series and divergence */
+            size_t k = 0;
+
+            while (k < 5 && strcmp(frontier[k], m->note))
+                k++;
+            assert_true(k < 5 && isfinite(m->other) && m->other == m->y);
+            if (i && c->v[i - 1].series == m->series)
+                assert_true(c->v[i - 1].x < m->x && c->v[i - 1].y <= m->y);
+        } else if (strstr(m->note, "page")) {
+            assert_string_equal(m->note, "page 9.00 tok/s");
+            assert_true(m->group == PARETO_TOO_LARGE && m->state == MARK_CROSS);
+        } else if (strstr(m->note, "oom")) {
+            assert_string_equal(m->note, "oom oom");
+            assert_true(m->group == PARETO_FITS && m->state == MARK_CROSS);
+        } else {
+            assert_string_equal(m->note, "slow");
+        }
+    }
+    report_rows_free(&p);
+    chart_free(c);
+    free(c);
+}
+
 /* A chart without a figure is no file, and an old one goes away. */
 static void empty_charts_are_not_drawn(void **state)
 {
@@ -249,6 +322,7 @@ int main(void)
         cmocka_unit_test(strings_are_quoted_for_gnuplot),
         cmocka_unit_test(the_table_has_a_line_per_point),
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
+        cmocka_unit_test(the_frontier_is_what_nothing_beats),
         cmocka_unit_test(empty_charts_are_not_drawn),
         cmocka_unit_test(missing_and_empty_sweeps_are_errors),
     };

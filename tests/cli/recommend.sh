@@ -67,6 +67,30 @@ for chart in decode_threads decode_context prefill memory; do
 done
 [ ! -e odd/broken ] || fail "a name was executed"
 
+# With what the quantisations lose: a picture of its own, a column of the table, advice.
+mkdir known
+cp "$sweep/sweep.csv" known
+[ ! -e odd/pareto.svg ] || fail "a frontier of what is not known"
+{
+    echo "kind,model,quant,kv_type,file_bytes,perplexity,reference,kl_mean,top1_pct,utc"
+    echo "quality,yi-1.5-9b,Q4_0,f16,5040000000,6.1,yi-f16,0.09,90,2026-01-01T00:00:00Z"
+    echo "quality,yi-1.5-9b,Q4_K_M,f16,5330000000,6,yi-f16,0.02,95,2026-01-01T00:00:00Z"
+} > known/quality.csv
+"$BENCH" plot known > /dev/null
+for ending in csv gp svg png; do
+    [ -s "known/pareto.$ending" ] || fail "no pareto.$ending"
+done
+grep -q "^0,0,0.02,.*,Q4_K_M," known/pareto.csv || fail "$(cat known/pareto.csv)"
+"$BENCH" recommend known > out
+grep -q "^Recommended: yi-1.5-9b Q4_K_M" out || fail "advice: $(cat out)"
+tr -s ' \n' ' ' < out | grep -q "KL 0.0200 from yi-f16, the same top token in 95.0 %" ||
+    fail "advice: $(cat out)"
+"$BENCH" recommend known --max-kl 1 > out
+grep -q "^Recommended: yi-1.5-9b Q4_0" out || fail "advice: $(cat out)"
+echo "kind,kl_mean" > known/quality.csv
+echo "quality,little" >> known/quality.csv
+refused 2 "is no number" plot known
+
 # One point alone, however it ended: gnuplot must not stumble over empty plots.
 decode=$(grep -m 1 "/decode/.*,ok," "$sweep/sweep.csv")
 mkdir one many

@@ -122,11 +122,31 @@ head -c 2000 /dev/zero >broken.gguf
     "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
 [ -e own.gguf ] || fail "own.gguf was removed"
 
+# ---- what bench quality knows goes into the results: table and advice name it
+model=$SRC/tests/data/models/shakespeare3M-f16.gguf
+"$BENCH" quality -m "$model" --kv-type f16,q4_0 --chunks 2 -o known >/dev/null
+cat >known.yaml <<END
+models: [$model]
+kv_type: [f16, q4_0]
+threads: [1]
+ctx: [8]
+prefill: [none]
+quality: known
+END
+"$BENCH" sweep -c ./known.yaml -n 4 -o six "${common[@]}" >out 2>err || fail "$(cat err)"
+cmp known/quality.csv six/quality.csv || fail "quality.csv was not brought along"
+grep -q " KL  *limited by" out || fail "no divergence in the table: $(cat out)"
+tr -s ' \n' ' ' <out | grep -q "Quality: KL .* from shakespeare3M-f16, the same top token" ||
+    fail "no divergence in the advice: $(cat out)"
+sed -i 's/^quality: .*/quality: nowhere/' known.yaml
+
 # ---- what cannot be
 printf 'models: [nano:Q4_0]\ntokenz: 3\n' >bad.yaml
 refused 2 "bad.yaml:" sweep -c bad.yaml
 refused 2 "tokenz" sweep -c bad.yaml
 refused 2 "nowhere" sweep -c nowhere
+refused 2 "known.yaml: quality: cannot open nowhere" sweep -c ./known.yaml
+refused 2 "--quality: six/sweep.csv holds no perplexity" sweep -c quick --quality six/sweep.csv
 refused 2 "nothing to measure" sweep -c quick --ctx none --prefill none
 refused 2 "no sweep to resume" sweep --resume nowhere
 refused 2 "--threads" sweep -c quick --threads 0
