@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sampler.c - greedy and temperature / top-k / top-p sampling
+ * sampler.c - repetition penalty, then greedy or top-k / top-p / min-p sampling
  *
  * Candidates stand in a binary max-heap by logit: building it is linear, and
  * only as many are popped as the cuts keep, which is few of a large vocabulary.
@@ -8,9 +8,12 @@
  */
 #include "engine/sampler.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/random.h"
 
@@ -24,7 +27,15 @@ struct sampler {
     uint64_t rng;
     int32_t n_vocab;
     struct candidate *heap; /* [n_vocab]; the sorted ones grow down from the end */
+    float *logits;          /* [n_vocab], penalised; NULL without a penalty */
+    int32_t *recent;        /* ring of the last accepted tokens; likewise */
+    size_t n_accepted;      /* accepted so far */
 };
+
+struct sampler_params sampler_params_default(void)
+{
+    return (struct sampler_params){.top_p = 1.0f};
+}
 
 /* 53 uniform bits in [0, 1). */
 static double next_uniform(uint64_t *rng)
@@ -32,11 +43,9 @@ static double next_uniform(uint64_t *rng)
     return (double)(random_bits(rng) >> 11) * 0x1p-53;
 }
 
-enum status sampler_open(struct sampler **s, const struct sampler_params *p,
-                         int32_t n_vocab, struct err *err)
+static enum status check_params(const struct sampler_params *p, int32_t n_vocab,
+                                struct err *err)
 {
-    struct sampler *new;
-
     if (!(p->temperature >= 0.0f) || isinf(p->temperature))
         return err_set(err, ST_USAGE,
                        "temperature %g: it must be 0 (greedy) or a positive number",
@@ -47,15 +56,48 @@ enum status sampler_open(struct sampler **s, const struct sampler_params *p,
         return err_set(err, ST_USAGE,
                        "top-p %g: it must be above 0 and at most 1 (all)",
                        (double)p->top_p);
+    if (!(p->min_p >= 0.0f && p->min_p <= 1.0f))
+        return err_set(err, ST_USAGE, "min-p %g: it must be between 0 (all) and 1",
+                       (double)p->min_p);
+    if (!(p->repeat_penalty >= 0.0f) || isinf(p->repeat_penalty))
+        return err_set(err, ST_USAGE,
+                       "repeat-penalty %g: it must be a positive number, 1 for none",
+                       (double)p->repeat_penalty);
+    if (p->repeat_window < 0 || p->repeat_window > SAMPLER_MAX_WINDOW)
+        return err_set(err, ST_USAGE,
+                       "repeat-window %d: it must be between 0 (none) and %d tokens",
+                       p->repeat_window, SAMPLER_MAX_WINDOW);
     if (n_vocab < 1)
         return err_set(err, ST_USAGE, "a vocabulary of %d tokens cannot be sampled",
                        (int)n_vocab);
+    return ST_OK;
+}
 
-    new = malloc(sizeof *new);
-    if (new)
-        new->heap = malloc((size_t)n_vocab * sizeof *new->heap);
-    if (!new || !new->heap) {
-        free(new);
+static bool penalises(const struct sampler_params *p)
+{
+    const float r = p->repeat_penalty;
+
+    return p->repeat_window > 0 && r > 0.0f && (r < 1.0f || r > 1.0f);
+}
+
+enum status sampler_open(struct sampler **s, const struct sampler_params *p,
+                         int32_t n_vocab, struct err *err)
+{
+    const enum status st = check_params(p, n_vocab, err);
+    struct sampler *new;
+    bool ok;
+
+    if (st)
+        return st;
+    new = calloc(1, sizeof *new);
+    ok = new && (new->heap = malloc((size_t)n_vocab * sizeof *new->heap));
+    if (ok && penalises(p)) {
+        new->logits = malloc((size_t)n_vocab * sizeof *new->logits);
+        new->recent = malloc((size_t)p->repeat_window * sizeof *new->recent);
+        ok = new->logits &&new->recent;
+    }
+    if (!ok) {
+        sampler_close(new);
         return err_set(err, ST_NO_MEMORY, "no memory to sample from %d tokens",
                        (int)n_vocab);
     }
@@ -71,7 +113,45 @@ void sampler_close(struct sampler *s)
     if (!s)
         return;
     free(s->heap);
+    free(s->logits);
+    free(s->recent);
     free(s);
+}
+
+void sampler_accept(struct sampler *s, int32_t id)
+{
+    assert(id >= 0 && id < s->n_vocab);
+    if (s->recent)
+        s->recent[s->n_accepted++ % (size_t)s->params.repeat_window] = id;
+}
+
+void sampler_follow(struct sampler *s, const struct sampler *of)
+{
+    assert(s->n_vocab == of->n_vocab &&
+           s->params.repeat_window == of->params.repeat_window);
+    s->rng = of->rng;
+    s->n_accepted = of->n_accepted;
+    if (s->recent)
+        memcpy(s->recent, of->recent,
+               (size_t)s->params.repeat_window * sizeof *s->recent);
+}
+
+/* Each is computed from the caller's logits, so that a token that was accepted twice
+ * is penalised once. */
+static const float *penalise(struct sampler *s, const float *logits)
+{
+    const size_t window = (size_t)s->params.repeat_window;
+    const float r = s->params.repeat_penalty;
+
+    if (!s->recent)
+        return logits;
+    memcpy(s->logits, logits, (size_t)s->n_vocab * sizeof *logits);
+    for (size_t i = 0; i < window && i < s->n_accepted; i++) {
+        const int32_t id = s->recent[i];
+
+        s->logits[id] = logits[id] > 0.0f ? logits[id] / r : logits[id] * r;
+    }
+    return s->logits;
 }
 
 /* A NaN compares false and is never chosen. */
@@ -135,41 +215,69 @@ static int32_t draw(struct sampler *s, size_t n, size_t n_kept, double mass, flo
     return s->heap[n - n_kept].id;
 }
 
-int32_t sampler_next(struct sampler *s, const float *logits)
+/* Every token that is possible, into heap[]; their weights sum to *total. */
+static size_t collect(struct sampler *s, const float *logits, float max, double *total)
 {
-    const int32_t best = greedy(logits, s->n_vocab);
-    const float max = logits[best];
-    const size_t top_k = (size_t)s->params.top_k;
-    size_t n = 0, n_popped = 0;
-    double total = 0.0, mass = 0.0;
+    size_t n = 0;
 
-    /* Temperature 0, and nothing finite to weigh the others against. */
-    if (!(s->params.temperature > 0.0f) || !isfinite(max))
-        return best;
+    *total = 0.0;
     for (int32_t i = 0; i < s->n_vocab; i++)
         if (logits[i] > -INFINITY) {
             s->heap[n++] = (struct candidate){.logit = logits[i], .id = i};
-            total += weight(s, logits[i], max);
+            *total += weight(s, logits[i], max);
         }
+    return n;
+}
+
+/* Order the top_k of heap[0..n) and cut them to what top_p and min_p leave: n_kept of
+ * them, whose weights sum to *mass. */
+static size_t cut(struct sampler *s, size_t n, double total, float max, double *mass)
+{
+    const struct sampler_params *p = &s->params;
+    const size_t top_k = (size_t)p->top_k;
+    size_t n_popped = 0, n_kept = 0;
+
     for (size_t i = n / 2; i-- > 0;)
         sift_down(s->heap, n, i);
-    if (top_k > 0 && top_k < n) {
+    if (top_k > 0 && top_k < n)
         for (total = 0.0; n_popped < top_k; n_popped++) {
             pop(s->heap, n - n_popped);
             total += weight(s, s->heap[n - 1 - n_popped].logit, max);
         }
-    }
     const size_t n_most = n_popped ? n_popped : n;
-    const double wanted = (double)s->params.top_p * total;
-    size_t n_kept = 0;
+    const double wanted = (double)p->top_p * total;
 
-    while (n_kept < n_most && (s->params.top_p >= 1.0f || mass < wanted)) {
-        if (n_kept == n_popped && s->params.top_p < 1.0f) {
+    for (*mass = 0.0; n_kept < n_most; n_kept++) {
+        if (p->top_p < 1.0f && *mass >= wanted)
+            break;
+        if (n_kept == n_popped) {
             pop(s->heap, n - n_popped);
             n_popped++;
         }
-        mass += weight(s, s->heap[n - 1 - n_kept].logit, max);
-        n_kept++;
+        const double w = weight(s, s->heap[n - 1 - n_kept].logit, max);
+
+        if (w < (double)p->min_p)
+            break;
+        *mass += w;
     }
+    return n_kept;
+}
+
+int32_t sampler_next(struct sampler *s, const float *raw)
+{
+    const struct sampler_params *p = &s->params;
+    const float *logits = penalise(s, raw);
+    const int32_t best = greedy(logits, s->n_vocab);
+    const float max = logits[best];
+    double total, mass;
+    size_t n, n_kept;
+
+    /* Temperature 0, and nothing finite to weigh the others against. */
+    if (!(p->temperature > 0.0f) || !isfinite(max))
+        return best;
+    n = n_kept = collect(s, logits, max, &total);
+    mass = total;
+    if (p->top_k > 0 || p->top_p < 1.0f || p->min_p > 0.0f)
+        n_kept = cut(s, n, total, max, &mass);
     return draw(s, n, n_kept, mass, max);
 }

@@ -13,7 +13,9 @@
 #include "harness/clock.h"
 #include "harness/interrupt.h"
 #include "harness/options.h"
+#include "harness/sampling.h"
 #include "harness/session.h"
+#include "harness/textout.h"
 
 static const struct opt_usage usage = {
     .synopsis = "generate -m MODEL [--quant QUANT] [-p PROMPT] [-n N] [--temp T] "
@@ -26,13 +28,12 @@ static const struct opt_usage usage = {
         "end. Temperature 0, the default, always takes the most likely token.",
     .example =
         "bench generate -m model.gguf -p \"Once upon a time\" -n 64\n"
-        "bench generate -m model.gguf -p \"Dear\" --temp 0.8 --top-p 0.95 --seed 7",
+        "bench generate -m model.gguf -p \"Dear\" --temp 0.8 --min-p 0.05 --seed 7",
 };
 
 struct settings {
     struct session_params session;
-    struct sampler_params sampling;
-    double temperature, top_p;
+    struct sampling sampling;
     const char *prompt;
     int n_max;
     bool special;
@@ -47,69 +48,13 @@ struct generation {
     size_t n_prompt;
     int n_threads;
 
-    struct utf8_stream utf8;
-    char *piece, *out; /* the longest token, and room for what it completes */
-    size_t piece_cap;
-    bool at_start; /* nothing printed yet, and no prompt before it */
-    char last;     /* byte printed last */
+    struct textout out;
     int n_made, n_decoded;
     uint64_t begin_ns, loaded_ns, first_ns; /* clock: start, model in, first token */
     uint64_t prefill_ns, decode_ns;
 };
 
 /* ---- printing ----------------------------------------------------------------- */
-
-static enum status print_bytes(struct generation *g, const char *bytes, size_t n,
-                               struct err *err)
-{
-    if (n == 0)
-        return ST_OK;
-    g->last = bytes[n - 1];
-    if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout))
-        return err_set_errno(err, ST_IO, "cannot write the text");
-    return ST_OK;
-}
-
-/* What print_token() writes to, as large as the vocabulary needs. */
-static enum status alloc_pieces(struct generation *g, struct err *err)
-{
-    g->piece_cap = 1;
-    for (int32_t id = 0; id < tokenizer_n_vocab(g->tok); id++) {
-        const size_t n = tokenizer_piece(g->tok, id, NULL, 0);
-
-        g->piece_cap = n > g->piece_cap ? n : g->piece_cap;
-    }
-    g->piece = malloc(g->piece_cap);
-    g->out = malloc(g->piece_cap + 4);
-    return g->piece && g->out
-               ? ST_OK
-               : err_set(err, ST_NO_MEMORY, "no memory for a token of %zu bytes",
-                         g->piece_cap);
-}
-
-/* Whole characters only. A text that begins here begins without the blank that
- * SentencePiece puts before a first word. */
-static enum status print_token(struct generation *g, int32_t id, struct err *err)
-{
-    size_t n = tokenizer_piece(g->tok, id, g->piece, g->piece_cap), skip = 0;
-
-    if (n == 0)
-        return ST_OK;
-    if (g->at_start && g->piece[0] == ' ')
-        skip = 1;
-    g->at_start = false;
-    n = utf8_stream_push(&g->utf8, g->piece + skip, n - skip, g->out);
-    return print_bytes(g, g->out, n, err);
-}
-
-static enum status print_end(struct generation *g, struct err *err)
-{
-    char rest[4];
-    const size_t n = utf8_stream_flush(&g->utf8, rest);
-    const enum status st = print_bytes(g, rest, n, err);
-
-    return st || g->last == '\n' ? st : print_bytes(g, "\n", 1, err);
-}
 
 static double per_second(double n, uint64_t ns)
 {
@@ -174,7 +119,8 @@ static enum status decode(struct generation *g, int n_max, struct err *err)
         if (tokenizer_is_end(g->tok, id))
             break;
         g->n_made++;
-        st = print_token(g, id, err);
+        sampler_accept(g->sampler, id);
+        st = textout_token(&g->out, id, err);
         if (!st && interrupted())
             st = err_set(err, ST_INTERRUPTED, "interrupted");
         if (st || g->n_made == n_max)
@@ -216,7 +162,9 @@ static enum status encode_prompt(struct generation *g, const struct settings *s,
                     "%s has no token that begins a text, so it needs a prompt: -p TEXT",
                     s->session.model);
     if (!st)
-        g->at_start = len == 0 && tokenizer_adds_space(g->tok);
+        st = textout_open(&g->out, g->tok, err);
+    if (!st)
+        textout_begin(&g->out, len == 0 && tokenizer_adds_space(g->tok));
     return st;
 }
 
@@ -244,6 +192,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
                               struct err *err)
 {
     struct session_params params = s->session;
+    const struct sampler_params sampling = sampling_params(&s->sampling);
     struct slm_params smallest = slm_params_default();
     struct slm_info info;
     struct gguf *file = NULL;
@@ -266,7 +215,9 @@ static enum status open_model(struct generation *g, const struct settings *s,
         st = session_open(&g->m, &params, &g->n_threads, err);
     /* Embeddings may be padded to a round number: what has no text is not drawn. */
     if (!st)
-        st = sampler_open(&g->sampler, &s->sampling, tokenizer_n_vocab(g->tok), err);
+        st = sampler_open(&g->sampler, &sampling, tokenizer_n_vocab(g->tok), err);
+    for (size_t i = 0; !st && i < g->n_prompt; i++)
+        sampler_accept(g->sampler, g->prompt[i]);
     return st;
 }
 
@@ -278,29 +229,26 @@ static enum status run(const struct settings *s, struct err *err)
     if (!st)
         st = encode_prompt(&g, s, err);
     if (!st)
-        st = alloc_pieces(&g, err);
-    if (!st)
         st = open_model(&g, s, err);
     if (!st)
         st = prefill(&g, err);
     if (!st) {
         st = decode(&g, s->n_max, err);
-        print_end(&g, err);
+        textout_end(&g.out, err);
         print_speed(&g);
     }
     sampler_close(g.sampler);
     slm_close(g.m);
+    textout_close(&g.out);
     tokenizer_close(g.tok);
     free(g.prompt);
-    free(g.piece);
-    free(g.out);
     return st;
 }
 
 int cmd_generate(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {.top_p = 1.0, .prompt = "", .n_max = 128};
+    struct settings s = {.sampling = SAMPLING_DEFAULT, .prompt = "", .n_max = 128};
     struct opt_args args;
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.session.model, "MODEL",
@@ -311,15 +259,7 @@ int cmd_generate(int argc, char **argv)
                 "what to continue (default: nothing)"),
         OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to make (default: 128)", 1,
                 INT_MAX),
-        OPT_DOUBLE(0, "temp", &s.temperature, "T", "temperature (default: 0, greedy)",
-                   0.0, 1000.0),
-        OPT_INT(0, "top-k", &s.sampling.top_k, "K",
-                "draw from the K most likely tokens (default: 0, all)", 0, INT_MAX),
-        OPT_DOUBLE(0, "top-p", &s.top_p, "P",
-                   "draw from the fewest tokens that reach probability P (default: 1)",
-                   0.0, 1.0),
-        OPT_U64(0, "seed", &s.sampling.seed, "S",
-                "equal seeds, equal text (default: 0)"),
+        SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
         OPT_FLAG(0, "special", &s.special,
                  "control tokens in the prompt are meant as such"),
         OPT_INT('t', "threads", &s.session.n_threads, "N",
@@ -354,8 +294,6 @@ int cmd_generate(int argc, char **argv)
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "say which model: -m FILE");
     if (st == ST_OK) {
-        s.sampling.temperature = (float)s.temperature;
-        s.sampling.top_p = (float)s.top_p;
         interrupt_catch();
         st = run(&s, &err);
     }

@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_sampler.c - greedy ties, the two cuts, and the distribution drawn from
+ * test_sampler.c - greedy ties, the three cuts, the penalty, and the distribution
+ * drawn from
  */
 #include <math.h>
 
 #include "engine/sampler.h"
 #include "test.h"
 
+static struct sampler *open_with(const struct sampler_params *p, int32_t n_vocab)
+{
+    struct err err = ERR_INIT;
+    struct sampler *s = NULL;
+
+    assert_int_equal(sampler_open(&s, p, n_vocab, &err), ST_OK);
+    return s;
+}
+
 static struct sampler *open_sampler(float temperature, int top_k, float top_p,
                                     uint64_t seed, int32_t n_vocab)
 {
     const struct sampler_params p = {
         .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed};
-    struct err err = ERR_INIT;
-    struct sampler *s = NULL;
 
-    assert_int_equal(sampler_open(&s, &p, n_vocab, &err), ST_OK);
-    return s;
+    return open_with(&p, n_vocab);
 }
 
 static void test_greedy(void **state)
@@ -107,6 +114,78 @@ static void test_cuts(void **state)
     check_distribution(open_sampler(1e-6f, 0, 1.0f, 7, 5), logits, one, 5);
 }
 
+static void test_min_p(void **state)
+{
+    const double two[5] = {0.4 / 0.7, 0, 0.3 / 0.7, 0, 0};
+    const double three[5] = {0.4 / 0.9, 0, 0.3 / 0.9, 0.2 / 0.9, 0};
+    struct sampler_params p = {.temperature = 1.0f, .top_p = 1.0f, .seed = 3};
+    float logits[5];
+
+    (void)state;
+    base_logits(logits);
+    p.min_p = 0.45f; /* of 0.4: 0.18 */
+    check_distribution(open_with(&p, 5), logits, three, 5);
+    p.min_p = 0.6f;
+    check_distribution(open_with(&p, 5), logits, two, 5);
+    p.min_p = 0.2f;
+    check_distribution(open_with(&p, 5), logits, BASE, 5);
+    /* the narrowest of the cuts wins */
+    p.top_k = 2;
+    check_distribution(open_with(&p, 5), logits, two, 5);
+    p.min_p = 0.6f;
+    p.top_k = 3;
+    p.top_p = 0.95f;
+    check_distribution(open_with(&p, 5), logits, two, 5);
+}
+
+/* Logits 4, 3.9, -1, -1.1: accepted tokens lose against their neighbours, once
+ * however often they came, and win again when they leave the window. */
+static void test_penalty(void **state)
+{
+    const float logits[4] = {4.0f, 3.9f, -1.0f, -1.1f};
+    const float negative[4] = {-9.0f, -9.0f, -1.0f, -1.1f};
+    const struct sampler_params p = {
+        .top_p = 1.0f, .repeat_penalty = 1.2f, .repeat_window = 3};
+    struct sampler *s = open_with(&p, 4), *other;
+
+    (void)state;
+    assert_int_equal(sampler_next(s, logits), 0);
+    sampler_accept(s, 0);
+    assert_int_equal(sampler_next(s, logits), 1);
+    sampler_accept(s, 0);
+    sampler_accept(s, 2); /* 0 0 2: all of them once */
+    assert_int_equal(sampler_next(s, logits), 1);
+    assert_int_equal(sampler_next(s, negative), 3);
+    other = open_with(&p, 4);
+    sampler_follow(other, s);
+    assert_int_equal(sampler_next(other, negative), 3);
+    sampler_accept(s, 3);
+    sampler_accept(s, 3); /* 2 3 3 */
+    assert_int_equal(sampler_next(s, logits), 0);
+    assert_int_equal(sampler_next(s, negative), 2);
+    sampler_accept(s, 1); /* 3 3 1 */
+    assert_int_equal(sampler_next(s, negative), 2);
+    sampler_close(s);
+    sampler_close(other);
+}
+
+/* A follower draws what the other one would. */
+static void test_follow(void **state)
+{
+    struct sampler *a = open_sampler(1.0f, 0, 1.0f, 5, 5);
+    struct sampler *b = open_sampler(1.0f, 0, 1.0f, 99, 5);
+    float logits[5];
+
+    (void)state;
+    base_logits(logits);
+    for (int i = 0; i < 50; i++) {
+        sampler_follow(b, a);
+        assert_int_equal(sampler_next(b, logits), sampler_next(a, logits));
+    }
+    sampler_close(a);
+    sampler_close(b);
+}
+
 /* Equal seeds, equal draws; another seed, others. Also: top_k picks the k
  * largest of a large random vocabulary. */
 static void test_seed_and_large_vocabulary(void **state)
@@ -141,9 +220,27 @@ static void test_seed_and_large_vocabulary(void **state)
 static void test_refuses(void **state)
 {
     const struct sampler_params bad[] = {
-        {-0.1f, 0, 1.0f, 0}, {NAN, 0, 1.0f, 0},  {INFINITY, 0, 1.0f, 0},
-        {1.0f, -1, 1.0f, 0}, {1.0f, 0, 0.0f, 0}, {1.0f, 0, 1.5f, 0},
-        {1.0f, 0, NAN, 0},
+        {.temperature = -0.1f, .top_p = 1.0f},
+        {.temperature = NAN, .top_p = 1.0f},
+        {.temperature = INFINITY, .top_p = 1.0f},
+        {.temperature = 1.0f, .top_k = -1, .top_p = 1.0f},
+        {.temperature = 1.0f, .top_p = 0.0f},
+        {.temperature = 1.0f, .top_p = 1.5f},
+        {.temperature = 1.0f, .top_p = NAN},
+        {.temperature = 1.0f, .top_p = 1.0f, .min_p = -0.1f},
+        {.temperature = 1.0f, .top_p = 1.0f, .min_p = 1.1f},
+        {.temperature = 1.0f,
+         .top_p = 1.0f,
+         .repeat_penalty = -1.0f,
+         .repeat_window = 64},
+        {.temperature = 1.0f,
+         .top_p = 1.0f,
+         .repeat_penalty = 1.1f,
+         .repeat_window = -1},
+        {.temperature = 1.0f,
+         .top_p = 1.0f,
+         .repeat_penalty = 1.1f,
+         .repeat_window = 1 << 30},
     };
 
     (void)state;
@@ -163,6 +260,9 @@ int main(void)
         cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_plain_temperature),
         cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_min_p),
+        cmocka_unit_test(test_penalty),
+        cmocka_unit_test(test_follow),
         cmocka_unit_test(test_seed_and_large_vocabulary),
         cmocka_unit_test(test_refuses),
     };

@@ -24,6 +24,23 @@ done
 cmp -s 1.txt 2.txt || fail "equal seeds, different texts"
 cmp -s 1.txt 3.txt && fail "different seeds, equal texts"
 
+# --min-p 1 leaves the most likely token only, at any temperature.
+"$BENCH" generate -m "$model" -n 60 >greedy.txt 2>/dev/null
+"$BENCH" generate -m "$model" -n 60 --temp 5 --min-p 1 >1.txt 2>/dev/null
+cmp -s greedy.txt 1.txt || fail "--min-p 1 is not greedy: $(cat 1.txt)"
+
+# A penalty on what was said, in the prompt too; none without a window.
+"$BENCH" generate -m "$model" -n 60 --repeat-penalty 5 >1.txt 2>/dev/null
+cmp -s greedy.txt 1.txt && fail "a repetition penalty changes nothing"
+"$BENCH" generate -m "$model" -n 60 --repeat-penalty 5 --repeat-window 0 >1.txt 2>/dev/null
+cmp -s greedy.txt 1.txt || fail "a window of 0 tokens penalises"
+"$BENCH" generate -m "$model" -p "Lily saw a" -n 1 >1.txt 2>/dev/null
+word=$(cat 1.txt)
+"$BENCH" generate -m "$model" -p "Lily saw a$word, Lily saw a" -n 1 >1.txt 2>/dev/null
+"$BENCH" generate -m "$model" -p "Lily saw a$word, Lily saw a" -n 1 \
+    --repeat-penalty 50 >2.txt 2>/dev/null
+cmp -s 1.txt 2.txt && fail "the prompt is not penalised: $(cat 1.txt)"
+
 # A context that ends before the text does is said, and no error.
 "$BENCH" generate -m "$model" -n 100 --ctx 20 >short.txt 2>speed.txt
 grep -q "context of 20 positions is full" speed.txt || fail "$(cat speed.txt)"
@@ -33,6 +50,9 @@ refused 2 "which model" generate -p x
 refused 2 "argument" generate -m "$model" hello
 refused 2 "temp" generate -m "$model" --temp -1
 refused 2 "top-p" generate -m "$model" --top-p 0
+refused 2 "min-p" generate -m "$model" --min-p 2
+refused 2 "repeat-penalty" generate -m "$model" --repeat-penalty 0
+refused 2 "repeat-window" generate -m "$model" --repeat-window -1
 refused 2 "no-such" generate -m no-such.gguf
 refused 2 "GGUF" generate -m "$SRC/LICENSE"
 refused 2 "names 1 CPU for 2 threads" generate -m "$model" --cpus 0 -t 1 --threads-prefill 2
