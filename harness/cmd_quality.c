@@ -18,7 +18,7 @@
 
 static const struct opt_usage usage = {
     .synopsis =
-        "quality -m FILE... [--reference FILE] [--text FILE] [--ctx N] [-o DIR]",
+        "quality -m MODEL... [--reference MODEL] [--text FILE] [--ctx N] [-o DIR]",
     .about =
         "Lets each model predict a text and says how well it does: perplexity, with "
         "its\n"
@@ -41,6 +41,7 @@ static const struct opt_usage usage = {
         "position, are kept in the cache directory.",
     .example =
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
+        "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
         "bench quality -m model.gguf --kv-type f16,q8_0,q4_0\n"
         "bench quality -m q4.gguf --reference f16.gguf --text book.txt --chunks 50",
 };
@@ -129,8 +130,8 @@ int cmd_quality(int argc, char **argv)
     struct session_params *session = &q.settings.session;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STRS('m', "model", &q.models, "FILE", "a GGUF file; may be repeated"),
-        OPT_STR(0, "reference", &q.settings.reference, "FILE", "the model that the others are held against"),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder; with :QUANT, quantised while it is loaded; may be repeated"),
+        OPT_STR(0, "reference", &q.settings.reference, "MODEL", "the model that the others are held against"),
         OPT_STR(0, "text", &q.settings.text, "FILE", "what to predict, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the least that the models were made for)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
@@ -158,7 +159,7 @@ int cmd_quality(int argc, char **argv)
         err_set(&err, ST_USAGE, "what is '%s'? Models are given by -m, one each",
                 args.v[0]);
     else if (!q.models.n)
-        err_set(&err, ST_USAGE, "say which models: -m FILE, once for each");
+        err_set(&err, ST_USAGE, "say which models: -m MODEL, once for each");
     code = err.code ? cmd_fail(&err) : run(&q);
     free(q.models.v);
     return code;

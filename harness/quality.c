@@ -308,10 +308,10 @@ static void make_command(const struct plan *p, const struct quality_job *job,
     char number[32];
 
     snprintf(r->command, cap, "bench quality -m");
-    shell_word_append(r->command, cap, job->model->path);
+    shell_word_append(r->command, cap, job->model->ref.text);
     if (has_reference(p)) {
         strncat(r->command, " --reference", cap - strlen(r->command) - 1);
-        shell_word_append(r->command, cap, p->models[p->reference].path);
+        shell_word_append(r->command, cap, p->models[p->reference].ref.text);
     }
     strncat(r->command, " --text", cap - strlen(r->command) - 1);
     shell_word_append(r->command, cap, p->text.path);
@@ -334,7 +334,7 @@ static void fill_figures(const struct plan *p, const struct quality_summary *s,
     r->perplexity_se = s->perplexity_se;
     if (!has_reference(p))
         return;
-    snprintf(r->reference, sizeof r->reference, "%s", reference->name);
+    snprintf(r->reference, sizeof r->reference, "%.95s", reference->name);
     r->reference_bytes = (int64_t)reference->bytes;
     r->ppl_ratio = s->ratio;
     r->ppl_ratio_se = s->ratio_se;
@@ -362,7 +362,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%s/%.16s", job->model->name,
              job->session.kv_type, p->text.name);
     snprintf(r->kind, sizeof r->kind, "quality");
-    snprintf(r->model, sizeof r->model, "%s", job->model->name);
+    snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
     snprintf(r->kv_type, sizeof r->kv_type, "%s", job->session.kv_type);
     snprintf(r->status, sizeof r->status, "ok");

@@ -15,8 +15,9 @@
 #include "engine/engine.h"
 #include "harness/interrupt.h"
 
-#define PIECE_BYTES ((size_t)64 << 20) /* a pass of 110 tokens with 152 k logits each \
-                                        */
+#define PIECE_BYTES                                                   \
+    ((size_t)64 << 20) /* a pass of 110 tokens with 152 k logits each \
+                        */
 
 struct runner {
     struct quality_job *job;
@@ -101,7 +102,7 @@ static enum status run_piece(struct runner *r, const int32_t *ids, size_t n,
     if (r->n_bad)
         return err_set(err, ST_INPUT,
                        "%s gives logits that are no numbers in chunk %zu of %s",
-                       r->job->model->path, chunk + 1, r->job->text->name);
+                       r->job->model->ref.text, chunk + 1, r->job->text->name);
     return r->make ? append_rows(r, err) : ST_OK;
 }
 
@@ -172,7 +173,7 @@ static enum status open_model(struct runner *r, struct err *err)
         r->n_piece = (size_t)params.n_batch;
     if (r->n_piece > most)
         r->n_piece = most ? most : 1;
-    params.model = r->job->model->path;
+    params.model = r->job->model->ref.text;
     params.n_ctx = r->job->text->ctx;
     params.n_logits = (int)r->n_piece;
     r->rows = calloc(r->n_piece, r->row_bytes);

@@ -4,6 +4,8 @@
  */
 #include "harness/quality_text.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +16,46 @@
 #include "engine/utf8.h"
 #include "harness/cmd.h"
 #include "harness/hash.h"
-#include "harness/modelref.h"
 #include "harness/textfile.h"
+#include "kernels/isa.h"
 
 /* ---- models --------------------------------------------------------------------- */
 
-/* Header and tables, size and time of change: weights that were written again are
- * another model, and so is one that another version of this program runs. */
-static uint64_t key_of(const struct gguf *g, const struct stat *st)
+/* Size and time of change; of a folder, of what is in it, in any order. */
+static uint64_t key_of_files(const char *path)
+{
+    DIR *dir = opendir(path);
+    char file[PATH_MAX];
+    uint64_t sum = 0;
+    struct stat st;
+
+    for (const struct dirent *e = NULL; !dir || (e = readdir(dir));) {
+        snprintf(file, sizeof file, "%s%s%.255s", path, dir ? "/" : "",
+                 dir ? e->d_name : "");
+        if (stat(file, &st) == 0 && S_ISREG(st.st_mode)) {
+            const int64_t facts[3] = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                                      st.st_size};
+
+            sum += hash_add(HASH_BEGIN, facts, sizeof facts);
+        }
+        if (!dir)
+            break;
+    }
+    if (dir)
+        closedir(dir);
+    return sum;
+}
+
+/* Header and tables too: weights that were written again are another model, and so is
+ * one that another version of this program runs, or other kernels of it. */
+static uint64_t key_of(const struct gguf *g, const char *path)
 {
     const char *version = build_version();
-    const int64_t when[2] = {st->st_mtim.tv_sec, st->st_mtim.tv_nsec};
-    const uint64_t bytes = (uint64_t)st->st_size;
-    uint64_t h = hash_add(HASH_BEGIN, version, strlen(version));
+    const uint64_t facts[2] = {key_of_files(path), isa_usable()};
+    const uint64_t h = hash_add(HASH_BEGIN, version, strlen(version));
 
-    h = hash_add(h, when, sizeof when);
-    h = hash_add(h, &bytes, sizeof bytes);
-    return hash_add(h, gguf_image(g), (size_t)gguf_data_offset(g));
+    return hash_add(hash_add(h, facts, sizeof facts), gguf_image(g),
+                    (size_t)gguf_data_offset(g));
 }
 
 enum status quality_model_read(struct quality_model *m, const char *text,
@@ -40,7 +65,6 @@ enum status quality_model_read(struct quality_model *m, const char *text,
     struct modelref ref;
     struct slm_info info;
     struct gguf *g = NULL;
-    struct stat there;
     enum status st = modelref_parse(&ref, text, NULL, err);
 
     if (st)
@@ -48,25 +72,24 @@ enum status quality_model_read(struct quality_model *m, const char *text,
     if (ref.synthetic)
         return err_set(err, ST_USAGE,
                        "%s is synthetic, and random weights have no quality to lose; "
-                       "name a GGUF file",
+                       "name a GGUF file or a folder",
                        text);
-    st = gguf_open(&g, ref.path, err);
+    st = modelref_open(&ref, &g, err);
     if (st)
         return st;
     params.n_ctx = 1;
     st = slm_plan(&info, g, &params, err);
-    if (st == ST_OK && stat(ref.path, &there))
-        st = err_set_errno(err, ST_IO, "cannot open %s", ref.path);
     if (st == ST_OK) {
         memset(m, 0, sizeof *m);
-        snprintf(m->path, sizeof m->path, "%s", ref.path);
-        snprintf(m->name, sizeof m->name, "%s", ref.name);
+        m->ref = ref;
+        snprintf(m->name, sizeof m->name, "%s%s%s", ref.name, ref.at_load ? ":" : "",
+                 ref.at_load ? modelref_quant(&ref) : "");
         snprintf(m->quant, sizeof m->quant, "%s", info.quant);
-        m->bytes = (uint64_t)there.st_size;
+        m->bytes = gguf_image_bytes(g);
         m->n_params = info.n_params;
         m->n_vocab = info.n_vocab;
         m->n_ctx_train = info.n_ctx_train;
-        m->key = key_of(g, &there);
+        m->key = key_of(g, ref.path);
     }
     gguf_close(g);
     return st;
@@ -142,13 +165,13 @@ static enum status encode(const struct quality_text *t, const struct quality_mod
     if (st == ST_OK)
         st = check_utf8(t->path, text, len, err);
     if (st == ST_OK)
-        st = gguf_open(&g, m->path, err);
+        st = modelref_open(&m->ref, &g, err);
     if (st == ST_OK)
         st = tokenizer_open(&tok, g, err);
     if (st == ST_OK && tokenizer_n_vocab(tok) > m->n_vocab)
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",
-                     m->path, (int)tokenizer_n_vocab(tok), m->n_vocab);
+                     m->ref.text, (int)tokenizer_n_vocab(tok), m->n_vocab);
     if (st == ST_OK)
         st = tokenizer_encode(tok, text, len, tokenizer_adds_bos(tok), false, ids, n,
                               err);

@@ -19,18 +19,20 @@
 #include <stdint.h>
 
 #include "engine/status.h"
+#include "harness/modelref.h"
 
 struct quality_model {
-    char path[512];
-    char name[96];  /* file name without .gguf */
+    struct modelref ref;
+    char name[128]; /* file name without .gguf; "name:Q4_K_M" of what is quantised while
+                       it is loaded */
     char quant[24]; /* "Q4_K_M" */
-    uint64_t bytes; /* of the file */
+    uint64_t bytes; /* of the file, or of the one it would be */
     uint64_t n_params;
     int n_vocab, n_ctx_train;
     uint64_t key; /* of this file as it is now */
 };
 
-/* From the file's metadata alone. Errors: as modelref_parse(), gguf_open() and
+/* From the file's metadata alone. Errors: as modelref_parse(), modelref_open() and
  * slm_plan(); ST_USAGE (a synthetic model: it has learned nothing). */
 enum status quality_model_read(struct quality_model *m, const char *text,
                                struct err *err);

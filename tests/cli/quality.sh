@@ -53,6 +53,22 @@ holds "$own == 100 && $copy == 100 && $q8 > 99 && $q4 > 94 && $q4 < $q8"
 grep -c '"kind": "quality"' out.json | grep -qx 4 || fail "json: $(cat out.json)"
 [ "$(find cache/quality -name '*.ref' | wc -l)" = 1 ] || fail "no predictions kept"
 
+# ---- quantised while loading: on these chunks the types lose in the order of their bits
+"$BENCH" quality -m "$model:Q2_K" -m "$model:Q4_0" -m "$model:Q8_0" --reference "$model" \
+    --chunks 12 -o types >out
+paste -d' ' <(column types/quality.csv model) <(column types/quality.csv quant) \
+    <(column types/quality.csv file_bytes) | cut -d' ' -f1-3 >rows
+cat >expected <<'END'
+shakespeare3M-f16 F16 6838784
+shakespeare3M-f16 Q2_K 1325600
+shakespeare3M-f16 Q4_0 1973792
+shakespeare3M-f16 Q8_0 3643936
+END
+cmp rows expected || fail "rows: $(cat rows)"
+read -r own q2 q4 q8 <<<"$(column types/quality.csv kl_mean | tr '\n' ' ')"
+holds "$own == 0 && $q8 > 2e-5 && $q8 < 2e-4 && $q4 > 0.003 && $q4 < 0.009"
+holds "$q2 > 0.04 && $q2 < 0.1"
+
 # ---- kill -9 and Ctrl-C in the middle: the same figures in the end
 figures() {
     column "$1" perplexity
