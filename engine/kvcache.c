@@ -144,12 +144,12 @@ static void store_quantised(const struct kvcache *kv, unsigned char *key,
             kern_panel_heads_at(in_panel, scales, b) + lane * sizeof(uint16_t);
 
         take_chunk(chunk, k, b * CHUNK, n);
-        quantize(chunk, block, CHUNK);
+        quantize(chunk, NULL, block, CHUNK);
         for (size_t i = 0; i < body_bytes; i += 4)
             memcpy(key + body + (i / 4 * KVCACHE_PANEL + lane) * 4, quants + i, 4);
         memcpy(key + scale, block, sizeof(uint16_t));
         take_chunk(chunk, v, b * CHUNK, n);
-        quantize(chunk, block, CHUNK);
+        quantize(chunk, NULL, block, CHUNK);
         memcpy(value + body + lane * body_bytes, quants, body_bytes);
         memcpy(value + scale, block, sizeof(uint16_t));
     }

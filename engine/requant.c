@@ -32,10 +32,10 @@ static enum status convert(const struct requant *q, const struct gguf_tensor *fr
     if (st)
         return st;
     if (from->fmt == KERN_FMT_f32) {
-        q->quantize[t->fmt](raw, dst, n);
+        q->quantize[t->fmt](raw, NULL, dst, n);
     } else {
         q->kern.dequantize[from->fmt](raw, v, n);
-        q->quantize[t->fmt](v, dst, n);
+        q->quantize[t->fmt](v, NULL, dst, n);
     }
     return ST_OK;
 }

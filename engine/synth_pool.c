@@ -83,7 +83,7 @@ static void fill_pool(const struct synth_plan *plan, int index, uint8_t *dst)
 
             src[i] = spec->mean + scaled;
         }
-        quantize->fn.quantize(src, dst, SYNTH_UNIT_ELEMS);
+        quantize->fn.quantize(src, NULL, dst, SYNTH_UNIT_ELEMS);
     }
 }
 

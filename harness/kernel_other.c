@@ -186,7 +186,7 @@ void parts_other_run(const struct other_call *o)
 
     switch (row->op) {
     case KERN_OP_quantize:
-        row->fn.quantize(o->a, o->out, o->n);
+        row->fn.quantize(o->a, NULL, o->out, o->n);
         break;
     case KERN_OP_dequantize:
         row->fn.dequantize(o->blocks, out, o->n);

@@ -52,7 +52,8 @@ void *parts_weights(enum kern_format format, size_t n)
 
     if (blocks && plain) {
         parts_fill_random(plain, n, 0.05f);
-        kern_best(KERN_OP_quantize, format, SCALAR)->fn.quantize(plain, blocks, n);
+        kern_best(KERN_OP_quantize, format, SCALAR)
+            ->fn.quantize(plain, NULL, blocks, n);
     } else {
         free(blocks);
         blocks = NULL;

@@ -84,10 +84,13 @@ size_t kern_act_bytes(enum kern_act act, size_t k);
 
 /* ---- operations --------------------------------------------------------- */
 
-/* quantize: src[n] -> blocks. dequantize: blocks -> dst[n]. n is a multiple of
- * the block size. Reference code, compiled without contraction; dequantize is
- * bit-exact with the format's definition. */
-typedef void kern_quantize_fn(const float *src, void *dst, size_t n);
+/* quantize: src[n] -> blocks, so that the sum of w e^2 over the errors e is small; w[n]
+ * > 0 are importances, of which only the ratios count (within 2^-40..2^40), or NULL:
+ * all equal. Levels agree but where codes are equally good, so that bytes that must not
+ * depend on the machine come from the scalar row.
+ * dequantize: blocks -> dst[n], bit-exact with the format's definition (reference code,
+ * compiled without contraction). n is a multiple of the block size. */
+typedef void kern_quantize_fn(const float *src, const float *w, void *dst, size_t n);
 typedef void kern_dequantize_fn(const void *src, float *dst, size_t n);
 
 /* quantize_act: one column src[k] into the activation layout at dst
@@ -288,6 +291,7 @@ const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
 /* The variants an engine calls, one pointer per operation and format. */
 struct kern_set {
     uint32_t isa_mask;
+    kern_quantize_fn *quantize[KERN_N_FMT];
     kern_dequantize_fn *dequantize[KERN_N_FMT];
     kern_gemv_fn *gemv[KERN_N_FMT];
     kern_gemm_fn *gemm[KERN_N_FMT];

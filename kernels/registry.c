@@ -270,6 +270,7 @@ void kern_select(struct kern_set *set, uint32_t isa_mask)
     choose(&c, isa_mask);
     set->isa_mask = isa_mask;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        set->quantize[fmt] = BEST(quantize, fmt);
         set->dequantize[fmt] = BEST(dequantize, fmt);
         set->gemv[fmt] = BEST(gemv, fmt);
         set->gemm[fmt] = BEST(gemm, fmt);

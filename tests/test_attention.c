@@ -37,7 +37,7 @@ static void put_quantised(struct cache *c, bool keys, size_t t, const float *row
 
     for (size_t b = 0; b < n_blocks; b++) {
         kern_best(KERN_OP_quantize, (int)fmt, 1)
-            ->fn.quantize(row + b * BLOCK, block, BLOCK);
+            ->fn.quantize(row + b * BLOCK, NULL, block, BLOCK);
         kern_best(KERN_OP_dequantize, (int)fmt, 1)->fn.dequantize(block, back, BLOCK);
         for (size_t i = 0; i < BLOCK; i++)
             c->rows[t * c->d + b * BLOCK + i] = (double)back[i];

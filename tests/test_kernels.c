@@ -139,7 +139,7 @@ static void fill_pool(const struct format *f, enum weight_kind kind, uint8_t *bl
 
         for (size_t i = 0; i < n; i++)
             source[i] = source_weight(kind, i, seed);
-        f->quantize(source, blocks, n);
+        f->quantize(source, NULL, blocks, n);
         free(source);
     }
 }

@@ -107,6 +107,11 @@ static void dequantises_to_the_bit(void **state)
     }
 }
 
+static const struct kern_row *quantiser(enum kern_format fmt, uint32_t isa_mask)
+{
+    return kern_best(KERN_OP_quantize, (int)fmt, isa_mask);
+}
+
 static void quantises_no_worse_than_the_reference(void **state)
 {
     static float source[N], got[N];
@@ -120,17 +125,80 @@ static void quantises_no_worse_than_the_reference(void **state)
         const size_t bytes = kern_format_bytes(fmt, N);
         const uint32_t scalar = 1u << KERN_ISA_scalar;
         void *blocks = guard_alloc(bytes);
-        double squares = 0;
+        const struct kern_row *rows[2] = {quantiser(fmt, scalar),
+                                          quantiser(fmt, isa_usable())};
 
-        kern_best(KERN_OP_quantize, (int)fmt, scalar)->fn.quantize(source, blocks, N);
-        kern_best(KERN_OP_dequantize, (int)fmt, scalar)->fn.dequantize(blocks, got, N);
-        for (size_t e = 0; e < N; e++)
-            squares += pow((double)got[e] - (double)source[e], 2);
-        /* 1e-6: the index's figure has nine digits and was added up in float */
-        if (!(sqrt(squares / N) <= refs[i].rmse * (1 + 1e-6)))
-            fail_msg("%s: root mean square error %.9g, the reference has %.9g",
-                     refs[i].type, sqrt(squares / N), refs[i].rmse);
+        for (int level = 0; level < (rows[0] == rows[1] ? 1 : 2); level++) {
+            double squares = 0;
+
+            rows[level]->fn.quantize(source, NULL, blocks, N);
+            kern_best(KERN_OP_dequantize, (int)fmt, scalar)
+                ->fn.dequantize(blocks, got, N);
+            for (size_t e = 0; e < N; e++)
+                squares += pow((double)got[e] - (double)source[e], 2);
+            /* 1e-6: the index's figure has nine digits and was added up in float */
+            if (!(sqrt(squares / N) <= refs[i].rmse * (1 + 1e-6)))
+                fail_msg("%s: root mean square error %.9g, the reference has %.9g",
+                         rows[level]->name, sqrt(squares / N), refs[i].rmse);
+        }
         guard_free(blocks, bytes);
+    }
+}
+
+/* Sum of w e^2 after quantising source[N] with the importances `with`. */
+static double weighed_error(const struct kern_row *row, const float *source,
+                            const float *with, const float *w)
+{
+    static float got[N];
+    const size_t bytes = kern_format_bytes((enum kern_format)row->what, N);
+    void *blocks = guard_alloc(bytes);
+    double sum = 0;
+
+    row->fn.quantize(source, with, blocks, N);
+    kern_best(KERN_OP_dequantize, row->what, 1u << KERN_ISA_scalar)
+        ->fn.dequantize(blocks, got, N);
+    for (size_t e = 0; e < N; e++)
+        sum += (double)w[e] * pow((double)got[e] - (double)source[e], 2);
+    guard_free(blocks, bytes);
+    return sum;
+}
+
+/* Importances that differ by a factor of twenty take at least some of the error away
+ * where they are high; equal ones of any size change nothing. The formats below take
+ * none: their steps are fine. */
+static void errors_count_where_importances_are_high(void **state)
+{
+    static float source[N], w[N], equal[N];
+    uint64_t seed = 11;
+
+    (void)state;
+    read_file("source.f32", source, sizeof(source));
+    for (size_t e = 0; e < N; e++) {
+        w[e] = expf(1.5f * test_random_float(&seed));
+        equal[e] = 37;
+    }
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        const struct kern_row *rows[2] = {
+            quantiser((enum kern_format)fmt, 1u << KERN_ISA_scalar),
+            quantiser((enum kern_format)fmt, isa_usable())};
+        const bool takes = kern_format_info((enum kern_format)fmt)->block_elems > 1 &&
+                           fmt != KERN_FMT_q8_0;
+
+        for (int level = 0; level < (rows[0] == rows[1] ? 1 : 2); level++) {
+            const double none = weighed_error(rows[level], source, NULL, w);
+            const double with = weighed_error(rows[level], source, w, w);
+            const double even = weighed_error(rows[level], source, NULL, equal);
+            const double same = weighed_error(rows[level], source, equal, equal);
+            /* mxfp4's scale is a power of two, of which little can be chosen */
+            const double share = !takes ? 1 : fmt == KERN_FMT_mxfp4 ? 0.9995 : 0.99;
+
+            if (!(with <= none * share))
+                fail_msg("%s: weighed error %.6g with importances, %.6g without",
+                         rows[level]->name, with, none);
+            if (!(fabs(same - even) <= 0.002 * even))
+                fail_msg("%s: equal importances give %.6g, none %.6g",
+                         rows[level]->name, same, even);
+        }
     }
 }
 
@@ -153,7 +221,8 @@ static void survives_odd_blocks(void **state)
 
             for (int e = 0; e < 512; e++)
                 source[e] = fills[i];
-            kern_best(KERN_OP_quantize, fmt, scalar)->fn.quantize(source, blocks, 512);
+            quantiser((enum kern_format)fmt, i % 2 ? scalar : isa_usable())
+                ->fn.quantize(source, NULL, blocks, 512);
             kern_best(KERN_OP_dequantize, fmt, scalar)->fn.dequantize(blocks, got, 512);
             for (int e = 0; e < 512; e++)
                 if (!(fabsf(got[e] - fills[i]) <= fabsf(fills[i]) * share + 1e-5f))
@@ -183,7 +252,8 @@ static void stays_finite_whatever_comes(void **state)
 
             for (int e = 0; e < 512; e++)
                 source[e] = e % 37 == 5 || e >= 480 ? odd[i] : test_random_float(&seed);
-            kern_best(KERN_OP_quantize, fmt, scalar)->fn.quantize(source, blocks, 512);
+            quantiser((enum kern_format)fmt, i % 2 ? scalar : isa_usable())
+                ->fn.quantize(source, NULL, blocks, 512);
             kern_best(KERN_OP_dequantize, fmt, scalar)->fn.dequantize(blocks, got, 512);
             for (int e = 0; e < 512; e++)
                 if (!isfinite(got[e]))
@@ -229,6 +299,7 @@ int main(void)
         cmocka_unit_test(every_format_has_reference_data),
         cmocka_unit_test(dequantises_to_the_bit),
         cmocka_unit_test(quantises_no_worse_than_the_reference),
+        cmocka_unit_test(errors_count_where_importances_are_high),
         cmocka_unit_test(survives_odd_blocks),
         cmocka_unit_test(stays_finite_whatever_comes),
         cmocka_unit_test(mxfp4_scales_reach_both_ends),

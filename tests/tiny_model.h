@@ -109,7 +109,7 @@ static inline void tiny_put(struct tiny *t, const char *name, enum kern_format f
     tiny_pad(t->data);
     tiny_u64(t->infos, (uint64_t)ftell(t->data));
     kern_best(KERN_OP_quantize, (int)fmt, 1u << KERN_ISA_scalar)
-        ->fn.quantize(values, block, n);
+        ->fn.quantize(values, NULL, block, n);
     fwrite(block, 1, kern_format_bytes(fmt, n), t->data);
     free(block);
     t->n_tensors++;

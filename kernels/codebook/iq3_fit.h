@@ -6,8 +6,9 @@
  * grid is four magnitudes, ls (0..15) counts for 32 values and base for all. What is
  * sought are magnitudes m: m = |x|, or -|x| for the value of each eight whose sign is
  * given up where the format stores an even number of minus signs only (the smallest
- * one costs least). The squared error of a group with scale s and point g is
- *     sum m^2 + s * (s * |g|^2 - 2 m.g)
+ * one costs least). With importances in the products, m.g = sum of w m g and |g|^2 =
+ * sum of w g^2, the squared error of a group with scale s and point g is
+ *     |m|^2 + s * (s * |g|^2 - 2 m.g)
  * so that the best point has the least s * |g|^2 - 2 m.g. Two steps:
  *
  * 1. iq3_fit_scale(): the best real-valued scale of 32 values, among a row of them.
@@ -70,7 +71,7 @@ static inline void iq3_grid_init(struct iq3_grid *grid, const uint8_t (*points)[
     memset(grid->nearest, 0xff, sizeof(grid->nearest));
 }
 
-/* 2 m.g for every point. */
+/* 2 a.g for every point, where a = w m: no importances in this product. */
 static inline void iq3_dots(const struct iq3_grid *grid, const float m[4], float *dots)
 {
     for (int i = 0; i < grid->n_points; i++)
@@ -78,19 +79,32 @@ static inline void iq3_dots(const struct iq3_grid *grid, const float m[4], float
                        m[2] * grid->plane[2][i] + m[3] * grid->plane[3][i]);
 }
 
+/* |g|^2 for every point with importances. */
+static inline void iq3_norms(const struct iq3_grid *grid, const float w[4],
+                             float *norms)
+{
+    for (int i = 0; i < grid->n_points; i++) {
+        float norm = 0;
+
+        for (int j = 0; j < 4; j++)
+            norm += w[j] * grid->plane[j][i] * grid->plane[j][i];
+        norms[i] = norm;
+    }
+}
+
 /* The least s * |g|^2 - 2 m.g. Points are dealt out to IQ3_LANES lanes, *lane is the
  * one that has it. */
-static inline float iq3_least(const struct iq3_grid *grid, const float *dots, float s,
-                              int *lane)
+static inline float iq3_least(const struct iq3_grid *grid, const float *norms,
+                              const float *dots, float s, int *lane)
 {
     float least[IQ3_LANES];
     int best = 0;
 
     for (int l = 0; l < IQ3_LANES; l++)
-        least[l] = s * grid->norm[l] - dots[l];
+        least[l] = s * norms[l] - dots[l];
     for (int i = IQ3_LANES; i < grid->n_points; i += IQ3_LANES)
         for (int l = 0; l < IQ3_LANES; l++) {
-            const float v = s * grid->norm[i + l] - dots[i + l];
+            const float v = s * norms[i + l] - dots[i + l];
 
             least[l] = v < least[l] ? v : least[l];
         }
@@ -102,13 +116,13 @@ static inline float iq3_least(const struct iq3_grid *grid, const float *dots, fl
 }
 
 /* The point of the lane that has it. */
-static inline uint16_t iq3_point(const struct iq3_grid *grid, const float *dots,
-                                 float s, int lane)
+static inline uint16_t iq3_point(const struct iq3_grid *grid, const float *norms,
+                                 const float *dots, float s, int lane)
 {
     int best = lane;
 
     for (int i = lane + IQ3_LANES; i < grid->n_points; i += IQ3_LANES)
-        if (s * grid->norm[i] - dots[i] < s * grid->norm[best] - dots[best])
+        if (s * norms[i] - dots[i] < s * norms[best] - dots[best])
             best = i;
     return (uint16_t)best;
 }
@@ -123,14 +137,14 @@ static inline uint16_t iq3_nearest(struct iq3_grid *grid, unsigned cell)
             m[j] =
                 fminf(grid->low + grid->step * (float)(cell >> 3 * j & 7), grid->high);
         iq3_dots(grid, m, dots);
-        iq3_least(grid, dots, 1, &lane);
-        grid->nearest[cell] = iq3_point(grid, dots, 1, lane);
+        iq3_least(grid, grid->norm, dots, 1, &lane);
+        grid->nearest[cell] = iq3_point(grid, grid->norm, dots, 1, lane);
     }
     return grid->nearest[cell];
 }
 
 /* Magnitudes and signs of eight values. */
-static inline uint8_t iq3_signs(const float *x, bool even, float *m)
+static inline uint8_t iq3_signs(const float *x, const float *w, bool even, float *m)
 {
     unsigned signs = 0, n_minus = 0;
     int least = 0;
@@ -141,7 +155,7 @@ static inline uint8_t iq3_signs(const float *x, bool even, float *m)
         m[j] = fabsf(x[j]);
         signs |= minus << j;
         n_minus += minus;
-        if (m[j] < m[least])
+        if (w[j] * m[j] < w[least] * m[least])
             least = j;
     }
     if (even && n_minus % 2 != 0) {
@@ -151,7 +165,8 @@ static inline uint8_t iq3_signs(const float *x, bool even, float *m)
     return (uint8_t)signs;
 }
 
-static inline float iq3_fit_scale(struct iq3_grid *grid, const float m[32])
+static inline float iq3_fit_scale(struct iq3_grid *grid, const float m[32],
+                                  const float w[32])
 {
     double best_gain = 0;
     float peak = 0, best = 0;
@@ -181,8 +196,8 @@ static inline float iq3_fit_scale(struct iq3_grid *grid, const float m[32])
             const float *g = grid->point[iq3_nearest(grid, (unsigned)cell)];
 
             for (int l = 0; l < 4; l++) {
-                mg[l] += m[i + l] * g[l];
-                gg[l] += g[l] * g[l];
+                mg[l] += w[i + l] * m[i + l] * g[l];
+                gg[l] += w[i + l] * g[l] * g[l];
             }
         }
 
@@ -199,16 +214,26 @@ static inline float iq3_fit_scale(struct iq3_grid *grid, const float m[32])
 
 /* ls and points of 32 values, and what they add to the sums that base follows from. */
 static inline void iq3_fit_points(const struct iq3_grid *grid, const float m[32],
-                                  float scale, float base, uint8_t *ls, uint16_t *point,
-                                  double *smg, double *sgg)
+                                  const float w[32], bool even_w, float scale,
+                                  float base, uint8_t *ls, uint16_t *point, double *smg,
+                                  double *sgg)
 {
     const int near = kquant_nearest(scale * kquant_inverse(2 * base) - 0.5f, 0, 15);
-    float dots[8][IQ3_POINTS];
+    float dots[8][IQ3_POINTS], own[8][IQ3_POINTS];
+    const float *norms[8];
     double best = INFINITY;
     int lane[8] = {0};
 
-    for (int g = 0; g < 8; g++)
-        iq3_dots(grid, m + 4 * g, dots[g]);
+    for (int g = 0; g < 8; g++) {
+        float wm[4];
+
+        for (int j = 0; j < 4; j++)
+            wm[j] = w[4 * g + j] * m[4 * g + j];
+        iq3_dots(grid, wm, dots[g]);
+        if (!even_w)
+            iq3_norms(grid, w + 4 * g, own[g]);
+        norms[g] = even_w ? grid->norm : own[g];
+    }
     *ls = (uint8_t)near;
     for (int l = near > 0 ? near - 1 : 0; l <= near + 1 && l <= 15; l++) {
         const float s = base * (float)(2 * l + 1);
@@ -216,7 +241,7 @@ static inline void iq3_fit_points(const struct iq3_grid *grid, const float m[32]
         int at[8];
 
         for (int g = 0; g < 8; g++)
-            error += (double)iq3_least(grid, dots[g], s, &at[g]);
+            error += (double)iq3_least(grid, norms[g], dots[g], s, &at[g]);
         if (error * (double)s < best) {
             best = error * (double)s;
             *ls = (uint8_t)l;
@@ -226,31 +251,35 @@ static inline void iq3_fit_points(const struct iq3_grid *grid, const float m[32]
     for (int g = 0; g < 8; g++) {
         const float s = base * (float)(2 * *ls + 1);
         const double n = 2 * *ls + 1;
-        const uint16_t i = iq3_point(grid, dots[g], s, lane[g]);
+        const uint16_t i = iq3_point(grid, norms[g], dots[g], s, lane[g]);
 
         point[g] = i;
         *smg += n * 0.5 * (double)dots[g][i];
-        *sgg += n * n * (double)grid->norm[i];
+        *sgg += n * n * (double)norms[g][i];
     }
 }
 
-/* One super-block. */
-static inline void iq3_quantize(struct iq3_grid *grid, const float *x,
+/* One super-block; w: importances of its values, or NULL. */
+static inline void iq3_quantize(struct iq3_grid *grid, const float *x, const float *w,
                                 struct iq3_block *out)
 {
     float m[KQ_ELEMS], scale[8], top = 0;
     double smg = 0, sgg = 0;
+    float all[KQ_ELEMS];
 
+    for (int i = 0; i < KQ_ELEMS; i++)
+        all[i] = w ? w[i] : 1;
     for (int i = 0; i < 32; i++)
-        out->signs[i] = iq3_signs(x + 8 * i, grid->even_signs, m + 8 * i);
+        out->signs[i] = iq3_signs(x + 8 * i, all + 8 * i, grid->even_signs, m + 8 * i);
     for (int s = 0; s < 8; s++) {
-        scale[s] = iq3_fit_scale(grid, m + 32 * s);
+        scale[s] = iq3_fit_scale(grid, m + 32 * s, all + 32 * s);
         top = fmaxf(top, scale[s]);
     }
     out->d = kquant_half(top / 31 / grid->unit);
     for (int s = 0; s < 8; s++)
-        iq3_fit_points(grid, m + 32 * s, scale[s], grid->unit * half_to_f32(out->d),
-                       &out->ls[s], out->point + 8 * s, &smg, &sgg);
+        iq3_fit_points(grid, m + 32 * s, all + 32 * s, !w, scale[s],
+                       grid->unit * half_to_f32(out->d), &out->ls[s],
+                       out->point + 8 * s, &smg, &sgg);
     if (smg > 0)
         out->d = kquant_half((float)(smg / sgg / (double)grid->unit));
 }

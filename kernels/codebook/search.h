@@ -109,12 +109,9 @@ struct codebook_block {
  * becomes 0, an infinity the largest float. Returns the exponent. */
 int codebook_normalise(const float *src, float *x);
 
-/* Equal importances, w[256]. */
-static inline void codebook_equal_importance(float *w)
-{
-    for (int i = 0; i < 256; i++)
-        w[i] = 1;
-}
+/* Importances src[256], which say nothing but by their ratios, to w[256] with a mean
+ * of 1; NULL, or nothing but zeros: all equal. */
+void codebook_importance(const float *src, float *w);
 
 void codebook_fit(struct codebook_block *block);
 

@@ -43,6 +43,16 @@ int codebook_normalise(const float *src, float *x)
     return exponent;
 }
 
+void codebook_importance(const float *src, float *w)
+{
+    float sum = 0;
+
+    for (int i = 0; src && i < 256; i++)
+        sum += src[i];
+    for (int i = 0; i < 256; i++)
+        w[i] = sum > 0 ? src[i] * (256 / sum) : 1;
+}
+
 /* ---- one unit at one scale --------------------------------------------------------
  */
 

@@ -9,8 +9,9 @@
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 
-void kern_quantize_f16__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_f16__scalar(const float *src, const float *w, void *dst, size_t n)
 {
+    (void)w;
     char *out = dst;
 
     for (size_t i = 0; i < n; i++) {

@@ -8,8 +8,9 @@
 
 #include "kernels/kernels.h"
 
-void kern_quantize_f32__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_f32__scalar(const float *src, const float *w, void *dst, size_t n)
 {
+    (void)w;
     memcpy(dst, src, n * F32_BLOCK_BYTES);
 }
 

@@ -17,56 +17,28 @@
  * better scale, and from the best of them the two steps are repeated (as in
  * Lloyd's algorithm; the error never grows).
  *
- * Four weights at a time, in the compiler's own vectors, since it may not reorder
- * a plain loop's sums. After fit_load() magnitudes are at most 2^30, so no sum
- * overflows, and nothing below depends on what underflows.
+ * After fit_load() magnitudes are at most 2^30, so no sum overflows, and nothing
+ * below depends on what underflows.
  */
 #ifndef SLM_KERNELS_FIT_H
 #define SLM_KERNELS_FIT_H
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "kernels/fit/lanes.h"
 #include "kernels/half.h"
-#include "kernels/simd/simd.h"
 
 #define FIT_N    32
-#define FIT_VECS (FIT_N / 4)
+#define FIT_VECS (FIT_N / FIT_LANES)
 
-typedef float fit_vec __attribute__((vector_size(16)));
-typedef int32_t fit_mask __attribute__((vector_size(16)));
-
-/* ---- vectors -------------------------------------------------------------------- */
-
-SIMD_INLINE fit_vec fit_all(float v)
+SIMD_INLINE float fit_highest(const fit_vec *x)
 {
-    return (fit_vec){v, v, v, v};
-}
+    fit_vec high = x[0];
 
-SIMD_INLINE fit_vec fit_choose(fit_mask which, fit_vec yes, fit_vec no)
-{
-    return (fit_vec)((which & (fit_mask)yes) | (~which & (fit_mask)no));
-}
-
-/* v within lo..hi; NaN gives lo. */
-SIMD_INLINE fit_vec fit_clamp(fit_vec v, float lo, float hi)
-{
-    const fit_vec above = fit_choose(v > fit_all(lo), v, fit_all(lo));
-
-    return fit_choose(above < fit_all(hi), above, fit_all(hi));
-}
-
-/* The nearest integer, ties to even, for |v| < 2^22: 1.5 * 2^23 leaves no bits
- * for a fraction. */
-SIMD_INLINE fit_vec fit_round(fit_vec v)
-{
-    return (v + fit_all(0x1.8p23f)) - fit_all(0x1.8p23f);
-}
-
-SIMD_INLINE float fit_sum(fit_vec v)
-{
-    return (v[0] + v[2]) + (v[1] + v[3]);
+    for (int i = 1; i < FIT_VECS; i++)
+        high = fit_max(x[i], high);
+    return fit_top(high);
 }
 
 SIMD_INLINE float fit_lowest(const fit_vec *x)
@@ -74,35 +46,34 @@ SIMD_INLINE float fit_lowest(const fit_vec *x)
     fit_vec low = x[0];
 
     for (int i = 1; i < FIT_VECS; i++)
-        low = fit_choose(x[i] < low, x[i], low);
-    return fminf(fminf(low[0], low[1]), fminf(low[2], low[3]));
-}
-
-SIMD_INLINE float fit_highest(const fit_vec *x)
-{
-    fit_vec high = x[0];
-
-    for (int i = 1; i < FIT_VECS; i++)
-        high = fit_choose(x[i] > high, x[i], high);
-    return fmaxf(fmaxf(high[0], high[1]), fmaxf(high[2], high[3]));
+        low = fit_min(x[i], low);
+    return -fit_top(-low);
 }
 
 /* ---- blocks --------------------------------------------------------------------- */
 
-/* 32 weights without what is not a number, cut to what f16 scales can reach:
- * 65504 * 32 * 127 < 2^28. */
+/* 32 weights, sane. */
 SIMD_INLINE void fit_load(const float *src, fit_vec *x)
 {
     memcpy(x, src, FIT_N * sizeof(float));
     for (int i = 0; i < FIT_VECS; i++)
-        x[i] = fit_clamp(fit_choose(x[i] == x[i], x[i], fit_all(0)), -0x1p30f, 0x1p30f);
+        x[i] = fit_sane(x[i]);
 }
 
-/* Every weight as important as the next. */
-SIMD_INLINE void fit_even(fit_vec *w)
+/* Their importances; NULL: every weight as important as the next. */
+SIMD_INLINE void fit_importance(const float *src, fit_vec *w)
 {
-    for (int i = 0; i < FIT_VECS; i++)
-        w[i] = fit_all(1);
+    if (src)
+        memcpy(w, src, FIT_N * sizeof(float));
+    else
+        for (int i = 0; i < FIT_VECS; i++)
+            w[i] = fit_all(1);
+}
+
+/* The i-th of the values in v. */
+SIMD_INLINE float fit_at(const fit_vec *v, int i)
+{
+    return v[i / FIT_LANES][i % FIT_LANES];
 }
 
 /* The half nearest to v within the finite halves. */
@@ -271,8 +242,8 @@ SIMD_INLINE void fit_line_codes(const fit_vec *x, float d, float m, float qmax,
         const fit_vec t = (x[i] - fit_all(m)) * fit_all(inverse);
         const fit_vec rounded = fit_round(fit_clamp(t, 0, qmax));
 
-        for (int j = 0; j < 4; j++)
-            q[4 * i + j] = (uint8_t)rounded[j];
+        for (int j = 0; j < FIT_LANES; j++)
+            q[FIT_LANES * i + j] = (uint8_t)rounded[j];
     }
 }
 

@@ -44,17 +44,18 @@ static void quantize_block(const struct codebook_grid grids[2], const float *src
     }
 }
 
-void kern_quantize_iq1_m__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_iq1_m__scalar(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_iq1_m *blocks = dst;
     struct codebook_grid grids[2];
-    float w[256];
+    float importance[256];
 
     codebook_grid_init(&grids[0], CODEBOOK_IQ1S_PLUS);
     codebook_grid_init(&grids[1], CODEBOOK_IQ1S_MINUS);
-    codebook_equal_importance(w);
-    for (size_t b = 0; b < n / 256; b++)
-        quantize_block(grids, src + 256 * b, w, &blocks[b]);
+    for (size_t b = 0; b < n / 256; b++) {
+        codebook_importance(w ? w + 256 * b : NULL, importance);
+        quantize_block(grids, src + 256 * b, importance, &blocks[b]);
+    }
 }
 
 void kern_dequantize_iq1_m__scalar(const void *src, float *dst, size_t n)

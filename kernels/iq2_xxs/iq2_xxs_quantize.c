@@ -40,16 +40,18 @@ static void quantize_block(const struct codebook_grid *grid, const float *src,
     }
 }
 
-void kern_quantize_iq2_xxs__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_iq2_xxs__scalar(const float *src, const float *w, void *dst,
+                                   size_t n)
 {
     struct block_iq2_xxs *blocks = dst;
     struct codebook_grid grid;
-    float w[256];
+    float importance[256];
 
     codebook_grid_init(&grid, CODEBOOK_IQ2XXS);
-    codebook_equal_importance(w);
-    for (size_t b = 0; b < n / 256; b++)
-        quantize_block(&grid, src + 256 * b, w, &blocks[b]);
+    for (size_t b = 0; b < n / 256; b++) {
+        codebook_importance(w ? w + 256 * b : NULL, importance);
+        quantize_block(&grid, src + 256 * b, importance, &blocks[b]);
+    }
 }
 
 void kern_dequantize_iq2_xxs__scalar(const void *src, float *dst, size_t n)

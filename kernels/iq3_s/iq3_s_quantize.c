@@ -20,7 +20,7 @@ static void pack(const struct iq3_block *from, struct block_iq3_s *block)
         block->scales[s / 2] |= (uint8_t)(from->ls[s] << s % 2 * 4);
 }
 
-void kern_quantize_iq3_s__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, iq3_s)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_iq3_s *blocks = dst;
     struct iq3_grid grid = {.even_signs = false,
@@ -33,11 +33,12 @@ void kern_quantize_iq3_s__scalar(const float *src, void *dst, size_t n)
     for (size_t b = 0; b < n / KQ_ELEMS; b++) {
         struct iq3_block found;
 
-        iq3_quantize(&grid, src + KQ_ELEMS * b, &found);
+        iq3_quantize(&grid, src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, &found);
         pack(&found, &blocks[b]);
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq3_s__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_iq3_s *blocks = src;
@@ -53,3 +54,4 @@ void kern_dequantize_iq3_s__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

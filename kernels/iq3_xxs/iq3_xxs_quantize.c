@@ -22,7 +22,7 @@ static void pack(const struct iq3_block *from, struct block_iq3_xxs *block)
     }
 }
 
-void kern_quantize_iq3_xxs__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, iq3_xxs)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_iq3_xxs *blocks = dst;
     struct iq3_grid grid = {.even_signs = true,
@@ -35,11 +35,12 @@ void kern_quantize_iq3_xxs__scalar(const float *src, void *dst, size_t n)
     for (size_t b = 0; b < n / KQ_ELEMS; b++) {
         struct iq3_block found;
 
-        iq3_quantize(&grid, src + KQ_ELEMS * b, &found);
+        iq3_quantize(&grid, src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, &found);
         pack(&found, &blocks[b]);
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq3_xxs__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_iq3_xxs *blocks = src;
@@ -60,3 +61,4 @@ void kern_dequantize_iq3_xxs__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

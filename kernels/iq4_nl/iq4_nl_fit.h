@@ -38,13 +38,13 @@ SIMD_INLINE void iq4_nl_codes(const fit_vec *x, float d, uint8_t *codes)
 
     for (int i = 0; i < FIT_VECS; i++) {
         const fit_vec t = x[i] * fit_all(inverse);
-        fit_mask code = {0, 0, 0, 0};
+        fit_mask code = {0};
 
         SIMD_UNROLL
         for (int j = 0; j < 15; j++)
             code -= t > fit_all((float)(iq4_nl_values[j] + iq4_nl_values[j + 1]) / 2);
-        for (int j = 0; j < 4; j++)
-            codes[4 * i + j] = (uint8_t)code[j];
+        for (int j = 0; j < FIT_LANES; j++)
+            codes[FIT_LANES * i + j] = (uint8_t)code[j];
     }
 }
 

@@ -27,16 +27,18 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_iq4_
     iq4_nl_pack(codes, out->qs);
 }
 
-void kern_quantize_iq4_nl__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, iq4_nl)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_iq4_nl *out = dst;
-    fit_vec even[FIT_VECS];
+    fit_vec importance[FIT_VECS];
 
-    fit_even(even);
-    for (size_t b = 0; b < n / IQ4_NL_ELEMS; b++)
-        quantize_block(src + b * IQ4_NL_ELEMS, even, &out[b]);
+    for (size_t b = 0; b < n / IQ4_NL_ELEMS; b++) {
+        fit_importance(w ? w + b * IQ4_NL_ELEMS : NULL, importance);
+        quantize_block(src + b * IQ4_NL_ELEMS, importance, &out[b]);
+    }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq4_nl__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_iq4_nl *in = src;
@@ -51,3 +53,4 @@ void kern_dequantize_iq4_nl__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

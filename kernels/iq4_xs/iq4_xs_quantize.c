@@ -68,17 +68,20 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_iq4_
     }
 }
 
-void kern_quantize_iq4_xs__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, iq4_xs)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_iq4_xs *out = dst;
-    fit_vec even[IQ4_XS_SUBS * FIT_VECS];
+    fit_vec importance[IQ4_XS_SUBS * FIT_VECS];
 
-    for (int i = 0; i < IQ4_XS_SUBS; i++)
-        fit_even(even + FIT_VECS * i);
-    for (size_t b = 0; b < n / IQ4_XS_ELEMS; b++)
-        quantize_block(src + b * IQ4_XS_ELEMS, even, &out[b]);
+    for (size_t b = 0; b < n / IQ4_XS_ELEMS; b++) {
+        for (int i = 0; i < IQ4_XS_SUBS; i++)
+            fit_importance(w ? w + b * IQ4_XS_ELEMS + FIT_N * i : NULL,
+                           importance + FIT_VECS * i);
+        quantize_block(src + b * IQ4_XS_ELEMS, importance, &out[b]);
+    }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq4_xs__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_iq4_xs *in = src;
@@ -99,3 +102,4 @@ void kern_dequantize_iq4_xs__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

@@ -2,27 +2,31 @@
  *
  * kquant_fit.h - least-squares search of scales and minima, for the quantisers
  *
- * A sub-block x of 16 or 32 values becomes small integers q and one of
+ * A sub-block x of 16 or 32 values with importances w becomes small integers q and
+ * one of
  *   a line    x ~ scale * q - min, q in 0..qmax, min >= 0   q2_K q4_K q5_K
  *   a scale   x ~ scale * q, q in -half..half - 1           q3_K q6_K
- * and the super-block's d (and dmin) turn scale and min into integers. Two steps,
- * both minimising the squared error:
+ * and the super-block's d (and dmin) turn scale and min into integers. Three steps,
+ * all minimising the squared error (Sab = sum of w a b, S1 = sum of w):
  *
  * 1. kquant_fit_line(), kquant_fit_scale(): the real-valued optimum is not found by
  *    mapping the extremes of x to the extremes of q; a slightly narrower or wider
  *    grid moves the rounding. So a row of grids is tried. For each one q is the
  *    rounding of x on it, and for that q the best line is the regression of x on q:
- *        scale = (n Sxq - Sx Sq) / (n Sqq - Sq^2),  -min = (Sx - scale Sq) / n
+ *        scale = (S1 Sxq - Sx Sq) / (S1 Sqq - Sq^2),  -min = (Sx - scale Sq) / S1
  *    If that asks for a negative min, it is held at 0: scale = Sxq / Sqq, which is
  *    also the best scale where there is no min, and takes Sxq^2 / Sqq off the squared
- *    error. The error follows from the same sums, so it costs no further pass.
+ *    error. The error follows from the same sums, so it costs no further pass. From
+ *    the best line on, q and line are found anew in turns.
  * 2. kquant_round_line(), kquant_round_scale(): the neighbours of the nearest
  *    integers are tried as well, because an error in one can be made good by the
  *    other and by other q.
+ * 3. With all integers known, d (and dmin) are the regression on them, and the last q
+ *    the nearest to what that gives.
  *
- * Sums over x run in four lanes, so that a compiler may use vectors for them.
- * Every conversion to an integer is clamped first and NaN ends at the lower
- * bound, so no input is undefined behaviour.
+ * Lanes are sub-blocks: FIT_LANES of them take every step together, and no sum runs
+ * across lanes. Magnitudes are cut to 2^30 when read (fit_sane()), so that nothing
+ * overflows; what underflows is treated as zero.
  */
 #ifndef SLM_KERNELS_KQUANT_FIT_H
 #define SLM_KERNELS_KQUANT_FIT_H
@@ -31,9 +35,16 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "kernels/fit/lanes.h"
 #include "kernels/half.h"
 #include "kernels/kquant/kquant.h"
-#include "kernels/simd/simd.h"
+
+/* Grids on either side of the plain one, a step apart; turns of Lloyd's algorithm. */
+#define KQUANT_LINE_STEPS  8
+#define KQUANT_LINE_STEP   0.125f
+#define KQUANT_SCALE_STEPS 16
+#define KQUANT_SCALE_STEP  0.125f
+#define KQUANT_REPEATS     2
 
 /* v rounded to the nearest integer within lo..hi; NaN gives lo. */
 static inline int kquant_nearest(float v, int lo, int hi)
@@ -56,232 +67,380 @@ static inline float kquant_inverse(float d)
     return fabsf(d) > 1.0f / FLT_MAX ? 1.0f / d : 0.0f;
 }
 
-/* What the searches keep of x and its q. */
-struct kquant_sums {
-    float xq; /* sum of x * q */
-    int q, qq;
+/* ---- super-blocks as lanes ------------------------------------------------------- */
+
+/* Sub-blocks of up to 32 values, value i of lane l in x[i][l]. */
+struct kquant_lanes {
+    fit_vec x[32], w[32];
 };
 
-SIMD_INLINE struct kquant_sums kquant_sum(const float *x, int n, float low, float inv,
-                                          int qlo, int qhi)
+/* FIT_LANES sub-blocks of n values from src and their importances; NULL: all equal. */
+SIMD_INLINE void kquant_load(const float *src, const float *w, int n,
+                             struct kquant_lanes *to)
 {
-    float xq[4] = {0};
-    int q[4] = {0}, qq[4] = {0};
-
-    for (int i = 0; i < n; i += 4)
-        for (int l = 0; l < 4; l++) {
-            const int v = kquant_nearest((x[i + l] - low) * inv, qlo, qhi);
-
-            xq[l] += x[i + l] * (float)v;
-            q[l] += v;
-            qq[l] += v * v;
-        }
-    return (struct kquant_sums){.xq = xq[0] + xq[1] + xq[2] + xq[3],
-                                .q = q[0] + q[1] + q[2] + q[3],
-                                .qq = qq[0] + qq[1] + qq[2] + qq[3]};
+    for (int i = 0; i < n; i++) {
+        for (int l = 0; l < FIT_LANES; l++)
+            to->x[i][l] = src[n * l + i];
+        to->x[i] = fit_sane(to->x[i]);
+        to->w[i] = fit_all(1);
+        for (int l = 0; w && l < FIT_LANES; l++)
+            to->w[i][l] = w[n * l + i];
+    }
 }
 
-/* Squared error of x with given scale and min, every q the nearest. */
-SIMD_INLINE float kquant_error(const float *x, int n, float scale, float min, int qlo,
-                               int qhi)
+/* The nearest integers within lo..hi. */
+SIMD_INLINE fit_vec kquant_round(fit_vec v, float lo, float hi)
 {
-    const float inv = kquant_inverse(scale);
-    float error[4] = {0};
+    return fit_round(fit_clamp(v, lo, hi));
+}
 
-    for (int i = 0; i < n; i += 4)
-        for (int l = 0; l < 4; l++) {
-            const int q = kquant_nearest((x[i + l] + min) * inv, qlo, qhi);
-            const float e = scale * (float)q - min - x[i + l];
+/* 1 / d, or 0 where that is no ordinary number. */
+SIMD_INLINE fit_vec kquant_inverses(fit_vec d)
+{
+    const fit_mask tiny = fit_abs(d) < fit_all(0x1p-100f);
 
-            error[l] += e * e;
-        }
-    return error[0] + error[1] + error[2] + error[3];
+    return fit_choose(tiny, fit_all(0), 1 / fit_choose(tiny, fit_all(1), d));
+}
+
+/* Squared error of every lane with given scale and min, every q the nearest. */
+SIMD_INLINE fit_vec kquant_error(const struct kquant_lanes *s, int n, fit_vec scale,
+                                 fit_vec min, float lo, float hi)
+{
+    const fit_vec inverse = kquant_inverses(scale);
+    fit_vec error = fit_all(0);
+
+    for (int i = 0; i < n; i++) {
+        const fit_vec q = kquant_round((s->x[i] + min) * inverse, lo, hi);
+        const fit_vec e = scale * q - min - s->x[i];
+
+        error += s->w[i] * e * e;
+    }
+    return error;
 }
 
 /* ---- a line: q4_K, q5_K, q2_K ---------------------------------------------------- */
 
 struct kquant_line {
-    float scale, min;
+    fit_vec scale, min;
+    fit_vec gain; /* what it takes off the sum of w x^2 */
 };
 
-/* Best line through n values x for the rounding of x on the grid (x - low) * inv; sx
- * is their sum. Returns its squared error less the sum of x^2, which is the same for
- * every grid. */
-SIMD_INLINE double kquant_regress(const float *x, int n, double sx, float low,
-                                  float inv, int qmax, struct kquant_line *line)
+/* Best lines for the rounding of x on the grids (x - low) * inverse; sw and sx are the
+ * lanes' S1 and Sx. */
+SIMD_INLINE struct kquant_line kquant_line_at(const struct kquant_lanes *s, int n,
+                                              fit_vec sw, fit_vec sx, fit_vec low,
+                                              fit_vec inverse, float qmax)
 {
-    const struct kquant_sums s = kquant_sum(x, n, low, inv, 0, qmax);
-    const double sq = s.q, sqq = s.qq, sxq = (double)s.xq;
-    const double det = n * sqq - sq * sq;
-    double scale = det > 0 ? (n * sxq - sx * sq) / det : 0;
-    double offset = (sx - scale * sq) / n;
-
-    if (offset > 0) {
-        offset = 0;
-        scale = sqq > 0 ? sxq / sqq : 0;
-    }
-    line->scale = (float)fmax(scale, 0);
-    line->min = (float)-offset;
-    /* sum (x - scale q - offset)^2, expanded, without the sum of x^2. */
-    return scale * scale * sqq + n * offset * offset + 2 * scale * offset * sq -
-           2 * scale * sxq - 2 * offset * sx;
-}
-
-SIMD_INLINE struct kquant_line kquant_fit_line(const float *x, int n, int qmax)
-{
-    struct kquant_line best = {0, 0};
-    double best_error = INFINITY, sx = 0;
-    float low = 0, high = 0;
+    fit_vec sq = fit_all(0), sqq = fit_all(0), sxq = fit_all(0);
 
     for (int i = 0; i < n; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
-        sx += (double)x[i];
-    }
-    if (!(high > low)) /* all zero (or not a number) */
-        return best;
-    for (int step = -8; step <= 8; step++) {
-        const float inv = ((float)qmax + 0.125f * (float)step) / (high - low);
-        struct kquant_line line;
-        const double error = kquant_regress(x, n, sx, low, inv, qmax, &line);
+        const fit_vec q = kquant_round((s->x[i] - low) * inverse, 0, qmax);
+        const fit_vec wq = s->w[i] * q;
 
-        if (error < best_error) {
-            best_error = error;
-            best = line;
-        }
+        sq += wq;
+        sqq += wq * q;
+        sxq += wq * s->x[i];
     }
+
+    /* Sums are rounded, so a determinant that is next to nothing is nothing. */
+    const fit_vec det = sw * sqq - sq * sq, least = fit_all(1e-6f) * sw * sqq;
+    const fit_mask sloped = (det > least) & (sqq > fit_all(0));
+    const fit_vec safe = fit_choose(sqq > fit_all(0), sqq, fit_all(1));
+    const fit_vec slope = (sw * sxq - sx * sq) / fit_choose(sloped, det, fit_all(1));
+    fit_vec scale = fit_choose(sloped, slope, fit_all(0));
+    fit_vec min = (scale * sq - sx) / sw;
+    const fit_mask held = min < fit_all(0);
+
+    scale = fit_max(fit_choose(held, sxq / safe, scale), fit_all(0));
+    min = fit_max(min, fit_all(0));
+    return (struct kquant_line){
+        .scale = scale,
+        .min = min,
+        .gain = 2 * (scale * sxq - min * sx) -
+                (scale * scale * sqq + sw * min * min - 2 * scale * min * sq)};
+}
+
+SIMD_INLINE struct kquant_line kquant_better_line(struct kquant_line a,
+                                                  struct kquant_line b)
+{
+    const fit_mask better = b.gain > a.gain;
+
+    return (struct kquant_line){.scale = fit_choose(better, b.scale, a.scale),
+                                .min = fit_choose(better, b.min, a.min),
+                                .gain = fit_choose(better, b.gain, a.gain)};
+}
+
+SIMD_INLINE struct kquant_line kquant_fit_line(const struct kquant_lanes *s, int n,
+                                               float qmax)
+{
+    struct kquant_line best = {fit_all(0), fit_all(0), fit_all(0)};
+    fit_vec low = fit_all(0), high = fit_all(0), sw = fit_all(0), sx = fit_all(0);
+
+    for (int i = 0; i < n; i++) {
+        low = fit_min(s->x[i], low);
+        high = fit_max(s->x[i], high);
+        sw += s->w[i];
+        sx += s->w[i] * s->x[i];
+    }
+
+    const fit_vec inverse = kquant_inverses(high - low);
+
+    for (int step = -KQUANT_LINE_STEPS; step <= KQUANT_LINE_STEPS; step++) {
+        const float size = qmax + KQUANT_LINE_STEP * (float)step;
+
+        best = kquant_better_line(
+            best, kquant_line_at(s, n, sw, sx, low, size * inverse, qmax));
+    }
+    for (int i = 0; i < KQUANT_REPEATS; i++)
+        best =
+            kquant_better_line(best, kquant_line_at(s, n, sw, sx, -best.min,
+                                                    kquant_inverses(best.scale), qmax));
     return best;
 }
 
-/* Integers *sc and *m in 0..top for the line, with the super-block's d and dmin. */
-SIMD_INLINE void kquant_round_line(const float *x, int n, struct kquant_line line,
-                                   float d, float dmin, int qmax, int top, uint8_t *sc,
-                                   uint8_t *m)
+/* Integers *sc and *m in 0..top for the lines, with the super-block's d and dmin. */
+SIMD_INLINE void kquant_round_line(const struct kquant_lanes *s, int n,
+                                   const struct kquant_line *line, float d, float dmin,
+                                   float qmax, float top, fit_vec *sc, fit_vec *m)
 {
-    const int sc0 = kquant_nearest(line.scale * kquant_inverse(d), 0, top);
-    const int m0 = kquant_nearest(line.min * kquant_inverse(dmin), 0, top);
-    float best = INFINITY;
+    const fit_vec sc0 = kquant_round(line->scale * kquant_inverse(d), 0, top);
+    const fit_vec m0 = kquant_round(line->min * kquant_inverse(dmin), 0, top);
+    fit_vec best = fit_all(INFINITY);
 
-    *sc = (uint8_t)sc0;
-    *m = (uint8_t)m0;
-    for (int i = sc0 > 0 ? sc0 - 1 : 0; i <= sc0 + 1 && i <= top; i++) {
-        for (int j = m0 > 0 ? m0 - 1 : 0; j <= m0 + 1 && j <= top; j++) {
-            const float error =
-                kquant_error(x, n, d * (float)i, dmin * (float)j, 0, qmax);
+    *sc = sc0;
+    *m = m0;
+    for (int i = -1; i <= 1; i++)
+        for (int j = -1; j <= 1; j++) {
+            const fit_vec sci = fit_clamp(sc0 + fit_all((float)i), 0, top);
+            const fit_vec mj = fit_clamp(m0 + fit_all((float)j), 0, top);
+            const fit_vec error = kquant_error(s, n, d * sci, dmin * mj, 0, qmax);
+            const fit_mask better = error < best;
 
-            if (error < best) {
-                best = error;
-                *sc = (uint8_t)i;
-                *m = (uint8_t)j;
-            }
+            best = fit_choose(better, error, best);
+            *sc = fit_choose(better, sci, *sc);
+            *m = fit_choose(better, mj, *m);
         }
+}
+
+/* The sums that d and dmin follow from: x ~ d * a - dmin * b, a = sc * q, b = m. */
+struct kquant_both {
+    fit_vec aa, ab, bb, xa, xb;
+};
+
+SIMD_INLINE void kquant_add_line(struct kquant_both *sums, const struct kquant_lanes *s,
+                                 int n, fit_vec sc, fit_vec m, float d, float dmin,
+                                 float qmax)
+{
+    const fit_vec inverse = kquant_inverses(d * sc), min = dmin * m;
+
+    for (int i = 0; i < n; i++) {
+        const fit_vec a = sc * kquant_round((s->x[i] + min) * inverse, 0, qmax);
+        const fit_vec wa = s->w[i] * a, wm = s->w[i] * m;
+
+        sums->aa += wa * a;
+        sums->ab += wa * m;
+        sums->bb += wm * m;
+        sums->xa += wa * s->x[i];
+        sums->xb += wm * s->x[i];
     }
 }
 
-/* One super-block x[256] in sub-blocks of sub: the two half scales, the integers
- * sc[256 / sub] and m[256 / sub] in 0..top, and q[256] in 0..qmax, which the format
- * then packs its own way. */
-SIMD_INLINE void kquant_quantize_lines(const float *x, int sub, int qmax, int top,
-                                       uint16_t *half_d, uint16_t *half_dmin,
-                                       uint8_t *sc, uint8_t *m, uint8_t *q)
+/* d and dmin by regression; as they are where the sums do not determine them. */
+SIMD_INLINE void kquant_solve(const struct kquant_both *sums, float *d, float *dmin)
 {
-    struct kquant_line line[16];
-    float top_scale = 0, top_min = 0;
+    double aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
 
-    for (int s = 0; s < KQ_ELEMS / sub; s++) {
-        line[s] = kquant_fit_line(x + sub * s, sub, qmax);
-        top_scale = fmaxf(top_scale, line[s].scale);
-        top_min = fmaxf(top_min, line[s].min);
+    for (int l = 0; l < FIT_LANES; l++) {
+        aa += (double)sums->aa[l];
+        ab += (double)sums->ab[l];
+        bb += (double)sums->bb[l];
+        xa += (double)sums->xa[l];
+        xb += (double)sums->xb[l];
     }
-    *half_d = kquant_half(top_scale / (float)top);
-    *half_dmin = kquant_half(top_min / (float)top);
 
-    const float d = half_to_f32(*half_d), dmin = half_to_f32(*half_dmin);
+    const double det = aa * bb - ab * ab;
 
-    for (int s = 0; s < KQ_ELEMS / sub; s++) {
-        const float *xs = x + sub * s;
+    if (det > 1e-6 * aa * bb && xa * bb > xb * ab && xa * ab > xb * aa) {
+        *d = (float)((xa * bb - xb * ab) / det);
+        *dmin = (float)((xa * ab - xb * aa) / det);
+    } else if (bb == 0 && aa > 0 && xa > 0) {
+        *d = (float)(xa / aa);
+    }
+}
 
-        kquant_round_line(xs, sub, line[s], d, dmin, qmax, top, &sc[s], &m[s]);
+/* One super-block x[256] in sub-blocks of sub, w its importances or NULL: the two half
+ * scales, the integers sc[256 / sub] and m[256 / sub] in 0..top, and q[256] in
+ * 0..qmax, which the format then packs its own way. */
+SIMD_INLINE void kquant_quantize_lines(const float *x, const float *w, int sub,
+                                       int qmax, int top, uint16_t *half_d,
+                                       uint16_t *half_dmin, uint8_t *sc, uint8_t *m,
+                                       uint8_t *q)
+{
+    const int n_groups = KQ_ELEMS / sub / FIT_LANES, span = sub * FIT_LANES;
+    const float most = (float)top, highest = (float)qmax;
+    struct kquant_lanes s[16 / FIT_LANES];
+    struct kquant_line line[16 / FIT_LANES];
+    fit_vec scv[16 / FIT_LANES], mv[16 / FIT_LANES];
+    fit_vec top_scale = fit_all(0), top_min = fit_all(0);
+    struct kquant_both sums = {fit_all(0), fit_all(0), fit_all(0), fit_all(0),
+                               fit_all(0)};
 
-        const float inv = kquant_inverse(d * (float)sc[s]);
-        const float min = dmin * (float)m[s];
+    for (int g = 0; g < n_groups; g++) {
+        kquant_load(x + span * g, w ? w + span * g : NULL, sub, &s[g]);
+        line[g] = kquant_fit_line(&s[g], sub, highest);
+        top_scale = fit_max(line[g].scale, top_scale);
+        top_min = fit_max(line[g].min, top_min);
+    }
 
-        for (int i = 0; i < sub; i++)
-            q[sub * s + i] = (uint8_t)kquant_nearest((xs[i] + min) * inv, 0, qmax);
+    float d = half_to_f32(kquant_half(fit_top(top_scale) / most));
+    float dmin = half_to_f32(kquant_half(fit_top(top_min) / most));
+
+    for (int g = 0; g < n_groups; g++) {
+        kquant_round_line(&s[g], sub, &line[g], d, dmin, highest, most, &scv[g],
+                          &mv[g]);
+        kquant_add_line(&sums, &s[g], sub, scv[g], mv[g], d, dmin, highest);
+    }
+    kquant_solve(&sums, &d, &dmin);
+    *half_d = kquant_half(d);
+    *half_dmin = kquant_half(dmin);
+    d = half_to_f32(*half_d);
+    dmin = half_to_f32(*half_dmin);
+    for (int g = 0; g < n_groups; g++) {
+        const fit_vec inverse = kquant_inverses(d * scv[g]), min = dmin * mv[g];
+
+        for (int l = 0; l < FIT_LANES; l++) {
+            sc[FIT_LANES * g + l] = (uint8_t)scv[g][l];
+            m[FIT_LANES * g + l] = (uint8_t)mv[g][l];
+        }
+        for (int i = 0; i < sub; i++) {
+            const fit_vec qi = kquant_round((s[g].x[i] + min) * inverse, 0, highest);
+
+            for (int l = 0; l < FIT_LANES; l++)
+                q[span * g + sub * l + i] = (uint8_t)qi[l];
+        }
     }
 }
 
 /* ---- a scale: q3_K, q6_K --------------------------------------------------------- */
 
+/* The best scales for the rounding of x times inverse, and what they take off. */
+SIMD_INLINE void kquant_scale_at(const struct kquant_lanes *s, int n, fit_vec inverse,
+                                 float half, fit_vec *scale, fit_vec *gain)
+{
+    fit_vec sqq = fit_all(0), sxq = fit_all(0);
+
+    for (int i = 0; i < n; i++) {
+        const fit_vec q = kquant_round(s->x[i] * inverse, -half, half - 1);
+        const fit_vec wq = s->w[i] * q;
+
+        sqq += wq * q;
+        sxq += wq * s->x[i];
+    }
+
+    const fit_vec best = sxq / fit_choose(sqq > fit_all(0), sqq, fit_all(1));
+    const fit_mask better = best * sxq > *gain;
+
+    *gain = fit_choose(better, best * sxq, *gain);
+    *scale = fit_choose(better, best, *scale);
+}
+
 /* Grids around the one that maps the value of largest magnitude to -half or half - 1.
  */
-SIMD_INLINE float kquant_fit_scale(const float *x, int n, int half)
+SIMD_INLINE fit_vec kquant_fit_scale(const struct kquant_lanes *s, int n, float half)
 {
-    float peak = 0, best_scale = 0;
-    double best_gain = 0;
+    fit_vec peak = fit_all(0), scale = fit_all(0), gain = fit_all(0);
 
     for (int i = 0; i < n; i++)
-        if (fabsf(x[i]) > fabsf(peak))
-            peak = x[i];
-    for (int step = -16; step <= 16; step++) {
-        const float inv = -((float)half + 0.125f * (float)step) * kquant_inverse(peak);
-        const struct kquant_sums s = kquant_sum(x, n, 0, inv, -half, half - 1);
-        const double gain = s.qq > 0 ? (double)s.xq * (double)s.xq / s.qq : 0;
+        peak = fit_choose(fit_abs(s->x[i]) > fit_abs(peak), s->x[i], peak);
 
-        if (gain > best_gain) {
-            best_gain = gain;
-            best_scale = s.xq / (float)s.qq;
-        }
-    }
-    return best_scale;
+    const fit_vec inverse = -kquant_inverses(peak);
+
+    for (int step = -KQUANT_SCALE_STEPS; step <= KQUANT_SCALE_STEPS; step++)
+        kquant_scale_at(s, n, (half + KQUANT_SCALE_STEP * (float)step) * inverse, half,
+                        &scale, &gain);
+    for (int i = 0; i < KQUANT_REPEATS; i++)
+        kquant_scale_at(s, n, kquant_inverses(scale), half, &scale, &gain);
+    return scale;
 }
 
-/* The integer in -top..top - 1 for the scale, with the super-block's d. */
-SIMD_INLINE int8_t kquant_round_scale(const float *x, int n, float scale, float d,
-                                      int half, int top)
+/* The integers in -top..top - 1 for the scales, with the super-block's d. */
+SIMD_INLINE fit_vec kquant_round_scale(const struct kquant_lanes *s, int n,
+                                       fit_vec scale, float d, float half, float top)
 {
-    const int nearest = kquant_nearest(scale * kquant_inverse(d), -top, top - 1);
-    int best = nearest;
-    float best_error = INFINITY;
+    const fit_vec nearest = kquant_round(scale * kquant_inverse(d), -top, top - 1);
+    fit_vec best = nearest, best_error = fit_all(INFINITY);
 
-    for (int sc = nearest - 1; sc <= nearest + 1; sc++) {
-        const float error = kquant_error(x, n, d * (float)sc, 0, -half, half - 1);
+    for (int i = -1; i <= 1; i++) {
+        const fit_vec sc = fit_clamp(nearest + fit_all((float)i), -top, top - 1);
+        const fit_vec error = kquant_error(s, n, d * sc, fit_all(0), -half, half - 1);
+        const fit_mask better = error < best_error;
 
-        if (sc >= -top && sc < top && error < best_error) {
-            best_error = error;
-            best = sc;
-        }
+        best_error = fit_choose(better, error, best_error);
+        best = fit_choose(better, sc, best);
     }
-    return (int8_t)best;
+    return best;
 }
 
-/* One super-block x[256] in sub-blocks of 16: the half scale, the integers sc[16] in
- * -top..top - 1, and q[256] as weight + half, in 0..2 * half - 1. The scale of
- * largest magnitude becomes -top, so that the whole range is used. */
-SIMD_INLINE void kquant_quantize_scales(const float *x, int half, int top,
-                                        uint16_t *half_d, int8_t sc[16], uint8_t *q)
+/* d by regression on sc * q. */
+SIMD_INLINE float kquant_solve_scale(const struct kquant_lanes *s, const fit_vec *sc,
+                                     int n_groups, float d, float half)
 {
-    float scale[16], peak = 0;
+    fit_vec aa = fit_all(0), xa = fit_all(0);
 
-    for (int s = 0; s < 16; s++) {
-        scale[s] = kquant_fit_scale(x + 16 * s, 16, half);
-        if (fabsf(scale[s]) > fabsf(peak))
-            peak = scale[s];
+    for (int g = 0; g < n_groups; g++) {
+        const fit_vec inverse = kquant_inverses(d * sc[g]);
+
+        for (int i = 0; i < 16; i++) {
+            const fit_vec a =
+                sc[g] * kquant_round(s[g].x[i] * inverse, -half, half - 1);
+
+            aa += s[g].w[i] * a * a;
+            xa += s[g].w[i] * a * s[g].x[i];
+        }
     }
-    *half_d = kquant_half(peak / (float)-top);
+    return fit_sum(aa) > 0 ? fit_sum(xa) / fit_sum(aa) : d;
+}
 
-    const float d = half_to_f32(*half_d);
+/* One super-block x[256] in sub-blocks of 16, w its importances or NULL: the half
+ * scale, the integers sc[16] in -top..top - 1, and q[256] as weight + half, in
+ * 0..2 * half - 1. The scale of largest magnitude becomes -top, so that the whole range
+ * is used. */
+SIMD_INLINE void kquant_quantize_scales(const float *x, const float *w, int half,
+                                        int top, uint16_t *half_d, int8_t sc[16],
+                                        uint8_t *q)
+{
+    enum { N_GROUPS = 16 / FIT_LANES, SPAN = 16 * FIT_LANES };
+    const float h = (float)half, most = (float)top;
+    struct kquant_lanes s[N_GROUPS];
+    fit_vec scale[N_GROUPS], peak = fit_all(0);
+    float largest = 0;
 
-    for (int s = 0; s < 16; s++) {
-        const float *xs = x + 16 * s;
+    for (int g = 0; g < N_GROUPS; g++) {
+        kquant_load(x + SPAN * g, w ? w + SPAN * g : NULL, 16, &s[g]);
+        scale[g] = kquant_fit_scale(&s[g], 16, h);
+        peak = fit_choose(fit_abs(scale[g]) > fit_abs(peak), scale[g], peak);
+    }
+    for (int l = 0; l < FIT_LANES; l++)
+        if (fabsf(peak[l]) > fabsf(largest))
+            largest = peak[l];
 
-        sc[s] = kquant_round_scale(xs, 16, scale[s], d, half, top);
+    float d = half_to_f32(kquant_half(largest / -most));
 
-        const float inv = kquant_inverse(d * (float)sc[s]);
+    for (int g = 0; g < N_GROUPS; g++)
+        scale[g] = kquant_round_scale(&s[g], 16, scale[g], d, h, most);
+    *half_d = kquant_half(kquant_solve_scale(s, scale, N_GROUPS, d, h));
+    d = half_to_f32(*half_d);
+    for (int g = 0; g < N_GROUPS; g++) {
+        const fit_vec inverse = kquant_inverses(d * scale[g]);
 
-        for (int i = 0; i < 16; i++)
-            q[16 * s + i] =
-                (uint8_t)(kquant_nearest(xs[i] * inv, -half, half - 1) + half);
+        for (int l = 0; l < FIT_LANES; l++)
+            sc[FIT_LANES * g + l] = (int8_t)scale[g][l];
+        for (int i = 0; i < 16; i++) {
+            const fit_vec qi = kquant_round(s[g].x[i] * inverse, -h, h - 1);
+
+            for (int l = 0; l < FIT_LANES; l++)
+                q[SPAN * g + 16 * l + i] = (uint8_t)((int)qi[l] + half);
+        }
     }
 }
 

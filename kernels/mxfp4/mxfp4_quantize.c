@@ -50,13 +50,14 @@ static void codes_of(const fit_vec *x, int e, uint8_t *codes)
     for (int i = 0; i < FIT_VECS; i++) {
         const fit_vec t = x[i] * fit_all(inverse);
         const fit_vec size = fit_choose(t < fit_all(0), -t, t);
-        fit_mask code = {0, 0, 0, 0};
+        fit_mask code = {0};
 
         SIMD_UNROLL
         for (int j = 0; j < 7; j++)
             code -= size > fit_all((float)(mxfp4_values[j] + mxfp4_values[j + 1]) / 4);
-        for (int j = 0; j < 4; j++)
-            codes[4 * i + j] = (uint8_t)(code[j] | (code[j] > 0 && t[j] < 0 ? 8 : 0));
+        for (int j = 0; j < FIT_LANES; j++)
+            codes[FIT_LANES * i + j] =
+                (uint8_t)(code[j] | (code[j] > 0 && t[j] < 0 ? 8 : 0));
     }
 }
 
@@ -112,16 +113,18 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_mxfp
         out->qs[j] = (uint8_t)(codes[j] | codes[j + MXFP4_ELEMS / 2] << 4);
 }
 
-void kern_quantize_mxfp4__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, mxfp4)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_mxfp4 *out = dst;
-    fit_vec even[FIT_VECS];
+    fit_vec importance[FIT_VECS];
 
-    fit_even(even);
-    for (size_t b = 0; b < n / MXFP4_ELEMS; b++)
-        quantize_block(src + b * MXFP4_ELEMS, even, &out[b]);
+    for (size_t b = 0; b < n / MXFP4_ELEMS; b++) {
+        fit_importance(w ? w + b * MXFP4_ELEMS : NULL, importance);
+        quantize_block(src + b * MXFP4_ELEMS, importance, &out[b]);
+    }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_mxfp4__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_mxfp4 *in = src;
@@ -136,3 +139,4 @@ void kern_dequantize_mxfp4__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

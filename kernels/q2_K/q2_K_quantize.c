@@ -9,7 +9,7 @@
 #include "kernels/kquant/kquant_fit.h"
 #include "kernels/q2_K/q2_K.h"
 
-void kern_quantize_q2_K__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q2_K)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q2_K *blocks = dst;
 
@@ -17,7 +17,8 @@ void kern_quantize_q2_K__scalar(const float *src, void *dst, size_t n)
         uint8_t q[KQ_ELEMS], sc[16], m[16];
         uint16_t d, dmin;
 
-        kquant_quantize_lines(src + KQ_ELEMS * b, 16, 3, 15, &d, &dmin, sc, m, q);
+        kquant_quantize_lines(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, 16, 3,
+                              15, &d, &dmin, sc, m, q);
         blocks[b].d = d;
         blocks[b].dmin = dmin;
         for (int s = 0; s < 16; s++)
@@ -26,6 +27,7 @@ void kern_quantize_q2_K__scalar(const float *src, void *dst, size_t n)
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q2_K__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q2_K *blocks = src;
@@ -41,3 +43,4 @@ void kern_dequantize_q2_K__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

@@ -10,33 +10,35 @@
 #include "kernels/kquant/kquant_fit.h"
 #include "kernels/q3_K/q3_K.h"
 
-void kern_quantize_q3_K__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q3_K)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q3_K *blocks = dst;
 
     for (size_t b = 0; b < n / KQ_ELEMS; b++) {
-        struct block_q3_K *w = &blocks[b];
+        struct block_q3_K *out = &blocks[b];
         uint8_t q[KQ_ELEMS];
         int8_t sc[16];
         uint16_t d;
 
-        kquant_quantize_scales(src + KQ_ELEMS * b, 4, 32, &d, sc, q);
-        memset(w, 0, sizeof(*w));
-        w->d = d;
+        kquant_quantize_scales(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, 4, 32,
+                               &d, sc, q);
+        memset(out, 0, sizeof(*out));
+        out->d = d;
         for (int s = 0; s < 16; s++) {
             const unsigned six = (unsigned)(sc[s] + 32);
 
-            w->scales[s % 8] |= (uint8_t)((six & 15) << s / 8 * 4);
-            w->scales[8 + s % 4] |= (uint8_t)((six >> 4) << s / 4 * 2);
+            out->scales[s % 8] |= (uint8_t)((six & 15) << s / 8 * 4);
+            out->scales[8 + s % 4] |= (uint8_t)((six >> 4) << s / 4 * 2);
         }
         for (int j = 0; j < KQ_ELEMS; j++) {
-            w->hmask[j % 32] |= (uint8_t)((q[j] >> 2) << j / 32);
+            out->hmask[j % 32] |= (uint8_t)((q[j] >> 2) << j / 32);
             q[j] &= 3;
         }
-        kquant_pack_two(q, w->qs);
+        kquant_pack_two(q, out->qs);
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q3_K__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q3_K *blocks = src;
@@ -49,3 +51,4 @@ void kern_dequantize_q3_K__scalar(const void *src, float *dst, size_t n)
                      (float)q3_K_weight(&blocks[b], j);
     }
 }
+#endif

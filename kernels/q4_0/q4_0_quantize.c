@@ -37,24 +37,25 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_q4_0
     const float inverse = fit_inverse(half_to_f32(half));
 
     memcpy(out->d, &half, sizeof(half));
-    for (int j = 0; j < Q4_0_ELEMS / 2; j++) {
-        const fit_vec low = nearest(x[j / 4] * fit_all(inverse));
-        const fit_vec high = nearest(x[j / 4 + 4] * fit_all(inverse));
+    for (int i = 0; i < FIT_VECS; i++)
+        x[i] = nearest(x[i] * fit_all(inverse));
+    for (int j = 0; j < Q4_0_ELEMS / 2; j++)
+        out->qs[j] = (uint8_t)(((int)fit_at(x, j) + 8) |
+                               ((int)fit_at(x, j + Q4_0_ELEMS / 2) + 8) << 4);
+}
 
-        out->qs[j] = (uint8_t)(((int)low[j % 4] + 8) | ((int)high[j % 4] + 8) << 4);
+void KERN_NAME(quantize, q4_0)(const float *src, const float *w, void *dst, size_t n)
+{
+    struct block_q4_0 *out = dst;
+    fit_vec importance[FIT_VECS];
+
+    for (size_t b = 0; b < n / Q4_0_ELEMS; b++) {
+        fit_importance(w ? w + b * Q4_0_ELEMS : NULL, importance);
+        quantize_block(src + b * Q4_0_ELEMS, importance, &out[b]);
     }
 }
 
-void kern_quantize_q4_0__scalar(const float *src, void *dst, size_t n)
-{
-    struct block_q4_0 *out = dst;
-    fit_vec even[FIT_VECS];
-
-    fit_even(even);
-    for (size_t b = 0; b < n / Q4_0_ELEMS; b++)
-        quantize_block(src + b * Q4_0_ELEMS, even, &out[b]);
-}
-
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q4_0__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q4_0 *in = src;
@@ -69,3 +70,4 @@ void kern_dequantize_q4_0__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

@@ -28,16 +28,18 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_q4_1
         out->qs[j] = (uint8_t)(q[j] | q[j + Q4_1_ELEMS / 2] << 4);
 }
 
-void kern_quantize_q4_1__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q4_1)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q4_1 *out = dst;
-    fit_vec even[FIT_VECS];
+    fit_vec importance[FIT_VECS];
 
-    fit_even(even);
-    for (size_t b = 0; b < n / Q4_1_ELEMS; b++)
-        quantize_block(src + b * Q4_1_ELEMS, even, &out[b]);
+    for (size_t b = 0; b < n / Q4_1_ELEMS; b++) {
+        fit_importance(w ? w + b * Q4_1_ELEMS : NULL, importance);
+        quantize_block(src + b * Q4_1_ELEMS, importance, &out[b]);
+    }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q4_1__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q4_1 *in = src;
@@ -53,3 +55,4 @@ void kern_dequantize_q4_1__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

@@ -9,7 +9,7 @@
 #include "kernels/kquant/kquant_fit.h"
 #include "kernels/q4_K/q4_K.h"
 
-void kern_quantize_q4_K__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q4_K)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q4_K *blocks = dst;
 
@@ -17,8 +17,8 @@ void kern_quantize_q4_K__scalar(const float *src, void *dst, size_t n)
         uint8_t q[KQ_ELEMS], six[16];
         uint16_t d, dmin;
 
-        kquant_quantize_lines(src + KQ_ELEMS * b, 32, 15, 63, &d, &dmin, six,
-                              six + 8, q);
+        kquant_quantize_lines(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, 32, 15,
+                              63, &d, &dmin, six, six + 8, q);
         blocks[b].d = d;
         blocks[b].dmin = dmin;
         kquant_pack_six(six, blocks[b].scales);
@@ -30,6 +30,7 @@ void kern_quantize_q4_K__scalar(const float *src, void *dst, size_t n)
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q4_K__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q4_K *blocks = src;
@@ -48,3 +49,4 @@ void kern_dequantize_q4_K__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

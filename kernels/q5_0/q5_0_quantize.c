@@ -36,21 +36,25 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_q5_0
     uint8_t q[FIT_N];
 
     memcpy(out->d, &half, sizeof(half));
+    for (int i = 0; i < FIT_VECS; i++)
+        x[i] = nearest(x[i] * fit_all(inverse));
     for (int i = 0; i < FIT_N; i++)
-        q[i] = (uint8_t)(nearest(x[i / 4] * fit_all(inverse))[i % 4] + 16);
+        q[i] = (uint8_t)(fit_at(x, i) + 16);
     fit_pack_five(q, out->qs, out->qh);
 }
 
-void kern_quantize_q5_0__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q5_0)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q5_0 *out = dst;
-    fit_vec even[FIT_VECS];
+    fit_vec importance[FIT_VECS];
 
-    fit_even(even);
-    for (size_t b = 0; b < n / Q5_0_ELEMS; b++)
-        quantize_block(src + b * Q5_0_ELEMS, even, &out[b]);
+    for (size_t b = 0; b < n / Q5_0_ELEMS; b++) {
+        fit_importance(w ? w + b * Q5_0_ELEMS : NULL, importance);
+        quantize_block(src + b * Q5_0_ELEMS, importance, &out[b]);
+    }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q5_0__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q5_0 *in = src;
@@ -66,3 +70,4 @@ void kern_dequantize_q5_0__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

@@ -27,16 +27,18 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_q5_1
     fit_pack_five(q, out->qs, out->qh);
 }
 
-void kern_quantize_q5_1__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q5_1)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q5_1 *out = dst;
-    fit_vec even[FIT_VECS];
+    fit_vec importance[FIT_VECS];
 
-    fit_even(even);
-    for (size_t b = 0; b < n / Q5_1_ELEMS; b++)
-        quantize_block(src + b * Q5_1_ELEMS, even, &out[b]);
+    for (size_t b = 0; b < n / Q5_1_ELEMS; b++) {
+        fit_importance(w ? w + b * Q5_1_ELEMS : NULL, importance);
+        quantize_block(src + b * Q5_1_ELEMS, importance, &out[b]);
+    }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q5_1__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q5_1 *in = src;
@@ -53,3 +55,4 @@ void kern_dequantize_q5_1__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

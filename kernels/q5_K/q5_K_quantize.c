@@ -23,7 +23,7 @@ static void pack_weights(const uint8_t q[KQ_ELEMS], struct block_q5_K *block)
     }
 }
 
-void kern_quantize_q5_K__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q5_K)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q5_K *blocks = dst;
 
@@ -31,8 +31,8 @@ void kern_quantize_q5_K__scalar(const float *src, void *dst, size_t n)
         uint8_t q[KQ_ELEMS], six[16];
         uint16_t d, dmin;
 
-        kquant_quantize_lines(src + KQ_ELEMS * b, 32, 31, 63, &d, &dmin, six,
-                              six + 8, q);
+        kquant_quantize_lines(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, 32, 31,
+                              63, &d, &dmin, six, six + 8, q);
         blocks[b].d = d;
         blocks[b].dmin = dmin;
         kquant_pack_six(six, blocks[b].scales);
@@ -40,6 +40,7 @@ void kern_quantize_q5_K__scalar(const float *src, void *dst, size_t n)
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q5_K__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q5_K *blocks = src;
@@ -61,3 +62,4 @@ void kern_dequantize_q5_K__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

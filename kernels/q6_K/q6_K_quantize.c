@@ -22,7 +22,7 @@ static void pack_weights(const uint8_t q[KQ_ELEMS], struct block_q6_K *block)
     }
 }
 
-void kern_quantize_q6_K__scalar(const float *src, void *dst, size_t n)
+void KERN_NAME(quantize, q6_K)(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q6_K *blocks = dst;
 
@@ -30,12 +30,14 @@ void kern_quantize_q6_K__scalar(const float *src, void *dst, size_t n)
         uint8_t q[KQ_ELEMS];
         uint16_t d;
 
-        kquant_quantize_scales(src + KQ_ELEMS * b, 32, 128, &d, blocks[b].scales, q);
+        kquant_quantize_scales(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, 32, 128,
+                               &d, blocks[b].scales, q);
         blocks[b].d = d;
         pack_weights(q, &blocks[b]);
     }
 }
 
+#ifdef KERN_LEVEL_scalar
 void kern_dequantize_q6_K__scalar(const void *src, float *dst, size_t n)
 {
     const struct block_q6_K *blocks = src;
@@ -54,3 +56,4 @@ void kern_dequantize_q6_K__scalar(const void *src, float *dst, size_t n)
         }
     }
 }
+#endif

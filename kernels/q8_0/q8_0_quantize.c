@@ -9,7 +9,8 @@
 #include "kernels/fit/fit.h"
 #include "kernels/kernels.h"
 
-/* The largest magnitude becomes 127. */
+/* The largest magnitude becomes 127: steps are so fine that importances would change
+ * nothing. */
 static void quantize_block(const float *src, struct block_q8_0 *out)
 {
     fit_vec x[FIT_VECS];
@@ -26,15 +27,16 @@ static void quantize_block(const float *src, struct block_q8_0 *out)
     for (int i = 0; i < FIT_VECS; i++) {
         const fit_vec q = fit_round(fit_clamp(x[i] * fit_all(inverse), -127, 127));
 
-        for (int j = 0; j < 4; j++)
-            out->qs[4 * i + j] = (int8_t)q[j];
+        for (int j = 0; j < FIT_LANES; j++)
+            out->qs[FIT_LANES * i + j] = (int8_t)q[j];
     }
 }
 
-void kern_quantize_q8_0__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_q8_0__scalar(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_q8_0 *out = dst;
 
+    (void)w;
     for (size_t b = 0; b < n / Q8_0_ELEMS; b++)
         quantize_block(src + b * Q8_0_ELEMS, &out[b]);
 }

@@ -16,14 +16,15 @@ static uint8_t pack_trits(const uint8_t *q, int n, int step)
     return (uint8_t)((v * 256 + 242) / 243);
 }
 
-void kern_quantize_tq1_0__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_tq1_0__scalar(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_tq1_0 *blocks = dst;
 
     for (size_t b = 0; b < n / KQ_ELEMS; b++) {
         uint8_t q[KQ_ELEMS];
 
-        blocks[b].d = ternary_quantize(src + KQ_ELEMS * b, q);
+        blocks[b].d =
+            ternary_quantize(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, q);
         for (int i = 0; i < 32; i++)
             blocks[b].qs[i] = pack_trits(q + i, 5, 32);
         for (int i = 0; i < 16; i++)

@@ -6,14 +6,15 @@
 #include "kernels/kquant/ternary_fit.h"
 #include "kernels/tq2_0/tq2_0.h"
 
-void kern_quantize_tq2_0__scalar(const float *src, void *dst, size_t n)
+void kern_quantize_tq2_0__scalar(const float *src, const float *w, void *dst, size_t n)
 {
     struct block_tq2_0 *blocks = dst;
 
     for (size_t b = 0; b < n / KQ_ELEMS; b++) {
         uint8_t q[KQ_ELEMS];
 
-        blocks[b].d = ternary_quantize(src + KQ_ELEMS * b, q);
+        blocks[b].d =
+            ternary_quantize(src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, q);
         kquant_pack_two(q, blocks[b].qs);
     }
 }
