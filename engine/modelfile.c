@@ -19,7 +19,7 @@ enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
                        quant);
     st = hf_is_folder(path) ? hf_open(&file, path, err) : gguf_open(&file, path, err);
     if (!st && quant)
-        return requant_open(g, file, mix, err);
+        return requant_open(g, file, &(struct requant_params){.mix = mix}, err);
     if (!st)
         *g = file;
     return st;

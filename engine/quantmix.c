@@ -4,7 +4,7 @@
  *
  * A mix is a base format plus exceptions: the tensors whose coarseness costs
  * most quality get more bits. The exceptions below are those of the files that
- * people download (made by llama.cpp's quantiser without an importance matrix),
+ * people download (made by llama.cpp's quantiser),
  * so that sizes and bytes per token agree with them.
  */
 #include "engine/quantmix.h"
@@ -24,18 +24,23 @@ enum role {
     ROLE_ATTN_OUTPUT,
     ROLE_FFN_IN, /* gate and up */
     ROLE_FFN_DOWN,
-    ROLE_ROUTER, /* ffn_gate_inp: chooses experts, tiny, never quantised */
+    ROLE_KEPT, /* small, and needed exactly */
 };
 
 enum where {
     WHERE_ALL,
     WHERE_GROUPED, /* at least four heads share a KV head */
+    WHERE_SHARED,  /* the same, or four experts share the attention */
+    WHERE_PLAIN,   /* no importance matrix */
+    WHERE_PLAIN_FIRST_EIGHTH,
+    WHERE_WEIGHED_FIRST_EIGHTH, /* with one */
     WHERE_FIRST_TWO,
     WHERE_FIRST_FOUR,
     WHERE_FIRST_SIXTEENTH,
     WHERE_FIRST_EIGHTH,
-    WHERE_MIDDLE,    /* without the first and the last eighth */
-    WHERE_MORE_BITS, /* first eighth, last eighth, every third in between */
+    WHERE_MIDDLE,             /* without the first and the last eighth */
+    WHERE_MORE_BITS,          /* first eighth, last eighth, every third in between */
+    WHERE_MORE_BITS_OF_EIGHT, /* the same, where there are eight experts */
 };
 
 #define MIX(mix, file_type, base, output, embd) \
@@ -89,6 +94,11 @@ static const struct rule {
     enum where where;
     enum kern_format fmt;
 } rules[] = {
+    /* With importances few values of the first layers dominate; without a minimum a
+     * scale has to span them all. */
+    {QUANTMIX_Q4_0, ROLE_FFN_DOWN, WHERE_WEIGHED_FIRST_EIGHTH, KERN_FMT_q4_1},
+    {QUANTMIX_Q5_0, ROLE_FFN_DOWN, WHERE_WEIGHED_FIRST_EIGHTH, KERN_FMT_q5_1},
+
     {QUANTMIX_Q2_K, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
     {QUANTMIX_Q2_K, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q3_K},
     {QUANTMIX_Q2_K, ROLE_FFN_DOWN, WHERE_ALL, KERN_FMT_q3_K},
@@ -120,40 +130,40 @@ static const struct rule {
     {QUANTMIX_Q5_K_M, ROLE_FFN_DOWN, WHERE_MORE_BITS, KERN_FMT_q6_K},
     {QUANTMIX_Q5_K_M, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q6_K},
 
-    {QUANTMIX_IQ1_S, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ1_S, ROLE_ATTN_V, WHERE_SHARED, KERN_FMT_q4_K},
     {QUANTMIX_IQ1_S, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
     {QUANTMIX_IQ1_S, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
     {QUANTMIX_IQ1_S, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq2_xxs},
 
-    {QUANTMIX_IQ1_M, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ1_M, ROLE_ATTN_V, WHERE_SHARED, KERN_FMT_q4_K},
     {QUANTMIX_IQ1_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
     {QUANTMIX_IQ1_M, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
     {QUANTMIX_IQ1_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq2_xxs},
 
-    {QUANTMIX_IQ2_XXS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_XXS, ROLE_ATTN_V, WHERE_SHARED, KERN_FMT_q4_K},
     {QUANTMIX_IQ2_XXS, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
     {QUANTMIX_IQ2_XXS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
 
-    {QUANTMIX_IQ2_XS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_XS, ROLE_ATTN_V, WHERE_SHARED, KERN_FMT_q4_K},
     {QUANTMIX_IQ2_XS, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q2_K},
     {QUANTMIX_IQ2_XS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q2_K},
 
-    {QUANTMIX_IQ2_S, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_S, ROLE_ATTN_V, WHERE_SHARED, KERN_FMT_q4_K},
     {QUANTMIX_IQ2_S, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_iq3_s},
     {QUANTMIX_IQ2_S, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_iq3_s},
     {QUANTMIX_IQ2_S, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq3_s},
 
-    {QUANTMIX_IQ2_M, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
+    {QUANTMIX_IQ2_M, ROLE_ATTN_V, WHERE_SHARED, KERN_FMT_q4_K},
     {QUANTMIX_IQ2_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_iq3_s},
     {QUANTMIX_IQ2_M, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_iq3_s},
     {QUANTMIX_IQ2_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq3_s},
 
     {QUANTMIX_IQ3_XXS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
-    {QUANTMIX_IQ3_XXS, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_iq3_s},
+    {QUANTMIX_IQ3_XXS, ROLE_ATTN_V, WHERE_PLAIN, KERN_FMT_iq3_s},
     {QUANTMIX_IQ3_XXS, ROLE_ATTN_K, WHERE_ALL, KERN_FMT_iq2_s},
     {QUANTMIX_IQ3_XXS, ROLE_ATTN_Q, WHERE_ALL, KERN_FMT_iq2_s},
-    {QUANTMIX_IQ3_XXS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q4_K},
-    {QUANTMIX_IQ3_XXS, ROLE_FFN_DOWN, WHERE_ALL, KERN_FMT_q3_K},
+    {QUANTMIX_IQ3_XXS, ROLE_FFN_DOWN, WHERE_PLAIN_FIRST_EIGHTH, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_XXS, ROLE_FFN_DOWN, WHERE_PLAIN, KERN_FMT_q3_K},
     {QUANTMIX_IQ3_XXS, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_iq3_s},
 
     {QUANTMIX_IQ3_XS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q4_K},
@@ -165,14 +175,15 @@ static const struct rule {
 
     {QUANTMIX_IQ3_M, ROLE_ATTN_V, WHERE_ALL, KERN_FMT_q4_K},
     {QUANTMIX_IQ3_M, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q4_K},
+    {QUANTMIX_IQ3_M, ROLE_FFN_DOWN, WHERE_MORE_BITS_OF_EIGHT, KERN_FMT_q4_K},
     {QUANTMIX_IQ3_M, ROLE_ATTN_OUTPUT, WHERE_ALL, KERN_FMT_q4_K},
     {QUANTMIX_IQ3_M, ROLE_ATTN_QKV, WHERE_ALL, KERN_FMT_q4_K},
 
     {QUANTMIX_IQ4_NL, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q5_K},
-    {QUANTMIX_IQ4_NL, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q5_K},
+    {QUANTMIX_IQ4_NL, ROLE_FFN_DOWN, WHERE_PLAIN_FIRST_EIGHTH, KERN_FMT_q5_K},
 
     {QUANTMIX_IQ4_XS, ROLE_ATTN_V, WHERE_GROUPED, KERN_FMT_q5_K},
-    {QUANTMIX_IQ4_XS, ROLE_FFN_DOWN, WHERE_FIRST_EIGHTH, KERN_FMT_q5_K},
+    {QUANTMIX_IQ4_XS, ROLE_FFN_DOWN, WHERE_PLAIN_FIRST_EIGHTH, KERN_FMT_q5_K},
 };
 
 const char *quantmix_name(enum quantmix mix)
@@ -192,6 +203,27 @@ enum quantmix quantmix_by_name(const char *name)
 uint32_t quantmix_file_type(enum quantmix mix)
 {
     return mixes[mix].file_type;
+}
+
+enum kern_format quantmix_base(enum quantmix mix)
+{
+    return mixes[mix].base;
+}
+
+enum quantmix quantmix_by_base(enum kern_format fmt)
+{
+    for (int i = 0; i < QUANTMIX_N; i++) {
+        if (fmt == mixes[i].base)
+            return (enum quantmix)i;
+    }
+    return QUANTMIX_N;
+}
+
+int quantmix_wants_importance(enum quantmix mix)
+{
+    return mix == QUANTMIX_IQ1_S || mix == QUANTMIX_IQ1_M || mix == QUANTMIX_IQ2_XXS ||
+           mix == QUANTMIX_IQ2_XS || mix == QUANTMIX_IQ2_S || mix == QUANTMIX_IQ2_M ||
+           mix == QUANTMIX_IQ3_XXS || mix == QUANTMIX_Q2_K_S;
 }
 
 enum quantmix quantmix_by_file_type(uint32_t ftype)
@@ -215,10 +247,31 @@ static const char *without_layer(const char *name)
     return *p == '.' ? p + 1 : name;
 }
 
+/* Parts of names of what is never quantised. */
+static const char *const kept[] = {
+    "_norm",          "ffn_gate_inp", "position_embd", "token_types",
+    "rope_f",         "ssm_conv1d",   "ssm_a",         "ssm_dt",
+    "ssm_beta_alpha", "attn_rel_b",   "time_mix",      "shortconv.conv",
+};
+
+static int is_kept(const char *part)
+{
+    const size_t n = strlen(part);
+
+    if (n < 7 || strcmp(part + n - 7, ".weight"))
+        return 1;
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        if (strstr(part, kept[i]))
+            return 1;
+    return 0;
+}
+
 static enum role role_of(const struct quantmix_tensor *t)
 {
     const char *part = without_layer(t->name);
 
+    if (t->n_dims < 2 || is_kept(part))
+        return ROLE_KEPT;
     if (!strcmp(part, "output.weight"))
         return ROLE_OUTPUT;
     if (!strcmp(part, "token_embd.weight"))
@@ -233,13 +286,16 @@ static enum role role_of(const struct quantmix_tensor *t)
         return ROLE_ATTN_QKV;
     if (!strncmp(part, "ffn_down", 8)) /* also ffn_down_exps */
         return ROLE_FFN_DOWN;
-    if (!strncmp(part, "ffn_gate_inp", 12))
-        return ROLE_ROUTER;
     if (!strncmp(part, "ffn_gate", 8) || !strncmp(part, "ffn_up", 6))
         return ROLE_FFN_IN;
     if (!strcmp(part, "attn_output.weight"))
         return ROLE_ATTN_OUTPUT;
     return ROLE_OTHER;
+}
+
+int quantmix_is_matrix(const struct quantmix_tensor *t)
+{
+    return role_of(t) != ROLE_KEPT;
 }
 
 static int applies(enum where where, const struct quantmix_tensor *t)
@@ -251,6 +307,14 @@ static int applies(enum where where, const struct quantmix_tensor *t)
         return 1;
     case WHERE_GROUPED:
         return t->n_heads >= 4 * t->n_kv_heads;
+    case WHERE_SHARED:
+        return t->n_heads >= 4 * t->n_kv_heads || t->n_experts >= 4;
+    case WHERE_PLAIN:
+        return !t->has_importance;
+    case WHERE_PLAIN_FIRST_EIGHTH:
+        return !t->has_importance && layer < n / 8;
+    case WHERE_WEIGHED_FIRST_EIGHTH:
+        return t->has_importance && layer < n / 8;
     case WHERE_FIRST_TWO:
         return layer < 2;
     case WHERE_FIRST_FOUR:
@@ -261,8 +325,10 @@ static int applies(enum where where, const struct quantmix_tensor *t)
         return layer < n / 8;
     case WHERE_MIDDLE:
         return layer >= n / 8 && layer < 7 * n / 8;
+    case WHERE_MORE_BITS_OF_EIGHT:
     case WHERE_MORE_BITS:
-        return layer < n / 8 || layer >= 7 * n / 8 || (layer - n / 8) % 3 == 2;
+        return (where == WHERE_MORE_BITS || t->n_experts == 8) &&
+               (layer < n / 8 || layer >= 7 * n / 8 || (layer - n / 8) % 3 == 2);
     }
     return 0;
 }
@@ -286,20 +352,58 @@ static enum kern_format small_block(enum kern_format fmt)
     }
 }
 
-/* Rows that not even 32 divides become F16. */
-static enum kern_format fit_row(enum kern_format fmt, uint64_t row_elems)
+enum kern_format quantmix_fit_row(enum kern_format fmt, uint64_t row_elems)
 {
     if (row_elems % kern_format_info(fmt)->block_elems == 0)
         return fmt;
+    /* Not even 32 divides some. */
     return row_elems % 32 == 0 ? small_block(fmt) : KERN_FMT_f16;
+}
+
+/* The mixes of one and two bits. */
+static int is_low(enum quantmix mix)
+{
+    return mix >= QUANTMIX_IQ1_S && mix <= QUANTMIX_IQ2_M;
 }
 
 /* The 70B models are told by 80 layers and grouped heads: attn_v is so small there
  * that a bit more costs next to nothing. The mixes of one and two bits go without. */
 static int deserves_more(enum quantmix mix, const struct quantmix_tensor *t)
 {
-    return t->n_layers == 80 && t->n_heads != t->n_kv_heads &&
-           (mix < QUANTMIX_IQ1_S || mix > QUANTMIX_IQ2_M);
+    return t->n_layers == 80 && t->n_heads != t->n_kv_heads && !is_low(mix);
+}
+
+/* Eight experts share one attention, so that its few matrices may cost more. */
+static enum kern_format beside_eight_experts(enum quantmix mix, enum role role,
+                                             enum kern_format fmt)
+{
+    switch (role) {
+    case ROLE_ATTN_V:
+        return is_low(mix) ? fmt : KERN_FMT_q8_0;
+    case ROLE_ATTN_K:
+        return is_low(mix) ? KERN_FMT_q4_K : KERN_FMT_q8_0;
+    case ROLE_ATTN_OUTPUT:
+        switch (mix) {
+        case QUANTMIX_Q4_0:
+        case QUANTMIX_Q4_1:
+        case QUANTMIX_Q5_0:
+        case QUANTMIX_Q5_1:
+        case QUANTMIX_Q8_0:
+        case QUANTMIX_Q2_K_S:
+        case QUANTMIX_Q3_K_L:
+        case QUANTMIX_Q5_K_S:
+        case QUANTMIX_Q5_K_M:
+        case QUANTMIX_Q6_K:
+        case QUANTMIX_TQ1_0:
+        case QUANTMIX_TQ2_0:
+        case QUANTMIX_MXFP4:
+            return mixes[mix].base;
+        default:
+            return KERN_FMT_q5_K;
+        }
+    default:
+        return fmt;
+    }
 }
 
 enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor *t)
@@ -307,7 +411,7 @@ enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor
     const enum role role = role_of(t);
     enum kern_format fmt = mixes[mix].base;
 
-    if (t->n_dims < 2 || role == ROLE_ROUTER)
+    if (role == ROLE_KEPT)
         return KERN_FMT_f32;
     if (role == ROLE_OUTPUT)
         fmt = t->row_elems % 256 == 0 || mixes[mix].output == mixes[mix].base
@@ -323,8 +427,10 @@ enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor
             break;
         }
     }
+    if (t->n_experts == 8 && kern_format_info(mixes[mix].base)->block_elems > 1)
+        fmt = beside_eight_experts(mix, role, fmt);
     if (role == ROLE_ATTN_V && (fmt == KERN_FMT_q3_K || fmt == KERN_FMT_q4_K) &&
         deserves_more(mix, t))
         fmt = KERN_FMT_q5_K;
-    return fit_row(fmt, t->row_elems);
+    return quantmix_fit_row(fmt, t->row_elems);
 }

@@ -59,6 +59,8 @@ struct quantmix_tensor {
     int n_dims;
     uint64_t row_elems; /* ne[0] */
     int tied_output;    /* token_embd serves as output too */
+    int n_experts;      /* 0: none */
+    int has_importance; /* quantised with an importance matrix */
 };
 
 const char *quantmix_name(enum quantmix mix);        /* "Q4_K_M" */
@@ -66,8 +68,25 @@ enum quantmix quantmix_by_name(const char *name);    /* any case; QUANTMIX_N: un
 uint32_t quantmix_file_type(enum quantmix mix);      /* general.file_type */
 enum quantmix quantmix_by_file_type(uint32_t ftype); /* QUANTMIX_N: unknown */
 
-/* Format of one tensor; one-dimensional tensors are F32. Where the row length is
+/* The format that most matrices get. */
+enum kern_format quantmix_base(enum quantmix mix);
+
+/* The mix with this base and the fewest exceptions; QUANTMIX_N where there is none. */
+enum quantmix quantmix_by_base(enum kern_format fmt);
+
+/* Whether formats of the mix go wrong without an importance matrix: so few bits that
+ * equal importances cost much of a model's quality. */
+int quantmix_wants_importance(enum quantmix mix);
+
+/* Whether tensors of this name are matrices that products read, which is what may be
+ * quantised. Norms, routers, biases, convolutions and position tables are not. */
+int quantmix_is_matrix(const struct quantmix_tensor *t);
+
+/* Format of one tensor; F32 where quantmix_is_matrix() says no. Where the row length is
  * no multiple of the chosen block, the customary fallback. */
 enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor *t);
+
+/* fmt, or the customary fallback for rows that its blocks do not divide. */
+enum kern_format quantmix_fit_row(enum kern_format fmt, uint64_t row_elems);
 
 #endif

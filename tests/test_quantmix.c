@@ -194,6 +194,80 @@ static void other_special_tensors(void **state)
     assert_int_equal(quantmix_format(QUANTMIX_Q4_K_M, &v70), KERN_FMT_q4_K);
 }
 
+static enum kern_format with(enum quantmix mix, const char *name, int layer,
+                             int n_experts, int has_importance)
+{
+    const struct quantmix_tensor t = {.name = name,
+                                      .layer = layer,
+                                      .n_layers = 32,
+                                      .n_heads = 32,
+                                      .n_kv_heads = 32,
+                                      .n_dims = 2,
+                                      .row_elems = 4096,
+                                      .n_experts = n_experts,
+                                      .has_importance = has_importance};
+
+    return quantmix_format(mix, &t);
+}
+
+/* What an importance matrix changes: less needs to be protected. */
+static void importance_changes_the_mix(void **state)
+{
+    const char *down = "blk.1.ffn_down.weight", *v = "blk.9.attn_v.weight";
+
+    (void)state;
+    assert_int_equal(with(QUANTMIX_IQ4_XS, down, 1, 0, 0), KERN_FMT_q5_K);
+    assert_int_equal(with(QUANTMIX_IQ4_XS, down, 1, 0, 1), KERN_FMT_iq4_xs);
+    assert_int_equal(with(QUANTMIX_Q4_0, down, 1, 0, 0), KERN_FMT_q4_0);
+    assert_int_equal(with(QUANTMIX_Q4_0, down, 1, 0, 1), KERN_FMT_q4_1);
+    assert_int_equal(with(QUANTMIX_Q5_0, down, 1, 0, 1), KERN_FMT_q5_1);
+    assert_int_equal(with(QUANTMIX_Q5_0, down, 4, 0, 1), KERN_FMT_q5_0);
+    assert_int_equal(with(QUANTMIX_IQ3_XXS, v, 9, 0, 0), KERN_FMT_iq3_s);
+    assert_int_equal(with(QUANTMIX_IQ3_XXS, v, 9, 0, 1), KERN_FMT_iq3_xxs);
+    assert_int_equal(with(QUANTMIX_IQ3_XXS, down, 1, 0, 0), KERN_FMT_q4_K);
+    assert_int_equal(with(QUANTMIX_IQ3_XXS, down, 1, 0, 1), KERN_FMT_iq3_xxs);
+    assert_true(quantmix_wants_importance(QUANTMIX_IQ1_S));
+    assert_false(quantmix_wants_importance(QUANTMIX_Q4_K_M));
+}
+
+/* Mixtral's attention is small beside its eight experts. */
+static void eight_experts_raise_attention(void **state)
+{
+    const char *v = "blk.9.attn_v.weight", *k = "blk.9.attn_k.weight";
+    const char *out = "blk.9.attn_output.weight", *down = "blk.9.ffn_down_exps.weight";
+
+    (void)state;
+    assert_int_equal(with(QUANTMIX_Q4_K_M, v, 9, 8, 0), KERN_FMT_q8_0);
+    assert_int_equal(with(QUANTMIX_Q4_K_M, k, 9, 8, 0), KERN_FMT_q8_0);
+    assert_int_equal(with(QUANTMIX_Q4_K_M, out, 9, 8, 0), KERN_FMT_q5_K);
+    assert_int_equal(with(QUANTMIX_Q4_K_M, down, 9, 8, 0), KERN_FMT_q6_K);
+    assert_int_equal(with(QUANTMIX_Q5_K_M, out, 9, 8, 0), KERN_FMT_q5_K);
+    assert_int_equal(with(QUANTMIX_Q3_K_L, out, 9, 8, 0), KERN_FMT_q3_K);
+    assert_int_equal(with(QUANTMIX_IQ2_XS, v, 9, 8, 0), KERN_FMT_q4_K);
+    assert_int_equal(with(QUANTMIX_IQ2_XS, k, 9, 8, 0), KERN_FMT_q4_K);
+    assert_int_equal(with(QUANTMIX_IQ2_XS, out, 9, 8, 0), KERN_FMT_q5_K);
+    assert_int_equal(with(QUANTMIX_IQ2_XS, v, 9, 60, 0), KERN_FMT_q4_K);
+    assert_int_equal(with(QUANTMIX_Q4_K_M, k, 9, 60, 0), KERN_FMT_q4_K);
+    assert_int_equal(with(QUANTMIX_F16, v, 9, 8, 0), KERN_FMT_f16);
+}
+
+static void small_and_exact_tensors_are_kept(void **state)
+{
+    static const char *const names[] = {
+        "blk.0.attn_norm.weight",    "blk.0.attn_q_norm.weight",
+        "blk.0.ffn_gate_inp.weight", "blk.0.ssm_conv1d.weight",
+        "position_embd.weight",      "blk.0.attn_qkv.bias",
+        "rope_freqs.weight"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(with(QUANTMIX_Q4_K_M, names[i], 0, 0, 0), KERN_FMT_f32);
+    assert_int_equal(quantmix_by_base(KERN_FMT_iq2_s), QUANTMIX_IQ2_M);
+    assert_int_equal(quantmix_base(QUANTMIX_Q4_K_M), KERN_FMT_q4_K);
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        assert_int_not_equal(quantmix_by_base((enum kern_format)fmt), QUANTMIX_N);
+}
+
 static void rows_that_the_block_does_not_divide(void **state)
 {
     const char *q = "blk.0.attn_q.weight";
@@ -275,6 +349,9 @@ int main(void)
         cmocka_unit_test(low_bit_mixes_raise_what_hurts),
         cmocka_unit_test(output_is_finer_than_the_rest),
         cmocka_unit_test(other_special_tensors),
+        cmocka_unit_test(importance_changes_the_mix),
+        cmocka_unit_test(eight_experts_raise_attention),
+        cmocka_unit_test(small_and_exact_tensors_are_kept),
         cmocka_unit_test(rows_that_the_block_does_not_divide),
         cmocka_unit_test(whole_files_weigh_what_published_ones_do),
     };

@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench quantize: every type is made, loads, and stays near its source; what is wrong
+# is said in one sentence, and OUT is complete or not there.
+. "$SRC/tests/cli/lib.sh"
+
+# refuses CODE TEXT ARGS...: quantize refuses these and leaves nothing behind
+refuses() {
+    local code=$1 text=$2
+    shift 2
+    refused "$code" "$text" quantize "$@"
+    [ ! -e no.gguf ] && [ -z "$(find . -name '*.part')" ] || fail "'$*' left a file"
+}
+
+# nmse A B: mean squared difference of two files of floats by the mean square of B
+nmse() {
+    python3 -c '
+import array, sys
+a, b = (array.array("f", open(p, "rb").read()) for p in sys.argv[1:])
+assert len(a) == len(b) > 0
+print(sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b))' "$1" "$2"
+}
+
+"$BENCH" synth nano F16 -o f16.gguf >out
+"$BENCH" logits -m f16.gguf --tokens 1,5-20 -o want.f32 >out
+
+# ---- every type: made, loaded, near the source (bounds are about twice what is seen)
+for pair in F32:0.0002 F16:0.0001 BF16:0.001 Q8_0:0.003 Q6_K:0.01 Q5_K_M:0.03 \
+    Q5_K_S:0.03 Q5_0:0.04 Q5_1:0.03 Q4_K_M:0.1 Q4_K_S:0.1 Q4_0:0.12 Q4_1:0.1 IQ4_XS:0.12 \
+    IQ4_NL:0.12 MXFP4:0.25 Q3_K_L:0.3 Q3_K_M:0.3 Q3_K_S:0.4 IQ3_M:0.4 IQ3_S:0.4 IQ3_XS:0.5 \
+    IQ3_XXS:0.6 Q2_K:0.8 Q2_K_S:1.2 IQ2_M:1.2 IQ2_S:1.2 IQ2_XS:1.4 IQ2_XXS:1.6 \
+    TQ2_0:2 TQ1_0:2 IQ1_M:2 IQ1_S:2; do
+    type=${pair%:*}
+    "$BENCH" quantize f16.gguf q.gguf "$type" >out 2>err || fail "$type: $(cat err)"
+    grep -q "^q.gguf: $type, .* bits per weight, in " out || fail "$type: $(cat out)"
+    "$BENCH" logits -m q.gguf --tokens 1,5-20 -o have.f32 >out
+    python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' \
+        "$(nmse have.f32 want.f32)" "${pair#*:}" ||
+        fail "$type: logits differ by $(nmse have.f32 want.f32), not ${pair#*:}"
+done
+
+# ---- metadata and alignment stay, threads change nothing
+"$BENCH" quantize f16.gguf a.gguf Q4_K_M -t 1 >out
+"$BENCH" quantize f16.gguf b.gguf q4_k_m -t 3 >out
+cmp a.gguf b.gguf
+"$BENCH" gguf a.gguf --json >a.json
+"$BENCH" gguf f16.gguf --json >f16.json
+python3 - <<'PY'
+import json
+a, f = json.load(open("a.json")), json.load(open("f16.json"))
+a, f = a["metadata"], f["metadata"]
+assert a["general.file_type"] == 15 and f["general.file_type"] == 1, a
+assert a["general.quantization_version"] == 2
+for key in f:
+    assert key == "general.file_type" or a[key] == f[key], key
+PY
+
+# ---- the plan, exceptions, errors of formats
+"$BENCH" quantize f16.gguf Q4_K_M --dry-run >out
+grep -q '^output.weight .* f16 *q6_K' out || fail "the plan is odd: $(cat out)"
+grep -q '^blk.0.attn_norm.weight .* f32 *f32' out || fail "the plan is odd: $(cat out)"
+"$BENCH" quantize f16.gguf Q4_K_M --dry-run --keep-output --tensor-type ffn_down=q8_0 \
+    --tensor-type 'blk.[01].attn_q*=q5_K' >out
+grep -q '^output.weight .* f16 *f16' out || fail "--keep-output: $(cat out)"
+grep -q '^blk.2.ffn_down.weight .* f16 *q8_0' out || fail "--tensor-type: $(cat out)"
+grep -q '^blk.1.attn_q.weight .* f16 *q5_K' out || fail "a glob: $(cat out)"
+grep -q '^blk.2.attn_q.weight .* f16 *q4_K' out || fail "a glob: $(cat out)"
+"$BENCH" quantize f16.gguf iq2_s --pure --dry-run >out 2>err
+grep -q '^token_embd.weight .* f16 *iq2_s' out || fail "--pure: $(cat out)"
+"$BENCH" quantize f16.gguf q.gguf Q4_K_M --rmse >out
+grep -Eq 'q4_K .* RMSE 0\.[0-9]+, [5-8]\.[0-9]+ % of the weights' out || fail "--rmse: $(cat out)"
+
+# ---- remarks
+"$BENCH" quantize a.gguf q.gguf Q8_0 >out 2>err
+grep -q 'quantised already are quantised again' err || fail "no remark: $(cat err)"
+"$BENCH" quantize f16.gguf q.gguf IQ1_S >out 2>err
+grep -q 'IQ1_S without an importance matrix' err || fail "no remark: $(cat err)"
+"$BENCH" quantize "$SRC/tests/data/models/stories260K-f32.gguf" q.gguf Q4_K_M >out 2>err
+grep -q 'no multiple of the block' err || fail "no remark about fallbacks: $(cat err)"
+"$BENCH" logits -m q.gguf --tokens 1,5-20 -o have.f32 >out
+
+# ---- refusals
+refuses 2 "2 arguments were given" f16.gguf Q4_K_M
+refuses 2 "there is no quantisation 'Q9'" f16.gguf no.gguf Q9
+refuses 2 "would replace the model" f16.gguf f16.gguf Q4_0
+refuses 2 "there is no format 'q9'" f16.gguf no.gguf Q4_0 --tensor-type ffn=q9
+refuses 2 "PATTERN=TYPE" f16.gguf no.gguf Q4_0 --tensor-type ffn
+refuses 2 "nowhere/no.gguf" f16.gguf nowhere/no.gguf Q4_0
+refuses 2 "missing.gguf" missing.gguf no.gguf Q4_0
+refuses 2 "f16.gguf" f16.gguf no.gguf Q4_0 --imatrix f16.gguf
+head -c 100000 f16.gguf >cut.gguf
+refuses 2 "cut.gguf" cut.gguf no.gguf Q4_0
+mkdir is-dir
+refuses 2 "is not a regular file" f16.gguf is-dir Q4_0
+
+# ---- an older OUT stays until the new one is there; killed and interrupted runs
+"$BENCH" synth tinyllama-1.1b Q8_0 -o big.gguf >out 2>err || fail "$(cat err)"
+echo old >no.gguf
+for signal in TERM KILL; do
+    code=0
+    "$BENCH" quantize big.gguf no.gguf Q4_K_M >out 2>err &
+    pid=$!
+    for _ in $(seq 3000); do
+        [ ! -s no.gguf.part ] || break
+        sleep 0.01
+    done
+    kill -$signal $pid
+    wait $pid || code=$?
+    [ "$(cat no.gguf)" = old ] || fail "SIG$signal: the old file is gone"
+    [ $signal = KILL ] || [ $code = 130 ] || fail "SIG$signal: exit code $code"
+    [ $signal = KILL ] || [ ! -e no.gguf.part ] || fail "SIG$signal left a part"
+done
+"$BENCH" quantize f16.gguf no.gguf Q4_0 >out # takes over the part
+[ ! -e no.gguf.part ] || fail "a part was left"
+rm no.gguf
+
+# ---- a full disk, where this user may mount one
+mkdir small
+if mount -t tmpfs -o size=20m tmpfs small 2>/dev/null; then
+    trap 'umount small' EXIT
+    refuses 3 "GB are free there" f16.gguf small/no.gguf F32
+    [ -z "$(ls small)" ] || fail "a full disk keeps a part: $(ls small)"
+    umount small
+    trap - EXIT
+fi
+rm -rf "$WORK"
