@@ -202,6 +202,7 @@ static enum status fetch_matrix(struct loader *l, struct matrix *out, int layer,
     if (st)
         return st;
     *out = (struct matrix){
+        .name = t->name,
         .data = l->w ? weights_data(l->w, t) : NULL,
         .fmt = t->fmt,
         .act = kern_format_info(t->fmt)->act,

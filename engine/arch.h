@@ -33,6 +33,7 @@
 /* n_slices matrices of n_rows rows of k weights, one after another; 1 slice but
  * for experts. */
 struct matrix {
+    const char *name;          /* of its tensor, the gguf's own */
     const unsigned char *data; /* NULL in a model that is only planned */
     enum kern_format fmt;
     enum kern_act act; /* layout of the activations it multiplies */

@@ -489,6 +489,11 @@ void slm_profile_read(const struct slm *m, struct slm_profile *out)
     forward_profile_read(m->forward, out);
 }
 
+void slm_tap(struct slm *m, slm_tap_fn *tap, void *arg)
+{
+    forward_tap(m->forward, tap, arg);
+}
+
 int slm_n_past(const struct slm *m)
 {
     return m->n_past;

@@ -28,6 +28,7 @@
 #include "engine/profile.h"
 #include "engine/sampler.h"
 #include "engine/status.h"
+#include "engine/tap.h"
 #include "engine/team.h"
 #include "engine/tokenizer.h"
 #include "engine/tuning.h"
@@ -148,6 +149,10 @@ enum status slm_profile_start(struct slm *m, struct err *err);
 
 /* What has been accounted for since. */
 void slm_profile_read(const struct slm *m, struct slm_profile *out);
+
+/* Listen to what matrices are multiplied with, all but routers, from the next
+ * slm_eval() on; NULL: no more. The output matrix only where logits are asked for. */
+void slm_tap(struct slm *m, slm_tap_fn *tap, void *arg);
 
 /* Positions now in the KV cache. */
 int slm_n_past(const struct slm *m);

@@ -210,6 +210,10 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
     const struct matrix *const w[3] = {&y->wq, &y->wk, &y->wv};
     float *const out[3] = {f->q, f->k, f->v};
     const size_t n_embd = (size_t)m->n_embd;
+
+    for (int i = 0; f->tap && i < 3; i++)
+        fwd_tap_rows(f, me, w[i], f->x, pad16(n_embd), (size_t)f->n, y->attn_norm);
+
     const struct columns c =
         fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, y->attn_norm,
                     act_bit(w[0]) | act_bit(w[1]) | act_bit(w[2]));
@@ -245,6 +249,9 @@ static void project_back(struct forward *f, struct fwd_member *me,
         fwd_join_splits(f, me->row);
         src = me->row;
     }
+    if (f->tap)
+        fwd_tap_rows(f, me, &y->wo, src, pad16(n_q), (size_t)f->n, NULL);
+
     const struct columns c =
         fwd_prepare(f, me, src, pad16(n_q), (size_t)f->n, n_q, NULL, act_bit(&y->wo));
 
@@ -258,6 +265,11 @@ static void feed_forward(struct forward *f, struct fwd_member *me,
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = (size_t)f->m->n_ff, stride = pad16(n_ff);
+    const struct matrix *const w[2] = {&y->gate, &y->up};
+
+    for (int i = 0; f->tap && i < 2; i++)
+        fwd_tap_rows(f, me, w[i], f->x, pad16(n_embd), n, y->ffn_norm);
+
     struct columns c = fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
                                    act_bit(&y->gate) | act_bit(&y->up));
 
@@ -272,6 +284,8 @@ static void feed_forward(struct forward *f, struct fwd_member *me,
     }
     fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
     fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
+    if (f->tap)
+        fwd_tap_rows(f, me, &y->down, f->gate, stride, n, NULL);
     c = fwd_prepare(f, me, f->gate, stride, n, n_ff, NULL, act_bit(&y->down));
     add_product(f, me, SLM_OP_DOWN, &y->down, &c);
 }
@@ -284,9 +298,13 @@ static void output(struct forward *f, struct fwd_member *me)
 
     if (f->n_logits == 0)
         return;
-    const struct columns c =
-        fwd_prepare(f, me, f->x + (size_t)(f->n - f->n_logits) * stride, stride,
-                    (size_t)f->n_logits, n_embd, m->output_norm, act_bit(&m->output));
+    const float *x = f->x + (size_t)(f->n - f->n_logits) * stride;
+
+    if (f->tap)
+        fwd_tap_rows(f, me, &m->output, x, stride, (size_t)f->n_logits, m->output_norm);
+
+    const struct columns c = fwd_prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
+                                         m->output_norm, act_bit(&m->output));
 
     for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);)
         product(f, me, SLM_OP_OUTPUT, &m->output, begin, end, &c, f->logits,

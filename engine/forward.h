@@ -25,6 +25,7 @@
 #include "engine/kvcache.h"
 #include "engine/profile.h"
 #include "engine/status.h"
+#include "engine/tap.h"
 #include "engine/team.h"
 #include "engine/tuning.h"
 
@@ -53,6 +54,10 @@ void forward_set_team(struct forward *f, struct team *team);
 
 /* Other choices from the next pass on. Opened with slm_tuning_default(). */
 void forward_tune(struct forward *f, const struct slm_tuning *tuning);
+
+/* Tell tap(arg, ...) of the inputs of all matrices but routers from the next pass on;
+ * NULL: nobody. */
+void forward_tap(struct forward *f, slm_tap_fn *tap, void *arg);
 
 /* Take a profile of the passes from here on; what there was is forgotten. Error:
  * ST_NO_MEMORY. */

@@ -202,8 +202,14 @@ void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y
     route(f, me, y, &c);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
+    if (f->tap) {
+        fwd_tap_pairs(f, me, &y->gate, y->ffn_norm);
+        fwd_tap_pairs(f, me, &y->up, y->ffn_norm);
+    }
     c = line_up(f, me, y, &c);
     expand_all(f, me, y, &c);
+    if (f->tap)
+        fwd_tap_pairs(f, me, &y->down, NULL);
     c = fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
                     NULL, act_bit(&y->down));
     contract_all(f, me, y, &c);

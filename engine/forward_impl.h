@@ -64,6 +64,8 @@ struct forward {
     struct fwd_laps *laps; /* [n_members], while a profile is taken */
     size_t n_profiled;     /* passes in it */
     int n_timed;           /* members of the last of them */
+    slm_tap_fn *tap;       /* NULL: nobody listens */
+    void *tap_arg;
 
     /* shared; rows are tokens of the batch */
     float *x;                          /* [n_batch][n_embd] the residual stream */
@@ -174,6 +176,14 @@ static inline void fwd_count_product(struct fwd_member *me, enum slm_op op,
     fwd_count(me, op, w->fmt, (uint64_t)n_rows * w->row_bytes,
               (uint64_t)n_rows * w->k * n);
 }
+
+/* n rows at src, not yet normalised by norm[k] (NULL: by nothing), are what w is about
+ * to be multiplied with; pairs: the same of the rows of experts, from x with a norm,
+ * from gate without one. Nothing but a comparison where nobody listens. */
+void fwd_tap_rows(struct forward *f, struct fwd_member *me, const struct matrix *w,
+                  const float *src, size_t stride, size_t n, const float *norm);
+void fwd_tap_pairs(struct forward *f, struct fwd_member *me, const struct matrix *w,
+                   const float *norm);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1), and the routed feed-forward part added to x. */
