@@ -275,9 +275,14 @@ static int usual_n(enum kern_op op)
 {
     switch (op) {
     case KERN_OP_rope:
+    case KERN_OP_rope_neox:
         return HEAD_DIM;
     case KERN_OP_silu_mul:
+    case KERN_OP_gelu_mul:
+    case KERN_OP_gelu:
         return FFN_WIDTH;
+    case KERN_OP_softcap:
+        return N_POSITIONS;
     case KERN_OP_attn_dot:
     case KERN_OP_attn_mix:
         return N_POSITIONS;

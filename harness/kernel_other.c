@@ -130,28 +130,51 @@ static bool open_attention(struct other_call *o)
     return true;
 }
 
+/* Columns of n floats that are read or written, and operations on each element. */
+static void vector_work(enum kern_op op, double *columns, double *ops)
+{
+    *columns = 3;
+    *ops = 4;
+    if (op == KERN_OP_to_f16)
+        *columns = 1.5;
+    else if (op == KERN_OP_softmax || op == KERN_OP_attn_weigh || op == KERN_OP_gelu ||
+             op == KERN_OP_softcap)
+        *columns = 2;
+    else if (op == KERN_OP_layernorm)
+        *columns = 4;
+    if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
+        *ops = 3;
+    else if (op == KERN_OP_add || op == KERN_OP_to_f16)
+        *ops = 1;
+}
+
+/* Element i of a column of cosines and sines, laid out as op wants them. */
+static float turn_at(enum kern_op op, size_t i, size_t n)
+{
+    const size_t half = n / 2;
+    const size_t pair = op == KERN_OP_rope ? i / 2 : i % half;
+    const bool is_sine = op == KERN_OP_rope ? i % 2 : i >= half;
+
+    return (float)(is_sine ? sin((double)pair) : cos((double)pair));
+}
+
 static bool open_vector(struct other_call *o)
 {
     const size_t n = o->n, column = n * sizeof(float);
-    const bool to_f16 = o->row->op == KERN_OP_to_f16;
-    const double columns =
-        to_f16                                                              ? 1.5
-        : o->row->op == KERN_OP_softmax || o->row->op == KERN_OP_attn_weigh ? 2
-                                                                            : 3;
-    const double ops = o->row->op == KERN_OP_rope            ? 3
-                       : o->row->op == KERN_OP_add || to_f16 ? 1
-                                                             : 4;
+    const enum kern_op op = o->row->op;
+    const bool to_f16 = op == KERN_OP_to_f16;
+    double columns, ops;
 
+    vector_work(op, &columns, &ops);
     o->out_is_floats = !to_f16;
     o->cost = (struct kernel_cost){columns * (double)column, ops * (double)n, 0};
     if (!alloc_all(o, to_f16 ? n * sizeof(uint16_t) : column, n, n))
         return false;
     if (o->out_is_floats)
         parts_fill_random(o->out, n, 1);
-    for (size_t i = 0; o->row->op == KERN_OP_rope && i + 1 < n; i += 2) {
-        o->a[i] = (float)cos((double)i);
-        o->a[i + 1] = (float)sin((double)i);
-    }
+    if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
+        for (size_t i = 0; i < n / 2 * 2; i++)
+            o->a[i] = turn_at(op, i, n);
     return true;
 }
 
@@ -197,14 +220,29 @@ void parts_other_run(const struct other_call *o)
     case KERN_OP_rmsnorm:
         row->fn.rmsnorm(out, o->a, o->b, o->n, 1e-5f);
         break;
+    case KERN_OP_layernorm:
+        row->fn.layernorm(out, o->a, o->b, o->b, o->n, 1e-5f);
+        break;
     case KERN_OP_rope:
         row->fn.rope(out, o->a, o->n);
+        break;
+    case KERN_OP_rope_neox:
+        row->fn.rope_neox(out, o->a, o->n);
         break;
     case KERN_OP_softmax:
         row->fn.softmax(out, o->n);
         break;
     case KERN_OP_silu_mul:
         row->fn.silu_mul(out, o->a, o->b, o->n);
+        break;
+    case KERN_OP_gelu_mul:
+        row->fn.gelu_mul(out, o->a, o->b, o->n);
+        break;
+    case KERN_OP_gelu:
+        row->fn.gelu(out, o->a, o->n);
+        break;
+    case KERN_OP_softcap:
+        row->fn.softcap(out, o->n, 50.0f);
         break;
     case KERN_OP_add:
         row->fn.add(out, o->a, o->n);

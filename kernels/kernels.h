@@ -161,11 +161,33 @@ typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n,
  * for i < n/2; cs[2i] = c_i, cs[2i+1] = s_i. */
 typedef void kern_rope_fn(float *v, const float *cs, size_t n);
 
+/* rope_neox: the same turn of elements half a vector apart, in place,
+ *   (v[i], v[h+i]) <- (v[i] c_i - v[h+i] s_i, v[i] s_i + v[h+i] c_i)
+ * for i < h = n/2; cs[i] = c_i, cs[h+i] = s_i. (GPT-NeoX: Black et al. 2022, arXiv
+ * 2204.06745) */
+typedef void kern_rope_neox_fn(float *v, const float *cs, size_t n);
+
+/* layernorm: y[i] = (x[i] - mean(x)) / sqrt(mean((x - mean(x))^2) + eps) * w[i] + b[i].
+ * b may be NULL for none; y may be x. (Ba et al. 2016, arXiv 1607.06450) */
+typedef void kern_layernorm_fn(float *y, const float *x, const float *w, const float *b,
+                               size_t n, float eps);
+
 /* softmax in place over n >= 1 values; the largest is subtracted first. */
 typedef void kern_softmax_fn(float *x, size_t n);
 
 /* silu_mul: y[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. y may be gate or up. */
 typedef void kern_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
+
+/* gelu_mul: y[i] = gelu(gate[i]) * up[i]; gelu: y[i] = gelu(x[i]). In the usual
+ * approximation by tanh (Hendrycks and Gimpel 2016, arXiv 1606.08415),
+ *   gelu(x) = x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3)
+ * y may be an input. */
+typedef void kern_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
+typedef void kern_gelu_fn(float *y, const float *x, size_t n);
+
+/* softcap: x[i] = cap * tanh(x[i] / cap) in place, cap > 0, to within 4 * 2^-24 * cap.
+ * (Gemma 2: arXiv 2408.00118) */
+typedef void kern_softcap_fn(float *x, size_t n, float cap);
 
 /* add: y[i] += x[i]. */
 typedef void kern_add_fn(float *y, const float *x, size_t n);
@@ -232,9 +254,14 @@ enum kern_op {
     KERN_OP_gemv_x16,
     KERN_OP_gemm_x16,
     KERN_OP_rmsnorm,
+    KERN_OP_layernorm,
     KERN_OP_rope,
+    KERN_OP_rope_neox,
     KERN_OP_softmax,
     KERN_OP_silu_mul,
+    KERN_OP_gelu_mul,
+    KERN_OP_gelu,
+    KERN_OP_softcap,
     KERN_OP_add,
     KERN_OP_attn_weigh,
     KERN_OP_to_f16,
@@ -260,9 +287,14 @@ struct kern_row {
         kern_gemv_x16_fn *gemv_x16;
         kern_gemm_x16_fn *gemm_x16;
         kern_rmsnorm_fn *rmsnorm;
+        kern_layernorm_fn *layernorm;
         kern_rope_fn *rope;
+        kern_rope_neox_fn *rope_neox;
         kern_softmax_fn *softmax;
         kern_silu_mul_fn *silu_mul;
+        kern_gelu_mul_fn *gelu_mul;
+        kern_gelu_fn *gelu;
+        kern_softcap_fn *softcap;
         kern_add_fn *add;
         kern_attn_weigh_fn *attn_weigh;
         kern_to_f16_fn *to_f16;
@@ -301,9 +333,14 @@ struct kern_set {
     kern_gemm_x16_fn *gemm_x16[KERN_N_FMT];
     kern_quantize_act_fn *quantize_act[KERN_N_ACT];
     kern_rmsnorm_fn *rmsnorm;
+    kern_layernorm_fn *layernorm;
     kern_rope_fn *rope;
+    kern_rope_neox_fn *rope_neox;
     kern_softmax_fn *softmax;
     kern_silu_mul_fn *silu_mul;
+    kern_gelu_mul_fn *gelu_mul;
+    kern_gelu_fn *gelu;
+    kern_softcap_fn *softcap;
     kern_add_fn *add;
     kern_attn_weigh_fn *attn_weigh;
     kern_to_f16_fn *to_f16;

@@ -3,7 +3,7 @@
  * vec_float.h - the words on floats that attention needs besides those of vec.h
  *
  *   v_load_f          V_LANES floats at any address
- *   v_add, v_sub, v_max_f, v_exp    lane by lane
+ *   v_add, v_sub, v_div, v_max_f, v_exp    lane by lane
  *   v_sum, v_largest  of all lanes
  */
 #ifndef SLM_KERNELS_VECOPS_VEC_FLOAT_H
@@ -26,6 +26,11 @@ SIMD_INLINE vf v_add(vf a, vf b)
 SIMD_INLINE vf v_sub(vf a, vf b)
 {
     return _mm512_sub_ps(a, b);
+}
+
+SIMD_INLINE vf v_div(vf a, vf b)
+{
+    return _mm512_div_ps(a, b);
 }
 
 SIMD_INLINE vf v_max_f(vf a, vf b)
@@ -61,6 +66,11 @@ SIMD_INLINE vf v_add(vf a, vf b)
 SIMD_INLINE vf v_sub(vf a, vf b)
 {
     return _mm256_sub_ps(a, b);
+}
+
+SIMD_INLINE vf v_div(vf a, vf b)
+{
+    return _mm256_div_ps(a, b);
 }
 
 SIMD_INLINE vf v_max_f(vf a, vf b)
@@ -102,6 +112,11 @@ SIMD_INLINE vf v_add(vf a, vf b)
 SIMD_INLINE vf v_sub(vf a, vf b)
 {
     return V_EACH_2(vf, vsubq_f32, a, b);
+}
+
+SIMD_INLINE vf v_div(vf a, vf b)
+{
+    return V_EACH_2(vf, vdivq_f32, a, b);
 }
 
 SIMD_INLINE vf v_max_f(vf a, vf b)

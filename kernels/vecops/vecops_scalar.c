@@ -9,6 +9,7 @@
 
 #include "kernels/half.h"
 #include "kernels/kernels.h"
+#include "kernels/vecops/gelu.h"
 
 void kern_rmsnorm__scalar(float *y, const float *x, const float *w, size_t n, float eps)
 {
@@ -33,6 +34,37 @@ void kern_rope__scalar(float *v, const float *cs, size_t n)
     }
 }
 
+void kern_rope_neox__scalar(float *v, const float *cs, size_t n)
+{
+    const size_t half = n / 2;
+
+    for (size_t i = 0; i < half; i++) {
+        const float a = v[i], b = v[half + i];
+
+        v[i] = a * cs[i] - b * cs[half + i];
+        v[half + i] = a * cs[half + i] + b * cs[i];
+    }
+}
+
+void kern_layernorm__scalar(float *y, const float *x, const float *w, const float *b,
+                            size_t n, float eps)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i];
+
+    const double mean = sum / (double)n;
+
+    for (size_t i = 0; i < n; i++)
+        squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+
+    const double scale = 1.0 / sqrt(squares / (double)n + (double)eps);
+
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)(((double)x[i] - mean) * scale) * w[i] + (b ? b[i] : 0.0f);
+}
+
 void kern_softmax__scalar(float *x, size_t n)
 {
     float top = x[0];
@@ -55,6 +87,29 @@ void kern_silu_mul__scalar(float *y, const float *gate, const float *up, size_t 
 {
     for (size_t i = 0; i < n; i++)
         y[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
+}
+
+static float gelu(float x)
+{
+    return x / (1.0f + expf(x * (GELU_1 + GELU_3 * x * x)));
+}
+
+void kern_gelu_mul__scalar(float *y, const float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = gelu(gate[i]) * up[i];
+}
+
+void kern_gelu__scalar(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = gelu(x[i]);
+}
+
+void kern_softcap__scalar(float *x, size_t n, float cap)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = cap * tanhf(x[i] / cap);
 }
 
 void kern_add__scalar(float *y, const float *x, size_t n)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vecops_simd.c - vector operations that are written once for every vector level
+ *
+ * Ends shorter than a register are computed in a register's worth of memory, so that
+ * nothing behind an operand is touched.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "kernels/vecops/gelu.h"
+#include "kernels/vecops/vec_float.h"
+
+/* kern_<op>__<level> */
+#define LEVEL_NAME_3(op, level) kern_##op##__##level
+#define LEVEL_NAME_2(op, level) LEVEL_NAME_3(op, level)
+#define LEVEL_NAME(op)          LEVEL_NAME_2(op, KERN_LEVEL)
+
+/* n values, and zeros. */
+SIMD_INLINE vf load_end(const float *p, size_t n)
+{
+    float lanes[V_LANES] = {0};
+
+    memcpy(lanes, p, n * sizeof *p);
+    return v_load_f(lanes);
+}
+
+SIMD_INLINE void store_end(float *p, vf v, size_t n)
+{
+    float lanes[V_LANES];
+
+    v_store_f(lanes, v);
+    memcpy(p, lanes, n * sizeof *p);
+}
+
+/* ---- norm ----------------------------------------------------------------------- */
+
+SIMD_INLINE float sum_of(const float *x, size_t n)
+{
+    vf sum[4] = {v_zero_f(), v_zero_f(), v_zero_f(), v_zero_f()};
+    size_t i = 0;
+
+    for (; i + 4 * V_LANES <= n; i += 4 * V_LANES) {
+        SIMD_UNROLL
+        for (size_t j = 0; j < 4; j++)
+            sum[j] = v_add(sum[j], v_load_f(x + i + j * V_LANES));
+    }
+    for (; i + V_LANES <= n; i += V_LANES)
+        sum[0] = v_add(sum[0], v_load_f(x + i));
+    if (i < n)
+        sum[1] = v_add(sum[1], load_end(x + i, n - i));
+    return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3])));
+}
+
+/* Of the squares of x - mean. */
+SIMD_INLINE float square_sum(const float *x, size_t n, float mean)
+{
+    const vf middle = v_set1_f(mean);
+    vf sum[4] = {v_zero_f(), v_zero_f(), v_zero_f(), v_zero_f()};
+    float rest = 0.0f;
+    size_t i = 0;
+
+    for (; i + 4 * V_LANES <= n; i += 4 * V_LANES) {
+        SIMD_UNROLL
+        for (size_t j = 0; j < 4; j++) {
+            const vf d = v_sub(v_load_f(x + i + j * V_LANES), middle);
+
+            sum[j] = v_fma(d, d, sum[j]);
+        }
+    }
+    for (; i + V_LANES <= n; i += V_LANES) {
+        const vf d = v_sub(v_load_f(x + i), middle);
+
+        sum[0] = v_fma(d, d, sum[0]);
+    }
+    for (; i < n; i++)
+        rest += (x[i] - mean) * (x[i] - mean);
+    return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]))) + rest;
+}
+
+void LEVEL_NAME(layernorm)(float *y, const float *x, const float *w, const float *b,
+                           size_t n, float eps)
+{
+    const float mean = sum_of(x, n) / (float)n;
+    const float scale = 1.0f / sqrtf(square_sum(x, n, mean) / (float)n + eps);
+    const vf middle = v_set1_f(mean), factor = v_set1_f(scale);
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES) {
+        const vf v = v_mul(v_sub(v_load_f(x + i), middle), factor);
+
+        v_store_f(y + i,
+                  v_fma(v, v_load_f(w + i), b ? v_load_f(b + i) : v_zero_f()));
+    }
+    for (; i < n; i++)
+        y[i] = (x[i] - mean) * scale * w[i] + (b ? b[i] : 0.0f);
+}
+
+/* ---- rotation ------------------------------------------------------------------- */
+
+void LEVEL_NAME(rope_neox)(float *v, const float *cs, size_t n)
+{
+    const size_t half = n / 2;
+    size_t i = 0;
+
+    for (; i + V_LANES <= half; i += V_LANES) {
+        const vf a = v_load_f(v + i), b = v_load_f(v + half + i);
+        const vf c = v_load_f(cs + i), s = v_load_f(cs + half + i);
+
+        v_store_f(v + i, v_fnma(b, s, v_mul(a, c)));
+        v_store_f(v + half + i, v_fma(a, s, v_mul(b, c)));
+    }
+    for (; i < half; i++) {
+        const float a = v[i], b = v[half + i];
+
+        v[i] = a * cs[i] - b * cs[half + i];
+        v[half + i] = a * cs[half + i] + b * cs[i];
+    }
+}
+
+/* ---- activation functions --------------------------------------------------------- */
+
+SIMD_INLINE vf gelu(vf x)
+{
+    const vf slope = v_fma(v_mul(x, x), v_set1_f(GELU_3), v_set1_f(GELU_1));
+
+    return v_div(x, v_add(v_set1_f(1.0f), v_exp(v_mul(x, slope))));
+}
+
+void LEVEL_NAME(gelu_mul)(float *y, const float *gate, const float *up, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(y + i, v_mul(gelu(v_load_f(gate + i)), v_load_f(up + i)));
+    if (i < n)
+        store_end(y + i,
+                  v_mul(gelu(load_end(gate + i, n - i)), load_end(up + i, n - i)),
+                  n - i);
+}
+
+void LEVEL_NAME(gelu)(float *y, const float *x, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(y + i, gelu(v_load_f(x + i)));
+    if (i < n)
+        store_end(y + i, gelu(load_end(x + i, n - i)), n - i);
+}
+
+/* tanh z = 1 - 2 / (1 + exp 2z): right at both ends, where exp gives 0 or infinity. */
+SIMD_INLINE vf cap_all(vf x, float cap)
+{
+    const vf e = v_exp(v_mul(x, v_set1_f(2.0f / cap)));
+
+    return v_sub(v_set1_f(cap), v_div(v_set1_f(2.0f * cap), v_add(v_set1_f(1.0f), e)));
+}
+
+void LEVEL_NAME(softcap)(float *x, size_t n, float cap)
+{
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(x + i, cap_all(v_load_f(x + i), cap));
+    if (i < n)
+        store_end(x + i, cap_all(load_end(x + i, n - i), cap), n - i);
+}
