@@ -72,13 +72,33 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
 
 /* ---- products -------------------------------------------------------------- */
 
+void fwd_norm(const struct forward *f, float *dst, const float *src,
+              const struct norm *norm, size_t n)
+{
+    if (f->m->arch->norm == NORM_LAYER)
+        f->kern.layernorm(dst, src, norm->w, norm->b, n, f->m->norm_eps);
+    else
+        f->kern.rmsnorm(dst, src, norm->w, n, f->m->norm_eps);
+}
+
+void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
+                  size_t n)
+{
+    if (!up)
+        f->kern.gelu(y, gate, n);
+    else if (f->m->arch->act == ACT_GELU)
+        f->kern.gelu_mul(y, gate, up, n);
+    else
+        f->kern.silu_mul(y, gate, up, n);
+}
+
 /* Row j into the given layouts at dst[act]. */
 static void convert(const struct forward *f, float *tmp, const float *src, size_t k,
-                    const float *norm, uint32_t act_mask,
+                    const struct norm *norm, uint32_t act_mask,
                     unsigned char *const dst[KERN_N_ACT])
 {
     if (norm) {
-        f->kern.rmsnorm(tmp, src, norm, k, f->m->norm_eps);
+        fwd_norm(f, tmp, src, norm, k);
         src = tmp;
     }
     for (int a = 0; a < KERN_N_ACT; a++)
@@ -87,8 +107,8 @@ static void convert(const struct forward *f, float *tmp, const float *src, size_
 }
 
 struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
-                           size_t src_stride, size_t n, size_t k, const float *norm,
-                           uint32_t act_mask)
+                           size_t src_stride, size_t n, size_t k,
+                           const struct norm *norm, uint32_t act_mask)
 {
     struct columns c = {.n = n};
 
@@ -157,47 +177,72 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
                              y_stride);
 }
 
-/* y[j * y_stride + i] = row i of w times column j, begin <= i < end. */
+/* y[j * y_stride + i] = row i of w times column j, plus bias[i] unless it is NULL,
+ * begin <= i < end. */
 static void product(const struct forward *f, struct fwd_member *me, enum slm_op op,
-                    const struct matrix *w, size_t begin, size_t end,
+                    const struct matrix *w, const float *bias, size_t begin, size_t end,
                     const struct columns *c, float *y, size_t y_stride)
 {
     fwd_product(f, w, 0, begin, end, c->n, c->x[w->act], c->stride[w->act], y + begin,
                 y_stride);
+    for (size_t j = 0; bias && j < c->n; j++)
+        f->kern.add(y + j * y_stride + begin, bias + begin, end - begin);
     fwd_count_product(me, op, w, end - begin, c->n);
 }
 
-/* x += w times columns. Each member adds the rows it has computed. */
+/* x += norm(y) for all tokens, which members take in turn. */
+static void add_normalised(struct forward *f, struct fwd_member *me,
+                           const struct norm *norm)
+{
+    const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
+
+    for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+        fwd_norm(f, me->row, f->y + j * stride, norm, n);
+        f->kern.add(f->x + j * stride, me->row, n);
+    }
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
+}
+
+/* x += w times columns + bias. Each member adds the rows it has computed; or, where
+ * there is a norm in between, all rows must be there first. */
 static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op,
-                        const struct matrix *w, const struct columns *c)
+                        const struct matrix *w, const float *bias,
+                        const struct norm *norm, const struct columns *c)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
 
     for (size_t begin, end; fwd_next_rows(f, w->n_rows, &begin, &end);) {
-        product(f, me, op, w, begin, end, c, f->y, stride);
-        for (size_t j = 0; j < c->n; j++)
+        product(f, me, op, w, bias, begin, end, c, f->y, stride);
+        for (size_t j = 0; !norm->w && j < c->n; j++)
             f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
                         end - begin);
     }
     fwd_lap(me, op, w->fmt);
     fwd_barrier(f, me, op, w->fmt);
+    if (norm->w)
+        add_normalised(f, me, norm);
 }
 
 /* ---- stages ---------------------------------------------------------------- */
 
-/* Embeddings, and the rotation of each position. */
+/* Embeddings, and the rotations of each position. */
 static void embed(struct forward *f, struct fwd_member *me)
 {
     const struct model *m = f->m;
+    const size_t n_embd = (size_t)m->n_embd;
 
     for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+        float *x = f->x + j * pad16(n_embd);
+
         f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
-                                        f->x + j * pad16((size_t)m->n_embd),
-                                        (size_t)m->n_embd);
+                                        x, n_embd);
+        for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
+            x[i] *= m->embd_scale;
         fwd_count(me, SLM_OP_EMBED, m->embd.fmt, m->embd.row_bytes, 0);
-        for (int i = 0; i < m->n_ropes; i++)
-            rope_turns(&m->ropes[i], f->kv->n_ctx, f->n_past + (int)j,
-                       f->turn[i] + j * pad16((size_t)m->n_rot));
+        for (int r = 0; r < m->n_ropes; r++)
+            rope_turns(&m->ropes[r], m->arch->pairs, f->kv->n_ctx, f->n_past + (int)j,
+                       fwd_turn(f, r, j));
     }
     fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
@@ -208,14 +253,16 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
 {
     const struct model *m = f->m;
     const struct matrix *const w[3] = {&y->wq, &y->wk, &y->wv};
+    const float *const bias[3] = {y->bq, y->bk, y->bv};
     float *const out[3] = {f->q, f->k, f->v};
     const size_t n_embd = (size_t)m->n_embd;
 
     for (int i = 0; f->tap && i < 3; i++)
-        fwd_tap_rows(f, me, w[i], f->x, pad16(n_embd), (size_t)f->n, y->attn_norm);
+        if (i == 0 || w[i]->name != w[i - 1]->name) /* not twice of a fused tensor */
+            fwd_tap_rows(f, me, w[i], f->x, pad16(n_embd), (size_t)f->n, &y->attn_norm);
 
     const struct columns c =
-        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, y->attn_norm,
+        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, &y->attn_norm,
                     act_bit(w[0]) | act_bit(w[1]) | act_bit(w[2]));
     const size_t total =
         pad_rows(w[0]->n_rows) + pad_rows(w[1]->n_rows) + pad_rows(w[2]->n_rows);
@@ -231,7 +278,8 @@ static void project(struct forward *f, struct fwd_member *me, const struct layer
                 to = w[i]->n_rows;
             if (from >= to)
                 continue;
-            product(f, me, SLM_OP_QKV, w[i], from, to, &c, out[i], pad16(w[i]->n_rows));
+            product(f, me, SLM_OP_QKV, w[i], bias[i], from, to, &c, out[i],
+                    pad16(w[i]->n_rows));
             fwd_lap(me, SLM_OP_QKV, w[i]->fmt);
         }
     }
@@ -255,39 +303,57 @@ static void project_back(struct forward *f, struct fwd_member *me,
     const struct columns c =
         fwd_prepare(f, me, src, pad16(n_q), (size_t)f->n, n_q, NULL, act_bit(&y->wo));
 
-    add_product(f, me, SLM_OP_ATTN_OUT, &y->wo, &c);
+    add_product(f, me, SLM_OP_ATTN_OUT, &y->wo, y->bo, &y->attn_post_norm, &c);
 }
 
-/* The dense feed-forward part: rows of gate and up meet in one member, which
- * leaves silu(gate) * up in gate. */
-static void feed_forward(struct forward *f, struct fwd_member *me,
-                         const struct layer *y)
+/* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
+ * meet in one member, which leaves act(gate) * up in gate; without a gate act(up). */
+static void expand(struct forward *f, struct fwd_member *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = (size_t)f->m->n_ff, stride = pad16(n_ff);
-    const struct matrix *const w[2] = {&y->gate, &y->up};
+    const bool gated = y->gate.n_rows > 0;
+    const struct norm *norm = y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
+    float *up_rows = gated ? f->up : f->gate;
 
-    for (int i = 0; f->tap && i < 2; i++)
-        fwd_tap_rows(f, me, w[i], f->x, pad16(n_embd), n, y->ffn_norm);
+    if (f->tap && gated && y->gate.name != y->up.name)
+        fwd_tap_rows(f, me, &y->gate, f->x, pad16(n_embd), n, norm);
+    if (f->tap)
+        fwd_tap_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
 
-    struct columns c = fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
-                                   act_bit(&y->gate) | act_bit(&y->up));
+    const struct columns c =
+        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
+                    act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
 
     for (size_t begin, end; fwd_next_rows(f, n_ff, &begin, &end);) {
-        product(f, me, SLM_OP_GATE_UP, &y->gate, begin, end, &c, f->gate, stride);
-        product(f, me, SLM_OP_GATE_UP, &y->up, begin, end, &c, f->up, stride);
+        if (gated)
+            product(f, me, SLM_OP_GATE_UP, &y->gate, NULL, begin, end, &c, f->gate,
+                    stride);
+        product(f, me, SLM_OP_GATE_UP, &y->up, y->b_up, begin, end, &c, up_rows,
+                stride);
         for (size_t j = 0; j < n; j++) {
             float *gate = f->gate + j * stride + begin;
 
-            f->kern.silu_mul(gate, gate, f->up + j * stride + begin, end - begin);
+            fwd_activate(f, gate, gate, gated ? f->up + j * stride + begin : NULL,
+                         end - begin);
         }
     }
-    fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
-    fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
+    fwd_lap(me, SLM_OP_GATE_UP, y->up.fmt);
+    fwd_barrier(f, me, SLM_OP_GATE_UP, y->up.fmt);
+}
+
+/* Second half, from f->gate, added to x. */
+static void contract(struct forward *f, struct fwd_member *me, const struct layer *y)
+{
+    const size_t n_ff = (size_t)f->m->n_ff;
+
     if (f->tap)
-        fwd_tap_rows(f, me, &y->down, f->gate, stride, n, NULL);
-    c = fwd_prepare(f, me, f->gate, stride, n, n_ff, NULL, act_bit(&y->down));
-    add_product(f, me, SLM_OP_DOWN, &y->down, &c);
+        fwd_tap_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
+
+    const struct columns c = fwd_prepare(f, me, f->gate, pad16(n_ff), (size_t)f->n,
+                                         n_ff, NULL, act_bit(&y->down));
+
+    add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
 }
 
 /* Logits of the last n_logits tokens. */
@@ -295,21 +361,47 @@ static void output(struct forward *f, struct fwd_member *me)
 {
     const struct model *m = f->m;
     const size_t n_embd = (size_t)m->n_embd, stride = pad16(n_embd);
+    const size_t n_vocab = pad16((size_t)m->n_vocab);
 
     if (f->n_logits == 0)
         return;
     const float *x = f->x + (size_t)(f->n - f->n_logits) * stride;
 
     if (f->tap)
-        fwd_tap_rows(f, me, &m->output, x, stride, (size_t)f->n_logits, m->output_norm);
+        fwd_tap_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
+                     &m->output_norm);
 
     const struct columns c = fwd_prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
-                                         m->output_norm, act_bit(&m->output));
+                                         &m->output_norm, act_bit(&m->output));
 
-    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);)
-        product(f, me, SLM_OP_OUTPUT, &m->output, begin, end, &c, f->logits,
-                pad16((size_t)m->n_vocab));
+    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);) {
+        product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end, &c,
+                f->logits, n_vocab);
+        for (size_t j = 0; m->logit_softcap > 0.0f && j < c.n; j++)
+            f->kern.softcap(f->logits + j * n_vocab + begin, end - begin,
+                            m->logit_softcap);
+    }
     fwd_lap(me, SLM_OP_OUTPUT, m->output.fmt);
+}
+
+/* One layer. Where attention and feed-forward part have the same input, the latter
+ * takes it before attention's result is added to the stream. */
+static void run_layer(struct forward *f, struct fwd_member *me, int i)
+{
+    const struct layer *y = &f->m->layers[i];
+
+    project(f, me, y);
+    fwd_attention(f, me, i);
+    if (f->m->parallel)
+        expand(f, me, y);
+    project_back(f, me, y);
+    if (f->m->n_experts) {
+        fwd_experts(f, me, y);
+        return;
+    }
+    if (!f->m->parallel)
+        expand(f, me, y);
+    contract(f, me, y);
 }
 
 static void pass(void *arg, int member, int n_members)
@@ -319,17 +411,8 @@ static void pass(void *arg, int member, int n_members)
 
     (void)n_members;
     embed(f, me);
-    for (int i = 0; i < f->m->n_layers; i++) {
-        const struct layer *y = &f->m->layers[i];
-
-        project(f, me, y);
-        fwd_attention(f, me, i);
-        project_back(f, me, y);
-        if (f->m->n_experts)
-            fwd_experts(f, me, y);
-        else
-            feed_forward(f, me, y);
-    }
+    for (int i = 0; i < f->m->n_layers; i++)
+        run_layer(f, me, i);
     output(f, me);
 }
 

@@ -59,10 +59,24 @@ static size_t first_seen(const struct layer *y, size_t pos)
     return window && pos >= window ? pos + 1 - window : 0;
 }
 
-/* Cosines and sines of token j. */
-static const float *turns(const struct forward *f, int layer, size_t j)
+/* One head of a query or key, normalised where the model does that, and rotated. */
+static void turn(const struct forward *f, float *v, const struct norm *norm, int head,
+                 int rope, size_t j)
 {
-    return f->turn[f->m->layers[layer].rope] + j * pad16((size_t)f->m->n_rot);
+    const struct model *m = f->m;
+    const size_t d = (size_t)m->head_dim, n_rot = (size_t)m->n_rot;
+    const float *cs = fwd_turn(f, rope, j);
+
+    if (norm->w) {
+        const struct norm own = {norm->w + (m->head_norms ? (size_t)head * d : 0),
+                                 NULL};
+
+        fwd_norm(f, v, v, &own, d);
+    }
+    if (m->arch->pairs == PAIRS_HALVES)
+        f->kern.rope_neox(v, cs, n_rot);
+    else
+        f->kern.rope(v, cs, n_rot);
 }
 
 /* Rotated key and value of token j into the cache, for one head. */
@@ -74,16 +88,17 @@ static void store(struct forward *f, int layer, int head, size_t j)
     float *k = f->k + j * stride + (size_t)head * d;
     const float *v = f->v + j * stride + (size_t)head * d;
 
-    f->kern.rope(k, turns(f, layer, j), (size_t)m->n_rot);
+    turn(f, k, &m->layers[layer].k_norm, head, m->layers[layer].rope, j);
     kvcache_store(f->kv, &f->kern, layer, head, (size_t)f->n_past + j, k, v);
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
- * divided by the root of their length, so that scores need not be. */
+ * scaled, so that scores need not be. */
 static void gather(struct forward *f, struct fwd_member *me, int layer, int head,
                    size_t j, size_t n)
 {
     const struct model *m = f->m;
+    const struct layer *y = &m->layers[layer];
     const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
     const size_t stride = pad16((size_t)m->n_heads * d);
     const size_t key_dim = f->kv->key_dim, value_dim = f->kv->value_dim;
@@ -94,8 +109,8 @@ static void gather(struct forward *f, struct fwd_member *me, int layer, int head
 
         memcpy(dst, f->q + token * stride + q * d, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
-        f->kern.rope(dst, turns(f, layer, token), (size_t)m->n_rot);
-        scale_by(dst, d, 1.0f / sqrtf((float)d));
+        turn(f, dst, &y->q_norm, (int)q, y->rope, token);
+        scale_by(dst, d, m->attn_scale);
         if (me->query_q8)
             f->kern.quantize_act[KERN_ACT_q8_32](
                 dst, me->query_q8 + i * kern_act_bytes(KERN_ACT_q8_32, key_dim),
@@ -135,6 +150,9 @@ static void weigh(const struct forward *f, struct fwd_member *me, size_t i, size
     const size_t n_seen = end <= t ? 0 : end - t < n ? end - t : n;
     const size_t n_hidden = first <= t ? 0 : first - t < n_seen ? first - t : n_seen;
     float *s = me->score + i * ATTN_BLOCK;
+
+    if (f->m->attn_softcap > 0.0f)
+        f->kern.softcap(s, n_seen, f->m->attn_softcap);
 
     for (size_t k = 0; k < n_hidden; k++)
         s[k] = -INFINITY;

@@ -125,8 +125,8 @@ static void expand(struct forward *f, struct fwd_member *me, const struct layer 
     fwd_product(f, &y->up, s, begin, end, n, columns_at(c, y->up.act, i),
                 c->stride[y->up.act], up, stride);
     for (size_t j = 0; j < n; j++)
-        f->kern.silu_mul(gate + j * stride, gate + j * stride, up + j * stride,
-                         end - begin);
+        fwd_activate(f, gate + j * stride, gate + j * stride, up + j * stride,
+                     end - begin);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, n);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, n);
 }
@@ -196,15 +196,15 @@ void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = (size_t)f->m->n_ff;
     struct columns c =
-        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, y->ffn_norm,
+        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, &y->ffn_norm,
                     act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up));
 
     route(f, me, y, &c);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     if (f->tap) {
-        fwd_tap_pairs(f, me, &y->gate, y->ffn_norm);
-        fwd_tap_pairs(f, me, &y->up, y->ffn_norm);
+        fwd_tap_pairs(f, me, &y->gate, &y->ffn_norm);
+        fwd_tap_pairs(f, me, &y->up, &y->ffn_norm);
     }
     c = line_up(f, me, y, &c);
     expand_all(f, me, y, &c);

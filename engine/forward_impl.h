@@ -151,12 +151,27 @@ static inline void fwd_barrier(struct forward *f, struct fwd_member *me, enum sl
         fwd_lap_take(me->laps, op, fmt, true);
 }
 
-/* Bring n rows of k floats into the layouts of act_mask, normalised by norm[k]
- * unless it is NULL. One row goes to the member's own buffers; of several each
+/* The cosines and sines of token j, in the rotation of a layer. */
+static inline float *fwd_turn(const struct forward *f, int rope, size_t j)
+{
+    return f->turn[rope] + j * pad16((size_t)f->m->n_rot);
+}
+
+/* dst[n] = src[n], normalised as the model does; they may be the same. */
+void fwd_norm(const struct forward *f, float *dst, const float *src,
+              const struct norm *norm, size_t n);
+
+/* y[n] = act(gate) * up as the model's feed-forward part has it; up NULL: act(gate).
+ * y may be an input. */
+void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
+                  size_t n);
+
+/* Bring n rows of k floats into the layouts of act_mask, normalised unless norm is
+ * NULL. One row goes to the member's own buffers; of several each
  * member does some, and a barrier is passed. */
 struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
-                           size_t src_stride, size_t n, size_t k, const float *norm,
-                           uint32_t act_mask);
+                           size_t src_stride, size_t n, size_t k,
+                           const struct norm *norm, uint32_t act_mask);
 
 /* The next of n_rows rows for this member, in multiples of ROW_UNIT; false: none
  * left. */
@@ -177,13 +192,13 @@ static inline void fwd_count_product(struct fwd_member *me, enum slm_op op,
               (uint64_t)n_rows * w->k * n);
 }
 
-/* n rows at src, not yet normalised by norm[k] (NULL: by nothing), are what w is about
+/* n rows at src, not yet normalised by norm (NULL: by nothing), are what w is about
  * to be multiplied with; pairs: the same of the rows of experts, from x with a norm,
  * from gate without one. Nothing but a comparison where nobody listens. */
 void fwd_tap_rows(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                  const float *src, size_t stride, size_t n, const float *norm);
+                  const float *src, size_t stride, size_t n, const struct norm *norm);
 void fwd_tap_pairs(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                   const float *norm);
+                   const struct norm *norm);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1), and the routed feed-forward part added to x. */

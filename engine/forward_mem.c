@@ -35,6 +35,8 @@ static float *carve_floats(struct carver *c, size_t n_rows, size_t n)
 
 static void count_columns(struct forward *f, const struct matrix *w, size_t n_cols)
 {
+    if (w->n_rows == 0)
+        return;
     f->act_k[w->act] = max_size(f->act_k[w->act], w->k);
     f->act_bytes[w->act] =
         max_size(f->act_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
@@ -69,8 +71,8 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->wk, n);
         count_columns(f, &y->wv, n);
         count_columns(f, &y->wo, n);
+        count_columns(f, &y->router, n);
         if (m->n_experts) {
-            count_columns(f, &y->router, n);
             count_routed(f, &y->gate, n * n_used);
             count_routed(f, &y->up, n * n_used);
         }

@@ -15,24 +15,24 @@ void forward_tap(struct forward *f, slm_tap_fn *tap, void *arg)
 
 /* Row src, normalised unless norm is NULL, to one slice of w. */
 static void tell(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                 size_t slice, const float *src, const float *norm)
+                 size_t slice, const float *src, const struct norm *norm)
 {
     if (norm) {
-        f->kern.rmsnorm(me->row, src, norm, w->k, f->m->norm_eps);
+        fwd_norm(f, me->row, src, norm, w->k);
         src = me->row;
     }
     f->tap(f->tap_arg, w->name, w->n_slices, slice, src, w->k);
 }
 
 void fwd_tap_rows(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                  const float *src, size_t stride, size_t n, const float *norm)
+                  const float *src, size_t stride, size_t n, const struct norm *norm)
 {
     for (size_t j = (size_t)(me - f->members); j < n; j += (size_t)team_size(f->team))
         tell(f, me, w, 0, src + j * stride, norm);
 }
 
 void fwd_tap_pairs(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                   const float *norm)
+                   const struct norm *norm)
 {
     const size_t n_used = (size_t)f->m->n_experts_used, n = (size_t)f->n * n_used;
 

@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch.h"
+#include "engine/loader.h"
 #include "engine/utf8.h"
-
-#define MAX_CONTEXT (1 << 28)
 
 enum scaling {
     SCALING_NONE,
@@ -231,15 +229,19 @@ void rope_free(struct rope *r)
     r->step = r->step_long = NULL;
 }
 
-void rope_turns(const struct rope *r, int n_ctx, int pos, float *turn)
+void rope_turns(const struct rope *r, enum rope_pairs pairs, int n_ctx, int pos,
+                float *turn)
 {
     const bool beyond = r->step_long && n_ctx > r->n_ctx_orig;
     const double *step = beyond ? r->step_long : r->step;
+    const int n_pairs = r->n_rot / 2;
 
-    for (int i = 0; i < r->n_rot / 2; i++) {
+    for (int i = 0; i < n_pairs; i++) {
         const double angle = (double)pos * step[i];
+        const int at = pairs == PAIRS_HALVES ? i : 2 * i;
+        const int to_sine = pairs == PAIRS_HALVES ? n_pairs : 1;
 
-        turn[2 * i] = (float)(cos(angle) * (double)r->scale);
-        turn[2 * i + 1] = (float)(sin(angle) * (double)r->scale);
+        turn[at] = (float)(cos(angle) * (double)r->scale);
+        turn[at + to_sine] = (float)(sin(angle) * (double)r->scale);
     }
 }

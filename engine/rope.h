@@ -24,6 +24,9 @@
 
 struct loader;
 
+/* What turns together: neighbours, or element i and element i + n_rot / 2. */
+enum rope_pairs { PAIRS_NEIGHBOURS, PAIRS_HALVES };
+
 struct rope {
     int n_rot;         /* leading elements of a head that turn: even, not 0 */
     int n_ctx_orig;    /* contexts longer than this one take step_long */
@@ -46,7 +49,9 @@ enum status rope_plain(struct loader *l, struct rope *r, int n_rot, double base,
 void rope_free(struct rope *r);
 
 /* turn[n_rot]: scaled cosine and sine of each pair at position pos of a context of
- * n_ctx positions. */
-void rope_turns(const struct rope *r, int n_ctx, int pos, float *turn);
+ * n_ctx positions, as the kernel for such pairs takes them: pair after pair, or all
+ * cosines before all sines. */
+void rope_turns(const struct rope *r, enum rope_pairs pairs, int n_ctx, int pos,
+                float *turn);
 
 #endif

@@ -212,7 +212,7 @@ static void check_turns(const char *name, const struct rope *r, int n_ctx,
     float turn[N_ROT];
 
     for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
-        rope_turns(r, n_ctx, places[p], turn);
+        rope_turns(r, PAIRS_NEIGHBOURS, n_ctx, places[p], turn);
         for (int i = 0; i < N_PAIRS; i++) {
             const double angle = places[p] * step[i];
 
