@@ -11,9 +11,13 @@
 #include "engine/loader_impl.h"
 #include "engine/utf8.h"
 
-extern const struct arch arch_llama, arch_qwen2, arch_qwen3;
+extern const struct arch arch_chatglm, arch_gemma2, arch_gemma3, arch_glm4, arch_llama,
+    arch_phi2, arch_phi3, arch_qwen2, arch_qwen3, arch_stablelm;
 
-static const struct arch *const ARCHS[] = {&arch_llama, &arch_qwen2, &arch_qwen3};
+static const struct arch *const ARCHS[] = {
+    &arch_chatglm, &arch_gemma2, &arch_gemma3, &arch_glm4,  &arch_llama,
+    &arch_phi2,    &arch_phi3,   &arch_qwen2,  &arch_qwen3, &arch_stablelm,
+};
 
 #define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
 
