@@ -24,8 +24,8 @@ struct traits {
     bool head_norms; /* weights of queries' and keys' norms for each head */
     bool scaled;     /* embeddings, by sqrt(n_embd) */
     double attn_cap, logit_cap;
-    int window, period;  /* all layers but every period-th have the window; 0, 1: all */
-    double window_base;  /* of rotations in layers with a window; 0: as in the others */
+    int window, period; /* all layers but every period-th have the window; 0, 1: all */
+    double window_base; /* of rotations in layers with a window; 0: as in the others */
 };
 
 struct reference {
@@ -37,7 +37,8 @@ struct reference {
     double *k, *v; /* [n_layers][cap][n_kv * dim] */
 };
 
-/* ---- tensors as floats, kept while a file is open: each is used at every position -- */
+/* ---- tensors as floats, kept while a file is open: each is used at every position --
+ */
 
 static struct {
     const struct gguf_tensor *t;
@@ -76,7 +77,8 @@ static const float *tensor(const struct gguf *g, int layer, const char *suffix)
     return kept[i].f;
 }
 
-/* ---- opening ---------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------
+ */
 
 static const char *reference_key(const struct reference *r, const char *key)
 {
@@ -123,7 +125,8 @@ static void reference_close(struct reference *r)
     free(r->v);
 }
 
-/* ---- pieces ----------------------------------------------------------------------- */
+/* ---- pieces -----------------------------------------------------------------------
+ */
 
 /* The two loops that take all the time. They are not what sanitizers are after. */
 #define PLAIN __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
@@ -218,8 +221,8 @@ static void rotate(const struct reference *r, double *v, int layer, int pos)
         has_window(r, layer) && r->t.window_base > 0 ? r->t.window_base : r->base;
 
     for (int i = 0; i < r->n_rot / 2; i++) {
-        const double a = pos * pow(base, -2.0 * i / r->n_rot) /
-                         (factor ? (double)factor[i] : 1.0);
+        const double a =
+            pos * pow(base, -2.0 * i / r->n_rot) / (factor ? (double)factor[i] : 1.0);
         const int one = r->t.neighbours ? 2 * i : i;
         const int other = r->t.neighbours ? 2 * i + 1 : i + r->n_rot / 2;
         const double x = v[one], y = v[other];
@@ -270,9 +273,8 @@ static void attention(struct reference *r, int layer, const double *x, double *o
     double *k = r->k + (size_t)layer * (size_t)r->cap * (size_t)n_kv;
     double *v = r->v + (size_t)layer * (size_t)r->cap * (size_t)n_kv;
     static double q[4096], s[4096], mixed[4096];
-    const int first = has_window(r, layer) && pos >= r->t.window
-                          ? pos + 1 - r->t.window
-                          : 0;
+    const int first =
+        has_window(r, layer) && pos >= r->t.window ? pos + 1 - r->t.window : 0;
 
     part_of(r, q, x, layer, "attn_qkv", "attn_q", 0, n_q, r->d);
     part_of(r, k + pos * n_kv, x, layer, "attn_qkv", "attn_k", n_q, n_kv, r->d);
@@ -321,7 +323,8 @@ static void feed_forward(const struct reference *r, int layer, const double *x,
            a, r->d, n);
 }
 
-/* ---- one more token; logits NULL where they are not wanted ------------------------- */
+/* ---- one more token; logits NULL where they are not wanted -------------------------
+ */
 
 static void reference_step(struct reference *r, int32_t token, float *logits)
 {

@@ -2,236 +2,20 @@
  *
  * test_forward.c - the forward pass against a plain one in double precision
  *
- * The reference below knows nothing of blocks, batches, threads or half
- * precision: it dequantises every matrix and follows the equations position by
- * position. Caches of quantised keys and values are held to bounds of their own. It
- * takes the tests through several blocks of the KV cache, where the recorded logits of
- * test_engine.c do not reach.
+ * The models of the other architectures are in test_arch.c. Caches of quantised keys
+ * and values are held to bounds of their own. It takes the tests through several blocks
+ * of the KV cache, where recorded logits do not reach.
  */
 #include <math.h>
 
 #include "engine/engine.h"
-#include "test.h"
+#include "tests/reference.h"
 
 #define MODELS TEST_DATA "models/"
-
-/* ---- the reference ------------------------------------------------------------- */
-
-struct reference {
-    const struct gguf *g;
-    int n_layers, d, n_ff, n_heads, n_kv, dim, n_rot, n_vocab, window;
-    double eps, base;
-    int n_pos, cap;
-    double *k, *v; /* [n_layers][cap][n_kv * dim] */
-};
-
-static int get_int(const struct gguf *g, const char *key, int missing)
-{
-    uint64_t v;
-
-    return gguf_get_u64(g, key, &v) ? (int)v : missing;
-}
-
-static struct reference reference_open(const struct gguf *g, int cap)
-{
-    struct reference r = {.g = g, .cap = cap};
-
-    r.n_layers = get_int(g, "llama.block_count", 0);
-    r.d = get_int(g, "llama.embedding_length", 0);
-    r.n_ff = get_int(g, "llama.feed_forward_length", 0);
-    r.n_heads = get_int(g, "llama.attention.head_count", 0);
-    r.n_kv = get_int(g, "llama.attention.head_count_kv", r.n_heads);
-    r.dim = get_int(g, "llama.attention.key_length", r.d / r.n_heads);
-    r.n_rot = get_int(g, "llama.rope.dimension_count", r.dim);
-    r.window = get_int(g, "llama.attention.sliding_window", cap);
-    r.n_vocab = (int)gguf_tensor_find(g, "token_embd.weight")->ne[1];
-    assert_true(gguf_get_f64(g, "llama.attention.layer_norm_rms_epsilon", &r.eps));
-    assert_true(gguf_get_f64(g, "llama.rope.freq_base", &r.base));
-    const size_t n = (size_t)r.n_layers * (size_t)cap * (size_t)(r.n_kv * r.dim);
-    r.k = calloc(n, sizeof *r.k);
-    r.v = calloc(n, sizeof *r.v);
-    assert_true(r.k && r.v);
-    return r;
-}
-
-static void reference_close(struct reference *r)
-{
-    free(r->k);
-    free(r->v);
-}
-
-/* Tensors as floats, kept while a file is open: there are few, and each is used for
- * every position. */
-static struct {
-    const struct gguf_tensor *t;
-    float *f;
-} kept[256];
-
-static void forget_tensors(void)
-{
-    for (size_t i = 0; kept[i].t; i++)
-        free(kept[i].f);
-    memset(kept, 0, sizeof kept);
-}
-
-static const float *tensor(const struct gguf *g, int layer, const char *suffix)
-{
-    const struct gguf_tensor *t;
-    char name[64];
-    size_t i = 0;
-
-    if (layer >= 0)
-        snprintf(name, sizeof name, "blk.%d.%s", layer, suffix);
-    else
-        snprintf(name, sizeof name, "%s", suffix);
-    t = gguf_tensor_find(g, name);
-    if (!t)
-        return NULL;
-    while (kept[i].t && kept[i].t != t)
-        i++;
-    if (!kept[i].t) {
-        kept[i].t = t;
-        kept[i].f = malloc(t->n_elems * sizeof(float));
-        kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
-            ->fn.dequantize(gguf_tensor_data(g, t), kept[i].f, t->n_elems);
-    }
-    return kept[i].f;
-}
-
-/* The two loops that take all the time. They are not what sanitizers are after. */
-#define PLAIN __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
-
-PLAIN static void matmul(double *y, const float *w, const double *x, int n_rows, int k)
-{
-    for (int r = 0; r < n_rows; r++) {
-        double sum = 0;
-
-        for (int i = 0; i < k; i++)
-            sum += (double)w[r * k + i] * x[i];
-        y[r] = sum;
-    }
-}
-
-/* One head: out[dim] from its query, and n_pos keys and values stride
- * apart, of which it sees those from `first` on. s is scratch. */
-PLAIN static void attend(double *out, const double *q, const double *k, const double *v,
-                         int first, int n_pos, int stride, int dim, double *s)
-{
-    double max = -INFINITY, sum = 0;
-
-    for (int t = first; t < n_pos; t++) {
-        double score = 0;
-
-        for (int i = 0; i < dim; i++)
-            score += q[i] * k[t * stride + i];
-        s[t] = score / sqrt(dim);
-        max = s[t] > max ? s[t] : max;
-    }
-    for (int i = 0; i < dim; i++)
-        out[i] = 0;
-    for (int t = first; t < n_pos; t++) {
-        const double p = exp(s[t] - max);
-
-        sum += p;
-        for (int i = 0; i < dim; i++)
-            out[i] += p * v[t * stride + i];
-    }
-    for (int i = 0; i < dim; i++)
-        out[i] /= sum;
-}
-
-static void norm(double *y, const double *x, const float *w, int n, double eps)
-{
-    double sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    for (int i = 0; i < n; i++)
-        y[i] = x[i] * (double)w[i] / sqrt(sum / n + eps);
-}
-
-static void rotate(const struct reference *r, double *v, int pos)
-{
-    const float *factor = tensor(r->g, -1, "rope_freqs.weight");
-
-    for (int i = 0; i < r->n_rot / 2; i++) {
-        const double a = pos * pow(r->base, -2.0 * i / r->n_rot) /
-                         (factor ? (double)factor[i] : 1.0);
-        const double x = v[2 * i], y = v[2 * i + 1];
-
-        v[2 * i] = x * cos(a) - y * sin(a);
-        v[2 * i + 1] = x * sin(a) + y * cos(a);
-    }
-}
-
-static void attention(struct reference *r, int layer, const double *x, double *out)
-{
-    const int n_kv_row = r->n_kv * r->dim, pos = r->n_pos;
-    double *k = r->k + (size_t)layer * (size_t)r->cap * (size_t)n_kv_row;
-    double *v = r->v + (size_t)layer * (size_t)r->cap * (size_t)n_kv_row;
-    static double q[4096], s[4096];
-
-    matmul(q, tensor(r->g, layer, "attn_q.weight"), x, r->n_heads * r->dim, r->d);
-    matmul(k + pos * n_kv_row, tensor(r->g, layer, "attn_k.weight"), x, n_kv_row, r->d);
-    matmul(v + pos * n_kv_row, tensor(r->g, layer, "attn_v.weight"), x, n_kv_row, r->d);
-    for (int h = 0; h < r->n_kv; h++)
-        rotate(r, k + pos * n_kv_row + h * r->dim, pos);
-    for (int h = 0; h < r->n_heads; h++) {
-        const int kv = h / (r->n_heads / r->n_kv);
-
-        rotate(r, q + h * r->dim, pos);
-        attend(out + h * r->dim, q + h * r->dim, k + kv * r->dim, v + kv * r->dim,
-               pos < r->window ? 0 : pos + 1 - r->window, pos + 1, n_kv_row, r->dim, s);
-    }
-}
-
-/* One more token; logits NULL where they are not wanted. */
-static void reference_step(struct reference *r, int32_t token, float *logits)
-{
-    static double x[4096], y[4096], z[4096], gate[4096], up[4096];
-    const float *embd = tensor(r->g, -1, "token_embd.weight");
-    const float *out = tensor(r->g, -1, "output.weight");
-
-    for (int i = 0; i < r->d; i++)
-        x[i] = (double)embd[token * r->d + i];
-    for (int l = 0; l < r->n_layers; l++) {
-        norm(y, x, tensor(r->g, l, "attn_norm.weight"), r->d, r->eps);
-        attention(r, l, y, z);
-        matmul(y, tensor(r->g, l, "attn_output.weight"), z, r->d, r->n_heads * r->dim);
-        for (int i = 0; i < r->d; i++)
-            x[i] += y[i];
-        norm(y, x, tensor(r->g, l, "ffn_norm.weight"), r->d, r->eps);
-        matmul(gate, tensor(r->g, l, "ffn_gate.weight"), y, r->n_ff, r->d);
-        matmul(up, tensor(r->g, l, "ffn_up.weight"), y, r->n_ff, r->d);
-        for (int i = 0; i < r->n_ff; i++)
-            gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
-        matmul(y, tensor(r->g, l, "ffn_down.weight"), gate, r->d, r->n_ff);
-        for (int i = 0; i < r->d; i++)
-            x[i] += y[i];
-    }
-    r->n_pos++;
-    if (!logits)
-        return;
-    norm(y, x, tensor(r->g, -1, "output_norm.weight"), r->d, r->eps);
-    matmul(z, out ? out : embd, y, r->n_vocab, r->d);
-    for (int i = 0; i < r->n_vocab; i++)
-        logits[i] = (float)z[i];
-}
 
 /* ---- the tests ------------------------------------------------------------------ */
 
 enum { N_TOKENS = 770 }; /* three blocks of positions and a bit */
-
-static double nmse(const float *a, const float *b, size_t n)
-{
-    double error = 0, power = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        power += (double)b[i] * (double)b[i];
-    }
-    return error / power;
-}
 
 /* A model file with a key for a sliding window put in front of its metadata, and one
  * that brings both to 64 bytes, so that tensors stay aligned. */
@@ -287,10 +71,10 @@ static void check_model(const char *path, uint32_t window, enum kern_kv kv_type,
     char *image = with_window(path, window, &bytes);
 
     assert_int_equal(gguf_parse(&g, image, bytes, path, &err), ST_OK);
-    struct reference r = reference_open(g, N_TOKENS);
+    const struct traits llama = {
+        .arch = "llama", .neighbours = true, .window = (int)window};
+    struct reference r = reference_open(g, &llama, N_TOKENS);
     float *exact = malloc((size_t)r.n_vocab * sizeof *exact);
-    if (!window)
-        r.window = N_TOKENS;
     for (int i = 0; i < N_TOKENS; i++) {
         tokens[i] = (int32_t)(test_random(&rng) % (uint64_t)r.n_vocab);
         reference_step(&r, tokens[i], i == N_TOKENS - 1 ? exact : NULL);
