@@ -9,6 +9,7 @@
  * hf_tensors.c    tensors of the gguf, and their rows from those of the folder
  * hf_tokenizer.c  tokenizer.json to a vocabulary
  * hf_pretok.c     its normalizer and pre_tokenizer
+ * hf_special.c    its tokens that begin and end a text
  */
 #ifndef SLM_ENGINE_HF_IMPL_H
 #define SLM_ENGINE_HF_IMPL_H
@@ -17,6 +18,7 @@
 #include "engine/hf.h"
 #include "engine/jsonfile.h"
 #include "engine/safetensors.h"
+#include "engine/tokenizer_pre.h"
 
 /* ---- names ----------------------------------------------------------------------- */
 
@@ -115,6 +117,23 @@ void hf_tensors_put(const struct hf_tensors *t, struct gguf_bytes *head);
 enum status hf_tensors_read(void *t, const struct gguf_tensor *what, uint64_t row,
                             uint64_t n_rows, bool drop, void *dst, struct err *err);
 
+/* ---- how a tokenizer cuts
+ * ------------------------------------------------------------ */
+
+struct hf_pretok {
+    bool byte_level; /* the byte alphabet of GPT-2; else blanks are U+2581 */
+    bool add_space, space_first, space_once; /* see tokenizer_impl.h */
+    bool cuts_at_blanks; /* no token has a blank behind its first character */
+    char *patterns[PRE_MAX_PATTERNS]; /* malloc'ed, as pre_tokenizer_spell() has them */
+    size_t n_patterns;
+};
+
+/* From the members normalizer, pre_tokenizer and decoder. hf_pretok_free() in any
+ * case. Errors: ST_UNSUPPORTED (the step that is not known). */
+enum status hf_pretok_read(struct hf_pretok *p, const struct jsonfile *f,
+                           struct err *err);
+void hf_pretok_free(struct hf_pretok *p);
+
 /* ---- tokenizer ---------------------------------------------------------------------
  */
 
@@ -122,5 +141,9 @@ enum status hf_tensors_read(void *t, const struct gguf_tensor *what, uint64_t ro
  * rows of the embedding, which may be more than there are tokens. */
 enum status hf_tokenizer_put(struct gguf_kvs *k, const char *dir, int64_t n_vocab,
                              struct err *err);
+
+/* The same from a tokenizer.json in memory, alone. For tests and fuzzing. */
+enum status hf_tokenizer_parse(struct gguf_kvs *k, const char *text, size_t len,
+                               struct err *err);
 
 #endif

@@ -72,6 +72,8 @@ void tokenizer_close(struct tokenizer *t)
     if (t->algo->unload)
         t->algo->unload(t);
     strtab_free(&t->ids);
+    strtab_free(&t->merges);
+    free(t->merge_keys);
     free(t->text);
     free(t->at);
     free(t->type);
@@ -99,6 +101,11 @@ int32_t tokenizer_eos(const struct tokenizer *t)
 bool tokenizer_adds_bos(const struct tokenizer *t)
 {
     return t->adds_bos;
+}
+
+bool tokenizer_adds_eos(const struct tokenizer *t)
+{
+    return t->adds_eos;
 }
 
 bool tokenizer_adds_space(const struct tokenizer *t)
@@ -202,7 +209,7 @@ static enum status encode_all(const struct tokenizer *t, const char *text, size_
             continue;
         }
         if (i > begin)
-            st = t->algo->encode(t, text + begin, i - begin, ids, err);
+            st = t->algo->encode(t, text + begin, i - begin, begin == 0, ids, err);
         if (!st)
             st = id_list_add(ids, id, err);
         i += n;
@@ -211,7 +218,7 @@ static enum status encode_all(const struct tokenizer *t, const char *text, size_
         begin = i;
     }
     if (!st && len > begin)
-        st = t->algo->encode(t, text + begin, len - begin, ids, err);
+        st = t->algo->encode(t, text + begin, len - begin, begin == 0, ids, err);
     return st;
 }
 

@@ -2,6 +2,9 @@
  *
  * tokenizer.h - text to token ids and back, from GGUF metadata
  *
+ * A model folder's tokenizer.json comes here as such metadata, too (hf.h), with a few
+ * keys of our own for what GGUF has no words for (tokenizer_impl.h).
+ *
  * tokenizer_open() picks the algorithm from tokenizer.ggml.model; each
  * algorithm is one file (tokenizer_spm.c: "llama", the SentencePiece way;
  * tokenizer_bpe.c: "gpt2", byte-level BPE, whose texts are first cut as
@@ -31,6 +34,8 @@ int32_t tokenizer_n_vocab(const struct tokenizer *t);
 int32_t tokenizer_bos(const struct tokenizer *t); /* -1: none */
 int32_t tokenizer_eos(const struct tokenizer *t); /* -1: none */
 bool tokenizer_adds_bos(const struct tokenizer *t);
+bool tokenizer_adds_eos(const struct tokenizer *t); /* behind a text that is whole; one
+                                                       that is to go on gets none */
 bool tokenizer_adds_space(const struct tokenizer *t); /* before a text's first word */
 
 /* True for tokens that end generation (EOS, and end-of-turn where known). */

@@ -235,6 +235,25 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
     return st;
 }
 
+/* Patterns that no name stands for. */
+static enum status open_patterns(struct pre_tokenizer **pre, const struct gguf *g,
+                                 struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_PATTERNS);
+    struct gguf_str patterns[PRE_MAX_PATTERNS];
+    bool whole_words = false;
+
+    if (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_STRING ||
+        kv->n > PRE_MAX_PATTERNS)
+        return err_set(err, ST_INPUT, "%s: %s is not a list of at most %d strings",
+                       gguf_path(g), TOKENIZER_KEY_PATTERNS, PRE_MAX_PATTERNS);
+    for (uint64_t i = 0; i < kv->n; i++)
+        gguf_elem_str(g, kv, i, &patterns[i]);
+    gguf_get_bool(g, TOKENIZER_KEY_WHOLE_WORDS, &whole_words);
+    return pre_tokenizer_open_patterns(pre, patterns, (size_t)kv->n, whole_words,
+                                       gguf_path(g), err);
+}
+
 static enum status load(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     struct gguf_str pre = {"default", 7};
@@ -244,7 +263,9 @@ static enum status load(struct tokenizer *t, const struct gguf *g, struct err *e
     if (!t->bpe)
         return no_memory(t, err);
     gguf_get_str(g, "tokenizer.ggml.pre", &pre);
-    st = pre_tokenizer_open(&t->bpe->pre, pre.data, pre.len, gguf_path(g), err);
+    st = gguf_kv_find(g, TOKENIZER_KEY_PATTERNS)
+             ? open_patterns(&t->bpe->pre, g, err)
+             : pre_tokenizer_open(&t->bpe->pre, pre.data, pre.len, gguf_path(g), err);
     if (st)
         return st;
     t->bpe->whole_words = pre_tokenizer_rules(t->bpe->pre)->whole_words;
@@ -406,9 +427,11 @@ static enum status encode_piece(void *arg, const char *piece, size_t len,
 }
 
 static enum status encode(const struct tokenizer *t, const char *text, size_t len,
-                          struct id_list *ids, struct err *err)
+                          bool first, struct id_list *ids, struct err *err)
 {
     struct work w = {.t = t, .ids = ids};
+
+    (void)first;
     const enum status st =
         pre_tokenizer_cut(t->bpe->pre, text, len, encode_piece, &w, err);
 

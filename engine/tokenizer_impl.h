@@ -20,6 +20,20 @@ enum token_type {
     TOKEN_BYTE = 6, /* "<0x00>" to "<0xFF>" */
 };
 
+/* What a tokenizer.json says and the GGUF keys have no words for; our own keys. */
+#define TOKENIZER_KEY_PATTERNS    "slmbench.tokenizer.pre_patterns"
+#define TOKENIZER_KEY_WHOLE_WORDS "slmbench.tokenizer.whole_words"
+#define TOKENIZER_KEY_MERGES      "slmbench.tokenizer.merges" /* "llama" */
+#define TOKENIZER_KEY_SPACE_FIRST                       \
+    "slmbench.tokenizer.space_first" /* in front of the \
+       text, not behind a special token */
+#define TOKENIZER_KEY_SPACE_ONCE                        \
+    "slmbench.tokenizer.space_once" /* not where a text \
+       begins with a blank */
+#define TOKENIZER_KEY_STRIPS                         \
+    "slmbench.tokenizer.strips" /* of each token: it \
+       swallows the blanks behind it */
+
 #define MAX_ENDS 16
 
 struct tokenizer {
@@ -33,7 +47,8 @@ struct tokenizer {
     int32_t byte_id[256];
 
     int32_t bos, eos, unknown; /* -1: none */
-    bool adds_bos, adds_space;
+    bool adds_bos, adds_eos, adds_space;
+    bool space_first, space_once; /* see the keys */
     int32_t end[MAX_ENDS];
     int n_ends;
 
@@ -44,6 +59,9 @@ struct tokenizer {
     bool *strips;    /* [n_vocab]: special tokens that swallow the blanks behind them in
                         the text; NULL: none does */
     struct bpe *bpe; /* tokenizer_bpe.c's own */
+    struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
+                             -> rank; empty where scores decide */
+    uint32_t (*merge_keys)[2]; /* what merges is keyed by */
 };
 
 /* Ids on their way out. */
@@ -67,9 +85,9 @@ struct tokenizer_algo {
     void (*unload)(struct tokenizer *t); /* also after a failed load; may be NULL */
 
     /* Append the ids of text[len], len >= 1, which stands at the beginning of the
-     * text or behind a special token. */
+     * text (first) or behind a special token. */
     enum status (*encode)(const struct tokenizer *t, const char *text, size_t len,
-                          struct id_list *ids, struct err *err);
+                          bool first, struct id_list *ids, struct err *err);
 
     /* As tokenizer_piece(), for tokens that are neither control, unknown nor
      * byte. */

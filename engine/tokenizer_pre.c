@@ -18,7 +18,11 @@
 
 #include "engine/utf8.h"
 
-#define MAX_PATTERNS 6
+#define MAX_PATTERNS PRE_MAX_PATTERNS
+
+/* Of matching, for patterns of a file: far beyond what a text needs whose patterns step
+ * back over one run of characters at most. */
+#define LIMIT_UNKNOWN 20000000u
 
 /* ---- patterns ----------------------------------------------------------- */
 
@@ -160,7 +164,8 @@ static const struct family families[] = {
 /* ---- opening ------------------------------------------------------------ */
 
 struct pre_tokenizer {
-    const struct family *family;
+    struct pre_rules rules;
+    uint32_t match_limit;
     pcre2_code *code[MAX_PATTERNS];
     int n_patterns;
 };
@@ -198,17 +203,26 @@ static enum status unknown(const char *name, size_t len, const char *path,
         utf8_printable(shown, sizeof shown, name, len), known, path);
 }
 
-static enum status compile(pcre2_code **code, const char *pattern, struct err *err)
+/* options: PCRE2's, beside those that all patterns have. */
+static enum status compile(pcre2_code **code, const char *pattern, size_t len,
+                           uint32_t options, struct err *err)
 {
     PCRE2_SIZE at;
     int why;
     char text[128];
 
-    *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                          PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE,
+    *code = pcre2_compile((PCRE2_SPTR)pattern, len,
+                          options | PCRE2_UTF | PCRE2_DOLLAR_ENDONLY |
+                              PCRE2_NO_AUTO_CAPTURE,
                           &why, &at, NULL);
     if (!*code) {
         pcre2_get_error_message(why, (PCRE2_UCHAR *)text, sizeof text);
+        if (options)
+            return err_set(
+                err, ST_INPUT,
+                "a pattern by which the tokenizer cuts texts is wrong at byte "
+                "%zu (%s)",
+                at, text);
         return err_set(
             err, ST_UNSUPPORTED,
             "this PCRE2 library refuses a pattern at byte %zu (%s), so it was "
@@ -234,9 +248,42 @@ enum status pre_tokenizer_open(struct pre_tokenizer **out, const char *name, siz
 
     if (!p)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
-    p->family = family;
+    p->rules = family->rules;
+    p->match_limit = UINT32_MAX;
     for (int i = 0; i < MAX_PATTERNS && family->patterns[i] && !st; i++)
-        st = compile(&p->code[p->n_patterns++], family->patterns[i], err);
+        st = compile(&p->code[p->n_patterns++], family->patterns[i],
+                     PCRE2_ZERO_TERMINATED, 0, err);
+    if (st) {
+        pre_tokenizer_close(p);
+        return st;
+    }
+    *out = p;
+    return ST_OK;
+}
+
+enum status pre_tokenizer_open_patterns(struct pre_tokenizer **out,
+                                        const struct gguf_str *patterns, size_t n,
+                                        bool whole_words, const char *path,
+                                        struct err *err)
+{
+    struct pre_tokenizer *p;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < n; i++)
+        if (n > MAX_PATTERNS || patterns[i].len > PRE_MAX_PATTERN_BYTES)
+            return err_set(err, ST_UNSUPPORTED,
+                           "%s: the tokenizer cuts texts by %zu patterns, one of %zu "
+                           "bytes; %d of %d bytes are the most",
+                           path, n, patterns[i].len, MAX_PATTERNS,
+                           PRE_MAX_PATTERN_BYTES);
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
+    p->rules.whole_words = whole_words;
+    p->match_limit = LIMIT_UNKNOWN;
+    for (size_t i = 0; i < n && !st; i++)
+        st = compile(&p->code[p->n_patterns++], patterns[i].data, patterns[i].len,
+                     PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, err);
     if (st) {
         pre_tokenizer_close(p);
         return st;
@@ -256,7 +303,77 @@ void pre_tokenizer_close(struct pre_tokenizer *p)
 
 const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p)
 {
-    return &p->family->rules;
+    return &p->rules;
+}
+
+/* ---- patterns of a tokenizer.json ----------------------------------------- */
+
+/* A regular expression as it is walked through. */
+struct spelling {
+    char *out;
+    size_t n, cap;
+    bool in_class;
+};
+
+static void spell(struct spelling *s, const char *text, size_t len)
+{
+    if (s->n + len < s->cap)
+        memcpy(s->out + s->n, text, len);
+    s->n += len;
+}
+
+bool pre_tokenizer_spell(const char *regex, char *out, size_t cap)
+{
+    struct spelling s = {.out = out, .cap = cap};
+
+    for (const char *at = regex; *at; at++) {
+        if (*at == '\\' && at[1]) {
+            const char c = *++at;
+
+            if (c == 's')
+                spell(&s, s.in_class ? WS : BLANK, strlen(s.in_class ? WS : BLANK));
+            else if (c == 'S' && !s.in_class)
+                spell(&s, NO_BLANK, strlen(NO_BLANK));
+            else
+                spell(&s, at - 1, 2);
+            continue;
+        }
+        if (*at == '[' && s.in_class)
+            return false; /* a set inside of a set, which PCRE2 does not have */
+        if (*at == '[')
+            s.in_class = true;
+        else if (*at == ']')
+            s.in_class = false;
+        spell(&s, at, 1);
+    }
+    if (s.n >= cap)
+        return false;
+    out[s.n] = '\0';
+    return true;
+}
+
+const char *pre_tokenizer_gpt2(void)
+{
+    return GPT2;
+}
+
+bool pre_tokenizer_known(const char *const *patterns, size_t n, bool whole_words,
+                         char *name, size_t cap)
+{
+    for (size_t i = 0; i < N_FAMILIES; i++) {
+        const struct family *f = &families[i];
+        size_t same = 0;
+
+        while (same < n && f->patterns[same] &&
+               !strcmp(f->patterns[same], patterns[same]))
+            same++;
+        if (same < n || (n < MAX_PATTERNS && f->patterns[n]) ||
+            f->rules.whole_words != whole_words)
+            continue;
+        snprintf(name, cap, "%.*s", (int)strcspn(f->names, " "), f->names);
+        return true;
+    }
+    return false;
 }
 
 /* ---- cutting ------------------------------------------------------------ */
@@ -346,9 +463,9 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
     if (!c.match || !c.context) {
         st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to cut a text");
     } else {
-        /* The patterns step back over one run of characters at most, so steps are
+        /* Known patterns step back over one run of characters at most, so steps are
          * bounded by the text and need no other limit. */
-        pcre2_set_match_limit(c.context, UINT32_MAX);
+        pcre2_set_match_limit(c.context, p->match_limit);
     }
     for (size_t at = 0; at < len && !st;) {
         bool well_formed;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/gguf.h"
 #include "engine/status.h"
 
 struct pre_tokenizer;
@@ -29,7 +30,32 @@ struct pre_rules {
  * ST_UNSUPPORTED (an unknown name; the message lists the known ones), ST_NO_MEMORY. */
 enum status pre_tokenizer_open(struct pre_tokenizer **p, const char *name, size_t len,
                                const char *path, struct err *err);
+
+/* The same for n patterns that a file brings along, spelt as pre_tokenizer_spell()
+ * spells them. Their work on a text is limited, as nobody has looked at them. Errors:
+ * ST_INPUT (one that PCRE2 does not take), ST_UNSUPPORTED (too many, too long),
+ * ST_NO_MEMORY. */
+enum status pre_tokenizer_open_patterns(struct pre_tokenizer **p,
+                                        const struct gguf_str *patterns, size_t n,
+                                        bool whole_words, const char *path,
+                                        struct err *err);
 void pre_tokenizer_close(struct pre_tokenizer *p);
+
+#define PRE_MAX_PATTERNS      6
+#define PRE_MAX_PATTERN_BYTES 4096
+
+/* A regular expression of a tokenizer.json in PCRE2's words: \s and \S are spelt out,
+ * because the two libraries do not agree on what is blank. False where out[cap] is too
+ * small, or PCRE2 has no such thing. */
+bool pre_tokenizer_spell(const char *regex, char *out, size_t cap);
+
+/* What GPT-2 cuts by. */
+const char *pre_tokenizer_gpt2(void);
+
+/* The name of the tokenizers that cut by these patterns, spelt so, into name[cap];
+ * false: none is known. */
+bool pre_tokenizer_known(const char *const *patterns, size_t n, bool whole_words,
+                         char *name, size_t cap);
 
 const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p);
 

@@ -5,7 +5,8 @@
  * Blanks become U+2581, the text is cut into characters, and of all neighbours
  * that together are a token those with the highest score are joined, the leftmost
  * of equals first, until none are left. What then is no token is spelt in byte
- * tokens.
+ * tokens. A vocabulary with a list of merges joins what the list names, those that
+ * stand first in it first.
  *
  * Characters ("symbols") form a doubly linked list over the text; joining leaves
  * the right one empty. Candidate pairs wait in a heap and are checked for being
@@ -24,6 +25,7 @@
 
 static const char blank[] = "\xe2\x96\x81"; /* U+2581 in UTF-8 */
 #define BLANK_BYTES 3
+#define MAX_MERGES  (1 << 24) /* ranks are compared as floats */
 
 struct symbol {
     uint32_t at, len;   /* in the escaped text; len 0: joined to its left */
@@ -84,11 +86,14 @@ static struct pair heap_pop(struct spm *s)
 
 /* The text with its blanks replaced and one put in front if the vocabulary wants
  * it. Returns its length. */
-static size_t escape(const struct tokenizer *t, const char *text, size_t len, char *out)
+static size_t escape(const struct tokenizer *t, const char *text, size_t len,
+                     bool first, char *out)
 {
+    const bool there =
+        text[0] == ' ' || (len >= BLANK_BYTES && !memcmp(text, blank, BLANK_BYTES));
     size_t n = 0;
 
-    if (t->adds_space) {
+    if (t->adds_space && (first || !t->space_first) && !(there && t->space_once)) {
         memcpy(out, blank, BLANK_BYTES);
         n = BLANK_BYTES;
     }
@@ -120,6 +125,23 @@ static void split(struct spm *s, size_t len)
     s->n_symbols = n;
 }
 
+/* What joining to token id is worth, left bytes of which are the left part; false: it
+ * is not done. */
+static bool join_score(const struct tokenizer *t, uint32_t id, uint32_t left,
+                       float *score)
+{
+    const uint32_t key[2] = {id, left};
+
+    if (!t->merges.slots) {
+        *score = t->score[id];
+        return true;
+    }
+    const uint32_t rank = strtab_find(&t->merges, (const char *)key, sizeof key);
+
+    *score = -(float)rank;
+    return rank != STRTAB_NONE;
+}
+
 /* Let two neighbours wait for being joined, if together they are a token. */
 static void propose(struct spm *s, int32_t left, int32_t right)
 {
@@ -128,11 +150,11 @@ static void propose(struct spm *s, int32_t left, int32_t right)
     const struct symbol *a = &s->symbols[left];
     const uint32_t len = a->len + s->symbols[right].len;
     const uint32_t id = strtab_find(&s->t->ids, s->text + a->at, len);
+    float score;
 
-    if (id != STRTAB_NONE)
+    if (id != STRTAB_NONE && join_score(s->t, id, a->len, &score))
         heap_push(
-            s, (struct pair){
-                   .score = s->t->score[id], .left = left, .right = right, .len = len});
+            s, (struct pair){.score = score, .left = left, .right = right, .len = len});
 }
 
 static void join_all(struct spm *s)
@@ -174,7 +196,7 @@ static enum status emit(const struct spm *s, struct id_list *ids, struct err *er
 }
 
 static enum status encode(const struct tokenizer *t, const char *text, size_t len,
-                          struct id_list *ids, struct err *err)
+                          bool first, struct id_list *ids, struct err *err)
 {
     struct spm s = {.t = t};
     size_t n_blanks = 1, n;
@@ -192,7 +214,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
         st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to tokenise %zu bytes",
                      len);
     } else {
-        n = escape(t, text, len, s.text);
+        n = escape(t, text, len, first, s.text);
         split(&s, n);
         join_all(&s);
         st = emit(&s, ids, err);
@@ -244,17 +266,71 @@ static enum status index_texts(struct tokenizer *t, struct err *err)
     return st;
 }
 
+/* Merge i, "left right", by the token that it makes. */
+static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_t i,
+                              struct gguf_str s, struct err *err)
+{
+    const char *gap = s.len > 2 ? memchr(s.data + 1, ' ', s.len - 2) : NULL;
+    char whole[8192], shown[48];
+    uint32_t *key = t->merge_keys[i];
+
+    if (!gap || s.len - 1 > sizeof whole)
+        return err_set(
+            err, ST_INPUT,
+            "%s: merge %" PRIu64 ", '%s', is not two parts of a token with a "
+            "blank between them",
+            gguf_path(g), i, utf8_printable(shown, sizeof shown, s.data, s.len));
+    key[1] = (uint32_t)(gap - s.data);
+    memcpy(whole, s.data, key[1]);
+    memcpy(whole + key[1], gap + 1, s.len - key[1] - 1);
+    key[0] = strtab_find(&t->ids, whole, s.len - 1);
+    /* Of equals the first one counts; text does not become a control token. */
+    if (key[0] != STRTAB_NONE)
+        strtab_put(&t->merges, (const char *)key, sizeof t->merge_keys[i], (uint32_t)i);
+    return ST_OK;
+}
+
+/* Ranks instead of scores, where the file has them. */
+static enum status load_merges(struct tokenizer *t, const struct gguf *g,
+                               struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_MERGES);
+    enum status st = ST_OK;
+
+    if (!kv)
+        return ST_OK;
+    if (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_STRING || kv->n > MAX_MERGES)
+        return err_set(err, ST_INPUT, "%s: %s is not a list of at most %d strings",
+                       gguf_path(g), TOKENIZER_KEY_MERGES, MAX_MERGES);
+    t->merge_keys = malloc(((size_t)kv->n + 1) * sizeof *t->merge_keys);
+    if (!t->merge_keys)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate %" PRIu64 " merges", kv->n);
+    st = strtab_init(&t->merges, (size_t)kv->n + 1, err);
+    for (uint64_t i = 0; i < kv->n && !st; i++) {
+        struct gguf_str s = {"", 0};
+
+        gguf_elem_str(g, kv, i, &s);
+        st = load_merge(t, g, i, s, err);
+    }
+    return st;
+}
+
 /* Phi-3's special tokens swallow the blanks behind them, all but three: rstrip in its
  * tokenizer_config.json, which GGUF does not carry. */
 static enum status find_strips(struct tokenizer *t, const struct gguf *g,
                                struct err *err)
 {
     static const char *const kept[] = {"<unk>", "<s>", "<|endoftext|>"};
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_STRIPS);
     struct gguf_str arch = {"", 0};
 
     gguf_get_str(g, "general.architecture", &arch);
-    if (arch.len != 4 || memcmp(arch.data, "phi3", 4))
+    if (!kv && (arch.len != 4 || memcmp(arch.data, "phi3", 4)))
         return ST_OK;
+    if (kv && (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_BOOL ||
+               kv->n != (uint64_t)t->n_vocab))
+        return err_set(err, ST_INPUT, "%s: %s is not a list of %" PRId32 " booleans",
+                       gguf_path(g), TOKENIZER_KEY_STRIPS, t->n_vocab);
     t->strips = calloc((size_t)t->n_vocab, sizeof *t->strips);
     if (!t->strips)
         return err_set(err, ST_NO_MEMORY,
@@ -263,8 +339,8 @@ static enum status find_strips(struct tokenizer *t, const struct gguf *g,
         size_t len;
         const char *text = token_text(t, id, &len);
 
-        t->strips[id] = true;
-        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        t->strips[id] = kv ? ((const unsigned char *)kv->data)[id] != 0 : true;
+        for (size_t i = 0; !kv && i < sizeof kept / sizeof kept[0]; i++) {
             if (len == strlen(kept[i]) && !memcmp(text, kept[i], len))
                 t->strips[id] = false;
         }
@@ -274,8 +350,10 @@ static enum status find_strips(struct tokenizer *t, const struct gguf *g,
 
 static enum status load(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    const enum status st = index_texts(t, err);
+    enum status st = index_texts(t, err);
 
+    if (!st)
+        st = load_merges(t, g, err);
     return st ? st : find_strips(t, g, err);
 }
 

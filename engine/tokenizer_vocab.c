@@ -229,7 +229,10 @@ static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct er
     t->adds_bos = a->adds_bos;
     t->adds_space = a->adds_space;
     gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &t->adds_bos);
+    gguf_get_bool(g, "tokenizer.ggml.add_eos_token", &t->adds_eos);
     gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", &t->adds_space);
+    gguf_get_bool(g, TOKENIZER_KEY_SPACE_FIRST, &t->space_first);
+    gguf_get_bool(g, TOKENIZER_KEY_SPACE_ONCE, &t->space_once);
 
     /* Without types, the ids tell which tokens plain text must not become. */
     if (!gguf_kv_find(g, "tokenizer.ggml.token_type")) {

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Hugging Face folders: the same logits as the GGUF file they were made from, whole or
 # sharded, in every type; quantised at load as a GGUF file is; refusals.
-set -eu
-rm -rf "$WORK" && mkdir -p "$WORK" && cd "$WORK"
+. "$SRC/tests/cli/lib.sh"
 shared=${SLM_SHARED:-$SRC/../shared}
 tokens=1,71,294,35,133,63,256,233,244,197,110,51,252,17,202,224,314,4,231,139
 more=120,305,55,165,18,14,16,280,7,198,113,219,17,273,116,227,256,286,122,179
 
-fail() { echo "FAIL: $*" >&2; exit 1; }
 folder() { python3 "$SRC/tests/make_hf_folder.py" "$@"; }
 # Logits of the 40 tokens of the reference data.
 logits() {
@@ -28,14 +26,6 @@ error = sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b)
 print("%s: NMSE %.3g" % (sys.argv[2], error))
 sys.exit(len(a) != len(b) or not error <= float(sys.argv[1]))
 PY
-}
-refused() { # refused WORDS ARGS...
-    local words=$1 rc=0
-    shift
-    timeout 20 "$BENCH" "$@" >out 2>err || rc=$?
-    [ "$rc" = 2 ] || [ "$rc" = 3 ] || fail "$*: exit code $rc: $(cat err)"
-    [ "$(wc -l <err)" = 1 ] || fail "$*: not one line: $(cat err)"
-    grep -q -- "$words" err || fail "$*: no '$words' in: $(cat err)"
 }
 
 # ---- float weights: the exact mathematics of the model ---------------------------
@@ -81,6 +71,27 @@ else
     echo "no $shakespeare: set SLM_SHARED to where it lies"
 fi
 
+# ---- published vocabularies as tokenizer.json: the ids of the GGUF file -------------
+for v in gpt-2 llama-spm; do
+    file=$shared/golden/tokenizers/ggml-vocab-$v.gguf
+    [ -e "$file" ] || { echo "no $file: set SLM_SHARED"; break; }
+    python3 "$SRC/tests/make_tokenizer_json.py" "$file" llama.f32/tokenizer.json
+    "$BENCH" tokenize -m "$file" -f "$file.inp" >want.txt
+    "$BENCH" tokenize -m llama.f32 -f "$file.inp" >have.txt
+    cmp want.txt have.txt || fail "$v: other ids"
+done
+rm -f llama.f32/tokenizer.json
+
+# ---- a folder with its vocabulary tells the story that the file tells ---------------
+stories=$SRC/tests/data/models/stories260K-f32.gguf
+folder "$stories" stories
+python3 "$SRC/tests/make_tokenizer_json.py" "$stories" stories/tokenizer.json
+echo '{"bos_token": "<s>", "eos_token": {"content": "</s>"}, "add_bos_token": true}' \
+    >stories/tokenizer_config.json
+"$BENCH" generate -m "$stories" --weights packed -n 60 -p 'The big' >want.txt 2>err
+"$BENCH" generate -m stories -n 60 -p 'The big' >have.txt 2>err
+cmp want.txt have.txt || fail "another story: $(cat have.txt)"
+
 # ---- every architecture that runs as a GGUF file runs as a folder -----------------
 for file in "$shared"/golden/models/arch/*.gguf; do
     name=$(basename "$file" .gguf)
@@ -94,21 +105,21 @@ done
 
 # ---- refusals ----------------------------------------------------------------------
 mkdir empty
-refused 'without a config.json' generate -m empty
+refused 2 'without a config.json' generate -m empty
 cp -r moe.sharded broken
 rm broken/model-00002-of-00005.safetensors
-refused 'model-00002-of-00005.safetensors' generate -m broken
+refused 2 'model-00002-of-00005.safetensors' generate -m broken
 rm -r broken && cp -r llama.f32 broken
 sed -i 's/"model_type": "llama"/"model_type": "bert"/' broken/config.json
-refused "model_type 'bert' is not supported; supported are: llama" generate -m broken
+refused 3 "model_type 'bert' is not supported; supported are: llama" generate -m broken
 cp llama.f32/config.json broken/
 head -c 1000 llama.f32/model.safetensors >broken/model.safetensors
-refused 'not whole' generate -m broken
+refused 2 'not whole' generate -m broken
 sed -i 's/"hidden_act": "silu"/"hidden_act": "relu"/' broken/config.json
-refused "only 'silu' is supported" generate -m broken
+refused 3 "only 'silu' is supported" generate -m broken
 cp llama.f32/config.json broken/ && rm broken/model.safetensors
 touch broken/pytorch_model.bin
-refused 'safetensors' generate -m broken
-refused 'cannot be mapped' logits -m llama.f32 --weights mmap --tokens 1 -o x
-refused 'is q8_0 already' logits -m "$SRC/tests/data/models/llama.gguf:Q4_0" --tokens 1 -o x
+refused 2 'safetensors' generate -m broken
+refused 2 'cannot be mapped' logits -m llama.f32 --weights mmap --tokens 1 -o x
+refused 2 'is q8_0 already' logits -m "$SRC/tests/data/models/llama.gguf:Q4_0" --tokens 1 -o x
 rm -rf ./*
