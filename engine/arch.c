@@ -21,27 +21,39 @@ static const struct arch *const ARCHS[] = {
 
 #define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
 
+const struct arch *arch_by_name(const char *name, size_t len)
+{
+    for (size_t i = 0; i < N_ARCHS; i++)
+        if (strlen(ARCHS[i]->name) == len && memcmp(ARCHS[i]->name, name, len) == 0)
+            return ARCHS[i];
+    return NULL;
+}
+
+const char *arch_names(char *buf, size_t cap)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < N_ARCHS && used < cap; i++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s", i ? ", " : "",
+                                 ARCHS[i]->name);
+    return buf;
+}
+
 static enum status find_arch(struct loader *l, const struct arch **arch)
 {
     struct gguf_str name;
-    char known[200] = "", shown[64];
-    size_t used = 0;
+    char known[200], shown[64];
 
     if (!gguf_get_str(l->g, "general.architecture", &name))
         return loader_fail(l, ST_INPUT, "the metadata lack general.architecture");
-    for (size_t i = 0; i < N_ARCHS; i++) {
-        if (strlen(ARCHS[i]->name) == name.len &&
-            memcmp(ARCHS[i]->name, name.data, name.len) == 0) {
-            *arch = ARCHS[i];
-            return ST_OK;
-        }
-        if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                     i ? ", " : "", ARCHS[i]->name);
-    }
+    *arch = arch_by_name(name.data, name.len);
+    if (*arch)
+        return ST_OK;
     return loader_fail(l, ST_UNSUPPORTED,
                        "architecture \"%s\" is not supported; supported are: %s",
-                       utf8_printable(shown, sizeof shown, name.data, name.len), known);
+                       utf8_printable(shown, sizeof shown, name.data, name.len),
+                       arch_names(known, sizeof known));
 }
 
 static enum status check_all_used(struct loader *l)

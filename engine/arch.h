@@ -117,6 +117,12 @@ struct arch {
     enum status (*setup)(struct loader *l, struct model *m);
 };
 
+/* NULL: there is none. */
+const struct arch *arch_by_name(const char *name, size_t len);
+
+/* "chatglm, gemma2, ..." in buf. */
+const char *arch_names(char *buf, size_t cap);
+
 /* Read everything from g. With w, tensors are looked up there; w NULL only checks
  * and measures, and leaves all data pointers NULL. Errors: ST_INPUT,
  * ST_UNSUPPORTED (architecture, tensor type; the known ones are listed),

@@ -90,6 +90,10 @@ struct tensor_rule {
 /* Embedding, last norm and output of most architectures, with either norm. */
 extern const struct tensor_rule tensors_ends_rms[], tensors_ends_layernorm[];
 
+/* The shape that a rule asks for, of a model whose sizes are known; unused dimensions
+ * are 1. */
+void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3]);
+
 /* Apply all rules of a table to tensors of one layer, or with layer < 0 of the ends;
  * base is the struct layer or struct model. Sizes must be known. */
 enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,

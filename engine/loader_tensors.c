@@ -208,6 +208,15 @@ static size_t sum_of_parts(const struct model *m, const struct tensor_rule *r)
     return sum;
 }
 
+void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3])
+{
+    const size_t n = sum_of_parts(m, r);
+
+    ne[0] = r->k == DIM_NONE ? n : size_of(m, r->k);
+    ne[1] = r->k == DIM_NONE ? 1 : n;
+    ne[2] = size_of(m, r->slices);
+}
+
 static bool applies(const struct loader *l, const struct tensor_rule *r, int layer)
 {
     if ((r->when == WHEN_DENSE && l->m->n_experts) ||
@@ -287,18 +296,13 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
                            void *base)
 {
     for (const struct tensor_rule *r = table; r->name; r++) {
-        const size_t n = sum_of_parts(l->m, r);
         const struct gguf_tensor *t = NULL;
-        uint64_t ne[3] = {n, 1, 1};
+        uint64_t ne[3];
         enum status st;
 
         if (!applies(l, r, layer))
             continue;
-        if (r->k != DIM_NONE) {
-            ne[0] = size_of(l->m, r->k);
-            ne[1] = n;
-            ne[2] = size_of(l->m, r->slices);
-        }
+        loader_shape(l->m, r, ne);
         st = find_tensor(l, &t, layer, r->name, ne);
         if (!st && r->kind == TENSOR_VECTOR)
             st = apply_vector(l, r, t, base);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/loader.h"
 #include "engine/synth_parts.h"
 
 #define LOGIT_STD   2.0
@@ -40,12 +41,14 @@ static enum status check_range(const struct synth_shape *s, const char *what,
  * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
 static enum status check_shape(const struct synth_shape *s, struct err *err)
 {
-    if (strcmp(s->arch, "llama"))
+    char known[200];
+
+    if (!arch_by_name(s->arch, strlen(s->arch)))
         return err_set(
             err, ST_UNSUPPORTED,
             "shape %s: synthetic models of architecture '%s' cannot be made, "
-            "only of: llama",
-            s->name, s->arch);
+            "only of: %s",
+            s->name, s->arch, arch_names(known, sizeof known));
     if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
         check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
         check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
@@ -63,6 +66,10 @@ static enum status check_shape(const struct synth_shape *s, struct err *err)
         return err_set(err, ST_USAGE,
                        "shape %s: head_dim is %u, rotary embedding needs an even one",
                        s->name, s->head_dim);
+    if (s->n_rot % 2 || s->n_rot > s->head_dim)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_rot is %u, it must be even and at most head_dim %u",
+                       s->name, s->n_rot, s->head_dim);
     if (!(s->rope_base > 1 && s->rope_base < 1e12F))
         return err_set(err, ST_USAGE,
                        "shape %s: rope_base is %g, it must be above 1 and below 1e12",
@@ -137,17 +144,23 @@ static enum status add_tensor(struct synth_plan *p, const struct synth_tensor *t
     return ST_OK;
 }
 
+/* "blk.3.attn_q.weight", or without a layer for -1. */
+static void set_name(struct synth_tensor *t, int layer, const char *name)
+{
+    if (layer >= 0)
+        snprintf(t->name, sizeof t->name, "blk.%d.%s", layer, name);
+    else
+        snprintf(t->name, sizeof t->name, "%s", name);
+}
+
 /* rows x row_elems weights N(0, sigma^2), in the format the mix gives. */
-static enum status add_matrix(struct synth_plan *p, int layer, const char *part,
+static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
                               uint64_t row_elems, uint64_t rows, double sigma,
                               struct err *err)
 {
     struct synth_tensor t = {.n_dims = 2, .ne = {row_elems, rows}};
 
-    if (layer >= 0)
-        snprintf(t.name, sizeof t.name, "blk.%d.%s.weight", layer, part);
-    else
-        snprintf(t.name, sizeof t.name, "%s.weight", part);
+    set_name(&t, layer, name);
 
     const struct quantmix_tensor q = {.name = t.name,
                                       .layer = layer,
@@ -163,70 +176,150 @@ static enum status add_matrix(struct synth_plan *p, int layer, const char *part,
     return add_tensor(p, &t, pool, err);
 }
 
-static enum status add_vector(struct synth_plan *p, int layer, const char *part,
+/* Norms are around 1, biases around 0. */
+static enum status add_vector(struct synth_plan *p, int layer, const char *name,
                               uint64_t n, enum synth_content content, struct err *err)
 {
     struct synth_tensor t = {.n_dims = 1, .ne = {n, 1}, .fmt = KERN_FMT_f32};
-    const struct synth_pool_spec pool = {
-        .content = content, .mean = 1, .sigma = NORM_SPREAD};
+    const struct synth_pool_spec pool = {.content = content,
+                                         .mean = strstr(name, ".bias") ? 0 : 1,
+                                         .sigma = NORM_SPREAD};
 
-    if (layer >= 0)
-        snprintf(t.name, sizeof t.name, "blk.%d.%s.weight", layer, part);
-    else
-        snprintf(t.name, sizeof t.name, "%s.weight", part);
+    set_name(&t, layer, name);
     return add_tensor(p, &t, pool, err);
 }
 
-static enum status add_layer(struct synth_plan *p, int l, struct err *err)
+/* Whether the layer whose tensors begin at index `first` has one called name. */
+static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
+                       const char *name)
 {
-    const struct synth_shape *s = &p->shape;
-    const uint64_t n = s->n_embd, ff = s->n_ff;
-    const uint64_t q = (uint64_t)s->n_heads * s->head_dim;
-    const uint64_t kv = (uint64_t)s->n_kv_heads * s->head_dim;
-    const double in = 1 / sqrt((double)n), branch = 1 / sqrt(2.0 * s->n_layers);
-    const double down = SILU_GAIN * branch / sqrt((double)ff);
+    struct synth_tensor wanted;
 
-    if (add_vector(p, l, "attn_norm", n, SYNTH_GAUSS, err) ||
-        add_matrix(p, l, "attn_q", n, q, in, err) ||
-        add_matrix(p, l, "attn_k", n, kv, in, err) ||
-        add_matrix(p, l, "attn_v", n, kv, in, err) ||
-        add_matrix(p, l, "attn_output", q, n, branch / sqrt((double)q), err) ||
-        add_vector(p, l, "ffn_norm", n, SYNTH_GAUSS, err) ||
-        add_matrix(p, l, "ffn_gate", n, ff, in, err) ||
-        add_matrix(p, l, "ffn_up", n, ff, in, err) ||
-        add_matrix(p, l, "ffn_down", ff, n, down, err))
-        return err->code;
+    set_name(&wanted, layer, name);
+    for (size_t i = first; i < p->n_tensors; i++)
+        if (!strcmp(p->tensors[i].name, wanted.name))
+            return true;
+    return false;
+}
+
+/* Of what is optional: fused matrices, the norm that only parallel models lack, and
+ * biases where the shape asks for them. */
+static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
+                      const struct tensor_rule *r)
+{
+    if (r->when == WHEN_EXPERTS ||
+        (r->unless && has_tensor(p, first, layer, r->unless)))
+        return false;
+    if (!r->optional)
+        return true;
+    if (r->kind == TENSOR_MATRIX)
+        return r->part[1].rows != DIM_NONE;
+    if (strstr(r->name, ".bias") && !strncmp(r->name, "attn_", 5))
+        return p->shape.qkv_bias;
+    return !strncmp(r->name, "ffn_norm.", 9);
+}
+
+/* Standard deviation of a matrix of rows of k weights. */
+static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
+                        uint64_t k)
+{
+    const double in = 1 / sqrt((double)k), branch = 1 / sqrt(2.0 * p->shape.n_layers);
+
+    if (r->part[0].field == offsetof(struct layer, wo))
+        return in * branch;
+    return r->part[0].field == offsetof(struct layer, down) ? SILU_GAIN * in * branch
+                                                            : in;
+}
+
+static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
+                             struct err *err)
+{
+    const size_t first = p->n_tensors;
+
+    for (const struct tensor_rule *r = m->arch->layer; r->name; r++) {
+        uint64_t ne[3];
+        enum status st;
+
+        if (!is_wanted(p, first, l, r))
+            continue;
+        loader_shape(m, r, ne);
+        if (r->kind == TENSOR_VECTOR)
+            st = add_vector(p, l, r->name, ne[0] * ne[1], SYNTH_GAUSS, err);
+        else
+            st = add_matrix(p, l, r->name, ne[0], ne[1], spread_of(p, r, ne[0]), err);
+        if (st)
+            return st;
+    }
     return ST_OK;
+}
+
+/* What rules of layers ask for. */
+static struct model sizes_of(const struct synth_shape *s)
+{
+    return (struct model){.arch = arch_by_name(s->arch, strlen(s->arch)),
+                          .n_layers = (int)s->n_layers,
+                          .n_embd = (int)s->n_embd,
+                          .n_ff = (int)s->n_ff,
+                          .n_heads = (int)s->n_heads,
+                          .n_kv_heads = (int)s->n_kv_heads,
+                          .head_dim = (int)s->head_dim,
+                          .n_vocab = (int)s->n_vocab};
 }
 
 static enum status add_tensors(struct synth_plan *p, struct err *err)
 {
     const struct synth_shape *s = &p->shape;
+    const struct model m = sizes_of(s);
     const double logits = LOGIT_STD / sqrt((double)s->n_embd);
+    const uint64_t n_rot = s->n_rot ? s->n_rot : s->head_dim;
+    const bool biased = m.arch->norm == NORM_LAYER;
 
-    if (add_matrix(p, -1, "token_embd", s->n_embd, s->n_vocab,
+    if (add_matrix(p, -1, "token_embd.weight", s->n_embd, s->n_vocab,
                    s->tied_output ? logits : 1, err))
         return err->code;
     if (s->rope_freqs &&
-        add_vector(p, -1, "rope_freqs", s->head_dim / 2, SYNTH_ROPE_FREQS, err))
+        add_vector(p, -1, "rope_freqs.weight", n_rot / 2, SYNTH_ROPE_FREQS, err))
         return err->code;
     for (uint32_t l = 0; l < s->n_layers; l++) {
-        if (add_layer(p, (int)l, err))
+        if (add_layer(p, &m, (int)l, err))
             return err->code;
     }
-    if (add_vector(p, -1, "output_norm", s->n_embd, SYNTH_GAUSS, err))
-        return err->code;
-    if (!s->tied_output &&
-        add_matrix(p, -1, "output", s->n_embd, s->n_vocab, logits, err))
+    if (add_vector(p, -1, "output_norm.weight", s->n_embd, SYNTH_GAUSS, err) ||
+        (biased &&
+         add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
+        (!s->tied_output &&
+         add_matrix(p, -1, "output.weight", s->n_embd, s->n_vocab, logits, err)) ||
+        (!strcmp(s->arch, "phi2") &&
+         add_vector(p, -1, "output.bias", s->n_vocab, SYNTH_GAUSS, err)))
         return err->code;
     return ST_OK;
 }
 
 /* ---- header --------------------------------------------------------------- */
 
+/* "<arch>.<key>" */
+static void put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                    uint32_t v)
+{
+    char full[96];
+
+    snprintf(full, sizeof full, "%s.%s", s->arch, key);
+    gguf_kv_u32(k, full, v);
+}
+
+static void put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                    float v)
+{
+    char full[96];
+
+    snprintf(full, sizeof full, "%s.%s", s->arch, key);
+    gguf_kv_f32(k, full, v);
+}
+
 static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
 {
     const struct synth_shape *s = &p->shape;
+    const struct model m = sizes_of(s);
 
     gguf_kv_str(k, "general.architecture", s->arch);
     gguf_kv_str(k, "general.type", "model");
@@ -235,18 +328,23 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     gguf_kv_u32(k, "general.file_type", quantmix_file_type(p->mix));
     gguf_kv_u32(k, "general.quantization_version", 2);
     gguf_kv_u64(k, "slmbench.seed", p->seed);
-    gguf_kv_u32(k, "llama.block_count", s->n_layers);
-    gguf_kv_u32(k, "llama.context_length", s->n_ctx_train);
-    gguf_kv_u32(k, "llama.embedding_length", s->n_embd);
-    gguf_kv_u32(k, "llama.feed_forward_length", s->n_ff);
-    gguf_kv_u32(k, "llama.attention.head_count", s->n_heads);
-    gguf_kv_u32(k, "llama.attention.head_count_kv", s->n_kv_heads);
-    gguf_kv_u32(k, "llama.attention.key_length", s->head_dim);
-    gguf_kv_u32(k, "llama.attention.value_length", s->head_dim);
-    gguf_kv_f32(k, "llama.attention.layer_norm_rms_epsilon", s->norm_eps);
-    gguf_kv_u32(k, "llama.rope.dimension_count", s->head_dim);
-    gguf_kv_f32(k, "llama.rope.freq_base", s->rope_base);
-    gguf_kv_u32(k, "llama.vocab_size", s->n_vocab);
+    put_u32(k, s, "block_count", s->n_layers);
+    put_u32(k, s, "context_length", s->n_ctx_train);
+    put_u32(k, s, "embedding_length", s->n_embd);
+    put_u32(k, s, "feed_forward_length", s->n_ff);
+    put_u32(k, s, "attention.head_count", s->n_heads);
+    put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
+    put_u32(k, s, "attention.key_length", s->head_dim);
+    put_u32(k, s, "attention.value_length", s->head_dim);
+    put_f32(k, s,
+            m.arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
+                                     : "attention.layer_norm_epsilon",
+            s->norm_eps);
+    put_u32(k, s, "rope.dimension_count", s->n_rot ? s->n_rot : s->head_dim);
+    put_f32(k, s, "rope.freq_base", s->rope_base);
+    if (s->window)
+        put_u32(k, s, "attention.sliding_window", s->window);
+    put_u32(k, s, "vocab_size", s->n_vocab);
     synth_put_vocab(k, s->n_vocab);
 }
 

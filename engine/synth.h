@@ -3,7 +3,7 @@
  * synth.h - GGUF files of a real model's shape with random weights
  *
  * For measuring speed only the shape, the tensor types and sane activations
- * matter. A synthetic model has the tensor table of its architecture, the
+ * matter. A synthetic model has the tensors that its architecture's table asks for, the
  * per-tensor types of a quantisation mix, weights drawn so that activations keep
  * unit scale through any number of layers, and a vocabulary, so that other GGUF
  * engines load it too. Equal shape, mix and seed give equal bytes on any
@@ -25,13 +25,16 @@
 /* As configs/models/<name>.yaml holds it. */
 struct synth_shape {
     char name[64]; /* "yi-1.5-9b" */
-    char arch[32]; /* "llama" */
+    char arch[32]; /* any dense one of arch.c */
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab,
         n_ctx_train;
     float rope_base;
     float norm_eps;
     int tied_output; /* output.weight absent, token_embd used for both */
     int rope_freqs;  /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
+    uint32_t n_rot;  /* leading elements of a head that are rotated; 0: head_dim */
+    uint32_t window; /* sliding window of the layers that have one; 0: none is told */
+    int qkv_bias;    /* biases of queries, keys and values, where they are optional */
 };
 
 struct synth_plan; /* header bytes and tensor layout, everything but the data */

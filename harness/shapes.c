@@ -38,7 +38,10 @@
     KEY(rope_base, number, 0)  \
     KEY(norm_eps, number, 0)   \
     KEY(tied_output, flag, 1)  \
-    KEY(rope_freqs, flag, 1)
+    KEY(rope_freqs, flag, 1)   \
+    KEY(n_rot, amount, 1)      \
+    KEY(window, amount, 1)     \
+    KEY(qkv_bias, flag, 1)
 
 #define TEXT_BYTES 32
 
@@ -79,6 +82,14 @@ static enum status to_count(const char *text, const char *what, uint32_t *out,
         return ST_INPUT;
     *out = (uint32_t)v;
     return ST_OK;
+}
+
+/* A count that may be absent, which is 0. */
+static enum status to_amount(const char *text, const char *what, uint32_t *out,
+                             struct err *err)
+{
+    *out = 0;
+    return text[0] ? to_count(text, what, out, err) : ST_OK;
 }
 
 static enum status to_number(const char *text, const char *what, float *out,

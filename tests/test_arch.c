@@ -10,6 +10,7 @@
 #include "tests/reference.h"
 
 #include "engine/engine.h"
+#include "engine/synth.h"
 #include "tests/tiny_model.h"
 
 #define MODELS TEST_DATA "models/"
@@ -415,12 +416,71 @@ static void test_quantised_weights(void **state)
     check_all(KERN_FMT_q4_0, KERN_KV_q8_0, 6e-3);
 }
 
+/* ---- synthetic models
+ * ---------------------------------------------------------------- */
+
+/* A synthetic model has the tensors and keys its architecture asks for, and sane
+ * activations. */
+static void test_synthetic_models(void **state)
+{
+    struct synth_shape shape = {.name = "tiny",
+                                .n_layers = 3,
+                                .n_embd = 128,
+                                .n_ff = 192,
+                                .n_heads = 4,
+                                .n_kv_heads = 2,
+                                .head_dim = 40,
+                                .n_rot = 20,
+                                .n_vocab = 512,
+                                .n_ctx_train = 64,
+                                .window = 16,
+                                .rope_base = 10000,
+                                .norm_eps = 1e-5F};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof LAYOUTS / sizeof LAYOUTS[0]; i++) {
+        struct slm_params p = slm_params_default();
+        struct synth_plan *plan = NULL;
+        struct err err = ERR_INIT;
+        int32_t tokens[N_TOKENS];
+
+        snprintf(shape.arch, sizeof shape.arch, "%s", LAYOUTS[i].t.arch);
+        shape.qkv_bias = LAYOUTS[i].qkv_bias;
+        shape.tied_output = LAYOUTS[i].tied;
+        if (synth_plan_make(&plan, &shape, QUANTMIX_Q4_K_M, 7, &err))
+            fail_msg("%s", err.msg);
+        p.image_bytes = (size_t)synth_plan_bytes(plan);
+        void *image = aligned_alloc(64, (p.image_bytes + 63) / 64 * 64);
+        assert_non_null(image);
+        assert_int_equal(synth_write_memory(plan, image, NULL, NULL, &err), ST_OK);
+        p.image = image;
+        p.image_rewrite = true;
+        p.name = shape.arch;
+        p.n_ctx = N_TOKENS;
+        for (int t = 0; t < N_TOKENS; t++)
+            tokens[t] = (t * 37 + 3) % 512;
+        float *logits = logits_of(&p, tokens, N_TOKENS, 13);
+        double squares = 0;
+
+        for (int j = 0; j < N_TOKENS * 512; j++)
+            squares += (double)logits[j] * (double)logits[j];
+        /* Drawn to a deviation of 2; caps and scaled embeddings move that. */
+        const double spread = sqrt(squares / (N_TOKENS * 512));
+        if (!(spread > 0.2 && spread < 40))
+            fail_msg("%s: logits spread by %g", shape.arch, spread);
+        free(logits);
+        free(image);
+        synth_plan_free(plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorded_logits),
         cmocka_unit_test(test_float_weights),
         cmocka_unit_test(test_quantised_weights),
+        cmocka_unit_test(test_synthetic_models),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
