@@ -17,7 +17,7 @@
  *    points found the best scale is S(m.g) / S(|g|^2).
  * 2. With base from the largest scale, ls and the points are found exactly: m.g of
  *    all points once, then their least error for each ls near the real-valued one.
- *    Then base is set to its best value for what was found.
+ *    Then base is set to its best value for what was found (fit_keep()).
  *
  * The table of cells is filled when a cell is met first, and lives as long as one
  * call of the quantiser: it is no state.
@@ -280,8 +280,14 @@ static inline void iq3_quantize(struct iq3_grid *grid, const float *x, const flo
         iq3_fit_points(grid, m + 32 * s, all + 32 * s, !w, scale[s],
                        grid->unit * half_to_f32(out->d), &out->ls[s],
                        out->point + 8 * s, &smg, &sgg);
-    if (smg > 0)
-        out->d = kquant_half((float)(smg / sgg / (double)grid->unit));
+    if (smg > 0) {
+        double energy = 0;
+
+        for (int i = 0; i < KQ_ELEMS; i++)
+            energy += (double)(all[i] * m[i] * m[i]);
+        out->d = kquant_half((float)(smg / sgg / (double)grid->unit) *
+                             fit_keep((float)energy, (float)(smg * smg / sgg)));
+    }
 }
 
 #endif

@@ -113,6 +113,7 @@ int codebook_normalise(const float *src, float *x);
  * of 1; NULL, or nothing but zeros: all equal. */
 void codebook_importance(const float *src, float *w);
 
-void codebook_fit(struct codebook_block *block);
+/* x and w as given to codebook_search(). */
+void codebook_fit(struct codebook_block *block, const float *x, const float *w);
 
 #endif

@@ -20,6 +20,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/fit/lanes.h"
 #include "kernels/half.h"
 
 #define N_STEPS   12
@@ -213,7 +214,29 @@ static float search_d(const struct codebook_block *block, const float *scales)
 /* ---- the result -------------------------------------------------------------------
  */
 
-void codebook_fit(struct codebook_block *block)
+/* The scale for the choices that were made, which does not shrink products. */
+static void keep_products(struct codebook_block *block, const float *x, const float *w)
+{
+    float energy = 0, a = 0, b = 0;
+
+    for (int i = 0; i < 256; i++)
+        energy += w[i] * x[i] * x[i];
+    for (int g = 0; g < CODEBOOK_GROUPS; g++) {
+        const int unit = g * block->n_units / CODEBOOK_GROUPS;
+        const float m = (float)(2 * block->level[unit] + 1);
+
+        a += m * block->choice[g]->a;
+        b += m * m * block->choice[g]->b;
+    }
+    if (!(a > 0 && b > 0))
+        return;
+
+    const float d = a / b * fit_keep(energy, a * (a / b));
+
+    block->d = half_from_f32(fminf(ldexpf(d, block->exponent), 65504.0f));
+}
+
+void codebook_fit(struct codebook_block *block, const float *x, const float *w)
 {
     float scales[16], best_gain = 0, best_d = 0;
     int half;
@@ -247,4 +270,5 @@ void codebook_fit(struct codebook_block *block)
             block->choice[g] =
                 best_choice(&block->hulls[variant][g], best_d * (float)(2 * level + 1));
     }
+    keep_products(block, x, w);
 }

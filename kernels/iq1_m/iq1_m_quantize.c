@@ -25,7 +25,7 @@ static void quantize_block(const struct codebook_grid grids[2], const float *src
     codebook_search(&grids[1], x, w, 1, block.hulls[1]);
     for (int g = 0; g < CODEBOOK_GROUPS; g++)
         codebook_merge(&block.hulls[0][g], &block.hulls[1][g]);
-    codebook_fit(&block);
+    codebook_fit(&block, x, w);
 
     memset(out->high, 0, sizeof(out->high));
     for (int g = 0; g < CODEBOOK_GROUPS; g++) {

@@ -23,7 +23,7 @@ static void quantize_block(const struct codebook_grid grids[2], const float *src
     block.exponent = codebook_normalise(src, x);
     codebook_search(&grids[0], x, w, 0, block.hulls[0]);
     codebook_search(&grids[1], x, w, 1, block.hulls[1]);
-    codebook_fit(&block);
+    codebook_fit(&block, x, w);
 
     memcpy(out->d, &block.d, 2);
     for (int u = 0; u < 8; u++) {

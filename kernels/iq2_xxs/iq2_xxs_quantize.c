@@ -21,7 +21,7 @@ static void quantize_block(const struct codebook_grid *grid, const float *src,
 
     block.exponent = codebook_normalise(src, x);
     codebook_search(grid, x, w, 0, block.hulls[0]);
-    codebook_fit(&block);
+    codebook_fit(&block, x, w);
 
     memcpy(out->d, &block.d, 2);
     for (int u = 0; u < 8; u++) {

@@ -21,8 +21,8 @@
  * 2. kquant_round_line(), kquant_round_scale(): the neighbours of the nearest
  *    integers are tried as well, because an error in one can be made good by the
  *    other and by other q.
- * 3. With all integers known, d (and dmin) are the regression on them, and the last q
- *    the nearest to what that gives.
+ * 3. With all integers known, d (and dmin) are the regression on them, a little more
+ *    (fit_keep()), and the last q the nearest to what that gives.
  *
  * Lanes are sub-blocks: FIT_LANES of them take every step together, and no sum runs
  * across lanes. Magnitudes are cut to 2^30 when read (fit_sane()), so that nothing
@@ -224,7 +224,7 @@ SIMD_INLINE void kquant_round_line(const struct kquant_lanes *s, int n,
 
 /* The sums that d and dmin follow from: x ~ d * a - dmin * b, a = sc * q, b = m. */
 struct kquant_both {
-    fit_vec aa, ab, bb, xa, xb;
+    fit_vec aa, ab, bb, xa, xb, xx;
 };
 
 SIMD_INLINE void kquant_add_line(struct kquant_both *sums, const struct kquant_lanes *s,
@@ -242,6 +242,7 @@ SIMD_INLINE void kquant_add_line(struct kquant_both *sums, const struct kquant_l
         sums->bb += wm * m;
         sums->xa += wa * s->x[i];
         sums->xb += wm * s->x[i];
+        sums->xx += s->w[i] * s->x[i] * s->x[i];
     }
 }
 
@@ -266,6 +267,14 @@ SIMD_INLINE void kquant_solve(const struct kquant_both *sums, float *d, float *d
     } else if (bb == 0 && aa > 0 && xa > 0) {
         *d = (float)(xa / aa);
     }
+
+    const double reached =
+        (double)*d * (2 * xa - (double)*d * aa) +
+        (double)*dmin * (2 * (double)*d * ab - 2 * xb - (double)*dmin * bb);
+    const float keep = fit_keep(fit_sum(sums->xx), (float)reached);
+
+    *d *= keep;
+    *dmin *= keep;
 }
 
 /* One super-block x[256] in sub-blocks of sub, w its importances or NULL: the two half
@@ -282,8 +291,8 @@ SIMD_INLINE void kquant_quantize_lines(const float *x, const float *w, int sub,
     struct kquant_line line[16 / FIT_LANES];
     fit_vec scv[16 / FIT_LANES], mv[16 / FIT_LANES];
     fit_vec top_scale = fit_all(0), top_min = fit_all(0);
-    struct kquant_both sums = {fit_all(0), fit_all(0), fit_all(0), fit_all(0),
-                               fit_all(0)};
+    struct kquant_both sums = {fit_all(0), fit_all(0), fit_all(0),
+                               fit_all(0), fit_all(0), fit_all(0)};
 
     for (int g = 0; g < n_groups; g++) {
         kquant_load(x + span * g, w ? w + span * g : NULL, sub, &s[g]);
@@ -385,7 +394,7 @@ SIMD_INLINE fit_vec kquant_round_scale(const struct kquant_lanes *s, int n,
 SIMD_INLINE float kquant_solve_scale(const struct kquant_lanes *s, const fit_vec *sc,
                                      int n_groups, float d, float half)
 {
-    fit_vec aa = fit_all(0), xa = fit_all(0);
+    fit_vec aa = fit_all(0), xa = fit_all(0), xx = fit_all(0);
 
     for (int g = 0; g < n_groups; g++) {
         const fit_vec inverse = kquant_inverses(d * sc[g]);
@@ -396,9 +405,13 @@ SIMD_INLINE float kquant_solve_scale(const struct kquant_lanes *s, const fit_vec
 
             aa += s[g].w[i] * a * a;
             xa += s[g].w[i] * a * s[g].x[i];
+            xx += s[g].w[i] * s[g].x[i] * s[g].x[i];
         }
     }
-    return fit_sum(aa) > 0 ? fit_sum(xa) / fit_sum(aa) : d;
+    if (!(fit_sum(aa) > 0))
+        return d;
+    d = fit_sum(xa) / fit_sum(aa);
+    return d * fit_keep(fit_sum(xx), fit_sum(xa) * d);
 }
 
 /* One super-block x[256] in sub-blocks of 16, w its importances or NULL: the half
