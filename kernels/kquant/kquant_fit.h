@@ -42,8 +42,8 @@
 /* Grids on either side of the plain one, a step apart; turns of Lloyd's algorithm. */
 #define KQUANT_LINE_STEPS  8
 #define KQUANT_LINE_STEP   0.125f
-#define KQUANT_SCALE_STEPS 16
-#define KQUANT_SCALE_STEP  0.125f
+#define KQUANT_SCALE_STEPS 8
+#define KQUANT_SCALE_STEP  0.25f
 #define KQUANT_REPEATS     2
 
 /* v rounded to the nearest integer within lo..hi; NaN gives lo. */
