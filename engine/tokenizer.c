@@ -166,19 +166,55 @@ enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
     return st;
 }
 
-/* The longest special token that text[len], len >= 1, begins with, or -1. */
-static int32_t special_at(const struct tokenizer *t, const char *text, size_t len,
-                          bool parse_special, size_t *token_len)
-{
-    const unsigned char first = (unsigned char)text[0];
+/* Where special tokens are looked for: everywhere (parse_special), nowhere but for
+ * what is text to the file as well, or as markers say, of which `at` is the next. */
+struct search {
+    bool parse_special;
+    const struct tokenizer_markers *markers; /* NULL: none */
+    size_t at;
+};
 
-    for (size_t i = t->special_at[first]; i < t->special_at[first + 1]; i++) {
-        const int32_t id = t->special[i];
+/* Whether the text from i on lies in a marker; *end is where that ends. */
+static bool in_marker(struct search *s, size_t i, size_t *end)
+{
+    const struct tokenizer_markers *m = s->markers;
+
+    while (s->at < m->n_spans && m->spans[s->at].end <= i)
+        s->at++;
+    if (s->at == m->n_spans || m->spans[s->at].begin > i)
+        return false;
+    *end = m->spans[s->at].end;
+    return true;
+}
+
+static bool is_guarded(const struct tokenizer *t, const struct tokenizer_markers *m,
+                       int32_t id, const char *token, size_t len)
+{
+    const bool bracketed = token[0] == '<' || token[0] == '[';
+
+    return tokenizer_is_end(t, id) ||
+           (bracketed && memmem(m->guard, strlen(m->guard), token, len));
+}
+
+/* The longest special token that text[i], i < len, begins, or -1. */
+static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
+                          size_t len, struct search *s, size_t *token_len)
+{
+    const unsigned char first = (unsigned char)text[i];
+    bool parse = s->parse_special;
+    size_t end = len;
+
+    if (s->markers)
+        parse = in_marker(s, i, &end);
+    for (size_t k = t->special_at[first]; k < t->special_at[first + 1]; k++) {
+        const int32_t id = t->special[k];
         const char *token = token_text(t, id, token_len);
 
-        if (!parse_special && t->type[id] != TOKEN_USER)
+        if (!parse && t->type[id] != TOKEN_USER)
             continue;
-        if (*token_len <= len && !memcmp(text, token, *token_len))
+        if (*token_len > end - i || memcmp(text + i, token, *token_len))
+            continue;
+        if (parse || !s->markers || !is_guarded(t, s->markers, id, token, *token_len))
             return id;
     }
     return -1;
@@ -195,14 +231,15 @@ static size_t blanks(const char *text, size_t len)
 }
 
 static enum status encode_all(const struct tokenizer *t, const char *text, size_t len,
-                              bool parse_special, struct id_list *ids, struct err *err)
+                              struct search *search, struct id_list *ids,
+                              struct err *err)
 {
     size_t begin = 0; /* of the plain text not yet encoded */
     enum status st = ST_OK;
 
     for (size_t i = 0; i < len && !st;) {
         size_t n = 0;
-        const int32_t id = special_at(t, text + i, len - i, parse_special, &n);
+        const int32_t id = special_at(t, text, i, len, search, &n);
 
         if (id < 0) {
             i++;
@@ -222,9 +259,9 @@ static enum status encode_all(const struct tokenizer *t, const char *text, size_
     return st;
 }
 
-enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
-                             bool with_bos, bool parse_special, int32_t **ids,
-                             size_t *n_ids, struct err *err)
+static enum status encode(const struct tokenizer *t, const char *text, size_t len,
+                          bool with_bos, struct search *search, int32_t **ids,
+                          size_t *n_ids, struct err *err)
 {
     struct id_list list = {0};
     enum status st = ST_OK;
@@ -244,7 +281,7 @@ enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t
     if (with_bos && t->bos >= 0)
         st = id_list_add(&list, t->bos, err);
     if (!st)
-        st = encode_all(t, text, len, parse_special, &list, err);
+        st = encode_all(t, text, len, search, &list, err);
     if (st) {
         free(list.v);
         return st;
@@ -252,6 +289,25 @@ enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t
     *ids = list.v;
     *n_ids = list.n;
     return ST_OK;
+}
+
+enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
+                             bool with_bos, bool parse_special, int32_t **ids,
+                             size_t *n_ids, struct err *err)
+{
+    struct search search = {.parse_special = parse_special};
+
+    return encode(t, text, len, with_bos, &search, ids, n_ids, err);
+}
+
+enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
+                                    size_t len, bool with_bos,
+                                    const struct tokenizer_markers *markers,
+                                    int32_t **ids, size_t *n_ids, struct err *err)
+{
+    struct search search = {.markers = markers};
+
+    return encode(t, text, len, with_bos, &search, ids, n_ids, err);
 }
 
 /* ---- decoding ----------------------------------------------------------- */

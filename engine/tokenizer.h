@@ -50,6 +50,25 @@ enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t
                              bool with_bos, bool parse_special, int32_t **ids,
                              size_t *n_ids, struct err *err);
 
+/* Which bytes of a text may become control tokens. */
+struct tokenizer_span {
+    size_t begin, end;
+};
+struct tokenizer_markers {
+    const struct tokenizer_span *spans; /* ascending, apart */
+    size_t n_spans;
+    const char *guard; /* tokens spelled in here, and those that end a text, are no text
+                          outside the spans, though the file marks them as ("user
+                          defined") */
+};
+
+/* As tokenizer_encode(), with control tokens parsed where they lie inside one of the
+ * spans, and nowhere else. */
+enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
+                                    size_t len, bool with_bos,
+                                    const struct tokenizer_markers *markers,
+                                    int32_t **ids, size_t *n_ids, struct err *err);
+
 /* The bytes a token stands for, written to buf[cap]; returns their number
  * (which may exceed cap: then nothing was written). Control and unknown tokens
  * give 0 bytes. A byte token gives one byte, and a byte-level one may end anywhere,

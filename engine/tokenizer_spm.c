@@ -248,6 +248,14 @@ static size_t piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap
 
 /* ---- loading ------------------------------------------------------------ */
 
+/* What text spells in full is cut out of it before; only the mark of a blank, which
+ * texts do not spell, may still complete such a token. */
+static bool is_cut_out(const struct tokenizer *t, int32_t id, const char *text,
+                       size_t len)
+{
+    return t->type[id] == TOKEN_USER && !memmem(text, len, "\xe2\x96\x81", 3);
+}
+
 /* What plain text may become. Control, unknown and byte tokens are no text: a
  * prompt that spells "</s>" must not end the conversation. Of equal texts the
  * last one counts. */
@@ -260,7 +268,7 @@ static enum status index_texts(struct tokenizer *t, struct err *err)
         const char *text = token_text(t, id, &len);
 
         if (len && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN &&
-            t->type[id] != TOKEN_BYTE)
+            t->type[id] != TOKEN_BYTE && !is_cut_out(t, id, text, len))
             strtab_put(&t->ids, text, (uint32_t)len, (uint32_t)id);
     }
     return st;
