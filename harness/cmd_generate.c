@@ -14,7 +14,7 @@
 #include "harness/interrupt.h"
 #include "harness/options.h"
 #include "harness/sampling.h"
-#include "harness/session.h"
+#include "harness/textmodel.h"
 #include "harness/textout.h"
 
 static const struct opt_usage usage = {
@@ -40,13 +40,10 @@ struct settings {
 };
 
 struct generation {
-    struct modelref model;
-    struct slm *m;
-    struct tokenizer *tok;
+    struct textmodel model;
     struct sampler *sampler;
     int32_t *prompt;
     size_t n_prompt;
-    int n_threads;
 
     struct textout out;
     int n_made, n_decoded;
@@ -78,7 +75,8 @@ static void print_speed(const struct generation *g)
                 plural((size_t)g->n_decoded), per_second(g->n_decoded, g->decode_ns));
     else
         fprintf(stderr, "nothing decoded, ");
-    fprintf(stderr, "%d thread%s\n", g->n_threads, plural((size_t)g->n_threads));
+    fprintf(stderr, "%d thread%s\n", g->model.n_threads,
+            plural((size_t)g->model.n_threads));
 }
 
 /* ---- making -------------------------------------------------------------------- */
@@ -86,7 +84,7 @@ static void print_speed(const struct generation *g)
 /* The whole prompt, batch by batch so that an interrupt is heeded. */
 static enum status prefill(struct generation *g, struct err *err)
 {
-    const size_t most = (size_t)slm_info(g->m)->n_batch;
+    const size_t most = (size_t)slm_info(g->model.m)->n_batch;
     const uint64_t start_ns = clock_ns();
 
     g->loaded_ns = start_ns;
@@ -94,7 +92,7 @@ static enum status prefill(struct generation *g, struct err *err)
         const size_t left = g->n_prompt - done;
         const size_t n = left < most ? left : most;
         const enum status st =
-            slm_eval(g->m, g->prompt + done, n,
+            slm_eval(g->model.m, g->prompt + done, n,
                      n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
 
         if (st)
@@ -114,9 +112,9 @@ static enum status decode(struct generation *g, int n_max, struct err *err)
     enum status st = ST_OK;
 
     while (g->n_made < n_max) {
-        const int32_t id = sampler_next(g->sampler, slm_logits(g->m, 0));
+        const int32_t id = sampler_next(g->sampler, slm_logits(g->model.m, 0));
 
-        if (tokenizer_is_end(g->tok, id))
+        if (tokenizer_is_end(g->model.tok, id))
             break;
         g->n_made++;
         sampler_accept(g->sampler, id);
@@ -125,13 +123,13 @@ static enum status decode(struct generation *g, int n_max, struct err *err)
             st = err_set(err, ST_INTERRUPTED, "interrupted");
         if (st || g->n_made == n_max)
             break;
-        if (slm_n_past(g->m) == slm_info(g->m)->n_ctx) {
+        if (slm_n_past(g->model.m) == slm_info(g->model.m)->n_ctx) {
             fprintf(stderr,
                     "bench: the context of %d positions is full; --ctx sets it\n",
-                    slm_info(g->m)->n_ctx);
+                    slm_info(g->model.m)->n_ctx);
             break;
         }
-        st = slm_eval(g->m, &id, 1, SLM_LOGITS_LAST, err);
+        st = slm_eval(g->model.m, &id, 1, SLM_LOGITS_LAST, err);
         if (st)
             break;
         g->n_decoded++;
@@ -140,50 +138,25 @@ static enum status decode(struct generation *g, int n_max, struct err *err)
     return st;
 }
 
-/* Tokens of the prompt, from a first look at the file: what is wrong with it or
- * with the prompt shows before a large model is opened. */
 static enum status encode_prompt(struct generation *g, const struct settings *s,
                                  struct err *err)
 {
+    const struct tokenizer *tok = g->model.tok;
     const size_t len = strlen(s->prompt);
-    struct gguf *file = NULL;
-    enum status st = modelref_open(&g->model, &file, err);
+    enum status st =
+        tokenizer_encode(tok, s->prompt, len, tokenizer_adds_bos(tok) || len == 0,
+                         s->special, &g->prompt, &g->n_prompt, err);
 
-    if (!st)
-        st = tokenizer_open(&g->tok, file, err);
-    gguf_close(file);
-    if (!st)
-        st = tokenizer_encode(g->tok, s->prompt, len,
-                              tokenizer_adds_bos(g->tok) || len == 0, s->special,
-                              &g->prompt, &g->n_prompt, err);
     if (!st && g->n_prompt == 0)
         st =
             err_set(err, ST_USAGE,
                     "%s has no token that begins a text, so it needs a prompt: -p TEXT",
                     s->session.model);
     if (!st)
-        st = textout_open(&g->out, g->tok, err);
+        st = textout_open(&g->out, tok, err);
     if (!st)
-        textout_begin(&g->out, len == 0 && tokenizer_adds_space(g->tok));
+        textout_begin(&g->out, len == 0 && tokenizer_adds_space(tok));
     return st;
-}
-
-/* What can be refused before a large model is read: a prompt longer than the
- * context, a vocabulary that the model has no embeddings for. */
-static enum status check_prompt(const struct generation *g, const struct slm_info *info,
-                                int n_ctx, const char *path, struct err *err)
-{
-    if (tokenizer_n_vocab(g->tok) > info->n_vocab)
-        return err_set(
-            err, ST_INPUT,
-            "%s: the tokenizer has %d tokens, and the model knows %d of them", path,
-            (int)tokenizer_n_vocab(g->tok), info->n_vocab);
-    if (g->n_prompt > (size_t)n_ctx)
-        return err_set(err, ST_USAGE,
-                       "the prompt has %zu tokens, and the context %d positions; "
-                       "shorten it or set a larger context with --ctx",
-                       g->n_prompt, n_ctx);
-    return ST_OK;
 }
 
 /* Unless the user says otherwise the context is what prompt and text need, at
@@ -191,31 +164,24 @@ static enum status check_prompt(const struct generation *g, const struct slm_inf
 static enum status open_model(struct generation *g, const struct settings *s,
                               struct err *err)
 {
-    struct session_params params = s->session;
     const struct sampler_params sampling = sampling_params(&s->sampling);
-    struct slm_params smallest = slm_params_default();
-    struct slm_info info;
-    struct gguf *file = NULL;
-    enum status st = modelref_open(&g->model, &file, err);
+    const size_t n_ctx_train = (size_t)g->model.planned.n_ctx_train;
+    const size_t need = g->n_prompt + (size_t)s->n_max;
+    struct session_params params = s->session;
+    enum status st;
 
-    smallest.n_ctx = 1;
     params.n_logits = 1;
-    if (!st)
-        st = slm_plan(&info, file, &smallest, err);
-    gguf_close(file);
-    if (st)
-        return st;
-    if (!params.n_ctx) {
-        const size_t need = g->n_prompt + (size_t)s->n_max;
-
-        params.n_ctx = need < (size_t)info.n_ctx_train ? (int)need : info.n_ctx_train;
-    }
-    st = check_prompt(g, &info, params.n_ctx, params.model, err);
-    if (!st)
-        st = session_open(&g->m, &params, &g->n_threads, err);
+    if (!params.n_ctx)
+        params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
+    if (g->n_prompt > (size_t)params.n_ctx)
+        return err_set(err, ST_USAGE,
+                       "the prompt has %zu tokens, and the context %d positions; "
+                       "shorten it or set a larger context with --ctx",
+                       g->n_prompt, params.n_ctx);
+    st = textmodel_open(&g->model, &params, err);
     /* Embeddings may be padded to a round number: what has no text is not drawn. */
     if (!st)
-        st = sampler_open(&g->sampler, &sampling, tokenizer_n_vocab(g->tok), err);
+        st = sampler_open(&g->sampler, &sampling, tokenizer_n_vocab(g->model.tok), err);
     for (size_t i = 0; !st && i < g->n_prompt; i++)
         sampler_accept(g->sampler, g->prompt[i]);
     return st;
@@ -224,7 +190,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
 static enum status run(const struct settings *s, struct err *err)
 {
     struct generation g = {.begin_ns = clock_ns()};
-    enum status st = session_model(&g.model, &s->session, err);
+    enum status st = textmodel_look(&g.model, &s->session, err);
 
     if (!st)
         st = encode_prompt(&g, s, err);
@@ -238,9 +204,8 @@ static enum status run(const struct settings *s, struct err *err)
         print_speed(&g);
     }
     sampler_close(g.sampler);
-    slm_close(g.m);
     textout_close(&g.out);
-    tokenizer_close(g.tok);
+    textmodel_close(&g.model);
     free(g.prompt);
     return st;
 }
@@ -262,23 +227,7 @@ int cmd_generate(int argc, char **argv)
         SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
         OPT_FLAG(0, "special", &s.special,
                  "control tokens in the prompt are meant as such"),
-        OPT_INT('t', "threads", &s.session.n_threads, "N",
-                "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
-        OPT_INT(0, "threads-prefill", &s.session.n_threads_prefill, "N",
-                "threads that read the prompt (default: as many)", 1, TEAM_MAX_MEMBERS),
-        OPT_STR(0, "placement", &s.session.placement, "NAME",
-                "none, spread, compact or smt (default: none)"),
-        OPT_STR(0, "cpus", &s.session.cpus, "LIST",
-                "pin the threads to these CPUs, one each, in this order"),
-        OPT_STR(0, "kv-type", &s.session.kv_type, "TYPE",
-                "what the KV cache holds: f16 (default), q8_0 or q4_0"),
-        OPT_STR(0, "weights", &s.session.weights, "W",
-                "auto: packed where it fits, else mmap (default); packed: rows "
-                "interleaved; mmap: the file as it is"),
-        OPT_STR(
-            0, "tuned", &s.session.tuned, "auto|FILE",
-            "run it with a profile of `bench tune`, where it still fits: auto looks "
-            "in the cache directory; other options win over it"),
+        TEXTMODEL_OPTS(s.session),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "positions of the context (default: what the text needs)", 1, INT_MAX),
         OPT_END,

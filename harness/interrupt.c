@@ -11,8 +11,7 @@ static volatile sig_atomic_t raised;
 
 static void on_signal(int sig)
 {
-    (void)sig;
-    raised = 1;
+    raised = sig;
 }
 
 void interrupt_catch(void)
@@ -27,5 +26,16 @@ void interrupt_catch(void)
 
 bool interrupted(void)
 {
-    return raised;
+    return raised != 0;
+}
+
+bool interrupted_by_user(void)
+{
+    return raised == SIGINT;
+}
+
+void interrupt_forget(void)
+{
+    raised = 0;
+    interrupt_catch();
 }

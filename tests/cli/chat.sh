@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+# bench chat: from a pipe and at a terminal; what it remembers, forgets and refuses
+. "$SRC/tests/cli/lib.sh"
+model=$SRC/tests/data/models/stories260K-f32.gguf
+chat() {
+    "$BENCH" chat -m "$model" --chat-template zephyr --temp 0 "$@" 2>err
+}
+
+# The answer is what the family's markers make the model say, in whole lines.
+question=$'<|user|>\nOnce upon a time, Lily</s>\n<|assistant|>\n'
+"$BENCH" generate -m "$model" --special -n 30 -p "$question" 2>/dev/null >want.txt
+echo "Once upon a time, Lily" | chat -n 30 >got.txt || fail "$(cat err)"
+[ "$(sed '1s/^ //' want.txt)" = "$(cat got.txt)" ] ||
+    fail "answer: $(cat got.txt), not: $(cat want.txt)"
+[ ! -s err ] || fail "not quiet with a pipe: $(cat err)"
+
+# A second question costs its own tokens only, and is answered as if all were read anew.
+printf 'Once upon a time, Lily\n/stats\nThen she\n/stats\n' | chat -n 10 >got.txt
+first=$(sed -n 's/^last answer: prefill \([0-9]*\) .*/\1/p' err | head -1)
+second=$(sed -n 's/^last answer: prefill \([0-9]*\) .*/\1/p' err | tail -1)
+all=$(sed -n 's/^all answers: prefill \([0-9]*\) .*/\1/p' err | tail -1)
+[ "$all" = $((first + second)) ] || fail "prefill of $first and $second, of all $all"
+[ "$second" -lt "$first" ] || fail "the second question read $second tokens again"
+grep -q "^context: [0-9]* of 512 positions used by 4 messages" err || fail "$(cat err)"
+answer=$(head -1 got.txt)
+"$BENCH" generate -m "$model" --special -n 10 2>/dev/null >want.txt \
+    -p "$question $answer</s>"$'\n<|user|>\nThen she</s>\n<|assistant|>\n'
+[ "$(sed '1s/^ //' want.txt)" = "$(sed 1d got.txt)" ] ||
+    fail "second answer: $(sed 1d got.txt), not: $(cat want.txt)"
+
+# /reset: the first answer again, the system's message still there.
+printf 'Lily\n/reset\nLily\n' | chat -n 12 --system "Tell a story." >got.txt
+echo Lily | chat -n 12 --system "Tell a story." >once.txt
+[ "$(cat got.txt)" = "$(cat once.txt once.txt)" ] || fail "reset: $(cat got.txt)"
+echo Lily | chat -n 12 >none.txt
+cmp -s once.txt none.txt && fail "a system's message says nothing"
+
+# Lines that go on; empty ones; the end of the file counts as the end of a line.
+printf 'Once upon\\\na time\n\n' | chat -n 5 >got.txt
+printf 'Once upon\\\na time\\' | chat -n 5 >other.txt
+cmp -s got.txt other.txt || fail "two lines: $(cat got.txt) and: $(cat other.txt)"
+[ "$(wc -l <got.txt)" = 1 ] || fail "not one answer: $(cat got.txt)"
+
+# A marker in a question is words: several tokens, and not the one that ends a turn.
+printf 'a\n/reset\n/stats\na</s>\n/stats\n' | chat -n 1 >got.txt
+plain=$(sed -n 's/^last answer: prefill \([0-9]*\) .*/\1/p' err | head -1)
+marked=$(sed -n 's/^last answer: prefill \([0-9]*\) .*/\1/p' err | tail -1)
+[ "$marked" -ge $((plain + 3)) ] || fail "a marker: $plain and $marked tokens"
+
+# A full context drops the oldest messages and goes on; what cannot fit is said.
+for i in 1 2 3 4 5 6; do echo "Once upon a time"; done | chat -n 20 --ctx 128 >got.txt ||
+    fail "full context: $(cat err)"
+grep -q "context of 128 positions is full: the oldest 2 messages were dropped" err ||
+    fail "nothing dropped: $(cat err)"
+[ "$(wc -l <got.txt)" -ge 6 ] || fail "not six answers: $(cat got.txt)"
+printf 'Lily\n%0300d\nLily\n' 7 | chat -n 3 --ctx 100 >got.txt
+grep -q "question does not fit the context of 100 positions" err || fail "$(cat err)"
+[ "$(wc -l <got.txt)" = 2 ] || fail "a question too long: $(cat got.txt)"
+echo Lily | chat --ctx 60 >got.txt
+grep -q "ended before the answer" err || fail "a short context: $(cat err)"
+
+# Commands.
+printf '/help\n/rest\n/quit\nLily\n' | chat >got.txt || fail "/quit: $(cat err)"
+[ ! -s got.txt ] || fail "an answer after /quit: $(cat got.txt)"
+grep -q "^/stats" err || fail "/help: $(cat err)"
+grep -q "did you mean /reset" err || fail "/rest: $(cat err)"
+
+"$BENCH" chat --help | grep -q -- --system
+refused 2 "chatml, llama-2" chat -m "$model"
+refused 2 "has no chat template" chat -m "$model"
+refused 2 "zephyr" chat -m "$model" --chat-template alpaca
+refused 2 "which model" chat
+refused 2 "argument" chat -m "$model" hello
+refused 2 "min-p" chat -m "$model" --min-p 7
+refused 2 "no-such" chat -m no-such.gguf
+
+# An interrupt ends a chat from a pipe, with its exit code; at a terminal it ends the
+# answer, and the second one at the prompt the program.
+mkfifo pipe
+"$BENCH" chat -m "$model" --chat-template zephyr <pipe >got.txt 2>err &
+pid=$!
+exec 3>pipe
+echo Lily >&3
+while [ ! -s got.txt ]; do sleep 0.1; done
+sleep 0.3
+kill -INT $pid
+exec 3>&-
+code=0
+wait $pid || code=$?
+[ $code = 130 ] || fail "interrupted: $code, $(cat err)"
+if command -v script >/dev/null; then
+    (sleep 1; printf 'Lily\n'; sleep 2; printf '/stats\n'; sleep 0.5; printf '\003'
+     sleep 0.5; printf '\003'; sleep 0.5) |
+        script -qec "'$BENCH' chat -m '$model' --chat-template zephyr -n 5" tty.txt \
+            >screen.txt 2>&1 || true
+    grep -q "chats as zephyr, 512 positions" screen.txt || fail "$(cat screen.txt)"
+    grep -q "last answer: prefill" screen.txt || fail "$(cat screen.txt)"
+    grep -q "once more, or /quit" screen.txt || fail "$(cat screen.txt)"
+fi
