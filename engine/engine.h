@@ -2,13 +2,15 @@
  *
  * engine.h - libslm's public API: run a small language model on CPUs
  *
- *     struct err err = ERR_INIT;
- *     struct slm *m;
- *     struct slm_params p = slm_params_default();
- *     p.path = "model.gguf";
- *     if (slm_open(&m, &p, &err)) ...
- *     slm_eval(m, tokens, n, SLM_LOGITS_LAST, &err);
- *     const float *logits = slm_logits(m, 0);
+ *     slm_open()             a model: its file, threads, context      (here)
+ *     tokenizer_open()       the vocabulary in the same file          (tokenizer.h)
+ *     tokenizer_encode()     a text as token ids; chat_encode(): a conversation
+ *     slm_eval()             append them to the sequence
+ *     slm_logits()           how likely each token is to come next
+ *     sampler_next()         choose one                               (sampler.h)
+ *     tokenizer_piece()      its bytes; utf8_stream_push(): in whole characters
+ *
+ * and from the choice back to slm_eval(). examples/generate.c is this as a program.
  *
  * A struct slm is one model, one sequence, one thread team. All memory is
  * allocated by slm_open(); slm_eval() neither allocates nor enters the kernel
