@@ -4,11 +4,13 @@
  */
 #include "harness/cmd.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/speculate.h"
 #include "engine/team.h"
 #include "harness/clock.h"
 #include "harness/interrupt.h"
@@ -35,13 +37,15 @@ struct settings {
     struct session_params session;
     struct sampling sampling;
     const char *prompt;
+    const char *speculate, *draft; /* "off", "lookup"; a model */
     int n_max;
     bool special;
 };
 
 struct generation {
-    struct textmodel model;
+    struct textmodel model, draft;
     struct sampler *sampler;
+    struct speculator *speculator; /* NULL: decoding is plain */
     int32_t *prompt;
     size_t n_prompt;
 
@@ -61,6 +65,19 @@ static double per_second(double n, uint64_t ns)
 static const char *plural(size_t n)
 {
     return n == 1 ? "" : "s";
+}
+
+static void print_speculation(const struct generation *g)
+{
+    struct speculate_stats stats;
+
+    if (!g->speculator)
+        return;
+    speculate_read_stats(g->speculator, &stats);
+    fprintf(stderr, "speculation: %" PRIu64 " tokens in %" PRIu64 " passes, ",
+            stats.n_tokens, stats.n_passes);
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " guessed were right\n", stats.n_accepted,
+            stats.n_guessed);
 }
 
 static void print_speed(const struct generation *g)
@@ -106,38 +123,70 @@ static enum status prefill(struct generation *g, struct err *err)
     return ST_OK;
 }
 
+/* Evaluate id; what is drawn behind it, at most n_most tokens, into out. */
+static enum status next_tokens(struct generation *g, int32_t id, int n_most,
+                               int32_t *out, int *n, struct err *err)
+{
+    enum status st;
+
+    if (g->speculator)
+        return speculate_next(g->speculator, id, n_most, out, n, err);
+    st = slm_eval(g->model.m, &id, 1, SLM_LOGITS_LAST, err);
+    if (!st) {
+        out[0] = sampler_next(g->sampler, slm_logits(g->model.m, 0));
+        sampler_accept(g->sampler, out[0]);
+        *n = 1;
+    }
+    return st;
+}
+
+/* Print ids[n]; *end where the text ends with them. */
+static enum status print_tokens(struct generation *g, const int32_t *ids, int n,
+                                int n_max, bool *end, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; !st && !*end && i < n; i++) {
+        *end = tokenizer_is_end(g->model.tok, ids[i]);
+        if (*end)
+            break;
+        st = textout_token(&g->out, ids[i], err);
+        if (!st && interrupted())
+            st = err_set(err, ST_INTERRUPTED, "interrupted");
+        *end = ++g->n_made == n_max;
+    }
+    return st;
+}
+
 static enum status decode(struct generation *g, int n_max, struct err *err)
 {
     const uint64_t start_ns = clock_ns();
+    int32_t ids[SPECULATE_MAX + 1];
     enum status st = ST_OK;
+    bool end = false;
+    int n = 1;
 
-    while (g->n_made < n_max) {
-        const int32_t id = sampler_next(g->sampler, slm_logits(g->model.m, 0));
+    ids[0] = sampler_next(g->sampler, slm_logits(g->model.m, 0));
+    sampler_accept(g->sampler, ids[0]);
+    while (!(st = print_tokens(g, ids, n, n_max, &end, err)) && !end) {
+        const int32_t last = ids[n - 1];
 
-        if (tokenizer_is_end(g->model.tok, id))
-            break;
-        g->n_made++;
-        sampler_accept(g->sampler, id);
-        st = textout_token(&g->out, id, err);
-        if (!st && interrupted())
-            st = err_set(err, ST_INTERRUPTED, "interrupted");
-        if (st || g->n_made == n_max)
-            break;
         if (slm_n_past(g->model.m) == slm_info(g->model.m)->n_ctx) {
             fprintf(stderr,
                     "bench: the context of %d positions is full; --ctx sets it\n",
                     slm_info(g->model.m)->n_ctx);
             break;
         }
-        st = slm_eval(g->model.m, &id, 1, SLM_LOGITS_LAST, err);
+        st = next_tokens(g, last, n_max - g->n_made, ids, &n, err);
         if (st)
             break;
-        g->n_decoded++;
+        g->n_decoded += n;
         g->decode_ns = clock_ns() - start_ns;
     }
     return st;
 }
 
+/* Tokens of the prompt: what is wrong with it shows before a large model is read. */
 static enum status encode_prompt(struct generation *g, const struct settings *s,
                                  struct err *err)
 {
@@ -170,7 +219,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
     struct session_params params = s->session;
     enum status st;
 
-    params.n_logits = 1;
+    params.n_logits = s->draft || strcmp(s->speculate, "off") ? SPECULATE_MAX + 1 : 1;
     if (!params.n_ctx)
         params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
     if (g->n_prompt > (size_t)params.n_ctx)
@@ -187,6 +236,34 @@ static enum status open_model(struct generation *g, const struct settings *s,
     return st;
 }
 
+/* The draft model is opened for the same context; the prompt goes through both. */
+static enum status open_speculation(struct generation *g, const struct settings *s,
+                                    struct err *err)
+{
+    const struct sampler_params sampling = sampling_params(&s->sampling);
+    struct speculate_params how = {.sampling = &sampling};
+    struct session_params params = s->session;
+    enum status st = ST_OK;
+
+    if (s->draft) {
+        params.model = s->draft;
+        params.quant = params.tuned = NULL;
+        params.n_ctx = slm_info(g->model.m)->n_ctx;
+        params.n_logits = 1;
+        st = textmodel_look(&g->draft, &params, err);
+        if (!st)
+            st = textmodel_open(&g->draft, &params, err);
+        how.draft = g->draft.m;
+        how.draft_tok = g->draft.tok;
+    } else if (!strcmp(s->speculate, "off")) {
+        return ST_OK;
+    }
+    if (!st)
+        st = speculate_open(&g->speculator, g->model.m, g->sampler, g->model.tok, &how,
+                            err);
+    return st ? st : speculate_begin(g->speculator, g->prompt, g->n_prompt, err);
+}
+
 static enum status run(const struct settings *s, struct err *err)
 {
     struct generation g = {.begin_ns = clock_ns()};
@@ -197,14 +274,19 @@ static enum status run(const struct settings *s, struct err *err)
     if (!st)
         st = open_model(&g, s, err);
     if (!st)
+        st = open_speculation(&g, s, err);
+    if (!st)
         st = prefill(&g, err);
     if (!st) {
         st = decode(&g, s->n_max, err);
         textout_end(&g.out, err);
         print_speed(&g);
+        print_speculation(&g);
     }
     sampler_close(g.sampler);
     textout_close(&g.out);
+    speculate_close(g.speculator);
+    textmodel_close(&g.draft);
     textmodel_close(&g.model);
     free(g.prompt);
     return st;
@@ -213,7 +295,8 @@ static enum status run(const struct settings *s, struct err *err)
 int cmd_generate(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {.sampling = SAMPLING_DEFAULT, .prompt = "", .n_max = 128};
+    struct settings s = {
+        .sampling = SAMPLING_DEFAULT, .speculate = "off", .prompt = "", .n_max = 128};
     struct opt_args args;
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.session.model, "MODEL",
@@ -227,6 +310,11 @@ int cmd_generate(int argc, char **argv)
         SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
         OPT_FLAG(0, "special", &s.special,
                  "control tokens in the prompt are meant as such"),
+        OPT_STR(0, "speculate", &s.speculate, "HOW",
+                "lookup: guess tokens from what the text says already, and check "
+                "several in one pass where that is faster; off (default)"),
+        OPT_STR(0, "draft", &s.draft, "MODEL",
+                "guess with this smaller model of the same vocabulary"),
         TEXTMODEL_OPTS(s.session),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "positions of the context (default: what the text needs)", 1, INT_MAX),
@@ -242,6 +330,11 @@ int cmd_generate(int argc, char **argv)
                      args.v[0]);
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
+        st = err_set(&err, ST_USAGE,
+                     "--speculate %.40s: it is lookup or off; --draft MODEL guesses "
+                     "with a model",
+                     s.speculate);
     if (st == ST_OK) {
         interrupt_catch();
         st = run(&s, &err);

@@ -45,6 +45,26 @@ cmp -s 1.txt 2.txt && fail "the prompt is not penalised: $(cat 1.txt)"
 "$BENCH" generate -m "$model" -n 100 --ctx 20 >short.txt 2>speed.txt
 grep -q "context of 20 positions is full" speed.txt || fail "$(cat speed.txt)"
 
+# Speculation changes how the text is made, and not the text: greedy and drawn, looked
+# up and drafted. A draft that is the same model guesses everything right.
+copy="To be or not to be, that is the question. To be or not to be, that is"
+big=$SRC/tests/data/models/shakespeare3M-f16.gguf
+for draw in "--temp 0" "--temp 0.9 --top-p 0.9 --seed 4 --repeat-penalty 1.1"; do
+    "$BENCH" generate -m "$big" -p "$copy" -n 100 $draw >plain.txt 2>/dev/null
+    for how in "--speculate lookup" "--draft $big" "--draft $model"; do
+        "$BENCH" generate -m "$big" -p "$copy" -n 100 $draw $how >text 2>speed.txt
+        cmp -s plain.txt text || fail "$draw $how: $(cat text), not: $(cat plain.txt)"
+        grep -q "^speculation: 99 tokens in" speed.txt || fail "$how: $(cat speed.txt)"
+    done
+done
+"$BENCH" generate -m "$big" -p "$copy" -n 100 --draft "$big" 2>&1 >/dev/null |
+    sed -n 's/.*, \([0-9]*\) of \([0-9]*\) guessed.*/\1 \2/p' >guessed.txt
+read -r right guessed <guessed.txt
+[ "$right" = "$guessed" ] || fail "the same model guessed $right of $guessed"
+refused 2 "--speculate" generate -m "$model" --speculate sometimes
+refused 2 "another vocabulary" generate -m "$model" \
+    --draft "$SRC/tests/data/models/llama.gguf"
+
 "$BENCH" generate --help | grep -q -- --temp
 refused 2 "which model" generate -p x
 refused 2 "argument" generate -m "$model" hello
