@@ -254,8 +254,9 @@ def write_file(path, tensors, kind):
     header, data = {"__metadata__": {"format": "pt"}}, []
     at = 0
     for name, (shape, values) in tensors:
-        raw = packed(values, kind)
-        header[name] = {"dtype": kind, "shape": list(shape),
+        own = kind if len(shape) > 1 else "F32"  # vectors lose nothing
+        raw = packed(values, own)
+        header[name] = {"dtype": own, "shape": list(shape),
                         "data_offsets": [at, at + len(raw)]}
         at += len(raw)
         data.append(raw)
