@@ -15,8 +15,8 @@ static const struct opt_usage usage = {
     .synopsis = "quantize IN OUT TYPE [--imatrix FILE] [--tensor-type PATTERN=TYPE]... "
                 "| quantize IN TYPE --dry-run",
     .about =
-        "Writes the model IN as OUT in another quantisation. TYPE is a mix as "
-        "published\n"
+        "Writes the model IN, a GGUF file or a Hugging Face folder, as OUT in another\n"
+        "quantisation; F16 and BF16 convert a folder. TYPE is a mix as published\n"
         "files have it (Q4_K_M, IQ4_XS, Q8_0, ...): most matrices in one format, "
         "those\n"
         "that suffer most in a finer one. Norms stay F32; rows that a format's blocks\n"

@@ -55,6 +55,11 @@ logits q4.out -m moe.sharded:Q4_0
 "$BENCH" gguf llama.f32 >gguf.txt
 grep -q 'architecture         llama' gguf.txt || fail "gguf: $(cat gguf.txt)"
 
+# ---- a folder is converted: the file is the model that the folder is ---------------
+"$BENCH" quantize moe.sharded moe.gguf F16 >out 2>err || fail "quantize: $(cat err)"
+logits moe.file.out -m moe.gguf --weights packed
+cmp moe.f16.out moe.file.out || fail "the converted file is another model"
+
 # ---- a folder of F16 weights is the F16 file ------------------------------------
 shakespeare=$shared/models/shakespeare3M-f16.gguf
 if [ -e "$shakespeare" ]; then
