@@ -128,6 +128,9 @@ static enum status yarn(struct rope *r)
 
         if (st)
             return st;
+        /* The folder has all of it, GGUF what comes on top of YaRN's own. */
+        if (v > 0.0 && !strcmp(extra[i].hf, "attention_factor") && r->factor > 1.0)
+            v /= 1.0 + 0.1 * log(r->factor);
         if (v > 0.0)
             hf_put_f32(r->c, extra[i].gguf, v);
     }
