@@ -12,11 +12,13 @@
 #include "engine/utf8.h"
 
 extern const struct arch arch_chatglm, arch_gemma2, arch_gemma3, arch_glm4, arch_llama,
-    arch_phi2, arch_phi3, arch_qwen2, arch_qwen3, arch_stablelm;
+    arch_phi2, arch_phi3, arch_qwen2, arch_qwen2moe, arch_qwen3, arch_qwen3moe,
+    arch_stablelm;
 
 static const struct arch *const ARCHS[] = {
-    &arch_chatglm, &arch_gemma2, &arch_gemma3, &arch_glm4,  &arch_llama,
-    &arch_phi2,    &arch_phi3,   &arch_qwen2,  &arch_qwen3, &arch_stablelm,
+    &arch_chatglm,  &arch_gemma2, &arch_gemma3,   &arch_glm4,
+    &arch_llama,    &arch_phi2,   &arch_phi3,     &arch_qwen2,
+    &arch_qwen2moe, &arch_qwen3,  &arch_qwen3moe, &arch_stablelm,
 };
 
 #define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
@@ -153,6 +155,11 @@ void model_free(struct model *m)
     free(m->vectors);
     for (int i = 0; i < MODEL_MAX_ROPES; i++)
         rope_free(&m->ropes[i]);
+    for (int i = 0; m->layers && i < m->n_layers; i++) {
+        free((void *)m->layers[i].gate.slices);
+        free((void *)m->layers[i].up.slices);
+        free((void *)m->layers[i].down.slices);
+    }
     free(m->layers);
     free(m);
 }

@@ -29,12 +29,20 @@
 #include "engine/weights.h"
 #include "kernels/kernels.h"
 
+/* A slice in a tensor of its own. */
+struct matrix_slice {
+    const char *name;
+    const unsigned char *data;
+};
+
 /* n_slices matrices of n_rows rows of k weights, one after another; 1 slice but
  * for experts. Matrices that a file fuses, one's rows behind the other's, are views
  * of one tensor here. */
 struct matrix {
-    const char *name;          /* of its tensor, the gguf's own */
-    const unsigned char *data; /* NULL in a model that is only planned */
+    const char *name;                  /* of its tensor, the gguf's own */
+    const unsigned char *data;         /* NULL in a model that is only planned */
+    const struct matrix_slice *slices; /* [n_slices] where each has a tensor of its own;
+                                          NULL: they follow each other */
     enum kern_format fmt;
     enum kern_act act;          /* layout of the activations it multiplies */
     size_t n_rows, k, n_slices; /* n_rows 0: the model has no such matrix */
@@ -67,7 +75,12 @@ struct layer {
     struct matrix gate, up; /* [n_ff][n_embd], a slice per expert */
     struct matrix down;     /* [n_embd][n_ff], a slice per expert */
     const float *b_up, *b_down;
-    struct norm ffn_post_norm; /* [n_embd] of what is added to the stream */
+    /* An expert that every token takes besides, as far as a number of its own says:
+     * sigmoid(shared_router * input). */
+    struct matrix shared_router;          /* [1][n_embd] */
+    struct matrix shared_gate, shared_up; /* [n_ff_shared][n_embd] */
+    struct matrix shared_down;            /* [n_embd][n_ff_shared] */
+    struct norm ffn_post_norm;            /* [n_embd] of what is added to the stream */
 };
 
 enum model_norm { NORM_RMS, NORM_LAYER };
@@ -86,8 +99,11 @@ struct model {
     int n_ropes; /* 1 to MODEL_MAX_ROPES */
     struct rope ropes[MODEL_MAX_ROPES];
     int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
-    bool parallel;   /* attention and feed-forward part have the same input */
-    bool head_norms; /* q_norm, k_norm: weights of their own for each head */
+    int n_ff_shared;               /* of the expert that all tokens take; 0: none */
+    bool shares_of_all; /* experts are weighted by a softmax over all of them, and not
+                           over those taken */
+    bool parallel;      /* attention and feed-forward part have the same input */
+    bool head_norms;    /* q_norm, k_norm: weights of their own for each head */
     float norm_eps;
     float embd_scale;           /* of embeddings; 1: none */
     float attn_scale;           /* of products of query and key */
@@ -141,7 +157,10 @@ static inline uint64_t matrix_slice_bytes(const struct matrix *w)
  * its panel starts. */
 static inline const void *matrix_row(const struct matrix *w, size_t s, size_t r)
 {
-    return w->data + (s * w->n_rows + r) * w->row_bytes;
+    const unsigned char *slice =
+        w->slices ? w->slices[s].data : w->data + s * w->n_rows * w->row_bytes;
+
+    return slice + r * w->row_bytes;
 }
 
 #endif

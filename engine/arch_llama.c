@@ -20,13 +20,7 @@ static const struct tensor_rule layer[] = {
     {"ffn_gate.weight", MATRIX(EMBD, FF, gate), .when = WHEN_DENSE},
     {"ffn_up.weight", MATRIX(EMBD, FF, up), .when = WHEN_DENSE},
     {"ffn_down.weight", MATRIX(FF, EMBD, down), .when = WHEN_DENSE},
-    {"ffn_gate_inp.weight", MATRIX(EMBD, EXPERTS, router), .when = WHEN_EXPERTS},
-    {"ffn_gate_exps.weight", MATRIX(EMBD, FF, gate), .slices = DIM_EXPERTS,
-     .when = WHEN_EXPERTS},
-    {"ffn_up_exps.weight", MATRIX(EMBD, FF, up), .slices = DIM_EXPERTS,
-     .when = WHEN_EXPERTS},
-    {"ffn_down_exps.weight", MATRIX(FF, EMBD, down), .slices = DIM_EXPERTS,
-     .when = WHEN_EXPERTS},
+    TENSORS_EXPERTS,
     {0},
 };
 

@@ -70,6 +70,21 @@ static bool is_table(const char *name)
     return false;
 }
 
+/* All experts' matrices of a layer, or in older files one expert's. */
+static bool is_experts(const char *name)
+{
+    static const char *const parts[] = {".ffn_gate.", ".ffn_up.", ".ffn_down."};
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char *at = strstr(name, parts[i]);
+
+        if (at && strchr("0123456789", at[strlen(parts[i])]) &&
+            at[strlen(parts[i])] != '\0')
+            return true;
+    }
+    return strstr(name, "_exps.") != NULL;
+}
+
 static uint64_t token_share(const struct census *c, const struct gguf_tensor *t)
 {
     if (is_table(t->name)) {
@@ -78,8 +93,8 @@ static uint64_t token_share(const struct census *c, const struct gguf_tensor *t)
 
         return is_output ? t->bytes + row : row;
     }
-    if (strstr(t->name, "_exps.") && c->n_experts) {
-        /* One matrix per expert; multiplying first could overflow. */
+    if (is_experts(t->name) && c->n_experts) {
+        /* Multiplying first could overflow. */
         const uint64_t whole = t->bytes / c->n_experts, rest = t->bytes % c->n_experts;
 
         return whole * c->n_experts_used +

@@ -16,8 +16,10 @@
 #define TILE_ROWS ROW_UNIT
 #define TILE_COLS ((size_t)64)
 
-/* The n_used highest scores (ties: the lower expert) and their softmax. */
-static void choose(const float *score, int n, int n_used, int *expert, float *share)
+/* The n_used highest of n scores (ties: the lower expert) and their shares in a softmax
+ * over these, or over all. */
+static void choose(const float *score, int n, int n_used, bool over_all, int *expert,
+                   float *share)
 {
     float sum = 0.0f;
 
@@ -36,8 +38,25 @@ static void choose(const float *score, int n, int n_used, int *expert, float *sh
         share[slot] = expf(score[best] - score[expert[0]]);
         sum += share[slot];
     }
+    if (over_all) {
+        sum = 0.0f;
+        for (int e = 0; e < n; e++)
+            sum += expf(score[e] - score[expert[0]]);
+    }
     for (int slot = 0; slot < n_used; slot++)
         share[slot] /= sum;
+}
+
+/* How much of the shared expert token j takes. */
+static void route_shared(struct forward *f, struct fwd_member *me,
+                         const struct layer *y, const struct columns *c, size_t j)
+{
+    float score;
+
+    fwd_product(f, &y->shared_router, 0, 0, 1, 1,
+                columns_at(c, y->shared_router.act, j), 0, &score, 0);
+    f->shared_share[j] = 1.0f / (1.0f + expf(-score));
+    fwd_count_product(me, SLM_OP_ROUTER, &y->shared_router, 1, 1);
 }
 
 static void route(struct forward *f, struct fwd_member *me, const struct layer *y,
@@ -51,9 +70,11 @@ static void route(struct forward *f, struct fwd_member *me, const struct layer *
 
         fwd_product(f, &y->router, 0, 0, y->router.n_rows, 1,
                     columns_at(c, y->router.act, j), 0, score, 0);
-        choose(score, f->m->n_experts, n_used, f->expert + j * (size_t)n_used,
-               f->share + j * (size_t)n_used);
+        choose(score, f->m->n_experts, n_used, f->m->shares_of_all,
+               f->expert + j * (size_t)n_used, f->share + j * (size_t)n_used);
         fwd_count_product(me, SLM_OP_ROUTER, &y->router, y->router.n_rows, 1);
+        if (y->shared_router.n_rows)
+            route_shared(f, me, y, c, j);
     }
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     fwd_barrier(f, me, SLM_OP_ROUTER, y->router.fmt);
@@ -131,22 +152,48 @@ static void expand(struct forward *f, struct fwd_member *me, const struct layer 
     fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, n);
 }
 
+/* The same of the expert that all tokens take. */
+static void expand_shared(struct forward *f, struct fwd_member *me,
+                          const struct layer *y, const struct columns *c, size_t begin,
+                          size_t end)
+{
+    const size_t stride = pad16((size_t)f->m->n_ff_shared);
+    float *gate = f->shared_gate + begin, *up = f->shared_up + begin;
+
+    fwd_product(f, &y->shared_gate, 0, begin, end, c->n, c->x[y->shared_gate.act],
+                c->stride[y->shared_gate.act], gate, stride);
+    fwd_product(f, &y->shared_up, 0, begin, end, c->n, c->x[y->shared_up.act],
+                c->stride[y->shared_up.act], up, stride);
+    for (size_t j = 0; j < c->n; j++)
+        fwd_activate(f, gate + j * stride, gate + j * stride, up + j * stride,
+                     end - begin);
+    fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_gate, end - begin, c->n);
+    fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_up, end - begin, c->n);
+}
+
 static void expand_all(struct forward *f, struct fwd_member *me, const struct layer *y,
-                       const struct columns *c)
+                       const struct columns *pairs, const struct columns *tokens)
 {
     const size_t n_ff = (size_t)f->m->n_ff, each = pad_rows(n_ff);
+    const size_t n_shared = (size_t)f->m->n_ff_shared;
+    const size_t routed = each * (size_t)me->n_taken;
 
-    /* Rows of all experts that are taken, in one run. */
-    for (size_t begin, end; fwd_next_rows(f, each * (size_t)me->n_taken, &begin, &end);)
-        while (begin < end) {
+    /* Rows of all experts that are taken, in one run; those of the shared one last. */
+    for (size_t begin, end;
+         fwd_next_rows(f, routed + pad_rows(n_shared), &begin, &end);) {
+        while (begin < end && begin < routed) {
             const size_t base = begin / each * each; /* of this expert's rows */
             const size_t to = end < base + each ? end - base : each;
 
             if (begin - base < n_ff)
-                expand(f, me, y, me->taken[begin / each], c, begin - base,
+                expand(f, me, y, me->taken[begin / each], pairs, begin - base,
                        to < n_ff ? to : n_ff);
             begin = base + to;
         }
+        if (begin < end && begin - routed < n_shared)
+            expand_shared(f, me, y, tokens, begin - routed,
+                          end - routed < n_shared ? end - routed : n_shared);
+    }
     fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
     fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
 }
@@ -191,26 +238,66 @@ static void contract_all(struct forward *f, struct fwd_member *me,
     fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
 }
 
+/* x += share * down * h of the shared expert. */
+static void add_shared(struct forward *f, struct fwd_member *me, const struct layer *y)
+{
+    const size_t n_ff = (size_t)f->m->n_ff_shared;
+    const size_t stride = pad16((size_t)f->m->n_embd);
+
+    if (f->tap)
+        fwd_tap_rows(f, me, &y->shared_down, f->shared_gate, pad16(n_ff), (size_t)f->n,
+                     NULL);
+
+    const struct columns c =
+        fwd_prepare(f, me, f->shared_gate, pad16(n_ff), (size_t)f->n, n_ff, NULL,
+                    act_bit(&y->shared_down));
+
+    for (size_t begin, end; fwd_next_rows(f, y->shared_down.n_rows, &begin, &end);) {
+        fwd_product(f, &y->shared_down, 0, begin, end, c.n, c.x[y->shared_down.act],
+                    c.stride[y->shared_down.act], f->y + begin, stride);
+        for (size_t j = 0; j < c.n; j++)
+            for (size_t r = begin; r < end; r++)
+                f->x[j * stride + r] += f->shared_share[j] * f->y[j * stride + r];
+        fwd_count_product(me, SLM_OP_DOWN, &y->shared_down, end - begin, c.n);
+    }
+    fwd_lap(me, SLM_OP_DOWN, y->shared_down.fmt);
+    fwd_barrier(f, me, SLM_OP_DOWN, y->shared_down.fmt);
+}
+
 void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = (size_t)f->m->n_ff;
-    struct columns c =
-        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, &y->ffn_norm,
-                    act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up));
+    const bool shared = f->m->n_ff_shared > 0;
+    uint32_t act_mask = act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up);
 
-    route(f, me, y, &c);
+    if (shared)
+        act_mask |= act_bit(&y->shared_router) | act_bit(&y->shared_gate) |
+                    act_bit(&y->shared_up);
+    const struct columns tokens =
+        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, &y->ffn_norm, act_mask);
+
+    route(f, me, y, &tokens);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     if (f->tap) {
         fwd_tap_pairs(f, me, &y->gate, &y->ffn_norm);
         fwd_tap_pairs(f, me, &y->up, &y->ffn_norm);
+        if (shared) {
+            fwd_tap_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), n, &y->ffn_norm);
+            fwd_tap_rows(f, me, &y->shared_up, f->x, pad16(n_embd), n, &y->ffn_norm);
+        }
     }
-    c = line_up(f, me, y, &c);
-    expand_all(f, me, y, &c);
+    const struct columns pairs = line_up(f, me, y, &tokens);
+
+    expand_all(f, me, y, &pairs, &tokens);
     if (f->tap)
         fwd_tap_pairs(f, me, &y->down, NULL);
-    c = fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
+    const struct columns c =
+        fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
                     NULL, act_bit(&y->down));
+
     contract_all(f, me, y, &c);
+    if (shared)
+        add_shared(f, me, y);
 }

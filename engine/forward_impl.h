@@ -82,6 +82,8 @@ struct forward {
     float *share;                      /* [n_batch][n_used] their weights */
     unsigned char *act[KERN_N_ACT];    /* columns in each layout in use */
     unsigned char *routed[KERN_N_ACT]; /* [n_batch * n_used] columns, by expert */
+    float *shared_share;               /* [n_batch] of the shared expert */
+    float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
     float *logits;                     /* [n_batch][n_vocab] */
 
     /* the pass under way */

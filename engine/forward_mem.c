@@ -76,6 +76,10 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
             count_routed(f, &y->gate, n * n_used);
             count_routed(f, &y->up, n * n_used);
         }
+        count_columns(f, &y->shared_router, n);
+        count_columns(f, &y->shared_gate, n);
+        count_columns(f, &y->shared_up, n);
+        count_columns(f, &y->shared_down, n);
         count_columns(f, &y->gate, n);
         count_columns(f, &y->up, n);
         count_columns(f, &y->down, n * n_used);
@@ -144,6 +148,11 @@ static void carve_shared(struct forward *f, struct carver *c)
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             f->act[a] = carve(c, f->act_bytes[a]);
+    if (m->n_ff_shared) {
+        f->shared_share = carve_floats(c, 1, n);
+        f->shared_gate = carve_floats(c, n, (size_t)m->n_ff_shared);
+        f->shared_up = carve_floats(c, n, (size_t)m->n_ff_shared);
+    }
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->routed_bytes[a])
             f->routed[a] = carve(c, f->routed_bytes[a]);

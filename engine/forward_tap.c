@@ -21,7 +21,10 @@ static void tell(struct forward *f, struct fwd_member *me, const struct matrix *
         fwd_norm(f, me->row, src, norm, w->k);
         src = me->row;
     }
-    f->tap(f->tap_arg, w->name, w->n_slices, slice, src, w->k);
+    if (w->slices)
+        f->tap(f->tap_arg, w->slices[slice].name, 1, 0, src, w->k);
+    else
+        f->tap(f->tap_arg, w->name, w->n_slices, slice, src, w->k);
 }
 
 void fwd_tap_rows(struct forward *f, struct fwd_member *me, const struct matrix *w,

@@ -196,6 +196,9 @@ enum status loader_experts(struct loader *l, struct model *m)
 
     if (!st && m->n_experts)
         st = loader_int(l, "expert_used_count", 1, m->n_experts, &m->n_experts_used);
+    if (!st && m->n_experts)
+        st = loader_int_or(l, "expert_feed_forward_length", 1, MAX_WIDTH, m->n_ff,
+                           &m->n_ff);
     return st;
 }
 

@@ -26,6 +26,7 @@
 /* Sizes that a shape is made of. */
 enum dim {
     DIM_NONE,  /* 1 */
+    DIM_ONE,   /* 1, of a matrix */
     DIM_EMBD,  /* n_embd */
     DIM_FF,    /* n_ff */
     DIM_Q,     /* n_heads * head_dim */
@@ -34,7 +35,8 @@ enum dim {
     DIM_HEADS, /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
-    DIM_EXPERTS, /* n_experts */
+    DIM_EXPERTS,   /* n_experts */
+    DIM_FF_SHARED, /* n_ff_shared */
 };
 
 enum tensor_kind {
@@ -58,6 +60,8 @@ struct tensor_rule {
     enum dim k; /* length of a row; DIM_NONE in a vector of one row */
     struct tensor_part part[TENSOR_PARTS];
     enum dim slices;       /* matrices, one after another */
+    const char *each;      /* or each in a tensor of its own, "<each>.<i>.weight", where
+                              the one called name is missing */
     bool optional;         /* without the tensor its fields stay empty */
     const char *unless;    /* the rule does not apply where this tensor is there */
     enum tensor_when when; /* nor where the model is not of that kind */
@@ -86,6 +90,18 @@ struct tensor_rule {
 #define MATRIX_3(k_, n, a, o, b, p, c)    \
     .kind = TENSOR_MATRIX, .k = DIM_##k_, \
     .part = {LAYER_PART(n, a), LAYER_PART(o, b), LAYER_PART(p, c)}
+
+/* The experts' tensors, as all architectures call them. */
+#define TENSORS_EXPERTS                                                           \
+    {"ffn_gate_inp.weight", MATRIX(EMBD, EXPERTS, router), .when = WHEN_EXPERTS}, \
+        {"ffn_gate_exps.weight", MATRIX(EMBD, FF, gate), .slices = DIM_EXPERTS,   \
+         .each = "ffn_gate", .when = WHEN_EXPERTS},                               \
+        {"ffn_up_exps.weight", MATRIX(EMBD, FF, up), .slices = DIM_EXPERTS,       \
+         .each = "ffn_up", .when = WHEN_EXPERTS},                                 \
+    {                                                                             \
+        "ffn_down_exps.weight", MATRIX(FF, EMBD, down),                           \
+            .slices = DIM_EXPERTS, .each = "ffn_down", .when = WHEN_EXPERTS       \
+    }
 
 /* Embedding, last norm and output of most architectures, with either norm. */
 extern const struct tensor_rule tensors_ends_rms[], tensors_ends_layernorm[];
@@ -146,7 +162,8 @@ bool loader_str(const struct loader *l, const char *key, struct gguf_str *out);
 /* What every architecture has; allocates the layers. */
 enum status loader_sizes(struct loader *l, struct model *m);
 
-/* expert_count and expert_used_count, for architectures that may have experts. */
+/* expert_count and expert_used_count, for architectures that may have experts; and
+ * their width, where it is told apart from that of a dense part. */
 enum status loader_experts(struct loader *l, struct model *m);
 
 /* The sliding window of attention.sliding_window, or missing (0: none), in all layers

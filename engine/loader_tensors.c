@@ -188,7 +188,10 @@ static size_t size_of(const struct model *m, enum dim d)
         return (size_t)m->n_vocab;
     case DIM_EXPERTS:
         return (size_t)m->n_experts;
+    case DIM_FF_SHARED:
+        return (size_t)m->n_ff_shared;
     case DIM_NONE:
+    case DIM_ONE:
         break;
     }
     return 1;
@@ -292,6 +295,60 @@ static void apply_matrix(struct loader *l, const struct tensor_rule *r,
     }
 }
 
+static bool has_each(const struct loader *l, const struct tensor_rule *r, int layer)
+{
+    char first[64];
+
+    snprintf(first, sizeof first, "%s.0.weight", r->each);
+    return !loader_has(l, layer, r->name) && loader_has(l, layer, first);
+}
+
+/* Slices from a tensor each, which must be of one type. */
+static enum status apply_each(struct loader *l, const struct tensor_rule *r, int layer,
+                              const uint64_t *ne, unsigned char *base)
+{
+    const size_t n_slices = size_of(l->m, r->slices);
+    const uint64_t before = l->m->weight_token_bytes;
+    struct matrix *w = (void *)(base + r->part[0].field), first = {0};
+    struct matrix_slice *slices = calloc(n_slices, sizeof *slices);
+    enum status st = slices
+                         ? ST_OK
+                         : loader_fail(l, ST_NO_MEMORY,
+                                       "no memory for %zu experts' places", n_slices);
+
+    for (size_t s = 0; !st && s < n_slices; s++) {
+        const struct gguf_tensor *t = NULL;
+        char name[64];
+
+        snprintf(name, sizeof name, "%s.%zu.weight", r->each, s);
+        st = find_tensor(l, &t, layer, name, ne);
+        if (st)
+            break;
+        if (s > 0 && t->fmt != first.fmt)
+            st = loader_fail(
+                l, ST_UNSUPPORTED,
+                "tensor %s has type %s, and that of the first expert is %s: "
+                "experts of different types are not supported",
+                t->name, kern_format_info(t->fmt)->name,
+                kern_format_info(first.fmt)->name);
+        else
+            apply_matrix(l, r, t, base);
+        if (s == 0)
+            first = *w;
+        slices[s] = (struct matrix_slice){w->name, w->data};
+    }
+    if (st) {
+        free(slices);
+        return st;
+    }
+    w->data = first.data;
+    w->slices = slices;
+    /* Each slice has counted as all of them. */
+    l->m->weight_token_bytes =
+        before + (uint64_t)l->m->n_experts_used * matrix_slice_bytes(w);
+    return ST_OK;
+}
+
 enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,
                            void *base)
 {
@@ -303,6 +360,13 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
         if (!applies(l, r, layer))
             continue;
         loader_shape(l->m, r, ne);
+        if (r->each && has_each(l, r, layer)) {
+            ne[2] = 1;
+            st = apply_each(l, r, layer, ne, base);
+            if (st)
+                return st;
+            continue;
+        }
         st = find_tensor(l, &t, layer, r->name, ne);
         if (!st && r->kind == TENSOR_VECTOR)
             st = apply_vector(l, r, t, base);

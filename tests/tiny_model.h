@@ -135,7 +135,7 @@ static inline void tiny_layer(struct tiny *t, int layer, const char *name,
                               enum kern_format fmt, uint64_t k, uint64_t n_rows,
                               uint64_t n_slices, float mean, float spread)
 {
-    char full[64];
+    char full[96];
 
     snprintf(full, sizeof full, "blk.%d.%s", layer, name);
     tiny_random(t, full, fmt, k, n_rows, n_slices, mean, spread);
