@@ -12,13 +12,13 @@
 #include "engine/utf8.h"
 
 extern const struct arch arch_chatglm, arch_gemma2, arch_gemma3, arch_glm4, arch_llama,
-    arch_phi2, arch_phi3, arch_qwen2, arch_qwen2moe, arch_qwen3, arch_qwen3moe,
-    arch_stablelm;
+    arch_phi2, arch_phi3, arch_qwen2, arch_qwen2moe, arch_qwen3, arch_qwen35,
+    arch_qwen35moe, arch_qwen3moe, arch_stablelm;
 
 static const struct arch *const ARCHS[] = {
-    &arch_chatglm,  &arch_gemma2, &arch_gemma3,   &arch_glm4,
-    &arch_llama,    &arch_phi2,   &arch_phi3,     &arch_qwen2,
-    &arch_qwen2moe, &arch_qwen3,  &arch_qwen3moe, &arch_stablelm,
+    &arch_chatglm,  &arch_gemma2, &arch_gemma3,    &arch_glm4,     &arch_llama,
+    &arch_phi2,     &arch_phi3,   &arch_qwen2,     &arch_qwen2moe, &arch_qwen3,
+    &arch_qwen3moe, &arch_qwen35, &arch_qwen35moe, &arch_stablelm,
 };
 
 #define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
@@ -45,7 +45,7 @@ const char *arch_names(char *buf, size_t cap)
 static enum status find_arch(struct loader *l, const struct arch **arch)
 {
     struct gguf_str name;
-    char known[200], shown[64];
+    char known[256], shown[64];
 
     if (!gguf_get_str(l->g, "general.architecture", &name))
         return loader_fail(l, ST_INPUT, "the metadata lack general.architecture");

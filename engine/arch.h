@@ -60,15 +60,25 @@ struct norm {
 struct layer {
     int window; /* positions that a token sees, itself one; 0: all */
     int rope;   /* which of the model's rotations */
+    int cached; /* which of the cache's layers, or of its states if it is recurrent */
+    bool recurrent; /* linear attention in the place of attention: delta_* below */
 
     struct norm attn_norm; /* [n_embd] */
-    struct matrix wq;      /* [n_heads * head_dim][n_embd] */
-    struct matrix wk, wv;  /* [n_kv_heads * head_dim][n_embd] */
+    struct matrix wq; /* [n_heads * head_dim][n_embd]; with gated queries each head's
+                         query, then its gate */
+    struct matrix wk, wv; /* [n_kv_heads * head_dim][n_embd] */
     const float *bq, *bk, *bv;
     struct norm q_norm, k_norm; /* of each head, before it is rotated */
     struct matrix wo;           /* [n_embd][n_heads * head_dim] */
     const float *bo;
-    struct norm attn_post_norm; /* [n_embd] of what is added to the stream */
+    struct matrix delta_in;   /* [keys, keys, values][n_embd]: queries, keys, values */
+    struct matrix delta_gate; /* [values][n_embd] */
+    struct matrix delta_beta, delta_alpha; /* [n_v_heads][n_embd] */
+    const float *delta_conv;               /* [keys + keys + values][n_conv] */
+    const float *delta_dt, *delta_a;       /* [n_v_heads] */
+    struct norm delta_norm;                /* [delta.head_dim] of each head's result */
+    struct matrix delta_out;               /* [n_embd][values] */
+    struct norm attn_post_norm;            /* [n_embd] of what is added to the stream */
 
     struct norm ffn_norm;   /* [n_embd]; none: the input is attention's */
     struct matrix router;   /* [n_experts][n_embd], only with experts */
@@ -89,6 +99,12 @@ enum model_act { ACT_SILU, ACT_GELU };
 /* Layers of a model may rotate in different ways. */
 #define MODEL_MAX_ROPES 2
 
+/* Linear attention: keys are n_k_heads * head_dim, values n_v_heads * head_dim. */
+struct delta_sizes {
+    int n_k_heads, n_v_heads, head_dim;
+    int n_conv; /* inputs that the convolution mixes */
+};
+
 struct arch;
 
 struct model {
@@ -102,6 +118,9 @@ struct model {
     int n_ff_shared;               /* of the expert that all tokens take; 0: none */
     bool shares_of_all; /* experts are weighted by a softmax over all of them, and not
                            over those taken */
+    int n_recurrent;    /* layers with linear attention */
+    struct delta_sizes delta; /* theirs */
+    bool gated_queries; /* what a head attends to is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
     bool head_norms;    /* q_norm, k_norm: weights of their own for each head */
     float norm_eps;
@@ -146,6 +165,24 @@ const char *arch_names(char *buf, size_t cap);
 enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
                        struct err *err);
 void model_free(struct model *m);
+
+static inline size_t delta_values(const struct delta_sizes *s)
+{
+    return (size_t)s->n_v_heads * (size_t)s->head_dim;
+}
+
+/* Queries, keys and values together. */
+static inline size_t delta_in_rows(const struct delta_sizes *s)
+{
+    return 2 * (size_t)s->n_k_heads * (size_t)s->head_dim + delta_values(s);
+}
+
+/* Floats of a layer's state: the convolution's last inputs, and a matrix per head. */
+static inline size_t delta_state_floats(const struct delta_sizes *s)
+{
+    return ((size_t)s->n_conv - 1) * delta_in_rows(s) +
+           delta_values(s) * (size_t)s->head_dim;
+}
 
 /* What one slice of a matrix takes. */
 static inline uint64_t matrix_slice_bytes(const struct matrix *w)

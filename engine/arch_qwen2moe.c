@@ -19,10 +19,7 @@ static const struct tensor_rule layer[] = {
     {"attn_output.weight", MATRIX(Q, EMBD, wo)},
     {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
     TENSORS_EXPERTS,
-    {"ffn_gate_inp_shexp.weight", MATRIX(EMBD, ONE, shared_router)},
-    {"ffn_gate_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_gate)},
-    {"ffn_up_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_up)},
-    {"ffn_down_shexp.weight", MATRIX(FF_SHARED, EMBD, shared_down)},
+    TENSORS_SHARED_EXPERT,
     {0},
 };
 

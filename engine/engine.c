@@ -13,6 +13,7 @@
 #include "engine/forward.h"
 #include "engine/modelfile.h"
 #include "engine/quantmix.h"
+#include "engine/rewind.h"
 
 struct slm {
     struct gguf *g;
@@ -20,6 +21,7 @@ struct slm {
     struct model *model;
     struct team *team;
     struct kvcache kv;
+    struct rewind rewind;
     struct forward *forward;
     struct slm_info info;
     int n_threads, n_threads_prefill; /* >= 1 */
@@ -82,7 +84,14 @@ static void describe_quant(struct slm_info *info, const struct gguf *g)
 
 static struct kvcache_shape kv_shape(const struct model *m, enum kern_kv type)
 {
-    return (struct kvcache_shape){type, m->n_layers, m->n_kv_heads, m->head_dim};
+    return (struct kvcache_shape){
+        .type = type,
+        .n_layers = m->n_layers - m->n_recurrent,
+        .n_kv_heads = m->n_kv_heads,
+        .head_dim = m->head_dim,
+        .n_states = m->n_recurrent,
+        .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,
+    };
 }
 
 static void describe_model(struct slm_info *info, const struct gguf *g,
@@ -102,6 +111,8 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .weight_token_bytes = m->weight_token_bytes,
         .kv_type = kv_type,
         .kv_pos_bytes = kvcache_pos_bytes(&shape),
+        .n_recurrent = m->n_recurrent,
+        .state_bytes = kvcache_state_bytes(&shape),
     };
     for (int i = 0; i < m->n_layers; i++)
         if (m->layers[i].window) {
@@ -177,13 +188,14 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
 {
     const uint64_t all = (uint64_t)n_past * info->kv_pos_bytes;
-    const uint64_t layer = info->kv_pos_bytes / (uint64_t)info->n_layers;
+    const uint64_t layer =
+        info->kv_pos_bytes / (uint64_t)(info->n_layers - info->n_recurrent);
     uint64_t hidden = 0;
 
     if (info->n_window && n_past > info->n_window)
         hidden = (uint64_t)(n_past - info->n_window) * (uint64_t)info->n_window_layers *
                  layer;
-    return info->weight_token_bytes + all - hidden;
+    return info->weight_token_bytes + info->state_bytes + all - hidden;
 }
 
 /* ---- opening and closing ------------------------------------------------------ */
@@ -368,6 +380,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         st = kvcache_open(&new->kv, &shape, info->n_ctx, err);
     }
     if (!st)
+        st = rewind_open(&new->rewind, &new->kv, info->n_ctx, err);
+    if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->team, p->isa_mask,
                           info->n_batch, info->n_logits, err);
     if (!st)
@@ -384,6 +398,7 @@ void slm_close(struct slm *m)
     if (!m)
         return;
     forward_close(m->forward);
+    rewind_close(&m->rewind);
     kvcache_close(&m->kv);
     team_stop(m->team);
     model_free(m->model);
@@ -447,6 +462,26 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
     return ST_OK;
 }
 
+static void run_pass(struct slm *m, const int32_t *tokens, int n, int n_past,
+                     int n_logits)
+{
+    team_use(m->team, n == 1 ? m->n_threads : m->n_threads_prefill);
+    rewind_pass(&m->rewind, &m->kv, tokens, n);
+    forward_run(m->forward, tokens, n, n_past, n_logits);
+}
+
+/* After positions have been forgotten: bring the states to where the sequence ends. */
+static void run_again(struct slm *m)
+{
+    for (int pos = rewind_to(&m->rewind, &m->kv, m->n_past); pos < m->n_past;) {
+        const int left = m->n_past - pos;
+        const int n = left < m->pass_tokens ? left : m->pass_tokens;
+
+        run_pass(m, m->rewind.tokens + pos, n, pos, 0);
+        pos += n;
+    }
+}
+
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err)
 {
@@ -454,6 +489,7 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
 
     if (st)
         return st;
+    run_again(m);
     for (size_t done = 0; done < n;) {
         const size_t left = n - done;
         const size_t most = which == SLM_LOGITS_ALL ? n : (size_t)m->pass_tokens;
@@ -464,8 +500,7 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
             n_logits = batch;
         else if (which == SLM_LOGITS_LAST && left <= most)
             n_logits = 1;
-        team_use(m->team, batch == 1 ? m->n_threads : m->n_threads_prefill);
-        forward_run(m->forward, tokens + done, batch, m->n_past, n_logits);
+        run_pass(m, tokens + done, batch, m->n_past, n_logits);
         m->n_logits = (size_t)n_logits;
         m->n_past += batch;
         done += (size_t)batch;
@@ -522,7 +557,7 @@ static void fill_heads(void *arg, int member, int n_members)
 
     (void)member;
     (void)n_members;
-    for (size_t i; (i = team_next(m->team, 1)) < (size_t)m->info.n_layers * n_kv;)
+    for (size_t i; (i = team_next(m->team, 1)) < (size_t)m->kv.shape.n_layers * n_kv;)
         kvcache_fill(&m->kv, &fill->kern, (int)(i / n_kv), (int)(i % n_kv), m->n_past,
                      fill->end, &fill->pool, fill->seed);
 }
@@ -546,6 +581,7 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
     team_use(m->team, team_capacity(m->team));
     team_run(m->team, fill_heads, &fill);
     kvcache_close(&fill.pool);
+    rewind_fill(&m->rewind, &m->kv, n_past);
     m->n_past = n_past;
     return ST_OK;
 }

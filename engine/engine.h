@@ -90,6 +90,8 @@ struct slm_info {
                                     norms, one embedding row */
     enum kern_kv kv_type;        /* as opened */
     uint64_t kv_pos_bytes;       /* K and V of one position, all layers */
+    int n_recurrent;             /* layers that keep a state instead of K and V */
+    uint64_t state_bytes;        /* of all of these */
     int n_window;                /* positions that a token sees in layers with a */
     int n_window_layers;         /* sliding window, and how many those are; or 0, 0 */
     uint64_t kv_bytes;           /* KV cache as allocated */
@@ -159,7 +161,8 @@ void slm_tap(struct slm *m, slm_tap_fn *tap, void *arg);
 /* Positions now in the KV cache. */
 int slm_n_past(const struct slm *m);
 
-/* Forget positions from n_past on (n_past <= slm_n_past()). */
+/* Forget positions from n_past on (n_past <= slm_n_past()). Where layers keep states,
+ * the next slm_eval() runs tokens again from before n_past. */
 void slm_truncate(struct slm *m, int n_past);
 
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
@@ -169,7 +172,7 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
- * weight_token_bytes + n_past * kv_pos_bytes, less what a sliding window hides. */
+ * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less what a sliding window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 
 #endif

@@ -248,62 +248,77 @@ static void embed(struct forward *f, struct fwd_member *me)
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
 }
 
-/* q, k and v of all tokens: three matrices, one run of rows to hand out. */
-static void project(struct forward *f, struct fwd_member *me, const struct layer *y)
+void fwd_project(struct forward *f, struct fwd_member *me,
+                 const struct fwd_target *target, size_t n_targets,
+                 const struct norm *norm)
 {
-    const struct model *m = f->m;
-    const struct matrix *const w[3] = {&y->wq, &y->wk, &y->wv};
-    const float *const bias[3] = {y->bq, y->bk, y->bv};
-    float *const out[3] = {f->q, f->k, f->v};
-    const size_t n_embd = (size_t)m->n_embd;
+    const size_t n_embd = (size_t)f->m->n_embd;
+    uint32_t act_mask = 0;
+    size_t total = 0;
 
-    for (int i = 0; f->tap && i < 3; i++)
-        if (i == 0 || w[i]->name != w[i - 1]->name) /* not twice of a fused tensor */
-            fwd_tap_rows(f, me, w[i], f->x, pad16(n_embd), (size_t)f->n, &y->attn_norm);
-
+    for (size_t i = 0; i < n_targets; i++) {
+        act_mask |= act_bit(target[i].w);
+        total += pad_rows(target[i].w->n_rows);
+        /* Not twice of a fused tensor. */
+        if (f->tap && (i == 0 || target[i].w->name != target[i - 1].w->name))
+            fwd_tap_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
+    }
     const struct columns c =
-        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, &y->attn_norm,
-                    act_bit(w[0]) | act_bit(w[1]) | act_bit(w[2]));
-    const size_t total =
-        pad_rows(w[0]->n_rows) + pad_rows(w[1]->n_rows) + pad_rows(w[2]->n_rows);
+        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
 
+    /* One run of rows to hand out. */
     for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
         size_t base = 0; /* of matrix i among all rows */
 
-        for (int i = 0; i < 3; base += pad_rows(w[i]->n_rows), i++) {
+        for (size_t i = 0; i < n_targets; i++) {
+            const struct matrix *w = target[i].w;
             const size_t from = begin > base ? begin - base : 0;
-            size_t to = end > base ? end - base : 0;
+            const size_t last = end > base ? end - base : 0;
+            const size_t to = last < w->n_rows ? last : w->n_rows;
 
-            if (to > w[i]->n_rows)
-                to = w[i]->n_rows;
+            base += pad_rows(w->n_rows);
             if (from >= to)
                 continue;
-            product(f, me, SLM_OP_QKV, w[i], bias[i], from, to, &c, out[i],
-                    pad16(w[i]->n_rows));
-            fwd_lap(me, SLM_OP_QKV, w[i]->fmt);
+            product(f, me, SLM_OP_QKV, w, target[i].bias, from, to, &c, target[i].out,
+                    pad16(w->n_rows));
+            fwd_lap(me, SLM_OP_QKV, w->fmt);
         }
     }
-    fwd_barrier(f, me, SLM_OP_QKV, w[0]->fmt);
+    fwd_barrier(f, me, SLM_OP_QKV, target[0].w->fmt);
+}
+
+/* Queries, keys, values; and attention. */
+static void attend(struct forward *f, struct fwd_member *me, int layer)
+{
+    const struct layer *y = &f->m->layers[layer];
+    const struct fwd_target targets[] = {
+        {&y->wq, y->bq, f->q}, {&y->wk, y->bk, f->k}, {&y->wv, y->bv, f->v}};
+
+    fwd_project(f, me, targets, sizeof targets / sizeof targets[0], &y->attn_norm);
+    fwd_attention(f, me, layer);
 }
 
 /* The attention's output matrix, added to x. */
 static void project_back(struct forward *f, struct fwd_member *me,
                          const struct layer *y)
 {
-    const size_t n_q = (size_t)f->m->n_heads * (size_t)f->m->head_dim;
+    const struct matrix *w = y->recurrent ? &y->delta_out : &y->wo;
+    const size_t d = (size_t)f->m->head_dim;
     const float *src = f->attn;
 
-    if (f->n_splits > 1) {
+    if (f->n_splits > 1 && !y->recurrent) {
         fwd_join_splits(f, me->row);
+        for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
+            fwd_gate_head(f, y, q, 0, me->row + q * d);
         src = me->row;
     }
     if (f->tap)
-        fwd_tap_rows(f, me, &y->wo, src, pad16(n_q), (size_t)f->n, NULL);
+        fwd_tap_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
 
     const struct columns c =
-        fwd_prepare(f, me, src, pad16(n_q), (size_t)f->n, n_q, NULL, act_bit(&y->wo));
+        fwd_prepare(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
 
-    add_product(f, me, SLM_OP_ATTN_OUT, &y->wo, y->bo, &y->attn_post_norm, &c);
+    add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
 }
 
 /* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
@@ -390,8 +405,10 @@ static void run_layer(struct forward *f, struct fwd_member *me, int i)
 {
     const struct layer *y = &f->m->layers[i];
 
-    project(f, me, y);
-    fwd_attention(f, me, i);
+    if (y->recurrent)
+        fwd_delta(f, me, y);
+    else
+        attend(f, me, i);
     if (f->m->parallel)
         expand(f, me, y);
     project_back(f, me, y);

@@ -89,7 +89,8 @@ static void store(struct forward *f, int layer, int head, size_t j)
     const float *v = f->v + j * stride + (size_t)head * d;
 
     turn(f, k, &m->layers[layer].k_norm, head, m->layers[layer].rope, j);
-    kvcache_store(f->kv, &f->kern, layer, head, (size_t)f->n_past + j, k, v);
+    kvcache_store(f->kv, &f->kern, m->layers[layer].cached, head, (size_t)f->n_past + j,
+                  k, v);
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
@@ -100,14 +101,14 @@ static void gather(struct forward *f, struct fwd_member *me, int layer, int head
     const struct model *m = f->m;
     const struct layer *y = &m->layers[layer];
     const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
-    const size_t stride = pad16((size_t)m->n_heads * d);
+    const size_t stride = pad16(y->wq.n_rows), each = m->gated_queries ? 2 * d : d;
     const size_t key_dim = f->kv->key_dim, value_dim = f->kv->value_dim;
 
     for (size_t i = 0; i < n * group; i++) {
         const size_t token = j + i / group, q = (size_t)head * group + i % group;
         float *dst = me->query + i * pad16(key_dim);
 
-        memcpy(dst, f->q + token * stride + q * d, d * sizeof *dst);
+        memcpy(dst, f->q + token * stride + q * each, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
         turn(f, dst, &y->q_norm, (int)q, y->rope, token);
         scale_by(dst, d, m->attn_scale);
@@ -172,7 +173,7 @@ static void attend(const struct forward *f, struct fwd_member *me, int layer, in
     for (size_t t = begin; t < end; t += ATTN_BLOCK) {
         const size_t n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
 
-        score(f, me, n * group, kvcache_k(f->kv, layer, head, t),
+        score(f, me, n * group, kvcache_k(f->kv, f->m->layers[layer].cached, head, t),
               pad16(n_block) / KVCACHE_PANEL);
         for (size_t i = 0; i < n * group; i++) {
             const size_t at = pos + i / group;
@@ -181,17 +182,28 @@ static void attend(const struct forward *f, struct fwd_member *me, int layer, in
                   at + 1);
         }
         f->kern.attn_mix[f->kv->shape.type](
-            n_block, f->kv->value_dim, kvcache_v(f->kv, layer, head, t), n * group,
-            me->score, ATTN_BLOCK, me->mix, f->kv->value_dim);
+            n_block, f->kv->value_dim,
+            kvcache_v(f->kv, f->m->layers[layer].cached, head, t), n * group, me->score,
+            ATTN_BLOCK, me->mix, f->kv->value_dim);
         fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
                   n_block * (f->kv->key_bytes + f->kv->value_bytes) / KVCACHE_PANEL,
                   n * group * n_block * (f->kv->key_dim + f->kv->value_dim));
     }
 }
 
+void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
+                   float *out)
+{
+    const size_t d = (size_t)f->m->head_dim;
+    const float *gate = f->q + j * pad16(y->wq.n_rows) + (2 * q + 1) * d;
+
+    for (size_t i = 0; f->m->gated_queries && i < d; i++)
+        out[i] /= 1.0f + expf(-gate[i]);
+}
+
 /* The gathered queries' results to attn, for tokens j on. */
-static void finish(struct forward *f, struct fwd_member *me, int head, size_t j,
-                   size_t n)
+static void finish(struct forward *f, struct fwd_member *me, int layer, int head,
+                   size_t j, size_t n)
 {
     const struct model *m = f->m;
     const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
@@ -203,6 +215,8 @@ static void finish(struct forward *f, struct fwd_member *me, int head, size_t j,
 
         memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
         scale_by(dst, d, 1.0f / me->sum[i]);
+        fwd_gate_head(f, &m->layers[layer], (size_t)head * group + i % group,
+                      j + i / group, dst);
     }
 }
 
@@ -273,7 +287,7 @@ static void attend_one(struct forward *f, struct fwd_member *me, int layer)
         if (f->n_splits > 1)
             keep_partial(f, me, head, split);
         else
-            finish(f, me, head, 0, 1);
+            finish(f, me, layer, head, 0, 1);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
@@ -321,7 +335,7 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
         gather(f, me, layer, head, j, n_tokens);
         attend(f, me, layer, head, n_tokens, pos, from / KVCACHE_PANEL * KVCACHE_PANEL,
                pos + n_tokens);
-        finish(f, me, head, j, n_tokens);
+        finish(f, me, layer, head, j, n_tokens);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);

@@ -42,6 +42,7 @@ struct fwd_member {
     float *score;                   /* [n_queries][ATTN_BLOCK] */
     float *mix;                     /* [n_queries][value_dim] */
     float *max, *sum;               /* [n_queries] of the online softmax */
+    float *delta;                   /* [4][delta.head_dim] of linear attention */
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
     int *taken, n_taken;            /* experts that have pairs, ascending */
@@ -70,9 +71,11 @@ struct forward {
     /* shared; rows are tokens of the batch */
     float *x;                          /* [n_batch][n_embd] the residual stream */
     float *y;                          /* [n_batch][n_embd] what a block adds to it */
-    float *q;                          /* [n_batch][n_heads * head_dim] */
+    float *q;                          /* [n_batch][n_heads * head_dim], and gates */
     float *k, *v;                      /* [n_batch][n_kv_heads * head_dim] */
-    float *attn;                       /* [n_batch][n_heads * head_dim] */
+    float *attn;                       /* [n_batch][n_heads * head_dim], or values */
+    float *delta_in, *delta_z;         /* [n_batch][rows of the layers' matrices] */
+    float *delta_beta, *delta_alpha;   /* the same */
     float *gate;                       /* [n_batch * max(n_used, 1)][n_ff] */
     float *up;                         /* the same */
     float *turn[MODEL_MAX_ROPES];      /* [n_batch][n_rot] cosines and sines */
@@ -89,6 +92,14 @@ struct forward {
     /* the pass under way */
     const int32_t *tokens;
     int n, n_past, n_logits, n_splits;
+};
+
+/* A matrix whose product with a stage's input, plus bias if that is not NULL, goes to
+ * out [n][pad16(n_rows)]. */
+struct fwd_target {
+    const struct matrix *w;
+    const float *bias;
+    float *out;
 };
 
 /* Input columns of a product: where they are in each layout prepared. */
@@ -179,6 +190,11 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
  * left. */
 bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
 
+/* All targets' products with x, normalised; ends in a barrier. */
+void fwd_project(struct forward *f, struct fwd_member *me,
+                 const struct fwd_target *target, size_t n_targets,
+                 const struct norm *norm);
+
 /* y[j * y_stride + i] = row begin + i of slice s times column j of n, for begin + i
  * < end; columns are x_stride bytes apart. begin is a multiple of
  * KERN_PANEL_ROWS, end another one or the last row's. */
@@ -203,13 +219,18 @@ void fwd_tap_pairs(struct forward *f, struct fwd_member *me, const struct matrix
                    const struct norm *norm);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
- * > 1), and the routed feed-forward part added to x. */
+ * > 1); linear attention, x -> attn; and the routed feed-forward part added to x. */
 void fwd_attention(struct forward *f, struct fwd_member *me, int layer);
+void fwd_delta(struct forward *f, struct fwd_member *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y);
 
 /* Parts into which n_pos positions of one KV head are split among the members in use,
  * at most one each. */
 int fwd_choose_splits(const struct forward *f, int n_pos);
+
+/* Scale what head q of token j attends to, out[head_dim], by its gate. */
+void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
+                   float *out);
 
 /* Join the partial results of all heads of the one token: out[n_heads * head_dim]. */
 void fwd_join_splits(const struct forward *f, float *out);

@@ -76,6 +76,11 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
             count_routed(f, &y->gate, n * n_used);
             count_routed(f, &y->up, n * n_used);
         }
+        count_columns(f, &y->delta_in, n);
+        count_columns(f, &y->delta_gate, n);
+        count_columns(f, &y->delta_beta, n);
+        count_columns(f, &y->delta_alpha, n);
+        count_columns(f, &y->delta_out, n);
         count_columns(f, &y->shared_router, n);
         count_columns(f, &y->shared_gate, n);
         count_columns(f, &y->shared_up, n);
@@ -97,6 +102,7 @@ static void carve_member(const struct forward *f, struct fwd_member *me,
     struct fwd_member own = {0};
 
     own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
+    own.delta = carve_floats(c, 4, (size_t)m->delta.head_dim);
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));
@@ -129,10 +135,16 @@ static void carve_shared(struct forward *f, struct carver *c)
 
     f->x = carve_floats(c, n, n_embd);
     f->y = carve_floats(c, n, n_embd);
-    f->q = carve_floats(c, n, n_q);
+    f->q = carve_floats(c, n, m->gated_queries ? 2 * n_q : n_q);
     f->k = carve_floats(c, n, n_kv);
     f->v = carve_floats(c, n, n_kv);
-    f->attn = carve_floats(c, n, n_q);
+    f->attn = carve_floats(c, n, max_size(n_q, delta_values(&m->delta)));
+    if (m->n_recurrent) {
+        f->delta_in = carve_floats(c, n, delta_in_rows(&m->delta));
+        f->delta_z = carve_floats(c, n, delta_values(&m->delta));
+        f->delta_beta = carve_floats(c, n, (size_t)m->delta.n_v_heads);
+        f->delta_alpha = carve_floats(c, n, (size_t)m->delta.n_v_heads);
+    }
     f->gate = carve_floats(c, n * n_used, (size_t)m->n_ff);
     f->up = carve_floats(c, n * n_used, (size_t)m->n_ff);
     for (int i = 0; i < m->n_ropes; i++)

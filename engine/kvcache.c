@@ -45,11 +45,28 @@ static size_t value_bytes(const struct kvcache_shape *shape)
                              kvcache_value_dim(shape->type, shape->head_dim));
 }
 
-int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
+uint64_t kvcache_state_bytes(const struct kvcache_shape *shape)
+{
+    /* arch_*.c bound each factor; the largest product is below 2^60. */
+    return (uint64_t)shape->n_states * shape->state_floats * sizeof(float);
+}
+
+static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
 {
     return !__builtin_mul_overflow(kvcache_pos_bytes(shape),
                                    round_up((size_t)n_ctx, KVCACHE_PANEL), bytes) &&
-           *bytes <= SIZE_MAX / 2;
+           *bytes <= SIZE_MAX / 4;
+}
+
+int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
+{
+    uint64_t panels;
+
+    if (!panels_bytes(&panels, shape, n_ctx) ||
+        kvcache_state_bytes(shape) > SIZE_MAX / 8)
+        return 0;
+    *bytes = panels + 2 * kvcache_state_bytes(shape);
+    return 1;
 }
 
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape)
@@ -75,12 +92,17 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
     uint64_t bytes;
     enum status st;
 
-    if (!kvcache_bytes(&bytes, shape, n_ctx))
+    if (!panels_bytes(&bytes, shape, n_ctx))
         return err_set(err, ST_NO_MEMORY,
                        "a KV cache of %d positions is larger than an address space",
                        n_ctx);
     st = mem_alloc(&new.mem, (size_t)bytes, MEM_PAGES_2M, "KV cache", err);
-    if (!st)
+    if (!st && shape->n_states)
+        st = mem_alloc(&new.states, (size_t)(2 * kvcache_state_bytes(shape)),
+                       MEM_PAGES_2M, "states of linear attention", err);
+    if (st)
+        mem_free(&new.mem);
+    else
         *kv = new;
     return st;
 }
@@ -88,6 +110,26 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
 void kvcache_close(struct kvcache *kv)
 {
     mem_free(&kv->mem);
+    mem_free(&kv->states);
+}
+
+/* ---- states --------------------------------------------------------------------- */
+
+void kvcache_save_states(struct kvcache *kv)
+{
+    memcpy(kvcache_state(kv, kv->shape.n_states), kvcache_state(kv, 0),
+           kvcache_state_bytes(&kv->shape));
+}
+
+void kvcache_restore_states(struct kvcache *kv)
+{
+    memcpy(kvcache_state(kv, 0), kvcache_state(kv, kv->shape.n_states),
+           kvcache_state_bytes(&kv->shape));
+}
+
+void kvcache_clear_states(struct kvcache *kv)
+{
+    memset(kvcache_state(kv, 0), 0, kvcache_state_bytes(&kv->shape));
 }
 
 /* ---- writing ------------------------------------------------------------------ */
@@ -197,7 +239,10 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               const struct kern_set *kern, uint64_t seed,
                               struct err *err)
 {
-    const struct kvcache_shape shape = {like->shape.type, 1, 1, like->shape.head_dim};
+    const struct kvcache_shape shape = {.type = like->shape.type,
+                                        .n_layers = 1,
+                                        .n_kv_heads = 1,
+                                        .head_dim = like->shape.head_dim};
     float row[2 * KVCACHE_MAX_HEAD_DIM];
     const enum status st = kvcache_open(pool, &shape, POOL_POSITIONS, err);
 

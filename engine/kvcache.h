@@ -11,6 +11,12 @@
  * A head is as long as its panels need: quantised types and values are padded with
  * zeros to whole blocks, or to 16 elements.
  *
+ * Layers with linear attention have a state instead, which every token changes and
+ * which cannot be cut back to what it was at an earlier position. So there is room for
+ * a copy:
+ *
+ *     states [n_states][state_floats], the copy
+ *
  * Threading: no locking; members of a team write different panels, or different
  * positions of one.
  */
@@ -33,6 +39,8 @@
 struct kvcache_shape {
     enum kern_kv type;
     int n_layers, n_kv_heads, head_dim; /* all positive */
+    int n_states;        /* layers with a state of fixed size instead; or 0 */
+    size_t state_floats; /* of each */
 };
 
 struct kvcache {
@@ -42,15 +50,20 @@ struct kvcache {
     size_t key_dim, value_dim;     /* elements as stored */
     size_t key_bytes, value_bytes; /* of a panel */
     size_t head_bytes;
+    struct mem states; /* zeros at first */
 };
 
 /* Elements of a key and a value as stored. */
 size_t kvcache_key_dim(enum kern_kv type, int head_dim);
 size_t kvcache_value_dim(enum kern_kv type, int head_dim);
 
-/* Bytes of a cache of n_ctx positions, rounded up to whole panels; false when they do
+/* Bytes of a cache of n_ctx positions, rounded up to whole panels, and of states with
+ * their copy; false when they do
  * not fit an address. */
 int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx);
+
+/* Bytes of all states, without the copy. */
+uint64_t kvcache_state_bytes(const struct kvcache_shape *shape);
 
 /* Bytes of K and V of one position in all layers. */
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape);
@@ -78,6 +91,17 @@ static inline unsigned char *kvcache_v(const struct kvcache *kv, int layer, int 
     return kvcache_k(kv, layer, head, panels * KVCACHE_PANEL) +
            pos / KVCACHE_PANEL * kv->value_bytes;
 }
+
+/* State number i. */
+static inline float *kvcache_state(const struct kvcache *kv, int i)
+{
+    return (float *)kv->states.base + (size_t)i * kv->shape.state_floats;
+}
+
+/* States to their copy, back from it, or as before the first token. */
+void kvcache_save_states(struct kvcache *kv);
+void kvcache_restore_states(struct kvcache *kv);
+void kvcache_clear_states(struct kvcache *kv);
 
 /* Convert and write one position of one head: k, v are [head_dim]. */
 void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, int head,

@@ -187,6 +187,8 @@ enum status loader_sizes(struct loader *l, struct model *m)
     m->layers = calloc((size_t)m->n_layers, sizeof *m->layers);
     if (!m->layers)
         return loader_fail(l, ST_NO_MEMORY, "no memory for %d layers", m->n_layers);
+    for (int i = 0; i < m->n_layers; i++)
+        m->layers[i].cached = i;
     return ST_OK;
 }
 

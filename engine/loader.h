@@ -35,8 +35,14 @@ enum dim {
     DIM_HEADS, /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
-    DIM_EXPERTS,   /* n_experts */
-    DIM_FF_SHARED, /* n_ff_shared */
+    DIM_EXPERTS,     /* n_experts */
+    DIM_FF_SHARED,   /* n_ff_shared */
+    DIM_Q_GATE,      /* 2 * n_heads * head_dim */
+    DIM_DELTA_IN,    /* queries, keys and values of linear attention */
+    DIM_DELTA_OUT,   /* its values */
+    DIM_DELTA_HEADS, /* heads of these */
+    DIM_DELTA_HEAD,  /* their length */
+    DIM_DELTA_CONV,  /* inputs that its convolution mixes */
 };
 
 enum tensor_kind {
@@ -45,7 +51,13 @@ enum tensor_kind {
     TENSOR_VECTOR, /* kept as floats: f32, f16 or bf16 */
 };
 
-enum tensor_when { WHEN_ALWAYS, WHEN_DENSE, WHEN_EXPERTS };
+enum tensor_when {
+    WHEN_ALWAYS,
+    WHEN_DENSE,
+    WHEN_EXPERTS,
+    WHEN_ATTENTION,
+    WHEN_RECURRENT
+};
 
 #define TENSOR_PARTS 3
 
@@ -64,7 +76,7 @@ struct tensor_rule {
                               the one called name is missing */
     bool optional;         /* without the tensor its fields stay empty */
     const char *unless;    /* the rule does not apply where this tensor is there */
-    enum tensor_when when; /* nor where the model is not of that kind */
+    enum tensor_when when; /* nor where the model or layer is not of that kind */
 };
 
 /* A field of struct layer, and one of struct model. */
@@ -101,6 +113,15 @@ struct tensor_rule {
     {                                                                             \
         "ffn_down_exps.weight", MATRIX(FF, EMBD, down),                           \
             .slices = DIM_EXPERTS, .each = "ffn_down", .when = WHEN_EXPERTS       \
+    }
+
+/* An expert that all tokens take. */
+#define TENSORS_SHARED_EXPERT                                            \
+    {"ffn_gate_inp_shexp.weight", MATRIX(EMBD, ONE, shared_router)},     \
+        {"ffn_gate_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_gate)}, \
+        {"ffn_up_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_up)},     \
+    {                                                                    \
+        "ffn_down_shexp.weight", MATRIX(FF_SHARED, EMBD, shared_down)    \
     }
 
 /* Embedding, last norm and output of most architectures, with either norm. */
@@ -165,6 +186,9 @@ enum status loader_sizes(struct loader *l, struct model *m);
 /* expert_count and expert_used_count, for architectures that may have experts; and
  * their width, where it is told apart from that of a dense part. */
 enum status loader_experts(struct loader *l, struct model *m);
+
+/* n layers from `first` on are not needed: their tensors may be there. */
+void loader_ignore_layers(struct loader *l, int first, int n);
 
 /* The sliding window of attention.sliding_window, or missing (0: none), in all layers
  * but every period-th; period 1: in all. */

@@ -190,6 +190,18 @@ static size_t size_of(const struct model *m, enum dim d)
         return (size_t)m->n_experts;
     case DIM_FF_SHARED:
         return (size_t)m->n_ff_shared;
+    case DIM_Q_GATE:
+        return 2 * (size_t)m->n_heads * head;
+    case DIM_DELTA_IN:
+        return delta_in_rows(&m->delta);
+    case DIM_DELTA_OUT:
+        return delta_values(&m->delta);
+    case DIM_DELTA_HEADS:
+        return (size_t)m->delta.n_v_heads;
+    case DIM_DELTA_HEAD:
+        return (size_t)m->delta.head_dim;
+    case DIM_DELTA_CONV:
+        return (size_t)m->delta.n_conv;
     case DIM_NONE:
     case DIM_ONE:
         break;
@@ -224,6 +236,9 @@ static bool applies(const struct loader *l, const struct tensor_rule *r, int lay
 {
     if ((r->when == WHEN_DENSE && l->m->n_experts) ||
         (r->when == WHEN_EXPERTS && !l->m->n_experts))
+        return false;
+    if ((r->when == WHEN_ATTENTION && l->m->layers[layer].recurrent) ||
+        (r->when == WHEN_RECURRENT && !l->m->layers[layer].recurrent))
         return false;
     if (r->unless && loader_has(l, layer, r->unless))
         return false;
@@ -376,6 +391,17 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
             return st;
     }
     return ST_OK;
+}
+
+void loader_ignore_layers(struct loader *l, int first, int n)
+{
+    for (size_t t = 0; n > 0 && t < gguf_n_tensors(l->g); t++) {
+        int layer;
+
+        if (sscanf(gguf_tensor_at(l->g, t)->name, "blk.%d.", &layer) == 1 &&
+            layer >= first && layer < first + n)
+            l->used[t] = 1;
+    }
 }
 
 /* The vocabulary is as large as the embedding; whether it is as large as the
