@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/speculate.h"
 #include "harness/conversation.h"
 #include "harness/interrupt.h"
 #include "harness/options.h"
@@ -41,7 +42,7 @@ static const struct opt_usage usage = {
 struct settings {
     struct session_params session;
     struct sampling sampling;
-    const char *system, *chat_template;
+    const char *system, *chat_template, *speculate;
     int n_max;
 };
 
@@ -269,6 +270,7 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
 {
     struct conversation_params params = {.system = s->system,
                                          .n_max = s->n_max,
+                                         .lookup = !strcmp(s->speculate, "lookup"),
                                          .sampling = sampling_params(&s->sampling)};
     struct session_params session = s->session;
     enum status st = textmodel_look(&c->model, &session, err);
@@ -277,7 +279,7 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
         st = choose_family(&params.chat, c, s, err);
     if (st)
         return st;
-    session.n_logits = 1;
+    session.n_logits = params.lookup ? SPECULATE_MAX + 1 : 1;
     if (!session.n_ctx)
         session.n_ctx = c->model.planned.n_ctx_train < DEFAULT_CTX
                             ? c->model.planned.n_ctx_train
@@ -311,7 +313,7 @@ static enum status run(const struct settings *s, struct err *err)
 int cmd_chat(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {.sampling = SAMPLING_DEFAULT};
+    struct settings s = {.sampling = SAMPLING_DEFAULT, .speculate = "off"};
     struct opt_args args;
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.session.model, "MODEL",
@@ -326,6 +328,9 @@ int cmd_chat(int argc, char **argv)
                 "most tokens of an answer (default: what the context holds)", 1,
                 INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),
+        OPT_STR(0, "speculate", &s.speculate, "HOW",
+                "lookup: guess tokens from the conversation, and check several in one "
+                "pass where that is faster; off (default)"),
         TEXTMODEL_OPTS(s.session),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "positions of the context (default: the model's, at most 4096)", 1,
@@ -345,6 +350,9 @@ int cmd_chat(int argc, char **argv)
                      args.v[0]);
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
+        st = err_set(&err, ST_USAGE, "--speculate %.40s: it is lookup or off",
+                     s.speculate);
     if (st == ST_OK) {
         interrupt_catch();
         st = run(&s, &err);

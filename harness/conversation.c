@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/speculate.h"
 #include "harness/clock.h"
 #include "harness/interrupt.h"
 #include "harness/textout.h"
@@ -19,6 +20,7 @@ struct conversation {
     struct textmodel *model;
     struct conversation_params params;
     struct sampler *sampler;
+    struct speculator *speculator; /* NULL: decoding is plain */
     struct textout out;
 
     struct chat_message *messages; /* texts malloc'ed, but for the system's */
@@ -53,6 +55,9 @@ enum status conversation_open(struct conversation **c, struct textmodel *model,
                           tokenizer_n_vocab(model->tok), err);
     if (!st)
         st = textout_open(&new->out, model->tok, err);
+    if (!st && params->lookup)
+        st = speculate_open(&new->speculator, model->m, new->sampler, model->tok,
+                            &(struct speculate_params){.n_most = 0}, err);
     if (st) {
         conversation_close(new);
         return st;
@@ -87,6 +92,7 @@ void conversation_close(struct conversation *c)
     free(c->context);
     free(c->answer);
     textout_close(&c->out);
+    speculate_close(c->speculator);
     sampler_close(c->sampler);
     free(c);
 }
@@ -250,36 +256,76 @@ static enum status prefill(struct conversation *c, const struct reading *r,
 
 /* ---- the answer ----------------------------------------------------------------- */
 
+/* Evaluate id; what is drawn behind it into out. */
+static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out, int *n,
+                               struct err *err)
+{
+    struct slm *m = c->model->m;
+    enum status st;
+
+    if (c->speculator)
+        return speculate_next(c->speculator, id, SPECULATE_MAX + 1, out, n, err);
+    st = slm_eval(m, &id, 1, SLM_LOGITS_LAST, err);
+    if (!st) {
+        out[0] = sampler_next(c->sampler, slm_logits(m, 0));
+        sampler_accept(c->sampler, out[0]);
+        *n = 1;
+    }
+    return st;
+}
+
+/* ids[n], of which the first is for position pos: print them and write them down.
+ * *over where the answer ends with one of them; then the cache holds what is before
+ * that one. */
+static enum status say(struct conversation *c, const int32_t *ids, int n, int pos,
+                       enum conversation_end *end, bool *over, struct err *err)
+{
+    struct slm *m = c->model->m;
+    enum status st = ST_OK;
+
+    for (int i = 0; !st && !*over && i < n; i++) {
+        if (chat_is_end(c->params.chat, c->model->tok, ids[i])) {
+            c->pending = -1;
+            *over = true;
+        } else {
+            c->answer[c->n_answer++] = c->pending = ids[i];
+            st = textout_token(&c->out, ids[i], err);
+            if (interrupted())
+                *end = CONVERSATION_STOPPED;
+            else if (c->params.n_max && c->n_answer == (size_t)c->params.n_max)
+                *end = CONVERSATION_CUT;
+            else if (pos + i == slm_info(m)->n_ctx)
+                *end = CONVERSATION_FULL;
+            *over = *end != CONVERSATION_ANSWERED;
+        }
+        if (*over)
+            slm_truncate(m, pos + i);
+        else
+            c->context[pos + i] = ids[i];
+    }
+    return st;
+}
+
 static enum status answer(struct conversation *c, enum conversation_end *end,
                           struct err *err)
 {
-    const struct textmodel *model = c->model;
-    struct slm *m = model->m;
+    struct slm *m = c->model->m;
     const uint64_t start_ns = clock_ns();
+    int32_t ids[SPECULATE_MAX + 1];
     enum status st = ST_OK;
+    bool over = false;
+    int n = 1, pos = slm_n_past(m);
 
-    textout_begin(&c->out, tokenizer_adds_space(model->tok));
-    for (*end = CONVERSATION_ANSWERED; !st;) {
-        const int32_t id = sampler_next(c->sampler, slm_logits(m, 0));
-
-        if (chat_is_end(c->params.chat, model->tok, id))
-            break;
-        sampler_accept(c->sampler, id);
-        c->answer[c->n_answer++] = id;
-        c->pending = id;
-        st = textout_token(&c->out, id, err);
-        if (interrupted())
-            *end = CONVERSATION_STOPPED;
-        else if (c->params.n_max && c->n_answer == (size_t)c->params.n_max)
-            *end = CONVERSATION_CUT;
-        else if (slm_n_past(m) == slm_info(m)->n_ctx)
-            *end = CONVERSATION_FULL;
-        if (st || *end != CONVERSATION_ANSWERED)
-            break;
-        c->context[slm_n_past(m)] = id;
-        st = slm_eval(m, &id, 1, SLM_LOGITS_LAST, err);
-        c->pending = -1;
-        c->stats.n_decode++;
+    if (c->speculator)
+        st = speculate_begin(c->speculator, c->context, (size_t)pos, err);
+    textout_begin(&c->out, tokenizer_adds_space(c->model->tok));
+    *end = CONVERSATION_ANSWERED;
+    ids[0] = sampler_next(c->sampler, slm_logits(m, 0));
+    sampler_accept(c->sampler, ids[0]);
+    while (!st && !(st = say(c, ids, n, pos, end, &over, err)) && !over) {
+        pos += n;
+        st = next_tokens(c, ids[n - 1], ids, &n, err);
+        c->stats.n_decode += st ? 0 : (size_t)n;
         c->stats.decode_ns = clock_ns() - start_ns;
     }
     return st ? st : textout_end(&c->out, err);

@@ -59,6 +59,14 @@ grep -q "question does not fit the context of 100 positions" err || fail "$(cat 
 echo Lily | chat --ctx 60 >got.txt
 grep -q "ended before the answer" err || fail "a short context: $(cat err)"
 
+# Guesses change no answer, wherever it ends.
+for n in 5 40 41 42 43 200; do
+    printf 'Lily and Ben and Lily and Ben and\nThe end. The end.\n' >talk.txt
+    chat -n $n <talk.txt >got.txt || fail "$(cat err)"
+    chat -n $n --speculate lookup <talk.txt >other.txt || fail "$(cat err)"
+    cmp -s got.txt other.txt || fail "-n $n: $(cat other.txt), not: $(cat got.txt)"
+done
+
 # Commands.
 printf '/help\n/rest\n/quit\nLily\n' | chat >got.txt || fail "/quit: $(cat err)"
 [ ! -s got.txt ] || fail "an answer after /quit: $(cat got.txt)"
@@ -71,6 +79,7 @@ refused 2 "has no chat template" chat -m "$model"
 refused 2 "zephyr" chat -m "$model" --chat-template alpaca
 refused 2 "which model" chat
 refused 2 "argument" chat -m "$model" hello
+refused 2 "--speculate" chat -m "$model" --speculate yes
 refused 2 "min-p" chat -m "$model" --min-p 7
 refused 2 "no-such" chat -m no-such.gguf
 
