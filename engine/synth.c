@@ -37,11 +37,45 @@ static enum status check_range(const struct synth_shape *s, const char *what,
                    what, v, min, max);
 }
 
+static bool table_has(const struct arch *arch, enum tensor_when when)
+{
+    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+        if (r->when == when)
+            return true;
+    return false;
+}
+
+/* All experts' rows together are bounded as those of a dense part are. */
+static enum status check_experts(const struct synth_shape *s, struct err *err)
+{
+    const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
+    const bool may = table_has(arch, WHEN_EXPERTS);
+    bool shared = false;
+
+    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+        shared |= r->part[0].rows == DIM_FF_SHARED;
+    if (s->n_experts == 0 && may && !table_has(arch, WHEN_DENSE))
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_experts is missing, which '%s' needs", s->name,
+                       s->arch);
+    if (s->n_experts && !may)
+        return err_set(err, ST_USAGE, "shape %s: '%s' has no experts", s->name,
+                       s->arch);
+    if (check_range(s, "n_experts", s->n_experts, 0, 1024, err) ||
+        (s->n_experts &&
+         check_range(s, "n_experts_used", s->n_experts_used, 1, s->n_experts, err)) ||
+        (s->n_experts &&
+         check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
+        return ST_USAGE;
+    return check_range(s, "n_ff_shared", s->n_ff_shared, shared, shared ? 1u << 20 : 0,
+                       err);
+}
+
 /* The limits leave room for every known model and keep all sizes far from
  * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
 static enum status check_shape(const struct synth_shape *s, struct err *err)
 {
-    char known[200];
+    char known[256];
 
     if (!arch_by_name(s->arch, strlen(s->arch)))
         return err_set(
@@ -49,6 +83,11 @@ static enum status check_shape(const struct synth_shape *s, struct err *err)
             "shape %s: synthetic models of architecture '%s' cannot be made, "
             "only of: %s",
             s->name, s->arch, arch_names(known, sizeof known));
+    if (table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT))
+        return err_set(err, ST_UNSUPPORTED,
+                       "shape %s: synthetic models with recurrent layers ('%s') cannot "
+                       "be made",
+                       s->name, s->arch);
     if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
         check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
         check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
@@ -62,6 +101,8 @@ static enum status check_shape(const struct synth_shape *s, struct err *err)
         return err_set(err, ST_USAGE,
                        "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
                        s->n_heads, s->n_kv_heads);
+    if (check_experts(s, err))
+        return ST_USAGE;
     if (s->head_dim % 2)
         return err_set(err, ST_USAGE,
                        "shape %s: head_dim is %u, rotary embedding needs an even one",
@@ -112,7 +153,7 @@ static int use_pool(struct synth_plan *p, const struct synth_pool_spec *want,
 static enum status add_tensor(struct synth_plan *p, const struct synth_tensor *t,
                               struct synth_pool_spec pool, struct err *err)
 {
-    const uint64_t n_elems = t->ne[0] * t->ne[1];
+    const uint64_t n_elems = t->ne[0] * t->ne[1] * t->ne[2];
 
     if (p->n_tensors == p->cap_tensors) {
         const size_t cap = p->cap_tensors ? p->cap_tensors * 2 : 64;
@@ -153,12 +194,12 @@ static void set_name(struct synth_tensor *t, int layer, const char *name)
         snprintf(t->name, sizeof t->name, "%s", name);
 }
 
-/* rows x row_elems weights N(0, sigma^2), in the format the mix gives. */
+/* ne[2] matrices of ne[1] rows of ne[0] weights N(0, sigma^2), in the format the mix
+ * gives. */
 static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
-                              uint64_t row_elems, uint64_t rows, double sigma,
-                              struct err *err)
+                              const uint64_t *ne, double sigma, struct err *err)
 {
-    struct synth_tensor t = {.n_dims = 2, .ne = {row_elems, rows}};
+    struct synth_tensor t = {.n_dims = ne[2] > 1 ? 3 : 2, .ne = {ne[0], ne[1], ne[2]}};
 
     set_name(&t, layer, name);
 
@@ -167,8 +208,9 @@ static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
                                       .n_layers = (int)p->shape.n_layers,
                                       .n_heads = (int)p->shape.n_heads,
                                       .n_kv_heads = (int)p->shape.n_kv_heads,
-                                      .n_dims = 2,
-                                      .row_elems = row_elems,
+                                      .n_experts = (int)p->shape.n_experts,
+                                      .n_dims = t.n_dims,
+                                      .row_elems = ne[0],
                                       .tied_output = p->shape.tied_output};
     const struct synth_pool_spec pool = {.content = SYNTH_GAUSS, .sigma = (float)sigma};
 
@@ -180,7 +222,7 @@ static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
 static enum status add_vector(struct synth_plan *p, int layer, const char *name,
                               uint64_t n, enum synth_content content, struct err *err)
 {
-    struct synth_tensor t = {.n_dims = 1, .ne = {n, 1}, .fmt = KERN_FMT_f32};
+    struct synth_tensor t = {.n_dims = 1, .ne = {n, 1, 1}, .fmt = KERN_FMT_f32};
     const struct synth_pool_spec pool = {.content = content,
                                          .mean = strstr(name, ".bias") ? 0 : 1,
                                          .sigma = NORM_SPREAD};
@@ -207,7 +249,7 @@ static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
 static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
                       const struct tensor_rule *r)
 {
-    if (r->when == WHEN_EXPERTS ||
+    if (r->when == (p->shape.n_experts ? WHEN_DENSE : WHEN_EXPERTS) ||
         (r->unless && has_tensor(p, first, layer, r->unless)))
         return false;
     if (!r->optional)
@@ -227,8 +269,10 @@ static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
 
     if (r->part[0].field == offsetof(struct layer, wo))
         return in * branch;
-    return r->part[0].field == offsetof(struct layer, down) ? SILU_GAIN * in * branch
-                                                            : in;
+    return r->part[0].field == offsetof(struct layer, down) ||
+                   r->part[0].field == offsetof(struct layer, shared_down)
+               ? SILU_GAIN * in * branch
+               : in;
 }
 
 static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
@@ -246,7 +290,7 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
         if (r->kind == TENSOR_VECTOR)
             st = add_vector(p, l, r->name, ne[0] * ne[1], SYNTH_GAUSS, err);
         else
-            st = add_matrix(p, l, r->name, ne[0], ne[1], spread_of(p, r, ne[0]), err);
+            st = add_matrix(p, l, r->name, ne, spread_of(p, r, ne[0]), err);
         if (st)
             return st;
     }
@@ -260,6 +304,9 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_layers = (int)s->n_layers,
                           .n_embd = (int)s->n_embd,
                           .n_ff = (int)s->n_ff,
+                          .n_ff_shared = (int)s->n_ff_shared,
+                          .n_experts = (int)s->n_experts,
+                          .n_experts_used = (int)s->n_experts_used,
                           .n_heads = (int)s->n_heads,
                           .n_kv_heads = (int)s->n_kv_heads,
                           .head_dim = (int)s->head_dim,
@@ -273,9 +320,9 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
     const double logits = LOGIT_STD / sqrt((double)s->n_embd);
     const uint64_t n_rot = s->n_rot ? s->n_rot : s->head_dim;
     const bool biased = m.arch->norm == NORM_LAYER;
+    const uint64_t ends[3] = {s->n_embd, s->n_vocab, 1};
 
-    if (add_matrix(p, -1, "token_embd.weight", s->n_embd, s->n_vocab,
-                   s->tied_output ? logits : 1, err))
+    if (add_matrix(p, -1, "token_embd.weight", ends, s->tied_output ? logits : 1, err))
         return err->code;
     if (s->rope_freqs &&
         add_vector(p, -1, "rope_freqs.weight", n_rot / 2, SYNTH_ROPE_FREQS, err))
@@ -287,8 +334,7 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
     if (add_vector(p, -1, "output_norm.weight", s->n_embd, SYNTH_GAUSS, err) ||
         (biased &&
          add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
-        (!s->tied_output &&
-         add_matrix(p, -1, "output.weight", s->n_embd, s->n_vocab, logits, err)) ||
+        (!s->tied_output && add_matrix(p, -1, "output.weight", ends, logits, err)) ||
         (!strcmp(s->arch, "phi2") &&
          add_vector(p, -1, "output.bias", s->n_vocab, SYNTH_GAUSS, err)))
         return err->code;
@@ -332,6 +378,13 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     put_u32(k, s, "context_length", s->n_ctx_train);
     put_u32(k, s, "embedding_length", s->n_embd);
     put_u32(k, s, "feed_forward_length", s->n_ff);
+    if (s->n_experts) {
+        put_u32(k, s, "expert_count", s->n_experts);
+        put_u32(k, s, "expert_used_count", s->n_experts_used);
+        put_u32(k, s, "expert_feed_forward_length", s->n_ff);
+    }
+    if (s->n_ff_shared)
+        put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
     put_u32(k, s, "attention.head_count", s->n_heads);
     put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
     put_u32(k, s, "attention.key_length", s->head_dim);

@@ -25,7 +25,7 @@
 /* As configs/models/<name>.yaml holds it. */
 struct synth_shape {
     char name[64]; /* "yi-1.5-9b" */
-    char arch[32]; /* any dense one of arch.c */
+    char arch[32]; /* any of arch.c without recurrent layers */
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab,
         n_ctx_train;
     float rope_base;
@@ -34,7 +34,9 @@ struct synth_shape {
     int rope_freqs;  /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
     uint32_t n_rot;  /* leading elements of a head that are rotated; 0: head_dim */
     uint32_t window; /* sliding window of the layers that have one; 0: none is told */
-    int qkv_bias;    /* biases of queries, keys and values, where they are optional */
+    uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
+    uint32_t n_ff_shared; /* of the expert that all tokens take, where there is one */
+    int qkv_bias; /* biases of queries, keys and values, where they are optional */
 };
 
 struct synth_plan; /* header bytes and tensor layout, everything but the data */

@@ -43,7 +43,7 @@ struct synth_pool_spec {
 struct synth_tensor {
     char name[48];
     int n_dims;
-    uint64_t ne[2];
+    uint64_t ne[3]; /* of those that are not used 1 */
     enum kern_format fmt;
     int pool;        /* index into plan->pools */
     uint64_t offset; /* from the start of the data */

@@ -102,6 +102,9 @@ static void parameters_are_those_of_the_real_models(void **state)
     assert_int_equal(params_of("phi-3-mini"), 3821079552);
     assert_int_equal(params_of("stablelm-3b"), 2795443200);
     assert_int_equal(params_of("glm-4-9b"), 9399951360);
+    assert_int_equal(params_of("mixtral-8x7b"), 46702792704);
+    assert_int_equal(params_of("qwen3-30b-a3b"), 30532122624);
+    assert_int_equal(params_of("qwen1.5-moe-a2.7b"), 14315784192);
 }
 
 static void a_good_file_gives_its_values(void **state)

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "engine/engine.h"
 #include "engine/gguf.h"
 #include "engine/synth_parts.h"
 
@@ -352,6 +353,38 @@ static void vocabularies_of_any_size_have_unique_pieces(void **state)
 
 /* ---- refusals ---------------------------------------------------------------- */
 
+/* A token reads the experts it takes, and the model runs. */
+static void experts_are_matrices_one_after_another(void **state)
+{
+    static const char *const archs[] = {"llama", "qwen2moe", "qwen3moe"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        struct synth_shape s = tiny;
+        struct slm_params p = slm_params_default();
+        struct err err = ERR_INIT;
+        const int32_t tokens[3] = {5, 6, 7};
+        struct slm *slm = NULL;
+        struct model m;
+
+        strcpy(s.arch, archs[i]);
+        s.n_experts = 6;
+        s.n_experts_used = 2;
+        s.n_ff_shared = i == 1 ? 160 : 0;
+        make(&m, &s, QUANTMIX_Q8_0, 1);
+        const struct gguf_tensor *t = gguf_tensor_find(m.g, "blk.0.ffn_up_exps.weight");
+
+        assert_true(t && t->ne[0] == s.n_embd && t->ne[1] == s.n_ff && t->ne[2] == 6);
+        p.image = m.image;
+        p.image_bytes = m.bytes;
+        if (slm_open(&slm, &p, &err) || slm_eval(slm, tokens, 3, SLM_LOGITS_LAST, &err))
+            fail_msg("%s", err.msg);
+        assert_true(isfinite(slm_logits(slm, 0)[0]));
+        slm_close(slm);
+        drop(&m);
+    }
+}
+
 static void impossible_shapes_are_refused(void **state)
 {
     static const struct {
@@ -369,6 +402,8 @@ static void impossible_shapes_are_refused(void **state)
         {"head_dim is 63", offsetof(struct synth_shape, head_dim), 63},
         {"n_vocab is 299", offsetof(struct synth_shape, n_vocab), SYNTH_MIN_VOCAB - 1},
         {"n_ctx_train is 0", offsetof(struct synth_shape, n_ctx_train), 0},
+        {"n_experts_used is 0", offsetof(struct synth_shape, n_experts), 2},
+        {"n_ff_shared is 5", offsetof(struct synth_shape, n_ff_shared), 5},
         {"rope_base is 0", offsetof(struct synth_shape, rope_base), 0},
         {"norm_eps is nan", offsetof(struct synth_shape, norm_eps), 0x7fc00000},
     };
@@ -391,6 +426,14 @@ static void impossible_shapes_are_refused(void **state)
     strcpy(s.arch, "mamba");
     assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err),
                      ST_UNSUPPORTED);
+    err = (struct err)ERR_INIT;
+    strcpy(s.arch, "qwen35");
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err),
+                     ST_UNSUPPORTED);
+    err = (struct err)ERR_INIT;
+    strcpy(s.arch, "qwen3moe");
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "n_experts is missing"));
 }
 
 /* ---- files ------------------------------------------------------------------- */
@@ -527,6 +570,7 @@ int main(void)
         cmocka_unit_test(equal_seeds_give_equal_bytes),
         cmocka_unit_test(pieces_of_any_size_give_the_same_image),
         cmocka_unit_test(vocabularies_of_any_size_have_unique_pieces),
+        cmocka_unit_test(experts_are_matrices_one_after_another),
         cmocka_unit_test(impossible_shapes_are_refused),
         cmocka_unit_test(file_is_the_image),
         cmocka_unit_test(interruption_leaves_nothing_behind),
