@@ -137,8 +137,7 @@ static void vector_work(enum kern_op op, double *columns, double *ops)
     *ops = 4;
     if (op == KERN_OP_to_f16)
         *columns = 1.5;
-    else if (op == KERN_OP_softmax || op == KERN_OP_attn_weigh || op == KERN_OP_gelu ||
-             op == KERN_OP_softcap)
+    else if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap)
         *columns = 2;
     else if (op == KERN_OP_layernorm)
         *columns = 4;
@@ -228,9 +227,6 @@ void parts_other_run(const struct other_call *o)
         break;
     case KERN_OP_rope_neox:
         row->fn.rope_neox(out, o->a, o->n);
-        break;
-    case KERN_OP_softmax:
-        row->fn.softmax(out, o->n);
         break;
     case KERN_OP_silu_mul:
         row->fn.silu_mul(out, o->a, o->b, o->n);

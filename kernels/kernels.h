@@ -172,9 +172,6 @@ typedef void kern_rope_neox_fn(float *v, const float *cs, size_t n);
 typedef void kern_layernorm_fn(float *y, const float *x, const float *w, const float *b,
                                size_t n, float eps);
 
-/* softmax in place over n >= 1 values; the largest is subtracted first. */
-typedef void kern_softmax_fn(float *x, size_t n);
-
 /* silu_mul: y[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. y may be gate or up. */
 typedef void kern_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
@@ -257,7 +254,6 @@ enum kern_op {
     KERN_OP_layernorm,
     KERN_OP_rope,
     KERN_OP_rope_neox,
-    KERN_OP_softmax,
     KERN_OP_silu_mul,
     KERN_OP_gelu_mul,
     KERN_OP_gelu,
@@ -290,7 +286,6 @@ struct kern_row {
         kern_layernorm_fn *layernorm;
         kern_rope_fn *rope;
         kern_rope_neox_fn *rope_neox;
-        kern_softmax_fn *softmax;
         kern_silu_mul_fn *silu_mul;
         kern_gelu_mul_fn *gelu_mul;
         kern_gelu_fn *gelu;
@@ -336,7 +331,6 @@ struct kern_set {
     kern_layernorm_fn *layernorm;
     kern_rope_fn *rope;
     kern_rope_neox_fn *rope_neox;
-    kern_softmax_fn *softmax;
     kern_silu_mul_fn *silu_mul;
     kern_gelu_mul_fn *gelu_mul;
     kern_gelu_fn *gelu;

@@ -200,7 +200,6 @@ static const char *const op_names[KERN_N_OP] = {
     [KERN_OP_layernorm] = "layernorm",
     [KERN_OP_rope] = "rope",
     [KERN_OP_rope_neox] = "rope_neox",
-    [KERN_OP_softmax] = "softmax",
     [KERN_OP_silu_mul] = "silu_mul",
     [KERN_OP_gelu_mul] = "gelu_mul",
     [KERN_OP_gelu] = "gelu",
@@ -289,7 +288,6 @@ void kern_select(struct kern_set *set, uint32_t isa_mask)
     set->layernorm = BEST(layernorm, -1);
     set->rope = BEST(rope, -1);
     set->rope_neox = BEST(rope_neox, -1);
-    set->softmax = BEST(softmax, -1);
     set->silu_mul = BEST(silu_mul, -1);
     set->gelu_mul = BEST(gelu_mul, -1);
     set->gelu = BEST(gelu, -1);

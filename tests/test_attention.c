@@ -295,12 +295,65 @@ static void attn_weigh(void **state)
     }
 }
 
+/* Scores that no model should have, each beside others of a panel. */
+static void attn_weigh_edges(void **state)
+{
+    static const float edges[][PANEL] = {
+        {-INFINITY, 5, -INFINITY, -1e38f, 5, 4, -80, -99.5f, 3e-42f},
+        {3e38f, -3e38f, 3e38f},
+    };
+    static const size_t n_seen[] = {9, 3};
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_attn_weigh, &at));)
+        for (size_t e = 0; e < 2; e++) {
+            float s[PANEL], max = -INFINITY, sum = 0;
+            const float top = e ? 3e38f : 5;
+            double want_sum = 0;
+
+            memcpy(s, edges[e], sizeof s);
+            row->fn.attn_weigh(s, n_seen[e], PANEL, &max, &sum);
+            assert_true(max == top);
+            for (size_t i = 0; i < n_seen[e]; i++) {
+                const double apart = (double)top - (double)edges[e][i];
+                const double want = exp(-apart);
+
+                want_sum += want;
+                check(row->name, i, s[i], want,
+                      want * EPS * (8 + fmin(apart, 110)) + 0x1p-148);
+            }
+            check(row->name, n_seen[e], sum, want_sum, want_sum * EPS * PANEL);
+        }
+}
+
+/* exp itself: the weight of x beside a score of 0. Walks the range in small steps. */
+static void exp_accuracy(void **state)
+{
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_attn_weigh, &at));) {
+        double worst = 0;
+
+        for (double v = 0; v > -87; v -= 0.00137) {
+            float pair[PANEL] = {0, (float)v}, max = -INFINITY, sum = 0;
+
+            row->fn.attn_weigh(pair, 2, PANEL, &max, &sum);
+            worst = fmax(worst, fabs((double)pair[1] / exp((double)(float)v) - 1));
+        }
+        /* 2 units of exp */
+        if (worst > 4 * EPS)
+            fail_msg("%s: exp is off by %.3g", row->name, worst);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attn_dot),
-        cmocka_unit_test(attn_mix),
-        cmocka_unit_test(attn_weigh),
+        cmocka_unit_test(attn_dot),     cmocka_unit_test(attn_mix),
+        cmocka_unit_test(attn_weigh),   cmocka_unit_test(attn_weigh_edges),
+        cmocka_unit_test(exp_accuracy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,81 +211,6 @@ static void add(void **state)
         }
 }
 
-/* ---- softmax --------------------------------------------------------------------- */
-
-/* Relative bound: exp within 2 units, x - max rounded once (which counts times
- * |x - max|), the sum n/8 + 8 roundings; absolute: subnormal results are exact to
- * one subnormal step. */
-static void softmax_check(const struct kern_row *row, const float *values, size_t n)
-{
-    float *x = floats(n);
-    double sum = 0, top = -INFINITY;
-
-    memcpy(x, values, n * sizeof(float));
-    for (size_t i = 0; i < n; i++)
-        top = fmax(top, values[i]);
-    for (size_t i = 0; i < n; i++)
-        sum += exp(values[i] - top);
-    row->fn.softmax(x, n);
-    for (size_t i = 0; i < n; i++) {
-        const double want = exp(values[i] - top) / sum;
-        const double spread = fmin(top - values[i], 110);
-
-        check(row->name, i, x[i], want,
-              want * EPS * (12 + spread + (double)n / 8) + 0x1p-148);
-    }
-    free_floats(x, n);
-}
-
-static void softmax(void **state)
-{
-    static const float sizes[] = {0, 1, 30, 200, 1e4f};
-    static const float edge[] = {-INFINITY, 5,   -INFINITY, -1e38f, 5,
-                                 4,         -80, -99.5f,    3e-42f};
-    static const float huge[] = {3e38f, -3e38f, 3e38f};
-    uint64_t seed = 4;
-    size_t at = 0;
-    float values[1000];
-
-    (void)state;
-    for (const struct kern_row *row; (row = next_row(KERN_OP_softmax, &at));) {
-        for (size_t l = 0; l < N_LENGTHS; l++)
-            for (size_t s = 0; s < 5; s++) {
-                fill(values, lengths[l], sizes[s], &seed);
-                softmax_check(row, values, lengths[l]);
-                for (size_t i = 0; i < lengths[l]; i++)
-                    values[i] -= 1e3f; /* all far below zero, also in the last piece */
-                softmax_check(row, values, lengths[l]);
-            }
-        softmax_check(row, edge, 9);
-        softmax_check(row, huge, 3);
-    }
-}
-
-/* exp itself, seen through a softmax of (0, x): result[1] / result[0] = exp(x) to
- * two roundings. Walks the range in small steps. */
-static void exp_accuracy(void **state)
-{
-    size_t at = 0;
-
-    (void)state;
-    for (const struct kern_row *row; (row = next_row(KERN_OP_softmax, &at));) {
-        double worst = 0;
-
-        for (double v = 0; v > -87; v -= 0.00137) {
-            float pair[2] = {0, (float)v};
-            double error;
-
-            row->fn.softmax(pair, 2);
-            error = (double)pair[1] / (double)pair[0] / exp((double)(float)v) - 1;
-            worst = fmax(worst, fabs(error));
-        }
-        /* 2 units of exp, 1 each of the two products. */
-        if (worst > 6 * EPS)
-            fail_msg("%s: exp is off by %.3g", row->name, worst);
-    }
-}
-
 /* ---- silu_mul ---------------------------------------------------------------------
  */
 
@@ -467,8 +392,6 @@ int main(void)
         cmocka_unit_test(rope),
         cmocka_unit_test(rope_neox),
         cmocka_unit_test(add),
-        cmocka_unit_test(softmax),
-        cmocka_unit_test(exp_accuracy),
         cmocka_unit_test(silu_mul),
         cmocka_unit_test(gelu),
         cmocka_unit_test(softcap),

@@ -69,14 +69,6 @@ static inline void store_part(float *p, __m256 v, size_t n)
     memcpy(p, part, n * sizeof(float));
 }
 
-/* All ones in the first n of eight 32-bit lanes. */
-SIMD_INLINE __m256i first_lanes(size_t n)
-{
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n < 8 ? (int)n : 8), lane);
-}
-
 /* Transposes an 8 x 8 matrix of 32-bit elements, row i in m[i]. */
 SIMD_INLINE void transpose_8x8(__m256i m[8])
 {

@@ -10,14 +10,6 @@
 #include "kernels/simd/avx2.h"
 #include "kernels/simd/exp.h"
 
-SIMD_INLINE float largest_of(__m256 v)
-{
-    __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-
-    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
-}
-
 void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, float eps)
 {
     __m256 sum[4];
@@ -74,40 +66,6 @@ void kern_rope__avx2(float *v, const float *cs, size_t n)
     if (i < n)
         store_part(v + i, turn_pairs(load_part(v + i, n - i), load_part(cs + i, n - i)),
                    n - i);
-}
-
-void kern_softmax__avx2(float *x, size_t n)
-{
-    const size_t whole = n & ~(size_t)7;
-    const __m256i m = first_lanes(n - whole);
-    __m256 top = _mm256_set1_ps(x[0]), sum = _mm256_setzero_ps();
-
-    for (size_t i = 0; i < whole; i += 8)
-        top = _mm256_max_ps(top, _mm256_loadu_ps(x + i));
-    if (whole < n)
-        top = _mm256_max_ps(top, _mm256_blendv_ps(top, load_part(x + whole, n - whole),
-                                                  _mm256_castsi256_ps(m)));
-    top = _mm256_set1_ps(largest_of(top));
-    for (size_t i = 0; i < whole; i += 8) {
-        const __m256 e = exp_avx2(_mm256_sub_ps(_mm256_loadu_ps(x + i), top));
-
-        _mm256_storeu_ps(x + i, e);
-        sum = _mm256_add_ps(sum, e);
-    }
-    if (whole < n) {
-        const __m256 e = exp_avx2(_mm256_sub_ps(load_part(x + whole, n - whole), top));
-
-        store_part(x + whole, e, n - whole);
-        sum = _mm256_add_ps(sum, _mm256_and_ps(e, _mm256_castsi256_ps(m)));
-    }
-
-    const __m256 scale = _mm256_set1_ps(1.0f / sum_8_floats(sum));
-
-    for (size_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(x + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), scale));
-    if (whole < n)
-        store_part(x + whole, _mm256_mul_ps(load_part(x + whole, n - whole), scale),
-                   n - whole);
 }
 
 SIMD_INLINE __m256 silu(__m256 g)

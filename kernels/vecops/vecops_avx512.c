@@ -64,33 +64,6 @@ void kern_rope__avx512(float *v, const float *cs, size_t n)
     }
 }
 
-void kern_softmax__avx512(float *x, size_t n)
-{
-    const __m512 lowest = _mm512_set1_ps(-__builtin_inff());
-    __m512 top = lowest, sum = _mm512_setzero_ps();
-
-    for (size_t i = 0; i < n; i += 16)
-        top = _mm512_max_ps(top, _mm512_mask_loadu_ps(lowest, first(n - i), x + i));
-    top = _mm512_set1_ps(_mm512_reduce_max_ps(top));
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 m = first(n - i);
-        const __m512 e =
-            exp_avx512(_mm512_sub_ps(_mm512_maskz_loadu_ps(m, x + i), top));
-
-        _mm512_mask_storeu_ps(x + i, m, e);
-        sum = _mm512_mask_add_ps(sum, m, sum, e);
-    }
-
-    const __m512 scale = _mm512_set1_ps(1.0f / _mm512_reduce_add_ps(sum));
-
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 m = first(n - i);
-
-        _mm512_mask_storeu_ps(x + i, m,
-                              _mm512_mul_ps(_mm512_maskz_loadu_ps(m, x + i), scale));
-    }
-}
-
 void kern_silu_mul__avx512(float *y, const float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i += 16) {

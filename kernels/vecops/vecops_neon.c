@@ -67,38 +67,6 @@ void kern_rope__neon(float *v, const float *cs, size_t n)
                    n - i);
 }
 
-void kern_softmax__neon(float *x, size_t n)
-{
-    const size_t whole = n & ~(size_t)3;
-    float32x4_t sum = vdupq_n_f32(0), top = vdupq_n_f32(x[0]);
-    float rest = 0;
-
-    for (size_t i = 0; i < whole; i += 4)
-        top = vmaxq_f32(top, vld1q_f32(x + i));
-    for (size_t i = whole; i < n; i++)
-        top = vmaxq_f32(top, vdupq_n_f32(x[i]));
-    top = vdupq_n_f32(vmaxvq_f32(top));
-    for (size_t i = 0; i < whole; i += 4) {
-        const float32x4_t e = exp_neon(vsubq_f32(vld1q_f32(x + i), top));
-
-        vst1q_f32(x + i, e);
-        sum = vaddq_f32(sum, e);
-    }
-    if (whole < n) {
-        store_part(x + whole, exp_neon(vsubq_f32(load_part(x + whole, n - whole), top)),
-                   n - whole);
-        for (size_t i = whole; i < n; i++)
-            rest += x[i];
-    }
-
-    const float scale = 1.0f / (vaddvq_f32(sum) + rest);
-
-    for (size_t i = 0; i < whole; i += 4)
-        vst1q_f32(x + i, vmulq_n_f32(vld1q_f32(x + i), scale));
-    for (size_t i = whole; i < n; i++)
-        x[i] *= scale;
-}
-
 SIMD_INLINE float32x4_t silu(float32x4_t g)
 {
     return vdivq_f32(g, vaddq_f32(vdupq_n_f32(1.0f), exp_neon(vnegq_f32(g))));

@@ -65,24 +65,6 @@ void kern_layernorm__scalar(float *y, const float *x, const float *w, const floa
         y[i] = (float)(((double)x[i] - mean) * scale) * w[i] + (b ? b[i] : 0.0f);
 }
 
-void kern_softmax__scalar(float *x, size_t n)
-{
-    float top = x[0];
-    double sum = 0;
-
-    for (size_t i = 1; i < n; i++)
-        top = fmaxf(top, x[i]);
-    for (size_t i = 0; i < n; i++) {
-        x[i] = expf(x[i] - top);
-        sum += (double)x[i];
-    }
-
-    const float scale = (float)(1.0 / sum);
-
-    for (size_t i = 0; i < n; i++)
-        x[i] *= scale;
-}
-
 void kern_silu_mul__scalar(float *y, const float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
