@@ -384,7 +384,7 @@ static void product_row(void **state)
     static const size_t rows[] = {1, 2, 3, 4, 5, 7, 17};
     static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
-    static const size_t cols[] = {1, 2, 3, 4, 5, 8, 13};
+    static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13};
     const struct kern_row *row = *state;
     const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
     const size_t multiple = is_x16(row) ? KERN_PANEL_ROWS : 1;

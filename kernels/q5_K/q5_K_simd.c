@@ -76,6 +76,7 @@ static const struct x16_super_format format = {
     .n_subs = 8,
     .max = 31,
     .mins = true,
+    .light = true,
     .steps = 32,
     .weights = weights,
     .wide = wide,

@@ -89,6 +89,7 @@ static const struct x16_super_format format = {
     .n_subs = 16,
     .max = 63,
     .bias = 32,
+    .light = true,
     .steps = 16,
     .weights = weights,
     .wide = wide,

@@ -39,7 +39,7 @@
  * the lower 16 bits of each lane or by v_scale_u8() from one of its four bytes.
  *
  * V_FEW_COLS: so many columns at a time are multiplied straight from the blocks, if
- * there are not too many; 1: unpacking into a tile first is as fast.
+ * there are not more than eight; 1: unpacking into a tile first is as fast.
  *
  * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked
  * tiles are then laid out for it (x16_pairs.h).

@@ -10,7 +10,11 @@
 enum {
     V_LANES = 16,
     V_TILE_COLS = 8, /* columns whose sums fit the registers */
-    V_FEW_COLS = 4,
+#ifdef __AVX512VNNI__
+    V_FEW_COLS = 8,
+#else
+    V_FEW_COLS = 4, /* parts and sums are apart */
+#endif
 };
 
 #ifdef __AVX512VNNI__
@@ -287,9 +291,18 @@ SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
 #if V_DOT32
 #define dpbusd _mm256_dpbusd_epi32 /* for x16_block_rows.h */
 
+/* GCC (12) has no pattern for a broadcast within this instruction and would take an
+ * instruction and a register more. */
 SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
 {
+#if defined(__GNUC__) && !defined(__clang__)
+    const char(*four)[4] = x;
+
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(part) : "v"(w), "m"(*four));
+    return part;
+#else
     return _mm512_dpbusd_epi32(part, w, broadcast_4_bytes(x));
+#endif
 }
 
 SIMD_INLINE vi v_dot_sum(vi part)

@@ -45,6 +45,7 @@ enum {
      * activation is loaded once for both. */
     X16_STRANDS = 2,
     X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
+    X16_FEW = 8, /* columns; more go through an unpacked tile */
 };
 
 /* Of a block in the file's order. body_bytes is a multiple of 4, at least 16. */
@@ -227,7 +228,7 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
     void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    const void *x, float *y, size_t ahead)              \
     {                                                                                  \
-        panels_fn(format, 1, n_panels, k, w, 1, x, 0, y, 0, ahead);                    \
+        panels_fn(format, n_panels, k, w, x, y, ahead);                                \
     }                                                                                  \
     void KERN_NAME(gemm_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    size_t n_cols, const void *x, size_t x_stride,      \

@@ -29,6 +29,25 @@ enum { X16_HALVES = 1 + V_PAIRS };
 #define X16_TILE_SUMS(n_cols) \
     (V_PAIRS ? ((n_cols) + V_TILE_COLS - 1) / V_TILE_COLS * V_TILE_COLS : (n_cols))
 
+/* frame(n), a macro, with the n columns that are left of groups of V_TILE_COLS. */
+#define X16_TILE_REST(n_cols, frame)               \
+    do {                                           \
+        if ((n_cols) == 1)                         \
+            frame(1);                              \
+        else if ((n_cols) == 2)                    \
+            frame(2);                              \
+        else if ((n_cols) == 3)                    \
+            frame(3);                              \
+        else if (V_TILE_COLS > 4 && (n_cols) == 4) \
+            frame(4);                              \
+        else if (V_TILE_COLS > 4 && (n_cols) == 5) \
+            frame(5);                              \
+        else if (V_TILE_COLS > 4 && (n_cols) == 6) \
+            frame(6);                              \
+        else if (V_TILE_COLS > 4 && (n_cols) == 7) \
+            frame(7);                              \
+    } while (0)
+
 /* Keeps weights in a tile. Fours come in ascending order within a sub-block, which has
  * an even number of them. */
 SIMD_INLINE void x16_tile_put(vi *tile, int four, vi w)

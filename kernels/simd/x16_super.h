@@ -32,8 +32,39 @@ SIMD_INLINE void x16_super_gemm(const struct x16_super_format f, size_t n_rows,
             x16_super_tile_panel(f, NULL, &rows, k,
                                  n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
                                  x + c * x_stride, x_stride, y + c * y_stride + i,
-                                 y_stride, n_rows - i);
+                                 y_stride, n_rows - i, 0);
     }
+}
+
+/* At most X16_FEW columns, of formats that are not light four, straight from the
+ * blocks: up to six at once where the level has registers for them, else by fours;
+ * weights are read from a cache the second time. Of n_cols only 2, 4 and 6 are
+ * compiled, as each is the whole super-block unrolled. */
+SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_panels,
+                                    size_t k, const uint8_t *w, size_t n_cols,
+                                    const char *x, size_t x_stride, float *y,
+                                    size_t y_stride, size_t ahead)
+{
+    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
+    const size_t group = V_FEW_COLS > 4 && n_cols <= 6 ? 6 : 4;
+    const size_t at_once = n_cols <= group ? n_panels : 1;
+
+    for (size_t p = 0; p < n_panels; p += at_once)
+        for (size_t c = 0; c < n_cols; c += group) {
+            const size_t left = n_cols - c < group ? n_cols - c : group;
+
+#define X16_FRAME(n)                                                             \
+    x16_super_few(f, n, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
+                  x_stride, y + c * y_stride + p * X16_ROWS, y_stride,           \
+                  c == 0 ? ahead : 0)
+            if (V_FEW_COLS > 4 && f.light && left > 4)
+                X16_FRAME(6);
+            else if (left > 2)
+                X16_FRAME(4);
+            else
+                X16_FRAME(2);
+#undef X16_FRAME
+        }
 }
 
 SIMD_INLINE void x16_super_gemm_x16(const struct x16_super_format f, size_t n_panels,
@@ -43,15 +74,8 @@ SIMD_INLINE void x16_super_gemm_x16(const struct x16_super_format f, size_t n_pa
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
 
-    /* weights are read from a cache the second time */
-    if (V_FEW_COLS > 1 && n_cols <= (f.light ? 2 : 1) * V_FEW_COLS) {
-        for (size_t p = 0; p < n_panels; p++)
-            for (size_t c = 0; c < n_cols; c += V_FEW_COLS)
-                x16_super_panels(
-                    f, V_FEW_COLS, 1, k, (const uint8_t *)w + p * panel_bytes,
-                    n_cols - c < V_FEW_COLS ? n_cols - c : V_FEW_COLS, x + c * x_stride,
-                    x_stride, y + c * y_stride + p * X16_ROWS, y_stride,
-                    c == 0 ? ahead : 0);
+    if (V_FEW_COLS > 1 && n_cols <= (f.light ? X16_FEW : 4)) {
+        x16_super_few_cols(f, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);
         return;
     }
     for (size_t p = 0; p < n_panels; p++)
@@ -59,7 +83,8 @@ SIMD_INLINE void x16_super_gemm_x16(const struct x16_super_format f, size_t n_pa
             x16_super_tile_panel(f, (const uint8_t *)w + p * panel_bytes, NULL, k,
                                  n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
                                  x + c * x_stride, x_stride,
-                                 y + c * y_stride + p * X16_ROWS, y_stride, X16_ROWS);
+                                 y + c * y_stride + p * X16_ROWS, y_stride, X16_ROWS,
+                                 c == 0 ? ahead : 0);
 }
 
 /* Defines pack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */

@@ -10,20 +10,31 @@
 /* ---- a few columns, straight from the block -------------------------------------- */
 
 struct x16_sums {
-    vi scale[X16_STRANDS][16], part[X16_STRANDS][4][16], sum[X16_STRANDS][4];
+    vi scale[X16_STRANDS][16], part[X16_STRANDS][X16_FEW][16],
+        sum[X16_STRANDS][X16_FEW];
+    vf total[X16_FEW];
 };
 
 /* The sums stand apart: where a vector is a struct of registers, GCC forgets the
  * constants beside it in one struct. */
 struct x16_sink {
     int n_cols, per_sub, run, biased, is_signed, strand;
-    const int8_t *q[4];
+    const int8_t *q[X16_FEW];
     const struct x16_column *column;
     uint64_t shifts;
     struct x16_sums *to;
-    vi *tile; /* or weights are kept here */
+    const vf *factor; /* of a sub-block's products, for x16_in_floats() */
+    vi *tile;         /* or weights are kept here */
     x16_restore_fn *restore;
 };
+
+/* Whether n columns' products meet the scales as floats: then scales are turned into
+ * floats once for all of them, and an integer product with 32 bits, which is two
+ * instructions, is not needed. */
+SIMD_INLINE bool x16_in_floats(const int n)
+{
+    return V_DOT32 && n > 1;
+}
 
 SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
 {
@@ -38,6 +49,14 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
                                            : v_zero();
         part = x16_dot(part, w, sink->q[c], four, sink->is_signed);
+        if (x16_in_floats(sink->n_cols)) {
+            if (step + 1 == sink->per_sub)
+                sink->to->total[c] =
+                    v_fma(v_to_float(part), sink->factor[s], sink->to->total[c]);
+            else
+                sink->to->part[t][c][s] = part;
+            continue;
+        }
         if (step + 1 == sink->per_sub && shift != 0)
             part = v_sra32(part, shift);
         if ((step + 1) % sink->run == 0 || step + 1 == sink->per_sub)
@@ -48,15 +67,24 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
     }
 }
 
-/* Every strand's sum of products with scales. */
+/* Every strand's sum of products with scales. What is to be used later is asked for
+ * step by step: all at once, the requests would hold up the loads behind them. */
 SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_strands,
-                                const uint8_t *const *body, struct x16_sink *sink)
+                                const uint8_t *const *body, struct x16_sink *sink,
+                                const bool prefetch, const uint8_t *later)
 {
+    const size_t lines =
+        (x16_body_bytes(f.layout) + x16_head_bytes(f.layout) + 63) / 64;
     const bool whole = V_WIDE && f.products != NULL && sink->n_cols == 1;
     const int steps = whole ? 1 : f.steps;
 
     SIMD_UNROLL_64
     for (int step = 0; step < steps; step++) {
+        const size_t first = lines * (size_t)step / (size_t)steps;
+
+        if (prefetch)
+            prefetch_lines(later, 64 * (ptrdiff_t)first,
+                           64 * (lines * (size_t)(step + 1) / (size_t)steps - first));
         SIMD_UNROLL
         for (int t = 0; t < n_strands; t++) {
             sink->strand = t;
@@ -70,16 +98,30 @@ SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_str
     }
 }
 
+/* Every sub-block's scale times d, and less by how much its weights are shifted. They
+ * are to be kept in memory, where an instruction takes them from. */
+SIMD_INLINE void x16_factors(const struct x16_super_format f,
+                             const struct x16_scales *sc, vf *factor)
+{
+    SIMD_UNROLL
+    for (int s = 0; s < f.n_subs; s++)
+        factor[s] =
+            v_mul(v_mul(sc->d, v_set1_f(1.0f / (float)(1 << x16_wide_shift(f, s)))),
+                  v_to_float(sc->scale[s]));
+}
+
 /* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
- * b say which of the columns. */
+ * b say which of the columns. prefetch: whether to ask for what is at `later`. */
 SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
                                 const int n, const uint8_t *const *body,
                                 const uint8_t *const *head, const char *const *x,
                                 size_t k, size_t b, const struct x16_column *column,
-                                vf (*acc)[4])
+                                const bool prefetch, const uint8_t *later,
+                                vf (*acc)[X16_FEW])
 {
     struct x16_scales sc[X16_STRANDS];
     vi scale_pairs[X16_STRANDS][8];
+    vf factor[16];
     struct x16_sums sums;
     struct x16_sink sink;
 
@@ -91,9 +133,13 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.shifts = V_WIDE ? f.shifts : 0;
     sink.column = column;
     sink.to = &sums;
+    sink.factor = factor;
     SIMD_UNROLL
-    for (int c = 0; c < n; c++)
-        sink.q[c] = x16_column_q(f, x[c], b, &column[c]);
+    for (int c = 0; c < n; c++) {
+        sink.q[c] =
+            n > 1 || f.order != NULL ? column[c].q : act_q(x[c]) + X16_SUPER * b;
+        sums.total[c] = v_zero_f();
+    }
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
         f.scales(body[t], head[t], &sc[t]);
@@ -106,7 +152,11 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
         for (int c = 0; c < n; c++)
             sums.sum[t][c] = v_zero();
     }
-    x16_super_sums(f, n_strands, body, &sink);
+    if (x16_in_floats(n)) {
+        x16_factors(f, &sc[0], factor);
+        __asm__("" : "+m"(factor));
+    }
+    x16_super_sums(f, n_strands, body, &sink, prefetch, later);
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
         SIMD_UNROLL
@@ -119,7 +169,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
                 sum = v_sub32(
                     sum, v_mul32(v_set1_32(f.bias),
                                  x16_dot_sums(scale_pairs[t], f.n_subs, &column[c])));
-            v = v_mul(sc[t].d, v_to_float(sum));
+            v = x16_in_floats(n) ? sums.total[c] : v_mul(sc[t].d, v_to_float(sum));
             if (f.mins)
                 v = v_fnma(sc[t].dmin,
                            v_to_float(x16_dot_sums(sc[t].pairs, f.n_subs, &column[c])),
@@ -129,14 +179,15 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     }
 }
 
-/* A panel times n columns, n_s (1 or 2) slices at a time. */
+/* A panel times n columns, of which n_cols are to be stored; n_s (1 or 2) slices at a
+ * time. */
 SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
-                                 const int n, size_t k, const uint8_t *w, size_t n_cols,
-                                 const char *const *x, float *y, size_t y_stride,
-                                 size_t ahead)
+                                 const int n, const bool prefetch, size_t k,
+                                 const uint8_t *w, size_t n_cols, const char *const *x,
+                                 float *y, size_t y_stride, size_t ahead)
 {
     const size_t n_blocks = k / X16_SUPER;
-    vf acc[X16_SLICES][4];
+    vf acc[X16_SLICES][X16_FEW];
 
     SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
@@ -146,14 +197,11 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
     for (size_t b = 0; b < n_blocks; b++) {
         const uint8_t *bodies = x16_body_of(f.layout, w, n_blocks, b);
         const uint8_t *heads = x16_heads_of(f.layout, w, b);
-        struct x16_column column[4];
+        struct x16_column column[X16_FEW] __attribute__((aligned(64)));
 
         SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            x16_few_column(f, x[c], k, b, &column[c]);
-        if (ahead != 0)
-            prefetch_lines(bodies, (ptrdiff_t)ahead,
-                           x16_body_bytes(f.layout) + x16_head_bytes(f.layout));
+            x16_few_column(f, n, x[c], k, b, &column[c]);
         SIMD_UNROLL
         for (int s = 0; s < X16_SLICES; s += n_s) {
             const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
@@ -165,7 +213,8 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
                 body[t] = bodies + slice * X16_SLICE_BYTES;
                 head[t] = heads + slice * V_LANES * f.layout.head_bytes;
             }
-            x16_super_step(f, n_s, n, body, head, x, k, b, column, acc + s);
+            x16_super_step(f, n_s, n, body, head, x, k, b, column, prefetch && s == 0,
+                           bodies + ahead, acc + s);
         }
     }
     SIMD_UNROLL
@@ -176,21 +225,41 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
             v_store_f(y + (size_t)c * y_stride + (size_t)i * V_LANES, acc[i][c]);
 }
 
-/* Panels times n columns; where n_cols is less, the last one is done again. */
-SIMD_INLINE void x16_super_panels(const struct x16_super_format f, const int n,
-                                  size_t n_panels, size_t k, const uint8_t *w,
-                                  size_t n_cols, const char *x, size_t x_stride,
-                                  float *y, size_t y_stride, size_t ahead)
+/* Panels times one column. */
+SIMD_INLINE void x16_super_panels(const struct x16_super_format f, size_t n_panels,
+                                  size_t k, const uint8_t *w, const char *x, float *y,
+                                  size_t ahead)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
-    const char *column_at[4];
+    const int n_s = X16_AT_ONCE;
+
+    if (ahead != 0)
+        for (size_t p = 0; p < n_panels; p++)
+            x16_super_panel(f, n_s, 1, true, k, w + p * panel_bytes, 1, &x,
+                            y + p * X16_ROWS, 0, ahead);
+    else
+        for (size_t p = 0; p < n_panels; p++)
+            x16_super_panel(f, n_s, 1, false, k, w + p * panel_bytes, 1, &x,
+                            y + p * X16_ROWS, 0, 0);
+}
+
+/* Panels times n columns; where n_cols is less, the last one is done again. Without
+ * `ahead` it asks for what it is about to use, which does no harm beside several
+ * columns' products and spares this code's second copy. */
+SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
+                               size_t n_panels, size_t k, const uint8_t *w,
+                               size_t n_cols, const char *x, size_t x_stride, float *y,
+                               size_t y_stride, size_t ahead)
+{
+    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
+    const char *column_at[X16_FEW];
 
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
     for (size_t p = 0; p < n_panels; p++)
-        x16_super_panel(f, n == 1 && X16_SLICES > 1 ? 2 : 1, n, k, w + p * panel_bytes,
-                        n_cols, column_at, y + p * X16_ROWS, y_stride, ahead);
+        x16_super_panel(f, 1, n, true, k, w + p * panel_bytes, n_cols, column_at,
+                        y + p * X16_ROWS, y_stride, ahead);
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */
@@ -203,7 +272,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
 
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
         const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
-        vf acc[X16_SLICES][4];
+        vf acc[X16_SLICES][X16_FEW];
 
         SIMD_UNROLL
         for (int s = 0; s < X16_SLICES; s++)
@@ -212,7 +281,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
             const size_t at = b * f.layout.block_bytes;
             struct x16_column column;
 
-            x16_few_column(f, x, k, b, &column);
+            x16_few_column(f, 1, x, k, b, &column);
             for (size_t r = 0; r < X16_ROWS; r++)
                 prefetch_lines(rows.first + r * w_stride + at,
                                (ptrdiff_t)(X16_ROWS * w_stride), f.layout.block_bytes);
@@ -227,7 +296,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
                     heads[t] = head + (size_t)(s + t) * V_LANES * f.layout.head_bytes;
                 }
                 x16_super_step(f, X16_AT_ONCE, 1, bodies, heads, &x, k, b, &column,
-                               acc + s);
+                               false, NULL, acc + s);
             }
         }
         for (size_t s = 0; s < X16_SLICES; s++)

@@ -45,8 +45,8 @@ struct x16_super_format {
     int bias;
     bool mins;
     bool is_signed; /* weights go to v_dot_s */
-    /* Most vectors go straight from memory through one instruction into a product, so
-     * that unpacking a few columns twice is cheaper than a tile. */
+    /* Weights take so few instructions that up to eight columns are multiplied straight
+     * from the block; if not, four, and more go through a tile. */
     bool light;
     /* Weights are emitted in another order within every 16: place i has weight
      * order[i]. NULL: as they are. A few columns are put into this order; of many, the
@@ -74,25 +74,24 @@ struct x16_column {
     int8_t q[X16_SUPER]; /* the quants in the format's order, if it has one */
 };
 
-/* The quants of block b in the format's order. */
-SIMD_INLINE const int8_t *x16_column_q(const struct x16_super_format f, const char *x,
-                                       size_t b, const struct x16_column *column)
+/* By how many bits the wide weights of sub-block s are shifted. */
+SIMD_INLINE int x16_wide_shift(const struct x16_super_format f, int s)
 {
-    return f.order != NULL ? column->q : act_q(x) + X16_SUPER * b;
+    return V_WIDE && f.wide != NULL ? (int)(f.shifts >> 4 * s & 15) : 0;
 }
 
-SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool ordered,
+/* quants: out->q, too, in the format's order. */
+SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool quants,
                             const char *x, size_t k, size_t b, struct x16_column *out)
 {
     const int16_t *sums = act_q8_256_sums(x, k) + 16 * b;
     int32_t sum[16];
 
-    if (ordered && f.order != NULL) {
-        const vi order = v_bcast_16(f.order);
+    SIMD_UNROLL
+    for (size_t i = 0; quants && i < X16_SUPER; i += sizeof(vi)) {
+        const vi v = v_load(act_q(x) + X16_SUPER * b + i);
 
-        SIMD_UNROLL
-        for (size_t i = 0; i < X16_SUPER; i += sizeof(vi))
-            v_store(out->q + i, v_table16(v_load(act_q(x) + X16_SUPER * b + i), order));
+        v_store(out->q + i, f.order != NULL ? v_table16(v, v_bcast_16(f.order)) : v);
     }
     if (f.bias == 0 && !f.mins)
         return;
@@ -115,13 +114,17 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool ord
             out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum[s];
 }
 
-/* The same for x16_super_step(). Reordered quants are to be kept in memory: a compiler
- * else shuffles out of registers what dot products broadcast from memory at no cost. */
-SIMD_INLINE void x16_few_column(const struct x16_super_format f, const char *x,
-                                size_t k, size_t b, struct x16_column *out)
+/* The same for x16_super_step(), of n columns. Copied quants are few addresses, near
+ * one register. They are to be kept in memory: a compiler else shuffles out of
+ * registers what dot products broadcast from memory at no cost. */
+SIMD_INLINE void x16_few_column(const struct x16_super_format f, const int n,
+                                const char *x, size_t k, size_t b,
+                                struct x16_column *out)
 {
-    x16_column(f, V_WIDE && f.wide != NULL, true, x, k, b, out);
-    if (f.order != NULL)
+    const bool quants = n > 1 || f.order != NULL;
+
+    x16_column(f, V_WIDE && f.wide != NULL, quants, x, k, b, out);
+    if (quants)
         __asm__("" : "+m"(*out));
 }
 

@@ -11,6 +11,10 @@
 /* ---- many columns: a slice of a super-block is unpacked once for all ---------------
  */
 
+/* Columns are copied for a tile, in the format's order, where there are many registers
+ * of rows or the columns stand in pairs; else the tile's weights are put back. */
+enum { X16_TILE_ORDERED = V_PAIRS || V_TILE_COLS > 4 };
+
 struct x16_super_tile {
     vi w[64];
 #if V_DOT32
@@ -34,14 +38,19 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
 {
     struct x16_sink sink;
     struct x16_scales sc;
+#if V_DOT32
+    vf factor[16];
+#endif
 
     f.scales(body, head, &sc);
+#if V_DOT32
+    x16_factors(f, &sc, factor);
     SIMD_UNROLL
     for (int s = 0; s < f.n_subs; s++)
-#if V_DOT32
-        x16_tile_floats(v_mul(sc.d, v_to_float(sc.scale[s])),
-                        tile->scale + X16_HALVES * s);
+        x16_tile_floats(factor[s], tile->scale + X16_HALVES * s);
 #else
+    SIMD_UNROLL
+    for (int s = 0; s < f.n_subs; s++)
         tile->scale[s] = sc.scale[s];
 #endif
     if (f.bias != 0)
@@ -52,10 +61,13 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     }
     tile->d = sc.d;
     sink.tile = tile->w;
-    sink.restore = V_PAIRS ? NULL : f.restore; /* columns are reordered instead */
+    sink.restore = X16_TILE_ORDERED ? NULL : f.restore;
     SIMD_UNROLL_64
     for (int step = 0; step < f.steps; step++)
-        f.weights(body, step, x16_tile_emit, &sink);
+        if (V_WIDE && f.wide != NULL)
+            f.wide(body, step, x16_tile_emit, &sink);
+        else
+            f.weights(body, step, x16_tile_emit, &sink);
 }
 
 #if !V_PAIRS
@@ -67,8 +79,8 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 {
     const int per_sub = 64 / f.n_subs;
     const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub;
-    struct x16_column column[8];
-    const int8_t *q = act_q(x) + X16_SUPER * b;
+    struct x16_column column[8] __attribute__((aligned(64)));
+    const int8_t *q[8];
 #if V_DOT32
     vf sum[8];
 #else
@@ -77,7 +89,10 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
-        x16_column(f, false, false, x + (size_t)c * x_stride, k, b, &column[c]);
+        const char *at = x + (size_t)c * x_stride;
+
+        x16_column(f, V_WIDE && f.wide != NULL, X16_TILE_ORDERED, at, k, b, &column[c]);
+        q[c] = X16_TILE_ORDERED ? column[c].q : act_q(at) + X16_SUPER * b;
 #if V_DOT32
         sum[c] = v_zero_f();
 #else
@@ -98,8 +113,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                 SIMD_UNROLL
                 for (int c = 0; c < n; c++)
                     part[c] = x16_dot(part[c], tile->w[s * per_sub + t],
-                                      q + (size_t)c * x_stride + 4 * s * per_sub, t,
-                                      f.is_signed);
+                                      q[c] + 4 * s * per_sub, t, f.is_signed);
             }
             SIMD_UNROLL
             for (int c = 0; c < n; c++)
@@ -145,7 +159,7 @@ SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         x16_column(f, false, true, at[c], k, b, &column[c]);
-        q[c] = x16_column_q(f, at[c], b, &column[c]);
+        q[c] = column[c].q;
     }
     for (int half = 0; half < 2; half++) {
         vf total[V_TILE_COLS / 2];
@@ -204,11 +218,12 @@ SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
             x16_super_tile_pairs(f, tile, V_TILE_COLS, at, k, b, acc + c);
     }
 #else
+#define X16_FRAME(n) \
+    x16_super_tile_columns(f, tile, n, x + c * x_stride, x_stride, k, b, acc + c)
     for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
-        x16_super_tile_columns(f, tile, V_TILE_COLS, x + c * x_stride, x_stride, k, b,
-                               acc + c);
-    for (; c < n_cols; c++)
-        x16_super_tile_columns(f, tile, 1, x + c * x_stride, x_stride, k, b, acc + c);
+        X16_FRAME(V_TILE_COLS);
+    X16_TILE_REST(n_cols - c, X16_FRAME);
+#undef X16_FRAME
 #endif
 }
 
@@ -217,7 +232,8 @@ SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
 SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uint8_t *w,
                                       const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
-                                      float *y, size_t y_stride, size_t n_rows)
+                                      float *y, size_t y_stride, size_t n_rows,
+                                      size_t ahead)
 {
     const size_t n_blocks = k / X16_SUPER;
     uint8_t body_buffer[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
@@ -237,6 +253,9 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
         } else {
             body = x16_body_of(f.layout, w, n_blocks, b);
             head = x16_heads_of(f.layout, w, b);
+            if (ahead != 0)
+                prefetch_lines(body, (ptrdiff_t)ahead,
+                               x16_body_bytes(f.layout) + x16_head_bytes(f.layout));
         }
         for (size_t s = 0; s < X16_SLICES; s++) {
             x16_super_unpack(f, body + s * X16_SLICE_BYTES,

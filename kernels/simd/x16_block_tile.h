@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_block_tile.h - blocks of 32 times many columns, through an unpacked tile
+ */
+#ifndef SLM_KERNELS_SIMD_X16_BLOCK_TILE_H
+#define SLM_KERNELS_SIMD_X16_BLOCK_TILE_H
+
+#include "kernels/simd/x16_block_few.h"
+#include "kernels/simd/x16_pairs.h"
+
+/* ---- many columns: a slice of some blocks is unpacked once for all -----------------
+ */
+
+/* Columns are copied for a tile where more of them share it than there are registers
+ * for their addresses. */
+enum { X16_TILE_COPIED = V_TILE_COLS > 4 };
+
+struct x16_block_tile {
+    vi w[X16_BATCH][8];
+    vf d[X16_BATCH][X16_HALVES], m[X16_BATCH][X16_HALVES];
+};
+
+SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
+{
+    x16_tile_put(sink->tile, four, w);
+}
+
+#if !V_PAIRS
+/* acc[c] += n_tiled blocks from b on times n columns. */
+SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
+                                        const struct x16_block_tile *tile,
+                                        size_t n_tiled, const int n, const char *x,
+                                        size_t x_stride, size_t k, size_t b, vf *acc)
+{
+    const int run = X16_BLOCK_RUN(f.max);
+    struct x16_block_columns columns;
+    vf sum[8];
+
+    for (size_t c = 0; c < (size_t)n; c++)
+        if (X16_TILE_COPIED)
+            x16_block_column(f, x + c * x_stride, k, b, n_tiled, c, &columns);
+        else
+            x16_block_starts(f, x + c * x_stride, k, b, n_tiled, columns.start[c]);
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        sum[c] = acc[c];
+    for (size_t i = 0; i < n_tiled; i++) {
+        const int8_t *q = act_q(x) + X16_BLOCK * (b + i);
+        vi part[8], dot[8];
+
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            dot[c] = f.bias != 0 ? v_bcast_4(&columns.start[c][i]) : v_zero();
+        SIMD_UNROLL
+        for (int t = 0; t < 8; t++) {
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++) {
+                const int8_t *at = X16_TILE_COPIED ? &columns.q[c][X16_BLOCK * i]
+                                                   : q + (size_t)c * x_stride;
+
+                if (V_DOT32) {
+                    dot[c] = x16_dot(dot[c], tile->w[i][t], at, t, f.is_signed);
+                    continue;
+                }
+                if (t % run == 0)
+                    part[c] = v_zero();
+                part[c] = x16_dot(part[c], tile->w[i][t], at, t, f.is_signed);
+                if ((t + 1) % run == 0)
+                    dot[c] = v_add32(dot[c], v_dot_sum(part[c]));
+            }
+        }
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++) {
+            const char *at = x + (size_t)c * x_stride;
+            const float *d =
+                X16_TILE_COPIED ? &columns.d[c][i] : act_q8_32_d(at, k) + b + i;
+            const float *s =
+                X16_TILE_COPIED ? &columns.s[c][i] : act_q8_32_s(at, k) + b + i;
+
+            sum[c] =
+                v_fma(v_mul(v_to_float(dot[c]), v_set1_f(*d)), tile->d[i][0], sum[c]);
+            if (f.has_m)
+                sum[c] = v_fma(tile->m[i][0], v_set1_f(*s), sum[c]);
+        }
+    }
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        acc[c] = sum[c];
+}
+#else
+/* acc[c] += n_tiled blocks from b on times n columns, which are at at[c]; n is even. */
+SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
+                                      const struct x16_block_tile *tile, size_t n_tiled,
+                                      const int n, const char *const *at, size_t k,
+                                      size_t b, vf *acc)
+{
+    int32_t start[V_TILE_COLS][X16_BATCH];
+    vf sum[V_TILE_COLS / 2][2];
+
+    SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        x16_block_starts(f, at[c], k, b, n_tiled, start[c]);
+    for (int half = 0; half < 2; half++) {
+        vf total[V_TILE_COLS / 2];
+
+        SIMD_UNROLL
+        for (int p = 0; p < n / 2; p++)
+            total[p] = v_zero_f();
+        for (size_t i = 0; i < n_tiled; i++) {
+            const int8_t *q[V_TILE_COLS];
+            vi dot[V_TILE_COLS / 2];
+
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                q[c] = act_q(at[c]) + X16_BLOCK * (b + i);
+            SIMD_UNROLL
+            for (int p = 0; p < n / 2; p++)
+                dot[p] = f.bias != 0 ? v_pair_column_ints(&start[2 * p][i],
+                                                          &start[2 * p + 1][i])
+                                     : v_zero();
+            x16_pair_dots(dot, tile->w[i], half, X16_BLOCK / 4, n, q, 0);
+            SIMD_UNROLL
+            for (int p = 0; p < n / 2; p++) {
+                const char *x0 = at[2 * p], *x1 = at[2 * p + 1];
+                const vf dx = v_pair_column_floats(act_q8_32_d(x0, k) + b + i,
+                                                   act_q8_32_d(x1, k) + b + i);
+
+                total[p] =
+                    v_fma(v_mul(v_to_float(dot[p]), dx), tile->d[i][half], total[p]);
+                if (f.has_m)
+                    total[p] = v_fma(tile->m[i][half],
+                                     v_pair_column_floats(act_q8_32_s(x0, k) + b + i,
+                                                          act_q8_32_s(x1, k) + b + i),
+                                     total[p]);
+            }
+        }
+        SIMD_UNROLL
+        for (int p = 0; p < n / 2; p++)
+            sum[p][half] = total[p];
+    }
+    SIMD_UNROLL
+    for (int p = 0; p < n / 2; p++) {
+        vf v[2];
+
+        v_part_columns(sum[p][0], sum[p][1], &v[0], &v[1]);
+        acc[2 * p] = v_add(acc[2 * p], v[0]);
+        acc[2 * p + 1] = v_add(acc[2 * p + 1], v[1]);
+    }
+}
+#endif
+
+/* acc[c] += n_tiled blocks from b on times n_cols columns. */
+SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
+                                    const struct x16_block_tile *tile, size_t n_tiled,
+                                    size_t n_cols, const char *x, size_t x_stride,
+                                    size_t k, size_t b, vf *acc)
+{
+    size_t c = 0;
+
+#if V_PAIRS
+    for (; c < n_cols; c += V_TILE_COLS) {
+        const char *at[V_TILE_COLS];
+
+        if (x16_pair_group(x, x_stride, c, n_cols, at) == 2)
+            x16_block_tile_pairs(f, tile, n_tiled, 2, at, k, b, acc + c);
+        else
+            x16_block_tile_pairs(f, tile, n_tiled, V_TILE_COLS, at, k, b, acc + c);
+    }
+#else
+#define X16_FRAME(n)                                                              \
+    x16_block_tile_columns(f, tile, n_tiled, n, x + c * x_stride, x_stride, k, b, \
+                           acc + c)
+    for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
+        X16_FRAME(V_TILE_COLS);
+    X16_TILE_REST(n_cols - c, X16_FRAME);
+#undef X16_FRAME
+#endif
+}
+
+/* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
+ * or interleaved from rows. */
+SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uint8_t *w,
+                                      const struct x16_rows *rows, size_t k,
+                                      size_t n_cols, const char *x, size_t x_stride,
+                                      float *y, size_t y_stride, size_t n_rows,
+                                      size_t ahead)
+{
+    const size_t n_blocks = k / X16_BLOCK;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    uint8_t body_buffer[X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
+        __attribute__((aligned(64)));
+    uint8_t head_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+    vf acc[X16_SLICES][X16_MAX_COLS];
+    struct x16_block_tile tile;
+
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t c = 0; c < X16_TILE_SUMS(n_cols); c++)
+            acc[s][c] = v_zero_f();
+    for (size_t b = 0; b < n_blocks; b += X16_BATCH) {
+        const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
+
+        for (size_t i = 0; rows != NULL && i < n_tiled; i++)
+            x16_interleave(f.layout, *rows, (b + i) * f.layout.block_bytes,
+                           body_buffer + i * body_bytes, head_buffer + i * head_bytes);
+        for (size_t s = 0; s < X16_SLICES; s++) {
+            for (size_t i = 0; i < n_tiled; i++) {
+                const uint8_t *at = body_buffer + i * body_bytes;
+                const uint8_t *head = head_buffer + i * head_bytes;
+                struct x16_sink sink;
+                vf d, m;
+
+                if (rows == NULL) {
+                    at = x16_body_of(f.layout, w, n_blocks, b + i);
+                    head = x16_heads_of(f.layout, w, b + i);
+                    if (ahead != 0 && s == 0)
+                        prefetch_lines(at, (ptrdiff_t)ahead,
+                                       x16_body_bytes(f.layout) +
+                                           x16_head_bytes(f.layout));
+                }
+                at += s * X16_SLICE_BYTES;
+                head += s * V_LANES * f.layout.head_bytes;
+
+                sink.tile = tile.w[i];
+                SIMD_UNROLL
+                for (int step = 0; step < f.steps; step++)
+                    f.weights(at, step, x16_tile_emit, &sink);
+                f.scales(at, head, &d, &m);
+                x16_tile_floats(d, tile.d[i]);
+                if (f.has_m)
+                    x16_tile_floats(m, tile.m[i]);
+            }
+            x16_block_tile_all(f, &tile, n_tiled, n_cols, x, x_stride, k, b, acc[s]);
+        }
+    }
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t c = 0; c < n_cols; c++)
+            x16_store(y + c * y_stride, acc[s][c], 0, s, n_rows);
+}
+
+#endif
