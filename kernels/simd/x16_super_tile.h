@@ -80,7 +80,6 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
     const int per_sub = 64 / f.n_subs;
     const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub;
     struct x16_column column[8] __attribute__((aligned(64)));
-    const int8_t *q[8];
 #if V_DOT32
     vf sum[8];
 #else
@@ -89,16 +88,15 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
-        const char *at = x + (size_t)c * x_stride;
-
-        x16_column(f, V_WIDE && f.wide != NULL, X16_TILE_ORDERED, at, k, b, &column[c]);
-        q[c] = X16_TILE_ORDERED ? column[c].q : act_q(at) + X16_SUPER * b;
+        x16_column(f, V_WIDE && f.wide != NULL, X16_TILE_ORDERED,
+                   x + (size_t)c * x_stride, k, b, &column[c]);
 #if V_DOT32
         sum[c] = v_zero_f();
 #else
         sum[c] = v_zero();
 #endif
     }
+    __asm__("" : "+m"(column)); /* read again for each product, not kept in registers */
     for (int s = 0; s < f.n_subs; s++) {
         for (int from = 0; from < per_sub; from += run) {
             const int to = from + run < per_sub ? from + run : per_sub;
@@ -111,9 +109,15 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
             SIMD_UNROLL
             for (int t = from; t < to; t++) {
                 SIMD_UNROLL
-                for (int c = 0; c < n; c++)
+                for (int c = 0; c < n; c++) {
+                    const int8_t *q =
+                        X16_TILE_ORDERED
+                            ? column[c].q
+                            : act_q(x + (size_t)c * x_stride) + X16_SUPER * b;
+
                     part[c] = x16_dot(part[c], tile->w[s * per_sub + t],
-                                      q[c] + 4 * s * per_sub, t, f.is_signed);
+                                      q + 4 * s * per_sub, t, f.is_signed);
+                }
             }
             SIMD_UNROLL
             for (int c = 0; c < n; c++)
