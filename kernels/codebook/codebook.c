@@ -46,16 +46,34 @@ alignas(64) const uint8_t codebook_iq3s[512][4] = {
 };
 #undef CODEBOOK_ENTRY
 
-/* Four values of a point in a byte, those behind `at`: see codebook.h. */
+/* Value j of a point, 4 times 0 to 2 and the shift, in its nibble: see codebook.h. */
+#define NIBBLE(code, shift, j) \
+    (4u * ((code) >> 2 * (j)&3) + (shift)) << (8 * ((j) % 4) + 4 * ((j) / 4))
+#define NIBBLES(code, shift)                                                       \
+    NIBBLE(code, shift, 0) | NIBBLE(code, shift, 1) | NIBBLE(code, shift, 2) |     \
+        NIBBLE(code, shift, 3) | NIBBLE(code, shift, 4) | NIBBLE(code, shift, 5) | \
+        NIBBLE(code, shift, 6) | NIBBLE(code, shift, 7),
+
+alignas(64) const uint32_t codebook_iq1s_nibbles[2 * 2048] = {
+#define CODEBOOK_ENTRY(code) NIBBLES(code, 1)
+#include "kernels/codebook/iq1s.def"
+#undef CODEBOOK_ENTRY
+#define CODEBOOK_ENTRY(code) NIBBLES(code, 0)
+#include "kernels/codebook/iq1s.def"
+#undef CODEBOOK_ENTRY
+};
+
+/* Four values of a point in a byte, those at bit `at` and four values on: see
+ * codebook.h. */
 #define CODE_BYTE(code, at)                                      \
-    (((code) >> (at)&3) << 4 | ((code) >> ((at) + 2) & 3) << 2 | \
-     ((code) >> ((at) + 4) & 3) | ((code) >> ((at) + 6) & 3) << 6),
+    (((code) >> (at)&3) << 4 | ((code) >> ((at) + 2) & 3) << 6 | \
+     ((code) >> ((at) + 8) & 3) | ((code) >> ((at) + 10) & 3) << 2),
 
 alignas(64) const uint8_t codebook_iq2xxs_codes[2 * 256] = {
 #define CODEBOOK_ENTRY(code) CODE_BYTE(code, 0)
 #include "kernels/codebook/iq2xxs.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 8)
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 4)
 #include "kernels/codebook/iq2xxs.def"
 #undef CODEBOOK_ENTRY
 };
@@ -64,7 +82,7 @@ alignas(64) const uint8_t codebook_iq2xs_codes[2 * 512] = {
 #define CODEBOOK_ENTRY(code) CODE_BYTE(code, 0)
 #include "kernels/codebook/iq2xs.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 8)
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 4)
 #include "kernels/codebook/iq2xs.def"
 #undef CODEBOOK_ENTRY
 };
@@ -73,7 +91,7 @@ alignas(64) const uint8_t codebook_iq2s_codes[2 * 1024] = {
 #define CODEBOOK_ENTRY(code) CODE_BYTE(code, 0)
 #include "kernels/codebook/iq2s.def"
 #undef CODEBOOK_ENTRY
-#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 8)
+#define CODEBOOK_ENTRY(code) CODE_BYTE(code, 4)
 #include "kernels/codebook/iq2s.def"
 #undef CODEBOOK_ENTRY
 };

@@ -42,12 +42,17 @@ extern const uint8_t codebook_iq2s[1024][8];
 extern const uint8_t codebook_iq3xxs[256][4];
 extern const uint8_t codebook_iq3s[512][4];
 
-/* Points as codes for look-ups (codebook_vbmi.h): a byte for the values 0 to 3 of every
- * point, then one for 4 to 7. Bits 4 and 5 of a byte have its first value, 2 and 3 the
- * second, 0 and 1 the third, 6 and 7 the last. */
+/* Points as codes for look-ups (codebook_vbmi.h): a byte for the values 0, 1, 4 and 5
+ * of every point, then one for 2, 3, 6 and 7. Bits 4 and 5 of a byte have its first
+ * value, 6 and 7 the second, 0 and 1 the third, 2 and 3 the last. */
 extern const uint8_t codebook_iq2xxs_codes[2 * 256];
 extern const uint8_t codebook_iq2xs_codes[2 * 512];
 extern const uint8_t codebook_iq2s_codes[2 * 1024];
+
+/* Shifted IQ1 points for look-ups by index + 2048 * down: a nibble n per value of which
+ * 2n - 9 are its eighths; byte j has value j in its lower half, 4 + j in its upper one.
+ */
+extern const uint32_t codebook_iq1s_nibbles[2 * 2048];
 
 /* Seven stored signs to eight: bit j set when weight j is negative. */
 extern const uint8_t codebook_signs[128];

@@ -2,22 +2,27 @@
  *
  * codebook_vbmi.h - grid points of sixteen rows by register look-ups (AVX512-VBMI)
  *
- * vpermi2b looks up 64 bytes in a table of 128. The values of a point are the codes of
- * one or two bytes, so that the codes of 64 points (16 rows of four) take one or two
- * tables of as many bytes as the grid has points. Nothing is then taken apart: vpermb
+ * vpermb looks up 64 bytes in a table of 64, and leaves alone those that a mask says
+ * are in another. The values of a point are the codes of one or two bytes, so that the
+ * codes of 64 points (16 rows of four) take one or two tables of as many bytes as the
+ * grid has points; the tables share the masks. Nothing is then taken apart: vpermb
  * looks at the lower six bits of a byte, and a table that knows which of them are the
  * value's turns all four bytes of a lane into weights. The sign is put into the code
  * where the value is not, at another bit for each value, which is where it is found in
  * the signs of a group.
  *
+ * IQ2's values are short enough for two of them, with two signs, in one index. The
+ * signs of a group's values 0, 1, 4, 5 are a window of its byte of signs, and two bits
+ * on those of values 2, 3, 6, 7: that is why these share codes.
+ *
  * A lane's four weights are then the same value of four points. Instead of taking them
- * to their places, cb_order puts the activations into theirs:
+ * to their places, the format's order puts the activations into theirs, of IQ3
  *
  *       step    byte 0          byte 1          byte 2          byte 3
  *       0       value 0 of p0   value 0 of p1   value 0 of p2   value 0 of p3
  *       1       value 1 of p0   ...
  *
- * where p0 to p3 are the points of 16 weights, which IQ2's are the halves of.
+ * and of IQ2 likewise with p0, p1 and a later value of p0 and p1.
  */
 #ifndef SLM_KERNELS_CODEBOOK_VBMI_H
 #define SLM_KERNELS_CODEBOOK_VBMI_H
@@ -26,32 +31,49 @@
 
 #ifdef KERN_LEVEL_avx512vbmi
 
-/* Bytes of a table of 256 at the lower eight bits of index; top: those with bit 7. */
-SIMD_INLINE vi cb_lookup_256(const uint8_t *table, vi index, __mmask64 top)
+/* Which quarter of 256 entries each byte's index is in, and which 256. */
+struct cb_where {
+    __mmask64 bit_6, bit_7, both;
+    __mmask64 bit_8, bit_9;
+};
+
+/* In a table of n entries, 256, 512 or 1024; high: bits 8 and up of the index. */
+SIMD_INLINE struct cb_where cb_where(int n, vi index, vi high)
 {
-    return _mm512_mask_mov_epi8(
-        _mm512_permutex2var_epi8(v_load(table), index, v_load(table + 64)), top,
-        _mm512_permutex2var_epi8(v_load(table + 128), index, v_load(table + 192)));
+    struct cb_where at = {.bit_6 = _mm512_movepi8_mask(v_sll16(index, 1)),
+                          .bit_7 = _mm512_movepi8_mask(index)};
+
+    at.both = _kand_mask64(at.bit_6, at.bit_7);
+    if (n >= 512)
+        at.bit_8 = _mm512_movepi8_mask(v_sll16(high, 7));
+    if (n >= 1024)
+        at.bit_9 = _mm512_movepi8_mask(v_sll16(high, 6));
+    return at;
 }
 
-/* Of a table of n points, 256, 512 or 1024; high: bits 8 and up of the index. */
-SIMD_INLINE vi cb_lookup(const uint8_t *table, int n, vi index, vi high)
+SIMD_INLINE vi cb_lookup_256(const uint8_t *table, vi index, struct cb_where at)
 {
-    const __mmask64 top = _mm512_movepi8_mask(index);
-    vi found = cb_lookup_256(table, index, top);
+    vi found = _mm512_permutexvar_epi8(index, v_load(table));
 
-    if (n >= 512)
-        found = _mm512_mask_mov_epi8(found, _mm512_test_epi8_mask(high, v_set1_8(1)),
-                                     cb_lookup_256(table + 256, index, top));
-    if (n >= 1024) {
-        const vi upper = _mm512_mask_mov_epi8(cb_lookup_256(table + 512, index, top),
-                                              _mm512_test_epi8_mask(high, v_set1_8(1)),
-                                              cb_lookup_256(table + 768, index, top));
+    found = _mm512_mask_permutexvar_epi8(found, at.bit_6, index, v_load(table + 64));
+    found = _mm512_mask_permutexvar_epi8(found, at.bit_7, index, v_load(table + 128));
+    return _mm512_mask_permutexvar_epi8(found, at.both, index, v_load(table + 192));
+}
 
-        found = _mm512_mask_mov_epi8(found, _mm512_test_epi8_mask(high, v_set1_8(2)),
-                                     upper);
-    }
-    return found;
+SIMD_INLINE vi cb_lookup_512(const uint8_t *table, vi index, struct cb_where at)
+{
+    return _mm512_mask_mov_epi8(cb_lookup_256(table, index, at), at.bit_8,
+                                cb_lookup_256(table + 256, index, at));
+}
+
+SIMD_INLINE vi cb_lookup(const uint8_t *table, int n, vi index, struct cb_where at)
+{
+    if (n == 256)
+        return cb_lookup_256(table, index, at);
+    if (n == 512)
+        return cb_lookup_512(table, index, at);
+    return _mm512_mask_mov_epi8(cb_lookup_512(table, index, at), at.bit_9,
+                                cb_lookup_512(table + 512, index, at));
 }
 
 /* For every byte the eight bits of its quadword from this one on: bits a, b, c and d
@@ -101,18 +123,32 @@ SIMD_INLINE vi cb_weights(const uint8_t (*levels)[64], vi code, vi signs, int wh
 #define CB_16(w, i) CB_4(w, i), CB_4(w, (i) + 4), CB_4(w, (i) + 8), CB_4(w, (i) + 12)
 #define CB_64(w)    CB_16(w, 0), CB_16(w, 16), CB_16(w, 32), CB_16(w, 48)
 
-/* Four groups of eight, a byte of each lane for each: the lower bits of their points,
- * the bits from 8 on, and their signs. */
-SIMD_INLINE void cb_emit_four(const uint8_t *codes, int n, vi index, vi high, vi signs,
-                              int unit, x16_emit_fn *emit, struct x16_sink *sink)
+/* The codes of both halves of four groups of eight, a byte of each lane for each, and
+ * their signs. */
+struct cb_four {
+    vi first, second, signs;
+};
+
+/* From the lower bits of their points and the bits from 8 on. */
+SIMD_INLINE struct cb_four cb_four(const uint8_t *codes, int n, vi index, vi high,
+                                   vi signs)
+{
+    const struct cb_where where = cb_where(n, index, high);
+
+    return (struct cb_four){cb_lookup(codes, n, index, where),
+                            cb_lookup(codes + n, n, index, where), signs};
+}
+
+SIMD_INLINE void cb_emit_four(struct cb_four of, int unit, x16_emit_fn *emit,
+                              struct x16_sink *sink)
 {
 #define WEIGHT(i, value, sign)                                            \
     ((i) >> (sign)&1 ? CB_IQ2_BIAS - CODEBOOK_IQ2_LEVEL((i) >> (value)&3) \
                      : CB_IQ2_BIAS + CODEBOOK_IQ2_LEVEL((i) >> (value)&3))
-#define WEIGHT_0(i) WEIGHT(i, 4, 0)
-#define WEIGHT_1(i) WEIGHT(i, 2, 1)
-#define WEIGHT_2(i) WEIGHT(i, 0, 2)
-#define WEIGHT_3(i) WEIGHT(i, 4, 3)
+#define WEIGHT_0(i) WEIGHT(i, 2, 0)
+#define WEIGHT_1(i) WEIGHT(i, 4, 1)
+#define WEIGHT_2(i) WEIGHT(i, 0, 4)
+#define WEIGHT_3(i) WEIGHT(i, 2, 5)
     static const uint8_t levels[4][64] __attribute__((aligned(64))) = {
         {CB_64(WEIGHT_0)}, {CB_64(WEIGHT_1)}, {CB_64(WEIGHT_2)}, {CB_64(WEIGHT_3)}};
 #undef WEIGHT_0
@@ -121,73 +157,123 @@ SIMD_INLINE void cb_emit_four(const uint8_t *codes, int n, vi index, vi high, vi
 #undef WEIGHT_3
 #undef WEIGHT
     const vi low = v_set1_32(0xffff);
-    const vi first = cb_lookup(codes, n, index, high);
-    const vi second = cb_lookup(codes + n, n, index, high);
 
     SIMD_UNROLL
     for (int two = 0; two < 2; two++) { /* groups 0 and 1, 2 and 3 */
-        const vi code = two == 0 ? v_select(low, first, v_sll32(second, 16))
-                                 : v_select(low, v_srl32(first, 16), second);
+        const vi code = two == 0 ? v_select(low, of.first, v_sll32(of.second, 16))
+                                 : v_select(low, v_srl32(of.first, 16), of.second);
         const int at = 16 * two;
-        const vi sign = cb_four_windows(signs, at, at + 8, at + 4, at + 12);
+        const vi sign = cb_four_windows(of.signs, at, at + 8, at + 2, at + 10);
+        const vi index[2] = {v_select(v_set1_8(0x03), sign, v_srl16(code, 2)),
+                             v_select(v_set1_8(0x30), sign, code)};
 
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
             emit(sink, 8 * unit + 4 * two + i,
-                 cb_weights(levels, i == 3 ? v_srl16(code, 2) : code, sign, i));
+                 _mm512_permutexvar_epi8(index[i / 2], v_load(levels[i])));
     }
 }
 
-/* Four points of four values (IQ3), a byte of each lane for each; bits at .. at + 15 of
- * signs: the first point's, the second's, ... */
-SIMD_INLINE void cb_emit_16(const uint8_t *codes, int n, const uint8_t (*levels)[64],
-                            vi index, vi high, vi signs, int at, int four,
-                            x16_emit_fn *emit, struct x16_sink *sink)
+/* All of a block's 32 groups. A step's look-ups come before the weights of the step
+ * before: the processor's window is too short to find them there. */
+typedef struct cb_four cb_points_fn(const uint8_t *body, int step);
+
+SIMD_INLINE void cb_emit_block(cb_points_fn *points, const uint8_t *body,
+                               x16_emit_fn *emit, struct x16_sink *sink)
 {
-    const vi sign = cb_windows(signs, at, 4);
+    struct cb_four next = points(body, 0);
 
     SIMD_UNROLL
-    for (int pair = 0; pair < 2; pair++) {
-        const vi code = cb_lookup(codes + pair * n, n, index, high);
+    for (int step = 0; step < 8; step++) {
+        const struct cb_four now = next;
 
-        emit(sink, four + 2 * pair, cb_weights(levels, code, sign, 2 * pair));
-        emit(sink, four + 2 * pair + 1, cb_weights(levels, code, sign, 2 * pair + 1));
+        if (step < 7)
+            next = points(body, step + 1);
+        cb_emit_four(now, step, emit, sink);
+    }
+}
+
+/* Four points of four values (IQ3), a byte of each lane for each: the codes of values 0
+ * and 1, of 2 and 3, and the signs: bits 0 to 3 of a byte. */
+struct cb_16 {
+    vi code[2], signs;
+};
+
+/* Bits at .. at + 15 of signs: the first point's, the second's, ... */
+SIMD_INLINE struct cb_16 cb_16(const uint8_t *codes, int n, vi index, vi high, vi signs,
+                               int at)
+{
+    const struct cb_where where = cb_where(n, index, high);
+
+    return (struct cb_16){
+        {cb_lookup(codes, n, index, where), cb_lookup(codes + n, n, index, where)},
+        cb_windows(signs, at, 4)};
+}
+
+typedef struct cb_16 cb_points_16_fn(const uint8_t *body, int step);
+
+/* All of a block's 64 points, in the manner of cb_emit_block(). */
+SIMD_INLINE void cb_emit_block_16(cb_points_16_fn *points, const uint8_t (*levels)[64],
+                                  const uint8_t *body, x16_emit_fn *emit,
+                                  struct x16_sink *sink)
+{
+    struct cb_16 next = points(body, 0);
+
+    SIMD_UNROLL
+    for (int step = 0; step < 16; step++) {
+        const struct cb_16 now = next;
+
+        if (step < 15)
+            next = points(body, step + 1);
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++)
+            emit(sink, 4 * step + i, cb_weights(levels, now.code[i / 2], now.signs, i));
     }
 }
 
 /* ---- the order --------------------------------------------------------------------
  */
 
-/* Of IQ3's points, and of the halves of IQ2's: first halves of both groups, then
- * second. */
+/* Of IQ3's points, and of pairs of IQ2's: values 0 and 2, 1 and 3, 4 and 6, 5 and 7 of
+ * both. */
 static const uint8_t cb_order_3[16] = {0, 4, 8,  12, 1, 5, 9,  13,
                                        2, 6, 10, 14, 3, 7, 11, 15};
-static const uint8_t cb_order_2[16] = {0, 8,  4, 12, 1, 9,  5, 13,
-                                       2, 10, 6, 14, 3, 11, 7, 15};
+static const uint8_t cb_order_2[16] = {0, 8,  2, 10, 1, 9,  3, 11,
+                                       4, 12, 6, 14, 5, 13, 7, 15};
 
-/* Bytes of every lane as a 4 x 4 matrix, transposed. */
-SIMD_INLINE void cb_transpose(vi *w, int to_1, int to_2)
+/* Even bytes of a and b side by side, their odd bytes. */
+SIMD_INLINE vi cb_even_bytes(vi a, vi b)
 {
-    const vi even = v_set1_32(0x00ff00ff), low = v_set1_32(0xffff);
-    const vi ab_02 = v_select(even, w[0], v_sll16(w[1], 8));
-    const vi ab_13 = v_select(even, v_srl16(w[0], 8), w[1]);
-    const vi cd_02 = v_select(even, w[2], v_sll16(w[3], 8));
-    const vi cd_13 = v_select(even, v_srl16(w[2], 8), w[3]);
-
-    w[0] = v_select(low, ab_02, v_sll32(cd_02, 16));
-    w[to_1] = v_select(low, ab_13, v_sll32(cd_13, 16));
-    w[to_2] = v_select(low, v_srl32(ab_02, 16), cd_02);
-    w[3] = v_select(low, v_srl32(ab_13, 16), cd_13);
+    return v_select(v_set1_32(0x00ff00ff), a, v_sll16(b, 8));
 }
 
+SIMD_INLINE vi cb_odd_bytes(vi a, vi b)
+{
+    return v_select(v_set1_32(0x00ff00ff), v_srl16(a, 8), b);
+}
+
+/* Bytes of every lane as a 4 x 4 matrix, transposed. */
 SIMD_INLINE void cb_restore_3(vi *w)
 {
-    cb_transpose(w, 1, 2);
+    const vi low = v_set1_32(0xffff);
+    const vi ab_02 = cb_even_bytes(w[0], w[1]), ab_13 = cb_odd_bytes(w[0], w[1]);
+    const vi cd_02 = cb_even_bytes(w[2], w[3]), cd_13 = cb_odd_bytes(w[2], w[3]);
+
+    w[0] = v_select(low, ab_02, v_sll32(cd_02, 16));
+    w[1] = v_select(low, ab_13, v_sll32(cd_13, 16));
+    w[2] = v_select(low, v_srl32(ab_02, 16), cd_02);
+    w[3] = v_select(low, v_srl32(ab_13, 16), cd_13);
 }
 
 SIMD_INLINE void cb_restore_2(vi *w)
 {
-    cb_transpose(w, 2, 1);
+    const vi first_0 = cb_even_bytes(w[0], w[1]), second_0 = cb_odd_bytes(w[0], w[1]);
+    const vi first_4 = cb_even_bytes(w[2], w[3]), second_4 = cb_odd_bytes(w[2], w[3]);
+
+    w[0] = first_0;
+    w[1] = first_4;
+    w[2] = second_0;
+    w[3] = second_4;
 }
 
 #define CB_IQ2_ORDER   cb_order_2

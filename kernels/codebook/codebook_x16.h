@@ -6,19 +6,20 @@
  * A lane is a row, so that every lane looks up a point of its own. IQ2's magnitudes,
  * at most 43, take the group's signs; where the dot instruction wants unsigned bytes
  * 64 is added and is the frame's bias. IQ1's values in eighths are shifted by one, at
- * most 9 then; their bias is 16.
+ * most 9 then, which is their bias.
  */
 #ifndef SLM_KERNELS_CODEBOOK_X16_H
 #define SLM_KERNELS_CODEBOOK_X16_H
 
 #include "kernels/codebook/codebook.h"
+#include "kernels/kquant/kquant_pairs.h"
 #include "kernels/simd/x16_super.h"
 
 enum {
     CB_IQ2_MAX = 43,
     CB_IQ2_BIAS = V_SIGNED ? 0 : 64,
     CB_IQ1_MAX = 9,
-    CB_IQ1_BIAS = V_SIGNED ? 0 : 16,
+    CB_IQ1_BIAS = V_SIGNED ? 0 : 9,
 };
 
 /* Byte `at` of every lane, four times. */
@@ -64,39 +65,67 @@ SIMD_INLINE void cb_emit_signed(const uint8_t (*grid)[8], const uint32_t *points
     emit(sink, 2 * group + 1, high);
 }
 
-/* What is added to the eighths of IQ1 points, bytes: bit `at` of every lane's word says
- * whether they are shifted down. */
-SIMD_INLINE vi cb_shift(vi word, int at)
+/* Byte `at` of every lane, as a number. */
+SIMD_INLINE vi cb_byte(vi v, int at)
 {
-    return v_select(v_sra32(v_sll32(word, 31 - at), 31), v_set1_8(CB_IQ1_BIAS - 1),
-                    v_set1_8(CB_IQ1_BIAS + 1));
+    static const uint8_t from[4][16] __attribute__((aligned(16))) = {
+        {0, 128, 128, 128, 4, 128, 128, 128, 8, 128, 128, 128, 12, 128, 128, 128},
+        {1, 128, 128, 128, 5, 128, 128, 128, 9, 128, 128, 128, 13, 128, 128, 128},
+        {2, 128, 128, 128, 6, 128, 128, 128, 10, 128, 128, 128, 14, 128, 128, 128},
+        {3, 128, 128, 128, 7, 128, 128, 128, 11, 128, 128, 128, 15, 128, 128, 128},
+    };
+
+    return v_table16(v, v_bcast_16(from[at]));
 }
 
-/* Group `group` of an IQ1 block. */
-SIMD_INLINE void cb_emit_shifted(vi index, vi shift, int group, x16_emit_fn *emit,
+/* Group `group` of an IQ1 block: shifted points of codebook_iq1s_nibbles. */
+SIMD_INLINE void cb_emit_shifted(vi index, int group, x16_emit_fn *emit,
                                  struct x16_sink *sink)
 {
-    uint32_t points[V_LANES];
-    vi low, high;
+#define EIGHTHS(n) 2 * (n)-9 + CB_IQ1_BIAS
+    static const int8_t eighths[16] __attribute__((aligned(16))) = {
+        EIGHTHS(0), EIGHTHS(1), 0, 0,          EIGHTHS(4),
+        EIGHTHS(5), 0,          0, EIGHTHS(8), EIGHTHS(9)};
+#undef EIGHTHS
+    const vi points = v_gather(codebook_iq1s_nibbles, index);
+    const vi table = v_bcast_16(eighths);
 
-    v_store(points, index);
-    v_gather_8(codebook_iq1s, points, &low, &high);
-    emit(sink, 2 * group, v_add8(low, shift));
-    emit(sink, 2 * group + 1, v_add8(high, shift));
+    emit(sink, 2 * group, v_table16_low(table, points));
+    emit(sink, 2 * group + 1, v_table16_high(table, points));
 }
+
+#if V_WIDE
+/* The same group times its activations x[8]: nibbles of values 0 to 3 added to *low,
+ * 16 times those of 4 to 7 to *high. */
+SIMD_INLINE void cb_dot_nibbles(vi index, const int8_t *x, vi *low, vi *high)
+{
+    const vi points = v_gather(codebook_iq1s_nibbles, index);
+
+    *low = v_dot_u(*low, v_and(points, v_set1_8(0x0f)), x);
+    *high = v_dot_u(*high, v_and(points, v_set1_8((int)0xf0)), x + 4);
+}
+
+/* Both in eighths; bias: -9 * sum(x). */
+SIMD_INLINE vi cb_eighths(vi low, vi high, const int32_t *bias)
+{
+    const vi twice = v_add32(v_add32(low, low), v_sra32(high, 3));
+
+    return v_add32(twice, v_bcast_4(bias));
+}
+#endif
 
 /* Lanes' bits `at` and up below mask + 1, as the scale 2 * level + 1. */
 SIMD_INLINE vi cb_scale(vi word, int at, int mask)
 {
-    const vi level = v_and(v_srl32(word, at), v_set1_32(mask));
+    const vi twice = at > 0 ? v_srl32(word, at - 1) : v_add32(word, word);
 
-    return v_scale(v_add32(v_add32(level, level), v_set1_32(1)));
+    return v_scale(v_select(v_set1_32(2 * mask), twice, v_set1_32(1)));
 }
 
-/* Bits at .. at + n of every lane, to where bit 8 is; mask covers them there. */
-SIMD_INLINE vi cb_to_bit_8(vi word, int at, int mask)
+/* Bit `at` of every lane, and those above it, to bit `to`; mask covers them there. */
+SIMD_INLINE vi cb_to_bit(vi word, int at, int to, int mask)
 {
-    return v_and(at < 8 ? v_sll32(word, 8 - at) : v_srl32(word, at - 8),
+    return v_and(at < to ? v_sll32(word, to - at) : v_srl32(word, at - to),
                  v_set1_32(mask));
 }
 

@@ -18,8 +18,8 @@
  *
  *   Instead of putting these 16 values in their places, iq3_order puts the activations
  *   into theirs.
- * - With AVX512-VBMI, cb_emit_16() of codebook_vbmi.h, from a table of the codes of all
- *   points' values 0 and 1, and one of values 2 and 3.
+ * - With AVX512-VBMI, cb_emit_block_16() of codebook_vbmi.h, from a table of the codes
+ * of all points' values 0 and 1, and one of values 2 and 3.
  */
 #ifndef SLM_KERNELS_CODEBOOK_IQ3_X16_H
 #define SLM_KERNELS_CODEBOOK_IQ3_X16_H
@@ -29,7 +29,7 @@
 
 #ifdef KERN_LEVEL_avx512vbmi
 
-enum { IQ3_STEPS = 16 }; /* of 16 weights */
+enum { IQ3_STEPS = 1 };
 #define IQ3_ORDER   cb_order_3
 #define IQ3_RESTORE cb_restore_3
 

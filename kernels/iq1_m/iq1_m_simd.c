@@ -9,21 +9,62 @@
 
 /* Body, in dwords: 0..7 points; 8..11 high bits and shift, four bits of each group; 12
  * and 13 levels and, in bits 12 to 15 and 28 to 31, d. */
+
+/* Indices of the points of groups 4u .. 4u + 3, shifts with them. */
+SIMD_INLINE void indices(const uint8_t *body, int u, vi index[4])
+{
+    const vi points = v_load(body + 64 * u);
+    const vi word = v_load(body + 64 * (8 + u / 2));
+
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++)
+        index[i] =
+            v_or(cb_byte(points, i), cb_to_bit(word, u % 2 * 16 + 4 * i, 8, 0xf00));
+}
+
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi points = v_load(body + 64 * step);
-    const vi word = v_load(body + 64 * (8 + step / 2));
+    vi index[4];
+
+    indices(body, step, index);
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++)
+        cb_emit_shifted(index[i], 4 * step + i, emit, sink);
+}
+
+#if V_WIDE
+#define PRODUCTS products
+
+/* A unit is at most 16 * 9 * 127 = 18288 and fits 16 bits: its scale is applied by a
+ * product of pairs. */
+SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+{
+    struct x16_sums *to = sink->to;
+    vi sum = v_zero();
 
     SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const int at = step % 2 * 16 + 4 * i;
-        const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
+    for (int s = 0; s < 16; s += 2) {
+        vi index[4];
 
-        cb_emit_shifted(v_or(low, cb_to_bit_8(word, at, 0x700)), cb_shift(word, at + 3),
-                        4 * step + i, emit, sink);
+        indices(body, s / 2, index);
+        SIMD_UNROLL
+        for (int unit = s; unit < s + 2; unit++) {
+            vi low = v_zero(), high = v_zero();
+
+            SIMD_UNROLL
+            for (int i = 0; i < 2; i++)
+                cb_dot_nibbles(index[2 * (unit - s) + i],
+                               sink->q[0] + 16 * unit + 8 * i, &low, &high);
+            sum = kq_add_pairs(sum, cb_eighths(low, high, &sink->column->start[unit]),
+                               to->scale[sink->strand][unit]);
+        }
     }
+    to->sum[sink->strand][0] = sum;
 }
+#else
+#define PRODUCTS NULL
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)
@@ -50,6 +91,7 @@ static const struct x16_super_format format = {
     .is_signed = V_SIGNED,
     .steps = 8,
     .weights = weights,
+    .products = PRODUCTS,
     .scales = scales,
 };
 

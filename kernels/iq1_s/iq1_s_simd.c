@@ -9,22 +9,58 @@
 
 /* Body, in dwords: 0..7 points, 8..11 two units each: the points' high bits, level,
  * shift. */
+
+/* Indices of unit u's points, shifts with them. */
+SIMD_INLINE void indices(const uint8_t *body, int u, vi index[4])
+{
+    const int at = u % 2 * 16;
+    const vi points = v_load(body + 64 * u);
+    const vi word = v_load(body + 64 * (8 + u / 2));
+    const vi shift = cb_to_bit(word, at + 15, 11, 0x800);
+
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++)
+        index[i] = v_or(v_or(cb_byte(points, i), shift),
+                        cb_to_bit(word, at + 3 * i, 8, 0x700));
+}
+
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const int at = step % 2 * 16;
-    const vi points = v_load(body + 64 * step);
-    const vi word = v_load(body + 64 * (8 + step / 2));
-    const vi shift = cb_shift(word, at + 15);
+    vi index[4];
+
+    indices(body, step, index);
+    SIMD_UNROLL
+    for (int i = 0; i < 4; i++)
+        cb_emit_shifted(index[i], 4 * step + i, emit, sink);
+}
+
+#if V_WIDE
+#define PRODUCTS products
+
+/* A unit is at most 32 * 9 * 127 = 36576, 16 times the nibbles of half of it 16 * 16 *
+ * 9 * 127 = 292608. */
+SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+{
+    struct x16_sums *to = sink->to;
+    vi sum = v_zero();
 
     SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const vi low = v_and(v_srl32(points, 8 * i), v_set1_32(0xff));
+    for (int u = 0; u < 8; u++) {
+        vi index[4], low = v_zero(), high = v_zero();
 
-        cb_emit_shifted(v_or(low, cb_to_bit_8(word, at + 3 * i, 0x700)), shift,
-                        4 * step + i, emit, sink);
+        indices(body, u, index);
+        SIMD_UNROLL
+        for (int i = 0; i < 4; i++)
+            cb_dot_nibbles(index[i], sink->q[0] + 32 * u + 8 * i, &low, &high);
+        sum = v_add_scaled(sum, cb_eighths(low, high, &sink->column->start[u]),
+                           to->scale[sink->strand][u]);
     }
+    to->sum[sink->strand][0] = sum;
 }
+#else
+#define PRODUCTS NULL
+#endif
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
                         struct x16_scales *out)
@@ -48,6 +84,7 @@ static const struct x16_super_format format = {
     .is_signed = V_SIGNED,
     .steps = 8,
     .weights = weights,
+    .products = PRODUCTS,
     .scales = scales,
 };
 

@@ -11,15 +11,25 @@
 /* Body, in dwords: 0..7 points, 8..15 signs, 16 and 17 the points' high bits, 18 and 19
  * levels. */
 #ifdef KERN_LEVEL_avx512vbmi
-SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+enum { STEPS = 1 };
+
+SIMD_INLINE struct cb_four points(const uint8_t *body, int step)
 {
     const vi high = cb_windows(v_load(body + 64 * (16 + step / 4)), step % 4 * 8, 2);
 
-    cb_emit_four(codebook_iq2s_codes, 1024, v_load(body + 64 * step), high,
-                 v_load(body + 64 * (8 + step)), step, emit, sink);
+    return cb_four(codebook_iq2s_codes, 1024, v_load(body + 64 * step), high,
+                   v_load(body + 64 * (8 + step)));
+}
+
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
+{
+    (void)step;
+    cb_emit_block(points, body, emit, sink);
 }
 #else
+enum { STEPS = 8 };
+
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
@@ -32,7 +42,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
         const vi low = v_and(v_srl32(all, 8 * i), v_set1_32(0xff));
         uint32_t points[V_LANES];
 
-        v_store(points, v_or(low, cb_to_bit_8(high, step % 4 * 8 + 2 * i, 0x300)));
+        v_store(points, v_or(low, cb_to_bit(high, step % 4 * 8 + 2 * i, 8, 0x300)));
         cb_emit_signed(codebook_iq2s, points, signs, i, 4 * step + i, emit, sink);
     }
 }
@@ -58,9 +68,10 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .two_chains = true,
     .order = CB_IQ2_ORDER,
     .restore = CB_IQ2_RESTORE,
-    .steps = 8,
+    .steps = STEPS,
     .weights = weights,
     .scales = scales,
 };

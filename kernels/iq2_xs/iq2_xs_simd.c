@@ -11,17 +11,23 @@
 /* Body, in dwords: 0..15 two groups each, 9 bits of point, 7 of signs; 16 and 17
  * levels. */
 #ifdef KERN_LEVEL_avx512vbmi
-enum { STEPS = 8 };
+enum { STEPS = 1 };
 
 /* Two dwords are taken together: the even bytes of both, the odd bytes of both. */
-SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+SIMD_INLINE struct cb_four points(const uint8_t *body, int step)
 {
     const vi a = v_load(body + 64 * (2 * step)), b = v_load(body + 64 * (2 * step + 1));
     const vi high = cb_bytes_of(a, b, 1);
 
-    cb_emit_four(codebook_iq2xs_codes, 512, cb_bytes_of(a, b, 0), high,
-                 cb_even_signs(v_srl16(high, 1)), step, emit, sink);
+    return cb_four(codebook_iq2xs_codes, 512, cb_bytes_of(a, b, 0), high,
+                   cb_even_signs(v_srl16(high, 1)));
+}
+
+SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
+                         struct x16_sink *sink)
+{
+    (void)step;
+    cb_emit_block(points, body, emit, sink);
 }
 #else
 enum { STEPS = 16 };
@@ -62,6 +68,7 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .two_chains = true,
     .order = CB_IQ2_ORDER,
     .restore = CB_IQ2_RESTORE,
     .steps = STEPS,

@@ -10,16 +10,25 @@
 
 /* Body, in dwords: the points of unit 0, its signs and level, those of unit 1, ... */
 #ifdef KERN_LEVEL_avx512vbmi
+enum { STEPS = 1 };
+
+SIMD_INLINE struct cb_four points(const uint8_t *body, int step)
+{
+    const vi word = v_load(body + 64 * (2 * step + 1));
+
+    return cb_four(codebook_iq2xxs_codes, 256, v_load(body + 64 * (2 * step)), v_zero(),
+                   cb_even_signs(cb_windows(word, 0, 7)));
+}
+
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi points = v_load(body + 64 * (2 * step));
-    const vi word = v_load(body + 64 * (2 * step + 1));
-
-    cb_emit_four(codebook_iq2xxs_codes, 256, points, v_zero(),
-                 cb_even_signs(cb_windows(word, 0, 7)), step, emit, sink);
+    (void)step;
+    cb_emit_block(points, body, emit, sink);
 }
 #else
+enum { STEPS = 8 };
+
 /* Seven signs of each of four groups, in a unit's second dword, to a byte each. */
 SIMD_INLINE vi signs_of(vi word)
 {
@@ -66,9 +75,10 @@ static const struct x16_super_format format = {
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,
     .is_signed = V_SIGNED,
+    .two_chains = true,
     .order = CB_IQ2_ORDER,
     .restore = CB_IQ2_RESTORE,
-    .steps = 8,
+    .steps = STEPS,
     .weights = weights,
     .scales = scales,
 };

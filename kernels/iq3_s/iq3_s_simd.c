@@ -25,15 +25,20 @@ static const uint8_t codes[2 * 512] __attribute__((aligned(64))) = {
 #define LEVEL(code) CODEBOOK_IQ3S_LEVEL(code)
 static const uint8_t levels[4][64] __attribute__((aligned(64))) = {IQ3_LEVELS};
 
+SIMD_INLINE struct cb_16 points(const uint8_t *body, int step)
+{
+    const vi ninths = v_load(body + 64 * (16 + step / 8));
+
+    return cb_16(codes, 512, v_load(body + 64 * step),
+                 cb_windows(ninths, step % 8 * 4, 1),
+                 v_load(body + 64 * (18 + step / 2)), step % 2 * 16);
+}
+
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const int j = step; /* 16 weights of sub-block j / 2 */
-    const vi ninths = v_load(body + 64 * (16 + j / 8));
-
-    cb_emit_16(codes, 512, levels, v_load(body + 64 * j),
-               cb_windows(ninths, j % 8 * 4, 1), v_load(body + 64 * (18 + j / 2)),
-               j % 2 * 16, 4 * j, emit, sink);
+    (void)step;
+    cb_emit_block_16(points, levels, body, emit, sink);
 }
 #elif defined(V_WORDS)
 #define NIBBLE(code, i) CODEBOOK_IQ3S_LEVEL((code) >> 3 * (i)&7) << 4 * (i)
@@ -106,6 +111,7 @@ static const struct x16_super_format format = {
     .max = 15,
     .bias = BIAS,
     .is_signed = V_SIGNED,
+    .two_chains = true,
     .order = IQ3_ORDER,
     .restore = IQ3_RESTORE,
     .steps = IQ3_STEPS,

@@ -25,14 +25,19 @@ static const uint8_t codes[2 * 256] __attribute__((aligned(64))) = {
 #define LEVEL(code) CODEBOOK_IQ3XXS_LEVEL(code)
 static const uint8_t levels[4][64] __attribute__((aligned(64))) = {IQ3_LEVELS};
 
+SIMD_INLINE struct cb_16 points(const uint8_t *body, int step)
+{
+    const vi word = v_load(body + 64 * (16 + step / 2));
+
+    return cb_16(codes, 256, v_load(body + 64 * step), v_zero(),
+                 cb_even_signs(cb_windows(word, 0, 7)), step % 2 * 16);
+}
+
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const int j = step; /* 16 weights of sub-block j / 2 */
-    const vi word = v_load(body + 64 * (16 + j / 2));
-
-    cb_emit_16(codes, 256, levels, v_load(body + 64 * j), v_zero(),
-               cb_even_signs(cb_windows(word, 0, 7)), j % 2 * 16, 4 * j, emit, sink);
+    (void)step;
+    cb_emit_block_16(points, levels, body, emit, sink);
 }
 #else
 /* The four signs of seven bits as bytes, with the eighth that makes their number even.
@@ -121,6 +126,7 @@ static const struct x16_super_format format = {
     .max = 62,
     .bias = BIAS,
     .is_signed = V_SIGNED,
+    .two_chains = true,
     .order = IQ3_ORDER,
     .restore = IQ3_RESTORE,
     .steps = IQ3_STEPS,

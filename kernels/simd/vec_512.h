@@ -216,10 +216,15 @@ SIMD_INLINE vi v_table16_high(vi table, vi index)
 #endif
 }
 
-/* table[i] for the integer i of every lane. */
+/* table[i] for the integer i of every lane. The instruction reads its destination, too,
+ * and without a zero there waits for whoever wrote it last; GCC leaves the zero out
+ * where it knows that all lanes are wanted. */
 SIMD_INLINE vi v_gather(const void *table, vi i)
 {
-    return _mm512_i32gather_epi32(i, table, 4);
+    __mmask16 all = 0xffff;
+
+    __asm__("" : "+Yk"(all));
+    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), all, i, table, 4);
 }
 
 /* Tables of 256 and 512 words in registers: for every 16-bit lane of i the word that

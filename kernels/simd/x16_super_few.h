@@ -12,13 +12,14 @@
 struct x16_sums {
     vi scale[X16_STRANDS][16], part[X16_STRANDS][X16_FEW][16],
         sum[X16_STRANDS][X16_FEW];
+    vi other[X16_STRANDS][16]; /* of one column: its second chain */
     vf total[X16_FEW];
 };
 
 /* The sums stand apart: where a vector is a struct of registers, GCC forgets the
  * constants beside it in one struct. */
 struct x16_sink {
-    int n_cols, per_sub, run, biased, is_signed, strand;
+    int n_cols, per_sub, run, chains, biased, is_signed, strand;
     const int8_t *q[X16_FEW];
     const struct x16_column *column;
     uint64_t shifts;
@@ -45,6 +46,17 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
     for (int c = 0; c < sink->n_cols; c++) {
         vi part = sink->to->part[t][c][s];
 
+        if (sink->chains == 2 && step % 2 != 0) {
+            vi *other = &sink->to->other[t][s];
+
+            *other = x16_dot(step == 1 ? v_zero() : *other, w, sink->q[c], four,
+                             sink->is_signed);
+            if (step + 1 < sink->per_sub)
+                continue;
+            sink->to->sum[t][c] = v_add_scaled(
+                sink->to->sum[t][c], v_add32(part, *other), sink->to->scale[t][s]);
+            continue;
+        }
         if (step % sink->run == 0)
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
                                            : v_zero();
@@ -128,6 +140,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.n_cols = n;
     sink.per_sub = 64 / f.n_subs;
     sink.run = V_RUN(f.max) < sink.per_sub ? V_RUN(f.max) : sink.per_sub;
+    sink.chains = V_DOT32 && f.two_chains && n == 1 ? 2 : 1;
     sink.biased = f.bias != 0;
     sink.is_signed = f.is_signed;
     sink.shifts = V_WIDE ? f.shifts : 0;

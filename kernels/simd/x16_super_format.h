@@ -45,6 +45,9 @@ struct x16_super_format {
     int bias;
     bool mins;
     bool is_signed; /* weights go to v_dot_s */
+    /* A sub-block's products with one column are added up in two sums that do not wait
+     * for each other; only without shifts. */
+    bool two_chains;
     /* Weights take so few instructions that up to eight columns are multiplied straight
      * from the block; if not, four, and more go through a tile. */
     bool light;
