@@ -210,7 +210,8 @@ static enum status collect(void *arg, const float *v, size_t n, struct err *err)
 
 static void dequantises_in_pieces(void **state)
 {
-    const uint64_t n = 150000; /* more than two pieces of 65536 */
+    const uint64_t shape[2] = {1000, 150}; /* more than two pieces of 65536 */
+    const uint64_t n = shape[0] * shape[1];
     struct collected *c = calloc(1, sizeof *c);
     struct build b = build_new();
     struct err err = ERR_INIT;
@@ -219,7 +220,7 @@ static void dequantises_in_pieces(void **state)
     (void)state;
     assert_non_null(c);
     put_header(&b, 3, 2, 0);
-    put_tensor(&b, "w", 0, 1, &n, 0);
+    put_tensor(&b, "w", 0, 2, shape, 0);
     put_tensor(&b, "strange", 99, 1, (uint64_t[]){5}, 0);
     put_padding(&b, 32);
 
