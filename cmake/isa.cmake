@@ -30,6 +30,10 @@ set(SLM_ISA_FLAGS_avx512vbmi ${SLM_ISA_FLAGS_avx512vnni} -mavx512vbmi)
 set(SLM_ISA_FLAGS_neon -march=armv8.2-a+dotprod+fp16)
 set(SLM_ISA_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+fp16+i8mm)
 
+# A file is quantised to the same bytes on every CPU. Vectors are passed between
+# functions of one file only, so how others would pass them does not matter.
+set(SLM_QUANTIZE_FLAGS -ffp-contract=off -Wno-psabi)
+
 set(SLM_ISA_LEVELS scalar avx2 avxvnni avx512 avx512vnni avx512vbmi neon neon_i8mm)
 
 # slm_kernel_sources(OUT): the objects of every kernel source that this architecture
@@ -59,6 +63,8 @@ function(slm_kernel_sources out)
   foreach(row IN LISTS listed)
     if(row MATCHES "^KERN_WEIGHT_ROW\\((quantize|dequantize), ([A-Za-z0-9_]+), ([a-z0-9_]+)\\)")
       set(file kernels/${CMAKE_MATCH_2}/${CMAKE_MATCH_2}_quantize.c)
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+                                  "${SLM_QUANTIZE_FLAGS}")
       set(isa ${CMAKE_MATCH_3})
     elseif(row MATCHES "^KERN_WEIGHT_ROW\\(([a-z0-9_]+), ([A-Za-z0-9_]+), ([a-z0-9_]+)\\)")
       set(file kernels/${CMAKE_MATCH_2}/${CMAKE_MATCH_2}_${CMAKE_MATCH_3}.c)

@@ -3,9 +3,9 @@
  * lanes.h - the compiler's own vectors, for the quantisers
  *
  * A compiler may not reorder a plain loop's sums, so the searches say themselves what
- * runs side by side: FIT_LANES floats, as many as a register of the level holds (4
- * where nothing is known, which every 64-bit CPU has). Levels differ in the order of
- * sums only, so that now and then another of two equally good codes is taken.
+ * runs side by side: FIT_LANES floats, which are a register of AVX2 and two elsewhere.
+ * That number, and no contraction (cmake/isa.cmake), make the bytes of a quantised
+ * file the same on every CPU.
  */
 #ifndef SLM_KERNELS_FIT_LANES_H
 #define SLM_KERNELS_FIT_LANES_H
@@ -16,11 +16,7 @@
 
 #include "kernels/simd/simd.h"
 
-#ifdef KERN_LEVEL_avx2
 #define FIT_LANES 8
-#else
-#define FIT_LANES 4
-#endif
 
 typedef float fit_vec __attribute__((vector_size(4 * FIT_LANES)));
 typedef int32_t fit_mask __attribute__((vector_size(4 * FIT_LANES)));
