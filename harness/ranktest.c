@@ -204,34 +204,98 @@ enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
     return ST_OK;
 }
 
+/* count[s]: the probability that those of the doubled rank[n] that get a plus sum to s;
+ * n <= EXACT_MAX. */
+static void sign_distribution(const int *rank, size_t n, double count[MAX_SUM + 1])
+{
+    int most = 0;
+
+    memset(count, 0, (MAX_SUM + 1) * sizeof *count);
+    count[0] = 1;
+    for (size_t i = 0; i < n; i++) {
+        most += rank[i];
+        for (int s = most; s >= 0; s--)
+            count[s] = (count[s] + (s >= rank[i] ? count[s - rank[i]] : 0)) / 2;
+    }
+}
+
+static double signs_variance(double n)
+{
+    return n * (n + 1) * (2 * n + 1) / 24;
+}
+
 /* How many of the n (n + 1) / 2 sorted means of two to cut off at each end: the sum of
  * positive ranks is at most k - 1 with a probability of tail or less. */
 static size_t cut_paired(size_t n, double tail)
 {
     const size_t most = n * (n + 1) / 2;
-    double below = 0, *count;
+    double below = 0, count[MAX_SUM + 1];
+    int rank[EXACT_MAX];
     size_t k = 0;
 
     if (n > EXACT_MAX) {
-        const double nn = (double)n, variance = nn * (nn + 1) * (2 * nn + 1) / 24;
-        const double at = floor((double)most / 2 - normal_upper(tail) * sqrt(variance));
+        const double at = floor((double)most / 2 -
+                                normal_upper(tail) * sqrt(signs_variance((double)n)));
 
         return at > 0 ? (size_t)at : 0;
     }
-    count = calloc(most + 1, sizeof *count);
-    if (!count)
-        return 0;
-    count[0] = 1;
-    for (size_t rank = 1; rank <= n; rank++)
-        for (size_t s = most + 1; s-- > 0;)
-            count[s] = (count[s] + (s >= rank ? count[s - rank] : 0)) / 2;
+    for (size_t i = 0; i < n; i++)
+        rank[i] = 2 * (int)(i + 1);
+    sign_distribution(rank, n, count);
     for (; k <= most; k++) {
-        below += count[k];
+        below += count[2 * k];
         if (below > tail + ROUND_SLIP)
             break;
     }
-    free(count);
     return k;
+}
+
+static void exact_signs(const int *rank, size_t n, int sum, double *above,
+                        double *below)
+{
+    double count[MAX_SUM + 1];
+
+    sign_distribution(rank, n, count);
+    for (int s = 0; s <= MAX_SUM; s++) {
+        *above += s >= sum ? count[s] : 0;
+        *below += s <= sum ? count[s] : 0;
+    }
+}
+
+static void normal_signs(double n, double ties, double sum, double *above,
+                         double *below)
+{
+    const double off = sum - n * (n + 1) / 4;
+    const double scale = sqrt(2 * (signs_variance(n) - ties / 48));
+
+    *above = erfc((off - 0.5) / scale) / 2; /* continuity */
+    *below = erfc((-off - 0.5) / scale) / 2;
+}
+
+void rank_signs(const double *v, size_t n, double *above, double *below)
+{
+    struct sample *s = malloc(n * sizeof *s + 1);
+    int *rank = malloc(n * sizeof *rank + 1), sum = 0;
+    size_t n_left = 0;
+
+    *above = *below = s && rank ? 0 : 1;
+    for (size_t i = 0; s && rank && i < n; i++)
+        if (v[i] != 0)
+            s[n_left++] = (struct sample){fabs(v[i]), v[i] > 0};
+    if (s && rank) {
+        qsort(s, n_left, sizeof *s, by_value);
+        const double ties = midranks(s, n_left, rank);
+        for (size_t i = 0; i < n_left; i++)
+            sum += s[i].of_a ? rank[i] : 0;
+        if (n_left <= EXACT_MAX)
+            exact_signs(rank, n_left, sum, above, below);
+        else
+            normal_signs((double)n_left, ties, sum / 2.0, above, below);
+        *above = fmin(1, *above);
+        *below = fmin(1, *below);
+    }
+    free(s);
+    free(rank);
 }
 
 enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double level,

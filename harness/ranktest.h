@@ -41,6 +41,12 @@ enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
 enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double level,
                         struct err *err);
 
+/* Wilcoxon's signed rank test, each side: were either sign of each v[i] as likely as
+ * the other, the probability of positive ranks that sum to as much or more (*above:
+ * small if v lies above 0), or to as much or less (*below). Values of 0 do not count; 1
+ * where none is left. Exact up to 40 values. */
+void rank_signs(const double *v, size_t n, double *above, double *below);
+
 /* Holm's correction: p[i] becomes the level at which i is rejected while the chance
  * of any wrong rejection among the n stays at that level. Error: ST_NO_MEMORY. */
 enum status rank_holm(double *p, size_t n, struct err *err);

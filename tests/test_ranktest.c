@@ -236,6 +236,34 @@ static void paired_interval_covers(void **state)
     }
 }
 
+static void signs_of_ranks_by_hand(void **state)
+{
+    const double up[3] = {1, 2, 3}, mixed[3] = {-1, 2, 3}, tied[3] = {1, 1, -1};
+    const double none[2] = {0, 0}, with_zero[4] = {0, 1, 2, 3};
+    double above, below, many[41];
+
+    (void)state;
+    rank_signs(up, 3, &above, &below);
+    assert_true(fabs(above - 1.0 / 8) < 1e-12 && fabs(below - 1) < 1e-12);
+    rank_signs(mixed, 3, &above, &below); /* sums 5 and 6 of 0 1 2 3 3 4 5 6 */
+    assert_true(fabs(above - 2.0 / 8) < 1e-12 && fabs(below - 7.0 / 8) < 1e-12);
+    rank_signs(tied, 3, &above, &below); /* two or three of three alike */
+    assert_true(fabs(above - 4.0 / 8) < 1e-12 && fabs(below - 7.0 / 8) < 1e-12);
+    rank_signs(none, 2, &above, &below);
+    assert_true(above == 1 && below == 1);
+    rank_signs(with_zero, 4, &above, &below);
+    assert_true(fabs(above - 1.0 / 8) < 1e-12);
+
+    /* Exact and normal agree where they meet; the 41st value has the least rank. */
+    for (int i = 0; i < 40; i++)
+        many[i] = (i % 2 ? 1 : -1) * (1 + 0.01 * i);
+    many[40] = 0.5;
+    rank_signs(many, 40, &above, &below);
+    const double exact = above;
+    rank_signs(many, 41, &above, &below);
+    assert_true(fabs(above - exact) < 0.05 && fabs(above + below - 1) < 0.02);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +276,7 @@ int main(void)
         cmocka_unit_test(holm_steps_down),
         cmocka_unit_test(paired_interval_is_that_of_the_table),
         cmocka_unit_test(paired_interval_covers),
+        cmocka_unit_test(signs_of_ranks_by_hand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
