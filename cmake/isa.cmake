@@ -116,10 +116,10 @@ function(slm_kernel_sources out)
       # optimisation they would not be inlined, which they must.
       target_compile_options(slmkern_${isa} PRIVATE
                              $<$<CONFIG:Debug>:-O1 -findirect-inlining>)
-      # Frames of AVX-512 are long and all but free of branches: looking for jumps to
+      # Frames of AVX-512-VNNI are long and all but free of branches: looking for jumps to
       # thread, and for every earlier store that a load could alias, is three quarters
       # of GCC's time and finds nothing.
-      if(isa MATCHES "^avx512" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+      if(isa MATCHES "^avx512v" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
         target_compile_options(slmkern_${isa} PRIVATE -fno-thread-jumps
                                --param=sccvn-max-alias-queries-per-access=50)
       endif()

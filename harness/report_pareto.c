@@ -121,7 +121,8 @@ static void mark_frontier(struct chart *c)
 {
     for (size_t i = 0; i < c->n; i++)
         c->v[i].other = on_frontier(c, &c->v[i]) ? c->v[i].y : NAN;
-    qsort(c->v, c->n, sizeof *c->v, compare);
+    if (c->n > 0) /* v may be NULL else */
+        qsort(c->v, c->n, sizeof *c->v, compare);
 }
 
 /* What pages from disk is so slow that an axis with it has no room for the others: it
