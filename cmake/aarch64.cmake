@@ -7,7 +7,6 @@
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
-set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
 set(SLM_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64-sysroot
     CACHE PATH "Where ci/aarch64-sysroot unpacked the libraries")
