@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_gate.c - `bench gate`: did the last change make it slower?
+ */
+#include "harness/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/gate_options.h"
+#include "harness/interrupt.h"
+#include "harness/options.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "gate --a PROGRAM --b PROGRAM [-m MODEL] [--budget 10m] [--margin 2%]",
+    .about = "Is B slower than A by more than the margin? Pass, fail, or inconclusive: "
+             "exit\n"
+             "code 0, 1 or 4.",
+    .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m",
+};
+
+/* The ways it can be run; one of both functions. */
+struct mode {
+    const char *option;
+    bool chosen;
+    enum status (*judge)(const struct gate_options *o, struct gate_result *r,
+                         struct err *err);
+    enum status (*run)(const struct gate_options *o, struct err *err);
+};
+
+static enum status run_mode(const struct gate_options *o, struct gate_result *r,
+                            const struct mode **chosen, struct err *err)
+{
+    /* A mode has its row's function once its file is there. */
+    static struct mode modes[] = {
+        {"--a and --b", false, NULL, NULL}, {"--baseline", false, NULL, NULL},
+        {"--report", false, NULL, NULL},    {"--history", false, NULL, NULL},
+        {"--simulate", false, NULL, NULL},  {"--calibrate", false, NULL, NULL},
+    };
+    const bool given[] = {(o->a || o->b) && !o->calibrate && !o->baseline,
+                          o->baseline != NULL,
+                          o->report != NULL,
+                          o->history != NULL,
+                          o->simulate,
+                          o->calibrate};
+
+    *chosen = NULL;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (!given[i])
+            continue;
+        if (*chosen)
+            return err_set(err, ST_USAGE, "%s and %s exclude each other",
+                           (*chosen)->option, modes[i].option);
+        *chosen = &modes[i];
+    }
+    if (!*chosen)
+        return err_set(err, ST_USAGE,
+                       "what is to be compared? Two programs, with --a OLD/bench and "
+                       "--b NEW/bench; `bench gate --help` lists the other ways");
+    if ((*chosen)->judge)
+        return (*chosen)->judge(o, r, err);
+    if ((*chosen)->run)
+        return (*chosen)->run(o, err);
+    return err_set(err, ST_UNSUPPORTED, "this build cannot do %s", (*chosen)->option);
+}
+
+int cmd_gate(int argc, char **argv)
+{
+    struct gate_options o = {.argc = argc, .argv = argv};
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR('a', "a", &o.a, "PROGRAM", "the old build's `bench`"),
+        OPT_STR('b', "b", &o.b, "PROGRAM", "the new build's (default: this one)"),
+        OPT_STR(0, "baseline", &o.baseline, "RESULTS", "compare with rows of earlier runs instead: results.csv, SQLite file or directory"),
+        OPT_STR(0, "history", &o.history, "DB", "find where a series of results has changed"),
+        OPT_STR(0, "report", &o.report, "DIR", "the outputs of a gate that has run, again"),
+        OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what this gate sees on this machine, and which budget it needs"),
+        OPT_FLAG(0, "simulate", &o.simulate, "gates on invented machines: how often they err, and what they see"),
+        OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates (default: default)"),
+        OPT_STR('m', "model", &o.model, "MODEL", "GGUF file or SHAPE:QUANT"),
+        OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
+        OPT_STR(0, "prefill", &o.prefill, "LIST", "prompt lengths; none for no such metric"),
+        OPT_STR(0, "ctx", &o.ctx, "LIST", "context depths of decoding; none for no such metric"),
+        OPT_STR(0, "weights", &o.weights, "W", "mmap (both sides share the page cache's memory; default), or packed"),
+        OPT_STR(0, "mem", &o.mem, "LIMIT", "memory limit around both programs together, as 6G; none for no sandbox"),
+        OPT_STR(0, "budget", &o.budget, "TIME", "longest time it may take: 90s, 10m (the default), 1h"),
+        OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, in percent (default: 2)"),
+        OPT_STR(0, "inject-slowdown", &o.inject, "P", "slow B down by P percent, to see the gate bite"),
+        OPT_U64(0, "seed", &o.seed, "N", "of orders and tokens (default: by the clock)"),
+        OPT_STR('o', "out", &o.out, "DIR", "where the results go (default: results/gate-<host>-<utc>)"),
+        OPT_STR(0, "json", &o.json, "FILE", "the result as JSON"),
+        OPT_STR(0, "markdown", &o.markdown, "FILE", "a summary for people, such as $GITHUB_STEP_SUMMARY"),
+        OPT_STR(0, "junit", &o.junit, "FILE", "the result as JUnit XML"),
+        OPT_FLAG(0, "annotations", &o.annotations, "print GitHub workflow commands"),
+        OPT_FLAG(0, "no-charts", &o.no_charts, "draw no charts"),
+        OPT_STR(0, "exit-codes", &o.exit_codes, "P,F,I", "exit codes of pass, fail, inconclusive (default: 0,1,4)"),
+        OPT_END
+    };
+    /* clang-format on */
+    struct gate_result *r = calloc(1, sizeof *r);
+    const struct mode *mode;
+    struct opt_args args;
+    struct err err = ERR_INIT;
+    enum status st;
+    int code = 0;
+
+    st = r ? opt_parse(&args, argc, argv, opts, &usage, &err)
+           : err_set(&err, ST_NO_MEMORY, "no memory");
+    if (st == ST_OK && !args.help) {
+        if (args.n)
+            st = err_set(&err, ST_USAGE,
+                         "what is '%s'? Programs are given by --a and --b, a model by "
+                         "-m",
+                         args.v[0]);
+        interrupt_catch();
+        if (st == ST_OK)
+            st = run_mode(&o, r, &mode, &err);
+    }
+    if (st)
+        code = cmd_fail(&err);
+    free(r);
+    return code;
+}

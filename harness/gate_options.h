@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_options.h - the options of `bench gate`, and the ways it can be run
+ *
+ * cmd_gate.c parses; every mode is a file gate_<mode>.c with one function below, which
+ * reads what it needs. What was not given is NULL, 0 or negative, and then the
+ * configuration says, or the mode's own default.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_GATE_OPTIONS_H
+#define SLM_HARNESS_GATE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/status.h"
+#include "harness/gate_result.h"
+
+struct gate_options {
+    /* what is compared */
+    const char *a, *b;    /* programs */
+    const char *baseline; /* rows of earlier runs: CSV, SQLite, or a directory */
+    const char *history;  /* a series of results to find changes in */
+    const char *report;   /* directory of a gate that has run: its outputs again */
+    bool calibrate, simulate;
+
+    /* how; texts, on top of the configuration */
+    const char *config, *model, *threads, *prefill, *ctx, *weights, *mem;
+    const char *budget, *margin, *inject;
+    uint64_t seed; /* 0: by the clock */
+
+    /* what comes out */
+    const char *out; /* directory; NULL: results/gate-<host>-<utc> */
+    const char *json, *markdown, *junit;
+    const char *exit_codes; /* "0,1,4" */
+    bool annotations, no_charts;
+
+    int argc; /* the command line, for the record */
+    char **argv;
+};
+
+/* Each fills *r (zeroed before) as far as it came. Errors: what kept it from
+ * measuring; a verdict is no error, and an interrupted gate is ST_OK with
+ * GATE_END_INTERRUPTED. */
+enum status gate_ab(const struct gate_options *o, struct gate_result *r,
+                    struct err *err);
+enum status gate_baseline(const struct gate_options *o, struct gate_result *r,
+                          struct err *err);
+/* The result of a directory, read back. */
+enum status gate_report(const struct gate_options *o, struct gate_result *r,
+                        struct err *err);
+
+/* Print and write by themselves. */
+enum status gate_history(const struct gate_options *o, struct err *err);
+enum status gate_simulate(const struct gate_options *o, struct err *err);
+enum status gate_calibrate(const struct gate_options *o, struct err *err);
+
+#endif
