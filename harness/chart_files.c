@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/cmd.h"
+#include "harness/gnuplot.h"
 
 FILE *chart_file_create(const char *dir, const char *name, const char *ending,
                         struct err *err)
@@ -91,6 +92,30 @@ enum status chart_file_template(FILE *to, const char *name, struct err *err)
         fwrite(buf, 1, n, to);
     fclose(from);
     return ST_OK;
+}
+
+void chart_file_head(FILE *f, const char *name, const char *title, const char *subtitle)
+{
+    fprintf(f, "# %s.gp - written by bench; draw it again with: gnuplot %s.gp\n", name,
+            name);
+    fprintf(f, "name = '%s'\ndata = '%s.csv'\ntitle_text = ", name, name);
+    gnuplot_quote(f, title);
+    fprintf(f, "\nsubtitle_text = ");
+    gnuplot_quote(f, subtitle);
+    fputc('\n', f);
+}
+
+enum status chart_file_draw(FILE *f, const char *dir, const char *name,
+                            const char *again, struct err *err)
+{
+    char script[64];
+    enum status st = chart_file_template(f, "style", err);
+
+    if (st == ST_OK)
+        st = chart_file_template(f, name, err);
+    const enum status closed = chart_file_finish(f, dir, name, err);
+    snprintf(script, sizeof script, "%s.gp", name);
+    return st ? st : closed ? closed : gnuplot_run(dir, script, again, err);
 }
 
 void chart_files_remove(const char *dir, const char *name)

@@ -31,6 +31,16 @@ void chart_file_text(FILE *f, const char *s);
  */
 enum status chart_file_template(FILE *to, const char *name, struct err *err);
 
+/* First lines of <name>.gp: its own name, its data, and the two texts over it. */
+void chart_file_head(FILE *f, const char *name, const char *title,
+                     const char *subtitle);
+
+/* Settings of <name>.gp are written to f: close it with both templates and draw. again
+ * is the command that draws it again. Errors: those of chart_file_template(),
+ * chart_file_finish() and gnuplot_run(). */
+enum status chart_file_draw(FILE *f, const char *dir, const char *name,
+                            const char *again, struct err *err);
+
 /* Those of an earlier run, as far as they are there. */
 void chart_files_remove(const char *dir, const char *name);
 

@@ -46,32 +46,6 @@ static void write_names(FILE *f, const char *variable, const struct names *names
     }
 }
 
-static void write_head(FILE *f, const char *name, const char *title,
-                       const char *subtitle)
-{
-    fprintf(f, "# %s.gp - written by bench; draw it again with: gnuplot %s.gp\n", name,
-            name);
-    fprintf(f, "name = '%s'\ndata = '%s.csv'\ntitle_text = ", name, name);
-    gnuplot_quote(f, title);
-    fprintf(f, "\nsubtitle_text = ");
-    gnuplot_quote(f, subtitle);
-    fputc('\n', f);
-}
-
-/* The settings are written; add the templates and draw. */
-static enum status draw(FILE *f, const char *dir, const char *name, const char *again,
-                        struct err *err)
-{
-    char script[64];
-    enum status st = chart_file_template(f, "style", err);
-
-    if (st == ST_OK)
-        st = chart_file_template(f, name, err);
-    const enum status closed = chart_file_finish(f, dir, name, err);
-    snprintf(script, sizeof script, "%s.gp", name);
-    return st ? st : closed ? closed : gnuplot_run(dir, script, again, err);
-}
-
 /* ---- roofline
  * ------------------------------------------------------------------------ */
 
@@ -206,7 +180,7 @@ static enum status draw_roofline(const struct kernel_report *r, const char *dir,
     f = chart_file_create(dir, ROOFLINE, "gp", err);
     if (!f)
         return err->code;
-    write_head(f, ROOFLINE, "Every kernel under the machine's roofs", r->title);
+    chart_file_head(f, ROOFLINE, "Every kernel under the machine's roofs", r->title);
     write_names(f, "groups", &groups);
     write_names(f, "levels", &levels);
     fprintf(f, "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = 1\n",
@@ -215,7 +189,7 @@ static enum status draw_roofline(const struct kernel_report *r, const char *dir,
     write_decades(f, "y_ticks", a.y_min, a.y_max);
     write_roofs(f, r);
     fputc('\n', f);
-    return draw(f, dir, ROOFLINE, again, err);
+    return chart_file_draw(f, dir, ROOFLINE, again, err);
 }
 
 /* ---- heat map
@@ -307,7 +281,8 @@ static void write_heatmap_settings(FILE *f, const struct heatmap *h,
     memset(levels.v, 0, sizeof levels.v);
     for (int i = 0; i < h->columns.n; i++)
         snprintf(levels.v[i], sizeof levels.v[i], "%s", h->level[i]);
-    write_head(f, HEATMAP, "Per cent of the roof that bounds each kernel", r->title);
+    chart_file_head(f, HEATMAP, "Per cent of the roof that bounds each kernel",
+                    r->title);
     write_names(f, "formats", &h->rows);
     write_names(f, "columns", &levels);
     write_names(f, "groups", &h->groups);
@@ -339,7 +314,7 @@ static enum status draw_heatmap(const struct kernel_report *r, const char *dir,
     f = st ? NULL : chart_file_create(dir, HEATMAP, "gp", err);
     if (f) {
         write_heatmap_settings(f, h, r);
-        st = draw(f, dir, HEATMAP, again, err);
+        st = chart_file_draw(f, dir, HEATMAP, again, err);
     } else {
         st = err->code;
     }
