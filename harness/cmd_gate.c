@@ -33,16 +33,21 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
 {
     /* A mode has its row's function once its file is there. */
     static struct mode modes[] = {
-        {"--a and --b", false, NULL, NULL}, {"--baseline", false, NULL, NULL},
-        {"--report", false, NULL, NULL},    {"--history", false, NULL, NULL},
-        {"--simulate", false, NULL, NULL},  {"--calibrate", false, NULL, NULL},
+        {"--a and --b", false, NULL, NULL},
+        {"--baseline", false, NULL, NULL},
+        {"--report", false, NULL, NULL},
+        {"--history", false, NULL, NULL},
+        {"--simulate", false, NULL, NULL},
+        {"--calibrate", false, NULL, NULL},
+        {"--record-trace", false, NULL, gate_record},
     };
     const bool given[] = {(o->a || o->b) && !o->calibrate && !o->baseline,
                           o->baseline != NULL,
                           o->report != NULL,
                           o->history != NULL,
                           o->simulate,
-                          o->calibrate};
+                          o->calibrate,
+                          o->record_trace != NULL};
 
     *chosen = NULL;
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -76,6 +81,11 @@ int cmd_gate(int argc, char **argv)
         OPT_STR(0, "report", &o.report, "DIR", "the outputs of a gate that has run, again"),
         OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what this gate sees on this machine, and which budget it needs"),
         OPT_FLAG(0, "simulate", &o.simulate, "gates on invented machines: how often they err, and what they see"),
+        OPT_STRS(0, "trace", &o.traces, "FILE", "simulate with turns recorded on a real machine, too; may be repeated (default: those that come with bench)"),
+        OPT_U64(0, "gates", &o.gates, "N", "simulated gates of each kind (default: 10000)"),
+        OPT_STR(0, "record-trace", &o.record_trace, "FILE", "record how long equal turns take on this machine, for --simulate"),
+        OPT_U64(0, "turns", &o.turns, "N", "how many turns to record (default: 2000)"),
+        OPT_STR(0, "note", &o.note, "TEXT", "the machine's state while recording: idle, building, ..."),
         OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates (default: default)"),
         OPT_STR('m', "model", &o.model, "MODEL", "GGUF file or SHAPE:QUANT"),
         OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
@@ -118,6 +128,7 @@ int cmd_gate(int argc, char **argv)
     }
     if (st)
         code = cmd_fail(&err);
+    free(o.traces.v);
     free(r);
     return code;
 }

@@ -16,6 +16,7 @@
 
 #include "engine/status.h"
 #include "harness/gate_result.h"
+#include "harness/options.h"
 
 struct gate_options {
     /* what is compared */
@@ -24,6 +25,12 @@ struct gate_options {
     const char *history;  /* a series of results to find changes in */
     const char *report;   /* directory of a gate that has run: its outputs again */
     bool calibrate, simulate;
+    const char *record_trace; /* file for turns of this machine */
+
+    /* of a simulation and a recording */
+    struct str_list traces; /* files that were recorded */
+    uint64_t gates, turns;  /* how many of them; 0: the default */
+    const char *note;       /* the machine's state */
 
     /* how; texts, on top of the configuration */
     const char *config, *model, *threads, *prefill, *ctx, *weights, *mem;
@@ -54,6 +61,7 @@ enum status gate_report(const struct gate_options *o, struct gate_result *r,
 /* Print and write by themselves. */
 enum status gate_history(const struct gate_options *o, struct err *err);
 enum status gate_simulate(const struct gate_options *o, struct err *err);
+enum status gate_record(const struct gate_options *o, struct err *err);
 enum status gate_calibrate(const struct gate_options *o, struct err *err);
 
 #endif
