@@ -27,18 +27,26 @@ const char *rival_name(enum rival rival)
     return names[rival];
 }
 
+static double mean(const double *v, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    return sum / (double)n;
+}
+
 struct moments {
     double mean, variance;
 };
 
 static struct moments moments(const double *v, size_t n)
 {
-    struct moments m = {0, 0};
+    struct moments m = {mean(v, n), 0};
 
     for (size_t i = 0; i < n; i++)
-        m.mean += v[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        m.variance += (v[i] - m.mean) * (v[i] - m.mean) / (double)(n - 1);
+        m.variance += (v[i] - m.mean) * (v[i] - m.mean);
+    m.variance /= (double)(n - 1);
     return m;
 }
 
@@ -74,7 +82,7 @@ static void resample(double *out, const double *a, const double *b, size_t n,
                      uint64_t *seed)
 {
     for (size_t i = 0; i < n; i++) {
-        const size_t at = random_bits(seed) % (b ? 2 * n : n);
+        const size_t at = (random_bits(seed) >> 32) * (b ? 2 * n : n) >> 32;
 
         out[i] = at < n ? a[at] : b[at - n];
     }
@@ -83,7 +91,8 @@ static void resample(double *out, const double *a, const double *b, size_t n,
 #define MOST 256
 
 /* Under the hypothesis both series are drawn from the pool; the change of the mean is
- * drawn from each one alone, and 2.5 % of its draws may lie below the threshold. */
+ * drawn from each one alone, and 2.5 % of its draws may lie below the threshold. Either
+ * count ends the test as soon as it is too high. */
 static bool criterion(const double *a, const double *b, size_t n, uint64_t seed)
 {
     const double t = fabs(welch(a, b, n));
@@ -91,16 +100,19 @@ static bool criterion(const double *a, const double *b, size_t n, uint64_t seed)
     size_t n_beyond = 0, n_small = 0;
 
     assert(n <= MOST);
-    for (int i = 0; i < N_RESAMPLES; i++) {
+    for (int i = 0; i < N_RESAMPLES && (double)n_beyond < LEVEL * N_RESAMPLES; i++) {
         resample(x, a, b, n, &seed);
         resample(y, a, b, n, &seed);
         n_beyond += fabs(welch(x, y, n)) >= t;
+    }
+    if ((double)n_beyond >= LEVEL * N_RESAMPLES)
+        return false;
+    for (int i = 0; i < N_RESAMPLES && (double)n_small < LEVEL / 2 * N_RESAMPLES; i++) {
         resample(x, a, NULL, n, &seed);
         resample(y, b, NULL, n, &seed);
-        n_small += moments(y, n).mean / moments(x, n).mean - 1 <= THRESHOLD;
+        n_small += mean(y, n) / mean(x, n) - 1 <= THRESHOLD;
     }
-    return (double)n_beyond < LEVEL * N_RESAMPLES &&
-           (double)n_small < LEVEL / 2 * N_RESAMPLES;
+    return (double)n_small < LEVEL / 2 * N_RESAMPLES;
 }
 
 bool rival_alarm(enum rival rival, const double *a, const double *b, size_t n,

@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +205,67 @@ enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
     return ST_OK;
 }
 
+static double signs_variance(double n)
+{
+    return n * (n + 1) * (2 * n + 1) / 24;
+}
+
+/* Ranks 1..n without ties, each with either sign alike: tails[n][s] is the probability
+ * that the positive ones sum to s or more. The sum is symmetric, so the probability of
+ * s or less stands at n (n + 1) / 2 - s. */
+static double tails[EXACT_MAX + 1][MAX_SUM / 2 + 1];
+static pthread_once_t tails_once = PTHREAD_ONCE_INIT;
+
+static void fill_tails(void)
+{
+    static double count[MAX_SUM / 2 + 1];
+
+    count[0] = 1;
+    for (int n = 0; n <= EXACT_MAX; n++) {
+        double above = 0;
+
+        for (int s = n * (n + 1) / 2; s >= 0 && n > 0; s--)
+            count[s] = (count[s] + (s >= n ? count[s - n] : 0)) / 2;
+        for (int s = n * (n + 1) / 2; s >= 0; s--)
+            tails[n][s] = above += count[s];
+    }
+}
+
+static const double *untied_tails(size_t n)
+{
+    pthread_once(&tails_once, fill_tails);
+    return tails[n];
+}
+
+/* How many of the n (n + 1) / 2 sorted means of two to cut off at each end: the sum of
+ * positive ranks is at most k - 1 with a probability of tail or less. */
+static size_t cut_paired(size_t n, double tail)
+{
+    const size_t most = n * (n + 1) / 2;
+    size_t k = 0;
+
+    if (n > EXACT_MAX) {
+        const double at = floor((double)most / 2 -
+                                normal_upper(tail) * sqrt(signs_variance((double)n)));
+
+        return at > 0 ? (size_t)at : 0;
+    }
+    const double *below = untied_tails(n);
+
+    while (k <= most && below[most - k] <= tail + ROUND_SLIP)
+        k++;
+    return k;
+}
+
+static void untied_signs(size_t n, int doubled_sum, double *above, double *below)
+{
+    const size_t sum = (size_t)doubled_sum / 2;
+    const double *tail = untied_tails(n);
+
+    *above = tail[sum];
+    *below = tail[n * (n + 1) / 2 - sum];
+}
+
 /* count[s]: the probability that those of the doubled rank[n] that get a plus sum to s;
  * n <= EXACT_MAX. */
 static void sign_distribution(const int *rank, size_t n, double count[MAX_SUM + 1])
@@ -217,37 +279,6 @@ static void sign_distribution(const int *rank, size_t n, double count[MAX_SUM + 
         for (int s = most; s >= 0; s--)
             count[s] = (count[s] + (s >= rank[i] ? count[s - rank[i]] : 0)) / 2;
     }
-}
-
-static double signs_variance(double n)
-{
-    return n * (n + 1) * (2 * n + 1) / 24;
-}
-
-/* How many of the n (n + 1) / 2 sorted means of two to cut off at each end: the sum of
- * positive ranks is at most k - 1 with a probability of tail or less. */
-static size_t cut_paired(size_t n, double tail)
-{
-    const size_t most = n * (n + 1) / 2;
-    double below = 0, count[MAX_SUM + 1];
-    int rank[EXACT_MAX];
-    size_t k = 0;
-
-    if (n > EXACT_MAX) {
-        const double at = floor((double)most / 2 -
-                                normal_upper(tail) * sqrt(signs_variance((double)n)));
-
-        return at > 0 ? (size_t)at : 0;
-    }
-    for (size_t i = 0; i < n; i++)
-        rank[i] = 2 * (int)(i + 1);
-    sign_distribution(rank, n, count);
-    for (; k <= most; k++) {
-        below += count[2 * k];
-        if (below > tail + ROUND_SLIP)
-            break;
-    }
-    return k;
 }
 
 static void exact_signs(const int *rank, size_t n, int sum, double *above,
@@ -287,7 +318,9 @@ void rank_signs(const double *v, size_t n, double *above, double *below)
         const double ties = midranks(s, n_left, rank);
         for (size_t i = 0; i < n_left; i++)
             sum += s[i].of_a ? rank[i] : 0;
-        if (n_left <= EXACT_MAX)
+        if (n_left <= EXACT_MAX && ties == 0)
+            untied_signs(n_left, sum, above, below);
+        else if (n_left <= EXACT_MAX)
             exact_signs(rank, n_left, sum, above, below);
         else
             normal_signs((double)n_left, ties, sum / 2.0, above, below);
