@@ -58,6 +58,24 @@ enum status parse_double(const char *text, const char *what, double min, double 
     return ST_OK;
 }
 
+enum status parse_percent(const char *text, const char *what, double min, double max,
+                          double *out, struct err *err)
+{
+    char *end;
+    const double v = strtod(text, &end);
+    const bool is_number =
+        end > text && !isspace((unsigned char)text[0]) && isfinite(v);
+
+    end += strspn(end, " ");
+    if (!is_number || (*end && strcmp(end, "%") != 0))
+        return err_set(err, ST_USAGE, "%s: '%s' is not a percentage", what, text);
+    if (v < 100 * min || v > 100 * max)
+        return err_set(err, ST_USAGE, "%s: %s is outside %g %%..%g %%", what, text,
+                       100 * min, 100 * max);
+    *out = v / 100;
+    return ST_OK;
+}
+
 /* Multiplier of a size suffix, or 0: K M G T in binary, with or without "iB" or
  * "B", as memory limits are commonly written. */
 static double suffix_factor(const char *s)

@@ -21,6 +21,10 @@ enum status parse_u64(const char *text, const char *what, uint64_t *out,
 enum status parse_double(const char *text, const char *what, double min, double max,
                          double *out, struct err *err);
 
+/* "2", "2%" or "2.5 %" as 0.02, 0.02 and 0.025; min and max are shares, too. */
+enum status parse_percent(const char *text, const char *what, double min, double max,
+                          double *out, struct err *err);
+
 /* mmap, packed or memory. Error: ST_USAGE. */
 enum status residency_parse(const char *text, const char *what,
                             enum weights_residency *residency, struct err *err);

@@ -134,6 +134,27 @@ static void test_bytes(void **state)
     assert_string_equal(format_duration(buf, sizeof buf, 65), "1:05 min");
 }
 
+static void test_percent(void **state)
+{
+    static const char *const good[] = {"2", "2%", "2.0 %"};
+    static const char *const bad[] = {"", " 2", "2%%", "two", "nan", "51", "0", "2x"};
+    double v = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct err err = ERR_INIT;
+
+        assert_int_equal(parse_percent(good[i], "x", 1e-4, 0.5, &v, &err), ST_OK);
+        assert_true(v == 0.02);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct err err = ERR_INIT;
+
+        assert_int_equal(parse_percent(bad[i], "x", 1e-4, 0.5, &v, &err), ST_USAGE);
+        assert_true(v == 0.02);
+    }
+}
+
 static void test_suggest(void **state)
 {
     static const char *const names[] = {"sweep", "synth", "topo"};
@@ -147,9 +168,8 @@ static void test_suggest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_percent),
         cmocka_unit_test(test_suggest),
     };
 
