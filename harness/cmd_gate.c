@@ -40,6 +40,7 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
         {"--simulate", false, NULL, NULL},
         {"--calibrate", false, NULL, NULL},
         {"--record-trace", false, NULL, gate_record},
+        {"--record", false, NULL, gate_store},
     };
     const bool given[] = {(o->a || o->b) && !o->calibrate && !o->baseline,
                           o->baseline != NULL,
@@ -47,7 +48,8 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
                           o->history != NULL,
                           o->simulate,
                           o->calibrate,
-                          o->record_trace != NULL};
+                          o->record_trace != NULL,
+                          o->record && !o->baseline};
 
     *chosen = NULL;
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -78,6 +80,15 @@ int cmd_gate(int argc, char **argv)
         OPT_STR('b', "b", &o.b, "PROGRAM", "the new build's (default: this one)"),
         OPT_STR(0, "baseline", &o.baseline, "RESULTS", "compare with rows of earlier runs instead: results.csv, SQLite file or directory"),
         OPT_STR(0, "history", &o.history, "DB", "find where a series of results has changed"),
+        OPT_STR(0, "record", &o.record, "DB", "put rows into an SQLite database, for --baseline and --history"),
+        OPT_STRS(0, "rows", &o.rows, "FILE|DIR", "the new rows: what `bench sweep` has written, or `bench decode --json` printed; may be repeated"),
+        OPT_STR(0, "metric", &o.metrics, "LIST", "columns to judge (default: tok_per_s)"),
+        OPT_STR(0, "only", &o.only, "TEXT", "only series with this in their name"),
+        OPT_STR(0, "commit", &o.commit, "NAME", "what was measured, where --record is not to take the commit of bench"),
+        OPT_FLAG(0, "here", &o.here, "rows without a machine.json are from this machine"),
+        OPT_FLAG(0, "disturbed", &o.disturbed, "disturbed rows count, too"),
+        OPT_U64(0, "runs", &o.runs, "N", "measurements of each point with --baseline and -m (default: 3)"),
+        OPT_U64(0, "last", &o.last, "N", "runs of a series that are looked at, the latest (default: 500)"),
         OPT_STR(0, "report", &o.report, "DIR", "the outputs of a gate that has run, again"),
         OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what this gate sees on this machine, and which budget it needs"),
         OPT_FLAG(0, "simulate", &o.simulate, "gates on invented machines: how often they err, and what they see"),
@@ -129,6 +140,7 @@ int cmd_gate(int argc, char **argv)
     if (st)
         code = cmd_fail(&err);
     free(o.traces.v);
+    free(o.rows.v);
     free(r);
     return code;
 }

@@ -32,6 +32,17 @@ struct gate_options {
     uint64_t gates, turns;  /* how many of them; 0: the default */
     const char *note;       /* the machine's state */
 
+    /* rows of earlier runs */
+    const char *record;   /* database to put rows into */
+    struct str_list rows; /* the new rows: directories, CSV or JSON files */
+    const char *metrics;  /* columns to judge, separated by commas; NULL: tok_per_s */
+    const char *only;     /* series whose name has this text */
+    const char *commit;   /* name for what was measured; NULL: as the rows say */
+    bool here;            /* rows without a machine are this one's */
+    bool disturbed;       /* disturbed rows count, too */
+    uint64_t runs;        /* to measure now; 0: 3 */
+    uint64_t last;        /* runs of a series that are looked at; 0: 500 */
+
     /* how; texts, on top of the configuration */
     const char *config, *model, *threads, *prefill, *ctx, *weights, *mem;
     const char *budget, *margin, *inject;
@@ -60,6 +71,8 @@ enum status gate_report(const struct gate_options *o, struct gate_result *r,
 
 /* Print and write by themselves. */
 enum status gate_history(const struct gate_options *o, struct err *err);
+/* --rows into the database --record. */
+enum status gate_store(const struct gate_options *o, struct err *err);
 enum status gate_simulate(const struct gate_options *o, struct err *err);
 enum status gate_record(const struct gate_options *o, struct err *err);
 enum status gate_calibrate(const struct gate_options *o, struct err *err);
