@@ -47,7 +47,7 @@ struct gate_metric {
 /* Instructions of one kernel or program phase, counted, not timed. */
 struct gate_count {
     char name[128];
-    double a, b; /* instructions of one call */
+    double a, b; /* instructions of one call; NAN: that program has no such kernel */
 };
 
 struct gate_result {
@@ -67,7 +67,8 @@ struct gate_result {
     double injected;         /* slowdown put into B: 0.05; 0: none */
     struct gate_count *count; /* owned */
     size_t n_counts;
-    char no_counts[256];     /* why there are none */
+    char counted_by[64];     /* "callgrind (valgrind-3.19.0), AVX2"; "": nobody */
+    char no_counts[256];     /* why there are none; "": nobody asked */
 };
 
 void gate_result_free(struct gate_result *r);
