@@ -2,22 +2,15 @@
  *
  * point.c - the deciding side of a point: sandbox and child
  *
- * The child is started by fork() and waits at a pipe until it is inside its
- * memory group; then it executes this program again. It dies with its parent
- * (PR_SET_PDEATHSIG), and ignores Ctrl-C, which is the parent's to answer.
+ * The child is this program again (child.h), started inside its memory group.
  */
 #include "harness/point.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "harness/clock.h"
 #include "harness/interrupt.h"
@@ -26,10 +19,9 @@
 #include "harness/point_tuned.h"
 #include "harness/sandbox.h"
 
-#define TICK_MS   200
-#define USAGE_NS  500000000u /* the group's peak is read twice a second */
-#define LINE_MAX_ (1u << 20)
-#define REAP_NS   5000000000u /* from closing its output to being gone */
+#define TICK_MS  200
+#define USAGE_NS 500000000u  /* the group's peak is read twice a second */
+#define REAP_NS  5000000000u /* from closing its output to being gone */
 
 /* The child gets its CPUs by number: both sides then mean the same ones. */
 static enum status resolve_cpus(struct point_run *r, struct err *err)
@@ -44,62 +36,25 @@ static enum status resolve_cpus(struct point_run *r, struct err *err)
 
 /* ---- starting the child ----------------------------------------------------- */
 
-/* In the child, between fork() and exec(): only what is safe there. */
-static _Noreturn void become_child(pid_t parent, int go, int out, const char *settings)
-{
-    char name[] = "bench", command[] = "point";
-    char *argv[] = {name, command, (char *)(uintptr_t)settings, NULL};
-    const int null = open("/dev/null", O_RDONLY);
-    char byte;
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGTERM, SIG_DFL);
-    if (read(go, &byte, 1) == 1 && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
-        dup2(out, STDOUT_FILENO) >= 0)
-        execv("/proc/self/exe", argv);
-    _exit(127);
-}
-
 static enum status start_child(struct point_run *r, struct err *err)
 {
-    int go[2] = {-1, -1}, out[2] = {-1, -1};
     json_t *object = point_json(&r->settings);
     char *settings = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    const pid_t parent = getpid();
-    enum status status = ST_OK;
+    char name[] = "bench", command[] = "point";
+    char *argv[] = {name, command, settings, NULL};
+    const struct child_params params = {
+        .program = "/proc/self/exe", .argv = argv, .sandbox = r->sandbox};
+    const enum status status =
+        settings ? child_start(&r->child, &params, err)
+                 : err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
+                           r->settings.model.path);
 
     json_decref(object);
-    if (!settings) {
-        status = err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
-                         r->settings.model.path);
-    } else if (pipe2(go, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || (r->pid = fork()) < 0) {
-        status = err_set_errno(err, ST_IO, "cannot start the measuring process");
-    } else if (!r->pid) {
-        become_child(parent, go[0], out[1], settings);
-    } else {
-        if (r->sandbox)
-            status = sandbox_add(r->sandbox, r->pid, err);
-        /* Without its byte the child sees the pipe end, and exits. */
-        if (status == ST_OK && write(go[1], "g", 1) != 1)
-            status = err_set_errno(err, ST_IO, "cannot start the measuring process");
-    }
     free(settings);
-    for (int i = 0; i < 2; i++) {
-        if (go[i] >= 0)
-            close(go[i]);
-    }
-    if (out[1] >= 0)
-        close(out[1]);
-    r->fd = out[0];
     return status;
 }
 
-/* ---- hearing it
- * ---------------------------------------------------------------------- */
+/* ---- hearing it -------------------------------------------------------------- */
 
 static void add_samples(struct point_run *r, const json_t *list)
 {
@@ -140,8 +95,9 @@ static void hear_phase(struct point_run *r, const json_t *message, const char *p
     report(r, json_number_value(json_object_get(message, "fraction")));
 }
 
-static void hear_line(struct point_run *r, const char *line, size_t len)
+static void hear_line(void *arg, const char *line, size_t len)
 {
+    struct point_run *r = arg;
     json_t *message = json_loadb(line, len, 0, NULL), *value;
 
     if (!message)
@@ -175,38 +131,7 @@ static void hear_line(struct point_run *r, const char *line, size_t len)
     r->heard_ns = clock_ns();
 }
 
-/* Read what there is; false at the end of the child's output. */
-static bool hear(struct point_run *r)
-{
-    for (;;) {
-        if (r->n_line + 1 >= r->line_cap) {
-            const size_t want = r->line_cap ? r->line_cap * 2 : 65536;
-            char *grown = want <= LINE_MAX_ ? realloc(r->line, want) : NULL;
-
-            if (!grown)
-                return false;
-            r->line = grown;
-            r->line_cap = want;
-        }
-        const ssize_t got = read(r->fd, r->line + r->n_line, r->line_cap - r->n_line);
-        if (got < 0)
-            return errno == EAGAIN || errno == EINTR;
-        if (got == 0)
-            return false;
-        r->n_line += (size_t)got;
-
-        char *begin = r->line, *newline;
-        while ((newline = memchr(begin, '\n', (size_t)(r->line + r->n_line - begin)))) {
-            hear_line(r, begin, (size_t)(newline - begin));
-            begin = newline + 1;
-        }
-        r->n_line = (size_t)(r->line + r->n_line - begin);
-        memmove(r->line, begin, r->n_line);
-    }
-}
-
-/* ---- watching it
- * ---------------------------------------------------------------------- */
+/* ---- watching it -------------------------------------------------------------- */
 
 static void read_usage(struct point_run *r)
 {
@@ -223,16 +148,15 @@ static void end_child(struct point_run *r, enum ending why)
 {
     if (r->ending == ENDED_BY_ITSELF) {
         r->ending = why;
-        kill(r->pid, SIGKILL);
+        kill(r->child.pid, SIGKILL);
     }
 }
 
 static void watch(struct point_run *r)
 {
     const uint64_t silence_ns = (uint64_t)(r->settings.load_budget_s * 1e9);
-    struct pollfd pfd = {.fd = r->fd, .events = POLLIN};
+    struct pollfd pfd = {.fd = r->child.out, .events = POLLIN};
 
-    fcntl(r->fd, F_SETFL, O_NONBLOCK);
     r->heard_ns = clock_ns();
     for (;;) {
         const int ready = poll(&pfd, 1, TICK_MS);
@@ -244,7 +168,7 @@ static void watch(struct point_run *r)
             end_child(r, ENDED_BY_TIME);
         if (now - r->usage_ns > USAGE_NS)
             read_usage(r);
-        if (ready > 0 && !hear(r))
+        if (ready > 0 && !child_hear(&r->child, hear_line, r))
             return;
         if (ready == 0)
             report(r, 0);
@@ -254,18 +178,12 @@ static void watch(struct point_run *r)
 /* Its exit status; a child that has closed its output but does not end is ended. */
 static int reap(struct point_run *r, struct rusage *usage)
 {
-    const uint64_t deadline = clock_ns() + REAP_NS;
-    int wstatus = 0;
+    bool killed;
+    const int wstatus = child_reap(&r->child, REAP_NS, usage, &killed);
 
-    for (;;) {
-        const pid_t got = wait4(r->pid, &wstatus, WNOHANG, usage);
-
-        if (got == r->pid || (got < 0 && errno != EINTR))
-            return wstatus;
-        if (clock_ns() > deadline)
-            end_child(r, ENDED_BY_TIME);
-        usleep(2000);
-    }
+    if (killed && r->ending == ENDED_BY_ITSELF)
+        r->ending = ENDED_BY_TIME;
+    return wstatus;
 }
 
 /* Sandbox, child, waiting and cleaning up. */
@@ -289,9 +207,9 @@ static enum status execute(struct point_run *r, struct err *err)
     status = start_child(r, err);
     if (status == ST_OK)
         watch(r);
-    if (r->pid > 0) {
+    if (r->child.pid > 0) {
         if (status)
-            kill(r->pid, SIGKILL);
+            kill(r->child.pid, SIGKILL);
         wstatus = reap(r, &usage);
         read_usage(r);
         if (status == ST_OK)
@@ -326,7 +244,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
     r->row = row;
     r->progress = progress;
     r->progress_arg = arg;
-    r->fd = -1;
+    r->child = (struct child)CHILD_INIT;
     snprintf(r->phase, sizeof r->phase, "start");
     r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
     status = point_take_tuned(&asked, topo, r->tuned_note, sizeof r->tuned_note, err);
@@ -342,14 +260,12 @@ enum status point_run(const struct point *p, const struct topology *topo,
         status = point_plan(r, err);
     if (status == ST_OK && point_may_try(r))
         status = execute(r, err);
+    child_close(&r->child);
     sandbox_destroy(r->sandbox);
-    if (r->fd >= 0)
-        close(r->fd);
     if (samples && status == ST_OK)
         *samples = r->samples;
     else
         point_samples_free(&r->samples);
-    free(r->line);
     free(r);
     return status;
 }

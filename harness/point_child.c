@@ -16,6 +16,7 @@
 
 #include "engine/random.h"
 #include "engine/synth.h"
+#include "harness/child.h"
 #include "harness/clock.h"
 #include "harness/parse.h"
 #include "harness/point_child_impl.h"
@@ -396,25 +397,13 @@ static enum status run(struct point_child *c, struct err *err)
     return status;
 }
 
-/* Without a sandbox it is this process that the kernel should end when memory
- * runs out, and not somebody's editor. */
-static void offer_to_oom_killer(void)
-{
-    FILE *f = fopen("/proc/self/oom_score_adj", "we");
-
-    if (f) {
-        fputs("1000", f);
-        fclose(f);
-    }
-}
-
 int point_child_run(const struct point *p)
 {
     struct err err = ERR_INIT;
     struct point_child *c = calloc(1, sizeof *c);
     enum status status;
 
-    offer_to_oom_killer();
+    child_offer_to_oom_killer();
     isa_disable(p->isa_disabled);
     if (!c) {
         status = err_set(&err, ST_NO_MEMORY, "no memory to measure in");

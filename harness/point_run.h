@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 
+#include "harness/child.h"
 #include "harness/point.h"
 #include "harness/sandbox.h"
 
@@ -31,10 +31,7 @@ struct point_run {
     bool fits;
 
     struct sandbox *sandbox;
-    pid_t pid;
-    int fd; /* the child's output */
-    char *line;
-    size_t n_line, line_cap;
+    struct child child;
 
     struct point_samples samples;
     size_t samples_cap;
