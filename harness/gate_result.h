@@ -36,7 +36,8 @@ struct gate_metric {
     char name[128]; /* "decode, Q4_K_M, 2 threads, depth 0" */
     char unit[16];  /* "tok/s", "MiB", "s", "GB/s" */
     bool less_is_better;
-    double a, b; /* medians of the sides, in unit; NAN: none */
+    double margin; /* of this metric: 0.02 */
+    double a, b;   /* medians of the sides, in unit; NAN: none */
     /* Ratio of speeds: below 1, B is worse, also where less is better. */
     struct gate_effect effect;
     enum gate_verdict verdict;
@@ -61,14 +62,14 @@ struct gate_result {
     struct gate_metric metric[GATE_MAX_METRICS];
     size_t n_metrics;
     size_t n_launches, n_rounds, n_looks;
-    size_t n_disturbed;      /* rounds left out, by rules fixed beforehand */
-    char disturbed[256];     /* what disturbed them, and how often: "" if none were */
+    size_t n_disturbed;  /* rounds left out, by rules fixed beforehand */
+    char disturbed[256]; /* what disturbed them, and how often: "" if none were */
     double seconds, budget_s;
-    double injected;         /* slowdown put into B: 0.05; 0: none */
+    double injected;          /* slowdown put into B: 0.05; 0: none */
     struct gate_count *count; /* owned */
     size_t n_counts;
-    char counted_by[64];     /* "callgrind (valgrind-3.19.0), AVX2"; "": nobody */
-    char no_counts[256];     /* why there are none; "": nobody asked */
+    char counted_by[64]; /* "callgrind (valgrind-3.19.0), AVX2"; "": nobody */
+    char no_counts[256]; /* why there are none; "": nobody asked */
 };
 
 void gate_result_free(struct gate_result *r);

@@ -8,6 +8,7 @@
  */
 #include "harness/noise.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,6 +164,27 @@ static void read_self(struct noise *n)
     }
 }
 
+/* "time on a CPU, time waiting for one, slices", in nanoseconds */
+static void read_waiting(struct noise *n)
+{
+    DIR *dir = opendir("/proc/self/task");
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        char path[320], text[96];
+        unsigned long long on, waiting;
+
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        if (sysfile_read("", path, text, sizeof text) > 0 &&
+            sscanf(text, "%llu %llu", &on, &waiting) == 2)
+            n->wait_ns += waiting;
+    }
+    if (dir)
+        closedir(dir);
+}
+
 void noise_read(struct noise *n, const char *root)
 {
     memset(n, 0, sizeof *n);
@@ -175,6 +197,7 @@ void noise_read(struct noise *n, const char *root)
     } else {
         n->wall_ns = clock_ns();
         read_self(n);
+        read_waiting(n);
     }
     read_stat(n, root);
     read_throttling(n, root);
@@ -196,6 +219,7 @@ void noise_diff(struct noise *d, const struct noise *a, const struct noise *b)
         .steal_ns = minus(b->steal_ns, a->steal_ns),
         .busy_ns = minus(b->busy_ns, a->busy_ns),
         .self_ns = minus(b->self_ns, a->self_ns),
+        .wait_ns = minus(b->wait_ns, a->wait_ns),
         .n_involuntary = minus(b->n_involuntary, a->n_involuntary),
         .n_major_faults = minus(b->n_major_faults, a->n_major_faults),
         .n_minor_faults = minus(b->n_minor_faults, a->n_minor_faults),
@@ -228,6 +252,11 @@ double noise_steal_share(const struct noise *d)
 double noise_others_share(const struct noise *d)
 {
     return cpu_share(d, minus(d->busy_ns, d->self_ns));
+}
+
+double noise_wait_share(const struct noise *d)
+{
+    return wall_share(d, d->wait_ns);
 }
 
 struct verdict {

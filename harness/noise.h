@@ -26,6 +26,8 @@ struct noise {
     uint64_t steal_ns;       /* all CPUs, /proc/stat */
     uint64_t busy_ns;        /* all CPUs, user+system+irq: others' load shows here */
     uint64_t self_ns;        /* CPU time of this process */
+    uint64_t wait_ns;        /* our threads were ready to run, and had no CPU: sum over
+                                those that live, from /proc/self/task/N/schedstat */
     uint64_t n_involuntary;  /* context switches, getrusage */
     uint64_t n_major_faults; /* getrusage */
     uint64_t n_minor_faults;
@@ -49,6 +51,10 @@ void noise_diff(struct noise *d, const struct noise *a, const struct noise *b);
  * processes used. */
 double noise_steal_share(const struct noise *d);
 double noise_others_share(const struct noise *d);
+
+/* Share of the wall time in which one of our threads was ready and had no CPU; that of
+ * several adds up. */
+double noise_wait_share(const struct noise *d);
 
 /* "valid", or "disturbed: steal 4 %, ..." into buf; returns true when valid.
  * Thresholds are in noise.c, with their reasons. */

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,30 @@ enum status parse_percent(const char *text, const char *what, double min, double
         return err_set(err, ST_USAGE, "%s: %s is outside %g %%..%g %%", what, text,
                        100 * min, 100 * max);
     *out = v / 100;
+    return ST_OK;
+}
+
+enum status parse_duration(const char *text, const char *what, double min_s,
+                           double max_s, double *seconds, struct err *err)
+{
+    char *rest;
+    const double v = strtod(text, &rest);
+    double unit;
+
+    if (rest == text || isspace((unsigned char)text[0]) || !isfinite(v))
+        return err_set(err, ST_USAGE, "%s: '%s' is not a time; write 90s, 10m or 1h",
+                       what, text);
+    unit = !*rest || !strcmp(rest, "s") ? 1
+           : !strcmp(rest, "m")         ? 60
+           : !strcmp(rest, "h")         ? 3600
+                                        : 0;
+    if (unit == 0)
+        return err_set(err, ST_USAGE, "%s: '%s' is not a time; write 90s, 10m or 1h",
+                       what, text);
+    if (v * unit < min_s || v * unit > max_s)
+        return err_set(err, ST_USAGE, "%s: %s is outside %gs..%gs", what, text, min_s,
+                       max_s);
+    *seconds = v * unit;
     return ST_OK;
 }
 

@@ -25,6 +25,10 @@ enum status parse_double(const char *text, const char *what, double min, double 
 enum status parse_percent(const char *text, const char *what, double min, double max,
                           double *out, struct err *err);
 
+/* "90s", "10m", "1.5h", or a number of seconds. */
+enum status parse_duration(const char *text, const char *what, double min_s,
+                           double max_s, double *seconds, struct err *err);
+
 /* mmap, packed or memory. Error: ST_USAGE. */
 enum status residency_parse(const char *text, const char *what,
                             enum weights_residency *residency, struct err *err);

@@ -22,6 +22,7 @@ static const struct { const char *key; size_t offset; } noise_keys[] = {
     {"steal_ns", offsetof(struct noise, steal_ns)},
     {"busy_ns", offsetof(struct noise, busy_ns)},
     {"self_ns", offsetof(struct noise, self_ns)},
+    {"wait_ns", offsetof(struct noise, wait_ns)},
     {"n_involuntary", offsetof(struct noise, n_involuntary)},
     {"n_major_faults", offsetof(struct noise, n_major_faults)},
     {"n_minor_faults", offsetof(struct noise, n_minor_faults)},

@@ -48,26 +48,6 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
 
-/* The items of a YAML list as one text, "1,2,4-8". An empty list was refused: it
- * would look like an absent one. "[none]" is how a list says that it is empty. */
-static char *join(char **items, unsigned n)
-{
-    size_t len = 8;
-    char *text;
-
-    for (unsigned i = 0; i < n; i++)
-        len += strlen(items[i]) + 1;
-    text = malloc(len);
-    if (!text)
-        return NULL;
-    *text = '\0';
-    for (unsigned i = 0; i < n; i++) {
-        strcat(text, i ? "," : "");
-        strcat(text, items[i]);
-    }
-    return text;
-}
-
 /* "sweeps/mine.yaml: ctx" into buf: what messages call a key. */
 static const char *key_name(char *buf, size_t cap, const char *path, const char *key)
 {
@@ -79,16 +59,21 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
                                const char *path, const struct topology *topo,
                                struct err *err)
 {
-    char *threads = raw->threads ? join(raw->threads, raw->threads_count) : NULL;
-    char *threads_prefill = raw->threads_prefill
-                                ? join(raw->threads_prefill, raw->threads_prefill_count)
-                                : NULL;
-    char *ctx = raw->ctx ? join(raw->ctx, raw->ctx_count) : NULL;
-    char *prefill = raw->prefill ? join(raw->prefill, raw->prefill_count) : NULL;
+    char *threads =
+        raw->threads ? yaml_list_text(raw->threads, raw->threads_count) : NULL;
+    char *threads_prefill =
+        raw->threads_prefill
+            ? yaml_list_text(raw->threads_prefill, raw->threads_prefill_count)
+            : NULL;
+    char *ctx = raw->ctx ? yaml_list_text(raw->ctx, raw->ctx_count) : NULL;
+    char *prefill =
+        raw->prefill ? yaml_list_text(raw->prefill, raw->prefill_count) : NULL;
     char *placement =
-        raw->placement ? join(raw->placement, raw->placement_count) : NULL;
-    char *weights = raw->weights ? join(raw->weights, raw->weights_count) : NULL;
-    char *kv_type = raw->kv_type ? join(raw->kv_type, raw->kv_type_count) : NULL;
+        raw->placement ? yaml_list_text(raw->placement, raw->placement_count) : NULL;
+    char *weights =
+        raw->weights ? yaml_list_text(raw->weights, raw->weights_count) : NULL;
+    char *kv_type =
+        raw->kv_type ? yaml_list_text(raw->kv_type, raw->kv_type_count) : NULL;
     char key[512];
     enum status status = ST_OK;
 
@@ -201,25 +186,11 @@ static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw
     return ST_OK;
 }
 
-/* A name without a directory is looked for among the configurations that come
- * with the program. */
-static const char *find_config(const char *name, char *buf, size_t cap)
-{
-    const char *dot = strrchr(name, '.');
-    char file[256];
-
-    if (!access(name, R_OK) || strchr(name, '/'))
-        return name;
-    snprintf(file, sizeof file, "%s%s", name,
-             dot && !strcmp(dot, ".yaml") ? "" : ".yaml");
-    return textfile_shipped(buf, cap, "sweeps", file) ? buf : name;
-}
-
 enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err)
 {
     char buf[8192];
-    const char *path = find_config(name, buf, sizeof buf);
+    const char *path = textfile_config(buf, sizeof buf, "sweeps", name);
     void *data = NULL;
     enum status status;
 

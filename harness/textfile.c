@@ -61,3 +61,15 @@ const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char
              self, kind, name);
     return access(buf, R_OK) ? NULL : buf;
 }
+
+const char *textfile_config(char *buf, size_t cap, const char *kind, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char file[256];
+
+    if (!access(name, R_OK) || strchr(name, '/'))
+        return name;
+    snprintf(file, sizeof file, "%s%s", name,
+             dot && !strcmp(dot, ".yaml") ? "" : ".yaml");
+    return textfile_shipped(buf, cap, kind, file) ? buf : name;
+}

@@ -20,4 +20,9 @@ enum status textfile_read(const char *path, char **text, size_t *len, struct err
  * buf. */
 const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char *name);
 
+/* The configuration that a name means: a path, or the name of a .yaml file among those
+ * that come with the program, kind as above. Returns buf, or name where there is none
+ * such. */
+const char *textfile_config(char *buf, size_t cap, const char *kind, const char *name);
+
 #endif

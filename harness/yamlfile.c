@@ -149,3 +149,21 @@ void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
 
     cyaml_free(&config, schema, data, 0);
 }
+
+char *yaml_list_text(char *const *items, unsigned n)
+{
+    size_t len = 1;
+    char *text;
+
+    for (unsigned i = 0; i < n; i++)
+        len += strlen(items[i]) + 1;
+    text = malloc(len);
+    if (!text)
+        return NULL;
+    *text = '\0';
+    for (unsigned i = 0; i < n; i++) {
+        strcat(text, i ? "," : "");
+        strcat(text, items[i]);
+    }
+    return text;
+}

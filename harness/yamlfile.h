@@ -25,6 +25,11 @@
  * ST_INPUT (too large, no YAML, an unknown, missing, repeated or wrong key). */
 enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err);
+/* The items of a list of texts as one, "1,2,4-8", malloc'ed; NULL: no memory. An empty
+ * list was refused: it would look like an absent one. "[none]" is how a list says that
+ * it is empty. */
+char *yaml_list_text(char *const *items, unsigned n);
+
 void yaml_free_data(const cyaml_schema_value_t *schema, void *data);
 
 #endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn.h - a process that holds a model open and measures when it is its turn
+ *
+ * Model of the world: `bench turn` talks on its standard input and output, one JSON
+ * object per line, and does nothing unless asked: between turns it sleeps, so that of
+ * two such processes only one ever runs. Both may map the same model file, whose pages
+ * are then in memory once.
+ *
+ *     <- {"turn": 1, "version": "0.1.0 (abc1234)", "commit": .., "compiler": ..}
+ *     -> {"open": {..}}                  struct turn_open
+ *     <- {"phase": "load", "fraction": 0.25}
+ *     <- {"ready": {..}}                 struct turn_ready
+ *     -> {"take": [16, 1]}               samples of each step, 0 to leave one out
+ *     <- {"s": [[0.012, ..], [0.08]], "noise": {..}, "peak_bytes": 12345}
+ *     <- {"error": "...", "code": 5}     instead of any answer, and it ends
+ *
+ * It ends with its standard input. Both sides must mean the same by all this: the
+ * number in the greeting, TURN_PROTOCOL, grows with any change that the other side has
+ * to know of.
+ *
+ * A step is what one metric is measured by. Its state is the same at the beginning of
+ * every turn, and so are its tokens: a prefill starts from an empty cache, a decode
+ * from a cache filled to its depth with seeded keys and values.
+ *
+ * Threading: one thread on each side.
+ */
+#ifndef SLM_HARNESS_TURN_H
+#define SLM_HARNESS_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "engine/status.h"
+#include "engine/weights.h"
+#include "harness/modelref.h"
+#include "harness/noise.h"
+#include "harness/topology.h"
+#include "kernels/kernels.h"
+
+#define TURN_PROTOCOL    1
+#define TURN_MAX_STEPS   16
+#define TURN_MAX_SAMPLES 4096 /* of a step in one turn */
+#define TURN_MAX_LOADS   9
+
+/* Positions that decoding goes on for before it starts again from its depth. */
+#define TURN_DECODE_SPAN 64
+
+enum turn_kind { TURN_DECODE, TURN_PREFILL };
+
+struct turn_step {
+    enum turn_kind kind;
+    int n_threads;
+    int n; /* TURN_DECODE: depth; TURN_PREFILL: tokens of the prompt */
+};
+
+struct turn_open {
+    struct modelref model; /* text, path, mix and at_load */
+    enum weights_residency residency;
+    enum kern_kv kv_type;
+    int n_batch;
+    int cpus[TOPO_MAX_CPUS]; /* n_cpus of them, one for each thread; 0: unpinned */
+    int n_cpus;
+    uint64_t memory_bytes; /* what all of it may take; 0: this machine's */
+    uint32_t isa_disabled;
+    uint64_t seed;
+    double slower; /* times are stretched so that this share of speed is lost: 0.05 */
+    int n_loads;   /* open the model so often, as long as that is quick */
+    struct turn_step step[TURN_MAX_STEPS];
+    int n_steps;
+};
+
+struct turn_ready {
+    double load_s[TURN_MAX_LOADS];
+    int n_loads;
+    char quant[24], isa[16], residency[16];
+    uint64_t weight_bytes;
+};
+
+/* Both sides of "open" and "ready". Error: ST_USAGE (not as expected). */
+json_t *turn_open_json(const struct turn_open *o);
+enum status turn_open_from_json(struct turn_open *o, const json_t *object,
+                                struct err *err);
+json_t *turn_ready_json(const struct turn_ready *r);
+enum status turn_ready_from_json(struct turn_ready *r, const json_t *object,
+                                 struct err *err);
+
+/* Threads to start, and positions of the cache. */
+int turn_n_threads(const struct turn_open *o);
+int turn_n_ctx(const struct turn_open *o);
+
+/* The process itself: returns its exit code. */
+int turn_serve(void);
+
+#endif
