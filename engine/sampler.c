@@ -30,6 +30,8 @@ struct sampler {
     float *logits;          /* [n_vocab], penalised; NULL without a penalty */
     int32_t *recent;        /* ring of the last accepted tokens; likewise */
     size_t n_accepted;      /* accepted so far */
+    const int32_t *script;  /* what is left to recite */
+    size_t n_script;
 };
 
 struct sampler_params sampler_params_default(void)
@@ -123,6 +125,16 @@ void sampler_accept(struct sampler *s, int32_t id)
     assert(id >= 0 && id < s->n_vocab);
     if (s->recent)
         s->recent[s->n_accepted++ % (size_t)s->params.repeat_window] = id;
+    if (s->n_script) {
+        s->script++;
+        s->n_script--;
+    }
+}
+
+void sampler_recite(struct sampler *s, const int32_t *tokens, size_t n)
+{
+    s->script = tokens;
+    s->n_script = n;
 }
 
 void sampler_follow(struct sampler *s, const struct sampler *of)
@@ -263,7 +275,8 @@ static size_t cut(struct sampler *s, size_t n, double total, float max, double *
     return n_kept;
 }
 
-int32_t sampler_next(struct sampler *s, const float *raw)
+/* What the logits say. */
+static int32_t choose(struct sampler *s, const float *raw)
 {
     const struct sampler_params *p = &s->params;
     const float *logits = penalise(s, raw);
@@ -280,4 +293,11 @@ int32_t sampler_next(struct sampler *s, const float *raw)
     if (p->top_k > 0 || p->top_p < 1.0f || p->min_p > 0.0f)
         n_kept = cut(s, n, total, max, &mass);
     return draw(s, n, n_kept, mass, max);
+}
+
+int32_t sampler_next(struct sampler *s, const float *logits)
+{
+    const int32_t id = choose(s, logits);
+
+    return s->n_script ? *s->script : id;
 }

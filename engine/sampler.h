@@ -17,6 +17,7 @@
 #ifndef SLM_ENGINE_SAMPLER_H
 #define SLM_ENGINE_SAMPLER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "engine/status.h"
@@ -49,6 +50,12 @@ void sampler_accept(struct sampler *s, int32_t id);
 
 /* Draw one. It is not accepted by that. */
 int32_t sampler_next(struct sampler *s, const float *logits /* [n_vocab] */);
+
+/* From here on sampler_next() draws as ever, and then returns the next of these tokens
+ * instead, which sampler_accept() moves on from; behind the last one it is as before.
+ * tokens stay the caller's and there. For measuring on a given text what a model with
+ * random weights would never say. */
+void sampler_recite(struct sampler *s, const int32_t *tokens, size_t n);
 
 /* From here on s draws and penalises as `of` would now: a draft model's sampler
  * guesses best with the random numbers that will decide. Both were opened with equal

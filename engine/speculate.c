@@ -9,22 +9,8 @@
 #include <time.h>
 
 /* Tokens that must have occurred before, for what followed them to be a guess. */
-#define NGRAM_MOST  4
+#define NGRAM_MOST  (SPECULATE_SOURCES - 1)
 #define NGRAM_LEAST 2
-
-/* What trials may cost of all time where they do not pay, and what a guess must promise
- * over plain decoding to be no trial. */
-#define TRIAL_SHARE 0.01
-#define WORTH_WHILE 1.02
-
-/* How often guesses are right, before that is known: enough for a trial. */
-#define FIRST_TRUST 0.7
-
-/* Weight of the newest value in a moving mean. */
-#define NEWEST 0.1
-
-/* How soon a draft that did not pay is worth another trial. */
-#define FORGET 0.002
 
 struct speculator {
     struct slm *m, *draft;
@@ -36,11 +22,8 @@ struct speculator {
     int32_t *text; /* [n_ctx] what m's cache holds, and the token behind it */
     int n_text;
 
-    double pass_ns[SPECULATE_MAX + 2]; /* by width; 0: not measured */
-    int n_measured[SPECULATE_MAX + 2];
-    double guess_ns;              /* of one guessed token */
-    double right[NGRAM_MOST + 1]; /* how often a guessed token is, by source */
-    double gained_ns, all_ns;     /* against plain decoding, of trials */
+    struct speculate_rule rule;
+    bool cut; /* the last pass was taken back in part */
     struct speculate_stats stats;
 };
 
@@ -108,8 +91,7 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     sp->n_most = p->n_most ? p->n_most : SPECULATE_MAX;
     if (sp->n_most > width - 1)
         sp->n_most = width - 1;
-    for (int i = 0; i <= NGRAM_MOST; i++)
-        sp->right[i] = FIRST_TRUST;
+    speculate_rule_begin(&sp->rule);
     if (sp->draft) {
         st = check_draft(sp, p->draft_tok, err);
         if (!st)
@@ -203,109 +185,22 @@ static enum status draft(struct speculator *sp, int n_most, int32_t *guess, int 
     return st;
 }
 
-/* ---- how long a guess pays ------------------------------------------------------ */
-
-/* Nanoseconds of a pass, guessed from the nearest narrower one where it has not been
- * measured: no more than that, so that it is tried. */
-static double pass_cost(const struct speculator *sp, int width)
-{
-    while (width > 1 && !(sp->pass_ns[width] > 0.0))
-        width--;
-    return sp->pass_ns[width];
-}
-
-/* Tokens that come out of a pass with a guess of n, each right with probability p. */
-static double expected(double p, int n)
-{
-    double sum = 1.0, all = 1.0;
-
-    for (int i = 0; i < n; i++) {
-        all *= p;
-        sum += all;
-    }
-    return sum;
-}
-
-/* The length that promises most tokens per second, and how many times plain decoding
- * that is. */
-static int best_length(const struct speculator *sp, int source, int n_most,
-                       double *gain)
-{
-    int best = 0;
-
-    *gain = 1.0;
-    for (int n = 1; n <= n_most; n++) {
-        const double cost = pass_cost(sp, n + 1) + n * sp->guess_ns;
-        const double g =
-            expected(sp->right[source], n) * sp->pass_ns[1] / (cost > 0.0 ? cost : 1.0);
-
-        if (g > *gain) {
-            *gain = g;
-            best = n;
-        }
-    }
-    return best;
-}
-
-/* 0: decode plainly. Trials that do not promise to pay are made while what they lost
- * is little of all time. */
-static int choose_length(const struct speculator *sp, int source, int n_most)
-{
-    const bool may_try = sp->gained_ns > -TRIAL_SHARE * sp->all_ns;
-    double gain;
-    int best;
-
-    if (sp->always || n_most <= 0)
-        return n_most;
-    if (!(sp->pass_ns[1] > 0.0))
-        return 0; /* the first pass says what plain decoding costs */
-    best = best_length(sp, source, n_most, &gain);
-    if (gain >= WORTH_WHILE && may_try)
-        return best;
-    return 0;
-}
-
 /* ---- a step --------------------------------------------------------------------- */
 
-static void learn(struct speculator *sp, int source, int n_guessed, int n_accepted,
-                  double guess_ns, double pass_ns)
+static void learn(struct speculator *sp, const struct speculate_step *s, int32_t guess,
+                  int32_t came)
 {
-    double *cost = &sp->pass_ns[n_guessed + 1], *right = &sp->right[source];
-
-    /* Passes are slow at first, with cold caches: the best of a few begins the mean. */
-    if (sp->n_measured[n_guessed + 1]++ < 4)
-        *cost = *cost > 0.0 && *cost < pass_ns ? *cost : pass_ns;
-    else
-        *cost += NEWEST * (pass_ns - *cost);
-    sp->all_ns += pass_ns + guess_ns;
     sp->stats.n_passes++;
-    sp->stats.n_guessed += (uint64_t)n_guessed;
-    sp->stats.n_accepted += (uint64_t)n_accepted;
-    sp->stats.n_tokens += (uint64_t)n_accepted + 1;
-    if (!n_guessed)
+    sp->stats.n_guessed += (uint64_t)s->n_guessed;
+    sp->stats.n_accepted += (uint64_t)s->n_accepted;
+    sp->stats.n_tokens += (uint64_t)s->n_accepted + 1;
+    speculate_rule_learn(&sp->rule, s);
+    if (s->n_guessed)
         return;
-    if (sp->draft) {
-        const double each = guess_ns / n_guessed;
-
-        sp->guess_ns += (sp->guess_ns > 0.0 ? NEWEST : 1.0) * (each - sp->guess_ns);
-    }
-    for (int i = 0; i < n_accepted; i++)
-        *right += NEWEST * (1.0 - *right);
-    if (n_accepted < n_guessed)
-        *right += NEWEST * (0.0 - *right);
-    sp->gained_ns += (n_accepted + 1) * sp->pass_ns[1] - pass_ns - guess_ns;
-}
-
-/* Guesses that were not checked are compared with what came; a draft that was not
- * asked is forgiven by and by. */
-static void learn_idle(struct speculator *sp, int source, int32_t guess, int32_t came)
-{
-    double *right = &sp->right[source];
-
     if (sp->draft)
-        *right += FORGET * (FIRST_TRUST - *right);
-    else if (source)
-        *right += NEWEST * ((guess == came ? 1.0 : 0.0) - *right);
+        speculate_rule_forget(&sp->rule, 0);
+    else if (s->source)
+        speculate_rule_compare(&sp->rule, s->source, guess == came);
 }
 
 /* Draw after the pass: as long as what is drawn was guessed, the next logits hold. */
@@ -332,12 +227,12 @@ static enum status make_guess(struct speculator *sp, int n_most, int32_t *guess,
     if (n_most <= 0)
         return ST_OK;
     if (sp->draft) {
-        n_most = choose_length(sp, 0, n_most);
+        n_most = sp->always ? n_most : speculate_rule_length(&sp->rule, 0, n_most);
         return n_most ? draft(sp, n_most, guess, n, err) : ST_OK;
     }
     *n = look_up(sp, n_most, guess, source);
-    if (*n)
-        *n = choose_length(sp, *source, *n);
+    if (*n && !sp->always)
+        *n = speculate_rule_length(&sp->rule, *source, *n);
     return ST_OK;
 }
 
@@ -345,8 +240,9 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
                            int32_t out[SPECULATE_MAX + 1], int *n_out, struct err *err)
 {
     const int n_past = slm_n_past(sp->m), room = slm_info(sp->m)->n_ctx - n_past - 1;
+    struct speculate_step step = {.again = sp->cut && slm_info(sp->m)->n_recurrent > 0};
     int32_t pass[SPECULATE_MAX + 1];
-    int n = sp->n_most, source;
+    int n = sp->n_most;
     double begin_ns = now_ns(), pass_ns;
     enum status st;
 
@@ -355,7 +251,7 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
     n = n < n_most - 1 ? n : n_most - 1;
     n = n < room ? n : room;
     pass[0] = pass[1] = sp->text[sp->n_text++] = id;
-    st = make_guess(sp, n, pass + 1, &n, &source, err);
+    st = make_guess(sp, n, pass + 1, &n, &step.source, err);
     pass_ns = now_ns();
     if (!st)
         st = slm_eval(sp->m, pass, (size_t)n + 1, n ? SLM_LOGITS_ALL : SLM_LOGITS_LAST,
@@ -364,12 +260,13 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
         sp->n_text--;
         return st;
     }
-    begin_ns = pass_ns - begin_ns;
-    pass_ns = now_ns() - pass_ns;
+    step.guess_ns = pass_ns - begin_ns;
+    step.pass_ns = now_ns() - pass_ns;
     *n_out = draw(sp, pass + 1, n, out);
-    learn(sp, source, n, *n_out - 1, begin_ns, pass_ns);
-    if (n == 0)
-        learn_idle(sp, source, pass[1], out[0]);
+    step.n_guessed = n;
+    step.n_accepted = *n_out - 1;
+    sp->cut = step.n_accepted < n;
+    learn(sp, &step, pass[1], out[0]);
     slm_truncate(sp->m, n_past + *n_out);
     memcpy(sp->text + sp->n_text, out, (size_t)(*n_out - 1) * sizeof *out);
     sp->n_text += *n_out - 1;

@@ -21,8 +21,8 @@
  * rounding.
  *
  * Guesses are as long as pays by what passes of each width have cost so far and how
- * often guesses were right. Where none pays, decoding is plain, and what trials cost is
- * kept below a hundredth of the time.
+ * often guesses were right. Where none pays, decoding is plain, but for trials that
+ * cost less than a hundredth of the time (speculate_rule.h).
  *
  * Threading: as struct slm. The clock is read, so how many tokens a pass has depends on
  * the machine; the text does not.
@@ -31,10 +31,7 @@
 #define SLM_ENGINE_SPECULATE_H
 
 #include "engine/engine.h"
-
-/* Most tokens guessed at once: with the one that is known they are a pass of eight,
- * which kernels have a path of their own for. */
-#define SPECULATE_MAX 7
+#include "engine/speculate_rule.h"
 
 struct speculator;
 

@@ -217,6 +217,31 @@ static void test_seed_and_large_vocabulary(void **state)
     sampler_close(c);
 }
 
+/* A text is recited token by token as it is accepted, whatever the logits say; the
+ * random numbers go on meanwhile as if it had been drawn. */
+static void test_recite(void **state)
+{
+    const struct sampler_params p = {.temperature = 1.0f, .top_p = 1.0f, .seed = 5};
+    const float logits[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    const int32_t text[3] = {3, 0, 3};
+    struct sampler *s = open_with(&p, 4), *plain = open_with(&p, 4);
+
+    (void)state;
+    sampler_recite(s, text, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(sampler_next(s, logits), text[i]);
+        sampler_accept(s, text[i]);
+        sampler_next(plain, logits);
+    }
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(sampler_next(s, logits), sampler_next(plain, logits));
+    sampler_recite(s, text, 3);
+    sampler_recite(s, NULL, 0);
+    assert_int_equal(sampler_next(s, logits), sampler_next(plain, logits));
+    sampler_close(s);
+    sampler_close(plain);
+}
+
 static void test_refuses(void **state)
 {
     const struct sampler_params bad[] = {
@@ -263,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_min_p),
         cmocka_unit_test(test_penalty),
         cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_recite),
         cmocka_unit_test(test_seed_and_large_vocabulary),
         cmocka_unit_test(test_refuses),
     };

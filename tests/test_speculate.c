@@ -186,9 +186,44 @@ static void drafts_say_the_same(void **state)
     close_bed(&b);
 }
 
-/* Over seeds, the second token of a text, for which there was a guess, comes as often as
- * the model says: chi-square against the probabilities themselves, of the five tokens
- * that top_k leaves. */
+/* A text that is given comes out with guesses as without, and what repeats itself in it
+ * is guessed. */
+static void recites_a_given_text(void **state)
+{
+    const struct speculate_params how = {.always = true};
+    struct speculate_stats stats;
+    struct err err = ERR_INIT;
+    int32_t given[N_TEXT], out[SPECULATE_MAX + 1];
+    struct speculator *sp;
+    struct sampler *s;
+    struct bed b;
+    int n = 0;
+
+    (void)state;
+    open_bed(&b, copied);
+    for (int i = 0; i < N_TEXT; i++) /* the prompt again and again, with a slip in it */
+        given[i] = i == 50 ? 7 : b.prompt[(size_t)i % b.n_prompt];
+    assert_int_equal(sampler_open(&s, &greedy, tokenizer_n_vocab(b.tok), &err), ST_OK);
+    assert_int_equal(slm_eval(b.m, b.prompt, b.n_prompt, SLM_LOGITS_LAST, &err), ST_OK);
+    assert_int_equal(speculate_open(&sp, b.m, s, b.tok, &how, &err), ST_OK);
+    assert_int_equal(speculate_begin(sp, b.prompt, b.n_prompt, &err), ST_OK);
+    sampler_recite(s, given + 1, N_TEXT - 1);
+    for (int got, last = given[0]; n + 1 < N_TEXT; n += got, last = given[n]) {
+        assert_int_equal(speculate_next(sp, last, N_TEXT - 1 - n, out, &got, &err),
+                         ST_OK);
+        assert_memory_equal(out, given + 1 + n, (size_t)got * sizeof *out);
+    }
+    speculate_read_stats(sp, &stats);
+    assert_int_equal(stats.n_tokens, N_TEXT - 1);
+    assert_true(stats.n_accepted > 2 * N_TEXT / 3);
+    speculate_close(sp);
+    sampler_close(s);
+    close_bed(&b);
+}
+
+/* Over seeds, the second token of a text, for which there was a guess, comes as often
+ * as the model says: chi-square against the probabilities themselves, of the five
+ * tokens that top_k leaves. */
 static void draws_as_probable(void **state)
 {
     enum { N_SEEDS = 600, K = 5 };
@@ -275,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lookup_says_the_same),
         cmocka_unit_test(drafts_say_the_same),
+        cmocka_unit_test(recites_a_given_text),
         cmocka_unit_test(draws_as_probable),
         cmocka_unit_test(refuses_other_vocabularies),
     };
