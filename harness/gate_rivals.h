@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 enum rival {
+    RIVAL_PLAIN,     /* the mean time is 2 % longer, which is what many write first */
     RIVAL_ACTION,    /* github-action-benchmark: twice the time (200 %) */
     RIVAL_T_TEST,    /* Welch's t test, two-sided, 5 % */
     RIVAL_CRITERION, /* criterion: a bootstrapped t test, 5 %, and the mean's interval

@@ -54,22 +54,19 @@ static enum status read_lines(struct gate_trace *t, char *text, const char *path
     char *save, what[600];
     size_t cap = 0, line_at = 0;
 
-    for (char *line = text; line; line = save) {
+    /* A last line without an end is one whose writer was killed. */
+    for (char *line = text; (save = strchr(line, '\n')); line = save + 1) {
         double ms;
 
         line_at++;
-        save = strchr(line, '\n');
-        if (save)
-            *save++ = '\0';
-        line += strspn(line, " \t\r");
-        if (*line == '#') {
-            line += 1 + strspn(line + 1, " ");
-            if (!t->about[0] && t->n == 0)
-                snprintf(t->about, sizeof t->about, "%.250s", line);
-            continue;
-        }
-        line[strcspn(line, " \t\r")] = '\0';
-        if (!*line)
+        *save = '\0';
+        for (char *end = save; end > line && strchr(" \t\r", end[-1]);)
+            *--end = '\0';
+        line += strspn(line, " \t");
+        if (*line == '#' && !t->about[0] && t->n == 0)
+            snprintf(t->about, sizeof t->about, "%.250s",
+                     line + 1 + strspn(line + 1, " "));
+        if (*line == '#' || !*line)
             continue;
         snprintf(what, sizeof what, "%.500s, line %zu", path, line_at);
         if (parse_double(line, what, 1e-6, 1e9, &ms, err))
@@ -187,12 +184,12 @@ static enum status write_head(FILE *f, const struct gate_trace_plan *plan,
 
     if (st == ST_OK)
         fprintf(f,
-                "# %s, %d CPUs; %s, %d thread%s, %d tokens a turn%s%s\n"
+                "# %s, %d CPUs; %s, %d thread%s, %d token%s a turn%s%s\n"
                 "# milliseconds of each turn, in order; recorded by bench gate "
                 "--record-trace\n",
                 topo->cpu_model, topo->n_cpus, plan->session.model, n_threads,
-                n_threads > 1 ? "s" : "", n_tokens, plan->note ? "; " : "",
-                plan->note ? plan->note : "");
+                n_threads > 1 ? "s" : "", n_tokens, n_tokens > 1 ? "s" : "",
+                plan->note ? "; " : "", plan->note ? plan->note : "");
     free(topo);
     return st;
 }

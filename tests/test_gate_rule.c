@@ -220,6 +220,10 @@ static void other_rules_are_what_they_claim(void **state)
         assert_true(alarms((enum rival)r, SIM_DRIFT, 0) >= N_GATES / 4);
     }
     assert_true(alarms(RIVAL_ACTION, SIM_GAUSSIAN, 0.6) == N_GATES);
+    /* 2 % apart is 4.5 deviations of the difference of means of 28 and of 28. */
+    assert_int_equal(alarms(RIVAL_PLAIN, SIM_GAUSSIAN, 0), 0);
+    assert_true(alarms(RIVAL_PLAIN, SIM_AR1, 0) >= N_GATES / 10);
+    assert_int_equal(alarms(RIVAL_PLAIN, SIM_GAUSSIAN, 0.05), N_GATES);
 }
 
 static void bounds_are_clopper_and_pearsons(void **state)

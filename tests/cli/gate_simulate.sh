@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench gate --simulate and --record-trace: counts depend on the seed alone, an
+# interrupted run goes on where it was, and a recorded machine is one more.
+. "$SRC/tests/cli/lib.sh"
+export SLMBENCH_CACHE=$WORK/cache
+
+trace=$SRC/configs/traces/xeon-building.txt
+
+# ---- counts do not depend on the threads
+"$BENCH" gate --simulate --gates 8 -t 1 --trace "$trace" --no-charts -o one >one.txt
+"$BENCH" gate --simulate --gates 8 -t 3 --trace "$trace" --no-charts -o three >out
+cmp one/gate_simulation.csv three/gate_simulation.csv
+cmp one.txt out
+cmp one.txt one/gate_simulation.md
+"$BENCH" gate --simulate --gates 8 --seed 2 --trace "$trace" --no-charts -o two >out
+! cmp -s one/gate_simulation.csv two/gate_simulation.csv || fail "the seed changes nothing"
+python3 - one/gate_simulation.csv <<'EOF'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+ours = [r for r in rows if r["rule"] == "bench gate"]
+machines = {r["machine"] for r in rows}
+assert len(machines) == 8 and "xeon-building" in machines, machines
+assert len(rows) == (7 * 4 + 2) * 9 + 8 * 5 * 2, len(rows)
+for r in ours:
+    invented = r["machine"] != "xeon-building"
+    if float(r["slowdown_percent"]) == 0:
+        assert r["failed"] == "0", r
+        assert not invented or int(r["passed"]) >= 6, r
+    if float(r["slowdown_percent"]) == 10 and invented:
+        assert r["failed"] == "8", r
+    assert 80 <= int(r["launches"]) <= 640, r
+EOF
+
+# ---- what is done is not played again, a line cut short is
+sed -i '2s/,8,1,\([^,]*\),0,/,8,1,\1,5,/; 2s/,8,[0-9]*,[^,]*,[^,]*$/,3,80,62.5,88.9/' one/gate_simulation.csv
+head -c -20 one/gate_simulation.csv >cut && mv cut one/gate_simulation.csv
+sed -n 2p one/gate_simulation.csv >kept
+grep -q ',5,3,80,' kept || fail "the row is another than this test thinks: $(cat kept)"
+code=0
+"$BENCH" gate --simulate --gates 8 --trace "$trace" --no-charts -o one >out 2>err || code=$?
+[ $code = 1 ] || fail "five false failures of eight ended with $code: $(cat err)"
+grep -qF '62.50 % of the gates of equal builds failed (gaussian, 1 metric' err || fail "odd: $(cat err)"
+sed 2d one/gate_simulation.csv >a && sed 2d three/gate_simulation.csv >b && cmp a b
+sed -n 2p one/gate_simulation.csv | grep -q ',5,3,80,62.5' || fail "a finished cell was played again"
+
+# ---- stopped while it plays
+code=0
+"$BENCH" gate --simulate --trace "$trace" --gates 20000 -o long >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    [ ! -s long/gate_simulation.csv ] || [ "$(wc -l <long/gate_simulation.csv)" -lt 2 ] || break
+    sleep 0.05
+done
+kill -TERM $pid
+wait $pid || code=$?
+[ $code = 130 ] || fail "an interrupted run ended with $code: $(cat err)"
+[ "$(wc -l <long/gate_simulation.csv)" -ge 2 ] || fail "an interrupted run kept nothing"
+
+# ---- charts
+if command -v gnuplot >/dev/null; then
+    "$BENCH" gate --simulate --gates 4 --trace "$trace" -o drawn >out
+    for chart in gate_power gate_rivals; do
+        [ -s drawn/$chart.svg ] && [ -s drawn/$chart.png ] || fail "no chart $chart"
+    done
+fi
+
+# ---- recording
+"$BENCH" gate --record-trace t.txt -m nano:Q4_K_M -t 1 --turns 100 --note "being tested"
+[ "$(grep -vc '^#' t.txt)" = 100 ] || fail "not 100 turns: $(cat t.txt)"
+head -1 t.txt | grep -qE '^# .*; nano:Q4_K_M, 1 thread, [0-9]+ tokens? a turn; being tested$' ||
+    fail "odd head: $(head -1 t.txt)"
+"$BENCH" gate --simulate --gates 2 --trace t.txt --no-charts >out
+grep -q '^- t: 100 turns; .*being tested' out || fail "the trace is not told: $(cat out)"
+
+# ---- refusals
+refused 2 "say which model" gate --record-trace t2.txt
+refused 2 "--turns 10 is outside 100..1000000" gate --record-trace t2.txt -m nano:Q4_K_M --turns 10
+refused 2 "no-such-dir/t.txt" gate --record-trace no-such-dir/t.txt -m nano:Q4_K_M
+refused 2 "two traces are called t" gate --simulate --trace t.txt --trace ./t.txt
+refused 2 "is more than ten million" gate --simulate --gates 100000000
+refused 2 "--margin: 60 is outside" gate --simulate --margin 60
+head -50 t.txt >short.txt
+refused 2 "short.txt has 48 turns, and a trace is at least 100" gate --simulate --trace short.txt
+sed '7s/.*/-3/' t.txt >odd.txt
+refused 2 "odd.txt, line 7: -3 is outside" gate --simulate --trace odd.txt
+refused 2 "gone.txt" gate --simulate --trace gone.txt
+rm -rf "$WORK"
