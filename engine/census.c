@@ -7,6 +7,7 @@
  */
 #include "engine/census.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,23 @@ static bool is_experts(const char *name)
     return strstr(name, "_exps.") != NULL;
 }
 
+/* Layers from here on predict further tokens ("nextn"): they lie in the file, and
+ * nothing reads them to decode. UINT64_MAX: all layers are read. */
+static uint64_t n_layers_read(const struct gguf *g)
+{
+    const uint64_t n = arch_u64(g, "block_count");
+    const uint64_t more = arch_u64(g, "nextn_predict_layers");
+
+    return more > 0 && more < n ? n - more : UINT64_MAX;
+}
+
+static bool is_read(const struct census *c, const char *name)
+{
+    uint64_t layer;
+
+    return sscanf(name, "blk.%9" SCNu64 ".", &layer) != 1 || layer < c->n_layers_read;
+}
+
 static uint64_t token_share(const struct census *c, const struct gguf_tensor *t)
 {
     if (is_table(t->name)) {
@@ -111,7 +129,8 @@ void census_take(struct census *c, const struct gguf *g)
     *c = (struct census){.tied_output = gguf_tensor_find(g, "token_embd.weight") &&
                                         !gguf_tensor_find(g, "output.weight"),
                          .n_experts = arch_u64(g, "expert_count"),
-                         .n_experts_used = arch_u64(g, "expert_used_count")};
+                         .n_experts_used = arch_u64(g, "expert_used_count"),
+                         .n_layers_read = n_layers_read(g)};
     if (c->n_experts_used == 0 || c->n_experts_used > c->n_experts)
         c->n_experts = c->n_experts_used = 0;
     for (size_t i = 0; i < n; i++) {
@@ -119,7 +138,10 @@ void census_take(struct census *c, const struct gguf *g)
 
         c->n_params = add_saturating(c->n_params, t->n_elems);
         c->bytes += t->bytes;
-        c->token_bytes += token_share(c, t);
+        if (is_read(c, t->name))
+            c->token_bytes += token_share(c, t);
+        else
+            c->unread_bytes += t->bytes;
         count_type(c, t);
     }
     qsort(c->types, (size_t)c->n_types, sizeof c->types[0], by_bytes);

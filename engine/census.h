@@ -27,8 +27,12 @@ struct census {
     /* Read to decode one token: every tensor, but of tables that are looked up
      * (token_embd, position_embd, token_types, per_layer_token_embd) one row, and
      * of a layer's experts the share that is used. A tied token_embd is read as
-     * the output matrix as well. The same sum as slm_info's weight_token_bytes. */
+     * the output matrix as well. Layers that predict further tokens
+     * (nextn_predict_layers, the last ones) are not read. The same sum as slm_info's
+     * weight_token_bytes. */
     uint64_t token_bytes;
+    uint64_t n_layers_read;             /* UINT64_MAX: all */
+    uint64_t unread_bytes;              /* of the layers behind */
     bool tied_output;                   /* token_embd serves as the output matrix */
     uint64_t n_experts, n_experts_used; /* 0: no experts */
 

@@ -15,7 +15,9 @@
 #include "engine/gguf.h"
 #include "engine/modelfile.h"
 #include "engine/utf8.h"
+#include "harness/gguf_compare.h"
 #include "harness/gguf_report.h"
+#include "harness/interrupt.h"
 #include "harness/options.h"
 #include "harness/suggest.h"
 
@@ -111,9 +113,23 @@ static enum status extract(const struct gguf *g, const char *name, const char *p
     return output_close(&out, st, err);
 }
 
+static enum status compare(const struct gguf *g, const char *with, bool tensors,
+                           struct err *err)
+{
+    struct gguf *ref;
+    enum status st = modelfile_open(&ref, with, NULL, err);
+
+    if (st)
+        return st;
+    interrupt_catch();
+    st = gguf_compare_print(g, ref, tensors, err);
+    gguf_close(ref);
+    return st;
+}
+
 int cmd_gguf(int argc, char **argv)
 {
-    const char *tensor = NULL, *out = NULL;
+    const char *tensor = NULL, *out = NULL, *rmse = NULL;
     bool json = false, tensors = false, metadata = false;
     /* clang-format off */
     const struct opt opts[] = {
@@ -121,23 +137,29 @@ int cmd_gguf(int argc, char **argv)
         OPT_FLAG(0, "tensors", &tensors, "of the lists, print only the tensors"),
         OPT_FLAG(0, "json", &json, "print one JSON object"),
         OPT_STR(0, "tensor", &tensor, "NAME", "dequantise this tensor instead"),
+        OPT_STR(0, "rmse", &rmse, "REF", "how far each format's weights are from those of REF; with --tensors each tensor's"),
         OPT_STR('o', "output", &out, "OUT", "where to write its values; - is standard output"),
         OPT_END
     };
     /* clang-format on */
     const struct opt_usage usage = {
         .synopsis = "gguf FILE [--metadata] [--tensors] [--json]\n"
-                    "       bench gguf FILE --tensor NAME -o OUT",
+                    "       bench gguf FILE --tensor NAME -o OUT\n"
+                    "       bench gguf FILE --rmse REF [--tensors]",
         .about =
-            "Describe a GGUF file, or what a Hugging Face folder would be as one: header, metadata, tensors, totals per type, and "
-            "the\n"
-            "bytes that are read to decode one token. Every count and offset in the\n"
-            "file is checked first.\n"
+            "Describe a GGUF file, or what a Hugging Face folder would be as one:\n"
+            "header, metadata, tensors, totals per type, and the bytes that are read "
+            "to\n"
+            "decode one token. Every count and offset in the file is checked first.\n"
             "\n"
             "With --tensor, write one tensor's values as raw little-endian float32,\n"
-            "the fastest dimension first.",
+            "the fastest dimension first. With --rmse, compare the weights with those\n"
+            "of REF, the file or folder that FILE was quantised from, by whichever\n"
+            "program: root mean square of the differences, and as a share of that of\n"
+            "the weights.",
         .example = "bench gguf model.gguf\n"
-                   "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32",
+                   "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32\n"
+                   "bench gguf model-q4.gguf --rmse model-f16.gguf",
     };
     struct err err = ERR_INIT;
     struct opt_args args;
@@ -153,11 +175,15 @@ int cmd_gguf(int argc, char **argv)
         err_set(&err, ST_USAGE, "--tensor needs -o OUT, the file for its values");
     else if (out && !tensor)
         err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
+    else if (rmse && (tensor || json || metadata))
+        err_set(&err, ST_USAGE, "--rmse goes with --tensors only");
     if (err.code || modelfile_open(&g, args.v[0], NULL, &err))
         return cmd_fail(&err);
 
     if (tensor) {
         extract(g, tensor, out, &err);
+    } else if (rmse) {
+        compare(g, rmse, tensors, &err);
     } else {
         const bool both = metadata == tensors; /* neither asked for: all */
         const struct gguf_report_parts parts = {.metadata = both || metadata,

@@ -196,6 +196,9 @@ static void print_summary(const struct gguf *g)
                c.n_experts);
     else if (c.tied_output)
         fputs(", the embedding serving as the output matrix", stdout);
+    if (c.unread_bytes)
+        printf("\n  %-20s %s of layers that predict further tokens", "not read",
+               format_bytes(text, sizeof text, c.unread_bytes));
     putchar('\n');
     print_types(&c);
     if (gguf_ggml_name(c.types[c.n_types - 1].ggml_id) == NULL)

@@ -9,6 +9,7 @@
  */
 #include <math.h>
 
+#include "engine/census.h"
 #include "engine/engine.h"
 #include "tests/tiny_model.h"
 
@@ -552,12 +553,37 @@ static void test_synthetic(void **state)
     free(x.image);
 }
 
+/* The layer that predicts a further token lies in the file, and no token reads it:
+ * asked of the model, or summed over the file's tensors. */
+static void test_token_bytes(void **state)
+{
+    const struct slm_params p = slm_params_default();
+
+    (void)state;
+    for (int experts = 0; experts < 2; experts++) {
+        struct err err = ERR_INIT;
+        struct slm_info info;
+        struct census census;
+        struct gguf *g = NULL;
+        size_t n;
+        void *image = make_model(experts, &n);
+
+        assert_int_equal(gguf_parse(&g, image, n, "hybrid", &err), ST_OK);
+        assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
+        census_take(&census, g);
+        assert_int_equal(census.unread_bytes, N_EMBD * sizeof(float));
+        assert_int_equal(info.weight_token_bytes, census.token_bytes);
+        gguf_close(g);
+        free(image);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense),     cmocka_unit_test(test_experts),
         cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
-        cmocka_unit_test(test_synthetic),
+        cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

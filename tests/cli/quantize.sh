@@ -56,6 +56,22 @@ for key in f:
     assert key == "general.file_type" or a[key] == f[key], key
 PY
 
+# ---- errors of a file that is there are those that were measured while it was made
+"$BENCH" quantize f16.gguf a.gguf Q4_K_M --rmse >made
+"$BENCH" gguf a.gguf --rmse f16.gguf >there
+python3 - <<'PY'
+made = {l.split()[0]: l for l in open("made") if " RMSE " in l}
+there = {l.split()[0]: l.split() for l in open("there") if "%" in l}
+assert made.keys() == there.keys() and len(made) > 1, (made, there)
+for fmt, line in made.items():
+    rmse, share = line.split(" RMSE ")[1].split()[:2]
+    assert abs(float(rmse.rstrip(",")) / float(there[fmt][-3]) - 1) < 1e-3, (line, there)
+    assert abs(float(share) - float(there[fmt][-2])) < 1e-3, (line, there)
+PY
+"$BENCH" gguf a.gguf --rmse f16.gguf --tensors >out
+grep -q '^blk.0.attn_q.weight  *q4_K  *f16  .* %$' out || fail "$(cat out)"
+grep -q '^output_norm.weight  *f32  *f32  *as it was$' out || fail "$(cat out)"
+
 # ---- the plan, exceptions, errors of formats
 "$BENCH" quantize f16.gguf Q4_K_M --dry-run >out
 grep -q '^output.weight .* f16 *q6_K' out || fail "the plan is odd: $(cat out)"
