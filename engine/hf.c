@@ -15,6 +15,77 @@ bool hf_is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+/* Part of path in front of `end`, which becomes the end of what lies above. */
+static const char *last_part(const char *path, size_t *end, size_t *len)
+{
+    while (*end > 1 && path[*end - 1] == '/')
+        --*end;
+    size_t begin = *end;
+
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    *len = *end - begin;
+    *end = begin;
+    return path + begin;
+}
+
+/* .../models--org--name/snapshots/REVISION */
+const char *hf_folder_name(const char *dir, size_t *len)
+{
+    size_t end = strlen(dir), n;
+    const char *name = last_part(dir, &end, len);
+    const char *above = last_part(dir, &end, &n);
+
+    if (n != strlen("snapshots") || memcmp(above, "snapshots", n))
+        return name;
+    const char *repository = last_part(dir, &end, &n);
+
+    if (n <= strlen("models--") || memcmp(repository, "models--", strlen("models--")))
+        return name;
+    for (*len = 0; *len < n && memcmp(repository + n - *len - 2, "--", 2);)
+        ++*len;
+    return repository + n - *len;
+}
+
+/* A cache of the Hub keeps each revision in snapshots/, and in refs/main which one is
+ * meant. */
+static enum status in_hub_cache(const char *dir, struct err *err)
+{
+    struct err no_ref = ERR_INIT;
+    char *ref = NULL;
+
+    if (jsonfile_read_text(&ref, dir, "refs/main", 256, &no_ref))
+        return err_set(
+            err, ST_USAGE,
+            "%s is a cache of the Hub; the model's folder is one of those in "
+            "%s/snapshots",
+            dir, dir);
+    ref[strspn(ref, "0123456789abcdef")] = '\0';
+    err_set(err, ST_USAGE,
+            "%s is a cache of the Hub; the model's folder in it is %s/snapshots/%s",
+            dir, dir, ref);
+    free(ref);
+    return ST_USAGE;
+}
+
+enum status hf_check_folder(const char *dir, struct err *err)
+{
+    if (jsonfile_exists(dir, "config.json"))
+        return ST_OK;
+    if (jsonfile_exists(dir, "snapshots"))
+        return in_hub_cache(dir, err);
+    if (jsonfile_exists(dir, "adapter_config.json"))
+        return err_set(
+            err, ST_USAGE,
+            "%s holds an adapter (adapter_config.json), not a model; merge it "
+            "into its base model first",
+            dir);
+    return err_set(err, ST_USAGE,
+                   "%s is a directory without a config.json; name a GGUF file or a "
+                   "Hugging Face folder",
+                   dir);
+}
+
 static enum status make_head(struct gguf_bytes *head, struct gguf_kvs *kvs,
                              const struct hf_tensors *t, const char *dir,
                              struct err *err)
@@ -38,11 +109,8 @@ enum status hf_open(struct gguf **out, const char *dir, struct err *err)
     struct hf_tensors *t = NULL;
     enum status st;
 
-    if (!jsonfile_exists(dir, "config.json"))
-        return err_set(err, ST_INPUT,
-                       "%s is a directory without a config.json; name a GGUF file or a "
-                       "Hugging Face folder",
-                       dir);
+    if ((st = hf_check_folder(dir, err)))
+        return st;
     st = hf_config_load(&c, dir, &kvs, err);
     if (!st)
         st = safetensors_open(&s, dir, err);

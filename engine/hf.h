@@ -3,11 +3,11 @@
  * hf.h - a Hugging Face model folder opened as if it were a GGUF file
  *
  * config.json becomes hyperparameters, *.safetensors tensors, tokenizer.json (with
- * tokenizer_config.json and generation_config.json) the vocabulary. The result is an
- * assembled gguf with the keys, names, shapes and orders that GGUF files of the same
- * model have, so nobody else needs to know where it came from: rows of Q and K that
- * are rotated as neighbouring pairs change places, experts are stacked, Gemma's norms
- * get their 1, one-dimensional tensors are F32.
+ * the small JSON files beside it, and chat_template.jinja) the vocabulary. The result
+ * is an assembled gguf with the keys, names, shapes and orders that GGUF files of the
+ * same model have, so nobody else needs to know where it came from: rows of Q and K
+ * that are rotated as neighbouring pairs change places, experts are stacked, Gemma's
+ * norms get their 1, one-dimensional tensors are F32.
  *
  * Everything in the folder is untrusted, as a GGUF file is.
  *
@@ -24,9 +24,18 @@
 /* True if path is a directory. */
 bool hf_is_folder(const char *path);
 
-/* Errors: ST_IO, ST_INPUT (a file of the folder; what is wrong), ST_UNSUPPORTED (a
- * model, a type or a tokenizer that is not known here; the message lists those that
- * are), ST_NO_MEMORY. A folder without tokenizer.json has no vocabulary. */
+/* ST_OK where there is a config.json, or else ST_USAGE and what the directory may be
+ * instead: of a Hub cache, where the model's folder lies in it. */
+enum status hf_check_folder(const char *dir, struct err *err);
+
+/* What its model is called: the last part of the path, in a cache of the Hub that of
+ * the repository ("org--name" less the organisation). Points into dir. */
+const char *hf_folder_name(const char *dir, size_t *len);
+
+/* Errors: those of hf_check_folder(), ST_IO, ST_INPUT (a file of the folder; what is
+ * wrong), ST_UNSUPPORTED (a model, a type or a tokenizer that is not known here; the
+ * message lists those that are), ST_NO_MEMORY. A folder without tokenizer.json has no
+ * vocabulary. */
 enum status hf_open(struct gguf **g, const char *dir, struct err *err);
 
 #endif

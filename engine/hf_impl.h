@@ -3,10 +3,12 @@
  * hf_impl.h - what the files that read model folders share; for hf*.c only
  *
  * hf.c            the folder as a whole: from its parts to an assembled gguf
- * hf_config.c     config.json to hyperparameters, one function per kind of model
+ * hf_config.c     config.json to hyperparameters
+ * hf_kinds.c      what each kind of model says there, one function for each
  * hf_rope.c       how positions are scaled, and the factors that are tensors in GGUF
  * hf_names.c      names of tensors
- * hf_tensors.c    tensors of the gguf, and their rows from those of the folder
+ * hf_tensors.c    tensors of the gguf, which those of the folder make
+ * hf_rows.c       their rows
  * hf_tokenizer.c  tokenizer.json to a vocabulary
  * hf_pretok.c     its normalizer and pre_tokenizer
  * hf_special.c    its tokens that begin and end a text
@@ -28,6 +30,10 @@ enum hf_how {
     HF_ROPE_Q, /* rows of each head from halves to neighbouring pairs; n_heads */
     HF_ROPE_K, /* the same, n_kv_heads */
     HF_PLUS_1,
+    HF_VALUES, /* heads of values from next to those that share keys to far apart;
+                  rows in front of them stay */
+    HF_VALUE_COLUMNS, /* the same, of columns */
+    HF_DECAY,         /* HF_VALUES, and -e^x */
     HF_STACK, /* one of several that are slices of one, or rows where each is a vector
                */
     HF_FLAT,  /* [1][n] to [n] */
@@ -48,6 +54,16 @@ const struct hf_name *hf_name_find(const struct hf_name *const *lists, const cha
 /* ---- config.json -------------------------------------------------------------------
  */
 
+/* Beyond these a number is damage, not a model. */
+enum {
+    HF_MAX_LAYERS = 4096,
+    HF_MAX_WIDTH = 1 << 24,
+    HF_MAX_HEADS = 4096,
+    HF_MAX_HEAD_DIM = 65536,
+    HF_MAX_CONTEXT = 1 << 28,
+    HF_MAX_EXPERTS = 1024,
+};
+
 /* Factors that config.json holds and GGUF keeps as a tensor. */
 struct hf_vector {
     const char *name;
@@ -63,6 +79,7 @@ struct hf_config {
     struct gguf_kvs *kvs;
     int64_t n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_rot, n_ctx;
     int64_t n_experts;
+    int64_t delta_k_heads, delta_v_heads, delta_dim; /* of linear attention; 0: none */
     double partial; /* part of a head that is rotated, where the config does not say */
     bool tied;      /* said to be so */
     struct hf_vector vectors[HF_MAX_VECTORS];
@@ -80,18 +97,43 @@ enum status hf_config_load(struct hf_config *c, const char *dir, struct gguf_kvs
                            struct err *err);
 void hf_config_free(struct hf_config *c);
 
+/* All kinds there are. */
+extern const struct hf_arch hf_archs[];
+extern const size_t hf_n_archs;
+
+/* The whole number `key`, which must be there unless *out is one already. */
+enum status hf_get_number(const struct hf_config *c, const char *key, int64_t min,
+                          int64_t max, int64_t *out, struct err *err);
+
+/* The same, put as the pair "<architecture>.<gguf>". */
+enum status hf_put_number(struct hf_config *c, const char *key, const char *gguf,
+                          int64_t min, int64_t max, int64_t missing, struct err *err);
+enum status hf_put_real(struct hf_config *c, const char *key, const char *gguf,
+                        double min, double max, double missing, struct err *err);
+
+/* A member that must be what the architecture computes with, if it is there. */
+enum status hf_must_be(const struct hf_config *c, const char *key, const char *want,
+                       struct err *err);
+enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool want,
+                            struct err *err);
+
+/* Sizes that all kinds have. Members of *c that are set before are this kind's
+ * defaults. */
+enum status hf_put_sizes(struct hf_config *c, struct err *err);
+
 /* Put "<architecture>.<key>". */
 void hf_put_u32(struct hf_config *c, const char *key, int64_t v);
 void hf_put_f32(struct hf_config *c, const char *key, double v);
 void hf_put_bool(struct hf_config *c, const char *key, bool v);
 void hf_put_str(struct hf_config *c, const char *key, const char *v);
+void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t n);
 
 /* Base and scaling, pairs and vectors. theta: where the config says nothing. */
 enum status hf_rope(struct hf_config *c, double theta, struct err *err);
 
 extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[],
-    hf_names_mixtral[], hf_names_moe[], hf_names_phi2[], hf_names_stablelm[],
-    hf_names_glm4[], hf_names_chatglm[], hf_names_fused[];
+    hf_names_mixtral[], hf_names_moe[], hf_names_qwen35[], hf_names_phi2[],
+    hf_names_stablelm[], hf_names_glm4[], hf_names_chatglm[], hf_names_fused[];
 
 /* ---- tensors -----------------------------------------------------------------------
  */

@@ -75,6 +75,28 @@ const struct hf_name hf_names_moe[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+/* Layers that attend are qwen3's. */
+const struct hf_name hf_names_qwen35[] = {
+    {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
+    {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_PLUS_1},
+    {L "self_attn.q_norm.weight", B "attn_q_norm.weight", HF_PLUS_1},
+    {L "self_attn.k_norm.weight", B "attn_k_norm.weight", HF_PLUS_1},
+    {L "linear_attn.in_proj_qkv.weight", B "attn_qkv.weight", HF_VALUES},
+    {L "linear_attn.in_proj_z.weight", B "attn_gate.weight", HF_VALUES},
+    {L "linear_attn.in_proj_b.weight", B "ssm_beta.weight", HF_VALUES},
+    {L "linear_attn.in_proj_a.weight", B "ssm_alpha.weight", HF_VALUES},
+    {L "linear_attn.conv1d.weight", B "ssm_conv1d.weight", HF_VALUES},
+    {L "linear_attn.dt_bias", B "ssm_dt.bias", HF_VALUES},
+    {L "linear_attn.A_log", B "ssm_a", HF_DECAY},
+    {L "linear_attn.norm.weight", B "ssm_norm.weight", HF_AS_IS},
+    {L "linear_attn.out_proj.weight", B "ssm_out.weight", HF_VALUE_COLUMNS},
+    /* What predicts further tokens, and eyes. */
+    {"mtp.*", NULL, HF_SKIP},
+    {"model.visual.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
 const struct hf_name hf_names_gemma[] = {
     {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
     {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},

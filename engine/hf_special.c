@@ -2,9 +2,11 @@
  *
  * hf_special.c - which tokens begin and end a text, from a folder's JSON files
  *
- * tokenizer_config.json names them; generation_config.json and config.json have their
- * numbers, of the end sometimes several. Whether they are put around a text says
- * tokenizer_config.json, or else the template of tokenizer.json's post_processor.
+ * tokenizer_config.json names them, or special_tokens_map.json; generation_config.json
+ * and config.json have their numbers, of the end sometimes several. Whether they are
+ * put around a text says tokenizer_config.json, or else the template of
+ * tokenizer.json's post_processor. How chats are written says chat_template.jinja, a
+ * file of newer folders, else tokenizer_config.json, else chat_template.json.
  */
 #include "engine/hf_tokenizer.h"
 
@@ -17,7 +19,7 @@
 
 struct special {
     const struct hf_vocab *v;
-    struct jsonfile tokenizer, generation, model; /* root NULL: not there */
+    struct jsonfile tokenizer, map, generation, model, chat; /* root NULL: not there */
     int64_t bos, eos, pad, ends[MAX_ENDS];
     int n_ends;
     int adds_bos, adds_eos; /* -1: nobody said */
@@ -40,18 +42,33 @@ static int64_t number_of(const struct hf_vocab *v, const json_t *value)
     return id >= 0 && (uint64_t)id < v->n ? id : -1;
 }
 
-/* By its text, "<s>" or {"content": "<s>"}, and else by its number. */
+/* By its text, "<s>" or {"content": "<s>"}. */
+static int64_t named(const struct special *s, const struct jsonfile *f, const char *key)
+{
+    const json_t *v = json_member(f->root, key);
+
+    return id_of(s->v, json_text(json_is_object(v) ? json_member(v, "content") : v));
+}
+
+/* Of a model that is a part of another, the text's. */
+static const json_t *of_model(const struct special *s, const char *key)
+{
+    const json_t *v = json_member(s->model.root, key);
+
+    return v ? v : json_member(json_member(s->model.root, "text_config"), key);
+}
+
+/* By its text, and else by its number. */
 static int64_t find(const struct special *s, const char *text_key, const char *id_key)
 {
-    const json_t *named = json_member(s->tokenizer.root, text_key);
-    const char *text =
-        json_text(json_is_object(named) ? json_member(named, "content") : named);
-    int64_t id = id_of(s->v, text);
+    int64_t id = named(s, &s->tokenizer, text_key);
 
+    if (id < 0)
+        id = named(s, &s->map, text_key);
     if (id < 0)
         id = number_of(s->v, json_member(s->generation.root, id_key));
     if (id < 0)
-        id = number_of(s->v, json_member(s->model.root, id_key));
+        id = number_of(s->v, of_model(s, id_key));
     return id;
 }
 
@@ -66,7 +83,8 @@ static void add_end(struct special *s, int64_t id)
 
 static void find_ends(struct special *s)
 {
-    const json_t *list = json_member(s->generation.root, "eos_token_id");
+    const json_t *said = json_member(s->generation.root, "eos_token_id");
+    const json_t *list = said ? said : of_model(s, "eos_token_id");
     json_t *one;
     size_t i;
 
@@ -160,14 +178,14 @@ static void put_ids(struct gguf_kvs *k, const struct special *s)
     gguf_kv_bool(k, "tokenizer.ggml.add_eos_token", s->adds_eos == 1 && s->eos >= 0);
 }
 
-static void put_chat_template(struct gguf_kvs *k, const struct special *s)
+/* The member chat_template; of several named ones the usual. */
+static const char *chat_template(const struct jsonfile *f)
 {
-    const json_t *t = json_member(s->tokenizer.root, "chat_template");
+    const json_t *t = json_member(f->root, "chat_template");
     const char *text = json_text(t);
     json_t *one;
     size_t i;
 
-    /* Of several named ones the usual. */
     json_array_foreach(t, i, one)
     {
         const char *name = json_text(json_member(one, "name"));
@@ -175,8 +193,29 @@ static void put_chat_template(struct gguf_kvs *k, const struct special *s)
         if (name && !strcmp(name, "default"))
             text = json_text(json_member(one, "template"));
     }
+    return text;
+}
+
+static enum status put_chat_template(struct gguf_kvs *k, const struct special *s,
+                                     const char *dir, struct err *err)
+{
+    static const char file[] = "chat_template.jinja";
+    const char *text = chat_template(&s->tokenizer);
+    char *own = NULL;
+    enum status st = ST_OK;
+
+    if (dir && jsonfile_exists(dir, file))
+        st = jsonfile_read_text(&own, dir, file, MAX_CONFIG, err);
+    if (st)
+        return st;
+    if (own)
+        text = own;
+    else if (!text)
+        text = chat_template(&s->chat);
     if (text)
         gguf_kv_str(k, "tokenizer.chat_template", text);
+    free(own);
+    return ST_OK;
 }
 
 static enum status load_if_there(struct jsonfile *f, const char *dir, const char *name,
@@ -187,35 +226,49 @@ static enum status load_if_there(struct jsonfile *f, const char *dir, const char
                : ST_OK;
 }
 
+/* What tokenizer_config.json says of whether something is put around a text. */
+static enum status read_adds(struct special *s, struct err *err)
+{
+    bool bos = s->adds_bos == 1, eos = s->adds_eos == 1;
+    enum status st =
+        json_get_bool(&s->tokenizer, s->tokenizer.root, "add_bos_token", &bos, err);
+
+    if (!st)
+        st =
+            json_get_bool(&s->tokenizer, s->tokenizer.root, "add_eos_token", &eos, err);
+    if (json_member(s->tokenizer.root, "add_bos_token"))
+        s->adds_bos = bos;
+    if (json_member(s->tokenizer.root, "add_eos_token"))
+        s->adds_eos = eos;
+    return st;
+}
+
 enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
                            const char *dir, struct err *err)
 {
     struct special s = {.v = v, .adds_bos = -1, .adds_eos = -1};
-    bool says = false;
     enum status st;
 
-    if (!(st = load_if_there(&s.tokenizer, dir, "tokenizer_config.json", err)) &&
-        !(st = load_if_there(&s.generation, dir, "generation_config.json", err)))
-        st = load_if_there(&s.model, dir, "config.json", err);
-    if (st)
+    if ((st = load_if_there(&s.tokenizer, dir, "tokenizer_config.json", err)) ||
+        (st = load_if_there(&s.map, dir, "special_tokens_map.json", err)) ||
+        (st = load_if_there(&s.generation, dir, "generation_config.json", err)) ||
+        (st = load_if_there(&s.model, dir, "config.json", err)) ||
+        (st = load_if_there(&s.chat, dir, "chat_template.json", err)))
         goto out;
     s.bos = find(&s, "bos_token", "bos_token_id");
     s.eos = find(&s, "eos_token", "eos_token_id");
     s.pad = find(&s, "pad_token", "pad_token_id");
     find_ends(&s);
     read_templates(&s, json_member(v->file.root, "post_processor"));
-    st = json_get_bool(&s.tokenizer, s.tokenizer.root, "add_bos_token", &says, err);
-    if (!st && json_member(s.tokenizer.root, "add_bos_token"))
-        s.adds_bos = says;
-    if (!st)
-        st = json_get_bool(&s.tokenizer, s.tokenizer.root, "add_eos_token", &says, err);
-    if (!st && json_member(s.tokenizer.root, "add_eos_token"))
-        s.adds_eos = says;
+    st = read_adds(&s, err);
     put_ids(k, &s);
-    put_chat_template(k, &s);
+    if (!st)
+        st = put_chat_template(k, &s, dir, err);
 out:
     jsonfile_free(&s.tokenizer);
+    jsonfile_free(&s.map);
     jsonfile_free(&s.generation);
     jsonfile_free(&s.model);
+    jsonfile_free(&s.chat);
     return st;
 }

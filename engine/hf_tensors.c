@@ -4,12 +4,10 @@
  *
  * Each tensor of the result is one or several of the folder: parts, of which a row
  * number selects one and a row in it. Parts stay on disk; rows are read when they
- * are asked for.
+ * are asked for (hf_rows.c).
  */
-#include "engine/hf_impl.h"
+#include "engine/hf_tensors_impl.h"
 
-#include <assert.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,36 +16,11 @@
 #include "engine/strtab.h"
 #include "engine/utf8.h"
 
-#define NAME_BYTES 72
-
-struct entry {
-    char name[NAME_BYTES];
-    enum hf_how how;
-    const struct safetensor **parts; /* [n_parts], into hf_tensors.parts */
-    size_t n_parts;
-    const float *made; /* values from config.json instead of parts */
-    int n_dims;
-    uint64_t ne[4], part_rows; /* rows of one part */
-    uint64_t n_heads;          /* HF_ROPE_*: that share the rows */
-    enum kern_format fmt;
-    atomic_uint_least64_t n_read; /* rows, however often each */
-};
-
-struct hf_tensors {
-    struct safetensors *s;
-    const struct safetensor **parts;
-    struct entry *entries;
-    size_t n;
-    struct strtab index;
-    float *made[HF_MAX_VECTORS];
-    kern_dequantize_fn *to_floats[KERN_N_FMT];
-};
-
 /* ---- from names to entries ---------------------------------------------------------
  */
 
 struct item {
-    char name[NAME_BYTES];
+    char name[HF_NAME_BYTES];
     unsigned part;
     enum hf_how how;
     const struct safetensor *t;
@@ -64,7 +37,7 @@ static int by_name_and_part(const void *a, const void *b)
 /* In the order of the folder's data, so that the disk is read from front to back. */
 static int by_place(const void *a, const void *b)
 {
-    const struct entry *s = a, *t = b;
+    const struct hf_entry *s = a, *t = b;
 
     return s->parts[0] < t->parts[0] ? -1 : s->parts[0] > t->parts[0];
 }
@@ -143,11 +116,13 @@ static enum status check_parts(const struct item *items, size_t n, const char *d
 /* ---- shapes -------------------------------------------------------------------------
  */
 
-static enum status set_shape(struct entry *e, const char *dir, struct err *err)
+static enum status set_shape(struct hf_entry *e, const char *dir, struct err *err)
 {
     const struct safetensor *t = e->parts[0];
     const bool flat = e->how == HF_FLAT && t->n_dims == 2 && t->shape[0] == 1;
-    const int n_dims = flat ? 1 : t->n_dims;
+    /* Convolutions of each channel alone: [channels][1][taps]. */
+    const bool channels = e->how == HF_VALUES && t->n_dims == 3 && t->shape[1] == 1;
+    const int n_dims = t->n_dims - (flat || channels);
     char shown[80];
 
     show(shown, sizeof shown, t->name);
@@ -170,17 +145,16 @@ static enum status set_shape(struct entry *e, const char *dir, struct err *err)
         e->n_dims++;
     }
     /* As in GGUF files: what is added or scaled with, and what chooses experts. */
-    e->fmt = n_dims == 1 || strstr(e->name, ".ffn_gate_inp.") ? KERN_FMT_f32 : t->fmt;
+    e->fmt = n_dims == 1 || channels || strstr(e->name, ".ffn_gate_inp.") ? KERN_FMT_f32
+                                                                          : t->fmt;
     return ST_OK;
 }
 
-static enum status set_heads(struct entry *e, const struct hf_config *c,
+static enum status set_pairs(struct hf_entry *e, const struct hf_config *c,
                              const char *dir, struct err *err)
 {
     const uint64_t rows = e->n_dims == 1 ? e->ne[0] : e->ne[1];
 
-    if (e->how != HF_ROPE_Q && e->how != HF_ROPE_K)
-        return ST_OK;
     e->n_heads = (uint64_t)(e->how == HF_ROPE_Q ? c->n_heads : c->n_kv_heads);
     if (rows % (2 * e->n_heads))
         return err_set(err, ST_INPUT,
@@ -194,6 +168,45 @@ static enum status set_heads(struct entry *e, const struct hf_config *c,
     return ST_OK;
 }
 
+/* Rows, or columns, of all heads of values; in front of those that come behind queries
+ * and keys there are more. */
+static enum status set_values(struct hf_entry *e, const struct hf_config *c,
+                              const char *dir, struct err *err)
+{
+    const uint64_t rows =
+        e->n_dims == 1 || e->how == HF_VALUE_COLUMNS ? e->ne[0] : e->ne[1];
+    const uint64_t in_front = 2 * (uint64_t)(c->delta_k_heads * c->delta_dim);
+    const bool behind = strstr(e->name, ".attn_qkv.") != NULL ||
+                        strstr(e->name, ".ssm_conv1d.") != NULL;
+
+    e->n_heads = (uint64_t)c->delta_v_heads;
+    e->n_groups = (uint64_t)c->delta_k_heads;
+    e->fixed = behind ? in_front : 0;
+    if (rows <= e->fixed || (rows - e->fixed) % e->n_heads)
+        return err_set(err, ST_INPUT,
+                       "%s: %s has %llu %s, which %llu heads cannot share", dir,
+                       e->name, (unsigned long long)rows,
+                       e->how == HF_VALUE_COLUMNS ? "columns" : "rows",
+                       (unsigned long long)e->n_heads);
+    return ST_OK;
+}
+
+static enum status set_heads(struct hf_entry *e, const struct hf_config *c,
+                             const char *dir, struct err *err)
+{
+    switch (e->how) {
+    case HF_ROPE_Q:
+    case HF_ROPE_K:
+        return set_pairs(e, c, dir, err);
+    case HF_VALUES:
+    case HF_VALUE_COLUMNS:
+    case HF_DECAY:
+        return set_values(e, c, dir, err);
+    default:
+        return ST_OK;
+    }
+}
+
 /* ---- making them -------------------------------------------------------------------
  */
 
@@ -202,7 +215,7 @@ static enum status make_entries(struct hf_tensors *h, const struct hf_config *c,
                                 struct err *err)
 {
     for (size_t i = 0, end; i < n; i = end) {
-        struct entry *e = &h->entries[h->n++];
+        struct hf_entry *e = &h->entries[h->n++];
         enum status st;
 
         for (end = i + 1; end < n && !strcmp(items[end].name, items[i].name);)
@@ -237,7 +250,7 @@ static enum status add_vectors(struct hf_tensors *h, const struct hf_config *c,
         if (!h->made[i])
             return err_set(err, ST_NO_MEMORY, "no memory for %s", v->name);
         memcpy(h->made[i], v->v, v->n * sizeof *v->v);
-        struct entry *e = &h->entries[h->n++];
+        struct hf_entry *e = &h->entries[h->n++];
 
         snprintf(e->name, sizeof e->name, "%s", v->name);
         e->made = h->made[i];
@@ -353,120 +366,11 @@ void hf_tensors_put(const struct hf_tensors *h, struct gguf_bytes *head)
     uint64_t offset = 0;
 
     for (size_t i = 0; i < h->n; i++) {
-        const struct entry *e = &h->entries[i];
+        const struct hf_entry *e = &h->entries[i];
 
         gguf_put_tensor(head, e->name, e->n_dims, e->ne,
                         kern_format_info(e->fmt)->ggml_id, offset);
         offset = gguf_put_aligned(
             offset + e->ne[1] * e->ne[2] * kern_format_bytes(e->fmt, (size_t)e->ne[0]));
     }
-}
-
-/* ---- rows ---------------------------------------------------------------------------
- */
-
-/* Row r of a head-sharing matrix, in the folder: pairs of neighbours there are pairs of
- * a first and a second half. */
-static uint64_t unpaired(const struct entry *e, uint64_t rows, uint64_t r)
-{
-    const uint64_t head = rows / e->n_heads, in_head = r % head;
-
-    return r - in_head + in_head % 2 * (head / 2) + in_head / 2;
-}
-
-/* A vector, which GGUF files keep as floats. */
-static enum status read_vector(const struct hf_tensors *h, const struct entry *e,
-                               float *dst, struct err *err)
-{
-    const struct safetensor *t = e->parts[0];
-    const size_t n = (size_t)e->ne[0];
-    void *raw = malloc((size_t)t->bytes);
-    float *v = malloc(n * sizeof *v);
-    enum status st = raw && v ? safetensors_read(h->s, t, 0, (size_t)t->bytes, raw, err)
-                              : err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
-
-    if (!st) {
-        h->to_floats[t->fmt](raw, v, n);
-        for (size_t i = 0; i < n; i++)
-            dst[i] = v[e->n_heads ? unpaired(e, n, i) : i] +
-                     (e->how == HF_PLUS_1 ? 1.0F : 0.0F);
-    }
-    free(v);
-    free(raw);
-    return st;
-}
-
-/* Rows of one part, in the folder's type, to dst. */
-static enum status read_part(const struct hf_tensors *h, const struct entry *e,
-                             const struct safetensor *t, uint64_t row, uint64_t n_rows,
-                             bool drop, char *dst, struct err *err)
-{
-    const size_t row_bytes = kern_format_bytes(t->fmt, (size_t)e->ne[0]);
-    enum status st = ST_OK;
-
-    if (!e->n_heads) {
-        st = safetensors_read(h->s, t, row * row_bytes, (size_t)n_rows * row_bytes, dst,
-                              err);
-        if (!st && drop)
-            safetensors_drop(h->s, t, row * row_bytes, n_rows * row_bytes);
-        return st;
-    }
-    /* Half a head apart: dropped when the whole has been read. */
-    for (uint64_t i = 0; i < n_rows && !st; i++)
-        st = safetensors_read(h->s, t, unpaired(e, e->part_rows, row + i) * row_bytes,
-                              row_bytes, dst + i * row_bytes, err);
-    return st;
-}
-
-/* The same in the type of the entry. */
-static enum status read_typed(const struct hf_tensors *h, const struct entry *e,
-                              const struct safetensor *t, uint64_t row, uint64_t n_rows,
-                              bool drop, void *dst, struct err *err)
-{
-    const size_t n = (size_t)(n_rows * e->ne[0]);
-
-    if (e->fmt == t->fmt)
-        return read_part(h, e, t, row, n_rows, drop, dst, err);
-    char *raw = malloc(kern_format_bytes(t->fmt, n));
-
-    if (!raw)
-        return err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
-    assert(e->fmt == KERN_FMT_f32);
-    const enum status st = read_part(h, e, t, row, n_rows, drop, raw, err);
-
-    if (!st)
-        h->to_floats[t->fmt](raw, dst, n);
-    free(raw);
-    return st;
-}
-
-enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t row,
-                            uint64_t n_rows, bool drop, void *dst, struct err *err)
-{
-    struct hf_tensors *h = arg;
-    struct entry *e =
-        &h->entries[strtab_find(&h->index, what->name, strlen(what->name))];
-    const size_t row_bytes = kern_format_bytes(e->fmt, (size_t)e->ne[0]);
-    const uint64_t all = e->ne[1] * e->ne[2];
-    enum status st = ST_OK;
-
-    if (e->made) {
-        memcpy(dst, e->made, row_bytes);
-        return ST_OK;
-    }
-    if (e->n_dims == 1)
-        return read_vector(h, e, dst, err);
-    for (uint64_t done = 0; done < n_rows && !st;) {
-        const uint64_t at = (row + done) % e->part_rows, left = n_rows - done;
-        const uint64_t n = left < e->part_rows - at ? left : e->part_rows - at;
-
-        st = read_typed(h, e, e->parts[(row + done) / e->part_rows], at, n, drop,
-                        (char *)dst + done * row_bytes, err);
-        done += n;
-    }
-    /* Pages that straddle two pieces are still there. */
-    if (!st && drop && atomic_fetch_add(&e->n_read, n_rows) + n_rows >= all)
-        for (size_t i = 0; i < e->n_parts; i++)
-            safetensors_drop(h->s, e->parts[i], 0, e->parts[i]->bytes);
-    return st;
 }

@@ -34,7 +34,14 @@ enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *tex
 {
     json_error_t why = {.line = 0};
 
+    static const char lfs[] = "version https://git-lfs";
+
     snprintf(f->path, sizeof f->path, "%s", path);
+    if (len >= strlen(lfs) && !memcmp(text, lfs, strlen(lfs)))
+        return err_set(err, ST_INPUT,
+                       "%s is a Git LFS pointer; fetch the file itself with "
+                       "`git lfs pull`",
+                       path);
     f->root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     return check_object(f, &why, err);
 }
@@ -70,21 +77,41 @@ static bool make_path(char *out, size_t cap, const char *dir, const char *name)
     return snprintf(out, cap, "%s/%s", dir, name) < (int)cap;
 }
 
+/* dir/name into text, and its path into path[cap]. */
+static enum status read_named(char **text, size_t *len, char *path, size_t cap,
+                              const char *dir, const char *name, size_t max,
+                              struct err *err)
+{
+    if (!make_path(path, cap, dir, name))
+        return err_set(err, ST_USAGE, "the path of %s is longer than %zu bytes", name,
+                       cap - 1);
+    return read_whole(text, len, path, max, err);
+}
+
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
                           size_t max, struct err *err)
 {
     char path[sizeof f->path], *text = NULL;
     size_t len = 0;
-    enum status st;
+    enum status st = read_named(&text, &len, path, sizeof path, dir, name, max, err);
 
-    if (!make_path(path, sizeof path, dir, name))
-        return err_set(err, ST_USAGE, "the path of %s is longer than %zu bytes", name,
-                       sizeof path - 1);
-    st = read_whole(&text, &len, path, max, err);
     if (st)
         return st;
     st = jsonfile_parse(f, path, text, len, err);
     free(text);
+    return st;
+}
+
+enum status jsonfile_read_text(char **text, const char *dir, const char *name,
+                               size_t max, struct err *err)
+{
+    char path[sizeof((struct jsonfile *)0)->path];
+    size_t len = 0;
+    const enum status st =
+        read_named(text, &len, path, sizeof path, dir, name, max, err);
+
+    if (!st)
+        (*text)[len] = '\0';
     return st;
 }
 

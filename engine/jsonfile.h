@@ -31,6 +31,11 @@ enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *tex
                            size_t len, struct err *err);
 void jsonfile_free(struct jsonfile *f);
 
+/* The text of dir/name, at most max bytes, malloc'ed and ended by a 0. Errors: ST_IO,
+ * ST_INPUT (too large, no regular file), ST_NO_MEMORY. */
+enum status jsonfile_read_text(char **text, const char *dir, const char *name,
+                               size_t max, struct err *err);
+
 /* dir/name is there. */
 bool jsonfile_exists(const char *dir, const char *name);
 

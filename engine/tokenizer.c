@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/hf.h"
 #include "engine/utf8.h"
 
 /* Positions are 32 bits, and a blank may grow to three bytes. */
@@ -25,9 +26,9 @@ static enum status find_algo(const struct tokenizer_algo **algo, const struct gg
     char name[64], known[128] = "";
 
     if (!gguf_get_str(g, "tokenizer.ggml.model", &model))
-        return err_set(err, ST_INPUT,
-                       "%s has no tokenizer.ggml.model, so it holds no vocabulary",
-                       gguf_path(g));
+        return err_set(
+            err, ST_INPUT, "%s has no %s, so it holds no vocabulary", gguf_path(g),
+            hf_is_folder(gguf_path(g)) ? "tokenizer.json" : "tokenizer.ggml.model");
     for (size_t i = 0; i < N_ALGOS; i++) {
         const size_t n = strlen(known);
 

@@ -84,6 +84,17 @@ static void name_of_file(char *out, size_t cap, const char *path)
         out[strlen(out) - 5] = '\0';
 }
 
+static void name_of_path(char *out, size_t cap, const char *path)
+{
+    size_t len;
+    const char *name = hf_folder_name(path, &len);
+
+    if (hf_is_folder(path))
+        snprintf(out, cap, "%.*s", (int)len, name);
+    else
+        name_of_file(out, cap, path);
+}
+
 static enum status not_a_model(const char *text, struct err *err)
 {
     char **names, shapes[256] = "", list[128];
@@ -197,20 +208,12 @@ static bool is_model_path(const char *text, const char *colon)
 static enum status take_path(struct modelref *r, const char *text, size_t len,
                              struct err *err)
 {
-    struct stat there;
+    enum status st;
 
     snprintf(r->path, sizeof r->path, "%.*s", (int)len, text);
-    if (!stat(r->path, &there) && S_ISDIR(there.st_mode)) {
-        char config[sizeof r->path + 16];
-
-        snprintf(config, sizeof config, "%s/config.json", r->path);
-        if (stat(config, &there))
-            return err_set(err, ST_USAGE,
-                           "%s is a directory without a config.json: neither a GGUF "
-                           "file nor a Hugging Face folder",
-                           r->path);
-    }
-    name_of_file(r->name, sizeof r->name, r->path);
+    if (hf_is_folder(r->path) && (st = hf_check_folder(r->path, err)))
+        return st;
+    name_of_path(r->name, sizeof r->name, r->path);
     return ST_OK;
 }
 

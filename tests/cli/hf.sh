@@ -108,9 +108,94 @@ for file in "$shared"/golden/models/arch/*.gguf; do
     near 1e-6 "$name.out" "${file%.gguf}.exact.f32"
 done
 
+# ---- Qwen 3.5, against its equations over the folder's own tensors -------------------
+hybrid=1,7,30,2,44,9,9,13,26,5,0,49
+python3 "$SRC/tests/make_qwen35_folder.py" qwen35 $hybrid qwen35.exact
+"$BENCH" logits -m qwen35 --tokens $hybrid -o a.out >out 2>err || fail "$(cat err)"
+near 1e-6 a.out qwen35.exact
+"$BENCH" quantize qwen35 qwen35.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+"$BENCH" logits -m qwen35.gguf --weights packed --tokens $hybrid -o b.out >out
+cmp a.out b.out || fail "the converted file is another model"
+
+# ---- the same config in the words of newer folders ----------------------------------
+# reword FOLDER CODE: its config c changed by a line of Python
+reword() { python3 - "$@" <<'PY'
+import json, sys
+c = json.load(open(sys.argv[1] + "/config.json"))
+exec(sys.argv[2])
+json.dump(c, open(sys.argv[1] + "/config.json", "w"))
+PY
+}
+# key FOLDER KEY: a metadata value, or nothing
+key() { "$BENCH" gguf "$1" --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["metadata"].get(sys.argv[1], ""))' "$2"; }
+for m in stablelm gemma2 gemma3; do
+    folder "$SRC/tests/data/models/$m.gguf" $m.f32
+    logits $m.old -m $m.f32
+done
+reword stablelm.f32 'c["rope_parameters"] = {"rope_type": "default",
+    "rope_theta": c.pop("rope_theta"), "partial_rotary_factor": c.pop("partial_rotary_factor")}'
+logits a.out -m stablelm.f32
+cmp a.out stablelm.old || fail "partial_rotary_factor in rope_parameters"
+reword gemma3.f32 'c["rope_parameters"] = {
+    "full_attention": {"rope_type": "default", "rope_theta": c.pop("rope_theta")},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
+c["layer_types"] = ["sliding_attention" if (i + 1) % 6 else "full_attention"
+                    for i in range(c["num_hidden_layers"])]'
+logits a.out -m gemma3.f32
+cmp a.out gemma3.old || fail "rope_parameters of each kind of layer"
+reword gemma3.f32 'c["rope_parameters"]["sliding_attention"]["rope_theta"] = 20000.0'
+[ "$(key gemma3.f32 gemma3.rope.freq_base_swa)" = 20000.0 ] || fail "the local base is lost"
+reword gemma2.f32 'c["final_logit_softcapping"] = None'
+[ "$(key gemma2.f32 gemma2.final_logit_softcapping)" = 0.0 ] || fail "a cap of null is one"
+reword gemma2.f32 'del c["final_logit_softcapping"]'
+[ "$(key gemma2.f32 gemma2.final_logit_softcapping)" = 30.0 ] || fail "the default cap is lost"
+
+# ---- tokens that end a text, and chat templates, from the files beside it ------------
+special() { key stories "tokenizer.$1"; }
+rm stories/tokenizer_config.json
+echo '{"bos_token": {"content": "<s>"}, "eos_token": "</s>"}' >stories/special_tokens_map.json
+[ "$(special ggml.bos_token_id)/$(special ggml.eos_token_id)" = 1/2 ] || fail "special_tokens_map"
+reword stories 'c["eos_token_id"] = [2, 300]'
+[ "$(special ggml.eot_token_id)" = 300 ] || fail "a list of ends in config.json"
+echo '{"eos_token_id": [2, 301, 302]}' >stories/generation_config.json
+[ "$(special ggml.eot_token_id)/$(special ggml.eom_token_id)" = 301/302 ] ||
+    fail "a list of ends in generation_config.json"
+echo '{"chat_template": "<start_of_turn>x"}' >stories/chat_template.json
+[ "$(special chat_template)" = "<start_of_turn>x" ] || fail "chat_template.json"
+echo '{"chat_template": [{"name": "tool_use", "template": "no"},
+    {"name": "default", "template": "[INST] x"}]}' >stories/tokenizer_config.json
+[ "$(special chat_template)" = "[INST] x" ] || fail "named chat templates"
+printf '<|im_start|>x\n<|im_end|>' >stories/chat_template.jinja
+[ "$(special chat_template)" = '<|im_start|>x
+<|im_end|>' ] || fail "chat_template.jinja"
+
+# ---- a cache of the Hub --------------------------------------------------------------
+mkdir -p cache/models--org--tiny-llama/refs cache/models--org--tiny-llama/snapshots
+cp -r llama.f32 cache/models--org--tiny-llama/snapshots/0123abcd
+refused 2 'is one of those in cache/models--org--tiny-llama/snapshots' \
+    gguf cache/models--org--tiny-llama
+printf 0123abcd >cache/models--org--tiny-llama/refs/main
+refused 2 'in it is cache/models--org--tiny-llama/snapshots/0123abcd' \
+    generate -m cache/models--org--tiny-llama
+[ "$(key cache/models--org--tiny-llama/snapshots/0123abcd/ general.name)" = tiny-llama ] ||
+    fail "a revision is no name"
+
 # ---- refusals ----------------------------------------------------------------------
 mkdir empty
 refused 2 'without a config.json' generate -m empty
+mkdir adapter && touch adapter/adapter_config.json
+refused 2 'holds an adapter' gguf adapter
+refused 2 'llama.f32 has no tokenizer.json, so it holds no vocabulary' tokenize -m llama.f32 x
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n' >llama.f32/tokenizer.json
+refused 2 'tokenizer.json is a Git LFS pointer' tokenize -m llama.f32 x
+rm llama.f32/tokenizer.json
+reword qwen35 'c["text_config"]["layer_types"][0] = "full_attention"'
+refused 3 'layer_types[0] is not linear_attention' gguf qwen35
+reword qwen35 'del c["text_config"]["layer_types"]; c["text_config"]["linear_num_key_heads"] = 4'
+refused 2 '6 value heads cannot share 4 key heads' gguf qwen35
+reword qwen35 'c["text_config"]["linear_num_key_heads"] = 6'
+refused 2 'attn_qkv.weight has 80 rows, which 6 heads cannot share' gguf qwen35
 cp -r moe.sharded broken
 rm broken/model-00002-of-00005.safetensors
 refused 2 'model-00002-of-00005.safetensors' generate -m broken
