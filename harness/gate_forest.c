@@ -32,14 +32,12 @@ static void include(struct range *x, double v)
     x->hi = fmax(x->hi, v);
 }
 
-/* The launch's ratio: the mean of its rounds; NAN where all were disturbed. */
+/* The launch's ratio; NAN where all of its rounds were disturbed. */
 static double launch_percent(const struct gate_series *s, size_t launch)
 {
-    double sum = 0;
-
-    for (size_t i = 0; i < s->n_rounds[launch]; i++)
-        sum += s->v[launch][i];
-    return s->n_rounds[launch] ? percent(exp(sum / (double)s->n_rounds[launch])) : NAN;
+    return s->n_rounds[launch]
+               ? percent(exp(gate_middle(s->v[launch], s->n_rounds[launch])))
+               : NAN;
 }
 
 static bool has_effect(const struct gate_metric *m)

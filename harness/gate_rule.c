@@ -35,23 +35,34 @@ size_t gate_look(size_t i)
     return i < N_LOOKS ? looks[i] : 0;
 }
 
-static double mean(const double *v, size_t n)
+static int by_size(const void *a, const void *b)
 {
-    double sum = 0;
+    const double x = *(const double *)a, y = *(const double *)b;
 
-    for (size_t i = 0; i < n; i++)
-        sum += v[i];
-    return sum / (double)n;
+    return (x > y) - (x < y);
+}
+
+double gate_middle(const double *v, size_t n)
+{
+    double sorted[GATE_MAX_ROUNDS], sum = 0;
+    const size_t cut = n / 4;
+
+    assert(n >= 1 && n <= GATE_MAX_ROUNDS);
+    memcpy(sorted, v, n * sizeof *v);
+    qsort(sorted, n, sizeof *sorted, by_size);
+    for (size_t i = cut; i < n - cut; i++)
+        sum += sorted[i];
+    return sum / (double)(n - 2 * cut);
 }
 
 /* Into v[], how many. */
-static size_t launch_means(const struct gate_series *s, double *v)
+static size_t launch_values(const struct gate_series *s, double *v)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < s->n_launches; i++)
         if (s->n_rounds[i])
-            v[n++] = mean(s->v[i], s->n_rounds[i]);
+            v[n++] = gate_middle(s->v[i], s->n_rounds[i]);
     return n;
 }
 
@@ -60,7 +71,7 @@ void gate_test(const struct gate_series *s, const struct gate_rule *rule,
 {
     const double lost = log1p(-rule->margin);
     double v[GATE_MAX_LAUNCHES];
-    const size_t n = launch_means(s, v);
+    const size_t n = launch_values(s, v);
 
     for (size_t i = 0; i < n; i++)
         v[i] -= lost;
@@ -68,13 +79,6 @@ void gate_test(const struct gate_series *s, const struct gate_rule *rule,
 }
 
 /* ---- the effect ---------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Median of all means of two, each with itself, too. */
 static double hodges_lehmann(const double *v, size_t n, double *scratch)
@@ -93,11 +97,11 @@ static double drawn_launch(const struct gate_series *s, const size_t *with, size
                            uint64_t *random)
 {
     const size_t i = with[random_bits(random) % n], rounds = s->n_rounds[i];
-    double sum = 0;
+    double drawn[GATE_MAX_ROUNDS];
 
     for (size_t k = 0; k < rounds; k++)
-        sum += s->v[i][random_bits(random) % rounds];
-    return sum / (double)rounds;
+        drawn[k] = s->v[i][random_bits(random) % rounds];
+    return gate_middle(drawn, rounds);
 }
 
 /* The interval's ends are quantiles of the median of drawn launches. */
@@ -131,7 +135,7 @@ enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
                         struct err *err)
 {
     double v[GATE_MAX_LAUNCHES];
-    const size_t n = launch_means(s, v);
+    const size_t n = launch_values(s, v);
     double *scratch = malloc(n * (n + 1) / 2 * sizeof *scratch + 1);
 
     assert(n > 0);

@@ -8,7 +8,8 @@
  * B's speed over A's (the other way round where less is better): below 0 B is worse.
  * Rounds of one pair of launches share their address-space layout and whatever else a
  * launch settles, so the launch is the unit that counts: its value is the mean of its
- * rounds.
+ * rounds without their upper and lower quarters, so that of four or more one that was
+ * disturbed does not spoil the launch.
  *
  * The test flips the signs of the launches' ranks (Wilcoxon's, exact up to 40 launches)
  * about the margin: failing needs a slowdown beyond the margin to be shown, passing
@@ -54,6 +55,10 @@ struct gate_series {
     size_t n_rounds[GATE_MAX_LAUNCHES];
     double v[GATE_MAX_LAUNCHES][GATE_MAX_ROUNDS]; /* log ratio */
 };
+
+/* Mean of v[n] without the n / 4 largest and the n / 4 smallest; n in
+ * 1..GATE_MAX_ROUNDS. */
+double gate_middle(const double *v, size_t n);
 
 struct gate_effect {
     double ratio;  /* B's speed over A's: Hodges and Lehmann's estimate */

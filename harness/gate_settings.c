@@ -280,7 +280,7 @@ static void set_defaults(struct gate_settings *s)
         .n_batch = SLM_DEFAULT_BATCH,
         .budget_s = 600,
         .timeout_s = 120,
-        .n_rounds = 2,
+        .n_rounds = 4,
         .rule = gate_rule_default(),
         .memory = true,
         .load = true,

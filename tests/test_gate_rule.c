@@ -57,6 +57,18 @@ static void one_sign_gives_the_least_probability(void **state)
     assert_true(fabs(p_pass - 0x1p-9) < 1e-12);
 }
 
+static void a_disturbed_round_does_not_spoil_its_launch(void **state)
+{
+    const double v[8] = {3, -900, 4, 5, 6, 1000, 7, 1};
+
+    (void)state;
+    assert_true(gate_middle(v, 1) == 3);
+    assert_true(gate_middle(v + 2, 2) == 4.5);
+    assert_true(fabs(gate_middle(v + 2, 3) - 5) < 1e-12);
+    assert_true(gate_middle(v + 3, 4) == 6.5); /* of 5 6 7 1000 */
+    assert_true(gate_middle(v, 8) == 4.5);     /* of 3 4 5 6 */
+}
+
 static void an_effect_has_its_interval(void **state)
 {
     const struct gate_rule rule = gate_rule_default();
@@ -239,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_ascend_and_the_first_can_fail),
         cmocka_unit_test(one_sign_gives_the_least_probability),
+        cmocka_unit_test(a_disturbed_round_does_not_spoil_its_launch),
         cmocka_unit_test(an_effect_has_its_interval),
         cmocka_unit_test(metrics_share_a_look),
         cmocka_unit_test(equal_builds_do_not_fail),
