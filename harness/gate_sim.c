@@ -201,15 +201,19 @@ bool sim_rival_play(enum rival rival, size_t n, double slowdown, enum sim_noise 
     return rival_alarm(rival, time[0], time[1], n, seed);
 }
 
-/* Probability of at most k of n events of probability p. */
+/* Probability of at most k of n events of probability p > k / n: from k down the terms
+ * become smaller. */
 static double binomial_below(size_t k, size_t n, double p)
 {
-    double sum = 0;
+    double term = exp(lgamma((double)n + 1) - lgamma((double)k + 1) -
+                      lgamma((double)(n - k) + 1) + (double)k * log(p) +
+                      (double)(n - k) * log1p(-p));
+    double sum = term;
 
-    for (size_t i = 0; i <= k; i++)
-        sum += exp(lgamma((double)n + 1) - lgamma((double)i + 1) -
-                   lgamma((double)(n - i) + 1) + (double)i * log(p) +
-                   (double)(n - i) * log1p(-p));
+    for (size_t i = k; i > 0 && term > 1e-17 * sum; i--) {
+        term *= (double)i * (1 - p) / ((double)(n - i + 1) * p);
+        sum += term;
+    }
     return sum;
 }
 

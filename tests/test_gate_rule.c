@@ -244,6 +244,8 @@ static void bounds_are_clopper_and_pearsons(void **state)
     assert_true(fabs(sim_upper_bound(0, 300) - (1 - pow(0.05, 1.0 / 300))) < 1e-9);
     assert_true(fabs(sim_upper_bound(1, 10) - 0.394163) < 1e-5);
     assert_true(sim_upper_bound(10, 10) == 1);
+    assert_true(fabs(sim_upper_bound(5000, 10000) - 0.508273) < 1e-5);
+    assert_true(fabs(sim_upper_bound(9999, 10000) - 0.9999948707) < 1e-9);
 }
 
 int main(void)
