@@ -36,11 +36,12 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
         {"--a and --b", false, NULL, NULL},
         {"--baseline", false, NULL, NULL},
         {"--report", false, NULL, NULL},
-        {"--history", false, NULL, NULL},
+        {"--history", false, NULL, gate_history},
         {"--simulate", false, NULL, gate_simulate},
         {"--calibrate", false, NULL, NULL},
         {"--record-trace", false, NULL, gate_record},
         {"--record", false, NULL, gate_store},
+        {"--simulate-history", false, NULL, gate_simulate_history},
     };
     const bool given[] = {(o->a || o->b) && !o->calibrate && !o->baseline,
                           o->baseline != NULL,
@@ -49,7 +50,8 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
                           o->simulate,
                           o->calibrate,
                           o->record_trace != NULL,
-                          o->record && !o->baseline};
+                          o->record && !o->baseline,
+                          o->simulate_history};
 
     *chosen = NULL;
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -93,7 +95,8 @@ int cmd_gate(int argc, char **argv)
         OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what this gate sees on this machine, and which budget it needs"),
         OPT_FLAG(0, "simulate", &o.simulate, "gates on invented machines: how often they err, and what they see"),
         OPT_STRS(0, "trace", &o.traces, "FILE", "simulate with turns recorded on a real machine, too; may be repeated (default: those that come with bench)"),
-        OPT_U64(0, "gates", &o.gates, "N", "simulated gates of each kind (default: 10000)"),
+        OPT_U64(0, "gates", &o.gates, "N", "simulated gates of each kind (default: 10000), or histories (200)"),
+        OPT_FLAG(0, "simulate-history", &o.simulate_history, "change points and plain thresholds on invented histories: what they find"),
         OPT_STR(0, "record-trace", &o.record_trace, "FILE", "record how long equal turns take on this machine, for --simulate"),
         OPT_U64(0, "turns", &o.turns, "N", "how many turns to record (default: 2000)"),
         OPT_STR(0, "note", &o.note, "TEXT", "the machine's state while recording: idle, building, ..."),

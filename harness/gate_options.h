@@ -24,7 +24,7 @@ struct gate_options {
     const char *baseline; /* rows of earlier runs: CSV, SQLite, or a directory */
     const char *history;  /* a series of results to find changes in */
     const char *report;   /* directory of a gate that has run: its outputs again */
-    bool calibrate, simulate;
+    bool calibrate, simulate, simulate_history;
     const char *record_trace; /* file for turns of this machine */
 
     /* of a simulation and a recording */
@@ -71,6 +71,7 @@ enum status gate_report(const struct gate_options *o, struct gate_result *r,
 
 /* Print and write by themselves. */
 enum status gate_history(const struct gate_options *o, struct err *err);
+enum status gate_simulate_history(const struct gate_options *o, struct err *err);
 /* --rows into the database --record. */
 enum status gate_store(const struct gate_options *o, struct err *err);
 enum status gate_simulate(const struct gate_options *o, struct err *err);
