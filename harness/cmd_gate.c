@@ -6,8 +6,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/gate_options.h"
+#include "harness/gate_report.h"
+#include "harness/gate_settings.h"
 #include "harness/interrupt.h"
 #include "harness/options.h"
 
@@ -22,7 +25,6 @@ static const struct opt_usage usage = {
 /* The ways it can be run; one of both functions. */
 struct mode {
     const char *option;
-    bool chosen;
     enum status (*judge)(const struct gate_options *o, struct gate_result *r,
                          struct err *err);
     enum status (*run)(const struct gate_options *o, struct err *err);
@@ -32,16 +34,16 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
                             const struct mode **chosen, struct err *err)
 {
     /* A mode has its row's function once its file is there. */
-    static struct mode modes[] = {
-        {"--a and --b", false, NULL, NULL},
-        {"--baseline", false, NULL, NULL},
-        {"--report", false, NULL, NULL},
-        {"--history", false, NULL, gate_history},
-        {"--simulate", false, NULL, gate_simulate},
-        {"--calibrate", false, NULL, NULL},
-        {"--record-trace", false, NULL, gate_record},
-        {"--record", false, NULL, gate_store},
-        {"--simulate-history", false, NULL, gate_simulate_history},
+    static const struct mode modes[] = {
+        {"--a and --b", gate_ab, NULL},
+        {"--baseline", NULL, NULL},
+        {"--report", gate_report, NULL},
+        {"--history", NULL, gate_history},
+        {"--simulate", NULL, gate_simulate},
+        {"--calibrate", NULL, NULL},
+        {"--record-trace", NULL, gate_record},
+        {"--record", NULL, gate_store},
+        {"--simulate-history", NULL, gate_simulate_history},
     };
     const bool given[] = {(o->a || o->b) && !o->calibrate && !o->baseline,
                           o->baseline != NULL,
@@ -73,9 +75,42 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
     return err_set(err, ST_UNSUPPORTED, "this build cannot do %s", (*chosen)->option);
 }
 
+/* Prints, writes, and says with which code to exit. */
+static enum status conclude(const struct gate_options *o, struct gate_result *r,
+                            int *code, struct err *err)
+{
+    const struct gate_report_paths paths = {.json = o->json,
+                                            .markdown = o->markdown,
+                                            .junit = o->junit,
+                                            .annotations = o->annotations ? "-" : NULL};
+    enum status st = ST_OK;
+
+    gate_print(stdout, r);
+    if (o->report)
+        snprintf(r->dir, sizeof r->dir, "%s", o->report);
+    if (*r->dir)
+        st = gate_report_dir(r, r->dir, !o->no_charts, err);
+    if (st == ST_UNSUPPORTED) { /* no gnuplot: all but the chart is there */
+        printf("no chart: %s\n", err->msg);
+        err_clear(err);
+        st = ST_OK;
+    }
+    if (st == ST_OK)
+        st = gate_report_write(r, &paths, err);
+    if (st == ST_OK && *r->dir)
+        printf("results: %s\n", r->dir);
+    *code = o->codes[r->verdict == GATE_PASS ? 0 : r->verdict == GATE_FAIL ? 1 : 2];
+    if (r->end == GATE_END_INTERRUPTED) {
+        fprintf(stderr, "bench: interrupted\n");
+        *code = status_exit_code(ST_INTERRUPTED);
+    }
+    return st;
+}
+
 int cmd_gate(int argc, char **argv)
 {
-    struct gate_options o = {.argc = argc, .argv = argv};
+    int codes[3] = {0, 1, 4}; /* of pass, fail, inconclusive */
+    struct gate_options o = {.argc = argc, .argv = argv, .codes = codes};
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('a', "a", &o.a, "PROGRAM", "the old build's `bench`"),
@@ -137,13 +172,19 @@ int cmd_gate(int argc, char **argv)
                          "-m",
                          args.v[0]);
         interrupt_catch();
+        if (st == ST_OK && o.exit_codes)
+            st = gate_exit_codes_parse(o.exit_codes, "--exit-codes", codes, &err);
         if (st == ST_OK)
             st = run_mode(&o, r, &mode, &err);
+        if (st == ST_OK && mode->judge)
+            st = conclude(&o, r, &code, &err);
     }
     if (st)
         code = cmd_fail(&err);
     free(o.traces.v);
     free(o.rows.v);
+    if (r)
+        gate_result_free(r);
     free(r);
     return code;
 }

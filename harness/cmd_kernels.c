@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/dirs.h"
@@ -107,19 +106,6 @@ static void print_plan(const struct kernel_plan *plan)
                plan->skip[i].reason);
 }
 
-/* results/kernels-<host>-<utc> */
-static void default_dir(char *path, size_t cap)
-{
-    const time_t now = time(NULL);
-    char host[65] = "", utc[32];
-    struct tm tm;
-
-    gethostname(host, sizeof host - 1);
-    gmtime_r(&now, &tm);
-    strftime(utc, sizeof utc, "%Y%m%dT%H%M%SZ", &tm);
-    snprintf(path, cap, "results/kernels-%s-%s", host[0] ? host : "host", utc);
-}
-
 /* From kernels.json in dir (or s->from) to everything else. */
 static enum status report(const struct settings *s, const char *dir,
                           const char *json_path, const struct kernel_plan *plan,
@@ -203,7 +189,7 @@ static enum status measure(const struct settings *s, const struct topology *topo
     if (s->out)
         snprintf(dir, sizeof dir, "%s", s->out);
     else
-        default_dir(dir, sizeof dir);
+        dirs_results(dir, sizeof dir, "kernels-");
     snprintf(json_path, sizeof json_path, "%s/kernels.json", dir);
     st = dirs_make(dir, err);
     if (st == ST_OK)

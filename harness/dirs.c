@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum status dirs_make(const char *path, struct err *err)
@@ -34,4 +35,20 @@ enum status dirs_make(const char *path, struct err *err)
     return access(path, W_OK | X_OK)
                ? err_set_errno(err, ST_IO, "%.300s cannot be written into", path)
                : ST_OK;
+}
+
+void dirs_results(char *buf, size_t cap, const char *kind)
+{
+    const time_t now = time(NULL);
+    char host[65] = "", utc[32];
+    struct tm tm;
+
+    gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = '\0';
+    for (char *c = host; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    gmtime_r(&now, &tm);
+    strftime(utc, sizeof utc, "%Y%m%dT%H%M%SZ", &tm);
+    snprintf(buf, cap, "results/%s%s-%s", kind, *host ? host : "host", utc);
 }

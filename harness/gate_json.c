@@ -81,6 +81,7 @@ static const struct member metric_members[] = {
     MEMBER_TEXT(gate_metric, name),
     MEMBER_TEXT(gate_metric, unit),
     MEMBER(BOOL, gate_metric, less_is_better),
+    MEMBER(NUMBER, gate_metric, margin),
     MEMBER(NUMBER, gate_metric, a),
     MEMBER(NUMBER, gate_metric, b),
     MEMBER_WORD(gate_metric, verdict, verdict_words),

@@ -52,6 +52,8 @@ struct gate_options {
     const char *out; /* directory; NULL: results/gate-<host>-<utc> */
     const char *json, *markdown, *junit;
     const char *exit_codes; /* "0,1,4" */
+    int *codes; /* [3] the same, of pass, fail, inconclusive; a mode whose configuration
+                   has others puts them here */
     bool annotations, no_charts;
 
     int argc; /* the command line, for the record */

@@ -88,7 +88,7 @@ static void say_fail(char *buf, size_t cap, const struct gate_result *r,
     char effect[200];
 
     say(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.", m->name,
-        gate_effect_text(effect, sizeof effect, m), 100 * r->rule.margin);
+        gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
     say_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
     if (r->injected > 0)
         return;
@@ -101,12 +101,17 @@ static void say_fail(char *buf, size_t cap, const struct gate_result *r,
 static void say_pass(char *buf, size_t cap, const struct gate_result *r,
                      const struct gate_metric *m)
 {
-    char effect[200];
+    char effect[200], margin[48];
+    bool alike = true;
 
+    for (size_t i = 0; i < r->n_metrics; i++)
+        alike = alike && r->metric[i].margin == m->margin;
+    snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "the margins",
+             100 * m->margin);
     say(buf, cap,
-        "B lost nothing beyond the margin of %.3g %%: the least certain of %zu "
-        "metric%s is %s, %s. Nothing is to be done.",
-        100 * r->rule.margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
+        "B lost nothing beyond %s: the least certain of %zu metric%s is %s, %s. "
+        "Nothing is to be done.",
+        margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
         gate_effect_text(effect, sizeof effect, m));
 }
 
@@ -124,7 +129,7 @@ static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
     else
         say(buf, cap, "Undecided after %zu launches; ", r->n_launches);
     say(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
-        gate_effect_text(effect, sizeof effect, m), 100 * r->rule.margin);
+        gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
     say_others(buf, cap, n_others(r, GATE_UNCLEAR),
                n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
                                               : "are undecided, too");

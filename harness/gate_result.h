@@ -10,6 +10,7 @@
 #ifndef SLM_HARNESS_GATE_RESULT_H
 #define SLM_HARNESS_GATE_RESULT_H
 
+#include <stdio.h>
 #include <jansson.h>
 
 #include "harness/gate_rule.h"
@@ -65,6 +66,7 @@ struct gate_result {
     size_t n_disturbed;  /* rounds left out, by rules fixed beforehand */
     char disturbed[256]; /* what disturbed them, and how often: "" if none were */
     double seconds, budget_s;
+    char dir[512];            /* where its files are; "": it has none */
     double injected;          /* slowdown put into B: 0.05; 0: none */
     struct gate_count *count; /* owned */
     size_t n_counts;
@@ -84,5 +86,8 @@ const struct gate_metric *gate_worst(const struct gate_result *r);
 /* The verdict in a sentence or two: effect, interval, probability, and what to do.
  * Returns buf. */
 const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap);
+
+/* All of it as a table for a terminal, the sentence at the end. */
+void gate_print(FILE *f, const struct gate_result *r);
 
 #endif

@@ -73,8 +73,8 @@ static enum status set_weights(struct gate_settings *s, const char *text,
     return ST_OK;
 }
 
-static enum status set_exit_codes(struct gate_settings *s, const char *text,
-                                  const char *what, struct err *err)
+enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
+                                  struct err *err)
 {
     int code[3], end = 0;
 
@@ -87,7 +87,7 @@ static enum status set_exit_codes(struct gate_settings *s, const char *text,
     for (int i = 0; i < 3; i++)
         if (code[i] < 0 || code[i] > 125)
             return err_set(err, ST_USAGE, "%s: %d is outside 0..125", what, code[i]);
-    memcpy(s->exit_code, code, sizeof code);
+    memcpy(out, code, sizeof code);
     return ST_OK;
 }
 
@@ -148,7 +148,7 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
     if (KEY("seed"))
         return parse_u64(text, what, &s->seed, err);
     if (KEY("exit_codes"))
-        return set_exit_codes(s, text, what, err);
+        return gate_exit_codes_parse(text, what, s->exit_code, err);
 #undef KEY
     return err_set(err, ST_USAGE, "%s: there is no such key", what);
 }

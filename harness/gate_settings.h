@@ -48,6 +48,10 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
                               const char *text, const struct topology *topo,
                               const char *what, struct err *err);
 
+/* "0,1,4": exit codes of pass, fail, inconclusive. Error: ST_USAGE. */
+enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
+                                  struct err *err);
+
 /* What is compared, in a line: "2 threads, mmap, f16 KV cache, ...". Returns buf. */
 const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap);
 

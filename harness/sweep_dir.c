@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SAMPLES_HEADER "point,attempt,index,ms\n"
@@ -205,23 +204,6 @@ static enum status take_lock(struct sweep_dir *dir, struct err *err)
     return ST_OK;
 }
 
-static void default_path(char *buf, size_t cap)
-{
-    const time_t now = time(NULL);
-    char host[65] = "", utc[32];
-    struct tm tm;
-
-    gethostname(host, sizeof host - 1);
-    host[strcspn(host, ".")] = '\0';
-    for (char *c = host; *c; c++) {
-        if (*c == '/')
-            *c = '_';
-    }
-    gmtime_r(&now, &tm);
-    strftime(utc, sizeof utc, "%Y%m%dT%H%M%SZ", &tm);
-    snprintf(buf, cap, "results/%s-%s", *host ? host : "host", utc);
-}
-
 enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct err *err)
 {
     char chosen[512], csv[600];
@@ -233,7 +215,7 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     if (path)
         snprintf(chosen, sizeof chosen, "%s", path);
     else
-        default_path(chosen, sizeof chosen);
+        dirs_results(chosen, sizeof chosen, "");
     snprintf(csv, sizeof csv, "%s/sweep.csv", chosen);
     if (!access(csv, F_OK))
         return err_set(

@@ -280,11 +280,18 @@ enum status turn_client_start(struct turn_client *c, const struct turn_client_pa
 /* ---- a turn -------------------------------------------------------------------------
  */
 
-static enum status read_medians(const struct turn_client *c, const json_t *lists,
-                                const int *n, int n_steps, double *seconds,
-                                struct err *err)
+static int by_size(const void *a, const void *b)
 {
-    double v[TURN_MAX_SAMPLES], scratch[TURN_MAX_SAMPLES];
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static enum status read_quartiles(const struct turn_client *c, const json_t *lists,
+                                  const int *n, int n_steps, double *seconds,
+                                  struct err *err)
+{
+    double v[TURN_MAX_SAMPLES];
 
     for (int i = 0; i < n_steps; i++) {
         const json_t *list = json_array_get(lists, (size_t)i);
@@ -296,10 +303,11 @@ static enum status read_medians(const struct turn_client *c, const json_t *lists
         }
         if (!ok)
             return err_set(err, ST_IO,
-                           "%s, %.200s, has answered with other samples "
-                           "than it was asked for",
+                           "%s, %.200s, has answered with other samples than it was "
+                           "asked for",
                            c->who, c->program);
-        seconds[i] = n[i] ? stats_median(v, (size_t)n[i], scratch) : 0;
+        qsort(v, (size_t)n[i], sizeof *v, by_size);
+        seconds[i] = n[i] ? stats_quantile_sorted(v, (size_t)n[i], 0.25) : 0;
     }
     return ST_OK;
 }
@@ -316,7 +324,7 @@ enum status turn_client_take(struct turn_client *c, const int *n, int n_steps,
              err);
     if (st)
         return st;
-    st = read_medians(c, json_object_get(answer, "s"), n, n_steps, seconds, err);
+    st = read_quartiles(c, json_object_get(answer, "s"), n, n_steps, seconds, err);
     memset(noise, 0, sizeof *noise);
     point_noise_from_json(noise, json_object_get(answer, "noise"));
     c->peak_bytes = (uint64_t)json_integer_value(json_object_get(answer, "peak_bytes"));

@@ -43,8 +43,11 @@ struct turn_client_params {
 enum status turn_client_start(struct turn_client *c, const struct turn_client_params *p,
                               const struct turn_open *open, struct err *err);
 
-/* A turn of n[i] samples of each of n_steps steps; seconds[i] becomes their median, 0
- * where there are none. Errors: as above. */
+/* A turn of n[i] samples of each of n_steps steps; seconds[i] becomes their lower
+ * quartile, 0 where there are none. What a machine does to a program only ever takes
+ * time, so that the shorter samples are those of the program alone (Chen and Revels
+ * 2016, arXiv 1608.04295); what makes fewer than three quarters of them longer is not
+ * seen. Errors: as above. */
 enum status turn_client_take(struct turn_client *c, const int *n, int n_steps,
                              double *seconds, struct noise *noise, struct err *err);
 

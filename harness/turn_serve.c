@@ -3,7 +3,7 @@
  * turn_serve.c - the process that measures when it is its turn
  *
  * A slowdown that was asked for is put in after each sample: the process spins until
- * as much time has passed as the step's middle sample takes longer at that loss of
+ * as much time has passed as the step's usual sample takes longer at that loss of
  * speed, while the other threads of the team wait as they do between two samples.
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "harness/turn.h"
 #include "kernels/isa.h"
 
-#define N_REMEMBERED 15       /* samples that the middle one is taken of */
+#define N_REMEMBERED 15       /* samples that the usual one is taken of */
 #define LOADS_NS     20000000 /* further loads end with this */
 #define TOLD_NS      500000000
 
@@ -158,22 +158,34 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
 
 /* ---- samples -------------------------------------------------------------------- */
 
+/* What a sample of a step takes by itself: the lower quartile of the last ones, as the
+ * gate takes it. */
+static double usual_ns(const struct server *v, int step)
+{
+    const size_t n = v->n_own[step] < N_REMEMBERED ? v->n_own[step] : N_REMEMBERED;
+    double sorted[N_REMEMBERED];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+
+        for (; at > 0 && sorted[at - 1] > v->own[step][i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = v->own[step][i];
+    }
+    return stats_quantile_sorted(sorted, n, 0.25);
+}
+
 /* The time of a sample that began at begin, with what is to be put in. */
 static double end_sample(struct server *v, int step, uint64_t begin)
 {
+    const double slower = v->o.slower;
     const uint64_t own = clock_ns() - begin;
-    double scratch[N_REMEMBERED];
     uint64_t end;
 
-    if (!(v->o.slower > 0))
+    if (!(slower > 0))
         return (double)own * 1e-9;
     v->own[step][v->n_own[step]++ % N_REMEMBERED] = (double)own;
-    end = begin + own +
-          (uint64_t)(stats_median(v->own[step],
-                                  v->n_own[step] < N_REMEMBERED ? v->n_own[step]
-                                                                : N_REMEMBERED,
-                                  scratch) *
-                     v->o.slower / (1 - v->o.slower));
+    end = begin + own + (uint64_t)(usual_ns(v, step) * slower / (1 - slower));
     while (clock_ns() < end)
         ;
     return (double)(clock_ns() - begin) * 1e-9;

@@ -42,6 +42,7 @@ static inline struct gate_metric *fixture_metric(struct gate_result *r,
     memset(m, 0, sizeof *m);
     snprintf(m->name, sizeof m->name, "%s", name);
     snprintf(m->unit, sizeof m->unit, "tok/s");
+    m->margin = r->rule.margin;
     m->a = 12.5;
     m->b = 12.5 * ratio;
     fixture_series(m, ratio, sigma, n_launches, r->n_metrics);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_plan.c - steps and metrics from settings, the length of turns from a timing
+ */
+#include "harness/gate_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WANTED_LAUNCHES 40
+/* A turn's samples of a step: at least so many and so long, so that neither the clock
+ * nor one interruption is all of it; at most so long, since launches, not samples, are
+ * what a verdict counts. */
+#define MIN_DECODE  5
+#define MIN_PREFILL 1
+#define MIN_STEP_S  0.008
+#define MAX_STEP_S  0.25
+#define MAX_DECODE  32 /* ... if these take longer */
+#define MAX_PREFILL 2
+#define ASKING_S    0.002 /* of a turn, beside its samples */
+#define SPARE       0.03  /* of the budget, for what was not foreseen */
+
+/* A thread that waits while another program has its CPU: all others of its team wait
+ * for it. Timers and kernel threads cost less than a hundredth. */
+#define MAX_WAIT 0.05
+
+/* ---- steps and metrics ---------------------------------------------------------- */
+
+static void add_step(struct gate_plan *p, enum turn_kind kind, int n_threads, int n)
+{
+    if (p->n_steps < TURN_MAX_STEPS)
+        p->step[p->n_steps] = (struct turn_step){kind, n_threads, n};
+    p->n_steps++;
+}
+
+enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
+                            struct err *err)
+{
+    memset(p, 0, sizeof *p);
+    for (size_t t = 0; t < s->threads.n; t++) {
+        for (size_t i = 0; i < s->ctx.n; i++)
+            add_step(p, TURN_DECODE, s->threads.v[t], s->ctx.v[i]);
+        for (size_t i = 0; i < s->prefill.n; i++)
+            add_step(p, TURN_PREFILL, s->threads.v[t], s->prefill.v[i]);
+    }
+    if (!p->n_steps)
+        return err_set(err, ST_USAGE,
+                       "nothing to measure: neither context depths (ctx) nor prompt "
+                       "lengths (prefill)");
+    if (p->n_steps > TURN_MAX_STEPS || gate_plan_n_metrics(p, s) > GATE_MAX_METRICS)
+        return err_set(err, ST_USAGE,
+                       "%zu metrics are more than the %d that a gate can judge; list "
+                       "fewer threads, ctx or prefill",
+                       gate_plan_n_metrics(p, s), GATE_MAX_METRICS);
+    return ST_OK;
+}
+
+size_t gate_plan_n_metrics(const struct gate_plan *p, const struct gate_settings *s)
+{
+    return (size_t)p->n_steps + s->memory + s->load;
+}
+
+void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
+                      size_t i, struct gate_metric *m)
+{
+    const size_t n_steps = (size_t)p->n_steps;
+
+    *m = (struct gate_metric){.margin = s->rule.margin, .a = NAN, .b = NAN};
+    snprintf(m->unit, sizeof m->unit, "tok/s");
+    if (i < n_steps) {
+        const struct turn_step *step = &p->step[i];
+        const char *plural = step->n_threads == 1 ? "" : "s";
+
+        if (step->kind == TURN_DECODE)
+            snprintf(m->name, sizeof m->name, "decode, depth %d, %d thread%s", step->n,
+                     step->n_threads, plural);
+        else
+            snprintf(m->name, sizeof m->name, "prefill, %d tokens, %d thread%s",
+                     step->n, step->n_threads, plural);
+    } else if (i == n_steps && s->memory) {
+        snprintf(m->name, sizeof m->name, "peak memory");
+        snprintf(m->unit, sizeof m->unit, "MiB");
+        m->less_is_better = true;
+        m->margin = s->margin_memory;
+    } else {
+        snprintf(m->name, sizeof m->name, "load time");
+        snprintf(m->unit, sizeof m->unit, "s");
+        m->less_is_better = true;
+        m->margin = s->margin_load;
+    }
+}
+
+double gate_plan_speed(const struct turn_step *step, double seconds)
+{
+    return (step->kind == TURN_PREFILL ? step->n : 1) / seconds;
+}
+
+/* ---- lengths -------------------------------------------------------------------- */
+
+size_t gate_plan_fewest(const struct gate_rule *rule, size_t n_metrics)
+{
+    const double level =
+        rule->alpha_fail / (double)gate_n_looks() / (double)(n_metrics ? n_metrics : 1);
+
+    return (size_t)ceil(-log2(level));
+}
+
+static int within(double n, int least, int most)
+{
+    return n < least ? least : n > most ? most : (int)n;
+}
+
+static int least_samples(const struct turn_step *step, double sample_s)
+{
+    return within(ceil(MIN_STEP_S / sample_s),
+                  step->kind == TURN_DECODE ? MIN_DECODE : MIN_PREFILL,
+                  TURN_MAX_SAMPLES);
+}
+
+static int most_samples(const struct turn_step *step, double sample_s)
+{
+    return within(ceil(MAX_STEP_S / sample_s),
+                  step->kind == TURN_DECODE ? MAX_DECODE : MAX_PREFILL,
+                  TURN_MAX_SAMPLES);
+}
+
+/* A round's seconds, with one more sample of each step that does not count. */
+static double round_seconds(const struct gate_plan *p, const struct gate_timing *t)
+{
+    double turn = ASKING_S;
+
+    for (int i = 0; i < p->n_steps; i++)
+        turn += (p->n_samples[i] + (p->step[i].kind == TURN_DECODE)) * t->sample_s[i];
+    return 4 * turn;
+}
+
+/* Samples between the fewest (0) and the most (1). */
+static void set_samples(struct gate_plan *p, const struct gate_timing *t, double share)
+{
+    for (int i = 0; i < p->n_steps; i++) {
+        const int least = least_samples(&p->step[i], t->sample_s[i]);
+        const int most = most_samples(&p->step[i], t->sample_s[i]);
+
+        p->n_samples[i] = most > least ? least + (int)(share * (most - least)) : least;
+    }
+    p->round_s = round_seconds(p, t);
+    p->launch_s = t->launch_s + (double)p->n_rounds * p->round_s;
+}
+
+static size_t launches_in(const struct gate_plan *p, double left_s)
+{
+    const double n = floor(left_s / p->launch_s);
+
+    return n > GATE_MAX_LAUNCHES ? GATE_MAX_LAUNCHES : n > 0 ? (size_t)n : 0;
+}
+
+/* The longest turns of which the budget holds as many launches as are wanted. */
+static void stretch(struct gate_plan *p, const struct gate_timing *t, double left_s)
+{
+    double lo = 0, hi = 1;
+
+    set_samples(p, t, 1);
+    if (launches_in(p, left_s) >= WANTED_LAUNCHES)
+        return;
+    for (int i = 0; i < 20; i++) {
+        const double mid = (lo + hi) / 2;
+
+        set_samples(p, t, mid);
+        *(launches_in(p, left_s) >= WANTED_LAUNCHES ? &lo : &hi) = mid;
+    }
+    set_samples(p, t, lo);
+}
+
+enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
+                          const struct gate_timing *t, double left_s, struct err *err)
+{
+    const size_t fewest = gate_plan_fewest(&s->rule, gate_plan_n_metrics(p, s));
+    const double usable = left_s - SPARE * s->budget_s;
+
+    p->n_rounds = (size_t)s->n_rounds;
+    stretch(p, t, usable);
+    /* Launches count for more than their rounds. */
+    while (p->n_rounds > 1 && launches_in(p, usable) < WANTED_LAUNCHES / 2) {
+        p->n_rounds /= 2;
+        stretch(p, t, usable);
+    }
+    p->most_launches = launches_in(p, usable);
+    if (p->most_launches >= fewest)
+        return ST_OK;
+
+    const double need =
+        (s->budget_s - left_s + (double)fewest * p->launch_s) / (1 - SPARE) * 1.1;
+    char text[32];
+
+    return err_set(err, ST_USAGE,
+                   "a budget of %s holds %zu launches of this model, and a slowdown "
+                   "shows after %zu at the earliest: give it --budget %.0fm, or a "
+                   "smaller model, or a shorter prefill",
+                   format_duration(text, sizeof text, s->budget_s), p->most_launches,
+                   fewest, ceil(need / 60));
+}
+
+/* ---- disturbances --------------------------------------------------------------- */
+
+bool gate_disturbed(const struct noise *noise, char *why, size_t cap)
+{
+    static const char lead[] = "disturbed: ";
+    const double waiting = noise_wait_share(noise);
+    char text[200];
+    const bool valid = noise_verdict(noise, 0, text, sizeof text);
+    const bool waits = waiting > MAX_WAIT;
+
+    snprintf(why, cap, "%s", valid ? "" : text + sizeof lead - 1);
+    if (waits) {
+        const size_t used = strlen(why);
+
+        snprintf(why + used, cap - used, "%swaiting %.0f %%", used ? ", " : "",
+                 100 * waiting);
+    }
+    return waits || !valid;
+}
