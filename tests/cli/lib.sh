@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # lib.sh - what the tests of the program begin with: an empty directory $WORK to be in,
-# and two ways to complain
+# two ways to complain, and what some tests share
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
@@ -22,4 +22,43 @@ refused() {
     [ "$(wc -l <err)" = 1 ] || fail "'$*': not one line: $(cat err)"
     grep -qF -- "$text" err || fail "'$*' does not say '$text': $(cat err)"
     [ ! -s out ] || fail "'$*' printed something: $(cat out)"
+}
+
+# skip REASON: this machine cannot run the test
+skip() {
+    echo "skipped: $*"
+    rm -rf "$WORK"
+    exit 77
+}
+
+# python_with_yaml: prints the name of a python3 that can read YAML; 1 without
+python_with_yaml() {
+    local p
+    for p in python3 /usr/bin/python3; do
+        ! $p -c 'import yaml' 2>/dev/null || { echo $p; return; }
+    done
+    return 1
+}
+
+# program_repository DIR: an empty repository with ci/gate, whose "build" of bench is a
+# copy of harness/program
+program_repository() {
+    local tool
+    for tool in git cmake ninja; do
+        command -v $tool >/dev/null || skip "no $tool"
+    done
+    unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY CI_DEFAULT_BRANCH
+    export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+    export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t
+    export GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
+    git init -q -b main "$1"
+    mkdir "$1/ci" "$1/harness"
+    cp "$SRC/ci/gate" "$SRC/ci/setup" "$1/ci/"
+    cp "$SRC/CMakePresets.json" "$1/"
+    printf '%s\n' /build/ /gate/ >"$1/.gitignore"
+    cat >"$1/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(program NONE)
+add_custom_target(bench ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/harness/program bench)
+END
 }
