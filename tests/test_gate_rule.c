@@ -9,6 +9,7 @@
 
 #include "harness/gate_rule.h"
 #include "harness/gate_sim.h"
+#include "harness/gate_trace.h"
 
 #define N_GATES 300
 #define SIGMA   0.02
@@ -173,6 +174,33 @@ static void equal_builds_do_not_fail(void **state)
     }
 }
 
+/* Machines with several programs running; that they decide less often is no error. */
+static void recorded_machines_do_not_fail_equal_builds(void **state)
+{
+    static const char *const names[] = {"building", "hog", "memory"};
+    const struct sim_gate equal = {gate_rule_default(), 1, 4, GATE_MAX_LAUNCHES, 0};
+    const struct sim_gate slow = {gate_rule_default(), 1, 4, GATE_MAX_LAUNCHES, 0.1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct err err = ERR_INIT;
+        struct gate_trace t;
+        size_t verdicts[4];
+        char path[512];
+
+        snprintf(path, sizeof path, SLM_SOURCE_DIR "/configs/traces/xeon-%s.txt",
+                 names[i]);
+        assert_int_equal(gate_trace_read(&t, path, &err), ST_OK);
+        const struct sim_trace trace = {t.log_time, t.n};
+        play(&equal, SIM_TRACE, &trace, verdicts);
+        assert_true(verdicts[GATE_FAIL] <= N_GATES / 100);
+        assert_true(verdicts[GATE_PASS] >= N_GATES / 2);
+        play(&slow, SIM_TRACE, &trace, verdicts);
+        assert_true(verdicts[GATE_FAIL] >= N_GATES * 95 / 100);
+        gate_trace_free(&t);
+    }
+}
+
 /* The hardest case: a B that loses just the margin may fail once in a hundred. */
 static void at_the_margin_few_fail(void **state)
 {
@@ -257,6 +285,7 @@ int main(void)
         cmocka_unit_test(an_effect_has_its_interval),
         cmocka_unit_test(metrics_share_a_look),
         cmocka_unit_test(equal_builds_do_not_fail),
+        cmocka_unit_test(recorded_machines_do_not_fail_equal_builds),
         cmocka_unit_test(at_the_margin_few_fail),
         cmocka_unit_test(five_percent_are_seen),
         cmocka_unit_test(a_small_budget_stays_unclear),
