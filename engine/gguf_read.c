@@ -5,9 +5,10 @@
 #include "engine/gguf_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "engine/pagecache.h"
 
 enum status gguf_read_bytes(const struct gguf *g, void *dst, size_t n, uint64_t offset,
                             struct err *err)
@@ -50,6 +51,6 @@ enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
     }
     st = gguf_read_bytes(g, dst, n, offset, err);
     if (!st && drop)
-        (void)posix_fadvise(g->fd, (off_t)offset, (off_t)n, POSIX_FADV_DONTNEED);
+        pagecache_drop(g->fd, offset, offset + n);
     return st;
 }

@@ -14,6 +14,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "engine/pagecache.h"
+
 #define SPARE_BYTES (16u << 20) /* left free for the file system's own needs */
 #define WRITE_BACK  (4u << 20)  /* pages are pushed out in runs of about this */
 
@@ -145,7 +147,7 @@ static void push_out(struct outfile *f, uint64_t end)
         sync_file_range(f->fd, at, n,
                         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                             SYNC_FILE_RANGE_WAIT_AFTER);
-        posix_fadvise(f->fd, at, n, POSIX_FADV_DONTNEED);
+        pagecache_drop(f->fd, f->before, f->pushed);
     }
     f->before = f->pushed;
     f->pushed = end;

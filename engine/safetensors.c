@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/jsonfile.h"
+#include "engine/pagecache.h"
 #include "engine/utf8.h"
 
 #define MAX_INDEX  ((size_t)64 << 20)
@@ -287,6 +288,5 @@ enum status safetensors_read(const struct safetensors *s, const struct safetenso
 void safetensors_drop(const struct safetensors *s, const struct safetensor *t,
                       uint64_t at, uint64_t n)
 {
-    (void)posix_fadvise(s->shards[t->file].fd, (off_t)(t->offset + at), (off_t)n,
-                        POSIX_FADV_DONTNEED);
+    pagecache_drop(s->shards[t->file].fd, t->offset + at, t->offset + at + n);
 }

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "engine/mem.h"
+#include "engine/pagecache.h"
 
 #define PIECE       ((size_t)512 << 10)
 #define STEP        ((off_t)16 << 20)
@@ -303,8 +304,7 @@ static void steer_page_cache(struct fill *f, off_t at)
         f->advised = at + AHEAD;
     }
     if (f->p->drop_cached && at >= f->dropped + 2 * STEP) {
-        (void)posix_fadvise(fd, f->dropped, at - STEP - f->dropped,
-                            POSIX_FADV_DONTNEED);
+        pagecache_drop(fd, (uint64_t)f->dropped, (uint64_t)(at - STEP));
         f->dropped = at - STEP;
     }
 }
@@ -352,8 +352,7 @@ static void let_go_of_file(const struct weights *w)
     (void)madvise((char *)(uintptr_t)gguf_image(w->g) + first, w->end - first,
                   MADV_DONTNEED);
     if (w->packed->drop_cached)
-        (void)posix_fadvise(gguf_fd(w->g), (off_t)w->begin, (off_t)(w->end - w->begin),
-                            POSIX_FADV_DONTNEED);
+        pagecache_drop(gguf_fd(w->g), w->begin, w->end);
 }
 
 static enum status preload(struct weights *w, struct team *team,
