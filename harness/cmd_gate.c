@@ -19,7 +19,9 @@ static const struct opt_usage usage = {
     .about = "Is B slower than A by more than the margin? Pass, fail, or inconclusive: "
              "exit\n"
              "code 0, 1 or 4.",
-    .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m",
+    .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
+               "bench gate --record-trace mine.txt -m model.gguf\n"
+               "bench gate --simulate --trace mine.txt -o sim",
 };
 
 /* The ways it can be run; one of both functions. */
@@ -128,8 +130,8 @@ int cmd_gate(int argc, char **argv)
         OPT_U64(0, "last", &o.last, "N", "runs of a series that are looked at, the latest (default: 500)"),
         OPT_STR(0, "report", &o.report, "DIR", "the outputs of a gate that has run, again"),
         OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what this gate sees on this machine, and which budget it needs"),
-        OPT_FLAG(0, "simulate", &o.simulate, "gates on invented machines: how often they err, and what they see"),
-        OPT_STRS(0, "trace", &o.traces, "FILE", "simulate with turns recorded on a real machine, too; may be repeated (default: those that come with bench)"),
+        OPT_FLAG(0, "simulate", &o.simulate, "gates on invented and recorded machines: how often they err, and what they see; -o keeps rows, tables and charts, and a run that was stopped goes on"),
+        OPT_STRS(0, "trace", &o.traces, "FILE", "simulate with turns recorded on a real machine, or a gate's rounds.csv, too; may be repeated (default: those that come with bench)"),
         OPT_U64(0, "gates", &o.gates, "N", "simulated gates of each kind (default: 10000), or histories (200)"),
         OPT_FLAG(0, "simulate-history", &o.simulate_history, "change points and plain thresholds on invented histories: what they find"),
         OPT_STR(0, "record-trace", &o.record_trace, "FILE", "record how long equal turns take on this machine, for --simulate"),

@@ -11,8 +11,6 @@
 
 #include "harness/gate_run.h"
 
-#define HEADER "launch,round,order,counted,metric,unit,t1,t2,t3,t4,log_ratio,note\n"
-
 /* All or nothing of a text: what a full disk has taken of it is cut off again. */
 static enum status write_whole(int fd, const char *text, size_t len, struct err *err)
 {
@@ -48,7 +46,7 @@ enum status gate_rounds_open(int *fd, const char *dir, struct err *err)
                        dir);
     if (*fd < 0)
         return err_set_errno(err, ST_IO, "cannot make %s", path);
-    return write_whole(*fd, HEADER, strlen(HEADER), err);
+    return write_whole(*fd, GATE_ROUNDS_HEADER, strlen(GATE_ROUNDS_HEADER), err);
 }
 
 static void write_line(FILE *f, const struct gate_round_line *line,

@@ -22,6 +22,8 @@
 #include "harness/turn_client.h"
 
 #define GATE_ROUNDS_NAME "rounds.csv"
+#define GATE_ROUNDS_HEADER \
+    "launch,round,order,counted,metric,unit,t1,t2,t3,t4,log_ratio,note\n"
 
 /* What has disturbed rounds, how often. */
 #define GATE_MAX_TROUBLES 8

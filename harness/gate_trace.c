@@ -12,9 +12,11 @@
 #include "engine/team.h"
 #include "harness/clock.h"
 #include "harness/gate_options.h"
+#include "harness/gate_run.h"
 #include "harness/interrupt.h"
 #include "harness/parse.h"
 #include "harness/progress.h"
+#include "harness/stats.h"
 #include "harness/textfile.h"
 #include "harness/topology.h"
 
@@ -23,6 +25,16 @@
 static void set_name(struct gate_trace *t, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+    if (!strcmp(base, GATE_ROUNDS_NAME) && slash > path) {
+        const size_t n_dir = (size_t)(slash - path);
+        const char *before = memrchr(path, '/', n_dir);
+
+        base = before ? before + 1 : path;
+        snprintf(t->name, sizeof t->name, "%.*s",
+                 (int)(slash - base < 60 ? slash - base : 60), base);
+        return;
+    }
     const char *dot = strrchr(base, '.');
     const size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
 
@@ -33,8 +45,11 @@ static void set_name(struct gate_trace *t, const char *path)
 }
 
 static enum status add_turn(struct gate_trace *t, size_t *cap, double ms,
-                            struct err *err)
+                            const char *path, struct err *err)
 {
+    if (t->n == GATE_TRACE_MOST)
+        return err_set(err, ST_INPUT, "%.400s has more than %d turns", path,
+                       GATE_TRACE_MOST);
     if (t->n == *cap) {
         const size_t more = *cap ? 2 * *cap : 4096;
         double *v = realloc(t->log_time, more * sizeof *v);
@@ -71,13 +86,85 @@ static enum status read_lines(struct gate_trace *t, char *text, const char *path
         snprintf(what, sizeof what, "%.500s, line %zu", path, line_at);
         if (parse_double(line, what, 1e-6, 1e9, &ms, err))
             return err->code = ST_INPUT;
-        if (t->n == GATE_TRACE_MOST)
-            return err_set(err, ST_INPUT, "%.500s has more than %d turns", path,
-                           GATE_TRACE_MOST);
-        if (add_turn(t, &cap, ms, err))
+        if (add_turn(t, &cap, ms, path, err))
             return err->code;
     }
     return ST_OK;
+}
+
+/* ---- rounds of a gate --------------------------------------------------------- */
+
+struct round_line {
+    char order[5], metric[128];
+    double seconds[4];
+};
+
+/* Rows of what is measured once a launch have no four turns. */
+static bool parse_round(struct round_line *r, const char *line)
+{
+    int n = 0;
+
+    return sscanf(line, "%*u,%*u,%4[AB],%*d,\"%127[^\"]\",%*[^,],%lf,%lf,%lf,%lf,%n",
+                  r->order, r->metric, &r->seconds[0], &r->seconds[1], &r->seconds[2],
+                  &r->seconds[3], &n) == 6 &&
+           n > 0 && strlen(r->order) == 4;
+}
+
+static double side_median(const struct gate_trace *t, const char *side, char which,
+                          double *picked, double *scratch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (side[i] == which)
+            picked[n++] = t->log_time[i];
+    return n ? stats_median(picked, n, scratch) : 0;
+}
+
+/* What B is slower by is no noise: both sides get A's median. */
+static enum status level_sides(struct gate_trace *t, const char *side, struct err *err)
+{
+    double *scratch = malloc(2 * t->n * sizeof *scratch + 1);
+
+    if (!scratch)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu turns", t->n);
+    const double b = side_median(t, side, 'B', scratch, scratch + t->n) -
+                     side_median(t, side, 'A', scratch, scratch + t->n);
+    for (size_t i = 0; i < t->n; i++)
+        t->log_time[i] -= side[i] == 'B' ? b : 0;
+    free(scratch);
+    return ST_OK;
+}
+
+static enum status read_rounds(struct gate_trace *t, char *text, const char *path,
+                               struct err *err)
+{
+    char *side = malloc(strlen(text) + 1), *end; /* a turn has more than a character */
+    struct round_line r;
+    size_t cap = 0;
+    enum status st = ST_OK;
+
+    if (!side)
+        return err_set(err, ST_NO_MEMORY, "no memory for %.400s", path);
+    for (char *line = text; st == ST_OK && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        if (!parse_round(&r, line) || (t->n && strcmp(r.metric, t->about) != 0))
+            continue;
+        snprintf(t->about, sizeof t->about, "%s", r.metric);
+        for (int i = 0; i < 4 && st == ST_OK; i++) {
+            if (!(r.seconds[i] > 0) || !isfinite(r.seconds[i]))
+                st = err_set(err, ST_INPUT, "%.400s: a turn of %g seconds", path,
+                             r.seconds[i]);
+            if (st == ST_OK)
+                st = add_turn(t, &cap, r.seconds[i] * 1e3, path, err);
+            if (st == ST_OK)
+                side[t->n - 1] = r.order[i];
+        }
+    }
+    if (st == ST_OK)
+        st = level_sides(t, side, err);
+    free(side);
+    return st;
 }
 
 enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *err)
@@ -96,9 +183,13 @@ enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *
     }
     whole[len] = '\0';
     set_name(t, path);
-    st = strlen(whole) < len
-             ? err_set(err, ST_INPUT, "%.500s is not a text of turns", path)
-             : read_lines(t, whole, path, err);
+    const size_t n_header = strlen(GATE_ROUNDS_HEADER);
+    const bool rounds = !strncmp(whole, GATE_ROUNDS_HEADER, n_header);
+    if (strlen(whole) < len)
+        st = err_set(err, ST_INPUT, "%.400s is not a text of turns", path);
+    else
+        st = rounds ? read_rounds(t, whole + n_header, path, err)
+                    : read_lines(t, whole, path, err);
     if (st == ST_OK && t->n < GATE_TRACE_LEAST)
         st = err_set(err, ST_INPUT,
                      "%.500s has %zu turns, and a trace is at least %d; "

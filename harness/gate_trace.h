@@ -5,7 +5,9 @@
  * A turn decodes the same number of tokens from the same depth each time, so that all
  * that differs between two of them is noise: what a simulated gate draws its rounds
  * from. The file is text: lines of comment that begin with '#', of which the first says
- * machine, model and state, then the milliseconds of a turn on each line.
+ * machine, model and state, then the milliseconds of a turn on each line. The
+ * rounds.csv of a gate that has run does as well: its first metric's turns, all of
+ * them, with what the sides differ by taken off.
  *
  * Threading: a trace is read-only once read; recording is one thread's.
  */
@@ -21,13 +23,14 @@
 #define GATE_TRACE_MOST  1000000
 
 struct gate_trace {
-    char name[64];    /* of the file, without directory and ending */
-    char about[256];  /* its first comment, or "" */
+    char name[64];    /* of the file without ending; of a gate, its directory's */
+    char about[256];  /* its first comment, or ""; of a gate, the metric */
     double *log_time; /* [n], logarithm of seconds; owned */
     size_t n;
 };
 
-/* Errors: ST_IO, ST_NO_MEMORY, ST_INPUT (what the line is, and what is wanted). */
+/* Either kind of file. Errors: ST_IO, ST_NO_MEMORY, ST_INPUT (what the line is, and
+ * what is wanted). */
 enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *err);
 void gate_trace_free(struct gate_trace *t);
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "harness/gate_run.h"
 #include "harness/gate_trace.h"
 
 #define N 120
@@ -115,6 +116,54 @@ static void any_cut_is_safe(void **state)
     }
 }
 
+/* B takes half as long again, in every metric; what is measured once a launch, and the
+ * second metric, are no turns of the first. */
+static size_t make_rounds(char *text, size_t cap)
+{
+    size_t n = (size_t)snprintf(text, cap, "%s", GATE_ROUNDS_HEADER);
+
+    for (int i = 1; i <= 30; i++) {
+        const char *order = i % 3 ? "ABBA" : "BAAB";
+        double t[4];
+
+        for (int k = 0; k < 4; k++)
+            t[k] = (order[k] == 'B' ? 1.5e-4 : 1e-4) * (i == 7 && k == 2 ? 2 : 1);
+        n += (size_t)snprintf(
+            text + n, cap - n,
+            "%d,1,AB,1,\"peak memory\",MiB,12,13,,,0.1,\"\"\n"
+            "%d,1,%s,1,\"decode, depth 0\",tok/s,%g,%g,%g,%g,0.4,\"x\"\n"
+            "%d,1,%s,1,\"prefill\",tok/s,1,2,3,4,0.4,\"\"\n",
+            i, i, order, t[0], t[1], t[2], t[3], i, order);
+    }
+    return n;
+}
+
+static void rounds_of_a_gate_are_a_trace(void **state)
+{
+    char text[8192];
+    struct gate_trace t;
+    struct err err = ERR_INIT;
+    const size_t n = make_rounds(text, sizeof text);
+
+    (void)state;
+    assert_true(n < sizeof text);
+    write_text(text, n);
+    assert_int_equal(gate_trace_read(&t, path, &err), ST_OK);
+    assert_int_equal(t.n, 120);
+    assert_string_equal(t.about, "decode, depth 0");
+    for (size_t i = 0; i < t.n; i++)
+        assert_true(fabs(t.log_time[i] - log(i == 26 ? 2e-4 : 1e-4)) < 1e-9);
+    gate_trace_free(&t);
+    for (size_t cut = 0; cut < n; cut += 7) {
+        err_clear(&err);
+        write_text(text, cut);
+        gate_trace_read(&t, path, &err);
+        gate_trace_free(&t);
+    }
+    strstr(text, "0.0001")[0] = '-';
+    refuse(text, n, "a turn of -0.0001 seconds");
+}
+
 static int make_path(void **state)
 {
     const int fd = mkstemps(path, 4);
@@ -136,6 +185,7 @@ int main(void)
         cmocka_unit_test(noise_is_that_of_rounds),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(any_cut_is_safe),
+        cmocka_unit_test(rounds_of_a_gate_are_a_trace),
     };
 
     return cmocka_run_group_tests(tests, make_path, remove_path);
