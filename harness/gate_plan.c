@@ -155,21 +155,35 @@ static size_t launches_in(const struct gate_plan *p, double left_s)
     return n > GATE_MAX_LAUNCHES ? GATE_MAX_LAUNCHES : n > 0 ? (size_t)n : 0;
 }
 
-/* The longest turns of which the budget holds as many launches as are wanted. */
-static void stretch(struct gate_plan *p, const struct gate_timing *t, double left_s)
+/* The longest turns of which left_s holds so many launches, or the shortest. */
+static void stretch(struct gate_plan *p, const struct gate_timing *t, double left_s,
+                    size_t wanted)
 {
     double lo = 0, hi = 1;
 
     set_samples(p, t, 1);
-    if (launches_in(p, left_s) >= WANTED_LAUNCHES)
+    if (launches_in(p, left_s) >= wanted)
         return;
     for (int i = 0; i < 20; i++) {
         const double mid = (lo + hi) / 2;
 
         set_samples(p, t, mid);
-        *(launches_in(p, left_s) >= WANTED_LAUNCHES ? &lo : &hi) = mid;
+        *(launches_in(p, left_s) >= wanted ? &lo : &hi) = mid;
     }
     set_samples(p, t, lo);
+}
+
+void gate_plan_shorten(struct gate_plan *p, const struct gate_timing *t, double slower,
+                       double left_s, size_t wanted)
+{
+    struct gate_timing now = {.launch_s = slower * t->launch_s};
+
+    for (int i = 0; i < p->n_steps; i++)
+        now.sample_s[i] = slower * t->sample_s[i];
+    for (stretch(p, &now, left_s, wanted);
+         p->n_rounds > 1 && launches_in(p, left_s) < wanted;
+         stretch(p, &now, left_s, wanted))
+        p->n_rounds /= 2;
 }
 
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
@@ -179,11 +193,11 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
     const double usable = left_s - SPARE * s->budget_s;
 
     p->n_rounds = (size_t)s->n_rounds;
-    stretch(p, t, usable);
+    stretch(p, t, usable, WANTED_LAUNCHES);
     /* Launches count for more than their rounds. */
     while (p->n_rounds > 1 && launches_in(p, usable) < WANTED_LAUNCHES / 2) {
         p->n_rounds /= 2;
-        stretch(p, t, usable);
+        stretch(p, t, usable, WANTED_LAUNCHES);
     }
     p->most_launches = launches_in(p, usable);
     if (p->most_launches >= fewest)

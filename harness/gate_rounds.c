@@ -123,7 +123,7 @@ const char *gate_troubles_text(const struct gate_troubles *t, char *buf, size_t 
 
     buf[0] = '\0';
     for (size_t i = 0; i < GATE_MAX_TROUBLES && t->n[i] && used < cap; i++)
-        used += (size_t)snprintf(buf + used, cap - used, "%s%s %zu", i ? ", " : "",
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s in %zu", i ? ", " : "",
                                  t->name[i], t->n[i]);
     if (t->n_counted && used < cap)
         snprintf(buf + used, cap - used,

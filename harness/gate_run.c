@@ -29,11 +29,21 @@ double gate_run_seconds(const struct gate_run *run)
 
 bool gate_run_has_time(const struct gate_run *run)
 {
-    const double spent = gate_run_seconds(run);
-    const size_t n = run->r->n_launches;
-    const double launch_s = n ? (spent - run->planned_at_s) / (double)n : 0;
+    return gate_run_seconds(run) + fmax(run->last_launch_s, run->plan.launch_s) <=
+           run->s->budget_s;
+}
 
-    return spent + fmax(launch_s, run->plan.launch_s) <= run->s->budget_s;
+/* The machine has become busier than it was when the plan was made: a slowdown must
+ * still be able to show. */
+static void keep_in_budget(struct gate_run *run)
+{
+    const double left = run->s->budget_s - gate_run_seconds(run);
+    const double slower = run->last_launch_s / run->plan.launch_s;
+    const size_t fewest = gate_plan_fewest(&run->s->rule, run->r->n_metrics);
+    const size_t n = run->r->n_launches;
+
+    if (slower > 1 && n < fewest && left / run->last_launch_s < (double)(fewest - n))
+        gate_plan_shorten(&run->plan, &run->timing, slower, left, fewest - n);
 }
 
 static void on_tick(void *arg, const char *what, double fraction)
@@ -231,7 +241,6 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
                           const struct topology *topo, const char *const program[2],
                           struct gate_result *r, struct err *err)
 {
-    struct gate_timing timing = {0};
     enum status st;
 
     run->s = s;
@@ -256,11 +265,10 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
         gate_plan_metric(&run->plan, s, i, &r->metric[i]);
     run->begin_ns = clock_ns();
     progress_begin(&run->progress, "gate");
-    st = pilot(run, &timing, err);
-    run->planned_at_s = gate_run_seconds(run);
+    st = pilot(run, &run->timing, err);
     return st ? st
-              : gate_plan_fit(&run->plan, s, &timing, s->budget_s - run->planned_at_s,
-                              err);
+              : gate_plan_fit(&run->plan, s, &run->timing,
+                              s->budget_s - gate_run_seconds(run), err);
 }
 
 void gate_run_close(struct gate_run *run)
@@ -451,6 +459,7 @@ static enum status count_launch(struct gate_run *run, struct err *err)
 
 enum status gate_run_launch(struct gate_run *run, struct err *err)
 {
+    const double begin = gate_run_seconds(run);
     double ignored[TURN_MAX_STEPS];
     enum status st;
 
@@ -467,8 +476,11 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     if (st == ST_OK)
         st = count_launch(run, err);
     end(run);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         run->r->n_launches++;
+        run->last_launch_s = gate_run_seconds(run) - begin;
+        keep_in_budget(run);
+    }
     return st;
 }
 

@@ -53,7 +53,8 @@ struct gate_run {
     size_t n_played; /* rounds, disturbed ones, too */
     int csv;         /* rounds.csv; -1: none */
     uint64_t random, begin_ns;
-    double planned_at_s; /* when the launches began */
+    struct gate_timing timing; /* that the plan rests on */
+    double last_launch_s;
     struct progress progress;
     char doing[64];
 };

@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench gate --a --b: a slowdown that is put in is seen, equal builds do not fail; what is
+# written, and read back; programs that cannot take turns or die; Ctrl-C and kill -9.
+# Margins are wide, since nothing here may depend on how quiet the machine is.
+. "$SRC/tests/cli/lib.sh"
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+export SLMBENCH_CACHE=$WORK/cache
+model=$SRC/tests/data/models/stories260K-f32.gguf
+
+cat >wide.yaml <<END
+model: $model
+threads: [1]
+prefill: [none]
+ctx: [8]
+budget: 25s
+margin: 40%
+margin_memory: 50%
+load: false
+END
+gate=(gate --a "$BENCH" --b "$BENCH" -c ./wide.yaml --no-charts)
+
+# ---- equal builds: pass, or undecided on a machine that is never quiet; never a failure
+code=0
+"$BENCH" "${gate[@]}" -o same --seed 7 >out 2>err || code=$?
+[ "$code" = 0 ] || [ "$code" = 4 ] || fail "equal builds: exit $code: $(cat out err)"
+grep -q "^decode, depth 8, 1 thread  *[0-9.]* tok/s" out || fail "no metric: $(cat out)"
+grep -q "^peak memory  *[0-9.]* MiB" out || fail "no memory: $(cat out)"
+grep -q "^results: same$" out || fail "no place: $(cat out)"
+
+# ---- what is written: every round in order, the whole result as JSON
+python3 - same <<'END' || fail "rounds.csv or gate.json is wrong"
+import csv, json, math, sys
+d = sys.argv[1]
+rows = list(csv.DictReader(open(d + "/rounds.csv")))
+r = json.load(open(d + "/gate.json"))
+steps = [x for x in rows if x["metric"].startswith("decode")]
+assert {x["order"] for x in steps} <= {"ABBA", "BAAB"}
+for x in steps:
+    t = [float(x["t%d" % i]) for i in (1, 2, 3, 4)]
+    assert min(t) > 0
+    a = math.log(t[0]) + math.log(t[3]) - math.log(t[1]) - math.log(t[2])
+    if x["order"] == "BAAB":
+        a = -a
+    assert abs(float(x["log_ratio"]) - a / 2) < 1e-6, x
+    assert x["counted"] == "1" or x["note"], x
+assert len([x for x in rows if x["metric"] == "peak memory"]) == r["n_launches"]
+assert sum(x["counted"] == "1" for x in steps) == r["n_rounds"]
+assert sum(x["counted"] == "0" for x in steps) == r["n_disturbed"]
+assert r["a"]["commit"] == r["b"]["commit"] != ""
+assert [m["margin"] for m in r["metrics"]] == [0.4, 0.5], r["metrics"]
+END
+cp out before
+"$BENCH" gate --report same --no-charts >again || [ $? = $code ] || fail "read back: $(cat again)"
+cmp before again || fail "read back, it says something else"
+refused 2 "holds a gate already" "${gate[@]}" -o same
+
+# ---- a slowdown is seen, and every output says that it was put in
+for budget in 25s 50s 100s; do # the longer ones are for a machine that is very busy
+    code=0
+    rm -rf slow
+    "$BENCH" "${gate[@]}" -o slow --inject-slowdown 70 --budget $budget --exit-codes 0,7,4 \
+        --junit own.xml --markdown own.md --annotations >out 2>err || code=$?
+    [ "$code" = 4 ] || break
+done
+[ "$code" = 7 ] || fail "a slowdown of 70 %: exit $code: $(cat out err)"
+grep -q "on purpose" own.md && grep -q "on purpose" own.xml && grep -q '"injected": 0.[67]' slow/gate.json ||
+    fail "not everywhere said that it was slowed down"
+grep -q "IS SLOWED DOWN by 70 %" out && grep -q "^::error" out || fail "output: $(cat out)"
+grep -q "^fail: B is worse in decode" out || fail "sentence: $(cat out)"
+
+# ---- programs that are none, that take no turns, that do it another way, that die
+refused 2 "A: cannot find the program nowhere/bench" gate --a nowhere/bench -c ./wide.yaml
+refused 2 "is not a program" gate --a "$WORK" -c ./wide.yaml
+refused 2 "takes no turns" gate --a /bin/true -c ./wide.yaml
+cat >other <<'END'
+#!/bin/sh
+[ "$1" = --version ] && echo "bench 9.9.9" && exit
+echo '{"turn": 99, "version": "9.9.9", "commit": "x", "compiler": "y"}'
+read line
+END
+cat >dies <<END
+#!/bin/sh
+"$BENCH" turn | (read hello; echo "\$hello"; echo "out of luck" >&2; kill -SEGV \$\$)
+END
+chmod +x other dies
+refused 2 "other (bench 9.9.9), cannot take part in a gate: it takes turns in another way (99" \
+    gate --a other -c ./wide.yaml
+refused 2 "out of luck" gate --a "$BENCH" --b dies -c ./wide.yaml
+grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)"
+
+# ---- what cannot be
+head -c 2000 /dev/zero >broken.gguf
+refused 2 "broken.gguf" gate --a "$BENCH" -c ./wide.yaml -m broken.gguf
+refused 2 "nofile.gguf" gate --a "$BENCH" -c ./wide.yaml -m nofile.gguf
+refused 2 "more than the 16 that a gate can judge" gate --a "$BENCH" -c ./wide.yaml --ctx 0-20
+refused 2 "nothing to measure" gate --a "$BENCH" -c ./wide.yaml --ctx none
+refused 2 "--margin: '2x' is not a percentage" gate --a "$BENCH" -c ./wide.yaml --margin 2x
+refused 2 "--budget: '5y' is not a time" gate --a "$BENCH" -c ./wide.yaml --budget 5y
+refused 2 "--exit-codes: '0,1' is not three numbers" gate --a "$BENCH" --exit-codes 0,1
+refused 2 "--weights: a gate's weights are mmap or packed" gate --a "$BENCH" --weights memory
+refused 2 "a budget of 1.0 s holds" gate --a "$BENCH" -m nano:Q4_0 --budget 1s --ctx 0-9
+refused 2 "what is to be compared" gate
+refused 2 "exclude each other" gate --a "$BENCH" --history x
+refused 2 "what is 'surplus'" gate surplus
+printf 'modell: nano:Q4_0\n' >bad.yaml
+refused 2 "modell" gate --a "$BENCH" -c ./bad.yaml
+
+# ---- Ctrl-C: no child is left, the result says that it was interrupted
+start() { # DIR: a gate that takes long, in the background, until it has some rounds
+    "$BENCH" "${gate[@]}" --margin 0.1% --budget 5m -o "$1" >"$1.out" 2>"$1.err" &
+    pid=$!
+    for _ in $(seq 600); do
+        [ -e "$1/rounds.csv" ] && [ "$(wc -l <"$1/rounds.csv")" -gt 3 ] && break
+        sleep 0.05
+    done
+    [ "$(wc -l <"$1/rounds.csv")" -gt 3 ] || fail "no rounds within 30 s: $(cat "$1.err")"
+    children=$(pgrep -P $pid || true)
+}
+gone() { # the children that were seen are not there any more
+    for _ in $(seq 100); do
+        alive=
+        for child in $children; do kill -0 "$child" 2>/dev/null && alive=$child; done
+        [ -n "$alive" ] || return 0
+        sleep 0.05
+    done
+    fail "a program that takes turns outlived its gate"
+}
+start stopped
+kill -INT $pid
+code=0
+wait $pid || code=$?
+[ "$code" = 130 ] || fail "interrupted: exit $code: $(cat stopped.out stopped.err)"
+gone
+grep -q "^inconclusive: Interrupted after" stopped.out || fail "$(cat stopped.out)"
+python3 - <<'END' || fail "gate.json of an interrupted gate"
+import json
+r = json.load(open("stopped/gate.json"))
+assert r["verdict"] == "inconclusive" and r["end"] == "interrupted", (r["verdict"], r["end"])
+END
+
+# ---- kill -9: no child is left, rounds are whole lines
+start killed
+kill -9 $pid
+wait $pid 2>/dev/null || true
+gone
+python3 - <<'END' || fail "a torn line in rounds.csv"
+import csv
+text = open("killed/rounds.csv").read()
+rows = list(csv.reader(text.splitlines()))
+assert text.endswith("\n") and len({len(r) for r in rows}) == 1
+END
