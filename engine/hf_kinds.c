@@ -335,12 +335,15 @@ static enum status phi2(struct hf_config *c, struct err *err)
 
 static enum status phi3(struct hf_config *c, struct err *err)
 {
+    const json_t *rope = json_member(c->o, "rope_parameters");
     int64_t before = 0;
     enum status st;
 
     if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
         (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
         (st = put_rms_eps(c, 1e-5, err)) || (st = put_window(c, err)) ||
+        (st = json_get_int(&c->file, rope, "original_max_position_embeddings", 1,
+                           HF_MAX_CONTEXT, &before, err)) ||
         (st = json_get_int(&c->file, c->o, "original_max_position_embeddings", 1,
                            HF_MAX_CONTEXT, &before, err)))
         return st;

@@ -4,6 +4,7 @@
  */
 #include "engine/modelfile.h"
 
+#include "engine/gguf_split.h"
 #include "engine/hf.h"
 #include "engine/requant.h"
 
@@ -18,6 +19,8 @@ enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
         return err_set(err, ST_USAGE, "there is no quantisation '%.40s'; Q4_K_M is one",
                        quant);
     st = hf_is_folder(path) ? hf_open(&file, path, err) : gguf_open(&file, path, err);
+    if (!st && gguf_split_is(file))
+        st = gguf_split_join(&file, file, err);
     if (!st && quant)
         return requant_open(g, file, &(struct requant_params){.mix = mix}, err);
     if (!st)

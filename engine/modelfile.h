@@ -10,9 +10,11 @@
 #include "engine/gguf.h"
 #include "engine/status.h"
 
-/* Open a GGUF file or a Hugging Face folder (hf.h). quant: a mix to quantise an F32,
+/* Open a GGUF file, of several that are one model any (gguf_split.h), or a Hugging Face
+ * folder (hf.h). quant: a mix to quantise an F32,
  * F16 or BF16 model to while it is loaded ("Q4_K_M", any case), or NULL. Errors: those
- * of gguf_open(), hf_open() and requant_open(); ST_USAGE (no such mix). */
+ * of gguf_open(), gguf_split_join(), hf_open() and requant_open(); ST_USAGE (no such
+ * mix). */
 enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
                            struct err *err);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/gguf_split.h"
 #include "engine/hf.h"
 #include "engine/modelfile.h"
 #include "harness/interrupt.h"
@@ -79,6 +80,8 @@ static void name_of_file(char *out, size_t cap, const char *path)
     const char *slash = memrchr(path, '/', end);
     const char *name = slash && end > 1 ? slash + 1 : path;
 
+    if (gguf_split_count(path) > 1)
+        end = gguf_split_stem(path);
     snprintf(out, cap, "%.*s", (int)(path + end - name), name);
     if (ends_with(out, ".gguf"))
         out[strlen(out) - 5] = '\0';
@@ -289,6 +292,28 @@ enum status modelref_open(const struct modelref *ref, struct gguf **g, struct er
     return modelfile_open(g, ref->path, modelref_quant(ref), err);
 }
 
+/* One file, or all parts of a model. */
+static enum status evict_files(const struct modelref *ref, uint64_t *stayed_bytes,
+                               struct err *err)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < gguf_split_count(ref->path); i++) {
+        uint64_t stayed = 0;
+        char path[PATH_MAX];
+        const enum status st =
+            gguf_split_path(path, sizeof path, ref->path, i)
+                ? file_evict(path, &stayed, err)
+                : err_set(err, ST_USAGE, "the path of a model's part is too long");
+
+        if (st)
+            return st;
+        sum += stayed;
+    }
+    *stayed_bytes = sum;
+    return ST_OK;
+}
+
 enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
                            struct err *err)
 {
@@ -297,7 +322,7 @@ enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
     enum status st = ST_OK;
 
     if (!dir)
-        return file_evict(ref->path, stayed_bytes, err);
+        return evict_files(ref, stayed_bytes, err);
     for (const struct dirent *e; !st && (e = readdir(dir));) {
         char path[PATH_MAX];
 
@@ -364,7 +389,8 @@ enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes, struct e
     struct synth_plan *plan;
     struct stat there;
 
-    if (ref->at_load || (!ref->synthetic && hf_is_folder(ref->path))) {
+    if (ref->at_load || (!ref->synthetic && (hf_is_folder(ref->path) ||
+                                             gguf_split_count(ref->path) > 1))) {
         struct gguf *g = NULL;
         const enum status opened = modelref_open(ref, &g, err);
 
