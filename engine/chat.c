@@ -18,6 +18,7 @@ struct around {
 
 struct chat_template {
     const char *name;
+    const char *prelude; /* in front of everything; NULL: nothing */
     struct around system, user, assistant;
     const char *stop;    /* token that ends an answer */
     const char *lead;    /* before an answer that stands in the history */
@@ -63,6 +64,11 @@ static const struct chat_template families[] = {
      .user = {"<|user|>\n", "<|end|>\n"},
      .assistant = {"<|assistant|>\n", "<|end|>\n"},
      .stop = "<|end|>"},
+    {.name = "phi-4-mini",
+     .system = {"<|system|>", "<|end|>"},
+     .user = {"<|user|>", "<|end|>"},
+     .assistant = {"<|assistant|>", "<|end|>"},
+     .stop = "<|end|>"},
     {.name = "mistral",
      .system = {"", "\n\n"},
      .user = {" [INST] ", " [/INST]"},
@@ -91,6 +97,13 @@ static const struct chat_template families[] = {
      .user = {"<|user|>\n", EOS "\n"},
      .assistant = {"<|assistant|>\n", EOS "\n"},
      .stop = EOS},
+    /* An answer ends where the user's next message begins. */
+    {.name = "glm-4",
+     .prelude = "[gMASK]<sop>",
+     .system = {"<|system|>\n", ""},
+     .user = {"<|user|>\n", ""},
+     .assistant = {"<|assistant|>\n", ""},
+     .stop = "<|user|>"},
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
@@ -101,6 +114,7 @@ static const struct {
     {"chatml", {"<|im_start|>"}, "<|im_sep|>"},
     {"llama-3", {"<|start_header_id|>", "<|end_header_id|>"}, NULL},
     {"gemma", {"<start_of_turn>"}, NULL},
+    {"phi-4-mini", {"'|>' + message['content'] + '<|end|>'", "<|assistant|>"}, NULL},
     {"phi-3", {"<|assistant|>", "<|end|>"}, "<|im_start|>"},
     {"llama-2", {"[INST]", "<<SYS>>"}, NULL},
     /* Mistral's later programs know tools, and differ in blanks around [INST]. */
@@ -108,6 +122,7 @@ static const struct {
     {"mistral-tekken", {"[AVAILABLE_TOOLS]", "\"[INST]\""}, "[SYSTEM_PROMPT]"},
     {"mistral-v3", {"[AVAILABLE_TOOLS]", "[INST]"}, "[SYSTEM_PROMPT]"},
     {"mistral", {"[INST]"}, "[SYSTEM_PROMPT]"},
+    {"glm-4", {"[gMASK]<sop>", "<|assistant|>"}, "<think>"},
     {"zephyr", {"<|user|>", "<|assistant|>"}, "[gMASK]"},
 };
 
@@ -271,8 +286,7 @@ static enum status render(struct rendering *r, const struct chat_template *c,
 {
     const char *system = NULL;
 
-    if (n_done)
-        put_marker(r, c->assistant.after);
+    put_marker(r, n_done ? c->assistant.after : c->prelude);
     for (size_t i = n_done; i < n; i++) {
         if (m[i].role == CHAT_SYSTEM && c->system_in_user) {
             system = m[i].text;
@@ -317,9 +331,9 @@ enum status chat_render(const struct chat_template *c, const struct tokenizer *t
 /* All markers of a family in one string. */
 static void all_markers(const struct chat_template *c, char *buf, size_t cap)
 {
-    snprintf(buf, cap, "%s%s%s%s%s%s%s", c->system.before, c->system.after,
-             c->user.before, c->user.after, c->assistant.before, c->assistant.after,
-             c->stop);
+    snprintf(buf, cap, "%s%s%s%s%s%s%s%s", c->prelude ? c->prelude : "",
+             c->system.before, c->system.after, c->user.before, c->user.after,
+             c->assistant.before, c->assistant.after, c->stop);
 }
 
 enum status chat_encode(const struct chat_template *c, const struct tokenizer *tok,

@@ -38,7 +38,7 @@ static bool five_digits(const char *s, int *out)
 static const char *ending(const char *path, int *no, int *count)
 {
     const size_t len = strlen(path);
-    const char *at = path + len - ENDING_BYTES;
+    const char *at = path + (len > ENDING_BYTES ? len - ENDING_BYTES : 0);
 
     return len > ENDING_BYTES && at[0] == '-' && five_digits(at + 1, no) &&
                    !strncmp(at + 6, "-of-", 4) && five_digits(at + 10, count) &&

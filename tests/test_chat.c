@@ -97,6 +97,9 @@ static void recognises_families(void **state)
     expect_family("{{'<start_of_turn>' + role + '\n' + m.content}}", "gemma");
     expect_family("{{'<|user|>' + '\n' + c + '<|end|>' + '\n' + '<|assistant|>'}}",
                   "phi-3");
+    expect_family("{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
+                  "{{ '<|assistant|>' }}",
+                  "phi-4-mini");
     expect_family("{{'[INST] <<SYS>>\n' + s}}", "llama-2");
     expect_family("{{'[INST] ' + m.content + ' [/INST]'}}", "mistral");
     expect_family("[AVAILABLE_TOOLS] {{\" [INST] \" + c + \" [/INST]\"}}", "mistral");
@@ -105,7 +108,9 @@ static void recognises_families(void **state)
                   "mistral-tekken");
     expect_family("[SYSTEM_PROMPT]{{\"[INST]\" + c + \"[/INST]\"}}", NULL);
     expect_family("{{'<|user|>\n' + c + eos_token + '<|assistant|>\n'}}", "zephyr");
-    expect_family("[gMASK]<sop>{{'<|user|>\n' + c + '<|assistant|>'}}", NULL);
+    expect_family("[gMASK]<sop>{{'<|user|>\n' + c}}<|assistant|>", "glm-4");
+    expect_family("[gMASK]<sop>{{'<|user|>\n' + c}}<|assistant|>\n<think>", NULL);
+    expect_family("[gMASK]sop{{'<|user|>\n' + c}}<|assistant|>", NULL);
     expect_family("Human: {{c}} Assistant:", NULL);
     expect_family("", NULL);
     expect_family(NULL, NULL);
@@ -118,8 +123,8 @@ static void finds_by_name(void **state)
     (void)state;
     assert_null(chat_template_find("chat"));
     assert_string_equal(chat_template_names(names, sizeof names),
-                        "chatml, llama-2, llama-3, gemma, phi-3, mistral, mistral-v3, "
-                        "mistral-tekken, zephyr");
+                        "chatml, llama-2, llama-3, gemma, phi-3, phi-4-mini, mistral, "
+                        "mistral-v3, mistral-tekken, zephyr, glm-4");
     for (char *at = strtok(names, ", "); at; at = strtok(NULL, ", "))
         assert_string_equal(chat_template_name(chat_template_find(at)), at);
     assert_string_equal(chat_template_names(names, 8), "chatml,");
@@ -164,6 +169,16 @@ static const struct {
      "<|system|>\nBe brief.<|end|>\n<|user|>\n Hi? <|end|>\n<|assistant|>\nHello."
      "<|end|>\n<|user|>\nBye<|end|>\n<|assistant|>\n",
      "<|end|>\n<|user|>\nBye<|end|>\n<|assistant|>\n"},
+    {"phi-4-mini",
+     "<|system|>Be brief.<|end|><|user|> Hi? "
+     "<|end|><|assistant|>Hello.<|end|><|user|>Bye"
+     "<|end|><|assistant|>",
+     "<|end|><|user|>Bye<|end|><|assistant|>"},
+    {"glm-4",
+     "[gMASK]<sop><|system|>\nBe brief.<|user|>\n Hi? "
+     "<|assistant|>\nHello.<|user|>\nBye"
+     "<|assistant|>\n",
+     "<|user|>\nBye<|assistant|>\n"},
     {"mistral", " [INST] Be brief.\n\n Hi?  [/INST] Hello.</s> [INST] Bye [/INST]",
      "</s> [INST] Bye [/INST]"},
     {"mistral-v3", "[INST] Be brief.\n\n Hi? [/INST] Hello.</s>[INST] Bye[/INST]",
