@@ -214,7 +214,8 @@ static int draw(struct speculator *sp, const int32_t *guess, int n_guessed,
 
         sampler_accept(sp->s, id);
         out[n++] = id;
-        if (n > n_guessed || guess[n - 1] != id || tokenizer_is_end(sp->tok, id))
+        if (n > n_guessed || guess[n - 1] != id ||
+            (sp->tok && tokenizer_is_end(sp->tok, id)))
             return n;
     }
 }

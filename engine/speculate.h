@@ -50,9 +50,10 @@ struct speculate_stats {
     uint64_t n_guessed, n_accepted;
 };
 
-/* Decodes with m and s, which stay the caller's; m was opened with n_logits (and
- * n_batch) of at least SPECULATE_MAX + 1, or guesses are shorter. Errors: ST_USAGE
- * (draft: another vocabulary, a shorter context; n_most), ST_NO_MEMORY. */
+/* Decodes with m and s, which stay the caller's; tok may be NULL without a draft: then
+ * no token ends a text; m was opened with n_logits (and n_batch) of at least
+ * SPECULATE_MAX + 1, or guesses are shorter. Errors: ST_USAGE (draft: another
+ * vocabulary, a shorter context; n_most), ST_NO_MEMORY. */
 enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *params, struct err *err);

@@ -22,6 +22,8 @@
 #include "engine/loader.h"
 #include "engine/synth_parts.h"
 
+#define KEY_SEED "slmbench.seed"
+
 #define LOGIT_STD   2.0
 #define SILU_GAIN   1.68 /* 1/sqrt(0.356) */
 #define NORM_SPREAD 0.05F
@@ -362,6 +364,11 @@ static void put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char 
     gguf_kv_f32(k, full, v);
 }
 
+bool synth_is_made(const struct gguf *g)
+{
+    return gguf_kv_find(g, KEY_SEED) != NULL;
+}
+
 static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
 {
     const struct synth_shape *s = &p->shape;
@@ -373,7 +380,7 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     gguf_kv_str(k, "general.description", "random weights, for measuring speed only");
     gguf_kv_u32(k, "general.file_type", quantmix_file_type(p->mix));
     gguf_kv_u32(k, "general.quantization_version", 2);
-    gguf_kv_u64(k, "slmbench.seed", p->seed);
+    gguf_kv_u64(k, KEY_SEED, p->seed);
     put_u32(k, s, "block_count", s->n_layers);
     put_u32(k, s, "context_length", s->n_ctx_train);
     put_u32(k, s, "embedding_length", s->n_embd);

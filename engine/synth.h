@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "engine/quantmix.h"
+#include "engine/gguf.h"
 #include "engine/status.h"
 
 /* As configs/models/<name>.yaml holds it. */
@@ -65,6 +66,10 @@ typedef int synth_progress_fn(void *arg, uint64_t done, uint64_t total);
  * free), ST_INTERRUPTED. */
 enum status synth_write_file(const struct synth_plan *plan, const char *path,
                              synth_progress_fn *progress, void *arg, struct err *err);
+
+/* Whether a file's metadata say that its weights are random, as this module makes them.
+ */
+bool synth_is_made(const struct gguf *g);
 
 /* True when path holds this plan's file, judged by its size and header, which
  * tells shape, mix, seed and vocabulary. */

@@ -30,10 +30,12 @@
 static const struct opt_usage usage = {
     .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
     .about =
-        "Measures every combination of models, threads, placements, context depths "
-        "and\n"
-        "prompt lengths, each in a fresh child process inside a memory sandbox, and\n"
-        "leaves sweep.csv, samples.csv, machine.json and charts in\n"
+        "Measures every combination of models, threads, placements, context depths,\n"
+        "prompt lengths and texts to guess ahead in, each in a fresh child process "
+        "inside "
+        "a\n"
+        "memory sandbox, and leaves sweep.csv, samples.csv, machine.json and charts "
+        "in\n"
         "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
         "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
         "top. A sweep that was stopped goes on with --resume DIR.",
@@ -44,7 +46,8 @@ static const struct opt_usage usage = {
 
 struct request {
     const char *config, *threads, *threads_prefill, *ctx, *prefill, *placement,
-        *weights, *kv_type, *mem, *out, *resume, *cache_dir, *tuned, *quality;
+        *weights, *kv_type, *speculate, *mem, *out, *resume, *cache_dir, *tuned,
+        *quality;
     struct str_list models;
     int n_tokens, n_repeats;
     double budget_s, timeout_s;
@@ -76,6 +79,8 @@ static enum status apply_lists(struct sweep_settings *s, const struct request *q
         status = sweep_set_residencies(s, q->weights, "--weights", err);
     if (status == ST_OK && q->kv_type)
         status = sweep_set_kv_types(s, q->kv_type, "--kv-type", err);
+    if (status == ST_OK && q->speculate)
+        status = sweep_set_texts(s, q->speculate, "--speculate", err);
     if (status == ST_OK && q->tuned)
         status = sweep_set_tuned(s, q->tuned, "--tuned", err);
     if (status == ST_OK && q->quality)
@@ -405,6 +410,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "prefill", &q.prefill, "LIST", "prompt lengths of prefill points; none for no such point"),
         OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),
         OPT_STR(0, "kv-type", &q.kv_type, "LIST", "what the KV cache holds: f16, q8_0, q4_0"),
+        OPT_STR(0, "speculate", &q.speculate, "LIST", "texts on which decoding with guesses is measured against plain decoding, as `bench decode --speculate`: copy, free, files; none for no such point"),
         OPT_STR(0, "tuned", &q.tuned, "auto|FILE", "run points with a profile of `bench tune`, where it fits: auto looks in the cache directory; threads, placement and batch stay those of the sweep"),
         OPT_STR(0, "quality", &q.quality, "DIR", "results of `bench quality` for these models: a directory, or its quality.csv"),
         OPT_STR(0, "weights", &q.weights, "LIST", "auto: packed where it fits, else mmap; packed: rows interleaved, in 2 MiB pages; mmap: the file as it is"),

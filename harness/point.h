@@ -31,7 +31,8 @@
 #include "harness/topology.h"
 #include "harness/tuned_use.h"
 
-enum point_kind { POINT_DECODE, POINT_PREFILL };
+/* POINT_SPECULATE: plain and speculative decoding of a text by turns. */
+enum point_kind { POINT_DECODE, POINT_PREFILL, POINT_SPECULATE };
 
 #define POINT_ASKED_THREADS         1u
 #define POINT_ASKED_THREADS_PREFILL 2u
@@ -59,10 +60,13 @@ struct point {
     enum placement placement;
     int cpus[TOPO_MAX_CPUS]; /* point_n_members() of them, where explicit_cpus */
     bool explicit_cpus;
-    int ctx; /* depth of a decode point */
+    int ctx; /* depth of a decode point; of a speculate point the least: as deep as its
+                text's prompt it is in any case */
     enum kern_kv kv_type;
     bool ctx_prefill; /* reach it by real prefill */
-    int n_prompt;     /* tokens of a prefill point */
+    int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
+    int n_answer;     /* likewise, at most; both filled in by point_run() */
+    char text[256];   /* of a speculate point, as script_find() takes it */
     int n_tokens;     /* most samples wanted */
     int n_batch;
     double budget_s;      /* measuring stops after this long, with what there is */
@@ -80,8 +84,9 @@ struct point {
 
 /* Fewer samples than these are `partial` where the time budget ended the point:
  * too few for an interval of the median (decode), or for any spread (prefill). */
-#define POINT_MIN_DECODE  6
-#define POINT_MIN_PREFILL 2
+#define POINT_MIN_DECODE    6
+#define POINT_MIN_PREFILL   2
+#define POINT_MIN_SPECULATE 1 /* a run over the whole text has many parts */
 
 struct point_samples {
     double *ms; /* per token, or per prefill pass; malloc'ed */
@@ -112,6 +117,19 @@ void point_init(struct point *p);
 /* Threads that are started: the larger of the two counts. */
 int point_n_members(const struct point *p);
 
+/* Positions in the cache when measuring begins. */
+int point_depth(const struct point *p);
+
+/* Make it a speculate point of that text. Errors: script_find()'s, ST_USAGE (too long a
+ * name). */
+enum status point_set_text(struct point *p, const char *text, struct err *err);
+
+/* A speculate point's text without its directory and ".txt". */
+void point_text_name(const struct point *p, char *buf, size_t cap);
+
+/* "decode", "prefill" or "speculate". */
+const char *point_kind_name(enum point_kind kind);
+
 /* Identity within a sweep: "yi-1.5-9b:Q4_K_M/decode/t2/spread/ctx1024/6G". */
 void point_id(const struct point *p, char *buf, size_t cap);
 
@@ -130,7 +148,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
 
 /* What the child knows beyond the columns of the row. */
 struct point_facts {
-    double tokens_per_sample; /* 1, or the prompt length */
+    double tokens_per_sample; /* 1, the prompt length, or those of a text */
     double ops_per_sample;    /* two per multiply-add of a matrix */
     double bytes_per_sample;  /* weights and KV cache read */
     double roof_spread; /* how far the probe's passes lay apart, of their median */

@@ -20,6 +20,7 @@
 #include "harness/clock.h"
 #include "harness/parse.h"
 #include "harness/point_child_impl.h"
+#include "harness/point_speculate.h"
 #include "harness/point_tuned.h"
 #include "harness/room.h"
 #include "harness/sandbox.h"
@@ -114,7 +115,7 @@ static enum status load(struct point_child *c, struct err *err)
     params.n_threads_prefill = c->p->n_threads_prefill;
     params.n_ctx = point_n_ctx(c->p);
     params.n_batch = c->p->n_batch;
-    params.n_logits = 1;
+    params.n_logits = point_n_logits(c->p);
     params.kv_type = c->p->kv_type;
     point_tuned_params(c->p, &params);
     if (status == ST_OK && c->p->tuning.state == TUNED_USED)
@@ -225,6 +226,8 @@ static enum status eval_prompt(struct point_child *c, int n, enum slm_logits whi
 
 static enum status fill_context(struct point_child *c, struct err *err)
 {
+    if (c->p->kind == POINT_SPECULATE)
+        return point_speculate_open(c, err);
     if (c->p->kind == POINT_PREFILL || !c->p->ctx)
         return ST_OK;
     point_tell_phase(c, "fill", 0);
@@ -240,6 +243,11 @@ static enum status sample(struct point_child *c, uint64_t *ns, struct err *err)
     uint64_t begin;
     enum status status;
 
+    if (c->p->kind == POINT_SPECULATE) {
+        status = point_speculate_run(c, ns, err);
+        slm_truncate(c->model, depth);
+        return status;
+    }
     if (c->p->kind == POINT_PREFILL) {
         begin = clock_ns();
         status = eval_prompt(c, c->p->n_prompt, SLM_LOGITS_LAST, NULL, err);
@@ -267,6 +275,8 @@ static enum status warm_up(struct point_child *c, struct err *err)
     if (!c->fits)
         return ST_OK;
     point_tell_phase(c, "warm", 0);
+    if (c->p->kind == POINT_SPECULATE)
+        return point_speculate_warm(c, err);
     status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
     slm_truncate(c->model, depth);
     ns = clock_ns() - ns;
@@ -387,6 +397,8 @@ static enum status run(struct point_child *c, struct err *err)
     point_tell_row(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
+    if (c->p->kind == POINT_SPECULATE)
+        point_speculate_conclude(c);
     if (c->p->profile && (status = point_tell_profile(c, err)))
         return status;
     point_tell_phase(c, "probe", 1);
@@ -413,6 +425,7 @@ int point_child_run(const struct point *p)
         c->cpus = p->explicit_cpus ? p->cpus : NULL;
         row_init(&c->row);
         status = run(c, &err);
+        point_speculate_close(c);
         close_model(c);
         synth_plan_free(c->plan);
         free(c->ms);

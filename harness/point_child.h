@@ -35,6 +35,9 @@ void point_noise_from_json(struct noise *noise, const json_t *object);
 uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
                            uint64_t weight_bytes);
 
+/* Tokens whose logits a pass may ask for. */
+int point_n_logits(const struct point *p);
+
 /* Positions of the KV cache that the point opens its model with. */
 int point_n_ctx(const struct point *p);
 

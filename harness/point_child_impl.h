@@ -41,6 +41,7 @@ struct point_child {
     struct noise noise_begin;
     uint64_t measure_begin_ns, told_ns, noise_told_ns, phase_told_ns;
     uint64_t random;
+    struct point_speculation *speculation; /* point_speculate.c's; or NULL */
 };
 
 /* One line: object, which it takes. */

@@ -37,14 +37,23 @@ static void judge_killed(struct point_run *r, int signal)
 
 static void judge_completed(struct point_run *r)
 {
-    const size_t enough =
-        r->settings.kind == POINT_PREFILL ? POINT_MIN_PREFILL : POINT_MIN_DECODE;
+    static const size_t enough[] = {[POINT_DECODE] = POINT_MIN_DECODE,
+                                    [POINT_PREFILL] = POINT_MIN_PREFILL,
+                                    [POINT_SPECULATE] = POINT_MIN_SPECULATE};
+    const bool cut = r->settings.kind == POINT_SPECULATE &&
+                     (double)r->row->spec_tokens < r->facts.tokens_per_sample;
 
-    if (r->samples.n >= enough || r->samples.n >= (size_t)r->settings.n_tokens) {
+    if (!cut && (r->samples.n >= enough[r->settings.kind] ||
+                 r->samples.n >= (size_t)r->settings.n_tokens)) {
         set_status(r, "ok");
         return;
     }
     set_status(r, "partial");
+    if (!*r->row->detail && cut)
+        snprintf(r->row->detail, sizeof r->row->detail,
+                 "the budget of %g s ended it after %lld of %.0f tokens of the text",
+                 r->settings.budget_s, (long long)r->row->spec_tokens,
+                 r->facts.tokens_per_sample);
     if (!*r->row->detail)
         snprintf(r->row->detail, sizeof r->row->detail,
                  "the budget of %g s ended it after %zu sample%s", r->settings.budget_s,

@@ -13,7 +13,8 @@
 #include "kernels/isa.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "decode -m FILE|FOLDER|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
+    .synopsis =
+        "decode -m FILE|FOLDER|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
         "Measures one point in a fresh child process: how many tokens per second this\n"
         "model decodes (or prefills) with these settings, and how close that is to "
@@ -22,9 +23,20 @@ static const struct opt_usage usage = {
         "row,\n"
         "which `bench fields` explains. SHAPE:QUANT is a synthetic model, made on "
         "first\n"
-        "use in the cache directory. FILE:QUANT and FOLDER:QUANT quantise a GGUF file or "
+        "use in the cache directory. FILE:QUANT and FOLDER:QUANT quantise a GGUF file "
+        "or "
         "a\n"
         "Hugging Face folder of F32, F16 or BF16 weights while it is loaded.\n"
+        "\n"
+        "--speculate decodes a text with guesses (looked up in what the text said "
+        "before)\n"
+        "and without, in turns of some 16 tokens, and tells how many guesses were "
+        "right\n"
+        "and what that gains: columns spec_*. The answer is the one given in the text, "
+        "as\n"
+        "if the model had said it, so that acceptance is that of this text; all passes "
+        "are\n"
+        "real. A file without the line <answer> lets the model answer by itself.\n"
         "\n"
         "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom "
         "or\n"
@@ -32,11 +44,13 @@ static const struct opt_usage usage = {
         "machine\n"
         "or its permissions do not allow it.",
     .example = "bench decode -m yi-1.5-9b:Q4_K_M -t 2 --ctx 1024 --mem 6G\n"
-               "bench decode -m model.gguf --prefill 128 --json",
+               "bench decode -m model.gguf --prefill 128 --json\n"
+               "bench decode -m yi-1.5-9b:Q4_K_M --speculate copy --budget 60",
 };
 
 struct raw {
-    const char *kv_type, *model, *quant, *placement, *cpus, *weights, *cache_dir, *tuned;
+    const char *kv_type, *model, *quant, *placement, *cpus, *weights, *cache_dir,
+        *tuned, *speculate;
     bool in_memory;
     int n_threads, n_threads_prefill, n_prompt, n_batch;
     uint64_t mem_limit;
@@ -86,7 +100,15 @@ static enum status apply(struct point *p, const struct raw *raw,
     if (raw->tuned)
         snprintf(p->tuned, sizeof p->tuned, "%s",
                  strcmp(raw->tuned, "none") ? raw->tuned : "");
-    p->kind = raw->n_prompt ? POINT_PREFILL : POINT_DECODE;
+    if (raw->speculate && raw->n_prompt)
+        return err_set(err, ST_USAGE,
+                       "--speculate and --prefill exclude each other: one point is one "
+                       "measurement");
+    p->kind = raw->n_prompt    ? POINT_PREFILL
+              : raw->speculate ? POINT_SPECULATE
+                               : POINT_DECODE;
+    if (raw->speculate && point_set_text(p, raw->speculate, err))
+        return ST_USAGE;
     p->n_prompt = raw->n_prompt;
     p->mem_limit = raw->mem_limit;
     p->n_threads = raw->n_threads ? raw->n_threads : topo->threads_default;
@@ -134,11 +156,12 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
         OPT_INT(0, "threads-prefill", &raw.n_threads_prefill, "N", "threads of prefill passes, where another number is wanted; both counts use the first of the same CPUs", 1, TOPO_MAX_CPUS),
         OPT_STR(0, "placement", &raw.placement, "P", "spread (default), compact, smt or none"),
         OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each, in this order"),
-        OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0)", 0, 1 << 24),
+        OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0; with --speculate: the prompt's)", 0, 1 << 24),
         OPT_FLAG(0, "ctx-prefill", &p->ctx_prefill, "reach the depth by real prefill, not by synthetic values"),
         OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", 1, 1 << 24),
+        OPT_STR(0, "speculate", &raw.speculate, "TEXT", "measure speculative decoding against plain decoding on a text: copy, free, or a file of a prompt, a line <answer> and the answer"),
         OPT_INT(0, "batch", &raw.n_batch, "N", "most tokens in one pass of prefill (default 512)", 1, 65536),
-        OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, or passes of prefill (default 64)", 1, 1000000),
+        OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, passes of prefill, or runs over the text (default 64)", 1, 1000000),
         OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
         OPT_STR(0, "kv-type", &raw.kv_type, "TYPE", "what the KV cache holds: f16 (default), q8_0 or q4_0"),
         OPT_STR(0, "weights", &raw.weights, "W", "auto: packed where it fits, else mmap (default); packed: rows interleaved, in 2 MiB pages; mmap: the file as it is; memory: synthetic, packed, no file"),

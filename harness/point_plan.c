@@ -12,6 +12,7 @@
 #include "harness/options.h"
 #include "harness/point_child.h"
 #include "harness/room.h"
+#include "harness/script.h"
 
 /* ---- plan ------------------------------------------------------------------- */
 
@@ -20,14 +21,46 @@ static uint64_t point_room(const struct point_run *r)
     return r->settings.mem_limit ? r->settings.mem_limit : r->topo->mem_available;
 }
 
+/* How long the text of a speculate point is, and so the context it needs. */
+static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vocab,
+                             struct err *err)
+{
+    struct point *p = &r->settings;
+    struct script s;
+    enum status status;
+
+    if (p->kind != POINT_SPECULATE)
+        return ST_OK;
+    status = script_read(&s, p->text, g, n_vocab, err);
+    if (status)
+        return status;
+    p->n_prompt = (int)s.n_prompt;
+    p->n_answer = s.n_answer ? (int)s.n_answer : SCRIPT_OWN_TOKENS;
+    if (!s.n_answer && !s.tok)
+        status = err_set(err, ST_USAGE,
+                         "%s has random weights, or no vocabulary, and so no answer of "
+                         "its own to the text %s; give one behind a line <answer>",
+                         p->model.text, p->text);
+    else if (!s.n_answer && p->ctx > p->n_prompt)
+        status = err_set(err, ST_USAGE,
+                         "--ctx %d: the text %s has no answer, so the model's own is "
+                         "measured, right behind the prompt of %d tokens",
+                         p->ctx, p->text, p->n_prompt);
+    script_free(&s);
+    r->row->ctx = point_depth(p);
+    return status;
+}
+
 /* A model in memory has no file to ask; its shape says the same. */
 static enum status plan_image(struct point_run *r, struct err *err)
 {
     const struct synth_shape *s = &r->settings.model.shape;
     struct synth_plan *plan = NULL;
-    const enum status status =
-        synth_plan_make(&plan, s, r->settings.model.mix, r->settings.seed, err);
+    enum status status = plan_text(r, NULL, (int)s->n_vocab, err);
 
+    if (status == ST_OK)
+        status =
+            synth_plan_make(&plan, s, r->settings.model.mix, r->settings.seed, err);
     if (status)
         return status;
     r->weight_bytes = synth_plan_bytes(plan);
@@ -51,11 +84,18 @@ static enum status plan_file(struct point_run *r, struct err *err)
     if (status)
         return status;
     params.kv_type = p->kv_type;
-    params.n_ctx = point_n_ctx(p);
+    params.n_ctx = 1;
     params.n_batch = p->n_batch;
-    params.n_logits = 1;
+    params.n_logits = point_n_logits(p);
     params.n_threads = point_n_members(p);
-    status = slm_plan(&info, g, &params, err);
+    if (p->kind == POINT_SPECULATE) {
+        status = slm_plan(&info, g, &params, err);
+        if (status == ST_OK)
+            status = plan_text(r, g, info.n_vocab, err);
+    }
+    params.n_ctx = point_n_ctx(p);
+    if (status == ST_OK)
+        status = slm_plan(&info, g, &params, err);
     if (status == ST_OK) {
         if (p->residency == WEIGHTS_AUTO)
             r->settings.residency = slm_choose_residency(&info, room_for_model(room));
@@ -129,8 +169,7 @@ void point_describe(struct point_run *r, const struct point *p)
     point_id(p, row->point, sizeof row->point);
     point_command(p, row->command, sizeof row->command);
     row->attempt = 1;
-    snprintf(row->kind, sizeof row->kind, "%s",
-             p->kind == POINT_PREFILL ? "prefill" : "decode");
+    snprintf(row->kind, sizeof row->kind, "%s", point_kind_name(p->kind));
     snprintf(row->model, sizeof row->model, "%s", p->model.name);
     if (p->model.synthetic)
         snprintf(row->quant, sizeof row->quant, "%s", quantmix_name(p->model.mix));
@@ -149,6 +188,8 @@ void point_describe(struct point_run *r, const struct point *p)
         snprintf(row->ctx_fill, sizeof row->ctx_fill, "%s",
                  p->ctx_prefill ? "prefill" : "synthetic");
     }
+    if (p->kind == POINT_SPECULATE)
+        point_text_name(p, row->spec_text, sizeof row->spec_text);
     if (p->mem_limit)
         row->mem_limit_bytes = (int64_t)p->mem_limit;
     snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(p->tuning.state));

@@ -5,12 +5,14 @@
 #include "harness/point.h"
 #include "harness/point_tuned.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine.h"
 #include "harness/parse.h"
+#include "harness/script.h"
 #include "harness/shellword.h"
 
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
@@ -31,6 +33,44 @@ void point_init(struct point *p)
 int point_n_members(const struct point *p)
 {
     return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
+}
+
+int point_depth(const struct point *p)
+{
+    if (p->kind == POINT_PREFILL)
+        return 0;
+    return p->kind == POINT_SPECULATE && p->n_prompt > p->ctx ? p->n_prompt : p->ctx;
+}
+
+const char *point_kind_name(enum point_kind kind)
+{
+    return kind == POINT_PREFILL     ? "prefill"
+           : kind == POINT_SPECULATE ? "speculate"
+                                     : "decode";
+}
+
+enum status point_set_text(struct point *p, const char *text, struct err *err)
+{
+    char path[4096];
+
+    if (strlen(text) >= sizeof p->text)
+        return err_set(err, ST_USAGE, "%.60s...: too long a name for a text", text);
+    if (script_find(text, path, sizeof path, err))
+        return ST_USAGE;
+    p->kind = POINT_SPECULATE;
+    snprintf(p->text, sizeof p->text, "%s", text);
+    return ST_OK;
+}
+
+void point_text_name(const struct point *p, char *buf, size_t cap)
+{
+    const char *slash = strrchr(p->text, '/');
+    char *dot;
+
+    snprintf(buf, cap, "%s", slash ? slash + 1 : p->text);
+    dot = strrchr(buf, '.');
+    if (dot && dot > buf)
+        *dot = '\0';
 }
 
 /* Appends to buf, which stays terminated; what does not fit is cut. */
@@ -102,6 +142,17 @@ static void id_model(const struct point *p, char *buf, size_t cap)
                  text_hash(p->model.path));
 }
 
+/* A text of our own by its name, one of the user's by a part of it and a hash. */
+static void id_text(const struct point *p, char *buf, size_t cap)
+{
+    const char *slash = strrchr(p->text, '/');
+    const char *name = slash ? slash + 1 : p->text;
+
+    append(buf, cap, "text-%.12s", name);
+    if (slash || strlen(name) > 12)
+        append(buf, cap, "~%08x", text_hash(p->text));
+}
+
 void point_id(const struct point *p, char *buf, size_t cap)
 {
     char model[64], text[8 * TOPO_MAX_CPUS];
@@ -113,6 +164,8 @@ void point_id(const struct point *p, char *buf, size_t cap)
     append(buf, cap, "/");
     if (p->kind == POINT_PREFILL)
         append(buf, cap, "prefill%d", p->n_prompt);
+    else if (p->kind == POINT_SPECULATE)
+        id_text(p, buf, cap);
     else
         append(buf, cap, "decode");
     append(buf, cap, "/t%d", p->n_threads);
@@ -127,7 +180,7 @@ void point_id(const struct point *p, char *buf, size_t cap)
     } else {
         append(buf, cap, "/%s", placement_name(p->placement));
     }
-    if (p->kind == POINT_DECODE)
+    if (p->kind == POINT_DECODE || (p->kind == POINT_SPECULATE && p->ctx))
         append(buf, cap, "/ctx%d%s", p->ctx, p->ctx_prefill ? "p" : "");
     if (p->kv_type != KERN_KV_f16)
         append(buf, cap, "/kv-%s", kv_type_name(p->kv_type));
@@ -170,6 +223,10 @@ void point_command(const struct point *p, char *buf, size_t cap)
         append(buf, cap, " --prefill %d", p->n_prompt);
     else
         append(buf, cap, " --ctx %d%s", p->ctx, p->ctx_prefill ? " --ctx-prefill" : "");
+    if (p->kind == POINT_SPECULATE) {
+        append(buf, cap, " --speculate");
+        shell_word_append(buf, cap, p->text);
+    }
     append(buf, cap, " -n %d --batch %d", p->n_tokens, p->n_batch);
     if (p->mem_limit)
         point_bytes_text(p->mem_limit, text, sizeof text);
@@ -198,7 +255,7 @@ json_t *point_json(const struct point *p)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i, s:o, s:s?}",
+        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i, s:o, s:i, s:s, s:s?}",
         "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
         "residency", (int)p->residency, "n_threads", p->n_threads, "n_threads_prefill",
         p->n_threads_prefill, "placement", (int)p->placement, "cpus", cpus,
@@ -208,18 +265,20 @@ json_t *point_json(const struct point *p)
         p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
         (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
         (int)p->force, "profile", (int)p->profile, "kv_type", (int)p->kv_type, "tuning",
-        point_tuning_json(&p->tuning), "quant", modelref_quant(&p->model));
+        point_tuning_json(&p->tuning), "n_answer", p->n_answer, "text", p->text,
+        "quant", modelref_quant(&p->model));
 }
 
 static enum status check_ranges(const struct point *p, int kind, int placement,
                                 int residency, int kv_type, size_t n_cpus,
                                 struct err *err)
 {
-    if (kind < POINT_DECODE || kind > POINT_PREFILL || placement < PLACEMENT_SPREAD ||
+    if (kind < POINT_DECODE || kind > POINT_SPECULATE || placement < PLACEMENT_SPREAD ||
         placement > PLACEMENT_NONE || residency < WEIGHTS_AUTO ||
         residency > WEIGHTS_MEMORY || kv_type < 0 || kv_type >= KERN_N_KV ||
         p->n_threads < 1 || p->n_threads > TOPO_MAX_CPUS || p->n_threads_prefill < 0 ||
         p->n_threads_prefill > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
+        p->n_answer < 0 || p->n_answer > INT_MAX / 4 || p->n_prompt > INT_MAX / 4 ||
         p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
         !(p->load_budget_s > 0))
         return err_set(err, ST_USAGE, "the point's settings hold a value out of range");
@@ -234,7 +293,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
 {
     struct point out;
     const char *quant = json_string_value(json_object_get(object, "quant"));
-    const char *model, *path;
+    const char *model, *path, *text;
     json_t *cpus;
     json_error_t why;
     json_int_t mem_limit, seed, isa_disabled;
@@ -244,7 +303,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     if (json_unpack_ex(
             (json_t *)(uintptr_t)object, &why, 0,
             "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-            " s:F, s:F, s:I, s:I, s:I, s:b, s:b, s:i}",
+            " s:F, s:F, s:I, s:I, s:I, s:b, s:b, s:i, s:i, s:s}",
             "kind", &kind, "model", &model, "path", &path, "residency", &residency,
             "n_threads", &out.n_threads, "n_threads_prefill", &out.n_threads_prefill,
             "placement", &placement, "cpus", &cpus, "explicit_cpus", &explicit_cpus,
@@ -252,7 +311,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
             "n_tokens", &out.n_tokens, "n_batch", &out.n_batch, "budget_s",
             &out.budget_s, "load_budget_s", &out.load_budget_s, "mem_limit", &mem_limit,
             "seed", &seed, "isa_disabled", &isa_disabled, "force", &force, "profile",
-            &profile, "kv_type", &kv_type))
+            &profile, "kv_type", &kv_type, "n_answer", &out.n_answer, "text", &text))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.text);
     if (point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), err))
@@ -275,6 +334,7 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
         out.cpus[i] = (int)json_integer_value(json_array_get(cpus, (size_t)i));
     snprintf(out.model.text, sizeof out.model.text, "%s", model);
     snprintf(out.model.path, sizeof out.model.path, "%s", path);
+    snprintf(out.text, sizeof out.text, "%s", text);
     if (quant && mix_parse(&out.model.mix, quant, err))
         return ST_USAGE;
     out.model.at_load = quant != NULL;

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "engine/speculate_rule.h"
+
 #define MIB (UINT64_C(1) << 20)
 
 /* clang-format off */
@@ -101,9 +103,16 @@ uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
     return bytes / (2 * MIB) * (2 * MIB) + (bytes < 2 * MIB ? 2 * MIB : 0);
 }
 
+int point_n_logits(const struct point *p)
+{
+    return p->kind == POINT_SPECULATE ? SPECULATE_MAX + 1 : 1;
+}
+
 int point_n_ctx(const struct point *p)
 {
     /* Every token of a decode point is measured at the same depth: it is taken
      * off again before the next one. */
+    if (p->kind == POINT_SPECULATE)
+        return point_depth(p) + p->n_answer + 1;
     return p->kind == POINT_PREFILL ? p->n_prompt : p->ctx + 1;
 }

@@ -12,6 +12,7 @@
 #include "harness/report_chart.h"
 #include "harness/report_pareto.h"
 #include "harness/report_rows.h"
+#include "harness/report_speculation.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
 
@@ -41,18 +42,6 @@ static int64_t best_threads(const struct report_rows *p, size_t begin, size_t en
     return best ? best->n_threads : -1;
 }
 
-/* The next series of c, named after the row's setting; -1 when it is full: then it
- * is counted, and the subtitle says so. */
-static int add_series(struct chart *c, const struct report_rows *p, const struct row *r)
-{
-    if (c->n_series == CHART_MAX_SERIES) {
-        c->n_left_out++;
-        return -1;
-    }
-    report_setting_name(p, r, c->series[c->n_series], sizeof c->series[0]);
-    return c->n_series++;
-}
-
 static enum status no_memory(struct err *err)
 {
     return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
@@ -73,7 +62,7 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const int64_t depth = least_depth(p, begin, end);
-        const int series = depth < 0 ? -1 : add_series(c, p, p->v[begin]);
+        const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)
             continue;
@@ -112,7 +101,7 @@ static enum status fill_context(struct chart *c, const struct report_rows *p,
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const int64_t n = best_threads(p, begin, end, least_depth(p, begin, end));
-        const int series = n < 0 ? -1 : add_series(c, p, p->v[begin]);
+        const int series = n < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)
             continue;
@@ -149,14 +138,6 @@ static enum status fill_context(struct chart *c, const struct report_rows *p,
 }
 
 /* ---- prefill speed --------------------------------------------------------------- */
-
-/* Bars of one series stand side by side, 0.8 wide together. */
-static void place_bars(struct chart *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        c->v[i].x = c->v[i].series +
-                    (c->v[i].group - (c->n_groups - 1) / 2.0) * 0.8 / c->n_groups;
-}
 
 static int compare_counts(const void *a, const void *b)
 {
@@ -206,7 +187,7 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const int64_t prompt = longest_prompt(p, begin, end);
-        const int series = prompt < 0 ? -1 : add_series(c, p, p->v[begin]);
+        const int series = prompt < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)
             continue;
@@ -228,7 +209,7 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
             }
         }
     }
-    place_bars(c);
+    chart_place_bars(c);
     if (prompt_of_all >= 0)
         snprintf(c->title, sizeof c->title, "Prefill speed, prompt of %lld tokens",
                  (long long)prompt_of_all);
@@ -286,7 +267,7 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
 {
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
-        const int series = add_series(c, p, p->v[begin]);
+        const int series = chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)
             continue;
@@ -318,14 +299,15 @@ static void describe(char *buf, size_t cap, const struct report_rows *p,
                      const struct report_machine *machine)
 {
     bool same_model = true, same_limit = true;
-    char text[160];
+    char text[160], model[REPORT_NAME_MAX], other[REPORT_NAME_MAX];
 
+    report_model_name(p->v[0], model, sizeof model);
     for (size_t i = 0; i < p->n; i++) {
-        same_model &= !strcmp(p->v[i]->model, p->v[0]->model);
+        same_model &= !strcmp(report_model_name(p->v[i], other, sizeof other), model);
         same_limit &= p->v[i]->mem_limit_bytes == p->v[0]->mem_limit_bytes;
     }
     buf[0] = '\0';
-    append(buf, cap, same_model ? p->v[0]->model : "");
+    append(buf, cap, same_model ? model : "");
     snprintf(text, sizeof text, "%s", machine->cpu_model);
     if (machine->n_cpus > 0) {
         const size_t used = strlen(text);
@@ -353,6 +335,8 @@ static const struct {
      fill_context},
     {"prefill", "position", "tok_per_s", "roof_tok_per_s", true, false, fill_prefill},
     {"memory", "position", "peak_gib", "planned_gib", true, false, fill_memory},
+    {"speculation", "position", "speedup", "none", true, false,
+     report_fill_speculation},
     {"pareto", "kl_mean", "tok_per_s", "frontier", false, true, report_fill_pareto},
 };
 

@@ -44,6 +44,23 @@ struct mark *chart_mark(struct chart *c)
     return m;
 }
 
+int chart_add_series(struct chart *c, const struct report_rows *p, const struct row *r)
+{
+    if (c->n_series == CHART_MAX_SERIES) {
+        c->n_left_out++;
+        return -1;
+    }
+    report_setting_name(p, r, c->series[c->n_series], sizeof c->series[0]);
+    return c->n_series++;
+}
+
+void chart_place_bars(struct chart *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        c->v[i].x = c->v[i].series +
+                    (c->v[i].group - (c->n_groups - 1) / 2.0) * 0.8 / c->n_groups;
+}
+
 void mark_set_speed(struct mark *m, const struct row *r)
 {
     const enum row_trust trust = row_trust(r);

@@ -58,6 +58,13 @@ struct chart {
 /* A new mark, zeroed but for its NaNs; NULL when there is no memory. */
 struct mark *chart_mark(struct chart *c);
 
+/* The next series, named after the row's setting; -1 when the chart is full: then it is
+ * counted, and the subtitle says so. */
+int chart_add_series(struct chart *c, const struct report_rows *p, const struct row *r);
+
+/* x of bars: those of one series stand side by side, 0.8 wide together. */
+void chart_place_bars(struct chart *c);
+
 /* Take speed, interval, roof and state from a row. */
 void mark_set_speed(struct mark *m, const struct row *r);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "harness/quality_rows.h"
@@ -64,6 +65,25 @@ enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
     return ST_OK;
 }
 
+const char *report_model_name(const struct row *r, char *buf, size_t cap)
+{
+    const size_t len = strlen(r->model), n = strlen(r->quant);
+    const char *end = r->model + len - n;
+    size_t keep = len;
+
+    if (n && len > n + 1 && !strcasecmp(end, r->quant) && strchr("-._:", end[-1]))
+        keep = len - n - 1;
+    snprintf(buf, cap, "%.*s", (int)keep, r->model);
+    return buf;
+}
+
+static int compare_models(const struct row *a, const struct row *b)
+{
+    char x[REPORT_NAME_MAX], y[REPORT_NAME_MAX];
+
+    return strcmp(report_model_name(a, x, sizeof x), report_model_name(b, y, sizeof y));
+}
+
 static int compare_ints(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
@@ -78,9 +98,10 @@ static int compare_ints(int64_t a, int64_t b)
 
 static int compare_settings(const struct row *a, const struct row *b)
 {
-    TRY(strcmp(a->model, b->model));
+    TRY(compare_models(a, b));
     TRY(compare_ints(a->file_bytes, b->file_bytes));
     TRY(strcmp(a->quant, b->quant));
+    TRY(strcmp(a->model, b->model));
     TRY(strcmp(a->placement, b->placement));
     TRY(strcmp(a->residency, b->residency));
     TRY(strcmp(a->kv_type, b->kv_type));
@@ -118,7 +139,7 @@ bool report_same_setting(const struct row *a, const struct row *b)
 
 static unsigned differences(const struct row *a, const struct row *b)
 {
-    return (strcmp(a->model, b->model) ? VARIES_MODEL : 0u) |
+    return (compare_models(a, b) ? VARIES_MODEL : 0u) |
            (strcmp(a->placement, b->placement) ? VARIES_PLACEMENT : 0u) |
            (strcmp(a->residency, b->residency) ? VARIES_RESIDENCY : 0u) |
            (strcmp(a->kv_type, b->kv_type) ? VARIES_KV_TYPE : 0u) |
@@ -191,9 +212,10 @@ const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap)
 {
-    char label[REPORT_NAME_MAX];
+    char label[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
 
-    snprintf(buf, cap, "%s%s%s", p->varies & VARIES_MODEL ? r->model : "",
+    snprintf(buf, cap, "%s%s%s",
+             p->varies & VARIES_MODEL ? report_model_name(r, model, sizeof model) : "",
              p->varies & VARIES_MODEL ? " " : "",
              report_setting_label(p, r, label, sizeof label));
     return buf;

@@ -51,6 +51,10 @@ void report_rows_free(struct report_rows *p);
 
 bool report_same_setting(const struct row *a, const struct row *b);
 
+/* The model's name; of files called "m-Q4_K_M" or "m.q4_k_m" just "m" where that is
+ * their quantisation, which stands beside it anyway. Returns buf. */
+const char *report_model_name(const struct row *r, char *buf, size_t cap);
+
 /* "Q4_K_M", or "yi-1.5-9b Q4_K_M compact" where models and placements differ.
  * Returns buf. */
 const char *report_setting_name(const struct report_rows *p, const struct row *r,

@@ -17,16 +17,16 @@
 
 /* ---- the table ------------------------------------------------------------------ */
 
-enum { N_COLUMNS = 10, CELL_MAX = 220 };
+enum { N_COLUMNS = 11, CELL_MAX = 220 };
 
 static const char *const headings[N_COLUMNS] = {
-    "setting", "point",  "threads", "tok/s",      "interval",
-    "roof",    "memory", "KL",      "limited by", ""};
+    "setting",  "point",  "threads", "tok/s",      "interval", "roof",
+    "guessing", "memory", "KL",      "limited by", ""};
 
 /* Columns of words stand left, columns of figures right. */
 static bool is_left(int column)
 {
-    return column == 0 || column == 1 || column >= 8;
+    return column == 0 || column == 1 || column >= 9;
 }
 
 typedef char cells[N_COLUMNS][CELL_MAX];
@@ -37,16 +37,18 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
     report_setting_name(p, r, to[0], CELL_MAX);
     if (!strcmp(r->kind, "prefill"))
         snprintf(to[1], CELL_MAX, "prefill %lld", (long long)r->n_prompt);
+    else if (!strcmp(r->kind, "speculate"))
+        snprintf(to[1], CELL_MAX, "text %s", r->spec_text);
     else
         snprintf(to[1], CELL_MAX, "%s at %lld", r->kind, (long long)r->ctx);
     snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
     if (r->mem_peak_bytes > 0)
-        format_bytes(to[6], CELL_MAX, (uint64_t)r->mem_peak_bytes);
+        format_bytes(to[7], CELL_MAX, (uint64_t)r->mem_peak_bytes);
     if (isfinite(r->kl_mean))
-        snprintf(to[7], CELL_MAX, "%.4f", r->kl_mean);
+        snprintf(to[8], CELL_MAX, "%.4f", r->kl_mean);
     if (row_trust(r) == ROW_FAILED) {
         snprintf(to[3], CELL_MAX, "-");
-        snprintf(to[9], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
+        snprintf(to[10], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
         return;
     }
     const int digits = report_decimals(r->tok_per_s);
@@ -56,11 +58,16 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
                  r->tok_per_s_hi);
     if (r->mbu > 0)
         snprintf(to[5], CELL_MAX, "%.0f %%", 100 * r->mbu);
-    snprintf(to[8], CELL_MAX, "%s", r->limiter);
+    if (r->spec_speedup > 0)
+        snprintf(to[6], CELL_MAX, "x %.2f", r->spec_speedup);
+    if (r->spec_speedup > 0 && isfinite(r->spec_speedup_lo))
+        snprintf(to[6], CELL_MAX, "x %.2f (%.2f .. %.2f)", r->spec_speedup,
+                 r->spec_speedup_lo, r->spec_speedup_hi);
+    snprintf(to[9], CELL_MAX, "%s", r->limiter);
     if (row_trust(r) == ROW_PARTIAL)
-        snprintf(to[9], CELL_MAX, "partial");
+        snprintf(to[10], CELL_MAX, "partial");
     else if (row_trust(r) == ROW_DISTURBED)
-        snprintf(to[9], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
+        snprintf(to[10], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
 }
 
 static void print_cells(FILE *f, char lead, const char *const cell[N_COLUMNS],
@@ -90,7 +97,7 @@ static bool same_point(const struct row *a, const struct row *b)
 {
     return report_same_setting(a, b) && !strcmp(a->kind, b->kind) &&
            a->n_threads == b->n_threads && a->ctx == b->ctx &&
-           a->n_prompt == b->n_prompt;
+           a->n_prompt == b->n_prompt && !strcmp(a->spec_text, b->spec_text);
 }
 
 static void print_rows(FILE *f, const struct report_rows *p, const struct row *best)
@@ -153,7 +160,11 @@ static void print_wrapped(FILE *f, const char *text, int indent)
 /* Threads and what else was chosen. */
 static void print_choice(FILE *f, const struct row *r)
 {
-    fprintf(f, "%s %s, %lld thread%s", r->model, r->quant, (long long)r->n_threads,
+    char model[REPORT_NAME_MAX];
+    const bool named = strcmp(report_model_name(r, model, sizeof model), r->model) != 0;
+
+    fprintf(f, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
+            named ? "" : r->quant, (long long)r->n_threads,
             r->n_threads == 1 ? "" : "s");
     if (r->placement[0])
         fprintf(f, ", placement %s", r->placement);

@@ -12,8 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
+
 #define DRIFT_MAX 256 /* samples the drift looks at */
 #define DRIFT_MIN 8   /* below this a slope says nothing */
+
+#define N_RESAMPLES 2000 /* of a bootstrap */
 
 /* 1 / inverse normal CDF of 3/4: makes the MAD of a normal distribution its
  * standard deviation. */
@@ -121,4 +125,28 @@ double stats_drift(const double *v, size_t n, double *scratch)
             scratch[n_slopes++] =
                 (picked[j] - picked[i]) / (double)(j * n / m - i * n / m);
     return stats_median(scratch, n_slopes, scratch) * (double)n / fabs(median);
+}
+
+void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
+                          double *lo, double *hi)
+{
+    double ratio[N_RESAMPLES];
+
+    *lo = *hi = NAN;
+    if (n < 2)
+        return;
+    for (size_t i = 0; i < N_RESAMPLES; i++) {
+        double a = 0, b = 0;
+
+        for (size_t k = 0; k < n; k++) {
+            const struct stats_pair *p = &v[random_bits(&seed) % n];
+
+            a += p->a;
+            b += p->b;
+        }
+        ratio[i] = a / b;
+    }
+    sort(ratio, N_RESAMPLES);
+    *lo = stats_quantile_sorted(ratio, N_RESAMPLES, 0.025);
+    *hi = stats_quantile_sorted(ratio, N_RESAMPLES, 0.975);
 }

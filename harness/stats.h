@@ -8,6 +8,7 @@
 #define SLM_HARNESS_STATS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct stats {
     size_t n;
@@ -34,5 +35,15 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch);
  * n * (n - 1) / 2 doubles for n <= 256; longer series are thinned to 256. */
 #define STATS_DRIFT_SCRATCH (256 * 255 / 2)
 double stats_drift(const double *v, size_t n, double *scratch);
+
+/* Two figures that belong together. */
+struct stats_pair {
+    double a, b;
+};
+
+/* 95 % interval of sum(a) / sum(b) over n pairs: the bootstrap over pairs (percentiles
+ * of 2000 resamples drawn by seed). NaN for n < 2. */
+void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
+                          double *lo, double *hi);
 
 #endif

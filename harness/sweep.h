@@ -34,6 +34,7 @@
 
 #define SWEEP_MAX_RESIDENCIES 3 /* auto, mmap, packed */
 #define SWEEP_MAX_MODELS      64
+#define SWEEP_MAX_TEXTS       8
 
 struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
@@ -46,9 +47,13 @@ struct sweep_settings {
     int n_residencies;
     enum kern_kv kv_types[KERN_N_KV];
     int n_kv_types;
+    char texts[SWEEP_MAX_TEXTS]
+              [256]; /* of speculate points, as script_find() takes them
+                      */
+    int n_texts;
     uint64_t mem_limit; /* 0: none */
     int n_tokens;       /* most samples of a decode point */
-    int n_passes;       /* most passes of a prefill point */
+    int n_passes;       /* most passes of a prefill point, runs of a speculate point */
     int n_batch;
     bool ctx_prefill;
     double budget_s, load_budget_s;
@@ -103,6 +108,14 @@ enum status sweep_set_quality(struct sweep_settings *s, const char *text,
 /* "none", "auto" or a profile, which is read to see that it is one. */
 enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
                             const char *what, struct err *err);
+
+/* What speculate points decode, with commas between; "none": no such points
+ * (sweep_texts.c). */
+enum status sweep_set_texts(struct sweep_settings *s, const char *text,
+                            const char *what, struct err *err);
+json_t *sweep_texts_json(const struct sweep_settings *s);
+enum status sweep_texts_from_json(struct sweep_settings *s, const json_t *array,
+                                  struct err *err);
 
 json_t *sweep_settings_json(const struct sweep_settings *s);
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,

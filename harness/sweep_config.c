@@ -21,9 +21,9 @@
 /* The file as libcyaml fills it; NULL where a key is absent. */
 struct raw {
     char **models, **threads, **threads_prefill, **ctx, **prefill, **placement,
-        **weights, **kv_type;
+        **weights, **kv_type, **speculate;
     unsigned models_count, threads_count, threads_prefill_count, ctx_count,
-        prefill_count, placement_count, weights_count, kv_type_count;
+        prefill_count, placement_count, weights_count, kv_type_count, speculate_count;
     char *mem, *tokens, *passes, *batch, *ctx_fill, *budget, *timeout, *repeats, *seed,
         *keep_models, *tuned, *quality;
 };
@@ -39,11 +39,12 @@ static const cyaml_schema_value_t text_value = {
                            struct raw, name, 0, 4096)
 
 static const cyaml_schema_field_t fields[] = {
-    LIST(models),    LIST(threads), LIST(threads_prefill), LIST(ctx),    LIST(prefill),
-    LIST(placement), LIST(weights), LIST(kv_type),         TEXT(mem),    TEXT(tokens),
-    TEXT(passes),    TEXT(batch),   TEXT(ctx_fill),        TEXT(budget), TEXT(timeout),
-    TEXT(repeats),   TEXT(seed),    TEXT(keep_models),     TEXT(tuned),  TEXT(quality),
-    CYAML_FIELD_END};
+    LIST(models),    LIST(threads),   LIST(threads_prefill), LIST(ctx),
+    LIST(prefill),   LIST(placement), LIST(weights),         LIST(kv_type),
+    LIST(speculate), TEXT(mem),       TEXT(tokens),          TEXT(passes),
+    TEXT(batch),     TEXT(ctx_fill),  TEXT(budget),          TEXT(timeout),
+    TEXT(repeats),   TEXT(seed),      TEXT(keep_models),     TEXT(tuned),
+    TEXT(quality),   CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
@@ -74,6 +75,8 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
         raw->weights ? yaml_list_text(raw->weights, raw->weights_count) : NULL;
     char *kv_type =
         raw->kv_type ? yaml_list_text(raw->kv_type, raw->kv_type_count) : NULL;
+    char *texts =
+        raw->speculate ? yaml_list_text(raw->speculate, raw->speculate_count) : NULL;
     char key[512];
     enum status status = ST_OK;
 
@@ -103,6 +106,10 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     if (status == ST_OK && kv_type)
         status = sweep_set_kv_types(s, kv_type,
                                     key_name(key, sizeof key, path, "kv_type"), err);
+    if (status == ST_OK && texts)
+        status = sweep_set_texts(s, texts, key_name(key, sizeof key, path, "speculate"),
+                                 err);
+    free(texts);
     free(threads);
     free(threads_prefill);
     free(ctx);

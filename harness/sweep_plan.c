@@ -6,6 +6,7 @@
 #include "harness/sweep.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,24 @@ static enum status add_prompts(struct sweep_plan *plan, const struct sweep_setti
     return status;
 }
 
+/* Every text, likewise; it is as deep as its prompt. */
+static enum status add_texts(struct sweep_plan *plan, const struct sweep_settings *s,
+                             const struct point *base, struct err *err)
+{
+    enum status status = ST_OK;
+
+    for (int i = 0; i < s->n_texts && status == ST_OK; i++) {
+        struct point p = *base;
+
+        p.kind = POINT_SPECULATE;
+        snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
+        p.ctx_prefill = s->ctx_prefill;
+        p.n_tokens = s->n_passes;
+        status = add(plan, &p, err);
+    }
+    return status;
+}
+
 static enum status add_threads(struct sweep_plan *plan, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
@@ -108,6 +127,8 @@ static enum status add_threads(struct sweep_plan *plan, const struct sweep_setti
         for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
             p.n_threads = s->threads.v[i];
             status = add_depths(plan, s, &p, err);
+            if (status == ST_OK)
+                status = add_texts(plan, s, &p, err);
         }
         for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
             p.n_threads = prefill->v[i];
@@ -160,7 +181,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
     if (status == ST_OK && !out.n_points)
         status = err_set(err, ST_USAGE,
                          "nothing to measure: neither a context depth (--ctx) nor a "
-                         "prompt length (--prefill) is given");
+                         "prompt length (--prefill) nor a text (--speculate) is given");
     if (status)
         free(out.points);
     else

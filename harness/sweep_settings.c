@@ -291,21 +291,17 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
     for (int i = 0; i < s->n_kv_types; i++)
         json_array_append_new(kv_types, json_string(kv_type_name(s->kv_types[i])));
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f, s:f, "
-        "s:i, "
-        "s:I, "
-        "s:b, "
-        "s:s,"
-        " s:s, s:I}",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:i, s:b, s:f,"
+        " s:f, s:i, s:I, s:b, s:s, s:s, s:I}",
         "models", models, "threads", ints_json(&s->threads), "threads_prefill",
         ints_json(&s->threads_prefill), "ctx", ints_json(&s->ctx), "prefill",
         ints_json(&s->prefill), "placements", placements, "weights", weights, "kv_type",
-        kv_types, "mem_limit", (json_int_t)s->mem_limit, "tokens", s->n_tokens,
-        "passes", s->n_passes, "batch", s->n_batch, "ctx_prefill", (int)s->ctx_prefill,
-        "budget_s", s->budget_s, "load_budget_s", s->load_budget_s, "repeats",
-        s->n_repeats, "seed", (json_int_t)s->seed, "keep_models", (int)s->keep_models,
-        "cache_dir", s->cache_dir, "tuned", s->tuned, "isa_disabled",
-        (json_int_t)s->isa_disabled);
+        kv_types, "speculate", sweep_texts_json(s), "mem_limit",
+        (json_int_t)s->mem_limit, "tokens", s->n_tokens, "passes", s->n_passes, "batch",
+        s->n_batch, "ctx_prefill", (int)s->ctx_prefill, "budget_s", s->budget_s,
+        "load_budget_s", s->load_budget_s, "repeats", s->n_repeats, "seed",
+        (json_int_t)s->seed, "keep_models", (int)s->keep_models, "cache_dir",
+        s->cache_dir, "tuned", s->tuned, "isa_disabled", (json_int_t)s->isa_disabled);
 }
 
 static enum status ints_from_json(struct int_list *list, const json_t *array, int min,
@@ -389,7 +385,8 @@ static enum status lists_from_json(struct sweep_settings *s, const json_t *objec
     }
     s->n_placements = (int)n_p;
     if (residencies_from_json(s, json_object_get(object, "weights"), err) ||
-        kv_types_from_json(s, json_object_get(object, "kv_type"), err))
+        kv_types_from_json(s, json_object_get(object, "kv_type"), err) ||
+        sweep_texts_from_json(s, json_object_get(object, "speculate"), err))
         return ST_INPUT;
     if (sweep_set_models(s, texts, n, "models", err))
         return ST_INPUT;

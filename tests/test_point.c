@@ -54,6 +54,28 @@ static void ids(void **state)
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/memory/prefill128/t2/cpus3-4");
 
+    p.kind = POINT_SPECULATE;
+    p.explicit_cpus = false;
+    strcpy(p.text, "copy");
+    p.ctx = 0;
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/memory/text-copy/t2/none");
+    p.ctx = 900;
+    strcpy(p.text, "/a/copy.txt");
+    point_id(&p, id, sizeof id);
+    strcpy(p.text, "/b/copy.txt");
+    point_id(&p, other, sizeof other);
+    assert_string_not_equal(id, other);
+    assert_non_null(strstr(id, "/text-copy.txt~"));
+    assert_non_null(strstr(id, "/ctx900p"));
+    point_text_name(&p, id, sizeof id);
+    assert_string_equal(id, "copy");
+    p.n_prompt = 1000;
+    assert_int_equal(point_depth(&p), 1000);
+    p.n_prompt = 300;
+    assert_int_equal(point_depth(&p), 900);
+    p.kind = POINT_PREFILL;
+
     /* names too long for the column stay distinct */
     p.model.synthetic = false;
     memset(p.model.name, 'x', sizeof p.model.name - 1);
@@ -110,6 +132,7 @@ static void check_same(const struct point *a, const struct point *b)
     point_id(b, y, sizeof y);
     assert_string_equal(x, y);
     assert_int_equal(a->kind, b->kind);
+    assert_string_equal(a->text, b->text);
     assert_int_equal(a->n_tokens, b->n_tokens);
     assert_int_equal(a->n_batch, b->n_batch);
     assert_true(a->budget_s == b->budget_s);
@@ -133,7 +156,9 @@ static void command_round_trip(void **state)
         int argc;
 
         sample_point(&p);
-        p.kind = i & 1 ? POINT_PREFILL : POINT_DECODE;
+        p.kind = i & 1 ? POINT_PREFILL : i & 2 ? POINT_SPECULATE : POINT_DECODE;
+        if (p.kind == POINT_SPECULATE)
+            strcpy(p.text, "free");
         p.n_prompt = i & 1 ? 100 : 0;
         p.ctx = i & 1 ? 0 : 77;
         p.ctx_prefill = !(i & 1) && i & 2;
@@ -168,6 +193,9 @@ static void options_are_checked(void **state)
         const char *line, *says;
     } bad[] = {
         {"decode", "which model"},
+        {"decode -m nano:Q4_K_M --speculate copy --prefill 5", "exclude each other"},
+        {"decode -m nano:Q4_K_M --speculate nothing", "come with the program"},
+        {"decode -m nano:Q4_K_M --speculate ./nothing", "cannot open the text"},
         {"decode -m nano:Q4_K_M --cpus 0 -t 2", "1 CPU for 2 threads"},
         {"decode -m nano:Q4_K_M --cpus 0 --placement none", "exclude each other"},
         {"decode -m nano:Q4_K_M --cpus 1023", "not run on CPU 1023"},

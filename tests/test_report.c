@@ -14,6 +14,7 @@
 #include "harness/report.h"
 #include "harness/report_chart.h"
 #include "harness/report_pareto.h"
+#include "harness/report_speculation.h"
 #include "harness/report_rows.h"
 
 #define SWEEP TEST_DATA "sweeps/yi-9b-6g"
@@ -269,6 +270,72 @@ static void the_frontier_is_what_nothing_beats(void **state)
     free(c);
 }
 
+/* Files that are named after their quantisation do not say it twice. */
+static void files_are_named_once(void **state)
+{
+    struct row rows[] = {known("Q8_0", 0, 2, NAN), known("Q4_0", 0, 3, NAN)};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+    char name[REPORT_NAME_MAX];
+
+    (void)state;
+    assert_int_equal(report_rows_pick(&p, rows, 2, &err), ST_OK);
+    assert_string_equal(report_setting_name(&p, &rows[0], name, sizeof name), "Q8_0");
+    report_rows_free(&p);
+    strcpy(rows[1].model, "other.q4_0"); /* another model: names differ in more */
+    assert_int_equal(report_rows_pick(&p, rows, 2, &err), ST_OK);
+    assert_string_equal(report_setting_name(&p, &rows[0], name, sizeof name), "m Q8_0");
+    report_setting_name(&p, &rows[1], name, sizeof name);
+    assert_string_equal(name, "other Q4_0");
+    report_rows_free(&p);
+    strcpy(rows[1].model, "-Q4_0"); /* nothing would be left */
+    assert_string_equal(report_model_name(&rows[1], name, sizeof name), "-Q4_0");
+    strcpy(rows[1].model, "xQ4_0"); /* part of a word */
+    assert_string_equal(report_model_name(&rows[1], name, sizeof name), "xQ4_0");
+}
+
+static struct row guessed(const char *quant, const char *text, int threads, double tps,
+                          double speedup)
+{
+    struct row r = known(quant, 300, tps, NAN);
+
+    strcpy(r.kind, "speculate");
+    snprintf(r.spec_text, sizeof r.spec_text, "%s", text);
+    snprintf(r.point, sizeof r.point, "%s%s%d", quant, text, threads);
+    r.n_threads = threads;
+    r.spec_speedup = speedup;
+    r.spec_accept = 0.5;
+    return r;
+}
+
+static void guesses_are_bars_by_text(void **state)
+{
+    struct row rows[] = {
+        guessed("A", "copy", 1, 5, 1.5),   guessed("A", "copy", 2, 9, 2),
+        guessed("A", "free", 2, 6, 1),     guessed("B", "copy", 2, 4, 3),
+        guessed("B", "free", 2, NAN, NAN), known("C", 0, 7, NAN)};
+    struct chart *c = calloc(1, sizeof *c);
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(c);
+    strcpy(rows[4].status, "oom");
+    assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
+                     ST_OK);
+    assert_int_equal(report_fill_speculation(c, &p, &err), ST_OK);
+    assert_int_equal(c->n_series, 2);
+    assert_int_equal(c->n_groups, 2);
+    assert_int_equal(c->n, 4);
+    assert_true(c->v[0].y == 2.0 && c->v[1].y == 1.0 && c->v[2].y == 3.0);
+    assert_string_equal(c->v[0].note, "50 % right");
+    assert_int_equal(c->v[3].state, MARK_CROSS);
+    assert_string_equal(c->v[3].note, "oom");
+    report_rows_free(&p);
+    chart_free(c);
+    free(c);
+}
+
 /* A chart without a figure is no file, and an old one goes away. */
 static void empty_charts_are_not_drawn(void **state)
 {
@@ -323,6 +390,8 @@ int main(void)
         cmocka_unit_test(the_table_has_a_line_per_point),
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
+        cmocka_unit_test(files_are_named_once),
+        cmocka_unit_test(guesses_are_bars_by_text),
         cmocka_unit_test(empty_charts_are_not_drawn),
         cmocka_unit_test(missing_and_empty_sweeps_are_errors),
     };

@@ -194,6 +194,33 @@ static void drift_of_degenerate_series_is_zero(void **state)
     assert_float_equal(stats_drift(zero, 8, scratch_drift), 0, 0);
 }
 
+/* Pairs of a known ratio with errors: the interval holds it as often as it says. */
+static void ratio_interval_covers_the_ratio(void **state)
+{
+    enum { N_PAIRS = 40, N_TRIES = 300 };
+    const struct stats_pair one = {3, 2};
+    struct stats_pair v[N_PAIRS];
+    uint64_t random = 7;
+    double lo, hi, width = 0;
+    int n_held = 0;
+
+    (void)state;
+    for (int i = 0; i < N_TRIES; i++) {
+        for (int k = 0; k < N_PAIRS; k++) {
+            v[k].b = 1 + uniform(&random);
+            v[k].a = 1.5 * v[k].b + 0.4 * (uniform(&random) - 0.5);
+        }
+        stats_ratio_interval(v, N_PAIRS, (uint64_t)i + 1, &lo, &hi);
+        assert_true(lo < hi);
+        n_held += lo <= 1.5 && 1.5 <= hi;
+        width += (hi - lo) / N_TRIES;
+    }
+    assert_true(n_held > 0.9 * N_TRIES && n_held < N_TRIES);
+    assert_true(width < 0.1);
+    stats_ratio_interval(&one, 1, 1, &lo, &hi);
+    assert_true(isnan(lo) && isnan(hi));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +230,7 @@ int main(void)
         cmocka_unit_test(interval_ranks_match_the_tables),
         cmocka_unit_test(interval_covers_the_median),
         cmocka_unit_test(interval_works_for_very_long_series),
+        cmocka_unit_test(ratio_interval_covers_the_ratio),
         cmocka_unit_test(drift_finds_a_trend),
         cmocka_unit_test(drift_of_degenerate_series_is_zero),
     };

@@ -81,6 +81,7 @@ static void values_arrive(void **state)
              "placement: [compact, none]\n"
              "weights: [packed, mmap]\n"
              "kv_type: [q8_0, f16]\n"
+             "speculate: [copy, free]\n"
              "mem: 512M\ntokens: 9\npasses: 8\nbatch: 7\nctx_fill: prefill\n"
              "budget: 1.5\ntimeout: 30\nrepeats: 3\nseed: 18446744073709551615\n"
              "keep_models: true\n",
@@ -97,6 +98,8 @@ static void values_arrive(void **state)
     assert_int_equal(s.n_residencies, 2);
     assert_int_equal(s.residencies[0], WEIGHTS_PACKED);
     assert_int_equal(s.residencies[1], WEIGHTS_MMAP);
+    assert_int_equal(s.n_texts, 2);
+    assert_string_equal(s.texts[1], "free");
     assert_int_equal(s.n_kv_types, 2);
     assert_int_equal(s.kv_types[0], KERN_KV_q8_0);
     assert_int_equal(s.kv_types[1], KERN_KV_f16);

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# speculate points: a text with its answer and one without, alone and in a sweep; what
+# cannot be is refused.
+. "$SRC/tests/cli/lib.sh"
+export SLMBENCH_CACHE=$WORK/cache
+model=$SRC/tests/data/models/shakespeare3M-f16.gguf
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+
+# check FILE TEXT: a row whose columns belong together
+check() {
+    python3 - "$@" <<'EOF' || fail "$1 is not as expected: $(cat "$1")"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["kind"] == "speculate" and r["status"] == "ok", r["status"]
+assert r["spec_mode"] == "lookup" and r["spec_text"] == sys.argv[2]
+assert r["n_samples"] == 2 and r["ctx"] > 3
+assert 1 <= r["spec_tokens_per_pass"] <= 8
+assert r["spec_accept"] is None or 0 <= r["spec_accept"] <= 1
+speeds = r["tok_per_s"] / r["spec_plain_tok_per_s"]
+assert r["spec_speedup_lo"] <= r["spec_speedup"] <= r["spec_speedup_hi"]
+assert 0.2 < r["spec_speedup"] / speeds < 5, "median run and mean of both runs"
+assert r["mbu"] is None and r["roof_gbps"] > 0
+EOF
+}
+
+# ---- an answer that is given, its length by the rule
+"$BENCH" decode -m nano:Q4_K_M --weights memory -t 1 --speculate copy -n 2 --budget 60 \
+    --json >copy.json 2>err || fail "$(cat err)"
+check copy.json copy
+grep -q '"spec_tokens": 214,' copy.json || fail "not all of the answer: $(cat copy.json)"
+grep -q '"spec_answer": "given"' copy.json || fail "$(cat copy.json)"
+grep -q -- '--speculate copy ' copy.json || fail "the command does not say it"
+
+# ---- the model's own answer, and a depth that is reached by prefill
+printf 'What is the matter?\nWhat is the matter?\nWhat is' >own.txt
+"$BENCH" decode -m "$model" -t 1 --speculate ./own.txt -n 2 --budget 60 --json >own.json \
+    2>err || fail "$(cat err)"
+check own.json own
+grep -q '"spec_answer": "own"' own.json || fail "$(cat own.json)"
+"$BENCH" decode -m "$model" -t 1 --speculate free --ctx 200 --ctx-prefill -n 2 \
+    --budget 60 --json >free.json 2>err || fail "$(cat err)"
+check free.json free
+grep -q '"ctx": 200,' free.json || fail "another depth: $(cat free.json)"
+
+# ---- cut short by its budget it says so
+"$BENCH" decode -m "$model" -t 1 --speculate free --budget 0.01 >short.txt 2>err ||
+    fail "$(cat err)"
+grep -q "^status  *partial" short.txt || fail "$(cat short.txt)"
+grep -q "ended it after .* of .* tokens of the text" short.txt || fail "$(cat short.txt)"
+
+# ---- in a sweep, with a file that is named from elsewhere when going on
+printf 'one two three four\n<answer>\none two three four one two three four' >list.txt
+"$BENCH" sweep -c quick -t 1 --ctx none --prefill none --speculate list.txt,copy -o one \
+    --mem none --no-probe --repeats 0 >out 2>err || fail "$(cat err)"
+[ "$(grep -c ",speculate," one/sweep.csv)" = 2 ] || fail "2 rows: $(cat one/sweep.csv)"
+grep -q "text copy .* x [0-9.]* (" out || fail "no factor in the table: $(cat out)"
+grep -q "text list" out || fail "no row in the table: $(cat out)"
+if command -v gnuplot >/dev/null; then
+    [ -s one/speculation.svg ] || fail "no chart: $(ls one)"
+fi
+sed -i '$d' one/sweep.csv
+(mkdir -p elsewhere && cd elsewhere && "$BENCH" sweep --resume ../one --no-charts >out 2>err) ||
+    fail "$(cat elsewhere/err)"
+[ "$(grep -c ",speculate," one/sweep.csv)" = 2 ] || fail "2 rows: $(cat one/sweep.csv)"
+
+# ---- what cannot be
+refused 2 "come with the program: " decode -m "$model" --speculate poem
+refused 2 "exclude each other" decode -m "$model" --speculate copy --prefill 8
+refused 2 "random weights" decode -m nano:Q4_K_M --weights memory --speculate ./own.txt
+refused 2 "right behind the prompt" decode -m "$model" --speculate ./own.txt --ctx 100
+refused 2 "--speculate: there is no text 'x'" sweep -c quick --speculate x
+printf 'prompt\n<answer>\n' >bad.txt
+refused 2 "nothing follows" decode -m "$model" --speculate ./bad.txt
