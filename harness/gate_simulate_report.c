@@ -17,12 +17,16 @@
 
 /* ---- tables ------------------------------------------------------------------- */
 
-/* "0.03", "12", "100": what is small has its digits. */
+/* "0.03", "12.5", "99.98", "100": close to either end there are more digits. */
 static const char *percent(char buf[16], double share)
 {
     const double v = 100 * share;
 
-    snprintf(buf, 16, v == 0 || v > 99.995 ? "%.0f" : v < 10 ? "%.2f" : "%.1f", v);
+    snprintf(buf, 16,
+             v == 0 || share == 1   ? "%.0f"
+             : v < 10 || v >= 99.95 ? "%.2f"
+                                    : "%.1f",
+             v);
     return buf;
 }
 

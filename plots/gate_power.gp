@@ -8,6 +8,7 @@ set ytics 0,20,100
 set xtics 0,1
 set arrow 1 from margin, graph 0 to margin, graph 1 nohead lc rgb "#777777" lw 1.4 dt (6,6)
 set label 3 "margin " at margin, graph 0.97 right font ",12" textcolor rgb "#555555"
+set dashtype 2 (6,4)
 set style fill transparent solid 0.22 noborder
 
 dash(i) = i < n_bands ? 1 : 2

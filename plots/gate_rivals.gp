@@ -8,6 +8,9 @@ do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
 set grid xtics noytics lc rgb faint lw 1 lt 1
 do for [i=1:n_rows-1] { set arrow i from x_min, i-0.5 to x_max, i-0.5 nohead lc rgb faint lw 1 }
 
+# The last one is ours.
+hue(i) = i == n_series - 1 ? "#000000" : color(i)
+
 # Rules of one row stand one above the other.
 spot(i) = (i - (n_series - 1) / 2.0) * 0.8 / n_series
 
@@ -22,7 +25,7 @@ do for [out in "output_png output_svg"] {
     set xlabel "equal builds: false alarms, %" textcolor rgb ink
     unset key
     plot for [i=0:n_series-1] data using (column("series") == i ? column("false_percent") : NaN):(column("row") + spot(i)) \
-        with points pt solid(i) ps 1.5*point lc rgb color(i) notitle
+        with points pt solid(i) ps 1.5*point lc rgb hue(i) notitle
     set label 1 ""
     set label 2 ""
     set lmargin at screen 0.455
@@ -32,7 +35,7 @@ do for [out in "output_png output_svg"] {
     set xlabel sprintf("B slower by %g %%: alarms, %", sharp) textcolor rgb ink
     set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 textcolor rgb ink
     plot for [i=0:n_series-1] data using (column("series") == i ? column("seen_percent") : NaN):(column("row") + spot(i)) \
-        with points pt solid(i) ps 1.5*point lc rgb color(i) title series[i+1]
+        with points pt solid(i) ps 1.5*point lc rgb hue(i) title series[i+1]
     do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
     unset multiplot
     set output
