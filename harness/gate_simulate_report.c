@@ -157,9 +157,9 @@ static void print_summary(FILE *f, const struct simulation *s)
     fprintf(
         f,
         "\nOf equal builds at most %.3g %% fail on any machine (upper 95 %% bound). "
-        "At a noise of %g %% or less, a slowdown of %g %% is seen by %.4g %% or "
-        "more.\n",
-        100 * worst, 100 * SIM_SIGMA, 100 * SIM_SHARP, 100 * least);
+        "A slowdown of %g %% is seen by %.4g %% of the gates at least, where a "
+        "round's noise is %g %% or less.\n",
+        100 * worst, 100 * SIM_SHARP, 100 * least, 100 * SIM_SIGMA);
 }
 
 void simulation_print(FILE *f, const struct simulation *s)
