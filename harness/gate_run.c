@@ -143,8 +143,7 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
 static enum status start(struct gate_run *run, int side, double *seconds,
                          struct err *err)
 {
-    static const char *const who[2] = {"A", "B"};
-    const struct turn_client_params p = {.who = who[side],
+    const struct turn_client_params p = {.who = side ? "B" : "A",
                                          .program = run->program[side],
                                          .timeout_s = run->s->timeout_s,
                                          .sandbox = run->sandbox,
@@ -254,6 +253,8 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     if (!run->values)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
     st = gate_plan_steps(&run->plan, s, err);
+    for (int side = 0; side < 2 && st == ST_OK; side++)
+        st = turn_check_program(side ? "B" : "A", program[side], err);
     if (st == ST_OK)
         st = describe_opening(run, err);
     if (st == ST_OK)
@@ -430,7 +431,7 @@ static void count_once(struct gate_run *run, size_t metric, double values[2])
 
 static enum status count_launch(struct gate_run *run, struct err *err)
 {
-    double memory[2], load[2], scratch[TURN_MAX_LOADS];
+    double memory[2], load[2];
     struct gate_round_line line = {.launch = run->r->n_launches + 1,
                                    .order = "AB",
                                    .counted = true,
@@ -439,10 +440,10 @@ static enum status count_launch(struct gate_run *run, struct err *err)
     size_t at = (size_t)run->plan.n_steps;
 
     for (int side = 0; side < 2; side++) {
-        const struct turn_client *c = &run->client[side];
+        struct turn_client *c = &run->client[side];
 
         memory[side] = (double)c->peak_bytes / (1 << 20);
-        load[side] = stats_median(c->ready.load_s, (size_t)c->ready.n_loads, scratch);
+        load[side] = turn_quick(c->ready.load_s, (size_t)c->ready.n_loads);
     }
     if (run->s->memory) {
         line.value[at] = memory;

@@ -197,18 +197,18 @@ static enum status ask(struct turn_client *c, json_t *request, const char *key,
 /* ---- starting -----------------------------------------------------------------------
  */
 
-static enum status check_program(const struct turn_client *c, struct err *err)
+enum status turn_check_program(const char *who, const char *program, struct err *err)
 {
     struct stat st;
 
-    if (stat(c->program, &st))
-        return err_set_errno(err, ST_USAGE, "%s: cannot find the program %.300s",
-                             c->who, c->program);
-    if (!S_ISREG(st.st_mode) || access(c->program, X_OK))
+    if (stat(program, &st))
+        return err_set_errno(err, ST_USAGE, "%s: cannot find the program %.300s", who,
+                             program);
+    if (!S_ISREG(st.st_mode) || access(program, X_OK))
         return err_set(err, ST_USAGE,
                        "%s: %.300s is not a program; name the `bench` of a build, as "
                        "build/release/bench",
-                       c->who, c->program);
+                       who, program);
     return ST_OK;
 }
 
@@ -263,7 +263,7 @@ enum status turn_client_start(struct turn_client *c, const struct turn_client_pa
                               .sandbox = p->sandbox,
                               .tick = p->tick,
                               .arg = p->arg};
-    st = check_program(c, err);
+    st = turn_check_program(c->who, c->program, err);
     if (st == ST_OK)
         st = child_start(&c->child, &params, err);
     if (st == ST_OK)
@@ -287,6 +287,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double turn_quick(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_size);
+    return n ? stats_quantile_sorted(v, n, 0.25) : 0;
+}
+
 static enum status read_quartiles(const struct turn_client *c, const json_t *lists,
                                   const int *n, int n_steps, double *seconds,
                                   struct err *err)
@@ -306,8 +312,7 @@ static enum status read_quartiles(const struct turn_client *c, const json_t *lis
                            "%s, %.200s, has answered with other samples than it was "
                            "asked for",
                            c->who, c->program);
-        qsort(v, (size_t)n[i], sizeof *v, by_size);
-        seconds[i] = n[i] ? stats_quantile_sorted(v, (size_t)n[i], 0.25) : 0;
+        seconds[i] = turn_quick(v, (size_t)n[i]);
     }
     return ST_OK;
 }

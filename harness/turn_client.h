@@ -36,6 +36,9 @@ struct turn_client_params {
     void *arg;
 };
 
+/* Is there such a program? Error: ST_USAGE. */
+enum status turn_check_program(const char *who, const char *program, struct err *err);
+
 /* Starts the program and lets it open the model. *c is for turn_client_close()
  * afterwards in any case. Errors: ST_USAGE (no such program, or one that takes no
  * turns), ST_IO (it died, or says nothing), ST_INTERRUPTED, those of the program
@@ -43,11 +46,14 @@ struct turn_client_params {
 enum status turn_client_start(struct turn_client *c, const struct turn_client_params *p,
                               const struct turn_open *open, struct err *err);
 
-/* A turn of n[i] samples of each of n_steps steps; seconds[i] becomes their lower
- * quartile, 0 where there are none. What a machine does to a program only ever takes
- * time, so that the shorter samples are those of the program alone (Chen and Revels
- * 2016, arXiv 1608.04295); what makes fewer than three quarters of them longer is not
- * seen. Errors: as above. */
+/* The time that stands for several: their lower quartile, 0 if there are none; v is
+ * sorted. What a machine does to a program only ever takes time, so that the shorter
+ * samples are those of the program alone (Chen and Revels 2016, arXiv 1608.04295); what
+ * makes fewer than three quarters of them longer is not seen. */
+double turn_quick(double *v, size_t n);
+
+/* A turn of n[i] samples of each of n_steps steps; seconds[i] becomes what turn_quick()
+ * makes of them. Errors: as above. */
 enum status turn_client_take(struct turn_client *c, const int *n, int n_steps,
                              double *seconds, struct noise *noise, struct err *err);
 

@@ -70,6 +70,27 @@ grep -q "on purpose" own.md && grep -q "on purpose" own.xml && grep -q '"injecte
 grep -q "IS SLOWED DOWN by 70 %" out && grep -q "^::error" out || fail "output: $(cat out)"
 grep -q "^fail: B is worse in decode" out || fail "sentence: $(cat out)"
 
+# ---- what it can do here: a table, and the same as JSON
+code=0
+"$BENCH" gate --calibrate -c ./wide.yaml --budget 24s -o can --seed 3 >out 2>err || code=$?
+[ "$code" = 0 ] || grep -q "say too little\|holds [0-9]* launches" err ||
+    fail "calibrate: exit $code: $(cat out err)"
+if [ "$code" = 0 ]; then
+    grep -q "^  decode, depth 8, 1 thread (margin 40 %)" out || fail "table: $(cat out)"
+    python3 - <<'END' || fail "calibration.json is wrong"
+import json
+r = json.load(open("can/calibration.json"))
+assert [b["budget_s"] for b in r["budgets"]] == [3, 6, 12]
+for b in r["budgets"]:
+    if not b["why_not"]:
+        assert b["n_false_failures"] <= 0.01 * b["n_gates"], b
+        assert b["n_false_failures"] / b["n_gates"] < b["false_failures_at_most"] < 0.02
+        assert all(m["smallest_loss_seen"] is None or
+                   m["smallest_loss_seen"] > m["margin"] for m in b["metrics"])
+END
+fi
+refused 2 "compares a program with itself" gate --calibrate --b "$BENCH"
+
 # ---- programs that are none, that take no turns, that do it another way, that die
 refused 2 "A: cannot find the program nowhere/bench" gate --a nowhere/bench -c ./wide.yaml
 refused 2 "is not a program" gate --a "$WORK" -c ./wide.yaml
