@@ -34,9 +34,12 @@ enum hf_how {
                   rows in front of them stay */
     HF_VALUE_COLUMNS, /* the same, of columns */
     HF_DECAY,         /* HF_VALUES, and -e^x */
-    HF_STACK, /* one of several that are slices of one, or rows where each is a vector
-               */
-    HF_FLAT,  /* [1][n] to [n] */
+    HF_STACK,  /* one of several that are slices of one, or rows where each is a vector
+                */
+    HF_FLAT,   /* [1][n] to [n] */
+    HF_SLICES, /* slices as they are */
+    HF_FIRST_HALF, /* of the rows of each slice */
+    HF_SECOND_HALF,
     HF_SKIP,
 };
 
@@ -46,10 +49,12 @@ struct hf_name {
     enum hf_how how;
 };
 
-/* The GGUF name of a tensor into out[cap]; *part is the number within a stack.
- * NULL where no table knows it. Lists end with a NULL name; the first match wins. */
+/* The GGUF name of a tensor into out[cap]; *part is the number within a stack. A tensor
+ * that becomes several has rows one behind the other: nth says which, from 0. NULL
+ * where no table knows it, or there are no more. Lists end with a NULL name; the first
+ * match wins. */
 const struct hf_name *hf_name_find(const struct hf_name *const *lists, const char *name,
-                                   char *out, size_t cap, unsigned *part);
+                                   int nth, char *out, size_t cap, unsigned *part);
 
 /* ---- config.json -------------------------------------------------------------------
  */
@@ -86,9 +91,9 @@ struct hf_config {
 };
 
 struct hf_arch {
-    const char *model_type; /* in config.json */
-    const char *gguf;       /* general.architecture */
-    const struct hf_name *names[4];
+    const char *model_type;         /* in config.json */
+    const char *gguf;               /* general.architecture */
+    const struct hf_name *names[5]; /* NULL ends them */
     enum status (*config)(struct hf_config *c, struct err *err);
 };
 
@@ -132,8 +137,9 @@ void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t 
 enum status hf_rope(struct hf_config *c, double theta, struct err *err);
 
 extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[],
-    hf_names_mixtral[], hf_names_moe[], hf_names_qwen35[], hf_names_phi2[],
-    hf_names_stablelm[], hf_names_glm4[], hf_names_chatglm[], hf_names_fused[];
+    hf_names_mixtral[], hf_names_moe[], hf_names_qwen35[], hf_names_qwen35moe[],
+    hf_names_phi2[], hf_names_stablelm[], hf_names_glm4[], hf_names_chatglm[],
+    hf_names_fused[];
 
 /* ---- tensors -----------------------------------------------------------------------
  */

@@ -221,7 +221,7 @@ static enum status put_sections(struct hf_config *c, struct err *err)
     return ST_OK;
 }
 
-static enum status qwen35(struct hf_config *c, struct err *err)
+static enum status qwen35_any(struct hf_config *c, struct err *err)
 {
     int64_t interval = 4;
     enum status st;
@@ -234,12 +234,33 @@ static enum status qwen35(struct hf_config *c, struct err *err)
         (st = hf_get_number(c, "full_attention_interval", 1, HF_MAX_LAYERS, &interval,
                             err)) ||
         (st = check_layers(c, interval, "linear_attention", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
-        (st = put_rms_eps(c, 1e-6, err)) || (st = put_delta(c, err)) ||
-        (st = put_sections(c, err)))
+        (st = hf_put_sizes(c, err)) || (st = put_rms_eps(c, 1e-6, err)) ||
+        (st = put_delta(c, err)) || (st = put_sections(c, err)))
         return st;
     hf_put_u32(c, "full_attention_interval", interval);
     return hf_rope(c, 10000000.0, err);
+}
+
+static enum status qwen35(struct hf_config *c, struct err *err)
+{
+    const enum status st = qwen35_any(c, err);
+
+    return st ? st : put_ff(c, 0, err);
+}
+
+static enum status qwen35_moe(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    if ((st = hf_must_be_bool(c, "norm_topk_prob", true, err)) ||
+        (st = qwen35_any(c, err)) || (st = put_experts(c, "num_experts", err)) ||
+        (st = hf_put_number(c, "moe_intermediate_size", "feed_forward_length", 1,
+                            HF_MAX_WIDTH, 0, err)) ||
+        (st = hf_put_number(c, "moe_intermediate_size", "expert_feed_forward_length", 1,
+                            HF_MAX_WIDTH, 0, err)))
+        return st;
+    return hf_put_number(c, "shared_expert_intermediate_size",
+                         "expert_shared_feed_forward_length", 1, HF_MAX_WIDTH, 0, err);
 }
 
 /* Scores are divided by the root of query_pre_attn_scalar, which is the head's size in
@@ -421,6 +442,14 @@ const struct hf_arch hf_archs[] = {
     {"qwen3_moe", "qwen3moe", {hf_names_moe, hf_names_common}, qwen3_moe},
     {"qwen3_5", "qwen35", {hf_names_qwen35, hf_names_common}, qwen35},
     {"qwen3_5_text", "qwen35", {hf_names_qwen35, hf_names_common}, qwen35},
+    {"qwen3_5_moe",
+     "qwen35moe",
+     {hf_names_qwen35moe, hf_names_moe, hf_names_qwen35, hf_names_common},
+     qwen35_moe},
+    {"qwen3_5_moe_text",
+     "qwen35moe",
+     {hf_names_qwen35moe, hf_names_moe, hf_names_qwen35, hf_names_common},
+     qwen35_moe},
     {"gemma2", "gemma2", {hf_names_gemma, hf_names_common}, gemma2},
     {"gemma3_text", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},
     {"gemma3", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},

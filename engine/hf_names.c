@@ -97,6 +97,14 @@ const struct hf_name hf_names_qwen35[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+/* Experts of a layer in one tensor, gate and up in another. */
+const struct hf_name hf_names_qwen35moe[] = {
+    {L "mlp.experts.gate_up_proj", B "ffn_gate_exps.weight", HF_FIRST_HALF},
+    {L "mlp.experts.gate_up_proj", B "ffn_up_exps.weight", HF_SECOND_HALF},
+    {L "mlp.experts.down_proj", B "ffn_down_exps.weight", HF_SLICES},
+    {NULL, NULL, HF_SKIP},
+};
+
 const struct hf_name hf_names_gemma[] = {
     {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
     {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
@@ -207,8 +215,28 @@ static const char *without_prefix(const char *name, char *buf, size_t cap)
     return strncmp(name, "language_model.lm_head.", 23) ? name : name + 15;
 }
 
+/* The nth row of those that stand together for one tensor. */
+static const struct hf_name *nth_row(const struct hf_name *n, int nth)
+{
+    for (int i = 1; i <= nth; i++)
+        if (!n[i].hf || strcmp(n[i].hf, n->hf) != 0)
+            return NULL;
+    return n + nth;
+}
+
+/* With the layer's number in it. */
+static void spell(char *out, size_t cap, const char *gguf, unsigned layer)
+{
+    const char *hash = gguf ? strchr(gguf, '#') : NULL;
+
+    if (hash)
+        snprintf(out, cap, "%.*s%u%s", (int)(hash - gguf), gguf, layer, hash + 1);
+    else
+        snprintf(out, cap, "%s", gguf ? gguf : "");
+}
+
 const struct hf_name *hf_name_find(const struct hf_name *const *lists, const char *name,
-                                   char *out, size_t cap, unsigned *part)
+                                   int nth, char *out, size_t cap, unsigned *part)
 {
     char buf[128];
     unsigned layer = 0;
@@ -219,13 +247,9 @@ const struct hf_name *hf_name_find(const struct hf_name *const *lists, const cha
         for (const struct hf_name *n = *lists; n->hf; n++) {
             if (!matches(n->hf, name, &layer, part))
                 continue;
-            const char *hash = n->gguf ? strchr(n->gguf, '#') : NULL;
-
-            if (hash)
-                snprintf(out, cap, "%.*s%u%s", (int)(hash - n->gguf), n->gguf, layer,
-                         hash + 1);
-            else
-                snprintf(out, cap, "%s", n->gguf ? n->gguf : "");
+            n = nth_row(n, nth);
+            if (n)
+                spell(out, cap, n->gguf, layer);
             return n;
         }
     }

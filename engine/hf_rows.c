@@ -33,6 +33,14 @@ static uint64_t grouped(const struct hf_entry *e, uint64_t rows, uint64_t r)
            (h % e->n_groups * (e->n_heads / e->n_groups) + h / e->n_groups) * head;
 }
 
+/* Halves of the rows of each slice. */
+static uint64_t halved(const struct hf_entry *e, uint64_t r)
+{
+    const uint64_t n = e->ne[1];
+
+    return (2 * (r / n) + (e->how == HF_SECOND_HALF)) * n + r % n;
+}
+
 /* Row r of a part, in the folder. */
 static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t r)
 {
@@ -43,6 +51,9 @@ static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t 
     case HF_VALUES:
     case HF_DECAY:
         return grouped(e, rows, r);
+    case HF_FIRST_HALF:
+    case HF_SECOND_HALF:
+        return halved(e, r);
     default:
         return r;
     }

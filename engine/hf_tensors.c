@@ -19,6 +19,8 @@
 /* ---- from names to entries ---------------------------------------------------------
  */
 
+#define MAX_BECOMES 2 /* tensors out of one */
+
 struct item {
     char name[HF_NAME_BYTES];
     unsigned part;
@@ -48,38 +50,54 @@ static const char *show(char *buf, size_t cap, const char *name)
     return utf8_printable(buf, cap, name, strlen(name));
 }
 
+/* What t becomes, behind items[*n]. */
+static enum status add_items(struct item *items, size_t *n, const struct hf_config *c,
+                             const struct safetensor *t, const char *dir,
+                             struct err *err)
+{
+    const struct hf_name *name;
+    char shown[80];
+
+    for (int nth = 0; nth < MAX_BECOMES; nth++) {
+        struct item *item = &items[*n];
+
+        name = hf_name_find(c->arch->names, t->name, nth, item->name, sizeof item->name,
+                            &item->part);
+        if (!name && nth)
+            break;
+        if (!name)
+            return err_set(
+                err, ST_UNSUPPORTED,
+                "%s: the tensor '%s' is no part of a %s model as known here, "
+                "and without it the model would be another one",
+                dir, show(shown, sizeof shown, t->name), c->arch->model_type);
+        item->how = name->how;
+        item->t = t;
+        /* A copy of the embedding, which some writers keep. */
+        if (name->how != HF_SKIP && !(c->tied && !strcmp(item->name, "output.weight")))
+            ++*n;
+    }
+    return ST_OK;
+}
+
 /* The tensors that are used, sorted; *n of them. */
 static enum status list_items(struct item **out, size_t *n, const struct hf_config *c,
                               const struct safetensors *s, const char *dir,
                               struct err *err)
 {
     const size_t count = safetensors_count(s);
-    struct item *items = calloc(count + 1, sizeof *items);
-    char shown[80];
+    struct item *items = calloc(MAX_BECOMES * count + 1, sizeof *items);
+    enum status st = ST_OK;
 
     *n = 0;
     if (!items)
         return err_set(err, ST_NO_MEMORY, "no memory for the %zu tensors of %s", count,
                        dir);
-    for (size_t i = 0; i < count; i++) {
-        const struct safetensor *t = safetensors_at(s, i);
-        struct item *item = &items[*n];
-        const struct hf_name *name = hf_name_find(c->arch->names, t->name, item->name,
-                                                  sizeof item->name, &item->part);
-
-        if (!name) {
-            free(items);
-            return err_set(
-                err, ST_UNSUPPORTED,
-                "%s: the tensor '%s' is no part of a %s model as known here, "
-                "and without it the model would be another one",
-                dir, show(shown, sizeof shown, t->name), c->arch->model_type);
-        }
-        item->how = name->how;
-        item->t = t;
-        /* A copy of the embedding, which some writers keep. */
-        if (name->how != HF_SKIP && !(c->tied && !strcmp(item->name, "output.weight")))
-            ++*n;
+    for (size_t i = 0; i < count && !st; i++)
+        st = add_items(items, n, c, safetensors_at(s, i), dir, err);
+    if (st) {
+        free(items);
+        return st;
     }
     qsort(items, *n, sizeof *items, by_name_and_part);
     *out = items;
@@ -116,7 +134,28 @@ static enum status check_parts(const struct item *items, size_t n, const char *d
 /* ---- shapes -------------------------------------------------------------------------
  */
 
-static enum status set_shape(struct hf_entry *e, const char *dir, struct err *err)
+/* Slices of matrices, whole or halved. */
+static enum status set_slices(struct hf_entry *e, const char *dir, struct err *err)
+{
+    const struct safetensor *t = e->parts[0];
+    const uint64_t n = e->how == HF_SLICES ? 1 : 2;
+    char shown[80];
+
+    if (t->n_dims != 3 || t->n_elems == 0 || t->shape[1] % n)
+        return err_set(err, ST_INPUT, "%s: the tensor '%s' is no stack of matrices%s",
+                       dir, show(shown, sizeof shown, t->name),
+                       n == 2 ? " of two halves" : "");
+    e->ne[0] = t->shape[2];
+    e->ne[1] = t->shape[1] / n;
+    e->ne[2] = t->shape[0];
+    e->ne[3] = 1;
+    e->part_rows = e->ne[1] * e->ne[2];
+    e->n_dims = 3;
+    e->fmt = t->fmt;
+    return ST_OK;
+}
+
+static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *err)
 {
     const struct safetensor *t = e->parts[0];
     const bool flat = e->how == HF_FLAT && t->n_dims == 2 && t->shape[0] == 1;
@@ -125,16 +164,10 @@ static enum status set_shape(struct hf_entry *e, const char *dir, struct err *er
     const int n_dims = t->n_dims - (flat || channels);
     char shown[80];
 
-    show(shown, sizeof shown, t->name);
-    if (t->fmt == KERN_N_FMT)
-        return err_set(err, ST_UNSUPPORTED,
-                       "%s: the tensor '%s' has the type %s; F32, F16 and BF16 can be "
-                       "read",
-                       dir, shown, t->dtype);
     if (n_dims < 1 || n_dims > 2 || t->n_elems == 0)
         return err_set(err, ST_INPUT,
                        "%s: the tensor '%s' is neither a vector nor a matrix", dir,
-                       shown);
+                       show(shown, sizeof shown, t->name));
     e->ne[0] = t->shape[t->n_dims - 1];
     e->ne[1] = n_dims == 2 ? t->shape[0] : 1;
     e->ne[2] = e->ne[3] = 1;
@@ -148,6 +181,21 @@ static enum status set_shape(struct hf_entry *e, const char *dir, struct err *er
     e->fmt = n_dims == 1 || channels || strstr(e->name, ".ffn_gate_inp.") ? KERN_FMT_f32
                                                                           : t->fmt;
     return ST_OK;
+}
+
+static enum status set_shape(struct hf_entry *e, const char *dir, struct err *err)
+{
+    const struct safetensor *t = e->parts[0];
+    char shown[80];
+
+    if (t->fmt == KERN_N_FMT)
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: the tensor '%s' has the type %s; F32, F16 and BF16 can be "
+                       "read",
+                       dir, show(shown, sizeof shown, t->name), t->dtype);
+    return e->how == HF_SLICES || e->how == HF_FIRST_HALF || e->how == HF_SECOND_HALF
+               ? set_slices(e, dir, err)
+               : set_matrix(e, dir, err);
 }
 
 static enum status set_pairs(struct hf_entry *e, const struct hf_config *c,

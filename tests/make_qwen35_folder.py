@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Write a small random Qwen 3.5 folder, and the logits it stands for, for tests.
 
-    make_qwen35_folder.py OUTDIR TOKEN,TOKEN,... EXACT.f32
+    make_qwen35_folder.py OUTDIR TOKEN,TOKEN,... EXACT.f32 [--experts]
 
 The model is computed here from the folder's own tensors, as its publishers' equations
 have them, in double precision: heads of values in the order of the folder, norms that
@@ -21,6 +21,7 @@ from make_hf_folder import write_file
 EMBD, FF, VOCAB, LAYERS, INTERVAL = 32, 48, 50, 4, 2
 HEADS, KV_HEADS, HEAD_DIM, ROT = 4, 2, 16, 8
 K_HEADS, V_HEADS, DIM, TAPS = 2, 6, 8, 4
+EXPERTS, USED, FF_EXPERT, FF_SHARED = 6, 2, 20, 28
 KEYS, VALUES, EPS, THETA = K_HEADS * DIM, V_HEADS * DIM, 1e-6, 1e4
 
 CONFIG = {
@@ -42,7 +43,19 @@ CONFIG = {
                             "partial_rotary_factor": ROT / HEAD_DIM}}}
 
 
-def make_tensors():
+def config(experts):
+    c = json.loads(json.dumps(CONFIG))
+    if experts:
+        text = c["text_config"]
+        c["model_type"], text["model_type"] = "qwen3_5_moe", "qwen3_5_moe_text"
+        del text["intermediate_size"]
+        text.update(num_experts=EXPERTS, num_experts_per_tok=USED,
+                    moe_intermediate_size=FF_EXPERT,
+                    shared_expert_intermediate_size=FF_SHARED)
+    return c
+
+
+def make_tensors(experts):
     rng, out = random.Random(7), {}
 
     def add(name, shape, mean=0.0, spread=None):
@@ -61,9 +74,15 @@ def make_tensors():
         at = base + "layers.%d." % i
         add(at + "input_layernorm.weight", [EMBD], spread=0.3)
         add(at + "post_attention_layernorm.weight", [EMBD], spread=0.3)
-        add(at + "mlp.gate_proj.weight", [FF, EMBD])
-        add(at + "mlp.up_proj.weight", [FF, EMBD])
-        add(at + "mlp.down_proj.weight", [EMBD, FF])
+        if experts:
+            add(at + "mlp.gate.weight", [EXPERTS, EMBD])
+            add(at + "mlp.experts.gate_up_proj", [EXPERTS, 2 * FF_EXPERT, EMBD])
+            add(at + "mlp.experts.down_proj", [EXPERTS, EMBD, FF_EXPERT])
+            add(at + "mlp.shared_expert_gate.weight", [1, EMBD])
+        mlp, ff = ("mlp.shared_expert.", FF_SHARED) if experts else ("mlp.", FF)
+        add(at + mlp + "gate_proj.weight", [ff, EMBD])
+        add(at + mlp + "up_proj.weight", [ff, EMBD])
+        add(at + mlp + "down_proj.weight", [EMBD, ff])
         if (i + 1) % INTERVAL == 0:
             at += "self_attn."
             add(at + "q_proj.weight", [2 * HEADS * HEAD_DIM, EMBD])
@@ -93,8 +112,10 @@ class Model:
     def get(self, name):
         return self.tensors[self.at + name][1]
 
-    def times(self, name, x):
-        w, k = self.get(name), len(x)
+    def times(self, name, x, begin=0, rows=None):
+        """Rows from `begin` on, all or `rows` of them, times x."""
+        k = len(x)
+        w = self.get(name)[begin * k:(begin + rows) * k if rows else None]
         return [sum(w[r * k + i] * x[i] for i in range(k)) for r in range(len(w) // k)]
 
     @staticmethod
@@ -165,6 +186,30 @@ class Model:
                 out.append(o / (1 + math.exp(-gate)))
         return self.times("o_proj.weight", out)
 
+    @staticmethod
+    def gated(g, u):
+        return [a / (1 + math.exp(-a)) * b for a, b in zip(g, u)]
+
+    def feed(self, x):
+        if self.at + "mlp.gate.weight" not in self.tensors:
+            g, u = (self.times("mlp.%s_proj.weight" % n, x) for n in ("gate", "up"))
+            return self.times("mlp.down_proj.weight", self.gated(g, u))
+        score = [math.exp(v) for v in self.times("mlp.gate.weight", x)]
+        best = sorted(range(EXPERTS), key=lambda e: -score[e])[:USED]
+        total = sum(score[e] for e in best)
+        shared = "mlp.shared_expert."
+        g, u = (self.times(shared + "%s_proj.weight" % n, x) for n in ("gate", "up"))
+        out = self.times(shared + "down_proj.weight", self.gated(g, u))
+        (gate,) = self.times("mlp.shared_expert_gate.weight", x)
+        out = [v / (1 + math.exp(-gate)) for v in out]
+        for e in best:
+            both = self.times("mlp.experts.gate_up_proj", x, 2 * FF_EXPERT * e,
+                              2 * FF_EXPERT)
+            y = self.times("mlp.experts.down_proj",
+                           self.gated(both[:FF_EXPERT], both[FF_EXPERT:]), EMBD * e, EMBD)
+            out = [a + score[e] / total * b for a, b in zip(out, y)]
+        return out
+
     def step(self, token, pos):
         self.at = base = "model.language_model."
         x = list(self.get("embed_tokens.weight")[token * EMBD:(token + 1) * EMBD])
@@ -175,10 +220,7 @@ class Model:
             x = [a + b for a, b in zip(x, y)]
             self.at = at
             y = self.norm(x, self.get("post_attention_layernorm.weight"))
-            g, u = (self.times("mlp.%s_proj.weight" % n, y) for n in ("gate", "up"))
-            y = self.times("mlp.down_proj.weight",
-                           [a / (1 + math.exp(-a)) * b for a, b in zip(g, u)])
-            x = [a + b for a, b in zip(x, y)]
+            x = [a + b for a, b in zip(x, self.feed(y))]
         self.at = base
         x = self.norm(x, self.get("norm.weight"))
         self.at = ""
@@ -186,12 +228,13 @@ class Model:
 
 
 def main():
-    folder, tokens, exact = sys.argv[1:]
-    tensors = make_tensors()
+    folder, tokens, exact = sys.argv[1:4]
+    experts = "--experts" in sys.argv[4:]
+    tensors = make_tensors(experts)
     model = Model(tensors)
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "config.json"), "w") as f:
-        json.dump(CONFIG, f, indent=2)
+        json.dump(config(experts), f, indent=2)
     write_file(os.path.join(folder, "model.safetensors"), sorted(tensors.items()), "F32")
     with open(exact, "wb") as f:
         for pos, token in enumerate(tokens.split(",")):

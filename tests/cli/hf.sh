@@ -110,12 +110,14 @@ done
 
 # ---- Qwen 3.5, against its equations over the folder's own tensors -------------------
 hybrid=1,7,30,2,44,9,9,13,26,5,0,49
-python3 "$SRC/tests/make_qwen35_folder.py" qwen35 $hybrid qwen35.exact
-"$BENCH" logits -m qwen35 --tokens $hybrid -o a.out >out 2>err || fail "$(cat err)"
-near 1e-6 a.out qwen35.exact
-"$BENCH" quantize qwen35 qwen35.gguf F32 >out 2>err || fail "quantize: $(cat err)"
-"$BENCH" logits -m qwen35.gguf --weights packed --tokens $hybrid -o b.out >out
-cmp a.out b.out || fail "the converted file is another model"
+for kind in "" --experts; do
+    python3 "$SRC/tests/make_qwen35_folder.py" qwen35$kind $hybrid exact $kind
+    "$BENCH" logits -m qwen35$kind --tokens $hybrid -o a.out >out 2>err || fail "$(cat err)"
+    near 1e-6 a.out exact
+    "$BENCH" quantize qwen35$kind qwen35.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+    "$BENCH" logits -m qwen35.gguf --weights packed --tokens $hybrid -o b.out >out
+    cmp a.out b.out || fail "the converted file is another model"
+done
 
 # ---- the same config in the words of newer folders ----------------------------------
 # reword FOLDER CODE: its config c changed by a line of Python
@@ -196,6 +198,8 @@ reword qwen35 'del c["text_config"]["layer_types"]; c["text_config"]["linear_num
 refused 2 '6 value heads cannot share 4 key heads' gguf qwen35
 reword qwen35 'c["text_config"]["linear_num_key_heads"] = 6'
 refused 2 'attn_qkv.weight has 80 rows, which 6 heads cannot share' gguf qwen35
+reword qwen35--experts 'c["text_config"]["norm_topk_prob"] = False'
+refused 3 'norm_topk_prob is false' gguf qwen35--experts
 cp -r moe.sharded broken
 rm broken/model-00002-of-00005.safetensors
 refused 2 'model-00002-of-00005.safetensors' generate -m broken
