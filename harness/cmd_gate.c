@@ -16,9 +16,22 @@
 
 static const struct opt_usage usage = {
     .synopsis = "gate --a PROGRAM --b PROGRAM [-m MODEL] [--budget 10m] [--margin 2%]",
-    .about = "Is B slower than A by more than the margin? Pass, fail, or inconclusive: "
-             "exit\n"
-             "code 0, 1 or 4.",
+    .about =
+        "Is B slower than A by more than the margin? Two builds take turns on this\n"
+        "machine, launch after launch of both, until that is clear or the budget is "
+        "over.\n"
+        "Exit code 0 (pass: no slowdown beyond the margin), 1 (fail: there is one), 4\n"
+        "(inconclusive), 2 (wrong input, or a program died), 3 (not possible here), "
+        "130\n"
+        "(interrupted; what was measured is written).\n"
+        "\n"
+        "--a and --b compare builds; --calibrate says what that can see on this "
+        "machine;\n"
+        "--record keeps rows of earlier runs, --history finds where they have "
+        "changed;\n"
+        "--simulate plays gates on invented and recorded machines. docs/gate.md "
+        "explains\n"
+        "all of it, configs/gates/default.yaml every setting; options come on top.",
     .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
                "bench gate --record-trace mine.txt -m model.gguf\n"
                "bench gate --simulate --trace mine.txt -o sim",

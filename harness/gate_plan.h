@@ -35,8 +35,8 @@ struct gate_timing {
 enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
                             struct err *err);
 
-/* The rest, for left_s seconds. Error: ST_USAGE (too short for this model; says how
- * long would do). */
+/* The rest, for left_s seconds. Error: ST_USAGE (far too short for this model; says how
+ * long would do). What is a little too short may do on a machine that gets quieter. */
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                           const struct gate_timing *t, double left_s, struct err *err);
 
