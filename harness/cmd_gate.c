@@ -15,7 +15,9 @@
 #include "harness/options.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "gate --a PROGRAM --b PROGRAM [-m MODEL] [--budget 10m] [--margin 2%]",
+    .synopsis = "gate --a PROGRAM --b PROGRAM [-m MODEL] [--budget 10m] [--margin 2%]\n"
+                "       bench gate --baseline RESULTS --rows NEW|-m MODEL\n"
+                "       bench gate --record DB --rows NEW | --history RESULTS",
     .about =
         "Is B slower than A by more than the margin? Two builds take turns on this\n"
         "machine, launch after launch of both, until that is clear or the budget is "
@@ -27,12 +29,16 @@ static const struct opt_usage usage = {
         "\n"
         "--a and --b compare builds; --calibrate says what that can see on this "
         "machine;\n"
-        "--record keeps rows of earlier runs, --history finds where they have "
-        "changed;\n"
+        "--record keeps rows of runs; --baseline judges new rows by those of the same\n"
+        "machine, model and settings (exit code 3: there are none, or too few), and\n"
+        "--history names the commits with which they have changed;\n"
         "--simulate plays gates on invented and recorded machines. docs/gate.md "
         "explains\n"
         "all of it, configs/gates/default.yaml every setting; options come on top.",
     .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
+               "bench gate --record results.db --rows new\n"
+               "bench gate --baseline results.db --rows new --margin 5%\n"
+               "bench gate --history results.db -o history\n"
                "bench gate --record-trace mine.txt -m model.gguf\n"
                "bench gate --simulate --trace mine.txt -o sim",
 };
@@ -51,7 +57,7 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
     /* A mode has its row's function once its file is there. */
     static const struct mode modes[] = {
         {"--a and --b", gate_ab, NULL},
-        {"--baseline", NULL, NULL},
+        {"--baseline", gate_baseline, NULL},
         {"--report", gate_report, NULL},
         {"--history", NULL, gate_history},
         {"--simulate", NULL, gate_simulate},

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/baseline_sim.h"
 #include "harness/dirs.h"
 #include "harness/gate_rows.h"
 #include "harness/history_report.h"
@@ -132,6 +133,7 @@ enum status gate_simulate_history(const struct gate_options *o, struct err *err)
                "/ recall, in percent.\n\n",
                s->n, s->all[0].n_breaks, SIM_NEAR);
         sim_histories_print(stdout, s);
+        st = sim_baselines_print(stdout, 5 * n, o->seed ? o->seed : 1, err);
     }
     free(s);
     return st;

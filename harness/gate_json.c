@@ -62,6 +62,8 @@ static const struct member result_members[] = {
     MEMBER(NUMBER, gate_result, injected),
     MEMBER_TEXT(gate_result, counted_by),
     MEMBER_TEXT(gate_result, no_counts),
+    MEMBER_TEXT(gate_result, notes),
+    MEMBER_TEXT(gate_result, advice),
 };
 
 static const struct member rule_members[] = {

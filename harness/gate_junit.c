@@ -80,6 +80,7 @@ static void put_properties(FILE *f, const struct gate_result *r)
         put_property(f, names[i][2], r->side[i].compiler);
     }
     put_property(f, "disturbed", r->disturbed);
+    put_property(f, "not covered", r->notes);
     put_property(f, "instructions", gate_counts_text(text, sizeof text, r));
     fputs("    </properties>\n", f);
 }

@@ -109,9 +109,14 @@ static void put_facts(FILE *f, const struct gate_result *r)
                  100 * r->injected);
         put_fact(f, "injected", text);
     }
-    snprintf(text, sizeof text,
-             "%zu rounds of %zu launches, looked at %zu times, in %s", r->n_rounds,
-             r->n_launches, r->n_looks, format_duration(took, sizeof took, r->seconds));
+    if (r->mode == GATE_MODE_BASELINE)
+        snprintf(text, sizeof text, "%zu new run%s", r->n_launches,
+                 r->n_launches == 1 ? "" : "s");
+    else
+        snprintf(text, sizeof text,
+                 "%zu rounds of %zu launches, looked at %zu times, in %s", r->n_rounds,
+                 r->n_launches, r->n_looks,
+                 format_duration(took, sizeof took, r->seconds));
     if (r->budget_s > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), " of %s",
                  format_duration(budget, sizeof budget, r->budget_s));
@@ -123,6 +128,8 @@ static void put_facts(FILE *f, const struct gate_result *r)
         snprintf(text, sizeof text, "no round");
     put_fact(f, "disturbed", text);
     put_fact(f, "begun", r->when);
+    if (*r->notes)
+        put_fact(f, "not covered", r->notes);
     fputc('\n', f);
 }
 

@@ -33,9 +33,9 @@ static void print_cell(FILE *f, const char *text, int width, bool right)
     fprintf(f, "%*s%s%*s", right ? pad : 0, "", text, right ? 0 : pad, "");
 }
 
-static void print_row(FILE *f, const char *const cell[7])
+static void print_row(FILE *f, const char *const cell[7], int first)
 {
-    static const int width[7] = {32, 14, 14, 9, 20, 8, 13};
+    const int width[7] = {first, 14, 14, 9, 20, 8, 13};
 
     for (int i = 0; i < 7; i++) {
         if (i == 6)
@@ -46,7 +46,7 @@ static void print_row(FILE *f, const char *const cell[7])
     fputc('\n', f);
 }
 
-static void print_metric(FILE *f, const struct gate_metric *m)
+static void print_metric(FILE *f, const struct gate_metric *m, int first)
 {
     char a[48], b[48], change[48], interval[96], margin[24];
     const char *const cell[7] = {
@@ -60,7 +60,7 @@ static void print_metric(FILE *f, const struct gate_metric *m)
     };
 
     snprintf(margin, sizeof margin, "%.3g %%", 100 * m->margin);
-    print_row(f, cell);
+    print_row(f, cell, first);
 }
 
 void gate_print(FILE *f, const struct gate_result *r)
@@ -68,6 +68,11 @@ void gate_print(FILE *f, const struct gate_result *r)
     static const char *const head[7] = {"metric",       "A",      "B",      "speed",
                                         "95 % sure of", "margin", "verdict"};
     char sentence[1024], time[32];
+    int first = 32; /* width of the names */
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if ((int)strlen(r->metric[i].name) > first)
+            first = (int)strlen(r->metric[i].name);
 
     print_side(f, "A", &r->side[0]);
     print_side(f, "B", &r->side[1]);
@@ -79,15 +84,20 @@ void gate_print(FILE *f, const struct gate_result *r)
                 "what the gate sees,\nand nothing about B\n",
                 100 * r->injected);
     fputc('\n', f);
-    print_row(f, head);
+    print_row(f, head, first);
     for (size_t i = 0; i < r->n_metrics; i++)
-        print_metric(f, &r->metric[i]);
-    fprintf(f, "\n%zu launches, %zu rounds in %s", r->n_launches, r->n_rounds,
-            format_duration(time, sizeof time, r->seconds));
+        print_metric(f, &r->metric[i], first);
+    if (r->mode == GATE_MODE_BASELINE)
+        fprintf(f, "\n%zu new run%s", r->n_launches, r->n_launches == 1 ? "" : "s");
+    else
+        fprintf(f, "\n%zu launches, %zu rounds in %s", r->n_launches, r->n_rounds,
+                format_duration(time, sizeof time, r->seconds));
     if (r->n_disturbed)
         fprintf(f, "; %zu disturbed rounds left out", r->n_disturbed);
     if (*r->disturbed)
         fprintf(f, " (%s)", r->disturbed);
+    if (*r->notes)
+        fprintf(f, "\nNot covered: %s", r->notes);
     fprintf(f, "\n%s: %s\n", gate_verdict_word(r->verdict),
             gate_sentence(r, sentence, sizeof sentence));
 }

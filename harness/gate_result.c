@@ -126,6 +126,9 @@ static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
     else if (r->end == GATE_END_BUDGET)
         say(buf, cap, "Undecided within %s; ",
             format_duration(time, sizeof time, r->budget_s));
+    else if (r->mode == GATE_MODE_BASELINE)
+        say(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
+            r->n_launches == 1 ? "" : "s");
     else
         say(buf, cap, "Undecided after %zu launches; ", r->n_launches);
     say(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
@@ -135,6 +138,8 @@ static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
                                               : "are undecided, too");
     if (r->end == GATE_END_INTERRUPTED)
         say(buf, cap, " Run it again to its end.");
+    else if (*r->advice)
+        say(buf, cap, " %s", r->advice);
     else if (r->end == GATE_END_BUDGET)
         say(buf, cap, " Give it more time with --budget, or a quieter machine.");
     else

@@ -72,6 +72,8 @@ struct gate_result {
     size_t n_counts;
     char counted_by[64]; /* "callgrind (valgrind-3.19.0), AVX2"; "": nobody */
     char no_counts[256]; /* why there are none; "": nobody asked */
+    char notes[640];     /* what the verdict does not cover; "": it covers all */
+    char advice[320];    /* what to do where it is unclear; "": the usual */
 };
 
 void gate_result_free(struct gate_result *r);

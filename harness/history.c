@@ -120,13 +120,19 @@ const char *history_commit(const struct history_run *run, char *buf, size_t cap)
     return buf;
 }
 
-/* A run that nothing but its rows describes. */
+/* A run that nothing but its rows describes: what is in the first tells it from others
+ * of the same second. */
 static void describe_by_row(struct history_run *run, const struct row *first)
 {
-    uint64_t id = hash_add(HASH_BEGIN, first->utc, strlen(first->utc) + 1);
+    uint64_t id = HASH_BEGIN;
+    char cell[512];
+    size_t n;
+    const struct field *f = row_fields(&n);
 
-    id = hash_add(id, first->point, strlen(first->point) + 1);
-    id = hash_add(id, first->command, strlen(first->command));
+    for (size_t i = 0; i < n; i++) {
+        row_cell(first, &f[i], cell, sizeof cell);
+        id = hash_add(id, cell, strlen(cell) + 1);
+    }
     snprintf(run->id, sizeof run->id, "%016llx", (unsigned long long)id);
     snprintf(run->utc, sizeof run->utc, "%s", first->utc);
 }

@@ -48,8 +48,7 @@ static double normal(uint64_t *random)
     return sqrt(-2 * log(u)) * cos(2 * PI * uniform(random));
 }
 
-/* Of standard deviation 1 but for the outliers. */
-static double draw_noise(enum history_noise noise, double sigma, uint64_t *random)
+double sim_history_noise(enum history_noise noise, double sigma, uint64_t *random)
 {
     double squares = 0, v = normal(random);
 
@@ -103,7 +102,7 @@ void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_
     for (size_t i = 0, b = 0; i < h->n; i++) {
         if (b < n_breaks && i == h->at[b])
             level += log1p(h->size[b++]);
-        h->v[i] = exp(level + draw_noise(noise, sigma, &seed));
+        h->v[i] = exp(level + sim_history_noise(noise, sigma, &seed));
     }
 }
 

@@ -42,6 +42,10 @@ struct sim_history {
 
 const char *history_noise_name(enum history_noise noise);
 
+/* What is added to the logarithm of one run's speed; sigma is the standard deviation
+ * but for outliers and the two runners' difference. */
+double sim_history_noise(enum history_noise noise, double sigma, uint64_t *random);
+
 void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_breaks,
                       uint64_t seed);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "harness/report_rows.h"
 #include "harness/stats.h"
@@ -104,8 +105,10 @@ static void name_series(struct series *s)
 {
     const struct row *r = &s->like;
 
-    snprintf(s->name, sizeof s->name, "%.48s%s%.20s, %s", r->model,
-             *r->model && *r->quant ? " " : "", r->quant, r->kind);
+    snprintf(s->name, sizeof s->name, "%.48s%s%.20s, ", r->model,
+             *r->model && *r->quant ? " " : "", r->quant);
+    s->model_len = strlen(s->name);
+    append(s->name, "%s", r->kind);
     if (r->n_prompt > 0)
         append(s->name, " of %lld", (long long)r->n_prompt);
     if (r->n_threads > 0)
@@ -268,10 +271,42 @@ static int compare_values(const void *x, const void *y)
     return order ? order : (a->run > b->run) - (a->run < b->run);
 }
 
+double series_seconds(const char *utc)
+{
+    struct tm tm = {0};
+
+    return strptime(utc, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (double)timegm(&tm) : NAN;
+}
+
+static bool one_session(const struct history *h, const struct series_value *first,
+                        const struct series_value *v)
+{
+    return !strcmp(h->runs[first->run].commit, h->runs[v->run].commit) &&
+           series_seconds(v->utc) - series_seconds(first->utc) < SERIES_SESSION_S;
+}
+
+/* The values of s are in order; scratch has room for all of them. */
+static void join_sessions(struct series *s, const struct history *h, double *scratch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0, end; i < s->n; i = end) {
+        size_t k = 0;
+
+        for (end = i; end < s->n && (end == i || one_session(h, &s->v[i], &s->v[end]));
+             end++)
+            scratch[k++] = s->v[end].v;
+        s->v[n] = s->v[i];
+        s->v[n++].v = stats_median(scratch, k, scratch);
+    }
+    s->n_joined = s->n - n;
+    s->n = n;
+}
+
 /* items[n] are of one machine and setting. */
 static enum status fill(struct series *s, const struct history *h,
-                        const struct item *items, size_t n, bool take_disturbed,
-                        struct err *err)
+                        const struct item *items, size_t n,
+                        const struct series_choice *choice, struct err *err)
 {
     const struct history_run *run = &h->runs[items[0].run];
     double *scratch = malloc(n * sizeof *scratch);
@@ -287,9 +322,10 @@ static enum status fill(struct series *s, const struct history *h,
     for (size_t i = 0, end; i < n; i = end) {
         bool disturbed;
 
-        for (end = i; end < n && items[end].run == items[i].run; end++)
-            ;
-        const double v = run_value(&items[i], end - i, s->metric, take_disturbed,
+        for (end = i + 1; end < n && items[end].run == items[i].run; end++)
+            if (choice->each_row)
+                break;
+        const double v = run_value(&items[i], end - i, s->metric, choice->disturbed,
                                    scratch, &disturbed);
         s->n_disturbed += isnan(v) && disturbed;
         if (isnan(v))
@@ -300,6 +336,8 @@ static enum status fill(struct series *s, const struct history *h,
         s->n++;
     }
     qsort(s->v, s->n, sizeof *s->v, compare_values);
+    if (!choice->each_row)
+        join_sessions(s, h, scratch);
     name_series(s);
     free(scratch);
     return ST_OK;
@@ -326,7 +364,7 @@ static enum status add(struct series_set *set, const struct history *h,
     struct series *s = &set->v[set->n];
     memset(s, 0, sizeof *s);
     s->metric = m;
-    st = fill(s, h, items, n, choice->disturbed, err);
+    st = fill(s, h, items, n, choice, err);
     if (st || (s->n == 0 && s->n_disturbed == 0) ||
         (choice->only && !strstr(s->name, choice->only)))
         free(s->v);

@@ -380,6 +380,36 @@ static void a_series_is_in_order_and_honest(void **state)
     history_free(&h);
 }
 
+/* Runs of one commit, an hour apart: one value, the median, for each three hours. */
+static void a_session_has_one_value(void **state)
+{
+    const double speed[] = {10, 12, 11, 20, 21, 30};
+    const struct machine_key key = example_key();
+    const struct series_choice joined = {.metrics = "tok_per_s"};
+    const struct series_choice each = {.metrics = "tok_per_s", .each_row = true};
+    struct history h = made(speed, 6, &key);
+    struct err err = ERR_INIT;
+    struct series_set set;
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        snprintf(h.rows[i].utc, sizeof h.rows[i].utc, "2026-03-01T%02d:00:00Z", (int)i);
+        strcpy(h.runs[i].commit, i < 5 ? "a" : "b");
+    }
+    assert_int_equal(series_make(&set, &h, &joined, &err), ST_OK);
+    assert_int_equal(set.v[0].n, 3);
+    assert_int_equal(set.v[0].n_joined, 3);
+    assert_true(set.v[0].v[0].v == 11 && set.v[0].v[1].v == 20.5);
+    assert_true(set.v[0].v[2].v == 30);
+    series_free(&set);
+    assert_int_equal(series_make(&set, &h, &each, &err), ST_OK);
+    assert_int_equal(set.v[0].n, 6);
+    series_free(&set);
+    history_free(&h);
+    assert_true(isnan(series_seconds("yesterday")));
+    assert_true(series_seconds("1970-01-02T00:00:01Z") == 86401);
+}
+
 /* Sweeps' rows one after the other, as `cat` makes them of several files. */
 static void runs_of_one_csv_are_found(void **state)
 {
@@ -424,6 +454,7 @@ int main(void)
         cmocka_unit_test(columns_are_added),
         cmocka_unit_test(writers_wait_for_each_other),
         cmocka_unit_test(a_series_is_in_order_and_honest),
+        cmocka_unit_test(a_session_has_one_value),
         cmocka_unit_test(runs_of_one_csv_are_found),
     };
 

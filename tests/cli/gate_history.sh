@@ -10,12 +10,13 @@ example=$SRC/results/examples/epyc-zen4-2vcpu
 header="utc,point,attempt,kind,model,quant,n_threads,placement,ctx,status,tok_per_s,validity"
 for i in $(seq 10 49); do
     mkdir -p "tree/$i"
-    sed -e "s/\"utc\": .*/\"utc\": \"2026-03-01T00:$i:00Z\",/" -e "s/\"commit\": .*/\"commit\": \"commit$i\",/" \
+    utc=$(date -u -d "2026-03-01 + $i days" +%FT%TZ)
+    sed -e "s/\"utc\": .*/\"utc\": \"$utc\",/" -e "s/\"commit\": .*/\"commit\": \"commit$i\",/" \
         "$example/machine.json" > "tree/$i/machine.json"
     speed=$((1000 + i * 7919 % 17)) # a noise of 0.5 %
     [ "$i" -lt 30 ] || speed=$((speed * 94 / 100))
     { echo "$header"
-      echo "2026-03-01T00:$i:00Z,m:Q4_0/decode/t2,1,decode,m,Q4_0,2,spread,0,ok,$speed,valid"
+      echo "$utc,m:Q4_0/decode/t2,1,decode,m,Q4_0,2,spread,0,ok,$speed,valid"
     } > "tree/$i/sweep.csv"
 done
 
@@ -63,6 +64,60 @@ if command -v gnuplot > /dev/null; then
     [ ! -e odd/broken ] && [ ! -e odd/out/broken ] || fail "a name was executed"
 fi
 
+# --baseline: a run of the tree against those before it.
+run() { # run CODE ARGUMENTS...: into out
+    local code=$1 got=0
+    shift
+    "$BENCH" gate "$@" > out 2> err || got=$?
+    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat out err)"
+}
+new() { # new NAME SPEED...: a sweep of a later day
+    local i=0 speed
+    mkdir -p "$1"
+    cp "$example/machine.json" "$1"
+    { echo "$header"
+      for speed in "${@:2}"; do
+          i=$((i + 1))
+          echo "2026-11-01T00:0$i:00Z,m:Q4_0/decode/t2,$i,decode,m,Q4_0,2,spread,0,ok,$speed,valid"
+      done
+    } > "$1/sweep.csv"
+}
+new same 947 945 949
+new slow 880 884 879
+new once 880
+run 0 --baseline h.db --rows same
+grep -q "^m Q4_0, 20 stored runs since commit30, 2026-03-31; AMD EPYC" out || fail "$(cat out)"
+grep -q "^decode, 2 threads, depth 0 .* pass$" out || fail "$(cat out)"
+run 1 --baseline h.db --rows slow --json b.json --junit b.xml --markdown b.md
+grep -q "^fail: B is worse in decode, 2 threads, depth 0: -[67]\..* Look at what changed from commit49 to " out ||
+    fail "$(cat out)"
+grep -q '"mode": "baseline"' b.json && grep -q "<failure" b.xml && grep -q "3 new runs" b.md || fail "outputs"
+run 0 --baseline h.db --rows slow --margin 12%
+run 4 --baseline h.db --rows once
+grep -q "measure 3 times or more" out || fail "$(cat out)"
+run 1 --baseline tree --rows slow -o b --no-charts
+[ -s b/gate.json ] || fail "no gate.json"
+run 1 --baseline tree --rows tree/30 --rows tree/31 --rows tree/32 # the step itself
+grep -q "20 stored runs since commit10" out || fail "$(cat out)"
+run 0 --baseline h.db --rows same --record h2.db --commit today
+"$BENCH" gate --record h2.db --rows same | grep -q "0 rows of 1 run recorded" || fail "recorded"
+run 7 --baseline h.db --rows same --exit-codes 7,8,9
+
+# What differs is named, and how much is missing.
+sed 's/spread/compact/' slow/sweep.csv > changed.csv
+cp slow/machine.json .
+refused 3 "its placement is 'spread', here 'compact'" gate --baseline h.db --rows changed.csv
+sed 's/,Q4_0,/,Q8_0,/' slow/sweep.csv > changed.csv
+refused 3 "its quant is 'Q4_0', here 'Q8_0'" gate --baseline h.db --rows changed.csv
+sed -i 's/"model": "AMD EPYC"/"model": "Another"/' machine.json
+refused 3 "its CPU is 'AMD EPYC', here 'Another'" gate --baseline h.db --rows changed.csv
+rm machine.json
+refused 3 "nothing says which machine the new rows" gate --baseline h.db --rows changed.csv
+refused 3 "2 stored runs do not say how far runs scatter; record 3 more" \
+    gate --baseline h.db --rows tree/12
+refused 2 "--rows and -m exclude each other" gate --baseline h.db --rows slow -m nano:Q4_0
+refused 2 "what is to be compared with h.db" gate --baseline h.db
+
 # Another machine is another series.
 cp -r tree tree2
 sed -i 's/"model": "AMD EPYC"/"model": "Another"/' tree2/4?/machine.json
@@ -73,6 +128,21 @@ sed -i 's/"model": "AMD EPYC"/"model": "Another"/' tree2/4?/machine.json
 refused 2 "no machine.json says which machine" gate --record h.db --rows row.json
 "$BENCH" gate --record h.db --rows row.json --here --commit mine | grep -q "1 row of 1 run recorded" ||
     fail "a row of this machine"
+
+# Measured now: too few runs first; then what is stored is measured, and can be recorded.
+refused 3 "record " gate --baseline h.db -m nano:Q4_0
+for i in 1 2 3 4 5 6; do
+    "$BENCH" decode -m nano:Q4_0 --in-memory -n 6 --json > "row$i.json" 2> /dev/null || fail "decode"
+    "$BENCH" gate --record now.db --rows "row$i.json" --here --commit "c$i" > /dev/null || fail "record"
+done
+code=0
+"$BENCH" gate --baseline now.db -m nano:Q4_0 --disturbed --runs 2 -o now --no-charts --record now.db > out || code=$?
+case $code in 0 | 4) ;; *) fail "measured now: $code: $(cat out)" ;; esac # one session: never 1
+grep -q "^nano Q4_0, 6 stored runs" out || fail "$(cat out)"
+[ "$(grep -c ",decode,nano,Q4_0," now/sweep.csv)" = 2 ] || fail "$(cat now/sweep.csv)"
+"$BENCH" gate --record now.db --rows now | grep -q "0 rows of 1 run recorded" || fail "not recorded"
+refused 3 "no stored run is of nano:Q8_0; there is nano Q4_0" gate --baseline now.db -m nano:Q8_0 --disturbed
+refused 3 "no stored run is from this machine" gate --baseline tree2 -m nano:Q4_0
 
 # Foreign and damaged files.
 refused 2 "cannot read nowhere" gate --history nowhere

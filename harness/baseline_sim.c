@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * baseline_sim.c - baseline gates on invented histories
+ */
+#include "harness/baseline_sim.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "engine/random.h"
+#include "harness/baseline_rule.h"
+#include "harness/change.h"
+#include "harness/interrupt.h"
+#include "harness/progress.h"
+
+#define MOST_CHANGES 8
+#define LEVEL        0.01
+#define SIGMA        0.01
+
+/* The part of a run's noise that is its session's. */
+static double draw_session(const struct sim_baseline *b, uint64_t *random)
+{
+    return b->sessions ? sim_history_noise(b->noise, b->sigma * sqrt(0.5), random) : 0;
+}
+
+static double draw_run(const struct sim_baseline *b, double session, uint64_t *random)
+{
+    const double sigma = b->sessions ? b->sigma * sqrt(0.5) : b->sigma;
+
+    return session + sim_history_noise(b->noise, sigma, random);
+}
+
+static enum status play(enum gate_verdict *verdict, const struct sim_baseline *b,
+                        uint64_t seed, struct err *err)
+{
+    const struct gate_rule rule = gate_rule_default();
+    const size_t n_fresh = BASELINE_FRESH;
+    double v[SIM_MAX_PAST], fresh[BASELINE_FRESH];
+    struct change c[MOST_CHANGES];
+    struct baseline_effect e;
+    enum gate_verdict of_metric;
+    size_t n_changes;
+
+    for (size_t i = 0; i < b->n_past; i++)
+        v[i] = draw_run(b, draw_session(b, &seed), &seed);
+    const double session = draw_session(b, &seed);
+    for (size_t i = 0; i < n_fresh; i++)
+        fresh[i] = draw_run(b, session, &seed) + log1p(-b->slowdown);
+    if (change_points(c, MOST_CHANGES, &n_changes, v, b->n_past, LEVEL, seed, err))
+        return err->code;
+    const size_t from = n_changes ? c[n_changes - 1].at : 0;
+    *verdict = GATE_UNCLEAR;
+    if (b->n_past - from < BASELINE_LEAST)
+        return ST_OK;
+    baseline_judge(&e, v + from, b->n_past - from, fresh, n_fresh, &rule);
+    return baseline_decide(verdict, &of_metric, &rule, &e, &n_fresh, 1, err);
+}
+
+enum status sim_baseline_run(struct sim_verdicts *v, const struct sim_baseline *b,
+                             size_t n, uint64_t seed, struct err *err)
+{
+    assert(b->n_past >= BASELINE_LEAST && b->n_past <= SIM_MAX_PAST);
+    *v = (struct sim_verdicts){0};
+    for (; v->n < n; v->n++) {
+        enum gate_verdict verdict;
+        const enum status st = play(&verdict, b, random_bits(&seed), err);
+
+        if (st)
+            return st;
+        if (interrupted())
+            return err_set(err, ST_INTERRUPTED, "interrupted");
+        v->n_fail += verdict == GATE_FAIL;
+        v->n_pass += verdict == GATE_PASS;
+    }
+    return ST_OK;
+}
+
+static enum status print_row(FILE *f, struct sim_baseline b, size_t n, uint64_t seed,
+                             struct err *err)
+{
+    static const double slowdowns[] = {0, 0.02, 0.05, 0.1};
+
+    fprintf(f, "| %s | %zu |", b.sessions ? "sessions" : history_noise_name(b.noise),
+            b.n_past);
+    for (size_t i = 0; i < sizeof slowdowns / sizeof slowdowns[0]; i++) {
+        struct sim_verdicts v;
+
+        b.slowdown = slowdowns[i];
+        const enum status st = sim_baseline_run(&v, &b, n, random_bits(&seed), err);
+        if (st)
+            return st;
+        fprintf(f, " %.1f / %.1f |", 100 * (double)v.n_fail / (double)v.n,
+                100 * (double)v.n_pass / (double)v.n);
+    }
+    fputc('\n', f);
+    return ST_OK;
+}
+
+enum status sim_baselines_print(FILE *f, size_t n, uint64_t seed, struct err *err)
+{
+    static const size_t pasts[] = {BASELINE_LEAST, 10, 20, 40};
+    const size_t n_pasts = sizeof pasts / sizeof pasts[0];
+    struct progress progress;
+    enum status st = ST_OK;
+
+    fprintf(
+        f,
+        "\nBaseline gates, margin %.0f %%, noise of %.0f %% from run to run, %d new "
+        "runs; %zu gates each: fails / passes, in percent.\n\n"
+        "| noise | stored runs | as fast | 2 %% slower | 5 %% slower | 10 %% slower "
+        "|\n|---|---|---|---|---|---|\n",
+        100 * gate_rule_default().margin, 100 * SIGMA, BASELINE_FRESH, n);
+    progress_begin(&progress, "gates");
+    for (size_t k = 0; k <= HISTORY_N_NOISES && st == ST_OK; k++)
+        for (size_t i = 0; i < n_pasts && st == ST_OK; i++) {
+            const bool sessions = k == HISTORY_N_NOISES;
+            const struct sim_baseline b = {.noise = sessions ? HISTORY_GAUSSIAN
+                                                             : (enum history_noise)k,
+                                           .sessions = sessions,
+                                           .sigma = SIGMA,
+                                           .n_past = pasts[i]};
+
+            st = print_row(f, b, n, random_bits(&seed), err);
+            progress_update(&progress,
+                            (double)(k * n_pasts + i) /
+                                (double)((HISTORY_N_NOISES + 1) * n_pasts),
+                            NULL);
+        }
+    progress_end(&progress);
+    return st;
+}
