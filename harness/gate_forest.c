@@ -155,8 +155,8 @@ static void write_texts(FILE *f, const struct gate_result *r)
 
     fprintf(f,
             "array metrics[%d]\narray changes[%d]\narray intervals[%d]\narray "
-            "words[%d]\narray verdicts[%d]\n",
-            n, n, n, n, n);
+            "words[%d]\narray verdicts[%d]\narray margins[%d]\n",
+            n, n, n, n, n, n);
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct gate_metric *m = &r->metric[i];
         const enum gate_verdict verdict = gate_metric_verdict(m);
@@ -173,7 +173,8 @@ static void write_texts(FILE *f, const struct gate_result *r)
                    : has_effect(m) ? "no interval"
                                    : "not measured");
         write_text(f, "words", i, gate_verdict_word(verdict));
-        fprintf(f, "verdicts[%zu] = %d\n", i + 1, (int)verdict);
+        fprintf(f, "verdicts[%zu] = %d\nmargins[%zu] = %.6g\n", i + 1, (int)verdict,
+                i + 1, -100 * m->margin);
     }
     fprintf(f, "longest_name = %zu\n", longest);
 }
@@ -182,15 +183,20 @@ static void make_title(char *buf, size_t cap, const struct gate_result *r,
                        const int n_verdict[4])
 {
     const char *word = gate_verdict_word(r->verdict);
-    const double margin = 100 * r->rule.margin;
+    char margin[32];
+    bool alike = true;
 
+    for (size_t i = 0; i < r->n_metrics; i++)
+        alike = alike && r->metric[i].margin == r->rule.margin;
+    snprintf(margin, sizeof margin, alike ? "%.3g %%" : "the margin",
+             100 * r->rule.margin);
     if (gate_stands_alone(r))
         snprintf(buf, cap, "Gate: %s", word);
     else if (r->verdict == GATE_FAIL)
-        snprintf(buf, cap, "Gate: %s, %d of %zu metrics lost more than %.3g %%", word,
+        snprintf(buf, cap, "Gate: %s, %d of %zu metrics lost more than %s", word,
                  n_verdict[GATE_FAIL], r->n_metrics, margin);
     else if (r->verdict == GATE_PASS)
-        snprintf(buf, cap, "Gate: %s, no metric lost more than %.3g %%", word, margin);
+        snprintf(buf, cap, "Gate: %s, no metric lost more than %s", word, margin);
     else
         snprintf(buf, cap, "Gate: %s, %d of %zu metrics undecided", word,
                  n_verdict[GATE_UNCLEAR], r->n_metrics);

@@ -38,7 +38,7 @@ static void put(FILE *f, const char *s)
 static void put_metric(FILE *f, const struct gate_metric *m)
 {
     const enum gate_verdict verdict = gate_metric_verdict(m);
-    char a[64], b[64], change[48], interval[80], p[80];
+    char a[64], b[64], change[48], interval[80], margin[48], p[80];
 
     fputs("| ", f);
     put(f, m->name);
@@ -48,30 +48,28 @@ static void put_metric(FILE *f, const struct gate_metric *m)
     put(f, gate_value_text(b, sizeof b, m->b, m->unit));
     gate_change_text(change, sizeof change, m->effect.ratio);
     gate_interval_text(interval, sizeof interval, &m->effect);
-    fprintf(f, " | **%s**%s%s | %s | %s %s |\n", change, interval[0] ? "<br>" : "",
-            interval, gate_p_text(p, sizeof p, m), signs[verdict],
+    gate_change_text(margin, sizeof margin, 1 - m->margin);
+    fprintf(f, " | **%s**%s%s | %s | %s | %s %s |\n", change, interval[0] ? "<br>" : "",
+            interval, margin, gate_p_text(p, sizeof p, m), signs[verdict],
             gate_verdict_word(verdict));
 }
 
 static void put_table(FILE *f, const struct gate_result *r)
 {
-    char margin[48];
-
     if (!r->n_metrics) {
         fputs("Nothing was measured.\n\n", f);
         return;
     }
-    fputs("| metric | A | B | change, 95 % interval | p | verdict |\n"
-          "|:--|--:|--:|--:|--:|:--|\n",
+    fputs("| metric | A | B | change, 95 % interval | margin | p | verdict |\n"
+          "|:--|--:|--:|--:|--:|--:|:--|\n",
           f);
     for (size_t i = 0; i < r->n_metrics; i++)
         put_metric(f, &r->metric[i]);
-    gate_change_text(margin, sizeof margin, 1 - r->rule.margin);
-    fprintf(f,
-            "\n<sub>Change: below 0 B is worse, also where less is better. p: how "
-            "likely so bad (fail) or so good (pass) a B would be if it lost just the "
-            "margin (%s); both where undecided.</sub>\n\n",
-            margin);
+    fputs(
+        "\n<sub>Change: below 0 B is worse, also where less is better. p: how likely "
+        "so bad (fail) or so good (pass) a B would be if it lost just the margin; both "
+        "where undecided.</sub>\n\n",
+        f);
 }
 
 static void put_fact(FILE *f, const char *what, const char *text)

@@ -34,12 +34,25 @@ set xtics add ("0" 0)
 set xlabel "change of B against A (left of 0: B is worse)" font ",13" textcolor rgb ink
 unset key
 
-# Beyond the margin the ground is tinted; every other line has a faint band.
-set object 1 rectangle from first x_min, graph 0 to first margin, graph 1 fc rgb "#FCEDE4" fs solid noborder behind
+# Beyond its margin a line's ground is tinted; every other line has a faint band.
+do for [i=1:n_lines] {
+    edge = margins[i] < x_min ? x_min : margins[i]
+    set object 50+i rectangle from first x_min, first i-1.5 to first edge, first i-0.5 fc rgb "#FCEDE4" fs solid noborder behind
+    if (margins[i] > x_min) {
+        set arrow 50+i from first edge, first i-1.5 to first edge, first i-0.5 nohead lw 1.4 dt (6,5) lc rgb bad back
+    }
+    if (margins[i] != margin) {
+        text = sprintf("margin %+g %%", margins[i])
+        if (margins[i] > x_min) {
+            set label 50+i text at first edge, first i-0.64 right offset -0.4, 0 font ",9" textcolor rgb bad noenhanced
+        } else {
+            set label 50+i text at first edge, first i-0.64 left offset 0.4, 0 font ",9" textcolor rgb bad noenhanced
+        }
+    }
+}
 do for [i=1:n_lines-1:2] {
     set object 10+i rectangle from graph 0, first i-0.5 to graph 1, first i+0.5 fc rgb "#000000" fs transparent solid 0.03 noborder behind
 }
-set arrow 1 from first margin, graph 0 to first margin, graph 1 nohead lw 1.4 dt (6,5) lc rgb bad back
 set arrow 2 from first 0, graph 0 to first 0, graph 1 nohead lw 1.2 lc rgb "#777777" back
 
 # Texts are labels, not data: gnuplot would cut data at a comma.
