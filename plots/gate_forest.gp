@@ -41,13 +41,11 @@ do for [i=1:n_lines] {
     if (margins[i] > x_min) {
         set arrow 50+i from first edge, first i-1.5 to first edge, first i-0.5 nohead lw 1.4 dt (6,5) lc rgb bad back
     }
-    if (margins[i] != margin) {
-        text = sprintf("margin %+g %%", margins[i])
-        if (margins[i] > x_min) {
-            set label 50+i text at first edge, first i-0.64 right offset -0.4, 0 font ",9" textcolor rgb bad noenhanced
-        } else {
-            set label 50+i text at first edge, first i-0.64 left offset 0.4, 0 font ",9" textcolor rgb bad noenhanced
-        }
+    if (margins[i] != margin && margins[i] > x_min) {
+        set label 50+i sprintf("margin %+g %%", margins[i]) at first edge, first i-0.64 right offset -0.4, 0 font ",9" textcolor rgb bad noenhanced
+    }
+    if (margins[i] != margin && margins[i] <= x_min) {
+        set label 50+i sprintf("margin %+g %%", margins[i]) at first edge, first i-0.64 left offset 0.4, 0 font ",9" textcolor rgb bad noenhanced
     }
 }
 do for [i=1:n_lines-1:2] {

@@ -531,6 +531,11 @@ static void a_forest_is_drawn_of_anything(void **state)
     r->rule.margin = 0;
     fixture_metric(r, "memory", 1, 0, 10);
     draw(r, true);
+    r = fixture_result(); /* margins of their own, one beyond the chart's edge */
+    fixture_metric(r, "decode", 1, 0.01, 14);
+    fixture_metric(r, "memory", 1, 0.01, 14)->margin = 0.03;
+    fixture_metric(r, "load", 1, 0.01, 14)->margin = 0.5;
+    draw(r, true);
     r = fixture_result();
     fixture_metric(r, "decode", 1, 0.01, 14)->effect.ratio = NAN;
     draw(r, false);
