@@ -316,10 +316,7 @@ int cmd_chat(int argc, char **argv)
     struct settings s = {.sampling = SAMPLING_DEFAULT, .speculate = "off"};
     struct opt_args args;
     const struct opt opts[] = {
-        OPT_STR('m', "model", &s.session.model, "MODEL",
-                "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_STR(0, "quant", &s.session.quant, "QUANT",
-                "quantise an F32, F16 or BF16 model to this while loading it"),
+        SESSION_OPT_MODEL(s.session),
         OPT_STR(0, "system", &s.system, "TEXT",
                 "what the model is told before the first question"),
         OPT_STR(0, "chat-template", &s.chat_template, "NAME",

@@ -299,10 +299,7 @@ int cmd_generate(int argc, char **argv)
         .sampling = SAMPLING_DEFAULT, .speculate = "off", .prompt = "", .n_max = 128};
     struct opt_args args;
     const struct opt opts[] = {
-        OPT_STR('m', "model", &s.session.model, "MODEL",
-                "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_STR(0, "quant", &s.session.quant, "QUANT",
-                "quantise an F32, F16 or BF16 model to this while loading it"),
+        SESSION_OPT_MODEL(s.session),
         OPT_STR('p', "prompt", &s.prompt, "TEXT",
                 "what to continue (default: nothing)"),
         OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to make (default: 128)", 1,

@@ -228,10 +228,8 @@ int cmd_imatrix(int argc, char **argv)
                 0, 1 << 30),
         OPT_STRS(0, "in", &job.in, "FILE",
                  "add to this importance matrix; may be repeated"),
-        OPT_INT('t', "threads", &job.session.n_threads, "N",
-                "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
-        OPT_STR(0, "weights", &job.session.weights, "W",
-                "auto: packed where it fits, else mmap (default); packed; mmap"),
+        SESSION_OPT_THREADS(job.session),
+        SESSION_OPT_WEIGHTS(job.session),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);

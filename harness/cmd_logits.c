@@ -110,23 +110,16 @@ int cmd_logits(int argc, char **argv)
     struct opt_args args;
     const char *path = NULL;
     const struct opt opts[] = {
-        OPT_STR('m', "model", &params.model, "MODEL",
-                "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_STR(0, "quant", &params.quant, "QUANT",
-                "quantise an F32, F16 or BF16 model to this while loading it"),
+        SESSION_OPT_MODEL(params),
         OPT_INTS(0, "tokens", &tokens, "LIST", "token ids, \"1,2,3\" or \"5-9\"", 0,
                  INT_MAX),
         OPT_STR('o', "output", &path, "OUT.f32", "where the logits go"),
-        OPT_INT('t', "threads", &params.n_threads, "N",
-                "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
+        SESSION_OPT_THREADS(params),
         OPT_INT(0, "batch", &params.n_batch, "N",
                 "most tokens in one pass; 1 goes token by token (default: 64)", 1,
                 65536),
-        OPT_STR(0, "weights", &params.weights, "W",
-                "auto: packed where it fits, else mmap (default); packed: rows "
-                "interleaved; mmap: the file as it is"),
-        OPT_STR(0, "kv-type", &params.kv_type, "TYPE",
-                "what the KV cache holds: f16 (default), q8_0 or q4_0"),
+        SESSION_OPT_WEIGHTS(params),
+        SESSION_OPT_KV_TYPE(params),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);

@@ -306,6 +306,7 @@ void point_speculate_conclude(struct point_child *c)
     if (!s->n_runs || !(n_passes > 0))
         return;
     row->spec_tokens = (int64_t)(s->sum.n_tokens / s->n_runs);
+    row->spec_guessed = (int64_t)(s->sum.n_guessed / s->n_runs);
     if (s->sum.n_guessed)
         row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_guessed;
     row->spec_tokens_per_pass = n_tokens / n_passes;

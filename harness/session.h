@@ -39,4 +39,27 @@ enum status session_model(struct modelref *ref, const struct session_params *par
 enum status session_open(struct slm **m, const struct session_params *params,
                          int *n_threads, struct err *err);
 
+/* Rows of a table of options that fill a session_params s; options.h is the caller's to
+ * include. */
+#define SESSION_OPT_MODEL(s)                                   \
+    OPT_STR('m', "model", &(s).model, "MODEL",                 \
+            "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
+        OPT_STR(0, "quant", &(s).quant, "QUANT",               \
+                "quantise an F32, F16 or BF16 model to this while loading it")
+#define SESSION_OPT_THREADS(s)                   \
+    OPT_INT('t', "threads", &(s).n_threads, "N", \
+            "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS)
+#define SESSION_OPT_PLACE(s)                                 \
+    OPT_STR(0, "placement", &(s).placement, "NAME",          \
+            "none, spread, compact or smt (default: none)"), \
+        OPT_STR(0, "cpus", &(s).cpus, "LIST",                \
+                "pin the threads to these CPUs, one each, in this order")
+#define SESSION_OPT_WEIGHTS(s)                                               \
+    OPT_STR(0, "weights", &(s).weights, "W",                                 \
+            "auto: packed where it fits, else mmap (default); packed: rows " \
+            "interleaved; mmap: the file as it is")
+#define SESSION_OPT_KV_TYPE(s)                  \
+    OPT_STR(0, "kv-type", &(s).kv_type, "TYPE", \
+            "what the KV cache holds: f16 (default), q8_0 or q4_0")
+
 #endif

@@ -39,23 +39,14 @@ enum status textmodel_open(struct textmodel *t, const struct session_params *par
 void textmodel_close(struct textmodel *t);
 
 /* Rows of a table of options that say how a model is run; s is a session_params. */
-#define TEXTMODEL_OPTS(s)                                                            \
-    OPT_INT('t', "threads", &(s).n_threads, "N",                                     \
-            "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS), \
-        OPT_INT(0, "threads-prefill", &(s).n_threads_prefill, "N",                   \
-                "threads that read the prompt (default: as many)", 1,                \
-                TEAM_MAX_MEMBERS),                                                   \
-        OPT_STR(0, "placement", &(s).placement, "NAME",                              \
-                "none, spread, compact or smt (default: none)"),                     \
-        OPT_STR(0, "cpus", &(s).cpus, "LIST",                                        \
-                "pin the threads to these CPUs, one each, in this order"),           \
-        OPT_STR(0, "kv-type", &(s).kv_type, "TYPE",                                  \
-                "what the KV cache holds: f16 (default), q8_0 or q4_0"),             \
-        OPT_STR(0, "weights", &(s).weights, "W",                                     \
-                "auto: packed where it fits, else mmap (default); packed: rows "     \
-                "interleaved; mmap: the file as it is"),                             \
-        OPT_STR(0, "tuned", &(s).tuned, "auto|FILE",                                 \
-                "run it with a profile of `bench tune`, where it still fits: auto "  \
+#define TEXTMODEL_OPTS(s)                                                           \
+    SESSION_OPT_THREADS(s),                                                         \
+        OPT_INT(0, "threads-prefill", &(s).n_threads_prefill, "N",                  \
+                "threads that read the prompt (default: as many)", 1,               \
+                TEAM_MAX_MEMBERS),                                                  \
+        SESSION_OPT_PLACE(s), SESSION_OPT_KV_TYPE(s), SESSION_OPT_WEIGHTS(s),       \
+        OPT_STR(0, "tuned", &(s).tuned, "auto|FILE",                                \
+                "run it with a profile of `bench tune`, where it still fits: auto " \
                 "looks in the cache directory; other options win over it")
 
 #endif

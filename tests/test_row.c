@@ -37,8 +37,8 @@ static void header_is_golden(void **state)
         "text,chunk_tokens,n_scored,perplexity,perplexity_se,reference,"
         "reference_bytes,ppl_ratio,ppl_ratio_se,kl_mean,kl_se,kl_median,kl_p99,"
         "top1_pct,top1_se_pct,"
-        "spec_mode,spec_text,spec_answer,spec_tokens,spec_accept,spec_tokens_per_pass,"
-        "spec_plain_tok_per_s,spec_speedup,spec_speedup_lo,spec_speedup_hi\n";
+        "spec_mode,spec_text,spec_answer,spec_tokens,spec_guessed,spec_accept,"
+        "spec_tokens_per_pass,spec_plain_tok_per_s,spec_speedup,spec_speedup_lo,spec_speedup_hi\n";
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
