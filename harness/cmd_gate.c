@@ -165,6 +165,7 @@ int cmd_gate(int argc, char **argv)
         OPT_STR(0, "budget", &o.budget, "TIME", "longest time it may take: 90s, 10m (the default), 1h"),
         OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, in percent (default: 2)"),
         OPT_STR(0, "inject-slowdown", &o.inject, "P", "slow B down by P percent, to see the gate bite"),
+        OPT_FLAG(0, "counts", &o.counts, "count instructions of some kernels and of a token in both programs, too, exactly; this takes a minute after the budget, needs valgrind where the CPU does not count, and does not change the verdict"),
         OPT_U64(0, "seed", &o.seed, "N", "of orders and tokens (default: by the clock)"),
         OPT_STR('o', "out", &o.out, "DIR", "where the results go (default: results/gate-<host>-<utc>)"),
         OPT_STR(0, "json", &o.json, "FILE", "the result as JSON"),

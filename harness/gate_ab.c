@@ -10,6 +10,7 @@
 
 #include "harness/cmd.h"
 #include "harness/dirs.h"
+#include "harness/gate_count.h"
 #include "harness/gate_run.h"
 #include "harness/interrupt.h"
 
@@ -125,6 +126,24 @@ static enum status make_dir(const struct gate_options *o, struct gate_run *run,
     return st ? st : gate_rounds_open(&run->csv, r->dir, err);
 }
 
+/* Beside the verdict, and after it: what is counted takes time that was not asked for
+ * in the budget, and an interrupt ends the counting alone. */
+static enum status count(struct gate_result *r, const char *const program[2],
+                         const struct gate_settings *s, struct err *err)
+{
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (r->end == GATE_END_INTERRUPTED)
+        return ST_OK;
+    st = gate_count_run(r, program[0], program[1], &s->model, &why);
+    if (st == ST_INTERRUPTED) {
+        snprintf(r->no_counts, sizeof r->no_counts, "the counting was interrupted");
+        return ST_OK;
+    }
+    return st ? err_set(err, st, "%s", why.msg) : ST_OK;
+}
+
 static enum status compare(const struct gate_options *o, struct gate_run *run,
                            const struct gate_settings *s, const struct topology *topo,
                            struct gate_result *r, struct err *err)
@@ -150,7 +169,10 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         r->end = GATE_END_INTERRUPTED;
     }
     gate_run_sum_up(run);
-    return judge(r, s->seed, failed, err);
+    st = judge(r, s->seed, failed, err);
+    if (st == ST_OK && o->counts)
+        st = count(r, program, s, err);
+    return st;
 }
 
 enum status gate_ab(const struct gate_options *o, struct gate_result *r,

@@ -45,13 +45,19 @@ static bool has_effect(const struct gate_metric *m)
     return isfinite(m->effect.ratio);
 }
 
-/* Intervals, margin and 0 are shown whole; of the launches those that lie no further
- * out than so much again, or a single wild one would press all else together. */
+/* Intervals, 0 and the least margin are shown whole (a wider one is where nothing comes
+ * near it, and then there is no need to see it); of the launches those that lie no
+ * further out than so much again, or a single wild one would press all else together.
+ */
 static struct range find_range(const struct gate_result *r)
 {
-    const double least = fmax(100 * r->rule.margin, 0.1); /* where all are alike */
-    struct range x = {-1.5 * least, least};
+    double least = INFINITY;
+    struct range x;
 
+    for (size_t i = 0; i < r->n_metrics; i++)
+        least = fmin(least, 100 * r->metric[i].margin);
+    least = fmax(least, 0.1); /* where all are alike */
+    x = (struct range){-1.5 * least, least};
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct gate_effect *e = &r->metric[i].effect;
 
@@ -155,7 +161,7 @@ static void write_texts(FILE *f, const struct gate_result *r)
 
     fprintf(f,
             "array metrics[%d]\narray changes[%d]\narray intervals[%d]\narray "
-            "words[%d]\narray verdicts[%d]\narray margins[%d]\n",
+            "margins[%d]\narray words[%d]\narray verdicts[%d]\n",
             n, n, n, n, n, n);
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct gate_metric *m = &r->metric[i];
@@ -173,33 +179,42 @@ static void write_texts(FILE *f, const struct gate_result *r)
                    : has_effect(m) ? "no interval"
                                    : "not measured");
         write_text(f, "words", i, gate_verdict_word(verdict));
-        fprintf(f, "verdicts[%zu] = %d\nmargins[%zu] = %.6g\n", i + 1, (int)verdict,
-                i + 1, -100 * m->margin);
+        fprintf(f, "margins[%zu] = %.6g\nverdicts[%zu] = %d\n", i + 1, -100 * m->margin,
+                i + 1, (int)verdict);
     }
     fprintf(f, "longest_name = %zu\n", longest);
+}
+
+static size_t n_margins(const struct gate_result *r)
+{
+    size_t n = r->n_metrics > 0;
+
+    for (size_t i = 1; i < r->n_metrics; i++)
+        n += r->metric[i].margin != r->metric[i - 1].margin;
+    return n;
 }
 
 static void make_title(char *buf, size_t cap, const struct gate_result *r,
                        const int n_verdict[4])
 {
     const char *word = gate_verdict_word(r->verdict);
-    char margin[32];
-    bool alike = true;
+    const struct gate_metric *m = gate_worst(r);
+    char margin[48];
 
-    for (size_t i = 0; i < r->n_metrics; i++)
-        alike = alike && r->metric[i].margin == r->rule.margin;
-    snprintf(margin, sizeof margin, alike ? "%.3g %%" : "the margin",
-             100 * r->rule.margin);
+    snprintf(margin, sizeof margin, n_margins(r) > 1 ? "the margin" : "%.3g %%",
+             m ? 100 * m->margin : 0);
+
     if (gate_stands_alone(r))
         snprintf(buf, cap, "Gate: %s", word);
     else if (r->verdict == GATE_FAIL)
-        snprintf(buf, cap, "Gate: %s, %d of %zu metrics lost more than %s", word,
-                 n_verdict[GATE_FAIL], r->n_metrics, margin);
+        snprintf(buf, cap, "Gate: %s, %d of %zu metric%s lost more than %s", word,
+                 n_verdict[GATE_FAIL], r->n_metrics, r->n_metrics == 1 ? "" : "s",
+                 margin);
     else if (r->verdict == GATE_PASS)
         snprintf(buf, cap, "Gate: %s, no metric lost more than %s", word, margin);
     else
-        snprintf(buf, cap, "Gate: %s, %d of %zu metrics undecided", word,
-                 n_verdict[GATE_UNCLEAR], r->n_metrics);
+        snprintf(buf, cap, "Gate: %s, %d of %zu metric%s undecided", word,
+                 n_verdict[GATE_UNCLEAR], r->n_metrics, r->n_metrics == 1 ? "" : "s");
 }
 
 static void write_settings(FILE *f, const struct gate_result *r, const struct range *x)
@@ -215,7 +230,7 @@ static void write_settings(FILE *f, const struct gate_result *r, const struct ra
     utf8_printable(shown, sizeof shown, subtitle, strlen(subtitle));
     chart_file_head(f, NAME, title, shown);
     write_texts(f, r);
-    fprintf(f, "n_lines = %zu\nmargin = %.6g\n", r->n_metrics, -100 * r->rule.margin);
+    fprintf(f, "n_lines = %zu\n", r->n_metrics);
     fprintf(f, "n_pass = %d\nn_fail = %d\nn_unclear = %d\nn_dots = %d\nn_beyond = %d\n",
             n_verdict[GATE_PASS], n_verdict[GATE_FAIL], n_verdict[GATE_UNCLEAR], n_dots,
             n_beyond);

@@ -65,15 +65,13 @@ static void put_properties(FILE *f, const struct gate_result *r)
 {
     static const char *const names[2][3] = {{"a", "a.commit", "a.compiler"},
                                             {"b", "b.commit", "b.compiler"}};
-    char text[600], margin[32];
+    char text[600];
 
     fputs("    <properties>\n", f);
     put_property(f, "verdict", gate_verdict_word(r->verdict));
     put_property(f, "machine", r->cpu);
     put_property(f, "model", r->model);
     put_property(f, "settings", r->settings);
-    snprintf(margin, sizeof margin, "%.4g %%", 100 * r->rule.margin);
-    put_property(f, "margin", margin);
     for (int i = 0; i < 2; i++) {
         put_property(f, names[i][0], r->side[i].name);
         put_property(f, names[i][1], r->side[i].commit);
@@ -113,8 +111,9 @@ static const char *metric_message(char *buf, size_t cap, const struct gate_metri
 {
     char effect[200], a[64], b[64];
 
-    snprintf(buf, cap, "%s: %s; A %s, B %s", gate_verdict_word(gate_metric_verdict(m)),
-             gate_effect_text(effect, sizeof effect, m),
+    snprintf(buf, cap, "%s: %s, margin %.3g %%; A %s, B %s",
+             gate_verdict_word(gate_metric_verdict(m)),
+             gate_effect_text(effect, sizeof effect, m), 100 * m->margin,
              gate_value_text(a, sizeof a, m->a, m->unit),
              gate_value_text(b, sizeof b, m->b, m->unit));
     return buf;

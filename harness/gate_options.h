@@ -54,6 +54,7 @@ struct gate_options {
     const char *exit_codes; /* "0,1,4" */
     int *codes; /* [3] the same, of pass, fail, inconclusive; a mode whose configuration
                    has others puts them here */
+    bool counts; /* instructions of both programs, too */
     bool annotations, no_charts;
 
     int argc; /* the command line, for the record */

@@ -98,6 +98,10 @@ void gate_print(FILE *f, const struct gate_result *r)
         fprintf(f, " (%s)", r->disturbed);
     if (*r->notes)
         fprintf(f, "\nNot covered: %s", r->notes);
-    fprintf(f, "\n%s: %s\n", gate_verdict_word(r->verdict),
+    fputc('\n', f);
+    if (*gate_counts_text(sentence, sizeof sentence, r))
+        fprintf(f, "instructions%s%s, beside the verdict: %s\n",
+                *r->counted_by ? " by " : "", r->counted_by, sentence);
+    fprintf(f, "%s: %s\n", gate_verdict_word(r->verdict),
             gate_sentence(r, sentence, sizeof sentence));
 }

@@ -14,7 +14,7 @@ name_width = 0.0074 * longest_name + 0.03
 set tmargin at screen 1 - head / height
 set bmargin at screen foot / height
 set lmargin at screen (name_width < 0.12 ? 0.12 : name_width)
-set rmargin at screen 0.675
+set rmargin at screen 0.62
 set label 1 title_text at screen 0.02, 1 - 36 / height
 set label 2 subtitle_text at screen 0.02, 1 - 74 / height
 
@@ -35,34 +35,28 @@ set xlabel "change of B against A (left of 0: B is worse)" font ",13" textcolor 
 unset key
 
 # Beyond its margin a line's ground is tinted; every other line has a faint band.
-do for [i=1:n_lines] {
-    edge = margins[i] < x_min ? x_min : margins[i]
-    set object 50+i rectangle from first x_min, first i-1.5 to first edge, first i-0.5 fc rgb "#FCEDE4" fs solid noborder behind
-    if (margins[i] > x_min) {
-        set arrow 50+i from first edge, first i-1.5 to first edge, first i-0.5 nohead lw 1.4 dt (6,5) lc rgb bad back
-    }
-    if (margins[i] != margin && margins[i] > x_min) {
-        set label 50+i sprintf("margin %+g %%", margins[i]) at first edge, first i-0.64 right offset -0.4, 0 font ",9" textcolor rgb bad noenhanced
-    }
-    if (margins[i] != margin && margins[i] <= x_min) {
-        set label 50+i sprintf("margin %+g %%", margins[i]) at first edge, first i-0.64 left offset 0.4, 0 font ",9" textcolor rgb bad noenhanced
-    }
-}
 do for [i=1:n_lines-1:2] {
     set object 10+i rectangle from graph 0, first i-0.5 to graph 1, first i+0.5 fc rgb "#000000" fs transparent solid 0.03 noborder behind
+}
+do for [i=1:n_lines] {
+    if (margins[i] > x_min) {
+        set object 100+i rectangle from first x_min, first i-1.5 to first margins[i], first i-0.5 fc rgb bad fs transparent solid 0.1 noborder behind
+        set arrow 100+i from first margins[i], first i-1.5 to first margins[i], first i-0.5 nohead lw 1.4 dt (6,5) lc rgb bad back
+    }
 }
 set arrow 2 from first 0, graph 0 to first 0, graph 1 nohead lw 1.2 lc rgb "#777777" back
 
 # Texts are labels, not data: gnuplot would cut data at a comma.
-set label 3 sprintf("margin %+g %%", margin) at first margin, graph 1 offset 0, 0.7 center font ",11" textcolor rgb bad noenhanced
-set label 4 "change" at screen 0.752, graph 1 offset 0, 0.7 right font ",11" textcolor rgb "#777777" noenhanced
-set label 5 "95 % interval" at screen 0.772, graph 1 offset 0, 0.7 left font ",11" textcolor rgb "#777777" noenhanced
-set label 6 "verdict" at screen 0.905, graph 1 offset 0, 0.7 left font ",11" textcolor rgb "#777777" noenhanced
+set label 4 "change" at screen 0.694, graph 1 offset 0, 0.7 right font ",11" textcolor rgb "#777777" noenhanced
+set label 5 "95 % interval" at screen 0.71, graph 1 offset 0, 0.7 left font ",11" textcolor rgb "#777777" noenhanced
+set label 6 "margin" at screen 0.885, graph 1 offset 0, 0.7 right font ",11" textcolor rgb bad noenhanced
+set label 7 "verdict" at screen 0.905, graph 1 offset 0, 0.7 left font ",11" textcolor rgb "#777777" noenhanced
 do for [i=1:n_lines] {
     set label 100+i metrics[i] at graph 0, first i-1 right offset -1.2, 0 font ",13" textcolor rgb ink noenhanced
-    set label 200+i changes[i] at screen 0.752, first i-1 right font ",13" textcolor rgb "#000000" noenhanced
-    set label 300+i intervals[i] at screen 0.772, first i-1 left font ",13" textcolor rgb "#555555" noenhanced
-    set label 400+i words[i] at screen 0.905, first i-1 left font ",13" textcolor rgb verdict_color(verdicts[i]) noenhanced
+    set label 200+i changes[i] at screen 0.694, first i-1 right font ",13" textcolor rgb "#000000" noenhanced
+    set label 300+i intervals[i] at screen 0.71, first i-1 left font ",13" textcolor rgb "#555555" noenhanced
+    set label 400+i sprintf("%+g %%", margins[i]) at screen 0.885, first i-1 right font ",13" textcolor rgb "#555555" noenhanced
+    set label 500+i words[i] at screen 0.905, first i-1 left font ",13" textcolor rgb verdict_color(verdicts[i]) noenhanced
 }
 
 of_kind(k) = column("kind") == k ? column("percent") : NaN
@@ -83,7 +77,7 @@ do for [out in "output_png output_svg"] {
     key_at = 0.03
     do for [i=1:5] {
         if (key_shown[i] > 0) {
-            set label 500+i key_text[i] at screen key_at, screen 28 / height left offset 1.2, 0 font ",12" \
+            set label 600+i key_text[i] at screen key_at, screen 28 / height left offset 1.2, 0 font ",12" \
                 textcolor rgb "#555555" noenhanced point pt key_type[i] ps key_size[i]*point lw 2 lc rgb key_color[i]
             key_at = key_at + 0.0064 * strlen(key_text[i]) + 0.045
         }

@@ -528,7 +528,7 @@ static void a_forest_is_drawn_of_anything(void **state)
         fixture_metric(r, "memory", 1, 0, 10);
     draw(r, true);
     r = fixture_result();
-    r->rule.margin = 0;
+    r->rule.margin = 0; /* of the metric, too */
     fixture_metric(r, "memory", 1, 0, 10);
     draw(r, true);
     r = fixture_result(); /* margins of their own, one beyond the chart's edge */

@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench gate --counts and --report: instructions of two programs, which are the same or
+# not, and who cannot be counted; every output written again from gate.json, whatever the
+# names in it
+. "$SRC/tests/cli/lib.sh"
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+export SLMBENCH_CACHE=$WORK/cache
+
+cat >gate.yaml <<END
+model: $SRC/tests/data/models/stories260K-f32.gguf
+threads: [1]
+prefill: [none]
+ctx: [8]
+budget: 2s
+margin: 40%
+memory: false
+load: false
+END
+
+# gate PROGRAM-A DIR OPTIONS...: a short gate, whose verdict does not matter
+gate() {
+    local a=$1 dir=$2 code=0
+    shift 2
+    "$BENCH" gate --a "$a" --b "$BENCH" -c ./gate.yaml --no-charts -o "$dir" "$@" \
+        >out 2>err || code=$?
+    case $code in
+    0 | 1 | 4) ;;
+    *) fail "gate $*: exit $code: $(cat err)" ;;
+    esac
+}
+
+# said KEY DIR: a member of gate.json
+said() {
+    python3 -c 'import json, sys; print(json.load(open(sys.argv[2] + "/gate.json"))[sys.argv[1]])' "$@"
+}
+
+# ---- what is counted is the same where the program is, wherever it lies
+cp "$BENCH" "another place for bench"
+gate "./another place for bench" same --counts
+if said no_counts same | grep -q "apt-get install valgrind"; then
+    echo "counts are not tested: $(said no_counts same)"
+else
+    python3 - same <<'END' || fail "counts: $(cat out; said counts same)"
+import json, sys
+r = json.load(open(sys.argv[1] + "/gate.json"))
+assert r["counted_by"] and r["no_counts"] == "", r["no_counts"]
+names = [c["name"].split("/")[0] for c in r["counts"]]
+assert {"gemv", "gemm", "attn_dot", "decode"} <= set(names), names
+for c in r["counts"]:
+    assert c["a"] == c["b"] and c["a"] > 1000, c
+END
+    grep -q "beside the verdict: the same in both programs, in all" out || fail "text: $(cat out)"
+    grep -q "^| decode/nano:.* | same |$" same/gate.md || fail "no table: $(cat same/gate.md)"
+
+    # A program without its symbols, and one from before there were counts
+    if command -v strip >/dev/null && said counted_by same | grep -q callgrind; then
+        strip -o stripped "$BENCH"
+        gate ./stripped stripped.out --counts
+        said no_counts stripped.out | grep -q "A cannot be counted: it has no symbols" ||
+            fail "stripped: $(said no_counts stripped.out)"
+    fi
+    PATH=/nowhere "$BENCH" gate --a "$BENCH" -c ./gate.yaml --no-charts -o nowhere --counts >out 2>err || true
+    said counted_by same | grep -q callgrind && { grep -q "apt-get install valgrind" out ||
+        fail "without valgrind: $(cat out err)"; }
+fi
+cat >old <<END
+#!/bin/sh
+[ "\$1" != count ] || { echo "bench: what is count?" >&2; exit 2; }
+exec "$BENCH" "\$@"
+END
+chmod +x old
+gate ./old old.out --counts
+said no_counts old.out | grep -q "A (./old) has no .bench count." || fail "old: $(said no_counts old.out)"
+[ "$(said counts old.out)" = "[]" ] || fail "an old program was counted"
+
+# ---- what is counted, by hand
+"$BENCH" count gemv/q4_K/scalar/rows:16/cols:256 3 >out || fail "count"
+[ ! -s out ] || fail "count printed something"
+refused 2 "such as gemv/q4_K/avx2/rows:16/cols:512" count nonsense 3
+refused 2 "say of what size" count gemv/q4_K/scalar/rows:17/cols:256 3
+refused 2 "the number of calls" count gemv/q4_K/scalar/rows:16/cols:256 1001
+refused 3 "has no kernel gemv/q4_K/mmx" count gemv/q4_K/mmx/rows:16/cols:256 3
+refused 2 "is no SHAPE:QUANT" count "decode/$SRC/tests/data/models/stories260K-f32.gguf" 3
+
+# ---- all outputs again, with names that nobody would give
+python3 - same <<'END'
+import json, sys
+p = sys.argv[1] + "/gate.json"
+r = json.load(open(p))
+h = "a]]>b::%0A\"<&|`'\n::error::x\x01\x1b[31m"
+r["verdict"], r["end"], r["model"] = "fail", "clear", h
+r["a"]["name"] = h
+m = r["metrics"][0]
+m.update(name=h, verdict="fail", effect=dict(ratio=.9, lo=.88, hi=.91, p_fail=.0001, p_pass=1))
+r["metrics"].append(dict(m, name="another", verdict="pass", effect=dict(m["effect"], lo=None, hi=None)))
+json.dump(r, open(p, "w"))
+END
+cp same/gate.json kept.json
+rm same/gate.md same/junit.xml same/annotations.txt
+code=0
+GITHUB_STEP_SUMMARY=$WORK/summary.md
+export GITHUB_STEP_SUMMARY
+echo "from another step" >summary.md
+"$BENCH" gate --report same --annotations --junit own.xml --markdown "$GITHUB_STEP_SUMMARY" >out 2>err || code=$?
+[ "$code" = 1 ] || fail "a failed gate, read back, ended with $code: $(cat err)"
+cmp own.xml same/junit.xml || fail "two JUnit files"
+head -n 1 summary.md | grep -q "from another step" || fail "the summary of another step is gone"
+tail -n +2 summary.md | cmp - same/gate.md || fail "two summaries"
+[ "$(grep -c '^::error title=' same/annotations.txt)" = 2 ] || fail "annotations: $(cat same/annotations.txt)"
+! grep -v '^::\(error\|notice\|warning\) title=[^:,]*::' same/annotations.txt || fail "an annotation of several lines"
+grep -q '^::error title=a\]\]>b%3A%3A%250A' out || fail "not printed: $(cat out)"
+python3 - <<'END' || fail "what was written again is not what was read"
+import json, xml.etree.ElementTree as e
+s = e.parse("same/junit.xml").getroot().find("testsuite")
+assert [s.get(k) for k in ("tests", "failures", "skipped")] == ["2", "1", "0"]
+assert s.find("testcase").get("name") == "a]]>b::%0A\"<&|`'\\x0a::error::x\\x01\\x1b[31m"
+before, after = json.load(open("kept.json")), json.load(open("same/gate.json"))
+before.pop("sentence"), after.pop("sentence")
+assert before == after
+END
+if command -v gnuplot >/dev/null; then
+    head -c 4 same/gate_forest.png | grep -q PNG && grep -q "</svg>" same/gate_forest.svg || fail "no chart"
+    (cd same && gnuplot gate_forest.gp) || fail "the chart cannot be drawn again"
+fi
+rm -f same/gate_forest.*
+PATH=/nowhere "$BENCH" gate --report same >out 2>err || [ $? = 1 ] || fail "without gnuplot: $(cat err)"
+grep -q "no chart: gnuplot is not installed" out || fail "without gnuplot: $(cat out)"
+
+# ---- what is no result
+refused 2 "nowhere/such/gate.json cannot be read" gate --report nowhere/such
+mkdir broken
+head -c 700 kept.json >broken/gate.json
+refused 2 "broken/gate.json is not JSON: line" gate --report broken
+echo '{"format": "slmbench gate", "version": 2}' >broken/gate.json
+refused 2 "is of version 2, and this program reads version 1" gate --report broken
+echo '{}' >broken/gate.json
+refused 2 "is not the result of a gate" gate --report broken
+sed 's/"n_looks"/"n_books"/' kept.json >broken/gate.json
+refused 2 'lacks "n_looks"' gate --report broken
