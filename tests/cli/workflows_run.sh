@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The scripts of the workflow files run here as a runner would run them, with a small
-# model and little time: gates on a clone whose programs are this one, and a night.
+# model and little time: gates on a clone whose programs are this one, and a few
+# nights.
 . "${SRC:?}/tests/cli/lib.sh" || exit 1
 python=$(python_with_yaml) || skip "no python3-yaml"
 workflows() { "$python" "$SRC/tests/cli/workflows.py" "$@"; }
@@ -67,9 +68,14 @@ rm -rf clone/gate
 runs "${gitlab[0]}" gate "0 4" clone
 [ -s clone/gate/junit.xml ] || fail "no JUnit report: $(cat out)"
 
-# ---- and a night
+# ---- and two nights, the second with too few before it
 mkdir nights
 runs "${github[2]}" nightly "0" nights
 grep -q "The first night" out || fail "the first night: $(cat out)"
 [ -s nights/history.sqlite ] || fail "nothing was remembered: $(cat out)"
+runs "${github[2]}" nightly "0" nights
+grep -q "::warning title=bench gate::bench: " out || fail "the second night: $(cat out)"
+grep -q " series, " summary.md && [ -s nights/history/history.md ] || fail "no history: $(cat out)"
+runs "${gitlab[1]}" nightly "3" nights
+grep -q " of 1 run recorded" out || fail "the third night was not remembered: $(cat out)"
 rm -rf "$WORK"
