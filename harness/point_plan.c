@@ -46,6 +46,8 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
                          "--ctx %d: the text %s has no answer, so the model's own is "
                          "measured, right behind the prompt of %d tokens",
                          p->ctx, p->text, p->n_prompt);
+    if (!s.n_answer)
+        snprintf(r->row->ctx_fill, sizeof r->row->ctx_fill, "prefill");
     script_free(&s);
     r->row->ctx = point_depth(p);
     return status;

@@ -27,6 +27,7 @@
 
 #include "harness/options.h"
 #include "harness/report_rows.h"
+#include "harness/report_speculation.h"
 
 /* Why a point does not qualify, in the order of the checks: who fails a later one
  * came closer. */
@@ -326,6 +327,7 @@ static void say_why(struct recommendation *rec, const struct chooser *c,
             append(why, cap, " (KL %.4f)", rec->runner_up.kl_mean);
         append(why, cap, ".");
     }
+    report_say_speculation(&c->rows, best, why, cap);
 }
 
 static void say_excluded(struct recommendation *rec, const struct chooser *c)

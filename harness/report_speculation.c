@@ -92,3 +92,23 @@ enum status report_fill_speculation(struct chart *c, const struct report_rows *p
              "Decoding with guesses (prompt lookup) against plain decoding, by text");
     return st;
 }
+
+void report_say_speculation(const struct report_rows *p, const struct row *setting,
+                            char *buf, size_t cap)
+{
+    const char *lead = " Guessing ahead (prompt lookup) makes this setting ";
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct row *r = p->v[i];
+        const size_t used = strlen(buf);
+
+        if (!is_point(r) || row_trust(r) != ROW_GOOD || !(r->spec_speedup > 0) ||
+            !report_same_setting(r, setting) || r->n_threads != setting->n_threads)
+            continue;
+        snprintf(buf + used, cap - used, "%s%.2f times as fast on the text %s", lead,
+                 r->spec_speedup, r->spec_text);
+        lead = ", ";
+    }
+    if (*lead == ',')
+        snprintf(buf + strlen(buf), cap - strlen(buf), ".");
+}

@@ -14,4 +14,9 @@
 enum status report_fill_speculation(struct chart *c, const struct report_rows *p,
                                     struct err *err);
 
+/* " Guessing ahead ...": what that gains the setting with its threads, by text.
+ * Appended to buf; nothing where it was not measured, or only disturbed. */
+void report_say_speculation(const struct report_rows *p, const struct row *setting,
+                            char *buf, size_t cap);
+
 #endif

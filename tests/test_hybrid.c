@@ -11,6 +11,7 @@
 
 #include "engine/census.h"
 #include "engine/engine.h"
+#include "engine/speculate.h"
 #include "tests/tiny_model.h"
 
 enum {
@@ -578,12 +579,64 @@ static void test_token_bytes(void **state)
     }
 }
 
+/* What is guessed wrongly is taken back, states too: the text is that of plain
+ * decoding, with a wrong guess before every other token. */
+static void test_guesses(void **state)
+{
+    enum { N = 12 };
+    const struct speculate_params how = {.always = true};
+    const struct sampler_params greedy = sampler_params_default();
+    int32_t plain[N], out[SPECULATE_MAX + 1], id = 0;
+    struct speculate_stats stats;
+    struct err err = ERR_INIT;
+    struct speculator *sp;
+    struct sampler *s;
+    struct fixture x;
+    int32_t prompt[4 * N];
+
+    (void)state;
+    fixture_open(&x, false);
+    struct slm *m = open_model(&x, 1, 8);
+    assert_int_equal(sampler_open(&s, &greedy, N_VOCAB, &err), ST_OK);
+    assert_int_equal(slm_eval(m, x.tokens, 5, SLM_LOGITS_LAST, &err), ST_OK);
+    for (int i = 0; i < N; i++) {
+        plain[i] = sampler_next(s, slm_logits(m, 0));
+        assert_int_equal(slm_eval(m, &plain[i], 1, SLM_LOGITS_LAST, &err), ST_OK);
+    }
+    /* Each pair of tokens stood before already, and something else behind it. */
+    for (int i = 0; i + 1 < N; i++) {
+        prompt[4 * i] = plain[i];
+        prompt[4 * i + 1] = plain[i + 1];
+        prompt[4 * i + 2] =
+            i % 2 || i + 2 >= N ? (plain[i] + 7) % N_VOCAB : plain[i + 2];
+        prompt[4 * i + 3] = 0;
+    }
+    slm_truncate(m, 0);
+    assert_int_equal(slm_eval(m, x.tokens, 5, SLM_LOGITS_LAST, &err), ST_OK);
+    assert_int_equal(speculate_open(&sp, m, s, NULL, &how, &err), ST_OK);
+    assert_int_equal(speculate_begin(sp, prompt, 4 * (N - 1), &err), ST_OK);
+    id = sampler_next(s, slm_logits(m, 0));
+    assert_int_equal(id, plain[0]);
+    for (int at = 1, got; at < N; at += got) {
+        assert_int_equal(speculate_next(sp, id, N - at, out, &got, &err), ST_OK);
+        assert_memory_equal(out, plain + at, (size_t)got * sizeof *out);
+        id = out[got - 1];
+    }
+    speculate_read_stats(sp, &stats);
+    assert_true(stats.n_accepted < stats.n_guessed);
+    speculate_close(sp);
+    sampler_close(s);
+    slm_close(m);
+    free(x.image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense),     cmocka_unit_test(test_experts),
         cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
         cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
+        cmocka_unit_test(test_guesses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
