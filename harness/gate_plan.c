@@ -31,8 +31,15 @@
 static void add_step(struct gate_plan *p, enum turn_kind kind, int n_threads, int n)
 {
     if (p->n_steps < TURN_MAX_STEPS)
-        p->step[p->n_steps] = (struct turn_step){kind, n_threads, n};
+        p->step[p->n_steps] = (struct turn_step){kind, n_threads, n, KERN_N_FMT};
     p->n_steps++;
+}
+
+static void add_kernel(struct gate_plan *p, enum kern_format format)
+{
+    add_step(p, TURN_KERNEL, 1, 0);
+    if (p->n_steps <= TURN_MAX_STEPS)
+        p->step[p->n_steps - 1].format = format;
 }
 
 enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
@@ -45,6 +52,8 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
         for (size_t i = 0; i < s->prefill.n; i++)
             add_step(p, TURN_PREFILL, s->threads.v[t], s->prefill.v[i]);
     }
+    for (size_t i = 0; i < s->n_kernels; i++)
+        add_kernel(p, s->kernel[i]);
     if (!p->n_steps)
         return err_set(err, ST_USAGE,
                        "nothing to measure: neither context depths (ctx) nor prompt "
@@ -73,7 +82,11 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
         const struct turn_step *step = &p->step[i];
         const char *plural = step->n_threads == 1 ? "" : "s";
 
-        if (step->kind == TURN_DECODE)
+        if (step->kind == TURN_KERNEL) {
+            snprintf(m->name, sizeof m->name, "gemv of %s in the cache, 1 thread",
+                     kern_format_info(step->format)->name);
+            snprintf(m->unit, sizeof m->unit, "GB/s");
+        } else if (step->kind == TURN_DECODE)
             snprintf(m->name, sizeof m->name, "decode, depth %d, %d thread%s", step->n,
                      step->n_threads, plural);
         else
@@ -94,6 +107,8 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
 
 double gate_plan_speed(const struct turn_step *step, double seconds)
 {
+    if (step->kind == TURN_KERNEL)
+        return turn_kernel_bytes(step->format) * 1e-9 / seconds;
     return (step->kind == TURN_PREFILL ? step->n : 1) / seconds;
 }
 
@@ -115,14 +130,14 @@ static int within(double n, int least, int most)
 static int least_samples(const struct turn_step *step, double sample_s)
 {
     return within(ceil(MIN_STEP_S / sample_s),
-                  step->kind == TURN_DECODE ? MIN_DECODE : MIN_PREFILL,
+                  step->kind == TURN_PREFILL ? MIN_PREFILL : MIN_DECODE,
                   TURN_MAX_SAMPLES);
 }
 
 static int most_samples(const struct turn_step *step, double sample_s)
 {
     return within(ceil(MAX_STEP_S / sample_s),
-                  step->kind == TURN_DECODE ? MAX_DECODE : MAX_PREFILL,
+                  step->kind == TURN_PREFILL ? MAX_PREFILL : MAX_DECODE,
                   TURN_MAX_SAMPLES);
 }
 
@@ -132,7 +147,7 @@ static double round_seconds(const struct gate_plan *p, const struct gate_timing 
     double turn = ASKING_S;
 
     for (int i = 0; i < p->n_steps; i++)
-        turn += (p->n_samples[i] + (p->step[i].kind == TURN_DECODE)) * t->sample_s[i];
+        turn += (p->n_samples[i] + (p->step[i].kind != TURN_PREFILL)) * t->sample_s[i];
     return 4 * turn;
 }
 

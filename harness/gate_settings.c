@@ -60,6 +60,31 @@ static enum status set_threads(struct gate_settings *s, const char *text,
     return st;
 }
 
+static enum status set_kernels(struct gate_settings *s, const char *text,
+                               const char *what, struct err *err)
+{
+    enum kern_format list[GATE_MAX_METRICS];
+    size_t n = 0;
+
+    for (const char *at = text; strcmp(text, "none") && *at;) {
+        const size_t len = strcspn(at, ",");
+        char name[32];
+
+        snprintf(name, sizeof name, "%.*s", (int)(len < 31 ? len : 31), at);
+        if (n == GATE_MAX_METRICS || kern_format_by_name(name) == KERN_N_FMT)
+            return err_set(err, ST_USAGE,
+                           "%s: '%s' is no weight format; `bench kernels --list` knows "
+                           "them",
+                           what, name);
+        list[n++] = kern_format_by_name(name);
+        at += len;
+        at += *at == ',';
+    }
+    memcpy(s->kernel, list, n * sizeof *list);
+    s->n_kernels = n;
+    return ST_OK;
+}
+
 static enum status set_weights(struct gate_settings *s, const char *text,
                                const char *what, struct err *err)
 {
@@ -113,6 +138,8 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
         return sweep_set_ints(&s->prefill, text, 1, what, err);
     if (KEY("ctx"))
         return sweep_set_ints(&s->ctx, text, 0, what, err);
+    if (KEY("kernels"))
+        return set_kernels(s, text, what, err);
     if (KEY("weights"))
         return set_weights(s, text, what, err);
     if (KEY("kv_type"))
@@ -157,8 +184,8 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
 
 /* The file as libcyaml fills it; NULL where a key is absent. */
 struct raw {
-    char **threads, **prefill, **ctx, **exit_codes;
-    unsigned threads_count, prefill_count, ctx_count, exit_codes_count;
+    char **threads, **prefill, **ctx, **kernels, **exit_codes;
+    unsigned threads_count, prefill_count, ctx_count, kernels_count, exit_codes_count;
     char *model, *weights, *kv_type, *placement, *batch, *mem, *budget, *timeout,
         *rounds, *margin, *alpha_fail, *alpha_pass, *memory, *load, *margin_memory,
         *margin_load, *seed;
@@ -175,12 +202,12 @@ static const cyaml_schema_value_t text_value = {
                            struct raw, name, 0, 4096)
 
 static const cyaml_schema_field_t fields[] = {
-    LIST(threads), LIST(prefill),  LIST(ctx),         LIST(exit_codes),
-    TEXT(model),   TEXT(weights),  TEXT(kv_type),     TEXT(placement),
-    TEXT(batch),   TEXT(mem),      TEXT(budget),      TEXT(timeout),
-    TEXT(rounds),  TEXT(margin),   TEXT(alpha_fail),  TEXT(alpha_pass),
-    TEXT(memory),  TEXT(load),     TEXT(margin_load), TEXT(margin_memory),
-    TEXT(seed),    CYAML_FIELD_END};
+    LIST(threads),       LIST(prefill), LIST(ctx),      LIST(exit_codes),
+    LIST(kernels),       TEXT(model),   TEXT(weights),  TEXT(kv_type),
+    TEXT(placement),     TEXT(batch),   TEXT(mem),      TEXT(budget),
+    TEXT(timeout),       TEXT(rounds),  TEXT(margin),   TEXT(alpha_fail),
+    TEXT(alpha_pass),    TEXT(memory),  TEXT(load),     TEXT(margin_load),
+    TEXT(margin_memory), TEXT(seed),    CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};

@@ -22,6 +22,8 @@ struct gate_settings {
     char model_text[256];
     struct modelref model; /* of model_text, once the settings are made */
     struct int_list threads, prefill, ctx;
+    enum kern_format kernel[GATE_MAX_METRICS]; /* formats whose gemv is timed, too */
+    size_t n_kernels;
     enum weights_residency residency;
     enum kern_kv kv_type;
     enum placement placement;

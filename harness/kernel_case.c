@@ -250,16 +250,19 @@ static void add_for_threads(struct list *l, struct kernel_case c, const int *thr
     }
 }
 
+int kernel_hot_rows(enum kern_format format)
+{
+    return (int)(HOT_BYTES / kern_format_bytes(format, KERNEL_COLS) / 16 * 16);
+}
+
 static void add_product(struct list *l, struct kernel_case c,
                         const struct kernel_product *p, enum kern_format format,
                         const int *threads, size_t n_threads)
 {
-    const size_t fitting = HOT_BYTES / kern_format_bytes(format, KERNEL_COLS);
-
     c.cols = KERNEL_COLS;
     if (!p->has_columns) {
         c.cache = KERNEL_HOT;
-        c.rows = (int)(fitting / 16 * 16);
+        c.rows = kernel_hot_rows(format);
         add(l, &c);
     }
     c.cache = KERNEL_COLD;

@@ -67,6 +67,9 @@ const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_
 /* False, with *c untouched, when name is not built as above. */
 bool kernel_case_parse(struct kernel_case *c, const char *name);
 
+/* Rows of KERNEL_COLS columns of a matrix that is timed hot. */
+int kernel_hot_rows(enum kern_format format);
+
 bool kernel_case_is_roof(const struct kernel_case *c);
 
 /* The entry of kernels.def; NULL for a roof and for what this build's list lacks. */

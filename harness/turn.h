@@ -21,7 +21,8 @@
  *
  * A step is what one metric is measured by. Its state is the same at the beginning of
  * every turn, and so are its tokens: a prefill starts from an empty cache, a decode
- * from a cache filled to its depth with seeded keys and values.
+ * from a cache filled to its depth with seeded keys and values. A kernel is the best
+ * gemv of a format that the program has for this machine, on a matrix in the cache.
  *
  * Threading: one thread on each side.
  */
@@ -47,12 +48,13 @@
 /* Positions that decoding goes on for before it starts again from its depth. */
 #define TURN_DECODE_SPAN 64
 
-enum turn_kind { TURN_DECODE, TURN_PREFILL };
+enum turn_kind { TURN_DECODE, TURN_PREFILL, TURN_KERNEL };
 
 struct turn_step {
     enum turn_kind kind;
     int n_threads;
     int n; /* TURN_DECODE: depth; TURN_PREFILL: tokens of the prompt */
+    enum kern_format format; /* TURN_KERNEL: of the weights */
 };
 
 struct turn_open {
@@ -86,9 +88,26 @@ json_t *turn_ready_json(const struct turn_ready *r);
 enum status turn_ready_from_json(struct turn_ready *r, const json_t *object,
                                  struct err *err);
 
+/* Calls of a kernel in one sample, and the bytes of weights they read. */
+#define TURN_KERNEL_CALLS 32
+double turn_kernel_bytes(enum kern_format format);
+
 /* Threads to start, and positions of the cache. */
 int turn_n_threads(const struct turn_open *o);
 int turn_n_ctx(const struct turn_open *o);
+
+/* ---- inside (turn_kernel.c) ------------------------------------------------------ */
+
+struct kernel_bed;
+
+/* n samples of a kernel in seconds; *bed is made when it is NULL, for
+ * kernel_bed_close(). end is called with the time (clock_ns()) that a sample began at,
+ * as soon as it is over, and returns its seconds. Errors: ST_UNSUPPORTED (no such
+ * kernel), those of kernel_work_open(). */
+typedef double turn_end_fn(void *arg, uint64_t begin);
+enum status turn_kernel_take(struct kernel_bed **bed, const struct topology *topo,
+                             enum kern_format format, int n, double *seconds,
+                             turn_end_fn *end, void *arg, struct err *err);
 
 /* The process itself: returns its exit code. */
 int turn_serve(void);

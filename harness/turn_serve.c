@@ -16,6 +16,7 @@
 #include "harness/child.h"
 #include "harness/clock.h"
 #include "harness/cmd.h"
+#include "harness/kernel_work.h"
 #include "harness/point_child.h"
 #include "harness/stats.h"
 #include "harness/turn.h"
@@ -29,7 +30,8 @@ struct server {
     struct turn_open o;
     struct topology topo;
     struct slm *m;
-    int32_t *tokens; /* the longest prompt, at least one */
+    struct kernel_bed *bed; /* of kernels; NULL: none yet */
+    int32_t *tokens;        /* the longest prompt, at least one */
     double *s[TURN_MAX_STEPS];
     double own[TURN_MAX_STEPS][N_REMEMBERED]; /* without what was put in */
     size_t n_own[TURN_MAX_STEPS];
@@ -242,6 +244,26 @@ static enum status prefill(struct server *v, int step, int n, struct err *err)
     return st;
 }
 
+struct sample_of {
+    struct server *v;
+    int step;
+};
+
+static double end_kernel(void *arg, uint64_t begin)
+{
+    const struct sample_of *of = arg;
+
+    return end_sample(of->v, of->step, begin);
+}
+
+static enum status take_kernel(struct server *v, int step, int n, struct err *err)
+{
+    struct sample_of of = {v, step};
+
+    return turn_kernel_take(&v->bed, &v->topo, v->o.step[step].format, n, v->s[step],
+                            end_kernel, &of, err);
+}
+
 static enum status take_step(struct server *v, int step, int n, struct err *err)
 {
     const struct turn_step *s = &v->o.step[step];
@@ -250,6 +272,8 @@ static enum status take_step(struct server *v, int step, int n, struct err *err)
 
     if (!n)
         return ST_OK;
+    if (s->kind == TURN_KERNEL)
+        return take_kernel(v, step, n, err);
     st = slm_tune(v->m, s->n_threads, s->n_threads, &tuning, err);
     if (st)
         return st;
@@ -346,6 +370,7 @@ int turn_serve(void)
         say(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
     if (v) {
         slm_close(v->m);
+        kernel_bed_close(v->bed);
         for (int i = 0; i < v->o.n_steps; i++)
             free(v->s[i]);
         free(v->tokens);

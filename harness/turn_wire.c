@@ -39,9 +39,14 @@ json_t *turn_open_json(const struct turn_open *o)
 
     for (int i = 0; i < o->n_cpus; i++)
         json_array_append_new(cpus, json_integer(o->cpus[i]));
-    for (int i = 0; i < o->n_steps; i++)
-        json_array_append_new(steps, json_pack("[i, i, i]", (int)o->step[i].kind,
-                                               o->step[i].n_threads, o->step[i].n));
+    for (int i = 0; i < o->n_steps; i++) {
+        const struct turn_step *s = &o->step[i];
+
+        json_array_append_new(
+            steps,
+            json_pack("[i, i, i, s]", (int)s->kind, s->n_threads, s->n,
+                      s->kind == TURN_KERNEL ? kern_format_info(s->format)->name : ""));
+    }
     return json_pack(
         "{s:s, s:s, s:s*, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:f, s:i, s:o}", "model",
         o->model.text, "path", o->model.path, "quant", modelref_quant(&o->model),
@@ -59,15 +64,19 @@ static enum status read_steps(struct turn_open *o, const json_t *steps, struct e
     o->n_steps = (int)json_array_size(steps);
     for (int i = 0; i < o->n_steps; i++) {
         struct turn_step *s = &o->step[i];
+        const char *format;
         int kind;
 
-        if (json_unpack(json_array_get(steps, (size_t)i), "[i, i, i]", &kind,
-                        &s->n_threads, &s->n) ||
-            kind < TURN_DECODE || kind > TURN_PREFILL || s->n_threads < 1 ||
+        if (json_unpack(json_array_get(steps, (size_t)i), "[i, i, i, s]", &kind,
+                        &s->n_threads, &s->n, &format) ||
+            kind < TURN_DECODE || kind > TURN_KERNEL || s->n_threads < 1 ||
             s->n_threads > TOPO_MAX_CPUS || s->n < (kind == TURN_PREFILL) ||
             s->n > 1 << 24)
             return err_set(err, ST_USAGE, "step %d of a turn is out of range", i);
         s->kind = kind;
+        s->format = kern_format_by_name(format);
+        if (kind == TURN_KERNEL && s->format == KERN_N_FMT)
+            return err_set(err, ST_USAGE, "this program knows no format %.20s", format);
     }
     return ST_OK;
 }

@@ -87,6 +87,7 @@ static void keys_are_parsed_and_refused(void **state)
     refuses("exit_codes", "0,1,400", "outside");
     refuses("weights", "memory", "mmap or packed");
     refuses("rounds", "99", "outside");
+    refuses("kernels", "q4_K,q9_K", "'q9_K' is no weight format");
     refuses("model_", "x", "no such key");
 }
 
@@ -115,6 +116,14 @@ static void metrics_follow_from_settings(void **state)
     gate_plan_metric(&p, &s, 4, &m);
     assert_string_equal(m.name, "load time");
     assert_float_equal(m.margin, 0.2, 1e-12);
+    set(&s, "kernels", "q4_K,Q8_0");
+    assert_int_equal(gate_plan_steps(&p, &s, &err), ST_OK);
+    assert_int_equal(p.n_steps, 5);
+    gate_plan_metric(&p, &s, 4, &m);
+    assert_string_equal(m.name, "gemv of q8_0 in the cache, 1 thread");
+    assert_string_equal(m.unit, "GB/s");
+    set(&s, "kernels", "none");
+    assert_int_equal(gate_plan_steps(&p, &s, &err), ST_OK);
     s.memory = false;
     gate_plan_metric(&p, &s, 3, &m);
     assert_string_equal(m.name, "load time");
@@ -293,8 +302,10 @@ static struct turn_open some_opening(void)
                           .seed = 77,
                           .slower = 0.05,
                           .n_loads = 3,
-                          .step = {{TURN_DECODE, 2, 512}, {TURN_PREFILL, 1, 32}},
-                          .n_steps = 2};
+                          .step = {{TURN_DECODE, 2, 512, KERN_N_FMT},
+                                   {TURN_PREFILL, 1, 32, KERN_N_FMT},
+                                   {TURN_KERNEL, 1, 0, KERN_FMT_q4_K}},
+                          .n_steps = 3};
 
     snprintf(o.model.text, sizeof o.model.text, "m.gguf");
     snprintf(o.model.path, sizeof o.model.path, "/some where/m.gguf");
@@ -315,8 +326,8 @@ static void what_is_opened_survives_the_wire(void **state)
     assert_int_equal(back.memory_bytes, o.memory_bytes);
     assert_int_equal(back.seed, 77);
     assert_true(back.slower == 0.05);
-    assert_int_equal(back.n_steps, 2);
-    assert_memory_equal(back.step, o.step, 2 * sizeof o.step[0]);
+    assert_int_equal(back.n_steps, 3);
+    assert_memory_equal(back.step, o.step, 3 * sizeof o.step[0]);
     assert_int_equal(back.cpus[1], 1);
     assert_int_equal(turn_n_threads(&back), 2);
     assert_int_equal(turn_n_ctx(&back), 512 + TURN_DECODE_SPAN + 2);
@@ -327,13 +338,24 @@ static void what_is_not_sensible_is_refused(void **state)
 {
     static const struct {
         const char *key, *value;
-    } bad[] = {
-        {"slower", "1.0"},         {"slower", "-0.1"},       {"n_loads", "0"},
-        {"n_loads", "99"},         {"residency", "7"},       {"kv_type", "-1"},
-        {"n_batch", "0"},          {"cpus", "[1]"},          {"steps", "[]"},
-        {"steps", "[[0, 0, 0]]"},  {"steps", "[[1, 1, 0]]"}, {"steps", "[[5, 1, 1]]"},
-        {"steps", "[[0, 1, -1]]"}, {"steps", "[[0, 1]]"},    {"model", "3"},
-        {"quant", "\"Q9_9\""},     {"seed", "\"x\""}};
+    } bad[] = {{"slower", "1.0"},
+               {"slower", "-0.1"},
+               {"n_loads", "0"},
+               {"n_loads", "99"},
+               {"residency", "7"},
+               {"kv_type", "-1"},
+               {"n_batch", "0"},
+               {"cpus", "[1]"},
+               {"steps", "[]"},
+               {"steps", "[[0, 0, 0, \"\"]]"},
+               {"steps", "[[1, 1, 0, \"\"]]"},
+               {"steps", "[[5, 1, 1, \"\"]]"},
+               {"steps", "[[0, 1, -1, \"\"]]"},
+               {"steps", "[[0, 1]]"},
+               {"steps", "[[2, 1, 0, \"q9\"]]"},
+               {"model", "3"},
+               {"quant", "\"Q9_9\""},
+               {"seed", "\"x\""}};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
