@@ -209,11 +209,34 @@ static double median_of(const double *v, size_t n)
     return stats_median(v, n, scratch);
 }
 
+/* One value for each session of v[n], whose times are those of s from `from` on; all
+ * values are one session if there are fewer sessions than it takes to see that one of
+ * them was disturbed. */
+static size_t session_values(double *out, const struct series *s, size_t from,
+                             const double *v, size_t n)
+{
+    size_t n_sessions = 0;
+
+    for (size_t i = 0, end; i < n; i = end) {
+        const double begin = series_seconds(s->v[from + i].utc);
+
+        for (end = i + 1; end < n; end++)
+            if (!(series_seconds(s->v[from + end].utc) - begin < SERIES_SESSION_S))
+                break;
+        if (n_sessions < BASELINE_MOST)
+            out[n_sessions++] = median_of(v + i, end - i);
+    }
+    if (n_sessions >= BASELINE_FRESH)
+        return n_sessions;
+    out[0] = median_of(v, n);
+    return 1;
+}
+
 static void fill_metric(struct gate_metric *m, const struct series *fresh,
                         const struct past *p, const struct gate_rule *rule,
                         struct baseline_effect *e, size_t *n_fresh)
 {
-    double v[GATE_MAX_LAUNCHES], unit[GATE_MAX_LAUNCHES];
+    double v[GATE_MAX_LAUNCHES], unit[GATE_MAX_LAUNCHES], session[BASELINE_MOST];
     const size_t n = fresh->n < GATE_MAX_LAUNCHES ? fresh->n : GATE_MAX_LAUNCHES;
 
     memset(m, 0, sizeof *m);
@@ -221,7 +244,8 @@ static void fill_metric(struct gate_metric *m, const struct series *fresh,
         unit[i] = fresh->v[fresh->n - n + i].v;
         v[i] = log_speed(fresh, unit[i]);
     }
-    baseline_judge(e, p->v, p->n, v, n, rule);
+    const size_t n_sessions = session_values(session, fresh, fresh->n - n, v, n);
+    baseline_judge(e, p->v, p->n, session, n_sessions, rule);
     snprintf(m->name, sizeof m->name, "%.127s", fresh->name);
     snprintf(m->unit, sizeof m->unit, "%.15s", fresh->metric->unit);
     m->less_is_better = fresh->metric->less_is_better;

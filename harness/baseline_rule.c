@@ -60,7 +60,7 @@ static int by_size(const void *a, const void *b)
 struct past {
     double middle, spread;
     size_t df;
-    double widening; /* sqrt(1 + 1 / n) */
+    size_t n;
 };
 
 /* v[n] is sorted. */
@@ -85,29 +85,30 @@ static struct past summarise(double *v, size_t n)
         .middle = sum / (double)kept,
         .spread = fmax(LEAST_SPREAD, winsorised * (double)n / (double)kept),
         .df = kept - 1,
-        .widening = sqrt(1 + 1 / (double)n),
+        .n = n,
     };
 }
 
+/* Variance of the median of n values, each of variance 1: for normal ones it is at most
+ * pi / 2 / n; more is taken, as the tails of runs are heavier. */
+static double median_variance(size_t n)
+{
+    return n < 3 ? 1 : 1.8 / (double)n;
+}
+
 void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
-                    const double *fresh, size_t n_fresh, const struct gate_rule *rule)
+                    const double *fresh, size_t n_sessions,
+                    const struct gate_rule *rule)
 {
     const size_t n = n_old < BASELINE_MOST ? n_old : BASELINE_MOST;
-    double v[BASELINE_MOST], *scratch = malloc(n_fresh * sizeof *scratch + 1);
+    double v[BASELINE_MOST], scratch[BASELINE_MOST];
 
-    assert(n >= BASELINE_LEAST && n_fresh >= 1);
+    assert(n >= BASELINE_LEAST && n_sessions >= 1 && n_sessions <= BASELINE_MOST);
     memcpy(v, old + n_old - n, n * sizeof *v);
     qsort(v, n, sizeof *v, by_size);
     const struct past p = summarise(v, n);
-    /* without memory for a median: the slowest, which is no better */
-    double now = fresh[0];
-    for (size_t i = 1; i < n_fresh; i++)
-        now = fmin(now, fresh[i]);
-    if (scratch)
-        now = stats_median(fresh, n_fresh, scratch);
-    free(scratch);
-
-    const double scale = p.spread * p.widening, off = now - p.middle;
+    const double off = stats_median(fresh, n_sessions, scratch) - p.middle;
+    const double scale = p.spread * sqrt(median_variance(n_sessions) + 1 / (double)p.n);
     const double t = (off - log1p(-rule->margin)) / scale;
     const double reach = scale * student_quantile(0.975, p.df);
     e->effect = (struct gate_effect){

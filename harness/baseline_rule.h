@@ -10,10 +10,11 @@
  * neighbours (trimmed mean and winsorised variance, Tukey and McLaughlin 1963), so that
  * a few disturbed runs neither move the middle nor widen the interval.
  *
- * New values come from one session, in which all of them may be slow for a reason that
- * is none of the program's: their median counts as one run, however many they are. That
- * a single one was disturbed can never be told from a regression, so that failing needs
- * BASELINE_FRESH of them.
+ * New values of one session may all be slow for a reason that is none of the program's:
+ * they count as one run, by their median, however many they are. Values of several
+ * sessions are so many runs: of three and more the median is judged, whose scatter is
+ * smaller. That a single run was disturbed can never be told from a regression, so that
+ * failing needs BASELINE_FRESH new values.
  *
  * Threading: pure functions.
  */
@@ -36,11 +37,12 @@ struct baseline_effect {
     double least_margin;
 };
 
-/* Past values old[n_old], the oldest first, BASELINE_LEAST at least, and new ones, at
- * least one: logarithms of speeds. Both one-sided probabilities are about the rule's
- * margin. */
+/* Past values old[n_old], the oldest first, BASELINE_LEAST at least, and new ones, one
+ * of each session, BASELINE_MOST at most: logarithms of speeds. Both one-sided
+ * probabilities are about the rule's margin. */
 void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
-                    const double *fresh, size_t n_fresh, const struct gate_rule *rule);
+                    const double *fresh, size_t n_sessions,
+                    const struct gate_rule *rule);
 
 /* The verdict on n metrics: Holm's correction for failing, all of them for passing; the
  * whole of alpha, as there is one look. n_fresh[i]: new values of a metric. Each one's

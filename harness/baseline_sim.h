@@ -25,6 +25,7 @@
 struct sim_baseline {
     enum history_noise noise;
     bool sessions;
+    bool apart; /* each new run is a session of its own, and judged so */
     double sigma;
     size_t n_past;   /* BASELINE_LEAST to SIM_MAX_PAST */
     double slowdown; /* of the new runs: 0.05 */

@@ -59,15 +59,17 @@ static void outliers_and_constants_do_no_harm(void **state)
     double old[] = {0,      0.01,  -0.01,  0.005, -0.005, 0.008,
                     -0.008, 0.002, -0.002, 0.006, -0.006, 0.001};
     const struct gate_rule rule = gate_rule_default();
-    const double fresh[] = {-0.06, -0.5, -0.05};
+    const double fresh[] = {-0.06, -0.5, -0.05}, now = -0.06;
     struct baseline_effect clean, dirty;
 
     (void)state;
-    baseline_judge(&clean, old, 12, fresh, 3, &rule);
-    assert_true(fabs(log(clean.effect.ratio) + 0.06) < 0.001); /* the median */
+    baseline_judge(&clean, old, 12, &now, 1, &rule);
+    assert_true(fabs(log(clean.effect.ratio) + 0.06) < 0.001);
     old[0] = -0.2;
     old[5] = -0.15;
-    baseline_judge(&dirty, old, 12, fresh, 3, &rule);
+    baseline_judge(&dirty, old, 12, fresh, 3, &rule); /* by their median, and surer */
+    assert_true(fabs(log(dirty.effect.lo) + 0.06) < 0.8 * fabs(log(clean.effect.lo)));
+    baseline_judge(&dirty, old, 12, &now, 1, &rule);
     assert_true(dirty.spread < 2 * clean.spread);
     assert_true(fabs(dirty.effect.ratio - clean.effect.ratio) < 0.005);
     assert_true(dirty.effect.p_fail < 0.01);
@@ -124,6 +126,12 @@ static void it_is_calm_and_sees_much(void **state)
         b.slowdown = 0.02;
         assert_int_equal(sim_baseline_run(&v, &b, 400, 12, &err), ST_OK);
         assert_true(v.n_fail <= 10 && v.n_pass <= 30);
+        b.slowdown = 0.05;
+        assert_int_equal(sim_baseline_run(&v, &b, 400, 12, &err), ST_OK);
+        const size_t one_session = v.n_fail;
+        b.apart = true;
+        assert_int_equal(sim_baseline_run(&v, &b, 400, 12, &err), ST_OK);
+        assert_true(v.n_fail > one_session && v.n_pass <= 2);
         b.slowdown = 0.1;
         assert_int_equal(sim_baseline_run(&v, &b, 400, 13, &err), ST_OK);
         assert_true(v.n_fail >= 360 && v.n_pass <= 1);
@@ -228,6 +236,16 @@ static void only_the_past_since_the_last_change_counts(void **state)
     assert_true(r->metric[0].effect.ratio < 0.93 && r->metric[1].effect.ratio < 0.93);
     gate_sentence(r, text, sizeof text);
     assert_non_null(strstr(text, "changed from c29 to c31"));
+
+    /* of three nights it is surer */
+    for (size_t i = 0; i < fresh.n_rows; i++)
+        snprintf(fresh.rows[i].utc, sizeof fresh.rows[i].utc, "2026-02-%02dT00:00:00Z",
+                 (int)(4 + i % 9));
+    const double p = r->metric[0].effect.p_fail;
+    memset(r, 0, sizeof *r);
+    r->rule = gate_rule_default();
+    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &err), ST_OK);
+    assert_true(r->metric[0].effect.p_fail < p / 2);
 
     /* one new run alone may have been disturbed */
     fresh.n_rows = fresh.n_runs = 1;
