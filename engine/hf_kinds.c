@@ -357,17 +357,21 @@ static enum status phi2(struct hf_config *c, struct err *err)
 static enum status phi3(struct hf_config *c, struct err *err)
 {
     const json_t *rope = json_member(c->o, "rope_parameters");
-    int64_t before = 0;
+    int64_t before = 0, window = 0;
     enum status st;
 
     if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
         (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
-        (st = put_rms_eps(c, 1e-5, err)) || (st = put_window(c, err)) ||
+        (st = put_rms_eps(c, 1e-5, err)) ||
+        (st = json_get_int(&c->file, c->o, "sliding_window", 0, HF_MAX_CONTEXT, &window,
+                           err)) ||
         (st = json_get_int(&c->file, rope, "original_max_position_embeddings", 1,
                            HF_MAX_CONTEXT, &before, err)) ||
         (st = json_get_int(&c->file, c->o, "original_max_position_embeddings", 1,
                            HF_MAX_CONTEXT, &before, err)))
         return st;
+    if (window > 0) /* also where it hides nothing: other readers want it */
+        hf_put_u32(c, "attention.sliding_window", window);
     hf_put_u32(c, "rope.scaling.original_context_length", before ? before : c->n_ctx);
     return hf_rope(c, 10000.0, err);
 }

@@ -153,6 +153,9 @@ reword gemma2.f32 'c["final_logit_softcapping"] = None'
 reword gemma2.f32 'del c["final_logit_softcapping"]'
 [ "$(key gemma2.f32 gemma2.final_logit_softcapping)" = 30.0 ] || fail "the default cap is lost"
 
+folder "$SRC/tests/data/models/phi3.gguf" phi3.f32
+[ "$(key phi3.f32 phi3.attention.sliding_window)" = 32767 ] || fail "a wide window is lost"
+
 # ---- tokens that end a text, and chat templates, from the files beside it ------------
 special() { key stories "tokenizer.$1"; }
 rm stories/tokenizer_config.json
