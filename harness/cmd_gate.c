@@ -89,6 +89,11 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
         return err_set(err, ST_USAGE,
                        "what is to be compared? Two programs, with --a OLD/bench and "
                        "--b NEW/bench; `bench gate --help` lists the other ways");
+    if (o->counts && (*chosen)->judge != gate_ab)
+        return err_set(err, ST_USAGE,
+                       "--counts needs two programs, --a and --b, and does not go with "
+                       "%s",
+                       (*chosen)->option);
     if ((*chosen)->judge)
         return (*chosen)->judge(o, r, err);
     if ((*chosen)->run)
