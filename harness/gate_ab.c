@@ -20,17 +20,15 @@
 static enum status look(struct gate_result *r, bool failed[GATE_MAX_METRICS],
                         struct err *err)
 {
-    double p_fail[GATE_MAX_METRICS], p_pass[GATE_MAX_METRICS];
+    const struct gate_series *series[GATE_MAX_METRICS];
+    double margin[GATE_MAX_METRICS];
 
     for (size_t i = 0; i < r->n_metrics; i++) {
-        struct gate_rule rule = r->rule;
-
-        rule.margin = r->metric[i].margin;
-        gate_test(&r->metric[i].series, &rule, &p_fail[i], &p_pass[i]);
+        series[i] = &r->metric[i].series;
+        margin[i] = r->metric[i].margin;
     }
     r->n_looks++;
-    return gate_decide(&r->verdict, &r->rule, p_fail, p_pass, r->n_metrics, failed,
-                       err);
+    return gate_judge(&r->verdict, &r->rule, margin, series, r->n_metrics, failed, err);
 }
 
 /* Launches until a look is clear, or the budget or the looks are at their end. Where

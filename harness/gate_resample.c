@@ -28,21 +28,6 @@ static void draw(struct gate_series *out, const struct gate_record *record, size
     }
 }
 
-static enum status look(enum gate_verdict *verdict, const struct gate_record *record,
-                        const struct gate_series *s, struct err *err)
-{
-    double p_fail[GATE_MAX_METRICS], p_pass[GATE_MAX_METRICS];
-
-    for (size_t m = 0; m < record->n_metrics; m++) {
-        struct gate_rule rule = record->rule;
-
-        rule.margin = record->margin[m];
-        gate_test(&s[m], &rule, &p_fail[m], &p_pass[m]);
-    }
-    return gate_decide(verdict, &record->rule, p_fail, p_pass, record->n_metrics, NULL,
-                       err);
-}
-
 /* As gate_ab.c does it: where the budget ends between two looks, the next comes early.
  */
 static enum status play(enum gate_verdict *verdict, size_t *n,
@@ -50,8 +35,12 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
                         size_t most, size_t metric, double shift, uint64_t random,
                         struct err *err)
 {
-    for (size_t m = 0; m < record->n_metrics; m++)
+    const struct gate_series *of[GATE_MAX_METRICS];
+
+    for (size_t m = 0; m < record->n_metrics; m++) {
         s[m].n_launches = 0;
+        of[m] = &s[m];
+    }
     *n = 0;
     *verdict = GATE_OPEN;
     for (size_t k = 0; *verdict == GATE_OPEN && gate_look(k) && *n < most; k++) {
@@ -63,7 +52,8 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
             draw(s, record, (bits >> 1) % record->series[0].n_launches,
                  bits & 1 ? 1 : -1, metric, shift);
         }
-        const enum status st = look(verdict, record, s, err);
+        const enum status st = gate_judge(verdict, &record->rule, record->margin, of,
+                                          record->n_metrics, NULL, err);
         if (st)
             return st;
     }

@@ -173,3 +173,19 @@ enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule
     *verdict = fails ? GATE_FAIL : passes ? GATE_PASS : GATE_OPEN;
     return ST_OK;
 }
+
+enum status gate_judge(enum gate_verdict *verdict, const struct gate_rule *rule,
+                       const double *margin, const struct gate_series *const *s,
+                       size_t n, bool *failed, struct err *err)
+{
+    double p_fail[GATE_MAX_METRICS], p_pass[GATE_MAX_METRICS];
+
+    for (size_t i = 0; i < n; i++) {
+        struct gate_rule own = *rule;
+
+        if (margin)
+            own.margin = margin[i];
+        gate_test(s[i], &own, &p_fail[i], &p_pass[i]);
+    }
+    return gate_decide(verdict, rule, p_fail, p_pass, n, failed, err);
+}

@@ -88,4 +88,9 @@ enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule
                         const double *p_fail, const double *p_pass, size_t n,
                         bool *failed, struct err *err);
 
+/* Both: a look at n series, margin[i] (NULL: all the rule's) that of s[i]. */
+enum status gate_judge(enum gate_verdict *verdict, const struct gate_rule *rule,
+                       const double *margin, const struct gate_series *const *s,
+                       size_t n, bool *failed, struct err *err);
+
 #endif

@@ -328,6 +328,7 @@ static enum status play_round(struct gate_run *run, struct round *round,
 
         if (st)
             return st;
+        on_tick(run, NULL, 0);
         add_noise(&round->noise, &noise);
         for (int i = 0; i < run->plan.n_steps; i++)
             round->seconds[i][turn] = seconds[i];
@@ -464,7 +465,8 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     double ignored[TURN_MAX_STEPS];
     enum status st;
 
-    snprintf(run->doing, sizeof run->doing, "launch %zu", run->r->n_launches + 1);
+    snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
+             run->r->n_launches + 1, run->plan.most_launches);
     st = start_both(run, ignored, err);
     if (st == ST_OK) {
         for (size_t i = 0; i < run->r->n_metrics; i++) {
