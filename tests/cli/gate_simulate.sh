@@ -47,9 +47,9 @@ sed -n 2p one/gate_simulation.csv | grep -q ',5,3,80,62.5' || fail "a finished c
 
 # ---- stopped while it plays
 code=0
-"$BENCH" gate --simulate --trace "$trace" --gates 20000 -o long >out 2>err &
+"$BENCH" gate --simulate --trace "$trace" --gates 3000 -o long >out 2>err &
 pid=$!
-for _ in $(seq 600); do
+for _ in $(seq 1200); do
     [ ! -s long/gate_simulation.csv ] || [ "$(wc -l <long/gate_simulation.csv)" -lt 2 ] || break
     sleep 0.05
 done

@@ -1,0 +1,100 @@
+# gate_power.gp - written by bench; draw it again with: gnuplot gate_power.gp
+name = 'gate_power'
+data = 'gate_power.csv'
+title_text = 'How often a gate fails a build that is slower'
+subtitle_text = '10000 gates a point, margin 2 %, 1 metric; bands: all 7 invented noises'
+n_bands = 3
+n_series = 6
+margin = 2
+array series[6]
+series[1] = 'noise of a round 0.5 %'
+series[2] = 'noise of a round 1 %'
+series[3] = 'noise of a round 2 %'
+series[4] = 'xeon-building (13.7 %)'
+series[5] = 'xeon-hog (39.4 %)'
+series[6] = 'xeon-memory (12.8 %)'
+x_min = 0
+x_max = 10
+y_min = 0
+y_max = 100
+log_y = 0
+
+# SPDX-License-Identifier: MIT
+#
+# style.gp - what all charts share: palette, marks, fonts, frame
+#
+# The lines above (in a sweep's directory) or bench itself set: name, data,
+# title_text, subtitle_text, series[], group[], ranges, ticks, and how many hollow
+# marks, crosses and limits there are.
+# Names come from model files, so nothing of theirs is read as markup (noenhanced).
+# Labels that are not wanted are empty texts and not NaN: a plot of labels without
+# a single point ends some versions of gnuplot (5.4) with a segmentation fault.
+
+set encoding utf8
+set datafile separator comma
+set datafile columnheaders
+
+# Okabe and Ito's palette: told apart by people with any colour vision.
+colors = "#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #000000"
+color(i) = word(colors, 1 + int(i) % 7)
+# Colours come round after seven, then with other shapes.
+shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
+solid(i) = int(word("7 5 9 13 11 15", shape(i)))
+hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
+figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+ink = "#333333"
+faint = "#d8d8d8"
+
+set border 3 lc rgb "#777777" lw 1
+set tics out nomirror scale 0.6 textcolor rgb ink
+set xtics noenhanced
+set grid ytics lc rgb faint lw 1 lt 1
+set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 \
+    textcolor rgb ink
+set lmargin at screen 0.1
+set tmargin at screen 0.84
+set bmargin at screen 0.13
+set label 1 title_text at screen 0.02, 0.945 left font ",18" textcolor rgb "#000000" noenhanced
+set label 2 subtitle_text at screen 0.02, 0.893 left font ",12" textcolor rgb "#555555" noenhanced
+
+set xrange [x_min:x_max]
+set yrange [y_min:y_max]
+if (log_y) {
+    set logscale y
+    eval "set ytics (" . y_ticks . ")"
+}
+
+# Two outputs: SVG for pages, PNG for everything else. Their point sizes differ.
+output_png = "point = 1; set terminal pngcairo size 1400,800 font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'"
+output_svg = "point = 0.6; set terminal svg size 1000,571 dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'"
+
+# SPDX-License-Identifier: MIT
+#
+# gate_power.gp - share of failing gates against the true slowdown
+
+set xlabel "true slowdown of B, %" textcolor rgb ink
+set ylabel "gates that fail, %" textcolor rgb ink
+set ytics 0,20,100
+set xtics 0,1
+set arrow 1 from margin, graph 0 to margin, graph 1 nohead lc rgb "#777777" lw 1.4 dt (6,6)
+set label 3 "margin " at margin, graph 0.97 right font ",12" textcolor rgb "#555555"
+set dashtype 2 (6,4)
+set style fill transparent solid 0.22 noborder
+
+dash(i) = i < n_bands ? 1 : 2
+is(i) = column("series") == i
+x_if(condition) = condition ? column("slowdown_percent") : NaN
+
+do for [out in "output_png output_svg"] {
+    eval value(out)
+    plot \
+        for [i=0:n_bands-1] data using (x_if(is(i))):"least":"most" \
+            with filledcurves lc rgb color(i) notitle, \
+        for [i=0:n_series-1] data using (x_if(is(i))):"fail_percent" \
+            with lines lw 2 dt dash(i) lc rgb color(i) notitle, \
+        for [i=0:n_series-1] data using (x_if(is(i))):"fail_percent" \
+            with points pt solid(i) ps 1.3*point lc rgb color(i) notitle, \
+        for [i=0:n_series-1] keyentry with linespoints lw 2 dt dash(i) \
+            lc rgb color(i) pt solid(i) ps 1.3*point title series[i+1]
+    set output
+}
