@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/cmd.h"
 #include "harness/dirs.h"
@@ -108,11 +109,11 @@ static void describe(struct gate_result *r, const struct gate_settings *s,
     strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-static enum status make_dir(const struct gate_options *o, struct gate_run *run,
-                            struct err *err)
+/* Before anything takes time; it is made when there is something to put into it. */
+static enum status choose_dir(const struct gate_options *o, struct gate_result *r,
+                              struct err *err)
 {
-    struct gate_result *r = run->r;
-    enum status st;
+    char rounds[600];
 
     if (o->out && strlen(o->out) >= sizeof r->dir)
         return err_set(err, ST_USAGE, "--out: the name of the directory is too long");
@@ -120,8 +121,18 @@ static enum status make_dir(const struct gate_options *o, struct gate_run *run,
         snprintf(r->dir, sizeof r->dir, "%s", o->out);
     else
         dirs_results(r->dir, sizeof r->dir, "gate-");
-    st = dirs_make(r->dir, err);
-    return st ? st : gate_rounds_open(&run->csv, r->dir, err);
+    snprintf(rounds, sizeof rounds, "%s/" GATE_ROUNDS_NAME, r->dir);
+    if (!access(rounds, F_OK))
+        return err_set(err, ST_USAGE, "%s holds a gate already; name another directory",
+                       r->dir);
+    return ST_OK;
+}
+
+static enum status make_dir(struct gate_run *run, struct err *err)
+{
+    const enum status st = dirs_make(run->r->dir, err);
+
+    return st ? st : gate_rounds_open(&run->csv, run->r->dir, err);
 }
 
 /* Beside the verdict, and after it: what is counted takes time that was not asked for
@@ -153,9 +164,11 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
     enum status st;
 
     describe(r, s, topo);
-    st = gate_run_open(run, s, topo, program, r, err);
+    st = choose_dir(o, r, err);
     if (st == ST_OK)
-        st = make_dir(o, run, err);
+        st = gate_run_open(run, s, topo, program, r, err);
+    if (st == ST_OK)
+        st = make_dir(run, err);
     if (st)
         return st;
     st = play(run, failed, &why);

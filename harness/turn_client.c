@@ -171,6 +171,11 @@ static enum status ask(struct turn_client *c, json_t *request, const char *key,
         return st;
     /* One that does not listen has perhaps said why before it died. */
     st = wait_answer(c, c->timeout_s, &got, doing, err);
+    if (st == ST_CHECK && c->n_bad)
+        return err_set(err, ST_IO,
+                       "%s, %.120s (%s), has said something else than an "
+                       "answer while %s",
+                       c->who, c->program, c->version, doing);
     if (st == ST_CHECK)
         return has_died(c, doing, err);
     if (st)

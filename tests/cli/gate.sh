@@ -107,11 +107,17 @@ cat >dies <<END
 #!/bin/sh
 "$BENCH" turn | (read hello; echo "\$hello"; echo "out of luck" >&2; kill -SEGV \$\$)
 END
-chmod +x other dies
+cat >babbles <<END
+#!/bin/sh
+"$BENCH" turn | (read hello; echo "\$hello"; echo "what a nice day"; sleep 2)
+END
+chmod +x other dies babbles
 refused 2 "other (bench 9.9.9), cannot take part in a gate: it takes turns in another way (99" \
     gate --a other -c ./wide.yaml
 refused 2 "out of luck" gate --a "$BENCH" --b dies -c ./wide.yaml
 grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)"
+refused 2 "B, babbles (0.1.0" gate --a "$BENCH" --b babbles -c ./wide.yaml
+grep -q "has said something else than an answer" err || fail "babbles: $(cat err)"
 
 # ---- what cannot be
 head -c 2000 /dev/zero >broken.gguf
