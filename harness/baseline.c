@@ -26,6 +26,7 @@ struct past {
 struct judging {
     struct gate_result *r;
     const struct history *old, *fresh;
+    const struct baseline_margins *margins;
     struct series_set old_set, fresh_set;
     struct baseline_effect effect[GATE_MAX_METRICS];
     size_t n_fresh[GATE_MAX_METRICS], n_old[GATE_MAX_METRICS];
@@ -270,12 +271,20 @@ static void describe_side(struct gate_side *side, const struct history_run *run)
     snprintf(side->compiler, sizeof side->compiler, "%s", run->compiler);
 }
 
+static double margin_of(const struct judging *j, const char *column)
+{
+    return !strcmp(column, "mem_peak_bytes")                        ? j->margins->memory
+           : !strcmp(column, "load_s") || !strcmp(column, "ttft_s") ? j->margins->load
+                                                                    : j->r->rule.margin;
+}
+
 static enum status judge_series(struct judging *j, const struct series *fresh,
                                 struct err *err)
 {
     struct gate_result *r = j->r;
     const size_t at = r->n_metrics;
     const struct series *old = find_series(j, fresh);
+    struct gate_rule rule = r->rule;
     struct past p;
     char commit[32];
 
@@ -292,7 +301,8 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
             err, ST_USAGE,
             "there are more than %d series to judge; choose some with --only",
             GATE_MAX_METRICS);
-    fill_metric(&r->metric[at], fresh, &p, &r->rule, &j->effect[at], &j->n_fresh[at]);
+    rule.margin = margin_of(j, fresh->metric->column);
+    fill_metric(&r->metric[at], fresh, &p, &rule, &j->effect[at], &j->n_fresh[at]);
     j->n_old[at] = p.n;
     r->n_metrics++;
     r->n_launches = fmax((double)r->n_launches, (double)j->n_fresh[at]);
@@ -440,7 +450,8 @@ static enum status judge_all(struct judging *j, struct err *err)
 
 enum status baseline_compare(struct gate_result *r, const struct history *old,
                              const struct history *fresh,
-                             const struct series_choice *choice, struct err *err)
+                             const struct series_choice *choice,
+                             const struct baseline_margins *margins, struct err *err)
 {
     const struct series_choice each = {.metrics = choice->metrics,
                                        .only = choice->only,
@@ -454,6 +465,7 @@ enum status baseline_compare(struct gate_result *r, const struct history *old,
     j->r = r;
     j->old = old;
     j->fresh = fresh;
+    j->margins = margins;
     st = series_make(&j->old_set, old, choice, err);
     if (st == ST_OK)
         st = series_make(&j->fresh_set, fresh, &each, err);

@@ -13,6 +13,11 @@
 #include "harness/gate_result.h"
 #include "harness/series.h"
 
+/* Margins of columns that have one of their own; the others have the rule's. */
+struct baseline_margins {
+    double memory, load; /* of mem_peak_bytes; of load_s and ttft_s */
+};
+
 /* Judge every series of fresh that the history old knows, and fill in of *r: verdict,
  * end, metrics, both sides' commits and versions, cpu, model, settings, notes, advice,
  * numbers of launches and rounds. r->rule is set. Errors: ST_UNSUPPORTED (nothing can
@@ -20,6 +25,7 @@
  * than a gate has room for), ST_INPUT (no usable new row), ST_NO_MEMORY. */
 enum status baseline_compare(struct gate_result *r, const struct history *old,
                              const struct history *fresh,
-                             const struct series_choice *choice, struct err *err);
+                             const struct series_choice *choice,
+                             const struct baseline_margins *margins, struct err *err);
 
 #endif

@@ -15,8 +15,8 @@
 #include "harness/history_db.h"
 
 /* Margin and probabilities, and exit codes, from --config and the options. */
-static enum status read_rule(struct gate_rule *rule, const struct gate_options *o,
-                             struct err *err)
+static enum status read_rule(struct gate_rule *rule, struct baseline_margins *margins,
+                             const struct gate_options *o, struct err *err)
 {
     struct topology *topo = calloc(1, sizeof *topo);
     struct gate_settings s = {0};
@@ -27,6 +27,7 @@ static enum status read_rule(struct gate_rule *rule, const struct gate_options *
         st = gate_settings_make(&s, o, topo, err);
     if (st == ST_OK) {
         *rule = s.rule;
+        *margins = (struct baseline_margins){s.margin_memory, s.margin_load};
         memcpy(o->codes, s.exit_code, sizeof s.exit_code);
     }
     gate_settings_free(&s);
@@ -69,8 +70,9 @@ static void name_sides(struct gate_result *r, const struct gate_options *o)
 }
 
 static enum status compare(struct gate_result *r, struct history *old,
-                           struct history *fresh, const struct gate_options *o,
-                           struct err *err)
+                           struct history *fresh,
+                           const struct baseline_margins *margins,
+                           const struct gate_options *o, struct err *err)
 {
     const struct series_choice choice = {.metrics =
                                              o->metrics ? o->metrics : "tok_per_s",
@@ -82,7 +84,7 @@ static enum status compare(struct gate_result *r, struct history *old,
     if (st == ST_OK)
         st = find_rows(fresh, old, &choice, o, r, err);
     if (st == ST_OK)
-        st = baseline_compare(r, old, fresh, &choice, err);
+        st = baseline_compare(r, old, fresh, &choice, margins, err);
     /* afterwards: what is recorded is the next gate's history, not this one's */
     if (st == ST_OK && o->record)
         st = history_db_record(o->record, fresh, o->commit, &n_new, err);
@@ -93,16 +95,17 @@ enum status gate_baseline(const struct gate_options *o, struct gate_result *r,
                           struct err *err)
 {
     struct history old = {0}, fresh = {0};
+    struct baseline_margins margins;
     const time_t now = time(NULL);
     struct tm tm;
-    enum status st = read_rule(&r->rule, o, err);
+    enum status st = read_rule(&r->rule, &margins, o, err);
 
     gmtime_r(&now, &tm);
     strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (st == ST_OK && o->out && strlen(o->out) >= sizeof r->dir)
         st = err_set(err, ST_USAGE, "--out: the name of the directory is too long");
     if (st == ST_OK)
-        st = compare(r, &old, &fresh, o, err);
+        st = compare(r, &old, &fresh, &margins, o, err);
     name_sides(r, o);
     r->seconds = difftime(time(NULL), now);
     history_free(&old);

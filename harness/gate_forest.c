@@ -219,18 +219,27 @@ static void make_title(char *buf, size_t cap, const struct gate_result *r,
 
 static void write_settings(FILE *f, const struct gate_result *r, const struct range *x)
 {
-    char title[96], subtitle[1024], shown[1024];
+    const bool stored = r->mode == GATE_MODE_BASELINE;
+    char title[96], measured[160], subtitle[1024], shown[1024];
     int n_verdict[4] = {0}, n_dots = 0, n_beyond = 0;
 
     count_kinds(r, x, n_verdict, &n_dots, &n_beyond);
     make_title(title, sizeof title, r, n_verdict);
-    snprintf(subtitle, sizeof subtitle, "%s%s%s \xc2\xb7 %zu rounds of %zu launches%s",
-             r->model, r->model[0] ? " \xc2\xb7 " : "", r->cpu, r->n_rounds,
-             r->n_launches, r->injected > 0 ? " \xc2\xb7 B slowed on purpose" : "");
+    if (stored)
+        snprintf(measured, sizeof measured, "%zu new run%s against %.80s",
+                 r->n_launches, r->n_launches == 1 ? "" : "s", r->settings);
+    else
+        snprintf(measured, sizeof measured, "%zu rounds of %zu launches", r->n_rounds,
+                 r->n_launches);
+    snprintf(subtitle, sizeof subtitle, "%s%s%s \xc2\xb7 %s%s", r->model,
+             r->model[0] ? " \xc2\xb7 " : "", r->cpu, measured,
+             r->injected > 0 ? " \xc2\xb7 B slowed on purpose" : "");
     utf8_printable(shown, sizeof shown, subtitle, strlen(subtitle));
     chart_file_head(f, NAME, title, shown);
     write_texts(f, r);
-    fprintf(f, "n_lines = %zu\n", r->n_metrics);
+    fprintf(f, "n_lines = %zu\ndot_text = '%s'\nbeyond_text = '%s'\n", r->n_metrics,
+            stored ? "one new run" : "one launch of both programs",
+            stored ? "a run further out" : "a launch further out");
     fprintf(f, "n_pass = %d\nn_fail = %d\nn_unclear = %d\nn_dots = %d\nn_beyond = %d\n",
             n_verdict[GATE_PASS], n_verdict[GATE_FAIL], n_verdict[GATE_UNCLEAR], n_dots,
             n_beyond);

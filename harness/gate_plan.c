@@ -58,11 +58,11 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
         return err_set(err, ST_USAGE,
                        "nothing to measure: neither context depths (ctx) nor prompt "
                        "lengths (prefill)");
-    if (p->n_steps > TURN_MAX_STEPS || gate_plan_n_metrics(p, s) > GATE_MAX_METRICS)
+    if (gate_plan_n_metrics(p, s) > TURN_MAX_STEPS)
         return err_set(err, ST_USAGE,
                        "%zu metrics are more than the %d that a gate can judge; list "
                        "fewer threads, ctx or prefill",
-                       gate_plan_n_metrics(p, s), GATE_MAX_METRICS);
+                       gate_plan_n_metrics(p, s), TURN_MAX_STEPS);
     return ST_OK;
 }
 

@@ -30,8 +30,8 @@
 #include "engine/status.h"
 
 #define GATE_MAX_LAUNCHES 80
-#define GATE_MAX_ROUNDS   8 /* of one launch */
-#define GATE_MAX_METRICS  16
+#define GATE_MAX_ROUNDS   8  /* of one launch */
+#define GATE_MAX_METRICS  48 /* a default sweep against stored rows has 27 */
 
 enum gate_verdict {
     GATE_OPEN, /* more rounds may tell */

@@ -108,6 +108,8 @@ static void name_series(struct series *s)
     snprintf(s->name, sizeof s->name, "%.48s%s%.20s, ", r->model,
              *r->model && *r->quant ? " " : "", r->quant);
     s->model_len = strlen(s->name);
+    if (strcmp(s->metric->column, "tok_per_s") != 0)
+        append(s->name, "%s, ", s->metric->column);
     append(s->name, "%s", r->kind);
     if (r->n_prompt > 0)
         append(s->name, " of %lld", (long long)r->n_prompt);
@@ -124,8 +126,6 @@ static void name_series(struct series *s)
         append(s->name, ", %.4g GiB", (double)r->mem_limit_bytes / GIB);
     if (!strcmp(r->tuning, "tuned"))
         append(s->name, ", tuned");
-    if (strcmp(s->metric->column, "tok_per_s") != 0)
-        append(s->name, ": %s", s->metric->column);
     for (char *p = s->name; *p; p++)
         if ((unsigned char)*p < ' ')
             *p = ' ';

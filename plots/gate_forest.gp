@@ -13,7 +13,8 @@ height = head + row_height * n_lines + foot
 name_width = 0.0074 * longest_name + 0.03
 set tmargin at screen 1 - head / height
 set bmargin at screen foot / height
-set lmargin at screen (name_width < 0.12 ? 0.12 : name_width)
+left_edge = name_width < 0.12 ? 0.12 : name_width
+set lmargin at screen left_edge
 set rmargin at screen 0.62
 set label 1 title_text at screen 0.02, 1 - 36 / height
 set label 2 subtitle_text at screen 0.02, 1 - 74 / height
@@ -28,7 +29,12 @@ verdict_number(v) = int(v) == 1 ? 0x009E73 : int(v) == 2 ? 0xD55E00 : 0x8A6A00
 set border 1
 unset ytics
 set grid noytics
-set xtics nomirror font ",13"
+# A figure below the axis takes 0.05 of the picture's width: 1, 2 or 5 times a power of 10
+# from one to the next, so that they do not touch.
+raw_step = (x_max - x_min) * 0.05 / (0.62 - left_edge)
+magnitude = 10.0 ** floor(log10(raw_step))
+step = (raw_step <= magnitude ? 1 : raw_step <= 2 * magnitude ? 2 : raw_step <= 5 * magnitude ? 5 : 10) * magnitude
+set xtics step nomirror font ",13"
 set format x "%+g %%"
 set xtics add ("0" 0)
 set xlabel "change of B against A (left of 0: B is worse)" font ",13" textcolor rgb ink
@@ -66,7 +72,7 @@ output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'Deja
 output_svg = sprintf("point = 0.6; set terminal svg size 1000,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height / 1.4)
 
 # What the marks mean, in one line at the bottom: gnuplot's own keys take several.
-array key_text[5] = ["pass", "fail", "inconclusive", "one launch of both programs", "a launch further out"]
+array key_text[5] = ["pass", "fail", "inconclusive", dot_text, beyond_text]
 array key_shown[5] = [n_pass, n_fail, n_unclear, n_dots, n_beyond]
 array key_type[5] = [7, 13, 6, 7, 2]
 array key_size[5] = [1.9, 2.5, 1.9, 0.8, 0.8]

@@ -189,6 +189,7 @@ static void add_days(struct history *h, size_t from, size_t n, double speed)
         add_run(h, from + i, speed * (1 + 0.005 * (double)test_random_float(&seed)));
 }
 
+static const struct baseline_margins margins = {0.05, 0.02};
 static const struct series_choice both = {.metrics = "tok_per_s,load_s"};
 
 static void only_the_past_since_the_last_change_counts(void **state)
@@ -208,12 +209,12 @@ static void only_the_past_since_the_last_change_counts(void **state)
         strcpy(old.runs[old.n_runs - 1].id, fresh.runs[fresh.n_runs - 1].id);
     }
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &err), ST_OK);
+    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &margins, &err), ST_OK);
     assert_int_equal(r->mode, GATE_MODE_BASELINE);
     assert_int_equal(r->n_metrics, 2);
     assert_int_equal(r->verdict, GATE_PASS);
     assert_string_equal(r->metric[0].name, "decode, 2 threads, depth 0");
-    assert_string_equal(r->metric[1].name, "decode, 2 threads, depth 0: load_s");
+    assert_string_equal(r->metric[1].name, "load_s, decode, 2 threads, depth 0");
     assert_true(fabs(r->metric[0].a - 10) < 0.1 && fabs(r->metric[0].b - 10) < 1e-9);
     assert_true(r->metric[1].less_is_better && fabs(r->metric[1].a - 0.1) < 0.001);
     assert_true(fabs(r->metric[1].effect.ratio - r->metric[0].effect.ratio) < 1e-6);
@@ -231,7 +232,7 @@ static void only_the_past_since_the_last_change_counts(void **state)
     }
     memset(r, 0, sizeof *r);
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &err), ST_OK);
+    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &margins, &err), ST_OK);
     assert_int_equal(r->verdict, GATE_FAIL);
     assert_true(r->metric[0].effect.ratio < 0.93 && r->metric[1].effect.ratio < 0.93);
     gate_sentence(r, text, sizeof text);
@@ -244,14 +245,14 @@ static void only_the_past_since_the_last_change_counts(void **state)
     const double p = r->metric[0].effect.p_fail;
     memset(r, 0, sizeof *r);
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &err), ST_OK);
+    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &margins, &err), ST_OK);
     assert_true(r->metric[0].effect.p_fail < p / 2);
 
     /* one new run alone may have been disturbed */
     fresh.n_rows = fresh.n_runs = 1;
     memset(r, 0, sizeof *r);
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &err), ST_OK);
+    assert_int_equal(baseline_compare(r, &old, &fresh, &both, &margins, &err), ST_OK);
     assert_int_equal(r->verdict, GATE_UNCLEAR);
     assert_non_null(strstr(gate_sentence(r, text, sizeof text), "measure 3 times"));
     history_free(&old);
@@ -268,7 +269,7 @@ static void refused(struct history *old, struct history *fresh, enum status code
     struct err err = ERR_INIT;
 
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, old, fresh, &choice, &err), code);
+    assert_int_equal(baseline_compare(r, old, fresh, &choice, &margins, &err), code);
     if (!strstr(err.msg, text))
         fail_msg("'%s' does not say '%s'", err.msg, text);
     free(r);
@@ -332,7 +333,7 @@ static void what_is_not_covered_is_told(void **state)
     add_run(&fresh, 30, 10);
     add_run(&fresh, 30, 10)->n_threads = 1;
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, &old, &fresh, &choice, &err), ST_OK);
+    assert_int_equal(baseline_compare(r, &old, &fresh, &choice, &margins, &err), ST_OK);
     assert_int_equal(r->n_metrics, 1);
     assert_non_null(strstr(r->notes, "1 series not judged. m Q4_0, decode, 1 thread"));
     assert_non_null(strstr(r->notes, "its n_threads is '2', here '1'"));
@@ -343,7 +344,7 @@ static void what_is_not_covered_is_told(void **state)
         add_run(&fresh, 30, 7);
     memset(r, 0, sizeof *r);
     r->rule = gate_rule_default();
-    assert_int_equal(baseline_compare(r, &old, &fresh, &choice, &err), ST_OK);
+    assert_int_equal(baseline_compare(r, &old, &fresh, &choice, &margins, &err), ST_OK);
     assert_int_equal(r->verdict, GATE_UNCLEAR);
     assert_true(r->metric[0].effect.p_fail < 0.001);
     assert_non_null(strstr(r->advice, "other hours and days"));
