@@ -61,13 +61,20 @@ static void sum_distribution(const int *rank, size_t n, size_t n_a,
 {
     static _Thread_local double ways[EXACT_MAX / 2 + 1][MAX_SUM + 1];
     double total = 0;
+    int top = 0; /* sum of the ranks so far */
 
-    memset(ways, 0, sizeof ways);
+    memset(ways, 0, (n_a + 1) * sizeof ways[0]);
     ways[0][0] = 1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = n_a < i + 1 ? n_a : i + 1; k > 0; k--)
-            for (int s = MAX_SUM; s >= rank[i]; s--)
-                ways[k][s] += ways[k - 1][s - rank[i]];
+    for (size_t i = 0; i < n; i++) {
+        top += rank[i];
+        for (size_t k = n_a < i + 1 ? n_a : i + 1; k > 0; k--) {
+            const double *without = ways[k - 1];
+            double *with = ways[k] + rank[i];
+
+            for (int s = 0; s <= top - rank[i]; s++)
+                with[s] += without[s];
+        }
+    }
     for (int s = 0; s <= MAX_SUM; s++)
         total += ways[n_a][s];
     for (int s = 0; s <= MAX_SUM; s++)
