@@ -189,17 +189,17 @@ static void stretch(struct gate_plan *p, const struct gate_timing *t, double lef
     set_samples(p, t, lo);
 }
 
-void gate_plan_shorten(struct gate_plan *p, const struct gate_timing *t, double slower,
+void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower,
                        double left_s, size_t wanted)
 {
-    struct gate_timing now = {.launch_s = slower * t->launch_s};
-
+    t->launch_s *= slower;
     for (int i = 0; i < p->n_steps; i++)
-        now.sample_s[i] = slower * t->sample_s[i];
-    for (stretch(p, &now, left_s, wanted);
-         p->n_rounds > 1 && launches_in(p, left_s) < wanted;
-         stretch(p, &now, left_s, wanted))
+        t->sample_s[i] *= slower;
+    stretch(p, t, left_s, wanted);
+    while (p->n_rounds > 1 && launches_in(p, left_s) < wanted) {
         p->n_rounds /= 2;
+        stretch(p, t, left_s, wanted);
+    }
 }
 
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,

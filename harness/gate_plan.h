@@ -40,9 +40,10 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                           const struct gate_timing *t, double left_s, struct err *err);
 
-/* Where everything turns out to take slower times as long: shorter turns, and fewer
- * rounds, until left_s holds so many launches, as far as that goes. */
-void gate_plan_shorten(struct gate_plan *p, const struct gate_timing *t, double slower,
+/* Where everything turns out to take slower times as long as in *t, which becomes what
+ * it takes now: shorter turns, and fewer rounds, until left_s holds so many launches,
+ * as far as that goes. */
+void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower,
                        double left_s, size_t wanted);
 
 /* Metrics: one for each step, peak memory, load time. */

@@ -29,21 +29,26 @@ double gate_run_seconds(const struct gate_run *run)
 
 bool gate_run_has_time(const struct gate_run *run)
 {
-    return gate_run_seconds(run) + fmax(run->last_launch_s, run->plan.launch_s) <=
-           run->s->budget_s;
+    return gate_run_seconds(run) + run->next_launch_s <= run->s->budget_s;
 }
 
-/* The machine has become busier than it was when the plan was made: a slowdown must
- * still be able to show. */
-static void keep_in_budget(struct gate_run *run)
+/* How long the next launch may take. Where the machine has become busier than it was
+ * when the plan was made, turns get shorter: a slowdown must still be able to show. */
+static void keep_in_budget(struct gate_run *run, double last_s)
 {
     const double left = run->s->budget_s - gate_run_seconds(run);
-    const double slower = run->last_launch_s / run->plan.launch_s;
+    const double slower = last_s / run->plan.launch_s;
     const size_t fewest = gate_plan_fewest(&run->s->rule, run->r->n_metrics);
     const size_t n = run->r->n_launches;
 
-    if (slower > 1 && n < fewest && left / run->last_launch_s < (double)(fewest - n))
+    /* one bad launch is no reason to leave the rest of the budget unused */
+    run->launches_s += last_s;
+    run->next_launch_s =
+        fmax(run->plan.launch_s, fmin(last_s, 2 * run->launches_s / (double)n));
+    if (slower > 1 && n < fewest && left / last_s < (double)(fewest - n)) {
         gate_plan_shorten(&run->plan, &run->timing, slower, left, fewest - n);
+        run->next_launch_s = run->plan.launch_s;
+    }
 }
 
 static void on_tick(void *arg, const char *what, double fraction)
@@ -481,8 +486,7 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     end(run);
     if (st == ST_OK) {
         run->r->n_launches++;
-        run->last_launch_s = gate_run_seconds(run) - begin;
-        keep_in_budget(run);
+        keep_in_budget(run, gate_run_seconds(run) - begin);
     }
     return st;
 }

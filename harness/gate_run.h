@@ -53,8 +53,8 @@ struct gate_run {
     size_t n_played; /* rounds, disturbed ones, too */
     int csv;         /* rounds.csv; -1: none */
     uint64_t random, begin_ns;
-    struct gate_timing timing; /* that the plan rests on */
-    double last_launch_s;
+    struct gate_timing timing;        /* that the plan rests on */
+    double launches_s, next_launch_s; /* all so far; the next, as expected */
     struct progress progress;
     char doing[64];
 };

@@ -226,7 +226,7 @@ static void a_budget_too_short_is_refused_with_one_that_does(void **state)
 static void a_busier_machine_shortens_turns(void **state)
 {
     struct gate_settings s = some_settings();
-    const struct gate_timing t = {0.03, {0.0002, 0.0002, 0.002}};
+    struct gate_timing t = {0.03, {0.0002, 0.0002, 0.002}};
     struct gate_plan p = fit(&s, 0.0002, 0.002, 0.03);
     const double before = p.launch_s;
 
@@ -234,6 +234,8 @@ static void a_busier_machine_shortens_turns(void **state)
     gate_plan_shorten(&p, &t, 10, 30, 12);
     assert_true(12 * p.launch_s <= 30);
     assert_true(p.launch_s < 10 * before);
+    assert_float_equal(t.launch_s, 0.3, 1e-9);
+    assert_float_equal(t.sample_s[2], 0.02, 1e-9);
     gate_plan_shorten(&p, &t, 1000, 30, 12); /* hopeless, but defined */
     assert_int_equal(p.n_rounds, 1);
     assert_true(p.n_samples[0] >= 5 && p.n_samples[2] >= 1);
