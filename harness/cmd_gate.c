@@ -17,7 +17,8 @@
 static const struct opt_usage usage = {
     .synopsis = "gate --a PROGRAM --b PROGRAM [-m MODEL] [--budget 10m] [--margin 2%]\n"
                 "       bench gate --baseline RESULTS --rows NEW|-m MODEL\n"
-                "       bench gate --record DB --rows NEW | --history RESULTS",
+                "       bench gate --record DB --rows NEW | --history RESULTS\n"
+                "       bench gate --simulate [-o DIR] | --record-trace FILE -m MODEL",
     .about =
         "Is B slower than A by more than the margin? Two builds take turns on this\n"
         "machine, launch after launch of both, until that is clear or the budget is "
