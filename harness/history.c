@@ -230,32 +230,49 @@ static enum status add_rows(struct history *h, const char *path, const struct ro
     return st;
 }
 
+/* machine.json beside the table, or NULL where there is none. */
+static enum status read_beside(json_t **machine, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char beside[4096];
+    json_error_t why;
+
+    snprintf(beside, sizeof beside, "%.*smachine.json",
+             slash ? (int)(slash - path) + 1 : 0, path);
+    *machine = NULL;
+    if (access(beside, F_OK))
+        return ST_OK;
+    *machine = json_load_file(beside, 0, &why);
+    return *machine
+               ? ST_OK
+               : err_set(err, ST_INPUT, "%s, line %d: %s", beside, why.line, why.text);
+}
+
 static enum status read_csv(struct history *h, const char *path,
                             const struct machine_key *here, struct err *err)
 {
-    const char *slash = strrchr(path, '/');
+    struct row_extra extra = {.names = history_columns, .n = HISTORY_N_COLUMNS};
     struct history_run described;
     struct row *rows = NULL;
-    char beside[4096];
+    json_t *machine = NULL;
     size_t n = 0;
-    enum status st = row_csv_read(path, &rows, &n, err);
+    enum status st = row_csv_read_extra(path, &rows, &n, &extra, err);
 
     if (st)
         return st;
     roof_mark_all(rows, n);
-    snprintf(beside, sizeof beside, "%.*smachine.json",
-             slash ? (int)(slash - path) + 1 : 0, path);
-    json_error_t why;
-    json_t *machine = access(beside, F_OK) ? NULL : json_load_file(beside, 0, &why);
-
-    if (!machine && !access(beside, F_OK))
-        st = err_set(err, ST_INPUT, "%s, line %d: %s", beside, why.line, why.text);
-    memset(&described, 0, sizeof described);
-    if (machine)
-        history_run_describe(&described, machine);
-    if (st == ST_OK)
-        st = add_rows(h, path, rows, n, machine ? &described : NULL, here, err);
-    json_decref(machine);
+    if (n && extra.cells[0]) {
+        st = history_add_told(h, path, rows, n, extra.cells, here, err);
+    } else {
+        st = read_beside(&machine, path, err);
+        memset(&described, 0, sizeof described);
+        if (machine)
+            history_run_describe(&described, machine);
+        if (st == ST_OK)
+            st = add_rows(h, path, rows, n, machine ? &described : NULL, here, err);
+        json_decref(machine);
+    }
+    row_extra_free(&extra, n);
     free(rows);
     return st;
 }

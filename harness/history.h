@@ -4,9 +4,10 @@
  *
  * Model of the world: a *run* is one sweep: its rows, the machine, the commit of the
  * program that measured, and when. A history is runs from an SQLite database
- * (history_db.h), from a tree of sweeps' directories, or from a CSV. A CSV holds
- * several runs where they stand one after the other: a point and attempt that come
- * again begin the next one. All of these may be foreign or damaged.
+ * (history_db.h), from a tree of sweeps' directories, or from a CSV. A CSV
+ * holds several runs where it has the columns of a database (its two tables joined), or
+ * where they stand one after the other: a point and attempt that come again begin the
+ * next one. All of these may be foreign or damaged.
  *
  * Threading: one thread per object.
  */
@@ -54,6 +55,17 @@ enum status history_add_run(struct history *h, const char *path,
                             struct history_run **run, struct err *err);
 enum status history_add_row(struct history *h, const char *path, const struct row *row,
                             struct err *err);
+
+/* Columns that say which run a row is of, as the database has them; the first is the
+ * run's id. */
+#define HISTORY_N_COLUMNS 7
+extern const char *const history_columns[HISTORY_N_COLUMNS];
+
+/* Rows with such columns, cells[n][HISTORY_N_COLUMNS], NULL or foreign text each; here
+ * and errors as for history_read(). A run's rows need not stand together. */
+enum status history_add_told(struct history *h, const char *path,
+                             const struct row *rows, size_t n, char *const *cells,
+                             const struct machine_key *here, struct err *err);
 
 /* What machine.json (foreign text) says of a run: all but the rows. */
 void history_run_describe(struct history_run *run, const json_t *machine);

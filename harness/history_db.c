@@ -308,10 +308,16 @@ static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
 enum status history_db_record(const char *path, const struct history *h,
                               const char *commit, size_t *n_new, struct err *err)
 {
+    const size_t len = strlen(path);
     sqlite3 *db = NULL;
     size_t n_added = 0;
-    enum status st =
-        open_db(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    enum status st;
+
+    if (len > 4 && !strcmp(path + len - 4, ".csv") && access(path, F_OK))
+        return err_set(err, ST_USAGE,
+                       "%s: rows are recorded in an SQLite database; name it %.*s.db",
+                       path, (int)(len - 4), path);
+    st = open_db(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
 
     if (st)
         return st;

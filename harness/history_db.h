@@ -29,7 +29,8 @@ enum status history_db_read(struct history *h, const char *path, struct err *err
 
 /* Store all of h in the database at path, which is made if it is not there: all of it,
  * or nothing. commit, if not NULL, is written in place of each run's. *n_new: rows that
- * were not there yet. Errors: ST_IO, ST_INPUT (the file is something else). */
+ * were not there yet. Errors: ST_IO, ST_INPUT (the file is something else), ST_USAGE (a
+ * new file that is named like a CSV). */
 enum status history_db_record(const char *path, const struct history *h,
                               const char *commit, size_t *n_new, struct err *err);
 

@@ -56,6 +56,19 @@ void row_csv_write(FILE *f, const struct row *r);
 enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
                          struct err *err);
 
+/* Columns besides those of fields.def that a table may have, ROW_MAX_EXTRA at most. */
+#define ROW_MAX_EXTRA 8
+struct row_extra {
+    const char *const *names; /* [n], wanted */
+    size_t n;
+    char **cells; /* out, for row_extra_free(): [n_rows][n]; NULL: not in the table */
+};
+
+/* The same, and cells of extra columns. */
+enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_rows,
+                               struct row_extra *extra, struct err *err);
+void row_extra_free(struct row_extra *extra, size_t n_rows);
+
 /* Cut a CSV file whose writer was killed back to its last whole line; *dropped
  * (may be NULL) is the number of bytes taken off. Error: ST_IO. */
 enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err);

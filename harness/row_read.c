@@ -7,6 +7,7 @@
  */
 #include "harness/row.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -170,62 +171,126 @@ static enum status match_header(struct csv *csv, const struct field **column,
     return ST_OK;
 }
 
+/* Where the extra columns are: at[i] is past the last column for one that is not. */
+static void match_extra(const struct csv *csv, const struct row_extra *extra,
+                        size_t at[ROW_MAX_EXTRA])
+{
+    for (size_t i = 0; i < extra->n; i++) {
+        at[i] = 0;
+        while (at[i] < csv->n_cells && strcmp(csv->cell[at[i]], extra->names[i]) != 0)
+            at[i]++;
+    }
+}
+
+static enum status copy_extra(const struct csv *csv, struct row_extra *extra,
+                              const size_t at[ROW_MAX_EXTRA], size_t row,
+                              struct err *err)
+{
+    for (size_t i = 0; i < extra->n; i++) {
+        char **cell = &extra->cells[row * extra->n + i];
+
+        *cell = at[i] < csv->n_cells ? strdup(csv->cell[at[i]]) : NULL;
+        if (at[i] < csv->n_cells && !*cell)
+            return err_set(err, ST_NO_MEMORY, "no memory for the rows of %s",
+                           csv->path);
+    }
+    return ST_OK;
+}
+
+/* Room for one row more, of cap so far. */
+static enum status grow(const struct csv *csv, struct row **rows, size_t *cap,
+                        struct row_extra *extra, struct err *err)
+{
+    const size_t want = *cap ? *cap * 2 : 64;
+    struct row *grown = realloc(*rows, want * sizeof **rows);
+    char **cells = NULL;
+
+    if (grown)
+        *rows = grown;
+    if (grown && extra) {
+        cells = realloc(extra->cells, want * extra->n * sizeof *cells);
+        if (cells) {
+            extra->cells = cells;
+            memset(cells + *cap * extra->n, 0,
+                   (want - *cap) * extra->n * sizeof *cells);
+        }
+    }
+    if (!grown || (extra && !cells))
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows of %s", want,
+                       csv->path);
+    *cap = want;
+    return ST_OK;
+}
+
 static enum status read_rows(struct csv *csv, struct row **rows, size_t *n_rows,
-                             struct err *err)
+                             struct row_extra *extra, struct err *err)
 {
     const struct field *column[CSV_MAX_COLUMNS];
-    size_t n_columns = 0, cap = 0;
+    size_t n_columns = 0, cap = 0, extra_at[ROW_MAX_EXTRA];
     enum status status = match_header(csv, column, &n_columns, err);
 
+    if (status == ST_OK && extra)
+        match_extra(csv, extra, extra_at);
     while (status == ST_OK && next_record(csv)) {
         if (csv->n_cells != n_columns)
             return err_set(err, ST_INPUT, "%s:%zu: %zu cells, the header has %zu",
                            csv->path, csv->line, csv->n_cells, n_columns);
-        if (*n_rows == cap) {
-            const size_t want = cap ? cap * 2 : 64;
-            struct row *grown = realloc(*rows, want * sizeof **rows);
-
-            if (!grown)
-                return err_set(err, ST_NO_MEMORY, "no memory for %zu rows of %s", want,
-                               csv->path);
-            *rows = grown;
-            cap = want;
-        }
+        if (*n_rows == cap && grow(csv, rows, &cap, extra, err))
+            return err->code;
         row_init(&(*rows)[*n_rows]);
         for (size_t i = 0; i < n_columns && status == ST_OK; i++) {
             if (column[i])
                 status =
                     parse_cell(csv, &(*rows)[*n_rows], column[i], csv->cell[i], err);
         }
+        if (status == ST_OK && extra)
+            status = copy_extra(csv, extra, extra_at, *n_rows, err);
         ++*n_rows;
     }
     return status;
 }
 
-enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
-                         struct err *err)
+void row_extra_free(struct row_extra *extra, size_t n_rows)
+{
+    for (size_t i = 0; extra->cells && i < n_rows * extra->n; i++)
+        free(extra->cells[i]);
+    free(extra->cells);
+    extra->cells = NULL;
+}
+
+enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_rows,
+                               struct row_extra *extra, struct err *err)
 {
     struct csv *csv = calloc(1, sizeof *csv);
     struct row *found = NULL;
     size_t n_found = 0;
     enum status status;
 
+    assert(!extra || (extra->n <= ROW_MAX_EXTRA && !extra->cells));
     if (!csv)
         return err_set(err, ST_NO_MEMORY, "no memory to read %s", path);
     csv->path = path;
     csv->next_line = 1;
     status = read_file(csv, err);
     if (status == ST_OK)
-        status = read_rows(csv, &found, &n_found, err);
+        status = read_rows(csv, &found, &n_found, extra, err);
     if (status == ST_OK) {
         *rows = found;
         *n_rows = n_found;
     } else {
+        if (extra)
+            row_extra_free(extra, n_found);
         free(found);
     }
     free(csv->text);
     free(csv);
     return status;
+}
+
+enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
+                         struct err *err)
+{
+    return row_csv_read_extra(path, rows, n_rows, NULL, err);
 }
 
 enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err)

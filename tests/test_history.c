@@ -443,6 +443,56 @@ static void runs_of_one_csv_are_found(void **state)
     history_free(&back);
 }
 
+/* A database's tables joined, as any program writes them into a CSV. */
+static void a_csv_that_names_its_runs(void **state)
+{
+    const double speed[] = {10, 11};
+    const struct machine_key key = example_key();
+    struct history h = made(speed, 2, &key), back = {0};
+    struct err err = ERR_INIT;
+    char path[256], *profile;
+    json_t *object = machine_key_json(&key);
+    FILE *f;
+
+    (void)state;
+    strcpy(path, scratch_path("told.csv"));
+    profile = json_dumps(object, JSON_COMPACT);
+    f = fopen(path, "w");
+    fprintf(f, "commit_id,utc,run,kind,tok_per_s,profile,unknown\n");
+    for (int i = 0; i < 5; i++) { /* the runs by turns */
+        fprintf(f, "c%d,%s,r%d,decode,%d,\"", i % 2, h.rows[i % 2].utc, i % 2, 10 + i);
+        for (const char *c = i ? profile : "{\"CPU\":1}"; *c; c++)
+            fprintf(f, *c == '"' ? "\"\"" : "%c", *c);
+        fprintf(f, "\",x\n");
+    }
+    fclose(f);
+    assert_int_equal(history_read(&back, path, NULL, &err), ST_OK);
+    assert_int_equal(back.n_rows, 5);
+    assert_int_equal(back.n_runs, 2);
+    assert_string_equal(back.runs[1].id, "r1");
+    assert_string_equal(back.runs[1].commit, "c1");
+    assert_string_equal(back.runs[1].host, "");
+    assert_true(back.run_of[0] == 0 && back.run_of[1] == 1 && back.run_of[4] == 0);
+    assert_false(back.runs[0].has_machine); /* its first profile is none */
+    assert_true(back.runs[1].has_machine);
+    assert_true(machine_key_same(&key, &back.runs[1].machine, NULL, 0));
+    history_free(&back);
+    assert_int_equal(history_read(&back, path, &key, &err), ST_OK);
+    assert_true(back.runs[0].has_machine);
+    history_free(&back);
+
+    f = fopen(path, "a"); /* damaged: memory of the rows before is freed */
+    fprintf(f, "c1,u,r1,decode,fast,,x\n");
+    fclose(f);
+    assert_int_equal(history_read(&back, path, NULL, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "tok_per_s: 'fast' is no number"));
+    history_free(&back);
+    unlink(path);
+    free(profile);
+    json_decref(object);
+    history_free(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +506,7 @@ int main(void)
         cmocka_unit_test(a_series_is_in_order_and_honest),
         cmocka_unit_test(a_session_has_one_value),
         cmocka_unit_test(runs_of_one_csv_are_found),
+        cmocka_unit_test(a_csv_that_names_its_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

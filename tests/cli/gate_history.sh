@@ -35,6 +35,16 @@ grep -q "^1 series, 1 with a change\.$" db.txt || fail "$(cat db.txt)"
 { echo "$header"; tail -q -n 1 tree/*/sweep.csv; } > all.csv
 "$BENCH" gate --history all.csv | grep -q "^  ? *? *-6" || fail "one CSV of all runs"
 
+if command -v python3 > /dev/null; then
+    python3 - << 'PY' || fail "results.csv"
+import csv, sqlite3
+c = sqlite3.connect("h.db").execute("SELECT * FROM rows JOIN machines USING (machine)")
+w = csv.writer(open("results.csv", "w"))
+w.writerow([d[0] for d in c.description])
+w.writerows(c)
+PY
+    "$BENCH" gate --history results.csv | cmp - db.txt || fail "the CSV tells something else"
+fi
 "$BENCH" gate --history h.db --last 10 | grep -q "^1 series, 0 with a change" ||
     fail "the last ten runs have no change"
 "$BENCH" gate --history h.db --json h.json --markdown h.md --no-charts > /dev/null
@@ -157,6 +167,7 @@ echo '{"a": 1}' > bad.json
 refused 2 "is no row of results" gate --history bad.json
 refused 2 "file is not a database" gate --record "$SRC/LICENSE" --rows tree
 refused 2 "which rows?" gate --record h.db
+refused 2 "name it new.db" gate --record new.csv --rows tree
 refused 2 "'speed' is no column" gate --history h.db --metric speed
 refused 2 "no series named like 70b" gate --history h.db --only 70b
 
