@@ -12,6 +12,8 @@
 #include "harness/progress.h"
 #include "harness/report_rows.h"
 
+#define MOST_GATHERED 1000 /* changes that are looked through for equal commits */
+
 #define SEED 1 /* of the shuffles: the same history has the same changes */
 
 /* ---- finding
@@ -137,6 +139,87 @@ static void print_counts(FILE *f, const struct history_report *r)
     fputs(".\n", f);
 }
 
+/* Cells of a table end at a bar. */
+static const char *md_cell(char *buf, size_t cap, const char *text)
+{
+    size_t n = 0;
+
+    for (; *text && n + 8 < cap; text++) {
+        const char *as = *text == '|'   ? "\\|"
+                         : *text == '<' ? "&lt;"
+                         : *text == '&' ? "&amp;"
+                                        : NULL;
+
+        if (as)
+            n += (size_t)snprintf(buf + n, cap - n, "%s", as);
+        else
+            buf[n++] = *text;
+    }
+    buf[n] = '\0';
+    return buf;
+}
+
+/* All changes that came with one commit. */
+struct commit_changes {
+    const char *commit;
+    size_t n, n_worse;
+    double least, most; /* ratios */
+};
+
+static struct commit_changes gather(const struct history_report *r, const char *commit)
+{
+    struct commit_changes all = {commit, 0, 0, INFINITY, 0};
+
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < r->v[i].n_changes; k++) {
+            const struct history_change *c = &r->v[i].change[k];
+
+            if (strcmp(run_at(r, &r->v[i], c->at.at)->commit, commit) != 0)
+                continue;
+            all.n++;
+            all.n_worse += c->worse;
+            all.least = fmin(all.least, c->size.ratio);
+            all.most = fmax(all.most, c->size.ratio);
+        }
+    return all;
+}
+
+/* Is change k of line i the first, in the order of lines, that came with its commit? */
+static bool is_first(const struct history_report *r, size_t i, size_t k)
+{
+    const char *commit = run_at(r, &r->v[i], r->v[i].change[k].at.at)->commit;
+
+    for (size_t l = 0; l <= i; l++)
+        for (size_t m = 0; m < (l == i ? k : r->v[l].n_changes); m++)
+            if (!strcmp(run_at(r, &r->v[l], r->v[l].change[m].at.at)->commit, commit))
+                return false;
+    return true;
+}
+
+/* Commits with which more than one series has changed. */
+static void print_commits(FILE *f, const struct history_report *r, bool markdown)
+{
+    if (r->n_changes > MOST_GATHERED)
+        return;
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < r->v[i].n_changes; k++) {
+            const struct history_run *run =
+                run_at(r, &r->v[i], r->v[i].change[k].at.at);
+            char commit[32], cell[96];
+
+            if (!*run->commit || !is_first(r, i, k))
+                continue;
+            const struct commit_changes all = gather(r, run->commit);
+            if (all.n < 2)
+                continue;
+            history_commit(run, commit, sizeof commit);
+            fprintf(f, "%s%s changed %zu series, by %+.1f to %+.1f %%: %zu worse.\n",
+                    markdown ? "- " : "",
+                    markdown ? md_cell(cell, sizeof cell, commit) : commit, all.n,
+                    100 * (all.least - 1), 100 * (all.most - 1), all.n_worse);
+        }
+}
+
 static void print_line(FILE *f, const struct history_report *r,
                        const struct history_line *line)
 {
@@ -169,27 +252,8 @@ void history_report_print(FILE *f, const struct history_report *r)
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i].n_changes)
             print_line(f, r, &r->v[i]);
+    print_commits(f, r, false);
     print_counts(f, r);
-}
-
-/* Cells of a table end at a bar. */
-static const char *md_cell(char *buf, size_t cap, const char *text)
-{
-    size_t n = 0;
-
-    for (; *text && n + 8 < cap; text++) {
-        const char *as = *text == '|'   ? "\\|"
-                         : *text == '<' ? "&lt;"
-                         : *text == '&' ? "&amp;"
-                                        : NULL;
-
-        if (as)
-            n += (size_t)snprintf(buf + n, cap - n, "%s", as);
-        else
-            buf[n++] = *text;
-    }
-    buf[n] = '\0';
-    return buf;
 }
 
 void history_report_markdown(FILE *f, const struct history_report *r)
@@ -197,6 +261,8 @@ void history_report_markdown(FILE *f, const struct history_report *r)
     char name[256], first[64], before[64], size[64], buf[64];
 
     print_counts(f, r);
+    fputc('\n', f);
+    print_commits(f, r, true);
     if (!r->n_changes)
         return;
     fputs(

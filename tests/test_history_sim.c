@@ -158,6 +158,8 @@ static void a_change_has_commit_size_and_direction(void **state)
     history_report_markdown(f, &r);
     fclose(f);
     assert_non_null(strstr(text, "| m&lt;1>, decode | c\\|25 | c\\|24 | -10."));
+    assert_non_null(strstr(text, "- c\\|25 changed 2 series, by -2"));
+    assert_non_null(strstr(text, " %: 1 worse.\n"));
     free(text);
     json_t *object = history_report_json(&r);
     const json_t *line = json_array_get(json_object_get(object, "series"), 0);
