@@ -31,6 +31,42 @@ static double draw_run(const struct sim_baseline *b, double session, uint64_t *r
     return session + sim_history_noise(b->noise, sigma, random);
 }
 
+/* The run that begins at turn `at` of the trace. */
+static double traced_run(const struct gate_trace *t, size_t at)
+{
+    double v[SIM_TURNS_OF_RUN], scratch[SIM_TURNS_OF_RUN];
+
+    for (size_t i = 0; i < SIM_TURNS_OF_RUN; i++)
+        v[i] = -t->log_time[at + i];
+    return stats_median(v, SIM_TURNS_OF_RUN, scratch);
+}
+
+static void draw_traced(const struct sim_baseline *b, double *past, double *fresh,
+                        size_t n_fresh, uint64_t *random)
+{
+    const size_t all = n_fresh * SIM_TURNS_OF_RUN, n = b->trace->n;
+    const size_t first = random_bits(random) % (n - all + 1);
+
+    for (size_t i = 0; i < b->n_past; i++)
+        past[i] =
+            traced_run(b->trace, random_bits(random) % (n - SIM_TURNS_OF_RUN + 1));
+    for (size_t i = 0; i < n_fresh; i++)
+        fresh[i] = traced_run(b->trace, b->apart ? random_bits(random) % (n - all + 1)
+                                                 : first + i * SIM_TURNS_OF_RUN);
+}
+
+static void draw(const struct sim_baseline *b, double *past, double *fresh,
+                 size_t n_fresh, uint64_t *random)
+{
+    for (size_t i = 0; i < b->n_past; i++)
+        past[i] = draw_run(b, draw_session(b, random), random);
+    double session = draw_session(b, random);
+    for (size_t i = 0; i < n_fresh; i++) {
+        fresh[i] = draw_run(b, session, random);
+        session = b->apart ? draw_session(b, random) : session;
+    }
+}
+
 static enum status play(enum gate_verdict *verdict, const struct sim_baseline *b,
                         uint64_t seed, struct err *err)
 {
@@ -42,13 +78,9 @@ static enum status play(enum gate_verdict *verdict, const struct sim_baseline *b
     enum gate_verdict of_metric;
     size_t n_changes;
 
-    for (size_t i = 0; i < b->n_past; i++)
-        v[i] = draw_run(b, draw_session(b, &seed), &seed);
-    double session = draw_session(b, &seed);
-    for (size_t i = 0; i < n_fresh; i++) {
-        fresh[i] = draw_run(b, session, &seed) + log1p(-b->slowdown);
-        session = b->apart ? draw_session(b, &seed) : session;
-    }
+    (b->trace ? draw_traced : draw)(b, v, fresh, n_fresh, &seed);
+    for (size_t i = 0; i < n_fresh; i++)
+        fresh[i] += log1p(-b->slowdown);
     if (change_points(c, MOST_CHANGES, &n_changes, v, b->n_past, LEVEL, seed, err))
         return err->code;
     const size_t from = n_changes ? c[n_changes - 1].at : 0;
@@ -90,7 +122,10 @@ static enum status print_row(FILE *f, struct sim_baseline b, size_t n, uint64_t 
     } cells[] = {{0, false},   {0.02, false}, {0.05, false},
                  {0.1, false}, {0, true},     {0.05, true}};
 
-    fprintf(f, "| %s | %zu |", b.sessions ? "sessions" : history_noise_name(b.noise),
+    fprintf(f, "| %s%s | %zu |", b.trace ? "recorded: " : "",
+            b.trace      ? b.trace->name
+            : b.sessions ? "sessions"
+                         : history_noise_name(b.noise),
             b.n_past);
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         struct sim_verdicts v;
@@ -107,10 +142,13 @@ static enum status print_row(FILE *f, struct sim_baseline b, size_t n, uint64_t 
     return ST_OK;
 }
 
-enum status sim_baselines_print(FILE *f, size_t n, uint64_t seed, struct err *err)
+enum status sim_baselines_print(FILE *f, const struct gate_trace *traces,
+                                size_t n_traces, size_t n, uint64_t seed,
+                                struct err *err)
 {
     static const size_t pasts[] = {BASELINE_LEAST, 10, 20, 40};
     const size_t n_pasts = sizeof pasts / sizeof pasts[0];
+    const size_t n_rows = (HISTORY_N_NOISES + 1 + n_traces) * n_pasts;
     struct progress progress;
     enum status st = ST_OK;
 
@@ -123,21 +161,18 @@ enum status sim_baselines_print(FILE *f, size_t n, uint64_t seed, struct err *er
         "|---|---|---|---|---|---|---|---|\n",
         100 * gate_rule_default().margin, 100 * SIGMA, BASELINE_FRESH, n);
     progress_begin(&progress, "gates");
-    for (size_t k = 0; k <= HISTORY_N_NOISES && st == ST_OK; k++)
-        for (size_t i = 0; i < n_pasts && st == ST_OK; i++) {
-            const bool sessions = k == HISTORY_N_NOISES;
-            const struct sim_baseline b = {.noise = sessions ? HISTORY_GAUSSIAN
-                                                             : (enum history_noise)k,
-                                           .sessions = sessions,
-                                           .sigma = SIGMA,
-                                           .n_past = pasts[i]};
+    for (size_t i = 0; i < n_rows && st == ST_OK; i++) {
+        const size_t k = i / n_pasts;
+        const struct sim_baseline b = {
+            .noise = k < HISTORY_N_NOISES ? (enum history_noise)k : HISTORY_GAUSSIAN,
+            .sessions = k == HISTORY_N_NOISES,
+            .trace = k > HISTORY_N_NOISES ? &traces[k - HISTORY_N_NOISES - 1] : NULL,
+            .sigma = SIGMA,
+            .n_past = pasts[i % n_pasts]};
 
-            st = print_row(f, b, n, random_bits(&seed), err);
-            progress_update(&progress,
-                            (double)(k * n_pasts + i) /
-                                (double)((HISTORY_N_NOISES + 1) * n_pasts),
-                            NULL);
-        }
+        st = print_row(f, b, n, random_bits(&seed), err);
+        progress_update(&progress, (double)i / (double)n_rows, NULL);
+    }
     progress_end(&progress);
     return st;
 }

@@ -4,7 +4,9 @@
  *
  * A history of n runs without a change, cut at its change points as a real one is; then
  * BASELINE_FRESH new runs, slowed down or not. In sessions, half of the variance is
- * between sessions: each past run is one, and the new ones share one.
+ * between sessions: each past run is one, and the new ones share one. Of a recorded
+ * trace a run is the median of SIM_TURNS_OF_RUN turns: past ones begin anywhere, new
+ * ones follow each other.
  *
  * Threading: pure functions.
  */
@@ -18,17 +20,20 @@
 
 #include "engine/status.h"
 #include "harness/gate_rule.h"
+#include "harness/gate_trace.h"
 #include "harness/history_sim.h"
 
-#define SIM_MAX_PAST 60
+#define SIM_MAX_PAST     60
+#define SIM_TURNS_OF_RUN 10
 
 struct sim_baseline {
     enum history_noise noise;
     bool sessions;
     bool apart; /* each new run is a session of its own, and judged so */
     double sigma;
-    size_t n_past;   /* BASELINE_LEAST to SIM_MAX_PAST */
-    double slowdown; /* of the new runs: 0.05 */
+    const struct gate_trace *trace; /* NULL: none; noise and sigma then do not count */
+    size_t n_past;                  /* BASELINE_LEAST to SIM_MAX_PAST */
+    double slowdown;                /* of the new runs: 0.05 */
 };
 
 struct sim_verdicts {
@@ -39,7 +44,10 @@ struct sim_verdicts {
 enum status sim_baseline_run(struct sim_verdicts *v, const struct sim_baseline *b,
                              size_t n, uint64_t seed, struct err *err);
 
-/* A Markdown table of all noises at 1 %, n gates in each cell. Errors as above. */
-enum status sim_baselines_print(FILE *f, size_t n, uint64_t seed, struct err *err);
+/* A Markdown table of all noises at 1 % and of all traces, n gates in each cell. Errors
+ * as above. */
+enum status sim_baselines_print(FILE *f, const struct gate_trace *traces,
+                                size_t n_traces, size_t n, uint64_t seed,
+                                struct err *err);
 
 #endif

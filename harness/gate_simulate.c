@@ -179,8 +179,8 @@ static enum status read_shipped(struct simulation *s, struct err *err)
     return st;
 }
 
-static enum status read_traces(struct simulation *s, const struct str_list *traces,
-                               struct err *err)
+enum status simulation_read_traces(struct simulation *s, const struct str_list *traces,
+                                   struct err *err)
 {
     enum status st = ST_OK;
 
@@ -249,7 +249,7 @@ enum status gate_simulate(const struct gate_options *o, struct err *err)
     enum status st = parse_options(&s, o, err);
 
     if (st == ST_OK)
-        st = read_traces(&s, &o->traces, err);
+        st = simulation_read_traces(&s, &o->traces, err);
     if (st == ST_OK)
         st = simulation_plan(&s, err);
     if (st == ST_OK && o->out)

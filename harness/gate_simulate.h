@@ -18,6 +18,7 @@
 
 #include "harness/gate_sim.h"
 #include "harness/gate_trace.h"
+#include "harness/options.h"
 
 #define SIM_OURS        RIVAL_N /* as a cell's rule: `bench gate` */
 #define SIM_N_RULES     (RIVAL_N + 1)
@@ -47,6 +48,11 @@ struct simulation {
     struct sim_cell *cell;
     size_t n_cells;
 };
+
+/* Add the files named, or those that come with bench where none is, to s->trace.
+ * Errors: those of gate_trace_read(), ST_INPUT (two of one name). */
+enum status simulation_read_traces(struct simulation *s, const struct str_list *traces,
+                                   struct err *err);
 
 /* All cells for s->trace, none played. The other fields are set. Error: ST_NO_MEMORY.
  */

@@ -138,6 +138,34 @@ static void it_is_calm_and_sees_much(void **state)
     }
 }
 
+/* Machines that were recorded under load: it may be blind there, but is calm. */
+static void it_is_calm_on_recorded_machines(void **state)
+{
+    static const char *const names[] = {"xeon-building", "xeon-hog", "xeon-memory"};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        for (int apart = 0; apart < 2; apart++) {
+            struct gate_trace trace;
+            struct sim_baseline b = {
+                .trace = &trace, .n_past = 20, .apart = apart != 0};
+            struct sim_verdicts v;
+            char path[512];
+
+            snprintf(path, sizeof path, SLM_SOURCE_DIR "/configs/traces/%s.txt",
+                     names[i]);
+            assert_int_equal(gate_trace_read(&trace, path, &err), ST_OK);
+            assert_int_equal(sim_baseline_run(&v, &b, 400, 21, &err), ST_OK);
+            assert_int_equal(v.n, 400);
+            assert_true(v.n_fail <= 8);
+            b.slowdown = 0.5; /* even so much is hard to see, but never passes */
+            assert_int_equal(sim_baseline_run(&v, &b, 400, 22, &err), ST_OK);
+            assert_true(v.n_pass <= 8);
+            gate_trace_free(&trace);
+        }
+}
+
 /* ---- histories ----------------------------------------------------------------------
  */
 
@@ -361,6 +389,7 @@ int main(void)
         cmocka_unit_test(outliers_and_constants_do_no_harm),
         cmocka_unit_test(failing_needs_three),
         cmocka_unit_test(it_is_calm_and_sees_much),
+        cmocka_unit_test(it_is_calm_on_recorded_machines),
         cmocka_unit_test(only_the_past_since_the_last_change_counts),
         cmocka_unit_test(what_differs_is_named),
         cmocka_unit_test(what_is_not_covered_is_told),
