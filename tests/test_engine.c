@@ -122,6 +122,43 @@ static void test_golden_logits(void **state)
     }
 }
 
+/* Whichever levels multiply, in decoding and in prefill. */
+static void test_golden_at_every_level(void **state)
+{
+    static float logits[N_TOKENS * N_VOCAB];
+    const struct golden *golden = &GOLDEN[N_GOLDEN - 1]; /* Q4_K_M */
+    struct slm *m = open_model(golden->name, 2, N_TOKENS, 0);
+    struct slm_tuning tuning = slm_tuning_default();
+    struct err err = ERR_INIT;
+    char path[512];
+    size_t bytes;
+
+    (void)state;
+    snprintf(path, sizeof path, MODELS "%s.exact.f32", golden->name);
+    float *exact = test_read_file(path, &bytes);
+    assert_int_equal(bytes, sizeof logits);
+    for (int i = 0; i < KERN_N_ISA; i++) {
+        if (!(isa_usable() >> i & 1))
+            continue;
+        for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+            tuning.isa_mask[fmt] = (2u << i) - 1;
+            tuning.isa_mask_prefill[fmt] = (2u << (i + 2) % KERN_N_ISA) - 1;
+        }
+        if (slm_tune(m, 2, 2, &tuning, &err))
+            fail_msg("%s", err.msg);
+        for (size_t step = 1; step <= N_TOKENS; step += N_TOKENS - 1) {
+            slm_truncate(m, 0);
+            eval_all(m, TOKENS, N_TOKENS, step, logits);
+            const double e = nmse(logits, exact, N_TOKENS * N_VOCAB);
+            if (!(e <= golden->bound))
+                fail_msg("%s, %zu at a time: NMSE %g > %g", isa_name(i), step, e,
+                         golden->bound);
+        }
+    }
+    free(exact);
+    slm_close(m);
+}
+
 /* LAST gives the last row of ALL, also when the prompt takes several batches. */
 static void test_last_is_last_of_all(void **state)
 {
@@ -377,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_logits),
+        cmocka_unit_test(test_golden_at_every_level),
         cmocka_unit_test(test_last_is_last_of_all),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_fill_synthetic),

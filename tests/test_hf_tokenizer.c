@@ -1,277 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_hf_tokenizer.c - the same vocabulary as tokenizer.json and as GGUF metadata
- * gives the same ids, and what is not understood is refused
+ * gives the same ids
  */
-#include "tests/tokenizer_check.h"
-
-#include <jansson.h>
-
-#include "engine/gguf_put.h"
-#include "engine/hf_impl.h"
+#include "tests/hf_vocab.h"
 
 #define N_TEXTS 300
-
-static uint32_t random_state = 12345;
-
-static uint32_t draw(uint32_t n)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 17;
-    random_state ^= random_state << 5;
-    return random_state % n;
-}
-
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    const int n = c < 0x10000 ? 3 : 4;
-
-    out[0] = (char)(n == 3 ? 0xe0 | c >> 12 : 0xf0 | c >> 18);
-    for (int i = 1; i < n; i++)
-        out[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
-    return (size_t)n;
-}
-
-/* Up to 40 characters from all over Unicode, most of them such that words happen. */
-static size_t random_text(char *out)
-{
-    static const uint32_t blanks[] = {' ',  ' ',  ' ',  '\n',  '\t',
-                                      '\r', 0x85, 0xa0, 0x3000};
-    const uint32_t n = draw(40);
-    size_t len = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t c = 'a' + draw(4);
-
-        switch (draw(9)) {
-        case 0:
-            c = blanks[draw(9)];
-            break;
-        case 1:
-            c = '0' + draw(10);
-            break;
-        case 2:
-            c = '!' + draw(94);
-            break;
-        case 3:
-            c = 0x80 + draw(0x700);
-            break;
-        case 4:
-            c = draw(8) ? 0x1f600 + draw(40) : draw(0x110000);
-            break;
-        default:
-            break;
-        }
-        if (c == 0 || (c >= 0xd800 && c < 0xe000))
-            c = 0x2581;
-        len += put_utf8(out + len, c);
-    }
-    return len;
-}
-
-/* ---- vocabularies -----------------------------------------------------------------
- */
-
-#define MAX_TOKENS 1200
-#define MAX_TEXT   64
-
-struct vocab {
-    char token[MAX_TOKENS][MAX_TEXT];
-    int n;
-    int left[MAX_TOKENS], right[MAX_TOKENS], n_merges; /* token numbers */
-};
-
-static int find(const struct vocab *v, const char *text)
-{
-    for (int i = 0; i < v->n; i++)
-        if (!strcmp(v->token[i], text))
-            return i;
-    return -1;
-}
-
-static int add(struct vocab *v, const char *text)
-{
-    const int there = find(v, text);
-
-    if (there >= 0)
-        return there;
-    assert_true(v->n < MAX_TOKENS);
-    snprintf(v->token[v->n], MAX_TEXT, "%s", text);
-    return v->n++;
-}
-
-/* Of two tokens their join, and the merge, if it is short and new. */
-static void join(struct vocab *v, int a, int b)
-{
-    char whole[2 * MAX_TEXT];
-
-    snprintf(whole, sizeof whole, "%s%s", v->token[a], v->token[b]);
-    for (int i = 0; i < v->n_merges; i++)
-        if (v->left[i] == a && v->right[i] == b)
-            return;
-    if (strlen(whole) > 20)
-        return;
-    add(v, whole);
-    v->left[v->n_merges] = a;
-    v->right[v->n_merges++] = b;
-}
-
-/* GPT-2's character for a byte. */
-static void alphabet(char *out, int byte)
-{
-    int others = 0;
-
-    for (int b = 0; b <= byte; b++) {
-        const bool itself =
-            (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-
-        if (b == byte) {
-            out[put_utf8(out, itself ? (uint32_t)b : 256u + (uint32_t)others)] = '\0';
-            return;
-        }
-        others += !itself;
-    }
-}
-
-static struct vocab *byte_level_vocab(void)
-{
-    static const char *const letters[] = {"a",        "b", "c",       "d",
-                                          "\xc4\xa0", "1", "\xc3\x83"};
-    struct vocab *v = calloc(1, sizeof *v);
-    char c[8];
-
-    assert_non_null(v);
-    for (int b = 0; b < 256; b++) {
-        alphabet(c, b);
-        add(v, c);
-    }
-    for (int i = 0; i < 400; i++) {
-        const int fresh = v->n > 256 ? 256 + (int)draw((uint32_t)v->n - 256) : 'a';
-        const int a = draw(2) ? find(v, letters[draw(7)]) : fresh;
-        const int b = draw(2) ? find(v, letters[draw(7)]) : fresh;
-
-        join(v, a, b);
-    }
-    return v;
-}
-
-/* Bytes, letters and the blank; chains: each token is the one before and a letter that
- * occurs nowhere else in it, so that it can be made in one way only. */
-static struct vocab *spm_vocab(bool chains)
-{
-    static const char *const letters[] = {
-        "\xe2\x96\x81",    "a", "b", "c", "d", "1", "\xc3\xa9", "\n", "!",
-        "\xf0\x9f\x98\x81"};
-    struct vocab *v = calloc(1, sizeof *v);
-    char byte[8];
-
-    assert_non_null(v);
-    add(v, "<unk>");
-    add(v, "<s>");
-    add(v, "</s>");
-    for (int b = 0; b < 256; b++) {
-        snprintf(byte, sizeof byte, "<0x%02X>", b);
-        add(v, byte);
-    }
-    for (int i = 0; i < 10; i++)
-        add(v, letters[i]);
-    const int first = v->n - 10;
-
-    for (int i = 0; i < 200 && !chains; i++)
-        join(v, first + (int)draw((uint32_t)(v->n - first)),
-             first + (int)draw((uint32_t)(v->n - first)));
-    /* "_a", "_ab", "_abc" and "d1", "d1e", ... */
-    for (int chain = 0; chain < 2 && chains; chain++) {
-        int at = find(v, letters[chain ? 4 : 0]);
-
-        for (int i = chain ? 5 : 1; i < (chain ? 9 : 4); i++) {
-            char whole[2 * MAX_TEXT];
-
-            snprintf(whole, sizeof whole, "%s%s", v->token[at], letters[i]);
-            join(v, at, find(v, letters[i]));
-            at = find(v, whole);
-        }
-    }
-    return v;
-}
-
-/* ---- the two files ------------------------------------------------------------------
- */
-
-static struct tokenizer *open_kvs(struct gguf_kvs *k, struct err *err)
-{
-    struct gguf_bytes head = {.n = 0};
-    struct tokenizer *t = NULL;
-    struct gguf *g = NULL;
-
-    gguf_put_head(&head, 0, k);
-    gguf_put_padding(&head);
-    void *image = aligned_alloc(64, (head.n + 63) / 64 * 64);
-
-    assert_non_null(image);
-    memcpy(image, head.data, head.n);
-    if (gguf_parse(&g, image, head.n, "vocab", err) == ST_OK)
-        tokenizer_open(&t, g, err);
-    gguf_close(g);
-    free(image);
-    free(head.data);
-    free(k->bytes.data);
-    return t;
-}
-
-static struct tokenizer *open_json(json_t *root, struct err *err)
-{
-    struct gguf_kvs k = {.n = 0};
-    char *text = json_dumps(root, 0);
-
-    assert_non_null(text);
-    json_decref(root);
-    gguf_kv_str(&k, "general.architecture", "llama");
-    const enum status st = hf_tokenizer_parse(&k, text, strlen(text), err);
-
-    free(text);
-    if (st) {
-        free(k.bytes.data);
-        return NULL;
-    }
-    return open_kvs(&k, err);
-}
-
-/* pairs: merges as ["a", "b"], else "a b". */
-static json_t *json_of(const struct vocab *v, bool pairs)
-{
-    json_t *ids = json_object(), *merges = json_array();
-
-    for (int i = 0; i < v->n; i++)
-        json_object_set_new(ids, v->token[i], json_integer(i));
-    for (int i = 0; i < v->n_merges; i++) {
-        const char *a = v->token[v->left[i]], *b = v->token[v->right[i]];
-
-        json_array_append_new(merges, pairs ? json_pack("[s, s]", a, b)
-                                            : json_sprintf("%s %s", a, b));
-    }
-    return json_pack("{s: {s: s, s: o, s: o}}", "model", "type", "BPE", "vocab", ids,
-                     "merges", merges);
-}
-
-static void set(json_t *root, const char *key, const char *text)
-{
-    json_error_t why;
-    json_t *value = json_loads(text, JSON_DECODE_ANY, &why);
-
-    if (!value)
-        fail_msg("%s: %s", why.text, text);
-    json_object_set_new(root, key, value);
-}
 
 static void put_gguf_tokens(struct gguf_kvs *k, const struct vocab *v)
 {
@@ -318,8 +52,7 @@ static void round_trip(const struct tokenizer *t)
     }
 }
 
-/* ---- byte-level
- * ----------------------------------------------------------------------- */
+/* ---- byte-level ---- */
 
 #define LLAMA3_SPLIT                                                                   \
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"            \
@@ -329,14 +62,6 @@ static void round_trip(const struct tokenizer *t)
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"           \
     "\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!" \
     "\\\\S)|\\\\s+"
-#define BYTE_LEVEL                                                              \
-    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true," \
-    "\"use_regex\":false}"
-#define SPLIT(regex)                                                                   \
-    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{"      \
-    "\"Regex\":\"" regex "\"},\"behavior\":\"Isolated\",\"invert\":false}," BYTE_LEVEL \
-    "]}"
-
 static const struct {
     const char *pre_tokenizer;
     bool ignore_merges;
@@ -428,8 +153,7 @@ static void unknown_patterns_cut(void **state)
     free(v);
 }
 
-/* ---- blanks as U+2581
- * ----------------------------------------------------------------- */
+/* ---- blanks as U+2581 ---- */
 
 #define LEGACY                                                                       \
     "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":"     \
@@ -623,8 +347,7 @@ static void blanks_in_front(void **state)
     free(v);
 }
 
-/* ---- special tokens
- * ------------------------------------------------------------------- */
+/* ---- special tokens ---- */
 
 static void templates_say_what_is_put_around(void **state)
 {
@@ -665,112 +388,6 @@ static void templates_say_what_is_put_around(void **state)
     free(v);
 }
 
-/* ---- refusals
- * --------------------------------------------------------------------------- */
-
-static void what_is_not_known_is_refused(void **state)
-{
-    static const struct {
-        const char *key, *value, *says;
-    } cases[] = {
-        {"model", "{\"type\":\"Unigram\",\"vocab\":[]}", "type 'Unigram'"},
-        {"model", "{\"type\":\"WordPiece\",\"vocab\":{}}", "type 'WordPiece'"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}", "no model.vocab"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0}}", "no model.merges"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}", "number -1"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":9999999999},\"merges\":[]}",
-         "number 9999999999"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}",
-         "two tokens have the number 0"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0.5},\"merges\":[]}", "no whole"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"aa\"]}",
-         "merge 0 is not two tokens"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}",
-         "not in the vocabulary"},
-        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}",
-         "merge 0 is not two tokens"},
-        {"model",
-         "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],"
-         "\"continuing_subword_prefix\":\"##\"}",
-         "continuing_subword_prefix"},
-        {"normalizer", "{\"type\":\"Lowercase\"}", "the normalizer 'Lowercase'"},
-        {"pre_tokenizer", "{\"type\":\"Whitespace\"}",
-         "the pre_tokenizer 'Whitespace'"},
-        {"pre_tokenizer", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}",
-         "add_prefix_space"},
-        {"pre_tokenizer", SPLIT("[a[bc]]"), "regular expression"},
-        {"pre_tokenizer", SPLIT("(a"), "is wrong at byte"},
-        {"pre_tokenizer", "null", "byte_fallback"},
-        {"added_tokens", "[{\"id\":3}]", "lacks its content"},
-        {"added_tokens", "[{\"id\":3,\"content\":\"x\",\"lstrip\":true}]", "lstrip"},
-    };
-
-    (void)state;
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct vocab *v = byte_level_vocab();
-        struct err err = ERR_INIT;
-        json_t *root = json_of(v, false);
-
-        set(root, "pre_tokenizer", BYTE_LEVEL);
-        set(root, cases[c].key, cases[c].value);
-        assert_null(open_json(root, &err));
-        if (!strstr(err.msg, cases[c].says))
-            fail_msg("'%s' does not say '%s'", err.msg, cases[c].says);
-        free(v);
-    }
-}
-
-/* A pattern that tries everything ends in a sentence, and soon. */
-static void patterns_have_a_limit(void **state)
-{
-    struct vocab *v = byte_level_vocab();
-    struct err err = ERR_INIT;
-    json_t *root = json_of(v, false);
-    char text[64];
-    int32_t *ids;
-    size_t n;
-
-    (void)state;
-    set(root, "pre_tokenizer", SPLIT("(a+)+(a+)+(a+)+$b"));
-    struct tokenizer *t = open_json(root, &err);
-
-    if (!t)
-        fail_msg("%s", err.msg);
-    memset(text, 'a', sizeof text);
-    if (tokenizer_encode(t, text, sizeof text, false, false, &ids, &n, &err) == ST_OK)
-        free(ids);
-    else
-        assert_non_null(strstr(err.msg, "cutting a text"));
-    tokenizer_close(t);
-    free(v);
-}
-
-/* Cut short or with a byte changed, it is read or refused. */
-static void damage_is_survived(void **state)
-{
-    static const char text[] =
-        "{\"added_tokens\":[{\"id\":4,\"content\":\"<s>\",\"special\":true}],"
-        "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
-        "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}";
-    char copy[sizeof text];
-
-    (void)state;
-    for (size_t n = 0; n < sizeof text * 9; n++) {
-        const size_t len = n < sizeof text - 1 ? n : sizeof text - 1;
-        struct gguf_kvs k = {.n = 0};
-        struct err err = ERR_INIT;
-
-        memcpy(copy, text, sizeof text);
-        if (n >= sizeof text)
-            copy[draw(sizeof text - 1)] ^= (char)(1 << draw(7));
-        if (hf_tokenizer_parse(&k, copy, len, &err) == ST_OK)
-            tokenizer_close(open_kvs(&k, &err));
-        else
-            free(k.bytes.data);
-        assert_null(strchr(err.msg, '\n'));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -780,9 +397,6 @@ int main(void)
         cmocka_unit_test(merges_by_the_list),
         cmocka_unit_test(blanks_in_front),
         cmocka_unit_test(templates_say_what_is_put_around),
-        cmocka_unit_test(what_is_not_known_is_refused),
-        cmocka_unit_test(patterns_have_a_limit),
-        cmocka_unit_test(damage_is_survived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
