@@ -113,8 +113,8 @@ static inline int add(struct vocab *v, const char *text)
 
     if (there >= 0)
         return there;
-    assert_true(v->n < MAX_TOKENS);
-    snprintf(v->token[v->n], MAX_TEXT, "%s", text);
+    assert_true(v->n < MAX_TOKENS && strlen(text) < MAX_TEXT);
+    memcpy(v->token[v->n], text, strlen(text) + 1);
     return v->n++;
 }
 
