@@ -107,6 +107,11 @@ function(slm_kernel_sources out)
       list(APPEND sources_${isa} ${file})
     endif()
   endforeach()
+  if(SLM_SANITIZE)
+    set_property(SOURCE kernels/f32/f32_simd.c kernels/f16/f16_simd.c
+                        kernels/bf16/bf16_simd.c kernels/codebook/search_points.c
+                 APPEND PROPERTY COMPILE_OPTIONS -O2)
+  endif()
   foreach(isa IN LISTS SLM_ISA_LEVELS)
     if(DEFINED sources_${isa})
       list(REMOVE_DUPLICATES sources_${isa})
@@ -116,6 +121,14 @@ function(slm_kernel_sources out)
       # optimisation they would not be inlined, which they must.
       target_compile_options(slmkern_${isa} PRIVATE
                              $<$<CONFIG:Debug>:-O1 -findirect-inlining>)
+      # Under sanitizers, what quantises takes much of the tests' time; the vector
+      # frames would take more to optimise than that saves. Their sums and words lie in
+      # structs, which watched stacks would keep out of registers.
+      if(SLM_SANITIZE AND isa STREQUAL scalar)
+        target_compile_options(slmkern_${isa} PRIVATE -O2)
+      elseif(SLM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+        target_compile_options(slmkern_${isa} PRIVATE --param=asan-stack=0)
+      endif()
       # Frames of AVX-512-VNNI are long and all but free of branches: looking for jumps to
       # thread, and for every earlier store that a load could alias, is three quarters
       # of GCC's time and finds nothing.

@@ -49,7 +49,8 @@ static struct history made(const double *speed, size_t n, const struct machine_k
         assert_int_equal(history_add_run(&h, "made", &run, &err), ST_OK);
         snprintf(run->id, sizeof run->id, "%zu", i);
         snprintf(run->commit, sizeof run->commit, "c%zu", i);
-        snprintf(run->utc, sizeof run->utc, "2026-01-%02zuT00:00:00Z", i + 1);
+        snprintf(run->utc, sizeof run->utc, "2026-01-%02uT00:00:00Z",
+                 1 + (unsigned)i % 31);
         run->has_machine = true;
         run->machine = *key;
         row_init(&r);
