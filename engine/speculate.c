@@ -65,6 +65,12 @@ static enum status check_draft(const struct speculator *sp,
     return ST_OK;
 }
 
+/* A text to begin with as long as the context, and all that is decoded from there. */
+static int text_room(const struct slm *m)
+{
+    return 2 * (slm_info(m)->n_ctx + 1);
+}
+
 enum status speculate_open(struct speculator **out, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *p, struct err *err)
@@ -78,7 +84,7 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
                        p->n_most, SPECULATE_MAX);
     sp = calloc(1, sizeof *sp);
     if (sp)
-        sp->text = malloc(((size_t)slm_info(m)->n_ctx + 1) * sizeof *sp->text);
+        sp->text = malloc((size_t)text_room(m) * sizeof *sp->text);
     if (!sp || !sp->text) {
         free(sp);
         return err_set(err, ST_NO_MEMORY, "no memory to speculate");
@@ -251,6 +257,10 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
         return slm_eval(sp->m, &id, 1, SLM_LOGITS_LAST, err);
     n = n < n_most - 1 ? n : n_most - 1;
     n = n < room ? n : room;
+    if (sp->n_text + n + 1 > text_room(sp->m))
+        return err_set(err, ST_USAGE,
+                       "more was decoded than the context holds: the speculator has to "
+                       "begin again");
     pass[0] = pass[1] = sp->text[sp->n_text++] = id;
     st = make_guess(sp, n, pass + 1, &n, &step.source, err);
     pass_ns = now_ns();

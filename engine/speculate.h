@@ -59,8 +59,8 @@ enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler
                            const struct speculate_params *params, struct err *err);
 void speculate_close(struct speculator *sp);
 
-/* Tokens that have been evaluated by m (a prompt): guesses are looked up in them too.
- */
+/* Tokens that guesses are looked up in, too: those evaluated by m (a prompt), which a
+ * draft model then evaluates; at most a context of them. */
 enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t n,
                             struct err *err);
 

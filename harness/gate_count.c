@@ -194,7 +194,8 @@ static enum status count_name(struct gate_count *count, char why[N_SIDES][WHY_CA
         st = run_jobs(&jobs[i], 1, c, name, err); /* alone on the machine */
     if (st)
         return st;
-    snprintf(count->name, sizeof count->name, "%s", name);
+    snprintf(count->name, sizeof count->name, "%.*s", (int)sizeof count->name - 1,
+             name);
     for (int i = 0; i < N_SIDES; i++) {
         *value[i] = jobs[i].instructions / calls;
         memcpy(why[i], jobs[i].why, sizeof why[i]);

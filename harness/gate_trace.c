@@ -307,7 +307,7 @@ static enum status write_turns(FILE *f, struct slm *m, int n_tokens, size_t n_tu
 enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *err)
 {
     struct slm *m = NULL;
-    int n_threads, n_tokens;
+    int n_threads, n_tokens = 0;
     enum status st = session_open(&m, &plan->session, &n_threads, err);
     FILE *f = NULL;
 
