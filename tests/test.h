@@ -41,7 +41,7 @@ static inline void guard_free(void *p, size_t n)
 }
 
 /* Tests that go over many shapes take one in test_thin() of them: 1 unless the
- * environment says otherwise, as it does on emulated CPUs. */
+ * environment says otherwise, as it does on emulated CPUs and with sanitizers. */
 static inline unsigned test_thin(void)
 {
     const char *text = getenv("SLM_TEST_THIN");

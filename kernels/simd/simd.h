@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIMD_INLINE static inline __attribute__((always_inline))
+#define SIMD_INLINE   static inline __attribute__((always_inline))
+#define SIMD_NOINLINE __attribute__((noinline))
 
 /* Before a loop whose bound is a constant, at most 16. */
 #if defined(__clang__)

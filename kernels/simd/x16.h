@@ -218,8 +218,46 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
 #endif
 }
 
+/* ---- many columns ----------------------------------------------------------------
+ */
+
+/* y = one panel, or 16 rows in file order where `rows` is not NULL, times at most
+ * X16_MAX_COLS columns, through an unpacked tile. A format has one such function, not
+ * inlined: there is much of it, and gemm and gemm_x16 share it. */
+typedef void x16_tile_fn(const uint8_t *panel, const struct x16_rows *rows, size_t k,
+                         size_t n_cols, const char *x, size_t x_stride, float *y,
+                         size_t y_stride, size_t n_rows, size_t ahead);
+
+SIMD_INLINE void x16_gemm_rows(x16_tile_fn *tile, size_t n_rows, size_t k,
+                               const void *w, size_t w_stride, size_t n_cols,
+                               const char *x, size_t x_stride, float *y,
+                               size_t y_stride)
+{
+    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
+        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
+
+        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+            tile(NULL, &rows, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+                 x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i,
+                 0);
+    }
+}
+
+SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n_panels,
+                                 size_t k, const uint8_t *w, size_t n_cols,
+                                 const char *x, size_t x_stride, float *y,
+                                 size_t y_stride, size_t ahead)
+{
+    for (size_t p = 0; p < n_panels; p++)
+        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+            tile(w + p * panel_bytes, NULL, k,
+                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+                 x + c * x_stride, x_stride, y + c * y_stride + p * X16_ROWS, y_stride,
+                 X16_ROWS, c == 0 ? ahead : 0);
+}
+
 /* Defines the five kernels of a format at this level from the frame that suits it. */
-#define X16_KERNELS(name, format, block, panels_fn, gemm_x16_fn, rows_fn, gemm_fn)     \
+#define X16_KERNELS(name, format, block, panels_fn, few_max, few_fn, rows_fn, tile_fn) \
     void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
                                void *panel)                                            \
     {                                                                                  \
@@ -230,15 +268,26 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
     {                                                                                  \
         panels_fn(format, n_panels, k, w, x, y, ahead);                                \
     }                                                                                  \
+    static SIMD_NOINLINE void KERN_NAME(tile, name)(                                   \
+        const uint8_t *panel, const struct x16_rows *rows, size_t k, size_t n_cols,    \
+        const char *x, size_t x_stride, float *y, size_t y_stride, size_t n_rows,      \
+        size_t ahead)                                                                  \
+    {                                                                                  \
+        tile_fn(format, panel, rows, k, n_cols, x, x_stride, y, y_stride, n_rows,      \
+                ahead);                                                                \
+    }                                                                                  \
     void KERN_NAME(gemm_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    size_t n_cols, const void *x, size_t x_stride,      \
                                    float *y, size_t y_stride, size_t ahead)            \
     {                                                                                  \
         if (n_cols == 1)                                                               \
             KERN_NAME(gemv_x16, name)(n_panels, k, w, x, y, ahead);                    \
+        else if (V_FEW_COLS > 1 && n_cols <= (few_max))                                \
+            few_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);   \
         else                                                                           \
-            gemm_x16_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,      \
-                        ahead);                                                        \
+            x16_gemm_panels(KERN_NAME(tile, name),                                     \
+                            X16_ROWS *(k / (block)) * format.layout.block_bytes,       \
+                            n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);  \
     }                                                                                  \
     void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                 \
                                size_t w_stride, const void *x, float *y)               \
@@ -252,7 +301,8 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
         if (n_cols == 1)                                                               \
             KERN_NAME(gemv, name)(n_rows, k, w, w_stride, x, y);                       \
         else                                                                           \
-            gemm_fn(format, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride); \
+            x16_gemm_rows(KERN_NAME(tile, name), n_rows, k, w, w_stride, n_cols, x,    \
+                          x_stride, y, y_stride);                                      \
     }
 
 #endif

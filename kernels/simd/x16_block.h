@@ -16,22 +16,6 @@
 /* ---- a format's kernels ------------------------------------------------------------
  */
 
-SIMD_INLINE void x16_block_gemm(const struct x16_block_format f, size_t n_rows,
-                                size_t k, const void *w, size_t w_stride, size_t n_cols,
-                                const char *x, size_t x_stride, float *y,
-                                size_t y_stride)
-{
-    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
-
-        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            x16_block_tile_panel(f, NULL, &rows, k,
-                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                                 x + c * x_stride, x_stride, y + c * y_stride + i,
-                                 y_stride, n_rows - i, 0);
-    }
-}
-
 /* frame(n), a macro, with the least n of at least n_cols <= X16_FEW that is compiled:
  * 1, 2, 3, 4, 6 or 8, as far as V_FEW_COLS. */
 #define X16_BLOCK_FRAME(n_cols, frame)            \
@@ -73,29 +57,9 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
         }
 }
 
-SIMD_INLINE void x16_block_gemm_x16(const struct x16_block_format f, size_t n_panels,
-                                    size_t k, const void *w, size_t n_cols,
-                                    const char *x, size_t x_stride, float *y,
-                                    size_t y_stride, size_t ahead)
-{
-    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
-
-    if (V_FEW_COLS > 1 && n_cols <= X16_FEW) {
-        x16_block_few_cols(f, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);
-        return;
-    }
-    for (size_t p = 0; p < n_panels; p++)
-        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            x16_block_tile_panel(f, (const uint8_t *)w + p * panel_bytes, NULL, k,
-                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                                 x + c * x_stride, x_stride,
-                                 y + c * y_stride + p * X16_ROWS, y_stride, X16_ROWS,
-                                 c == 0 ? ahead : 0);
-}
-
 /* Defines pack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
-#define X16_BLOCK_KERNELS(name, format)                                        \
-    X16_KERNELS(name, format, X16_BLOCK, x16_block_panels, x16_block_gemm_x16, \
-                x16_block_rows, x16_block_gemm)
+#define X16_BLOCK_KERNELS(name, format)                             \
+    X16_KERNELS(name, format, X16_BLOCK, x16_block_panels, X16_FEW, \
+                x16_block_few_cols, x16_block_rows, x16_block_tile_panel)
 
 #endif

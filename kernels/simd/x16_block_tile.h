@@ -172,7 +172,7 @@ SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
                            acc + c)
     for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
         X16_FRAME(V_TILE_COLS);
-    X16_TILE_REST(n_cols - c, X16_FRAME);
+    X16_TILE_REST(n_cols, c, X16_FRAME)
 #undef X16_FRAME
 #endif
 }

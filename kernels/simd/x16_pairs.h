@@ -29,24 +29,26 @@ enum { X16_HALVES = 1 + V_PAIRS };
 #define X16_TILE_SUMS(n_cols) \
     (V_PAIRS ? ((n_cols) + V_TILE_COLS - 1) / V_TILE_COLS * V_TILE_COLS : (n_cols))
 
-/* frame(n), a macro, with the n columns that are left of groups of V_TILE_COLS. */
-#define X16_TILE_REST(n_cols, frame)               \
-    do {                                           \
-        if ((n_cols) == 1)                         \
-            frame(1);                              \
-        else if ((n_cols) == 2)                    \
-            frame(2);                              \
-        else if ((n_cols) == 3)                    \
-            frame(3);                              \
-        else if (V_TILE_COLS > 4 && (n_cols) == 4) \
-            frame(4);                              \
-        else if (V_TILE_COLS > 4 && (n_cols) == 5) \
-            frame(5);                              \
-        else if (V_TILE_COLS > 4 && (n_cols) == 6) \
-            frame(6);                              \
-        else if (V_TILE_COLS > 4 && (n_cols) == 7) \
-            frame(7);                              \
-    } while (0)
+/* frame(n), a macro, for the columns from c on that are left of groups of V_TILE_COLS:
+ * of five to seven three or four first, as each n is compiled apart. */
+#define X16_TILE_REST(n_cols, c, frame)                    \
+    while ((c) < (n_cols)) {                               \
+        const size_t left = (n_cols) - (c);                \
+                                                           \
+        if (V_TILE_COLS > 4 && (left == 4 || left == 7)) { \
+            frame(4);                                      \
+            (c) += 4;                                      \
+        } else if (left >= 3) {                            \
+            frame(3);                                      \
+            (c) += 3;                                      \
+        } else if (left == 2) {                            \
+            frame(2);                                      \
+            (c) += 2;                                      \
+        } else {                                           \
+            frame(1);                                      \
+            (c) += 1;                                      \
+        }                                                  \
+    }
 
 /* Keeps weights in a tile. Fours come in ascending order within a sub-block, which has
  * an even number of them. */

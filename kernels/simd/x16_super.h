@@ -20,22 +20,6 @@
 /* ---- a format's kernels ------------------------------------------------------------
  */
 
-SIMD_INLINE void x16_super_gemm(const struct x16_super_format f, size_t n_rows,
-                                size_t k, const void *w, size_t w_stride, size_t n_cols,
-                                const char *x, size_t x_stride, float *y,
-                                size_t y_stride)
-{
-    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
-
-        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            x16_super_tile_panel(f, NULL, &rows, k,
-                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                                 x + c * x_stride, x_stride, y + c * y_stride + i,
-                                 y_stride, n_rows - i, 0);
-    }
-}
-
 /* At most X16_FEW columns, of formats that are not light four, straight from the
  * blocks: up to six at once where the level has registers for them, else by fours;
  * weights are read from a cache the second time. Of n_cols only 2, 4 and 6 are
@@ -67,29 +51,15 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_pa
         }
 }
 
-SIMD_INLINE void x16_super_gemm_x16(const struct x16_super_format f, size_t n_panels,
-                                    size_t k, const void *w, size_t n_cols,
-                                    const char *x, size_t x_stride, float *y,
-                                    size_t y_stride, size_t ahead)
+/* How many columns go straight through the blocks. */
+SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format f)
 {
-    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
-
-    if (V_FEW_COLS > 1 && n_cols <= (f.light ? X16_FEW : 4)) {
-        x16_super_few_cols(f, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);
-        return;
-    }
-    for (size_t p = 0; p < n_panels; p++)
-        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            x16_super_tile_panel(f, (const uint8_t *)w + p * panel_bytes, NULL, k,
-                                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                                 x + c * x_stride, x_stride,
-                                 y + c * y_stride + p * X16_ROWS, y_stride, X16_ROWS,
-                                 c == 0 ? ahead : 0);
+    return f.light ? X16_FEW : 4;
 }
 
 /* Defines pack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
-#define X16_SUPER_KERNELS(name, format)                                        \
-    X16_KERNELS(name, format, X16_SUPER, x16_super_panels, x16_super_gemm_x16, \
-                x16_super_rows, x16_super_gemm)
+#define X16_SUPER_KERNELS(name, format)                                               \
+    X16_KERNELS(name, format, X16_SUPER, x16_super_panels, x16_super_few_max(format), \
+                x16_super_few_cols, x16_super_rows, x16_super_tile_panel)
 
 #endif

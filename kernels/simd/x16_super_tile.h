@@ -226,7 +226,7 @@ SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
     x16_super_tile_columns(f, tile, n, x + c * x_stride, x_stride, k, b, acc + c)
     for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
         X16_FRAME(V_TILE_COLS);
-    X16_TILE_REST(n_cols - c, X16_FRAME);
+    X16_TILE_REST(n_cols, c, X16_FRAME)
 #undef X16_FRAME
 #endif
 }
