@@ -20,8 +20,14 @@ void interrupt_catch(void)
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
     sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction now;
+
+        if (signals[i] == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 &&
+            now.sa_handler == SIG_IGN)
+            continue; /* started by nohup */
         sigaction(signals[i], &sa, NULL);
+    }
 }
 
 bool interrupted(void)

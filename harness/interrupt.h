@@ -4,7 +4,7 @@
  *
  * After interrupt_catch() SIGINT, SIGTERM and SIGHUP only raise a flag; loops ask
  * interrupted() and stop cleanly. A second signal ends the process at once, unless
- * interrupt_forget() was called in between.
+ * interrupt_forget() was called in between. SIGHUP stays ignored where nohup has said so.
  */
 #ifndef SLM_HARNESS_INTERRUPT_H
 #define SLM_HARNESS_INTERRUPT_H

@@ -157,7 +157,12 @@ gone() { # the children that were seen are not there any more
     done
     fail "a program that takes turns outlived its gate"
 }
+trap '' HUP # as nohup does: the end of a session is not its end
 start stopped
+trap - HUP
+kill -HUP $pid
+sleep 0.2
+kill -0 $pid || fail "nohup did not help: $(cat stopped.err)"
 kill -INT $pid
 code=0
 wait $pid || code=$?
@@ -181,3 +186,15 @@ text = open("killed/rounds.csv").read()
 rows = list(csv.reader(text.splitlines()))
 assert text.endswith("\n") and len({len(r) for r in rows}) == 1
 END
+
+# ---- ci/gate-trials: gates of every kind as rows, and no gate twice
+trials() {
+    python3 "$SRC/ci/gate-trials" trials.csv --bench "$BENCH" -m "$model" --budget 2s \
+        --kinds same:1,hog:1,10:1 "$@" >table || fail "gate-trials $*"
+}
+trials
+[ "$(cut -d, -f1 trials.csv | sort | tr '\n' ' ')" = "10 hog kind same " ] || fail "$(cat trials.csv)"
+grep -q "^| B slowed down by 10 % | 1 | " table || fail "table: $(cat table)"
+cp trials.csv before
+trials
+cmp before trials.csv || fail "a gate was run again"
