@@ -198,3 +198,15 @@ grep -q "^| B slowed down by 10 % | 1 | " table || fail "table: $(cat table)"
 cp trials.csv before
 trials
 cmp before trials.csv || fail "a gate was run again"
+not_run() { # TEXT OPTIONS...
+    local text=$1
+    shift
+    ! python3 "$SRC/ci/gate-trials" "$@" >table 2>err || fail "gate-trials $* ran"
+    grep -qF -- "$text" err || fail "gate-trials $* does not say '$text': $(cat err)"
+    ! grep -q Traceback err || fail "gate-trials $*: $(cat err)"
+}
+not_run "'fast:3' is not same:N" trials.csv --kinds fast:3
+not_run "no/bench is not a program" trials.csv --bench no/bench
+not_run "no/where.csv" no/where.csv --bench "$BENCH" --kinds same:1
+printf 'same,2,pa' >>trials.csv
+not_run "line 5 is not a whole row" trials.csv --bench "$BENCH"
