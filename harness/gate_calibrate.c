@@ -94,7 +94,7 @@ static enum status record(struct calibration *c, struct calibrated *at,
     memset(r, 0, sizeof *r);
     r->rule = s->rule;
     st = gate_run_open(run, s, topo, both, r, &why);
-    if (st == ST_USAGE && run->plan.n_rounds) {
+    if (st == ST_USAGE && run->plan.launch_s > 0) {
         /* the budget is too short for this model; a longer one follows */
         snprintf(at->why_not, sizeof at->why_not, "%s", why.msg);
         gate_run_close(run);

@@ -13,6 +13,7 @@
  * nor one interruption is all of it; at most so long, since launches, not samples, are
  * what a verdict counts. */
 #define MIN_DECODE  5
+#define MIN_LONG    3 /* ... of those that are taken singly */
 #define MIN_PREFILL 1
 #define MIN_STEP_S  0.008
 #define MAX_STEP_S  0.25
@@ -130,7 +131,9 @@ static int within(double n, int least, int most)
 static int least_samples(const struct turn_step *step, double sample_s)
 {
     return within(ceil(MIN_STEP_S / sample_s),
-                  step->kind == TURN_PREFILL ? MIN_PREFILL : MIN_DECODE,
+                  step->kind == TURN_PREFILL ? MIN_PREFILL
+                  : sample_s >= TURN_LONG_S  ? MIN_LONG
+                                             : MIN_DECODE,
                   TURN_MAX_SAMPLES);
 }
 
@@ -141,27 +144,31 @@ static int most_samples(const struct turn_step *step, double sample_s)
                   TURN_MAX_SAMPLES);
 }
 
-/* A round's seconds, with one more sample of each step that does not count. */
-static double round_seconds(const struct gate_plan *p, const struct gate_timing *t)
+/* Seconds of a round of a step, with the samples that do not count: one of each turn,
+ * or, where they are long, one of a side when it goes back to the step's depth. */
+static double round_seconds(const struct gate_plan *p, int i, double sample_s)
 {
-    double turn = ASKING_S;
+    const double ignored = p->step[i].kind == TURN_PREFILL ? 0
+                           : p->n_passes[i] > 1            ? 0.5
+                                                           : 1;
 
-    for (int i = 0; i < p->n_steps; i++)
-        turn += (p->n_samples[i] + (p->step[i].kind != TURN_PREFILL)) * t->sample_s[i];
-    return 4 * turn;
+    return 4 * (p->n_passes[i] * ASKING_S + (p->n_samples[i] + ignored) * sample_s);
 }
 
 /* Samples between the fewest (0) and the most (1). */
 static void set_samples(struct gate_plan *p, const struct gate_timing *t, double share)
 {
+    p->launch_s = t->launch_s;
     for (int i = 0; i < p->n_steps; i++) {
-        const int least = least_samples(&p->step[i], t->sample_s[i]);
-        const int most = most_samples(&p->step[i], t->sample_s[i]);
+        const double sample_s = t->sample_s[i];
+        const int least = least_samples(&p->step[i], sample_s);
+        const int most = most_samples(&p->step[i], sample_s);
 
         p->n_samples[i] = most > least ? least + (int)(share * (most - least)) : least;
+        p->n_passes[i] = sample_s >= TURN_LONG_S ? p->n_samples[i] : 1;
+        p->round_s[i] = round_seconds(p, i, sample_s);
+        p->launch_s += (double)p->n_rounds[i] * p->round_s[i];
     }
-    p->round_s = round_seconds(p, t);
-    p->launch_s = t->launch_s + (double)p->n_rounds * p->round_s;
 }
 
 static size_t launches_in(const struct gate_plan *p, double left_s)
@@ -189,17 +196,52 @@ static void stretch(struct gate_plan *p, const struct gate_timing *t, double lef
     set_samples(p, t, lo);
 }
 
+/* Half the rounds of the step that takes the most of a launch; false: each has one. */
+static bool halve_rounds(struct gate_plan *p)
+{
+    int longest = -1;
+    double most = 0;
+
+    for (int i = 0; i < p->n_steps; i++) {
+        const double seconds = (double)p->n_rounds[i] * p->round_s[i];
+
+        if (p->n_rounds[i] > 1 && seconds > most) {
+            most = seconds;
+            longest = i;
+        }
+    }
+    if (longest < 0)
+        return false;
+    p->n_rounds[longest] /= 2;
+    return true;
+}
+
+/* Turns, then rounds, until left_s holds enough launches, as far as that goes. */
+static void fit(struct gate_plan *p, const struct gate_timing *t, double left_s,
+                size_t wanted, size_t enough)
+{
+    stretch(p, t, left_s, wanted);
+    while (launches_in(p, left_s) < enough && halve_rounds(p))
+        stretch(p, t, left_s, wanted);
+}
+
+size_t gate_plan_rounds(const struct gate_plan *p)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->n_rounds[i] > most)
+            most = p->n_rounds[i];
+    return most;
+}
+
 void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower,
                        double left_s, size_t wanted)
 {
     t->launch_s *= slower;
     for (int i = 0; i < p->n_steps; i++)
         t->sample_s[i] *= slower;
-    stretch(p, t, left_s, wanted);
-    while (p->n_rounds > 1 && launches_in(p, left_s) < wanted) {
-        p->n_rounds /= 2;
-        stretch(p, t, left_s, wanted);
-    }
+    fit(p, t, left_s, wanted, wanted);
 }
 
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
@@ -208,13 +250,10 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
     const size_t fewest = gate_plan_fewest(&s->rule, gate_plan_n_metrics(p, s));
     const double usable = left_s - SPARE * s->budget_s;
 
-    p->n_rounds = (size_t)s->n_rounds;
-    stretch(p, t, usable, WANTED_LAUNCHES);
+    for (int i = 0; i < p->n_steps; i++)
+        p->n_rounds[i] = (size_t)s->n_rounds;
     /* Launches count for more than their rounds. */
-    while (p->n_rounds > 1 && launches_in(p, usable) < WANTED_LAUNCHES / 2) {
-        p->n_rounds /= 2;
-        stretch(p, t, usable, WANTED_LAUNCHES);
-    }
+    fit(p, t, usable, WANTED_LAUNCHES, WANTED_LAUNCHES / 2);
     p->most_launches = launches_in(p, usable);
     if (HOPE * p->most_launches >= fewest)
         return ST_OK;

@@ -4,8 +4,8 @@
  *
  * Steps follow from the settings. How many samples a turn takes of each, and how many
  * rounds a launch has, follow from a first timing: the budget should hold 40 launches;
- * where turns are as short as they may be and it does not, fewer, down to the least
- * that can show a slowdown.
+ * where turns are as short as they may be and it does not hold half of these, steps
+ * have fewer rounds, always the one that takes the longest, down to one of each.
  *
  * Threading: pure functions.
  */
@@ -19,9 +19,12 @@ struct gate_plan {
     struct turn_step step[TURN_MAX_STEPS];
     int n_steps;
     int n_samples[TURN_MAX_STEPS]; /* of a turn that counts */
-    size_t n_rounds;               /* of a launch */
+    int n_passes[TURN_MAX_STEPS];  /* ABBA so often, each with its part of the samples:
+                                      one sample where these are long, else once all */
+    size_t n_rounds[TURN_MAX_STEPS]; /* of a launch, the first so many */
     size_t most_launches;
-    double round_s, launch_s; /* expected: one round; one launch with all of it */
+    double round_s[TURN_MAX_STEPS]; /* expected: a step's part of a round; */
+    double launch_s;                /* one launch with all of it */
 };
 
 /* What a first launch took. */
@@ -45,6 +48,9 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
  * as far as that goes. */
 void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower,
                        double left_s, size_t wanted);
+
+/* Rounds of a launch: those of the step that has the most. */
+size_t gate_plan_rounds(const struct gate_plan *p);
 
 /* Metrics: one for each step, peak memory, load time. */
 size_t gate_plan_n_metrics(const struct gate_plan *p, const struct gate_settings *s);

@@ -143,8 +143,9 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
 
 /* ---- launches ------------------------------------------------------------------- */
 
-/* A turn that does not count: first touches, and a slowdown's first middle sample.
- * What its samples took into seconds. */
+/* A turn that does not count: first touches, and a slowdown's first middle sample; a
+ * long prefill, once it is known as such, needs none. What its samples took into
+ * seconds. */
 static enum status start(struct gate_run *run, int side, double *seconds,
                          struct err *err)
 {
@@ -159,7 +160,8 @@ static enum status start(struct gate_run *run, int side, double *seconds,
     enum status st = turn_client_start(&run->client[side], &p, &run->open[side], err);
 
     for (int i = 0; i < run->plan.n_steps; i++)
-        n[i] = 1;
+        n[i] = run->plan.step[i].kind != TURN_PREFILL ||
+               run->timing.sample_s[i] < TURN_LONG_S;
     return st ? st
               : turn_client_take(&run->client[side], n, run->plan.n_steps, seconds,
                                  &noise, err);
@@ -294,6 +296,7 @@ void gate_run_close(struct gate_run *run)
 
 struct round {
     int side[4];
+    bool has[TURN_MAX_STEPS];
     double seconds[TURN_MAX_STEPS][4];
     struct noise noise; /* sum of the turns' */
     char why[128];
@@ -318,25 +321,64 @@ static void add_noise(struct noise *sum, const struct noise *turn)
     sum->n_cpus = turn->n_cpus;
 }
 
-static enum status play_round(struct gate_run *run, struct round *round,
-                              struct err *err)
+/* One pass of a step's four turns, its samples' quartiles into seconds. */
+static enum status play_pass(struct gate_run *run, struct round *round, int step,
+                             double seconds[4], struct err *err)
 {
-    const int first = (int)(random_bits(&run->random) & 1);
+    int n[TURN_MAX_STEPS] = {0};
 
-    *round = (struct round){.side = {first, !first, !first, first}};
+    n[step] = run->plan.n_samples[step] / run->plan.n_passes[step];
     for (int turn = 0; turn < 4; turn++) {
-        double seconds[TURN_MAX_STEPS];
+        double all[TURN_MAX_STEPS];
         struct noise noise;
-        const enum status st =
-            turn_client_take(&run->client[round->side[turn]], run->plan.n_samples,
-                             run->plan.n_steps, seconds, &noise, err);
+        const enum status st = turn_client_take(&run->client[round->side[turn]], n,
+                                                run->plan.n_steps, all, &noise, err);
 
         if (st)
             return st;
         on_tick(run, NULL, 0);
         add_noise(&round->noise, &noise);
-        for (int i = 0; i < run->plan.n_steps; i++)
-            round->seconds[i][turn] = seconds[i];
+        seconds[turn] = all[step];
+    }
+    return ST_OK;
+}
+
+static enum status play_step(struct gate_run *run, struct round *round, int step,
+                             struct err *err)
+{
+    double taken[4][TURN_MAX_SAMPLES];
+    const int n_passes = run->plan.n_passes[step];
+
+    for (int pass = 0; pass < n_passes; pass++) {
+        double seconds[4];
+        const enum status st = play_pass(run, round, step, seconds, err);
+
+        if (st)
+            return st;
+        for (int turn = 0; turn < 4; turn++)
+            taken[turn][pass] = seconds[turn];
+    }
+    for (int turn = 0; turn < 4; turn++)
+        round->seconds[step][turn] = turn_quick(taken[turn], (size_t)n_passes);
+    return ST_OK;
+}
+
+/* The round of a launch after n_before of them, step after step: a step's turns lie as
+ * close together as they can, since a machine's speed wanders within seconds. */
+static enum status play_round(struct gate_run *run, struct round *round,
+                              size_t n_before, struct err *err)
+{
+    const int first = (int)(random_bits(&run->random) & 1);
+
+    *round = (struct round){.side = {first, !first, !first, first}};
+    for (int step = 0; step < run->plan.n_steps; step++) {
+        enum status st = ST_OK;
+
+        round->has[step] = n_before < run->plan.n_rounds[step];
+        if (round->has[step])
+            st = play_step(run, round, step, err);
+        if (st)
+            return st;
     }
     run->n_played++;
     round->disturbed = gate_disturbed(&round->noise, round->why, sizeof round->why);
@@ -365,6 +407,8 @@ static void count_round(struct gate_run *run, const struct round *round)
         struct gate_series *s = &run->r->metric[i].series;
         const size_t launch = s->n_launches - 1;
 
+        if (!round->has[i])
+            continue;
         s->v[launch][s->n_rounds[launch]++] = log_ratio(round, i);
         for (int turn = 0; turn < 4; turn++)
             add_value(&run->values[i], round->side[turn],
@@ -383,10 +427,11 @@ static enum status write_round(struct gate_run *run, const struct round *round,
                                    .n_values = 4,
                                    .note = round->why};
 
-    for (int i = 0; i < run->plan.n_steps; i++) {
-        line.value[i] = round->seconds[i];
-        line.log_ratio[i] = log_ratio(round, i);
-    }
+    for (int i = 0; i < run->plan.n_steps; i++)
+        if (round->has[i]) {
+            line.value[i] = round->seconds[i];
+            line.log_ratio[i] = log_ratio(round, i);
+        }
     return gate_rounds_write(run->csv, &line, run->r->metric, run->r->n_metrics, err);
 }
 
@@ -399,14 +444,15 @@ static bool always_disturbed(const struct gate_run *run)
 
 static enum status play_rounds(struct gate_run *run, struct err *err)
 {
-    size_t n_counted = 0, n_repeats = run->plan.n_rounds;
+    const size_t n_rounds = gate_plan_rounds(&run->plan);
+    size_t n_counted = 0, n_repeats = n_rounds;
     enum status st = ST_OK;
 
-    for (size_t number = 1; n_counted < run->plan.n_rounds && st == ST_OK; number++) {
+    for (size_t number = 1; n_counted < n_rounds && st == ST_OK; number++) {
         struct round round;
         bool leave_out;
 
-        st = play_round(run, &round, err);
+        st = play_round(run, &round, n_counted, err);
         if (st)
             return st;
         leave_out = round.disturbed && n_repeats > 0 && !always_disturbed(run);

@@ -21,8 +21,10 @@
  *
  * A step is what one metric is measured by. Its state is the same at the beginning of
  * every turn, and so are its tokens: a prefill starts from an empty cache, a decode
- * from a cache filled to its depth with seeded keys and values. A kernel is the best
- * gemv of a format that the program has for this machine, on a matrix in the cache.
+ * from a cache filled to its depth with seeded keys and values (where samples are long,
+ * it goes on from there, turn by turn, until another step is taken or TURN_DECODE_SPAN
+ * is over). A kernel is the best gemv of a format that the program has for this
+ * machine, on a matrix in the cache.
  *
  * Threading: one thread on each side.
  */
@@ -47,6 +49,11 @@
 
 /* Positions that decoding goes on for before it starts again from its depth. */
 #define TURN_DECODE_SPAN 64
+
+/* Samples as long as this one are taken singly: those of both sides by turns, so that
+ * a neighbour's burst, which lasts seconds, meets both; and without a token before
+ * them that does not count, since waking the team is nothing beside them. */
+#define TURN_LONG_S 0.05
 
 enum turn_kind { TURN_DECODE, TURN_PREFILL, TURN_KERNEL };
 

@@ -35,6 +35,8 @@ struct server {
     double *s[TURN_MAX_STEPS];
     double own[TURN_MAX_STEPS][N_REMEMBERED]; /* without what was put in */
     size_t n_own[TURN_MAX_STEPS];
+    double last_s[TURN_MAX_STEPS]; /* the last sample, with what was put in */
+    int step;                      /* the one that was taken last; -1: none */
     uint64_t told_ns;
 };
 
@@ -181,16 +183,18 @@ static double usual_ns(const struct server *v, int step)
 static double end_sample(struct server *v, int step, uint64_t begin)
 {
     const double slower = v->o.slower;
-    const uint64_t own = clock_ns() - begin;
-    uint64_t end;
+    uint64_t now = clock_ns();
 
-    if (!(slower > 0))
-        return (double)own * 1e-9;
-    v->own[step][v->n_own[step]++ % N_REMEMBERED] = (double)own;
-    end = begin + own + (uint64_t)(usual_ns(v, step) * slower / (1 - slower));
-    while (clock_ns() < end)
-        ;
-    return (double)(clock_ns() - begin) * 1e-9;
+    if (slower > 0) {
+        const double own = (double)(now - begin);
+        uint64_t end;
+
+        v->own[step][v->n_own[step]++ % N_REMEMBERED] = own;
+        end = now + (uint64_t)(usual_ns(v, step) * slower / (1 - slower));
+        while ((now = clock_ns()) < end)
+            ;
+    }
+    return v->last_s[step] = (double)(now - begin) * 1e-9;
 }
 
 /* Back at the step's depth, with a token run that does not count: it wakes the team,
@@ -206,10 +210,16 @@ static enum status begin_decode(struct server *v, int depth, struct err *err)
     return st ? st : slm_eval(v->m, v->tokens, 1, SLM_LOGITS_LAST, err);
 }
 
+static bool is_long(const struct server *v, int step)
+{
+    return v->last_s[step] >= TURN_LONG_S;
+}
+
 static enum status decode(struct server *v, int step, int n, struct err *err)
 {
     const int depth = v->o.step[step].n;
-    enum status st = begin_decode(v, depth, err);
+    const bool goes_on = is_long(v, step) && v->step == step;
+    enum status st = goes_on ? ST_OK : begin_decode(v, depth, err);
 
     for (int i = 0; i < n && st == ST_OK; i++) {
         const int at = slm_n_past(v->m) - depth;
@@ -231,7 +241,7 @@ static enum status decode(struct server *v, int step, int n, struct err *err)
 static enum status prefill(struct server *v, int step, int n, struct err *err)
 {
     const size_t n_tokens = (size_t)v->o.step[step].n;
-    enum status st = begin_decode(v, 0, err);
+    enum status st = is_long(v, step) ? ST_OK : begin_decode(v, 0, err);
 
     for (int i = 0; i < n && st == ST_OK; i++) {
         uint64_t begin;
@@ -275,9 +285,11 @@ static enum status take_step(struct server *v, int step, int n, struct err *err)
     if (s->kind == TURN_KERNEL)
         return take_kernel(v, step, n, err);
     st = slm_tune(v->m, s->n_threads, s->n_threads, &tuning, err);
-    if (st)
-        return st;
-    return s->kind == TURN_DECODE ? decode(v, step, n, err) : prefill(v, step, n, err);
+    if (st == ST_OK)
+        st =
+            s->kind == TURN_DECODE ? decode(v, step, n, err) : prefill(v, step, n, err);
+    v->step = step;
+    return st;
 }
 
 /* The largest amount of memory that this process has had, page cache it has mapped
@@ -360,6 +372,8 @@ int turn_serve(void)
     char *line = NULL;
     size_t cap = 0;
 
+    if (v)
+        v->step = -1;
     child_offer_to_oom_killer();
     say(json_pack("{s:i, s:s, s:s, s:s}", "turn", TURN_PROTOCOL, "version",
                   build_version(), "commit", build_commit(), "compiler",
