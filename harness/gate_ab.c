@@ -32,20 +32,22 @@ static enum status look(struct gate_result *r, bool failed[GATE_MAX_METRICS],
     return gate_judge(&r->verdict, &r->rule, margin, series, r->n_metrics, failed, err);
 }
 
-/* Launches until a look is clear, or the budget or the looks are at their end. Where
- * the budget ends between two looks, the next one comes early: when it ends has nothing
- * to do with which side is faster. */
+/* Launches until a look is clear, or the budget or the looks are at their end. How many
+ * looks there are follows from the plan; where the budget ends between two of them, the
+ * next one comes early: when it ends has nothing to do with which side is faster. */
 static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
                         struct err *err)
 {
     struct gate_result *r = run->r;
+    const size_t n_looks = gate_n_looks(run->plan.most_launches);
     size_t looked_at = 0;
 
-    for (size_t k = 0; gate_look(k); k++) {
+    r->rule.n_looks = n_looks;
+    for (size_t k = 0; k < n_looks; k++) {
         bool room = true;
         enum status st = ST_OK;
 
-        while (st == ST_OK && r->n_launches < gate_look(k) && room) {
+        while (st == ST_OK && r->n_launches < gate_look(k, n_looks) && room) {
             st = gate_run_launch(run, err);
             room = gate_run_has_time(run);
         }
@@ -67,7 +69,7 @@ static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
 static enum status judge(struct gate_result *r, uint64_t seed, const bool *failed,
                          struct err *err)
 {
-    const double pass = r->rule.alpha_pass / (double)gate_n_looks();
+    const double pass = r->rule.alpha_pass / (double)r->rule.n_looks;
 
     for (size_t i = 0; i < r->n_metrics; i++) {
         struct gate_metric *m = &r->metric[i];

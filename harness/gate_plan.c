@@ -117,10 +117,12 @@ double gate_plan_speed(const struct turn_step *step, double seconds)
 
 size_t gate_plan_fewest(const struct gate_rule *rule, size_t n_metrics)
 {
-    const double level =
-        rule->alpha_fail / (double)gate_n_looks() / (double)(n_metrics ? n_metrics : 1);
+    size_t n = 1;
 
-    return (size_t)ceil(-log2(level));
+    while (ldexp(1, -(int)n) > rule->alpha_fail / (double)gate_n_looks(n) /
+                                   (double)(n_metrics ? n_metrics : 1))
+        n++;
+    return n;
 }
 
 static int within(double n, int least, int most)

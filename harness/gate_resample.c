@@ -36,6 +36,7 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
                         struct err *err)
 {
     const struct gate_series *of[GATE_MAX_METRICS];
+    struct gate_rule rule = record->rule;
 
     for (size_t m = 0; m < record->n_metrics; m++) {
         s[m].n_launches = 0;
@@ -43,8 +44,9 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
     }
     *n = 0;
     *verdict = GATE_OPEN;
-    for (size_t k = 0; *verdict == GATE_OPEN && gate_look(k) && *n < most; k++) {
-        const size_t until = gate_look(k) < most ? gate_look(k) : most;
+    rule.n_looks = gate_n_looks(most);
+    for (size_t k = 0; *verdict == GATE_OPEN && k < rule.n_looks; k++) {
+        const size_t at = gate_look(k, rule.n_looks), until = at < most ? at : most;
 
         for (; *n < until; ++*n) {
             const uint64_t bits = random_bits(&random);
@@ -52,7 +54,7 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
             draw(s, record, (bits >> 1) % record->series[0].n_launches,
                  bits & 1 ? 1 : -1, metric, shift);
         }
-        const enum status st = gate_judge(verdict, &record->rule, record->margin, of,
+        const enum status st = gate_judge(verdict, &rule, record->margin, of,
                                           record->n_metrics, NULL, err);
         if (st)
             return st;

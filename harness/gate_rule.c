@@ -22,17 +22,22 @@ static const size_t looks[] = {10, 14, 20, 28, 40, 56, GATE_MAX_LAUNCHES};
 
 struct gate_rule gate_rule_default(void)
 {
-    return (struct gate_rule){.margin = 0.02, .alpha_fail = 0.01, .alpha_pass = 0.05};
+    return (struct gate_rule){
+        .margin = 0.02, .alpha_fail = 0.01, .alpha_pass = 0.05, .n_looks = N_LOOKS};
 }
 
-size_t gate_n_looks(void)
+size_t gate_n_looks(size_t most_launches)
 {
-    return N_LOOKS;
+    size_t n = 1;
+
+    while (n < N_LOOKS && looks[n - 1] < most_launches)
+        n++;
+    return n;
 }
 
-size_t gate_look(size_t i)
+size_t gate_look(size_t i, size_t n_looks)
 {
-    return i < N_LOOKS ? looks[i] : 0;
+    return i + 1 < n_looks ? looks[i] : i + 1 == n_looks ? GATE_MAX_LAUNCHES : 0;
 }
 
 static int by_size(const void *a, const void *b)
@@ -163,10 +168,10 @@ enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule
     if (st)
         return st;
     for (size_t i = 0; i < n; i++) {
-        const bool this_fails = p[i] <= rule->alpha_fail / N_LOOKS;
+        const bool this_fails = p[i] <= rule->alpha_fail / (double)rule->n_looks;
 
         fails = fails || this_fails;
-        passes = passes && p_pass[i] <= rule->alpha_pass / N_LOOKS;
+        passes = passes && p_pass[i] <= rule->alpha_pass / (double)rule->n_looks;
         if (failed)
             failed[i] = this_fails;
     }

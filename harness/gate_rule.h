@@ -13,10 +13,12 @@
  *
  * The test flips the signs of the launches' ranks (Wilcoxon's, exact up to 40 launches)
  * about the margin: failing needs a slowdown beyond the margin to be shown, passing
- * needs one to be ruled out. Both are looked at after fixed numbers of launches only;
- * the level of a look is an equal share of the whole, and Holm's correction shares a
- * look among the metrics, so that over all looks and metrics a B that is no slower than
- * the margin fails with a probability of at most alpha. To pass, every metric must.
+ * needs one to be ruled out. Both are looked at after fixed numbers of launches only,
+ * and at the end; the level of a look is an equal share of the whole (a gate whose
+ * budget holds few launches has fewer looks to share it among), and Holm's correction
+ * shares a look among the metrics, so that over all looks and metrics a B that is no
+ * slower than the margin fails with a probability of at most alpha. To pass, every
+ * metric must.
  *
  * Threading: pure functions; a series belongs to one thread.
  */
@@ -44,9 +46,10 @@ struct gate_rule {
     double margin;     /* share of speed that may be lost: 0.02 */
     double alpha_fail; /* chance of failing a B that is within the margin */
     double alpha_pass; /* chance of passing a B that is beyond it */
+    size_t n_looks;    /* that share these chances */
 };
 
-/* 2 %, 1 % and 5 %. */
+/* 2 %, 1 %, 5 %, and all looks. */
 struct gate_rule gate_rule_default(void);
 
 /* One metric's rounds, launch by launch. */
@@ -67,9 +70,12 @@ struct gate_effect {
     double p_pass; /* of so fast a B, or faster, likewise */
 };
 
-/* How many launches there are at look i, 0 after the last one. */
-size_t gate_look(size_t i);
-size_t gate_n_looks(void);
+/* Looks of a gate that has room for so many launches: those before, and its end. */
+size_t gate_n_looks(size_t most_launches);
+
+/* How many launches there are at look i of n_looks; at the last one, as many as a gate
+ * can have, or as it has when its budget is over. 0 after that. */
+size_t gate_look(size_t i, size_t n_looks);
 
 /* The series' effect; seed draws the bootstrap, n_boot times (0: no interval). At least
  * one launch with a round. Error: ST_NO_MEMORY. */

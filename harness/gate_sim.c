@@ -170,10 +170,10 @@ enum status sim_gate_play(enum gate_verdict *verdict, size_t *n_launches,
         sim_machine_start(&m[i], noise, sigma, trace, random_bits(&seed));
     }
     *verdict = GATE_OPEN;
-    for (size_t k = 0; *verdict == GATE_OPEN && gate_look(k); k++) {
-        if (gate_look(k) > g->most_launches)
+    for (size_t k = 0; *verdict == GATE_OPEN && gate_look(k, g->rule.n_looks); k++) {
+        if (gate_look(k, g->rule.n_looks) > g->most_launches)
             break;
-        for (; n < gate_look(k); n++)
+        for (; n < gate_look(k, g->rule.n_looks); n++)
             for (size_t i = 0; i < g->n_metrics; i++)
                 play_launch(&s[i], &m[i], g, i ? 0 : -log1p(-g->slowdown), &seed);
         const enum status st = look(verdict, g, s, err);

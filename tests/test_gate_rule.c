@@ -17,14 +17,23 @@
 static void looks_ascend_and_the_first_can_fail(void **state)
 {
     const struct gate_rule rule = gate_rule_default();
-    const double share = rule.alpha_fail / (double)gate_n_looks();
+    const size_t n = rule.n_looks;
+    const double share = rule.alpha_fail / (double)n;
 
     (void)state;
-    assert_true(ldexp(1, -(int)gate_look(0)) <= share);
-    for (size_t i = 1; i < gate_n_looks(); i++)
-        assert_true(gate_look(i) > gate_look(i - 1));
-    assert_int_equal(gate_look(gate_n_looks() - 1), GATE_MAX_LAUNCHES);
-    assert_int_equal(gate_look(gate_n_looks()), 0);
+    assert_true(ldexp(1, -(int)gate_look(0, n)) <= share);
+    for (size_t i = 1; i < n; i++)
+        assert_true(gate_look(i, n) > gate_look(i - 1, n));
+    assert_int_equal(gate_look(n - 1, n), GATE_MAX_LAUNCHES);
+    assert_int_equal(gate_look(n, n), 0);
+    /* a gate of few launches has fewer looks, the last of them its end */
+    assert_int_equal(gate_n_looks(GATE_MAX_LAUNCHES), n);
+    assert_int_equal(gate_n_looks(1), 1);
+    assert_int_equal(gate_n_looks(10), 1);
+    assert_int_equal(gate_n_looks(11), 2);
+    assert_int_equal(gate_n_looks(22), 4);
+    assert_int_equal(gate_look(2, 4), 20);
+    assert_int_equal(gate_look(3, 4), GATE_MAX_LAUNCHES);
 }
 
 /* n launches of two rounds each, of which one is a hair faster. */
@@ -101,8 +110,8 @@ static void an_effect_has_its_interval(void **state)
 static void metrics_share_a_look(void **state)
 {
     const struct gate_rule rule = gate_rule_default();
-    const double least = rule.alpha_fail / (double)gate_n_looks();
-    const double pass = rule.alpha_pass / (double)gate_n_looks() / 2;
+    const double least = rule.alpha_fail / (double)rule.n_looks;
+    const double pass = rule.alpha_pass / (double)rule.n_looks / 2;
     const double fail[3] = {0.9, least / 2, 1}, all[3] = {pass, pass, pass};
     const double two[3] = {pass, 0.5, pass};
     enum gate_verdict verdict;

@@ -139,7 +139,7 @@ static void metrics_follow_from_settings(void **state)
 
 static void fewest_launches_can_fail(void **state)
 {
-    const struct gate_rule rule = gate_rule_default();
+    struct gate_rule rule = gate_rule_default();
 
     (void)state;
     for (size_t n = 1; n <= GATE_MAX_METRICS; n++) {
@@ -148,6 +148,7 @@ static void fewest_launches_can_fail(void **state)
         enum gate_verdict verdict;
         struct err err = ERR_INIT;
 
+        rule.n_looks = gate_n_looks(fewest);
         for (size_t i = 0; i < n; i++)
             p_fail[i] = p_pass[i] = 1;
         p_fail[0] = ldexp(1, -(int)fewest);
