@@ -3,8 +3,8 @@
  * point_child.c - the measuring side of a point
  *
  * Order: load, fill the context, probe the roof, warm up, measure, probe again.
- * The roof of a model that fits is read from its own weights: the same pages in
- * the same mapping. A model that does not fit would be probed at the disk's
+ * The roof of a model that fits is read from its own weights, the same pages in
+ * the same mapping, and between samples, too, since memory is shared with others. A model that does not fit would be probed at the disk's
  * speed, so a buffer stands in, before the model is read in and after it is
  * closed; nothing but the model is in memory while measuring. A sample is written
  * only after its clock has been read.
@@ -307,6 +307,7 @@ static enum status measure(struct point_child *c, struct err *err)
         if (status)
             break;
         c->ms[c->n_ms++] = (double)ns * 1e-6;
+        point_probe_beside(c);
         now = clock_ns();
         if (now - c->told_ns > FLUSH_NS) {
             point_tell_samples(c);

@@ -17,7 +17,10 @@
 #include "harness/point_child.h"
 #include "harness/probe.h"
 
-#define N_ROOF_PASSES 5 /* before the measurement, and again after it */
+#define N_ROOF_PASSES 5   /* before the measurement, and again after it */
+#define N_ROOF_BESIDE 200 /* at most, between samples */
+#define N_ROOF_PLACES 8   /* of the weights, which passes read by turns */
+#define N_PEAK_PASSES 3   /* before the measurement */
 
 struct point_child {
     struct point own; /* a profile that is slower leaves other settings */
@@ -33,8 +36,12 @@ struct point_child {
     struct row row;       /* columns told so far */
     struct point_facts facts;
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
-    double roof_gbps[2 * N_ROOF_PASSES];
-    int n_roof_gbps;
+    struct probe_buffer place[N_ROOF_PLACES];
+    int n_places, n_place_reads;
+    double roof_gbps[2 * N_ROOF_PASSES + N_ROOF_BESIDE];
+    double roof_gops[N_PEAK_PASSES + N_ROOF_BESIDE];
+    int n_roof_gbps, n_roof_gops, n_beside;
+    uint64_t beside_ns;         /* when the last of these ended */
     double int8_gops, f32_gops; /* with a profile only */
     double *ms;
     size_t n_ms, n_told;
@@ -74,5 +81,10 @@ enum status point_tell_profile(const struct point_child *c, struct err *err);
  * as are measured. weights: read the model's own, else a buffer of the same page
  * size. Errors: of team_start() and probe_buffer_open(). */
 enum status point_probe_roof(struct point_child *c, bool weights, struct err *err);
+
+/* Between two samples, where the last time is long enough ago: one pass over another
+ * part of the weights, or for prefill one of arithmetic, so that the roof is that of
+ * the time in which the samples were taken. After point_probe_roof() with weights. */
+void point_probe_beside(struct point_child *c);
 
 #endif
