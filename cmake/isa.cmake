@@ -109,7 +109,8 @@ function(slm_kernel_sources out)
   endforeach()
   if(SLM_SANITIZE)
     set_property(SOURCE kernels/f32/f32_simd.c kernels/f16/f16_simd.c
-                        kernels/bf16/bf16_simd.c kernels/codebook/search_points.c
+                        kernels/bf16/bf16_simd.c kernels/vecops/attention_simd.c
+                        kernels/codebook/search_points.c
                  APPEND PROPERTY COMPILE_OPTIONS -O2)
   endif()
   foreach(isa IN LISTS SLM_ISA_LEVELS)
