@@ -5,7 +5,9 @@
  * One test per row of the registry; panels are made by the `pack` row of the same
  * level, which is thereby tested too. The oracle multiplies dequantised weights by
  * dequantised activations in double precision. Every buffer ends at a guard page;
- * weights start at odd addresses, rows, columns and results have gaps.
+ * weights start at odd addresses, rows, columns and results have gaps. All levels' rows
+ * of an operation and format are given the same products in the test of the first of
+ * them, since to make one and its oracle takes longer than any row.
  *
  * The bound. A kernel may add up in any order and may work on the quants before
  * their offset is taken off, so its terms are as large as the block's largest
@@ -16,173 +18,12 @@
  * SLM_TEST_TRAP=avxvnni: the rows of that level only, on a CPU without it, whose
  * missing instructions tests/avxvnni_trap.h stands in for.
  */
-#include "tests/acts.h"
+#include "tests/blocks.h"
 
 #include <float.h>
-#include <math.h>
-
-#include "kernels/kernels.h"
 #if defined(__x86_64__)
 #include "tests/avxvnni_trap.h"
 #endif
-
-enum weight_kind {
-    WEIGHTS_RANDOM,      /* quantised random floats, one block in eight large */
-    WEIGHTS_BYTES,       /* any bytes that give finite weights */
-    WEIGHTS_MAXIMAL,     /* all bits set, as far as weights stay finite */
-    WEIGHTS_ALTERNATING, /* +a -a +a ... */
-    WEIGHTS_LARGE,       /* near the largest f16 */
-    WEIGHTS_TINY,        /* scales that are subnormal as f16 */
-    WEIGHTS_ZERO,
-    N_WEIGHT_KINDS
-};
-
-/* ---- weights ------------------------------------------------------------------ */
-
-struct format {
-    enum kern_format id;
-    const struct kern_format_info *info;
-    kern_quantize_fn *quantize;
-    kern_dequantize_fn *dequantize;
-};
-
-static struct format format_of(int id)
-{
-    const uint32_t scalar = 1u << KERN_ISA_scalar;
-
-    return (struct format){
-        .id = (enum kern_format)id,
-        .info = kern_format_info((enum kern_format)id),
-        .quantize = kern_best(KERN_OP_quantize, id, scalar)->fn.quantize,
-        .dequantize = kern_best(KERN_OP_dequantize, id, scalar)->fn.dequantize,
-    };
-}
-
-/* Whether the block gives weights that products with activations keep finite. */
-static bool block_is_sane(const struct format *f, const void *block)
-{
-    float w[256];
-
-    assert_true(f->info->block_elems <= 256);
-    f->dequantize(block, w, f->info->block_elems);
-    for (size_t i = 0; i < f->info->block_elems; i++)
-        if (!(fabsf(w[i]) < 1e20f))
-            return false;
-    return true;
-}
-
-static void random_block(const struct format *f, uint8_t *block, uint64_t *seed)
-{
-    do
-        for (size_t i = 0; i < f->info->block_bytes; i++)
-            block[i] = (uint8_t)test_random(seed);
-    while (!block_is_sane(f, block));
-}
-
-/* Each byte becomes 0xff, or 0x7b (the upper byte of the largest f16), if the
- * weights stay finite with it. */
-static void maximal_block(const struct format *f, uint8_t *block)
-{
-    static const uint8_t wanted[] = {0xff, 0x7b, 0};
-
-    memset(block, 0, f->info->block_bytes);
-    for (size_t i = 0; i < f->info->block_bytes; i++)
-        for (size_t v = 0; v < sizeof(wanted); v++) {
-            block[i] = wanted[v];
-            if (block_is_sane(f, block))
-                break;
-        }
-}
-
-static float source_weight(enum weight_kind kind, size_t i, uint64_t *seed)
-{
-    const float r = test_random_float(seed);
-
-    switch (kind) {
-    case WEIGHTS_ALTERNATING:
-        return i % 2 == 0 ? 1.5f : -1.5f;
-    case WEIGHTS_LARGE:
-        return r * 6e4f;
-    case WEIGHTS_TINY:
-        return r * 4e-6f;
-    default:
-        return i / 32 % 8 == 5 ? r * 100 : r;
-    }
-}
-
-/* Blocks of every kind, made once per format: rows are put together from them,
- * since some quantisers are slow. */
-struct pool {
-    struct format f;
-    size_t n;                        /* blocks of a kind */
-    uint8_t *blocks[N_WEIGHT_KINDS]; /* n each */
-};
-
-static void fill_pool(const struct pool *pool, enum weight_kind kind, uint8_t *blocks,
-                      uint64_t *seed)
-{
-    const struct format *f = &pool->f;
-    const size_t block_bytes = f->info->block_bytes;
-    const size_t n = pool->n * (size_t)f->info->block_elems;
-
-    if (kind == WEIGHTS_ZERO) {
-        memset(blocks, 0, pool->n * block_bytes);
-    } else if (kind == WEIGHTS_BYTES) {
-        for (size_t b = 0; b < pool->n; b++)
-            random_block(f, blocks + b * block_bytes, seed);
-    } else if (kind == WEIGHTS_MAXIMAL) {
-        maximal_block(f, blocks);
-        for (size_t b = 1; b < pool->n; b++)
-            memcpy(blocks + b * block_bytes, blocks, block_bytes);
-    } else {
-        float *source = floats_new(n);
-
-        for (size_t i = 0; i < n; i++)
-            source[i] = source_weight(kind, i, seed);
-        f->quantize(source, NULL, blocks, n);
-        free(source);
-    }
-}
-
-static struct pool pools[KERN_N_FMT];
-
-static const struct pool *pool_of(int format)
-{
-    struct pool *pool = &pools[format];
-    uint64_t seed = 1;
-
-    if (pool->f.info != NULL)
-        return pool;
-    pool->f = format_of(format);
-    pool->n = test_thin() > 1 ? 16 : 64;
-    for (int kind = 0; kind < N_WEIGHT_KINDS; kind++) {
-        pool->blocks[kind] = malloc(pool->n * (size_t)pool->f.info->block_bytes);
-        assert_non_null(pool->blocks[kind]);
-        fill_pool(pool, (enum weight_kind)kind, pool->blocks[kind], &seed);
-    }
-    return pool;
-}
-
-static void free_pools(void)
-{
-    for (int format = 0; format < KERN_N_FMT; format++)
-        for (int kind = 0; kind < N_WEIGHT_KINDS; kind++)
-            free(pools[format].blocks[kind]);
-}
-
-/* A row of blocks drawn from the pool. A single value's neighbours matter where
- * signs alternate, so there the order is kept. */
-static void fill_row(const struct pool *pool, enum weight_kind kind, uint8_t *row,
-                     size_t k, uint64_t *seed)
-{
-    const size_t bytes = pool->f.info->block_bytes;
-
-    for (size_t b = 0; b < k / pool->f.info->block_elems; b++) {
-        const size_t from = kind == WEIGHTS_ALTERNATING ? b : test_random(seed);
-
-        memcpy(row + b * bytes, pool->blocks[kind] + from % pool->n * bytes, bytes);
-    }
-}
 
 /* ---- products ----------------------------------------------------------------- */
 
@@ -197,9 +38,13 @@ struct product {
     struct buffer w, x, y;
     size_t w_stride, x_stride, y_stride;
     float *weights; /* dequantised, [n_rows][k] */
+    double *want;   /* exact results, [n_cols][n_rows] */
+    double *bound;  /* how far off each may be */
 };
 
 #define UNTOUCHED 12345.678f
+
+enum { TEXT_BYTES = 256 }; /* of what is said of a wrong result */
 
 static struct product product_new(const struct pool *pool, const struct shape *s,
                                   enum weight_kind weights, enum act_kind acts,
@@ -233,8 +78,6 @@ static struct product product_new(const struct pool *pool, const struct shape *s
         fill_column(acts, source, s->k, seed);
         quantize->fn.quantize_act(source, (char *)p.x.p + j * p.x_stride, s->k);
     }
-    for (size_t i = 0; i < p.y.bytes / sizeof(float); i++)
-        ((float *)p.y.p)[i] = UNTOUCHED;
     free(source);
     return p;
 }
@@ -245,6 +88,7 @@ static void product_free(struct product *p)
     buffer_free(p->x);
     buffer_free(p->y);
     free(p->weights);
+    free(p->want);
 }
 
 /* Four sums at a time: double precision is exact enough in any order. */
@@ -284,46 +128,62 @@ static void block_largest(const float *v, size_t k, size_t block, float *out)
     }
 }
 
-static void check_product(const struct kern_row *row, const struct product *p,
-                          const char *what)
+/* Fills in p->want and p->bound. */
+static void find_wanted(struct product *p)
 {
-    const size_t k = p->s.k, block = p->f.info->block_elems, n_blocks = k / block;
+    const size_t k = p->s.k, n_rows = p->s.n_rows, n_results = n_rows * p->s.n_cols;
+    const size_t block = p->f.info->block_elems, n_blocks = k / block;
     const double n = block == 1 ? (double)k + 4 : (double)k / 32 + 16;
-    const float *y = p->y.p;
     double *x = malloc((k + n_blocks) * sizeof(*x)), *sums = x + k;
-    float *largest = floats_new(p->s.n_rows * n_blocks);
+    float *largest = floats_new(n_rows * n_blocks);
 
-    assert_non_null(x);
-    block_largest(p->weights, p->s.n_rows * k, block, largest);
+    p->want = malloc(2 * n_results * sizeof(*p->want));
+    assert_true(x != NULL && p->want != NULL);
+    p->bound = p->want + n_results;
+    block_largest(p->weights, n_rows * k, block, largest);
     for (size_t j = 0; j < p->s.n_cols; j++) {
         const char *column = (const char *)p->x.p + j * p->x_stride;
 
         for (size_t e = 0; e < k; e++)
             x[e] = act_value((int)p->f.info->act, column, k, e);
         block_sums(x, k, block, sums);
-        for (size_t i = 0; i < p->y_stride; i++) {
-            double bound, want, got;
-
-            if (i >= p->s.n_rows) {
-                if (j + 1 < p->s.n_cols)
-                    assert_true(y[j * p->y_stride + i] == UNTOUCHED);
-                continue;
-            }
-            got = (double)y[j * p->y_stride + i];
-            want = dot(p->weights + i * k, x, k);
+        for (size_t i = 0; i < n_rows; i++) {
+            p->want[j * n_rows + i] = dot(p->weights + i * k, x, k);
             /* 4: an offset can exceed the largest weight; FLT_MIN: products that
              * underflow */
-            bound = 4 * n * 0x1p-24 * dot(largest + i * n_blocks, sums, n_blocks) +
-                    (double)k * (double)FLT_MIN;
-            if (!(fabs(got - want) <= bound))
-                fail_msg("%s, %s, %zu rows of %zu, %zu columns: y[%zu][%zu] is %.9g, "
-                         "should be %.9g within %.3g",
-                         row->name, what, p->s.n_rows, k, p->s.n_cols, j, i, got, want,
-                         bound);
+            p->bound[j * n_rows + i] =
+                4 * n * 0x1p-24 * dot(largest + i * n_blocks, sums, n_blocks) +
+                (double)k * (double)FLT_MIN;
         }
     }
     free(x);
     free(largest);
+}
+
+/* Says in text what is wrong, if anything is. */
+static void check_product(const struct kern_row *row, const struct product *p,
+                          const char *what, char text[TEXT_BYTES])
+{
+    const size_t n_rows = p->s.n_rows;
+
+    for (size_t j = 0; j < p->s.n_cols; j++) {
+        const float *y = (const float *)p->y.p + j * p->y_stride;
+
+        for (size_t i = 0; i < (j + 1 < p->s.n_cols ? p->y_stride : n_rows); i++) {
+            const bool is_gap = i >= n_rows;
+            const double want = is_gap ? (double)UNTOUCHED : p->want[j * n_rows + i];
+            const double bound = is_gap ? 0 : p->bound[j * n_rows + i];
+
+            if (!(fabs((double)y[i] - want) <= bound)) {
+                snprintf(text, TEXT_BYTES,
+                         "%s, %s, %zu rows of %zu, %zu columns: y[%zu][%zu] is %.9g, "
+                         "should be %.9g within %.3g",
+                         row->name, what, n_rows, p->s.k, p->s.n_cols, j, i,
+                         (double)y[i], want, bound);
+                return;
+            }
+        }
+    }
 }
 
 static bool is_gemv(const struct kern_row *row)
@@ -372,8 +232,18 @@ static void run_row(const struct kern_row *row, const struct product *p, unsigne
     }
 }
 
-static void run_product(const struct kern_row *row, const struct pool *pool,
-                        const struct shape *s, unsigned mix, uint64_t *seed)
+/* The rows of one operation and format. */
+struct group {
+    int op, what;
+    const struct kern_row *rows[KERN_N_ISA]; /* [n_rows]: those that are run */
+    size_t n_rows;
+    bool begun;
+    const struct kern_row *running;     /* where a run ended, if not at its end */
+    char wrong[KERN_N_ISA][TEXT_BYTES]; /* what is wrong with rows[i]; empty: nothing */
+};
+
+static void run_product(struct group *g, const struct pool *pool, const struct shape *s,
+                        unsigned mix, uint64_t *seed)
 {
     const enum weight_kind weights = (enum weight_kind)(mix % N_WEIGHT_KINDS);
     const enum act_kind acts = (enum act_kind)(mix / N_WEIGHT_KINDS % N_ACT_KINDS);
@@ -381,8 +251,16 @@ static void run_product(const struct kern_row *row, const struct pool *pool,
     char what[64];
 
     snprintf(what, sizeof(what), "weights %d, activations %d", (int)weights, (int)acts);
-    run_row(row, &p, mix);
-    check_product(row, &p, what);
+    find_wanted(&p);
+    for (size_t r = 0; r < g->n_rows; r++) {
+        if (g->wrong[r][0] != '\0')
+            continue;
+        for (size_t i = 0; i < p.y.bytes / sizeof(float); i++)
+            ((float *)p.y.p)[i] = UNTOUCHED;
+        g->running = g->rows[r];
+        run_row(g->rows[r], &p, mix);
+        check_product(g->rows[r], &p, what, g->wrong[r]);
+    }
     product_free(&p);
 }
 
@@ -396,22 +274,24 @@ static bool emulator_is_wrong(const struct kern_row *row)
 {
     const char *arch = getenv("SLM_TEST_EMULATED_AVX2");
 
-    if (arch == NULL || strcmp(arch, "x86") != 0 || row->isa != KERN_ISA_avx2 ||
-        (strstr(row->name, "/iq3_") == NULL && strstr(row->name, "/iq1_") == NULL))
-        return false;
-    print_message("%s: left out, the emulator gives wrong sums\n", row->name);
-    return true;
+    return arch != NULL && strcmp(arch, "x86") == 0 && row->isa == KERN_ISA_avx2 &&
+           (strstr(row->name, "/iq3_") != NULL || strstr(row->name, "/iq1_") != NULL);
+}
+
+static bool can_run(const struct kern_row *row)
+{
+    return (!unusable(row) || trapping()) && !emulator_is_wrong(row);
 }
 
 /* Shapes around the edges of tiles (4, 8, 16 rows; 4, 8 columns) and panels (512
  * weights); every combination of data is met many times as shapes go by. */
-static void product_row(void **state)
+static void run_group(struct group *g)
 {
     static const size_t rows[] = {1, 2, 3, 4, 5, 7, 17};
     static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
     static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13};
-    const struct kern_row *row = *state;
+    const struct kern_row *row = g->rows[0]; /* what is asked here holds for all */
     const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
     const size_t multiple = is_x16(row) ? KERN_PANEL_ROWS : 1;
     uint64_t seed = 2;
@@ -419,12 +299,7 @@ static void product_row(void **state)
     const unsigned thin = test_thin();
     unsigned mix = 0, shape = 0;
 
-    if ((unusable(row) && !trapping()) || emulator_is_wrong(row))
-        skip();
-#if defined(__x86_64__)
-    if (trapping())
-        avxvnni_trap(); /* here: cmocka sets handlers of its own before every test */
-#endif
+    g->running = row;
     pool = pool_of(row->what);
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
@@ -448,7 +323,7 @@ static void product_row(void **state)
                 if (is_x16(row) && rows[r] != 1 && rows[r] != 17)
                     continue; /* one panel and two */
                 for (int i = 0; i < n_mixes; i++)
-                    run_product(row, pool, &s, mix++, &seed);
+                    run_product(g, pool, &s, mix++, &seed);
             }
     /* every pair of data kinds at one shape that touches every tile */
     for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix += thin) {
@@ -459,8 +334,47 @@ static void product_row(void **state)
             .n_cols = is_gemv(row) ? 1 : 13,
         };
 
-        run_product(row, pool, &s, mix, &seed);
+        run_product(g, pool, &s, mix, &seed);
     }
+    g->running = NULL;
+}
+
+static struct group *groups;
+static size_t n_groups;
+
+static struct group *group_of(const struct kern_row *row)
+{
+    size_t i = 0;
+
+    while (i < n_groups &&
+           (groups[i].op != (int)row->op || groups[i].what != row->what))
+        i++;
+    return &groups[i];
+}
+
+static void product_row(void **state)
+{
+    const struct kern_row *row = *state;
+    struct group *g = group_of(row);
+
+    if (emulator_is_wrong(row))
+        print_message("%s: left out, the emulator gives wrong sums\n", row->name);
+    if (!can_run(row))
+        skip();
+#if defined(__x86_64__)
+    if (trapping())
+        avxvnni_trap(); /* here: cmocka sets handlers of its own before every test */
+#endif
+    if (!g->begun) {
+        g->begun = true;
+        run_group(g);
+    }
+    if (g->running != NULL)
+        fail_msg("%s: the products have not been checked, %s broke off", row->name,
+                 g->running->name);
+    for (size_t r = 0; r < g->n_rows; r++)
+        if (g->rows[r] == row && g->wrong[r][0] != '\0')
+            fail_msg("%s", g->wrong[r]);
 }
 
 /* ---- one test per row ------------------------------------------------------- */
@@ -501,15 +415,27 @@ int main(void)
         return 0;
     }
     tests = calloc(n_rows, sizeof(*tests));
-    if (tests == NULL)
+    groups = calloc(n_rows, sizeof(*groups));
+    if (tests == NULL || groups == NULL)
         return 1;
     for (size_t i = 0; i < n_rows; i++)
-        if (is_tested(&rows[i]))
+        if (is_tested(&rows[i])) {
+            struct group *g = group_of(&rows[i]);
+
+            if (g == &groups[n_groups]) {
+                g->op = (int)rows[i].op;
+                g->what = rows[i].what;
+                n_groups++;
+            }
+            if (can_run(&rows[i]))
+                g->rows[g->n_rows++] = &rows[i];
             tests[n++] = (struct CMUnitTest){.name = rows[i].name,
                                              .test_func = product_row,
                                              .initial_state = (void *)&rows[i]};
+        }
     failed = _cmocka_run_group_tests("kernels", tests, n, NULL, NULL);
     free(tests);
+    free(groups);
     free_pools();
     return failed;
 }

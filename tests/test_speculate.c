@@ -129,16 +129,23 @@ static const struct sampler_params drawn = {.temperature = 1.0f,
 static const char copied[] = "The king is dead. Long live the king! The king is dead. "
                              "Long live the";
 
+/* Every bed has the same model and prompt, so there is one text without guesses for
+ * each sampling. */
 static struct speculate_stats check_same(struct bed *b,
                                          const struct sampler_params *sampling,
                                          struct speculate_params how)
 {
-    int32_t plain[N_TEXT], text[N_TEXT];
+    static int32_t plain_texts[2][N_TEXT];
+    static bool known[2];
+    const int which = sampling == &drawn;
+    int32_t *plain = plain_texts[which], text[N_TEXT];
     struct speculate_stats stats;
 
-    decode_plainly(b, sampling, plain, N_TEXT);
+    if (!known[which])
+        decode_plainly(b, sampling, plain, N_TEXT);
+    known[which] = true;
     stats = decode_speculating(b, sampling, how, text, N_TEXT);
-    assert_memory_equal(plain, text, sizeof plain);
+    assert_memory_equal(plain, text, sizeof text);
     return stats;
 }
 
@@ -226,7 +233,9 @@ static void recites_a_given_text(void **state)
  * tokens that top_k leaves. */
 static void draws_as_probable(void **state)
 {
-    enum { N_SEEDS = 600, K = 5 };
+    enum { K = 5 };
+    /* Only the unhurried build says how probable; the way there is the same. */
+    const int n_seeds = test_thin() > 1 ? 100 : 600;
     struct speculate_params how = {.always = true};
     struct sampler_params sampling = {.temperature = 1.0f, .top_p = 1.0f, .top_k = K};
     double p[K], sum = 0, chi2 = 0;
@@ -258,14 +267,14 @@ static void draws_as_probable(void **state)
         id[k] = best;
         sum += p[k] = exp((double)logits[best] - (double)logits[id[0]]);
     }
-    for (int seed = 0; seed < N_SEEDS; seed++) {
+    for (int seed = 0; seed < n_seeds; seed++) {
         sampling.seed = (uint64_t)seed * 7919;
         decode_speculating(&b, &sampling, how, text, 3);
         for (int k = 0; text[0] == first && k < K; k++)
             seen[k] += text[1] == id[k];
         n_seen += text[0] == first;
     }
-    assert_true(n_seen > 100);
+    assert_true(n_seen > n_seeds / 6);
     for (int k = 0; k < K; k++) {
         const double expect = n_seen * p[k] / sum;
 
