@@ -4,9 +4,10 @@
  * formats' <format>_simd.c (iq3_x16.h: for IQ3)
  *
  * A lane is a row, so that every lane looks up a point of its own. IQ2's magnitudes,
- * at most 43, take the group's signs; where the dot instruction wants unsigned bytes
- * 64 is added and is the frame's bias. IQ1's values in eighths are shifted by one, at
- * most 9 then, which is their bias.
+ * at most 43, take the group's signs, or the activations of a single column take them
+ * (V_SIGNS_APART); where the dot instruction wants unsigned bytes 64 is added and is
+ * the frame's bias. IQ1's values in eighths are shifted by one, at most 9 then, which
+ * is their bias.
  */
 #ifndef SLM_KERNELS_CODEBOOK_X16_H
 #define SLM_KERNELS_CODEBOOK_X16_H
@@ -45,24 +46,21 @@ SIMD_INLINE vi cb_eighth_sign(vi seven)
     return v_or(seven, v_table16(v_bcast_16(odd), nibble));
 }
 
-/* Group `group` of an IQ2 block: the points at `index`, byte `at` of signs. */
-SIMD_INLINE void cb_emit_signed(const uint8_t (*grid)[8], const uint32_t *points,
-                                vi signs, int at, int group, x16_emit_fn *emit,
-                                struct x16_sink *sink)
+/* Group `group` of an IQ2 block: byte `at` of signs, points whose numbers of `bytes`
+ * bytes are at `points`, one in every dword. They are taken from memory one by one:
+ * out of a vector they would have to be taken apart. */
+SIMD_INLINE void cb_emit_signed(const uint8_t (*grid)[8], const uint8_t *points,
+                                int bytes, vi signs, int at, int group,
+                                x16_emit_fn *emit, struct x16_sink *sink)
 {
     const vi spread = cb_spread(signs, at);
     vi low, high;
 
-    v_gather_8(grid, points, &low, &high);
-#if !V_SIGNED
-    low = v_add8(low, v_set1_8(CB_IQ2_BIAS));
-    high = v_add8(high, v_set1_8(CB_IQ2_BIAS));
-#endif
-    low = v_minus_where(low, v_set1_8(2 * CB_IQ2_BIAS), spread, v_set1_32(0x08040201));
-    high = v_minus_where(high, v_set1_8(2 * CB_IQ2_BIAS), spread,
-                         v_set1_32((int)0x80402010));
-    emit(sink, 2 * group, low);
-    emit(sink, 2 * group + 1, high);
+    v_gather_8(grid, points, bytes, &low, &high);
+    x16_emit_signs(low, spread, v_set1_32(0x08040201), CB_IQ2_BIAS, 2 * group, emit,
+                   sink);
+    x16_emit_signs(high, spread, v_set1_32((int)0x80402010), CB_IQ2_BIAS, 2 * group + 1,
+                   emit, sink);
 }
 
 /* Byte `at` of every lane, as a number. */
@@ -129,13 +127,19 @@ SIMD_INLINE vi cb_to_bit(vi word, int at, int to, int mask)
                  v_set1_32(mask));
 }
 
-/* The points at one byte of every lane's dwords. They are taken from memory one by one:
- * out of a vector they would have to be taken apart. */
-SIMD_INLINE void cb_points(const uint8_t *at, uint32_t *points)
+/* Byte `at` of every lane in bits 8 to 15, and shifted right in bits 24 to 31, of which
+ * the upper `shift` are undefined. */
+SIMD_INLINE vi cb_high_bits(vi word, int at, int shift)
 {
-    SIMD_UNROLL
-    for (size_t lane = 0; lane < V_LANES; lane++)
-        points[lane] = at[4 * lane];
+    static const uint8_t from[4][16] __attribute__((aligned(16))) = {
+        {128, 0, 128, 0, 128, 4, 128, 4, 128, 8, 128, 8, 128, 12, 128, 12},
+        {128, 1, 128, 1, 128, 5, 128, 5, 128, 9, 128, 9, 128, 13, 128, 13},
+        {128, 2, 128, 2, 128, 6, 128, 6, 128, 10, 128, 10, 128, 14, 128, 14},
+        {128, 3, 128, 3, 128, 7, 128, 7, 128, 11, 128, 11, 128, 15, 128, 15},
+    };
+    const vi twice = v_table16(word, v_bcast_16(from[at]));
+
+    return v_select(v_set1_32(0xffff), twice, v_srl32(twice, shift));
 }
 
 #endif

@@ -121,12 +121,9 @@ SIMD_INLINE void iq3_emit(const void *grid, vi index, vi signs, int bias, int b,
                           x16_emit_fn *emit, struct x16_sink *sink)
 {
     const vi sel = v_set1_32(g % 2 == 0 ? 0x08040201 : (int)0x80402010);
-    vi w = v_gather(grid, index);
 
-    if (bias != 0)
-        w = v_add8(w, v_set1_8(bias));
-    emit(sink, 8 * b + g,
-         v_minus_where(w, v_set1_8(2 * bias), cb_spread(signs, g / 2), sel));
+    x16_emit_signs(v_gather(grid, index), cb_spread(signs, g / 2), sel, bias, 8 * b + g,
+                   emit, sink);
 }
 
 #endif

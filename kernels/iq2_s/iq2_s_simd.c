@@ -33,18 +33,20 @@ enum { STEPS = 8 };
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi all = v_load(body + 64 * step);
+    const vi low = v_load(body + 64 * step), bytes = v_set1_32(0x00ff00ff);
     const vi signs = v_load(body + 64 * (8 + step));
-    const vi high = v_load(body + 64 * (16 + step / 4));
+    const vi high = cb_high_bits(v_load(body + 64 * (16 + step / 4)), step % 4, 4);
+    const vi two = v_set1_32(0x03000300);
+    /* of groups 0 and 2, of 1 and 3 */
+    uint8_t points[2][sizeof(vi)] __attribute__((aligned(64)));
 
+    v_store(points[0], v_or(v_and(low, bytes), v_and(high, two)));
+    v_store(points[1],
+            v_or(v_and(v_srl16(low, 8), bytes), v_and(v_srl16(high, 2), two)));
     SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const vi low = v_and(v_srl32(all, 8 * i), v_set1_32(0xff));
-        uint32_t points[V_LANES];
-
-        v_store(points, v_or(low, cb_to_bit(high, step % 4 * 8 + 2 * i, 8, 0x300)));
-        cb_emit_signed(codebook_iq2s, points, signs, i, 4 * step + i, emit, sink);
-    }
+    for (int i = 0; i < 4; i++)
+        cb_emit_signed(codebook_iq2s, points[i % 2] + i / 2 * 2, 2, signs, i,
+                       4 * step + i, emit, sink);
 }
 #endif
 

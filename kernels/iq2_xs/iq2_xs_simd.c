@@ -35,16 +35,15 @@ enum { STEPS = 16 };
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                          struct x16_sink *sink)
 {
-    const vi two = v_load(body + 64 * step), mask = v_set1_32(511);
+    const vi two = v_load(body + 64 * step);
     const vi signs = cb_eighth_sign(v_and(v_srl32(two, 9), v_set1_32(0x7f007f)));
+    uint8_t points[sizeof(vi)] __attribute__((aligned(64)));
 
+    v_store(points, v_and(two, v_set1_32(0x01ff01ff)));
     SIMD_UNROLL
-    for (int i = 0; i < 2; i++) {
-        uint32_t points[V_LANES];
-
-        v_store(points, v_and(v_srl32(two, 16 * i), mask));
-        cb_emit_signed(codebook_iq2xs, points, signs, 2 * i, 2 * step + i, emit, sink);
-    }
+    for (int i = 0; i < 2; i++)
+        cb_emit_signed(codebook_iq2xs, points + 2 * i, 2, signs, 2 * i, 2 * step + i,
+                       emit, sink);
 }
 #endif
 

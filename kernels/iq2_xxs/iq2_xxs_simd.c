@@ -46,12 +46,9 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     const vi signs = signs_of(v_load(body + 64 * (2 * step + 1)));
 
     SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        uint32_t points[V_LANES];
-
-        cb_points(body + 64 * (2 * step) + i, points);
-        cb_emit_signed(codebook_iq2xxs, points, signs, i, 4 * step + i, emit, sink);
-    }
+    for (int i = 0; i < 4; i++)
+        cb_emit_signed(codebook_iq2xxs, body + 64 * (2 * step) + i, 1, signs, i,
+                       4 * step + i, emit, sink);
 }
 #endif
 

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SIMD_INLINE   static inline __attribute__((always_inline))
 #define SIMD_NOINLINE __attribute__((noinline))
@@ -35,6 +36,25 @@ SIMD_INLINE void prefetch_lines(const void *p, ptrdiff_t ahead, size_t bytes)
     SIMD_UNROLL
     for (size_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const void *)(at + i), 0, 2);
+}
+
+/* The unsigned number of one byte or two at p. Two have just been stored with others,
+ * as a vector: for x86, GCC would take them out of that vector instead, which is twice
+ * the work of loading them. */
+SIMD_INLINE size_t load_index(const uint8_t *p, int bytes)
+{
+    if (bytes == 1)
+        return *p;
+#ifdef __x86_64__
+    size_t v;
+
+    __asm__("movzwl %1, %k0" : "=r"(v) : "m"(*(const uint8_t(*)[2])p));
+#else
+    uint16_t v;
+
+    memcpy(&v, p, sizeof(v));
+#endif
+    return v;
 }
 
 /* kern_<op>_<format>__<level>, in files that are compiled for several levels: the

@@ -17,7 +17,8 @@
  *   v_table16(t, i)   bytes t[i], every byte of i below 16
  *   v_table16_low(t, v), v_table16_high(t, v)  by the lower or the upper four bits of
  *                     every byte; t comes from v_bcast_16
- *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries
+ *   v_gather(t, i)    dwords t[i] of a table in memory; v_gather_8: 8-byte entries,
+ *                     whose numbers are in memory
  *   v_words_256, v_words_512  words of a table in registers, where V_WORDS is defined
  *   v_minus_where     bytes subtracted from another where a sign bit is set
  *   v_keep            a hint, see there
@@ -47,6 +48,10 @@
  * V_BLOCK_ROWS 1: rows in file order of simple formats are multiplied as they are
  * (x16_block_rows.h), not interleaved first.
  *
+ * V_SIGNS_APART 1: v_dot_signs() multiplies magnitudes with activations that take the
+ * weights' signs, which v_signs() makes from bits; weights that come as magnitudes and
+ * bits then need not be put together.
+ *
  * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
  * weights, and formats of signed weights add a bias. V_WIDE 1 means that v_dot_u takes
  * all of 0..255, so that weights may be left in the upper bits of a byte and the sum
@@ -73,6 +78,9 @@
 
 #ifndef V_PAIRS
 #define V_PAIRS 0
+#endif
+#ifndef V_SIGNS_APART
+#define V_SIGNS_APART 0
 #endif
 #ifndef V_DOT_OF_16
 #define V_DOT_OF_16 0

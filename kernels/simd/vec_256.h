@@ -18,9 +18,10 @@ enum {
 #define V_SIGNED 0
 #define V_WIDE   1
 #else
-#define V_DOT32  0
-#define V_SIGNED 1
-#define V_WIDE   0
+#define V_DOT32       0
+#define V_SIGNED      1
+#define V_WIDE        0
+#define V_SIGNS_APART 1
 #endif
 
 #define V_BLOCK_ROWS 1
@@ -225,21 +226,21 @@ SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
 #endif
 }
 
-/* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second
- * four bytes, from plain loads. */
-SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
-                            vi *second)
+/* The 8-byte entries of a table, from plain loads: their first and their second four
+ * bytes. index: of lane i the number of `bytes` bytes at index + 4 * i. */
+SIMD_INLINE void v_gather_8(const uint8_t (*table)[8], const uint8_t *index, int bytes,
+                            vi *first, vi *second)
 {
-    const char *entry = table;
     __m128i two[4];
     __m256 even, odd;
 
     SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const __m128i low = _mm_loadl_epi64((const void *)(entry + 8 * index[2 * i]));
+    for (size_t i = 0; i < 4; i++) {
+        const uint8_t *at = index + 8 * i;
+        const __m128i low = _mm_loadl_epi64((const void *)table[load_index(at, bytes)]);
 
         two[i] = _mm_castps_si128(_mm_loadh_pi(
-            _mm_castsi128_ps(low), (const void *)(entry + 8 * index[2 * i + 1])));
+            _mm_castsi128_ps(low), (const void *)table[load_index(at + 4, bytes)]));
     }
     even = _mm256_castsi256_ps(
         _mm256_inserti128_si256(_mm256_castsi128_si256(two[0]), two[2], 1));
@@ -309,6 +310,21 @@ SIMD_INLINE vi v_dot_s(vi part, vi w, const void *x)
     const __m256i signed_x = _mm256_sign_epi8(broadcast_4_bytes(x), w);
 
     return _mm256_add_epi16(part, _mm256_maddubs_epi16(_mm256_abs_epi8(w), signed_x));
+}
+
+/* The signs of v_dot_signs(): bytes below zero where bits has the one bit that sel has,
+ * above zero elsewhere. */
+SIMD_INLINE vi v_signs(vi bits, vi sel)
+{
+    return _mm256_add_epi8(_mm256_and_si256(bits, sel), _mm256_set1_epi8(127));
+}
+
+/* Like v_dot_u(), of weights with these signs; no x is -128. */
+SIMD_INLINE vi v_dot_signs(vi part, vi w, vi signs, const void *x)
+{
+    const __m256i signed_x = _mm256_sign_epi8(broadcast_4_bytes(x), signs);
+
+    return _mm256_add_epi16(part, _mm256_maddubs_epi16(w, signed_x));
 }
 
 SIMD_INLINE vi v_dot_sum(vi part)

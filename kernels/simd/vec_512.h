@@ -261,21 +261,21 @@ SIMD_INLINE vi v_minus_where(vi v, vi from, vi bits, vi sel)
     return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(bits, sel), from, v);
 }
 
-/* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second
- * four bytes, from plain loads. */
-SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
-                            vi *second)
+/* The 8-byte entries of a table, from plain loads: their first and their second four
+ * bytes. index: of lane i the number of `bytes` bytes at index + 4 * i. */
+SIMD_INLINE void v_gather_8(const uint8_t (*table)[8], const uint8_t *index, int bytes,
+                            vi *first, vi *second)
 {
-    const char *entry = table;
     __m128i two[8];
     __m512i even, odd;
 
     SIMD_UNROLL
-    for (int i = 0; i < 8; i++) {
-        const __m128i low = _mm_loadl_epi64((const void *)(entry + 8 * index[2 * i]));
+    for (size_t i = 0; i < 8; i++) {
+        const uint8_t *at = index + 8 * i;
+        const __m128i low = _mm_loadl_epi64((const void *)table[load_index(at, bytes)]);
 
         two[i] = _mm_castps_si128(_mm_loadh_pi(
-            _mm_castsi128_ps(low), (const void *)(entry + 8 * index[2 * i + 1])));
+            _mm_castsi128_ps(low), (const void *)table[load_index(at + 4, bytes)]));
     }
     even = _mm512_castsi128_si512(two[0]);
     even = _mm512_inserti32x4(even, two[2], 1);

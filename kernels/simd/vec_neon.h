@@ -321,22 +321,21 @@ SIMD_INLINE vi v_gather(const void *table, vi i)
     return v_load(entry);
 }
 
-SIMD_INLINE int32x4_t q_two_entries(const uint8_t *table, const uint32_t *index)
-{
-    return vreinterpretq_s32_u8(
-        vcombine_u8(vld1_u8(table + 8 * index[0]), vld1_u8(table + 8 * index[1])));
-}
-
-/* The 8-byte entries of a table at index[i], i < V_LANES: their first and their second
- * four bytes. */
-SIMD_INLINE void v_gather_8(const void *table, const uint32_t *index, vi *first,
-                            vi *second)
+/* The 8-byte entries of a table: their first and their second four bytes. index: of
+ * lane i the number of `bytes` bytes at index + 4 * i. */
+SIMD_INLINE void v_gather_8(const uint8_t (*table)[8], const uint8_t *index, int bytes,
+                            vi *first, vi *second)
 {
     int32x4_t two[8];
 
     SIMD_UNROLL
-    for (int i = 0; i < 8; i++)
-        two[i] = q_two_entries(table, index + 2 * i);
+    for (size_t i = 0; i < 8; i++) {
+        const uint8_t *at = index + 8 * i;
+
+        two[i] = vreinterpretq_s32_u8(
+            vcombine_u8(vld1_u8(table[load_index(at, bytes)]),
+                        vld1_u8(table[load_index(at + 4, bytes)])));
+    }
     *first = (vi){vuzp1q_s32(two[0], two[1]), vuzp1q_s32(two[2], two[3]),
                   vuzp1q_s32(two[4], two[5]), vuzp1q_s32(two[6], two[7])};
     *second = (vi){vuzp2q_s32(two[0], two[1]), vuzp2q_s32(two[2], two[3]),

@@ -20,6 +20,7 @@ struct x16_sums {
  * constants beside it in one struct. */
 struct x16_sink {
     int n_cols, per_sub, run, chains, biased, is_signed, strand;
+    bool signs_apart; /* x16_emit_signs(): products, not weights, take them */
     const int8_t *q[X16_FEW];
     const struct x16_column *column;
     uint64_t shifts;
@@ -37,7 +38,19 @@ SIMD_INLINE bool x16_in_floats(const int n)
     return V_DOT32 && n > 1;
 }
 
-SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
+/* x16_dot() with column c; signs: of weights that are magnitudes, or NULL. */
+SIMD_INLINE vi x16_sink_dot(const struct x16_sink *sink, vi part, vi w, const vi *signs,
+                            int c, int four)
+{
+#if V_SIGNS_APART
+    if (signs != NULL)
+        return v_dot_signs(part, w, *signs, sink->q[c] + 4 * four);
+#endif
+    (void)signs;
+    return x16_dot(part, w, sink->q[c], four, sink->is_signed);
+}
+
+SIMD_INLINE void x16_super_take(struct x16_sink *sink, int four, vi w, const vi *signs)
 {
     const int s = four / sink->per_sub, step = four % sink->per_sub;
     const int t = sink->strand, shift = (int)(sink->shifts >> 4 * s & 15);
@@ -49,8 +62,8 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
         if (sink->chains == 2 && step % 2 != 0) {
             vi *other = &sink->to->other[t][s];
 
-            *other = x16_dot(step == 1 ? v_zero() : *other, w, sink->q[c], four,
-                             sink->is_signed);
+            *other =
+                x16_sink_dot(sink, step == 1 ? v_zero() : *other, w, signs, c, four);
             if (step + 1 < sink->per_sub)
                 continue;
             sink->to->sum[t][c] = v_add_scaled(
@@ -60,7 +73,7 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
         if (step % sink->run == 0)
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
                                            : v_zero();
-        part = x16_dot(part, w, sink->q[c], four, sink->is_signed);
+        part = x16_sink_dot(sink, part, w, signs, c, four);
         if (x16_in_floats(sink->n_cols)) {
             if (step + 1 == sink->per_sub)
                 sink->to->total[c] =
@@ -77,6 +90,29 @@ SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
         else
             sink->to->part[t][c][s] = part;
     }
+}
+
+SIMD_INLINE void x16_super_emit(struct x16_sink *sink, int four, vi w)
+{
+    x16_super_take(sink, four, w, NULL);
+}
+
+/* emit() of magnitudes m, at most 127, and signs: minus where bits has the one bit that
+ * sel has. bias: the format's. */
+SIMD_INLINE void x16_emit_signs(vi m, vi bits, vi sel, int bias, int four,
+                                x16_emit_fn *emit, struct x16_sink *sink)
+{
+#if V_SIGNS_APART
+    if (sink->signs_apart) {
+        const vi signs = v_signs(bits, sel);
+
+        x16_super_take(sink, four, m, &signs);
+        return;
+    }
+#endif
+    if (bias != 0)
+        m = v_add8(m, v_set1_8(bias));
+    emit(sink, four, v_minus_where(m, v_set1_8(2 * bias), bits, sel));
 }
 
 /* Every strand's sum of products with scales. What is to be used later is asked for
@@ -143,6 +179,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.chains = V_DOT32 && f.two_chains && n == 1 ? 2 : 1;
     sink.biased = f.bias != 0;
     sink.is_signed = f.is_signed;
+    sink.signs_apart = V_SIGNS_APART;
     sink.shifts = V_WIDE ? f.shifts : 0;
     sink.column = column;
     sink.to = &sums;

@@ -61,6 +61,7 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     }
     tile->d = sc.d;
     sink.tile = tile->w;
+    sink.signs_apart = false;
     sink.restore = X16_TILE_ORDERED ? NULL : f.restore;
     SIMD_UNROLL_64
     for (int step = 0; step < f.steps; step++)
