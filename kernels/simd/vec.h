@@ -50,7 +50,7 @@
  *
  * V_SIGNS_APART 1: v_dot_signs() multiplies magnitudes with activations that take the
  * weights' signs, which v_signs() makes from bits; weights that come as magnitudes and
- * bits then need not be put together.
+ * bits then need not be put together. v_greater_8() compares signed bytes.
  *
  * V_SIGNED 0 means that v_dot_s is missing: the dot instruction takes unsigned
  * weights, and formats of signed weights add a bias. V_WIDE 1 means that v_dot_u takes

@@ -319,6 +319,12 @@ SIMD_INLINE vi v_signs(vi bits, vi sel)
     return _mm256_add_epi8(_mm256_and_si256(bits, sel), _mm256_set1_epi8(127));
 }
 
+/* Bytes -1 where a signed byte of a is greater than b's, else 0. */
+SIMD_INLINE vi v_greater_8(vi a, vi b)
+{
+    return _mm256_cmpgt_epi8(a, b);
+}
+
 /* Like v_dot_u(), of weights with these signs; no x is -128. */
 SIMD_INLINE vi v_dot_signs(vi part, vi w, vi signs, const void *x)
 {

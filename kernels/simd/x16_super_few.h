@@ -115,6 +115,16 @@ SIMD_INLINE void x16_emit_signs(vi m, vi bits, vi sel, int bias, int four,
     emit(sink, four, v_minus_where(m, v_set1_8(2 * bias), bits, sel));
 }
 
+/* emit() of weights -1, 0 and 1, where V_SIGNED. */
+SIMD_INLINE void x16_emit_units(vi w, int four, x16_emit_fn *emit,
+                                struct x16_sink *sink)
+{
+    if (V_SIGNS_APART && sink->signs_apart)
+        x16_super_take(sink, four, v_set1_8(1), &w);
+    else
+        emit(sink, four, w);
+}
+
 /* Every strand's sum of products with scales. What is to be used later is asked for
  * step by step: all at once, the requests would hold up the loads behind them. */
 SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_strands,

@@ -2,9 +2,11 @@
  *
  * tq1_0_simd.c - tq1_0 weights times q8_256 activations, every vector level
  *
- * Trits stay unsigned, 0..2, the format's -1 is the frame's bias. There are no scales:
- * eight sub-blocks with the scale 1 are so many sums that do not wait for each other.
- * Range: a block's dot product is at most 256 * 2 * 127 = 65024.
+ * Trits stay unsigned, 0..2, the format's -1 is the frame's bias; or, where products
+ * take signs (V_SIGNS_APART), are -1..1, from bytes c that have 128 subtracted: then
+ * the first trit is 1 above 42 and -1 below -42, and 3c mod 256 stays what it was.
+ * There are no scales: eight sub-blocks with the scale 1 are so many sums that do not
+ * wait for each other. Range: a block's dot product is at most 256 * 2 * 127 = 65024.
  *
  * A dot instruction of unsigned bytes needs no trits (products()): with c' = 3c mod 256
  * what is left of a byte c when its first trit t has been taken, t = (3c - c') / 256.
@@ -15,6 +17,25 @@
  */
 #include "kernels/simd/x16_super.h"
 #include "kernels/tq1_0/tq1_0.h"
+
+#if V_SIGNS_APART
+enum { BIAS = 0 };
+
+/* Emits n trits of every byte: fours `four`, four + step, ... */
+SIMD_INLINE void trits(vi c, int n, int four, int step, x16_emit_fn *emit,
+                       struct x16_sink *sink)
+{
+    c = v_xor(c, v_set1_8(-128));
+    SIMD_UNROLL
+    for (int i = 0; i < n; i++) {
+        x16_emit_units(
+            v_sub8(v_greater_8(v_set1_8(-42), c), v_greater_8(c, v_set1_8(42))),
+            four + i * step, emit, sink);
+        c = v_add8(c, v_add8(c, c));
+    }
+}
+#else
+enum { BIAS = 1 };
 
 /* The first trit of every byte: 3c >> 8, in 16 bits for even and odd bytes. */
 SIMD_INLINE vi first_trit(vi c)
@@ -36,6 +57,8 @@ SIMD_INLINE void trits(vi c, int n, int four, int step, x16_emit_fn *emit,
         c = v_add8(c, v_add8(c, c));
     }
 }
+
+#endif
 
 /* Body, in dwords: 0..11 five trits a byte, 12 four. Sub-blocks start and end with
  * their first and last four, as the frame wants it. */
@@ -127,7 +150,8 @@ static const struct x16_super_format format = {
                .head_at = {offsetof(struct block_tq1_0, d)}},
     .n_subs = 8,
     .max = 2,
-    .bias = 1,
+    .bias = BIAS,
+    .is_signed = BIAS == 0,
     .steps = 13,
     .weights = weights,
     .products = PRODUCTS,
