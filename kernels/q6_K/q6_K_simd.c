@@ -26,9 +26,12 @@ SIMD_INLINE size_t place(size_t dword)
                                 : dword - DWORD_SCALES;
 }
 
-/* Four low bits of nibbles, bits 4 and 5 of top. */
+/* Four low bits of nibbles, bits 4 and 5 of top. With 256 bits to select takes three
+ * instructions. */
 SIMD_INLINE vi join(vi nibbles, vi top)
 {
+    if (V_LANES == 8)
+        return v_or(v_and(nibbles, v_set1_8(15)), v_and(top, v_set1_8(48)));
     return v_and(v_select(v_set1_8(15), nibbles, top), v_set1_8(63));
 }
 
@@ -181,6 +184,101 @@ SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
         kq_store_rows(acc, y + i, n_rows - i);
     }
 }
-#endif
 
 KQ_KERNELS(q6_K, format)
+#elif defined(KERN_LEVEL_avx2) || defined(KERN_LEVEL_avxvnni)
+/* Rows in file order as they are, 256-bit registers: 32 weights of a row are a vector,
+ * two sub-blocks. Its products with the column are 16-bit sums of two, which are
+ * multiplied by the sub-blocks' scales and added in pairs. */
+enum { ROWS_AT_ONCE = 2 };
+
+/* acc + the products of pairs, 16 bits each. */
+SIMD_INLINE vi add_pairs(vi acc, vi a, vi b)
+{
+#if V_WIDE
+    return kq_add_pairs(acc, a, b);
+#else
+    return v_add_scaled(acc, a, b);
+#endif
+}
+
+/* acc + weights 32i .. 32i + 31 times x times their scales; scales: int16 of sub-blocks
+ * 0, 2, ... in the lower half, 1, 3, ... in the upper one. */
+SIMD_INLINE vi add_scaled(vi acc, vi weights, const int8_t *x, vi scales, int i)
+{
+    const vi choose = _mm256_set1_epi16((short)(0x0100 + 0x0202 * i));
+
+    return add_pairs(acc, _mm256_maddubs_epi16(weights, v_load(x + 32 * i)),
+                     v_table16(scales, choose));
+}
+
+/* less: -16 times the column's sixteen sums, taken off twice. Range: see above; an
+ * int16 lane of vpmaddubsw is at most 2 * 63 * 127 = 16002, |less| at most 16 * 2032 =
+ * 32512.
+ */
+SIMD_INLINE vi row_dot(const struct block_q6_K *w, const int8_t *x, vi less)
+{
+    const __m128i split =
+        _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    const __m128i bytes = load_128(w->scales);
+    const vi scales = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(bytes, split));
+    const vi in_order = _mm256_cvtepi8_epi16(bytes);
+    vi acc = add_pairs(add_pairs(v_zero(), in_order, less), in_order, less);
+
+    SIMD_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const vi a = v_load(w->ql + 64 * h), b = v_load(w->ql + 64 * h + 32);
+        const vi qh = v_load(w->qh + 32 * h);
+
+        acc = add_scaled(acc, join(a, v_sll16(qh, 4)), x, scales, 4 * h);
+        acc = add_scaled(acc, join(b, v_sll16(qh, 2)), x, scales, 4 * h + 1);
+        acc = add_scaled(acc, join(v_srl16(a, 4), qh), x, scales, 4 * h + 2);
+        acc =
+            add_scaled(acc, join(v_srl16(b, 4), v_srl16(qh, 2)), x, scales, 4 * h + 3);
+    }
+    return acc;
+}
+
+/* Lines that are used next lie as many rows on as are used at once. */
+SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+                      const void *w, size_t w_stride, const void *x, float *y)
+{
+    const size_t n_blocks = k / KQ_ELEMS, bytes = f.layout.block_bytes;
+
+    for (size_t i = 0; i < n_rows; i += ROWS_AT_ONCE) {
+        const uint8_t *row[ROWS_AT_ONCE];
+        vf acc[ROWS_AT_ONCE];
+
+        SIMD_UNROLL
+        for (size_t r = 0; r < ROWS_AT_ONCE; r++) {
+            row[r] = (const uint8_t *)w + (i + r < n_rows ? i + r : i) * w_stride;
+            acc[r] = v_zero_f();
+        }
+        for (size_t b = 0; b < n_blocks; b++) {
+            const int8_t *q = act_q(x) + KQ_ELEMS * b;
+            const vf dx = v_set1_f(act_q8_256_d(x, k)[b]);
+            const vi sums = v_load(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b);
+            const vi less = v_sll16(_mm256_sub_epi16(v_zero(), sums), 4);
+
+            SIMD_UNROLL
+            for (size_t r = 0; r < ROWS_AT_ONCE; r++) {
+                const struct block_q6_K *block = (const void *)(row[r] + bytes * b);
+                const vf d = _mm256_cvtph_ps(_mm_set1_epi16((short)block->d));
+                const vf sum = v_to_float(row_dot(block, q, less));
+
+                prefetch_lines(block, (ptrdiff_t)(ROWS_AT_ONCE * w_stride), bytes);
+                acc[r] = v_fma(sum, v_mul(d, dx), acc[r]);
+            }
+        }
+        SIMD_UNROLL
+        for (size_t r = 0; r < ROWS_AT_ONCE; r++)
+            if (i + r < n_rows)
+                y[i + r] = sum_8_floats(acc[r]);
+    }
+}
+
+X16_KERNELS(q6_K, format, X16_SUPER, x16_super_panels, x16_super_few_max(format),
+            x16_super_few_cols, rows, x16_super_tile_panel)
+#else
+X16_SUPER_KERNELS(q6_K, format)
+#endif
