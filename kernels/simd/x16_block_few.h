@@ -142,12 +142,37 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_s
     }
 }
 
-/* A panel times one column. */
+/* n blocks whose heads stand together at `at`, their bodies behind them; returns where
+ * those end. start: of the first block, b. */
+SIMD_INLINE const uint8_t *x16_block_group(const struct x16_block_format f,
+                                           const size_t n, const uint8_t *at,
+                                           const char *x, size_t k, size_t b,
+                                           const int32_t *start, size_t ahead,
+                                           vf (*acc)[X16_FEW])
+{
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const uint8_t *head = at, *body = x16_forget(at + n * head_bytes);
+
+    SIMD_UNROLL
+    for (size_t i = 0; i < n; i++) {
+        if (ahead != 0)
+            prefetch_lines(body, (ptrdiff_t)ahead, body_bytes + head_bytes);
+        x16_block_slices(f, X16_AT_ONCE, body, head, x, k, b + i, start + i, acc);
+        body = x16_forget(body + body_bytes);
+        head = x16_forget(head + head_bytes);
+    }
+    return body;
+}
+
+/* A panel times one column. A full group is unrolled: blocks are found by adding
+ * constants. */
 SIMD_INLINE void x16_block_panel(const struct x16_block_format f, size_t k,
                                  const uint8_t *w, const char *x, float *y,
                                  size_t ahead)
 {
     const size_t n_blocks = k / X16_BLOCK;
+    const size_t group = kern_panel_group(x16_head_bytes(f.layout));
     vf acc[X16_SLICES][X16_FEW];
 
     SIMD_UNROLL
@@ -157,17 +182,15 @@ SIMD_INLINE void x16_block_panel(const struct x16_block_format f, size_t k,
         const size_t in_batch =
             n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
         int32_t start[X16_BATCH];
+        size_t i = 0;
 
         x16_block_starts(f, x, k, from, in_batch, start);
-        for (size_t i = 0; i < in_batch; i++) {
-            const uint8_t *body = x16_body_of(f.layout, w, n_blocks, from + i);
-
-            if (ahead != 0)
-                prefetch_lines(body, (ptrdiff_t)ahead,
-                               x16_body_bytes(f.layout) + x16_head_bytes(f.layout));
-            x16_block_slices(f, X16_AT_ONCE, body, x16_heads_of(f.layout, w, from + i),
-                             x, k, from + i, start + i, acc);
-        }
+        for (; i + group <= in_batch; i += group)
+            w = x16_block_group(f, group, w, x, k, from + i, start + i, ahead, acc);
+        if (group > 1 &&
+            i < in_batch) /* in the last batch: a full one is whole groups */
+            w = x16_block_group(f, in_batch - i, w, x, k, from + i, start + i, ahead,
+                                acc);
     }
     SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
