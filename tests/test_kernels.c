@@ -325,13 +325,19 @@ static void run_group(struct group *g)
                 for (int i = 0; i < n_mixes; i++)
                     run_product(g, pool, &s, mix++, &seed);
             }
-    /* every pair of data kinds at one shape that touches every tile */
+    /* every pair of data kinds at shapes that touch every tile; of floats, also more
+     * rows, a longer row and more columns than are turned into panels at once */
     for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix += thin) {
+        const bool floats = pool->f.info->block_elems == 1;
         const struct shape s = {
-            .n_rows = is_x16(row) ? 32 : 17,
-            .k = pool->f.info->block_elems == 1 ? 75
-                                                : 3 * (size_t)pool->f.info->block_elems,
-            .n_cols = is_gemv(row) ? 1 : 13,
+            .n_rows = is_x16(row) ? 32
+                      : floats    ? 128 + 32 + 16 + 5
+                                  : 17,
+            .k = floats ? 128 + 75 : 3 * (size_t)pool->f.info->block_elems,
+            .n_cols = is_gemv(row) ? 1
+                      : !floats    ? 13
+                      : mix % 2    ? 98
+                                   : 101,
         };
 
         run_product(g, pool, &s, mix, &seed);

@@ -7,4 +7,4 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/float.h"
 
-FLOAT_KERNELS(bf16, f_bf16, BF16_BLOCK_BYTES)
+FLOAT_KERNELS(bf16, f_bf16, f_bf16_apart, f_apart, fp_split_bf16, BF16_BLOCK_BYTES)

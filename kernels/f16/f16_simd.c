@@ -7,4 +7,4 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/float.h"
 
-FLOAT_KERNELS(f16, f_half, F16_BLOCK_BYTES)
+FLOAT_KERNELS(f16, f_half, f_half_two, f_load_two, fp_split_f16, F16_BLOCK_BYTES)

@@ -7,4 +7,4 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/float.h"
 
-FLOAT_KERNELS(f32, f_load, F32_BLOCK_BYTES)
+FLOAT_KERNELS(f32, f_load, f_load_two, f_load_two, fp_split_f32, F32_BLOCK_BYTES)

@@ -6,9 +6,12 @@
  * avx512, neon. A tile of rows times columns is held in registers, one accumulator of
  * F_LANES lanes per product; a load of F_LANES weights serves all columns of the tile,
  * one of F_LANES activations all its rows. Odd ends of a row are padded with zeros.
+ * One column has a loop of its own; many columns go through panels (float_panel.h).
  */
 #ifndef SLM_KERNELS_SIMD_FLOAT_H
 #define SLM_KERNELS_SIMD_FLOAT_H
+
+#include "kernels/simd/float_panel.h"
 
 /* The level's words: fv is F_LANES floats; f_load, f_half and f_bf16 read that many
  * weights at any address. F_ROWS: rows of a tile with F_COLS columns. */
@@ -44,9 +47,34 @@ SIMD_INLINE fv f_fma(fv a, fv b, fv c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
+SIMD_INLINE fv f_add(fv a, fv b)
+{
+    return _mm512_add_ps(a, b);
+}
+
 SIMD_INLINE float f_sum(fv v)
 {
     return _mm512_reduce_add_ps(v);
+}
+
+SIMD_INLINE void f_apart(const void *p, fv v[2])
+{
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    const __m512 a = f_load(p), b = f_load((const float *)p + F_LANES);
+
+    v[0] = _mm512_permutex2var_ps(a, even, b);
+    v[1] = _mm512_permutex2var_ps(a, odd, b);
+}
+
+SIMD_INLINE void f_bf16_apart(const void *p, fv v[2])
+{
+    __m512i w = load_512(p);
+
+    __asm__("" : "+v"(w)); /* loaded once */
+    v[0] = _mm512_castsi512_ps(_mm512_slli_epi32(w, 16));
+    v[1] = _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000)));
 }
 #elif defined(KERN_LEVEL_avx2)
 #include "kernels/simd/avx2.h"
@@ -81,9 +109,33 @@ SIMD_INLINE fv f_fma(fv a, fv b, fv c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
+SIMD_INLINE fv f_add(fv a, fv b)
+{
+    return _mm256_add_ps(a, b);
+}
+
 SIMD_INLINE float f_sum(fv v)
 {
     return sum_8_floats(v);
+}
+
+SIMD_INLINE void f_apart(const void *p, fv v[2])
+{
+    const float *x = p;
+    const __m256 a = _mm256_loadu2_m128(x + 8, x),
+                 b = _mm256_loadu2_m128(x + 12, x + 4);
+
+    v[0] = _mm256_shuffle_ps(a, b, 0x88);
+    v[1] = _mm256_shuffle_ps(a, b, 0xdd);
+}
+
+SIMD_INLINE void f_bf16_apart(const void *p, fv v[2])
+{
+    __m256i w = load_256(p);
+
+    __asm__("" : "+x"(w)); /* loaded once */
+    v[0] = _mm256_castsi256_ps(_mm256_slli_epi32(w, 16));
+    v[1] = _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0xffff0000)));
 }
 #elif defined(KERN_LEVEL_neon)
 #include "kernels/simd/neon.h"
@@ -116,9 +168,30 @@ SIMD_INLINE fv f_fma(fv a, fv b, fv c)
     return vfmaq_f32(c, a, b);
 }
 
+SIMD_INLINE fv f_add(fv a, fv b)
+{
+    return vaddq_f32(a, b);
+}
+
 SIMD_INLINE float f_sum(fv v)
 {
     return vaddvq_f32(v);
+}
+
+SIMD_INLINE void f_apart(const void *p, fv v[2])
+{
+    const float32x4x2_t x = vld2q_f32(p);
+
+    v[0] = x.val[0];
+    v[1] = x.val[1];
+}
+
+SIMD_INLINE void f_bf16_apart(const void *p, fv v[2])
+{
+    const uint32x4_t w = vreinterpretq_u32_u8(vld1q_u8(p));
+
+    v[0] = vreinterpretq_f32_u32(vshlq_n_u32(w, 16));
+    v[1] = vreinterpretq_f32_u32(vandq_u32(w, vdupq_n_u32(0xffff0000)));
 }
 #else
 #error "a level that inherits another's float kernels has no rows of its own"
@@ -126,6 +199,21 @@ SIMD_INLINE float f_sum(fv v)
 
 /* F_LANES weights as floats. */
 typedef fv float_load_fn(const void *w);
+
+/* 2 * F_LANES weights, or activations in the order that they have there. */
+typedef void float_load_two_fn(const void *p, fv v[2]);
+
+SIMD_INLINE void f_load_two(const void *p, fv v[2])
+{
+    v[0] = f_load(p);
+    v[1] = f_load((const float *)p + F_LANES);
+}
+
+SIMD_INLINE void f_half_two(const void *p, fv v[2])
+{
+    v[0] = f_half(p);
+    v[1] = f_half((const uint16_t *)p + F_LANES);
+}
 
 struct float_job {
     size_t k;
@@ -205,7 +293,45 @@ SIMD_INLINE void float_tile(float_load_fn *load, const int n_r, const int n_c,
         job->y[(size_t)c * job->y_stride + (size_t)r] = f_sum(acc[r][c]);
 }
 
-SIMD_INLINE void float_gemv(float_load_fn *load, size_t elem_bytes, size_t n_rows,
+/* n_r rows times one column. An accumulator takes a product when it has the one before:
+ * two of a row keep the multipliers busy meanwhile. Rows are read in order, each once:
+ * the hardware's prefetchers follow them, and instructions that ask for lines would
+ * take turns from the loads. */
+SIMD_INLINE void float_rows(float_load_fn *load, float_load_two_fn *load_two,
+                            float_load_two_fn *x_two, const int n_r,
+                            const struct float_job *job)
+{
+    enum { TWO = 2 * F_LANES };
+    fv acc[4][4], more[4];
+    size_t i = 0;
+
+    SIMD_UNROLL
+    for (int r = 0; r < n_r; r++)
+        acc[r][0] = more[r] = f_zero();
+    for (; i + TWO <= job->k; i += TWO) {
+        fv x[2];
+
+        x_two(job->x + i * sizeof(float), x);
+        SIMD_UNROLL
+        for (int r = 0; r < n_r; r++) {
+            fv w[2];
+
+            load_two(job->w + (size_t)r * job->w_stride + i * job->elem_bytes, w);
+            acc[r][0] = f_fma(w[0], x[0], acc[r][0]);
+            more[r] = f_fma(w[1], x[1], more[r]);
+        }
+    }
+    for (; i + F_LANES <= job->k; i += F_LANES)
+        float_step(load, n_r, 1, job, i, F_LANES, acc);
+    if (i < job->k)
+        float_step(load, n_r, 1, job, i, job->k - i, acc);
+    SIMD_UNROLL
+    for (int r = 0; r < n_r; r++)
+        job->y[r] = f_sum(f_add(acc[r][0], more[r]));
+}
+
+SIMD_INLINE void float_gemv(float_load_fn *load, float_load_two_fn *load_two,
+                            float_load_two_fn *x_two, size_t elem_bytes, size_t n_rows,
                             size_t k, const void *w, size_t w_stride, const void *x,
                             float *y)
 {
@@ -214,9 +340,9 @@ SIMD_INLINE void float_gemv(float_load_fn *load, size_t elem_bytes, size_t n_row
     size_t i = 0;
 
     for (; i + 4 <= n_rows; i += 4, job.w += 4 * w_stride, job.y += 4)
-        float_tile(load, 4, 1, &job);
+        float_rows(load, load_two, x_two, 4, &job);
     for (; i < n_rows; i++, job.w += w_stride, job.y++)
-        float_tile(load, 1, 1, &job);
+        float_rows(load, load_two, x_two, 1, &job);
 }
 
 /* All columns of a few rows, the rows staying in the first-level cache. */
@@ -232,20 +358,25 @@ SIMD_INLINE void float_columns(float_load_fn *load, const int n_r, size_t n_cols
         float_tile(load, n_r, 1, &job);
 }
 
-SIMD_INLINE void float_gemm(float_load_fn *load, size_t elem_bytes, size_t n_rows,
-                            size_t k, const void *w, size_t w_stride, size_t n_cols,
+SIMD_INLINE void float_gemm(float_load_fn *load, float_split_fn *split,
+                            const size_t elem_bytes, size_t n_rows, size_t k,
+                            const void *w, size_t w_stride, size_t n_cols,
                             const void *x, size_t x_stride, float *y, size_t y_stride)
 {
+    const size_t in_panels = n_cols < FP_LEAST ? 0 : n_rows / V_LANES * V_LANES;
     struct float_job job = {.k = k,
-                            .w = w,
+                            .w = (const uint8_t *)w + in_panels * w_stride,
                             .w_stride = w_stride,
                             .elem_bytes = elem_bytes,
                             .x = x,
                             .x_stride = x_stride,
-                            .y = y,
+                            .y = y + in_panels,
                             .y_stride = y_stride};
-    size_t i = 0;
+    size_t i = in_panels;
 
+    if (in_panels > 0)
+        float_panel_gemm(split, elem_bytes, in_panels, k, w, w_stride, n_cols, x,
+                         x_stride, y, y_stride);
     for (; i + F_ROWS <= n_rows;
          i += F_ROWS, job.w += F_ROWS * w_stride, job.y += F_ROWS)
         float_columns(load, F_ROWS, n_cols, job);
@@ -254,18 +385,18 @@ SIMD_INLINE void float_gemm(float_load_fn *load, size_t elem_bytes, size_t n_row
 }
 
 /* Defines the two kernels of a format at this level. */
-#define FLOAT_KERNELS(format, load, elem_bytes)                                      \
+#define FLOAT_KERNELS(format, load, load_two, x_two, split, elem_bytes)              \
     void KERN_NAME(gemv, format)(size_t n_rows, size_t k, const void *w,             \
                                  size_t w_stride, const void *x, float *y)           \
     {                                                                                \
-        float_gemv(load, elem_bytes, n_rows, k, w, w_stride, x, y);                  \
+        float_gemv(load, load_two, x_two, elem_bytes, n_rows, k, w, w_stride, x, y); \
     }                                                                                \
     void KERN_NAME(gemm, format)(size_t n_rows, size_t k, const void *w,             \
                                  size_t w_stride, size_t n_cols, const void *x,      \
                                  size_t x_stride, float *y, size_t y_stride)         \
     {                                                                                \
-        float_gemm(load, elem_bytes, n_rows, k, w, w_stride, n_cols, x, x_stride, y, \
-                   y_stride);                                                        \
+        float_gemm(load, split, elem_bytes, n_rows, k, w, w_stride, n_cols, x,       \
+                   x_stride, y, y_stride);                                           \
     }
 
 #endif
