@@ -49,7 +49,8 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, 32 * half + 24 + j, join(v_srl16(b, 4), v_srl16(qh, 2)));
 }
 
-/* What has high nibbles is left at bits 2 to 7, times 4. */
+/* What has high nibbles is left at bits 2 to 7, times 4. Of qh two bits are kept and
+ * two cleared in turns, so that a shift brings in zeros. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
                       struct x16_sink *sink)
 {
@@ -58,14 +59,12 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
     const vi a = v_load(body + 64 * (4 + 3 * step));
     const vi b = v_load(body + 64 * (5 + 3 * step));
     const vi qh = v_load(body + 64 * (6 + 3 * step));
-    const vi qh_2 = v_sll16(qh, 2);
+    const vi even = v_and(qh, v_set1_8(0x33)), odd = v_and(qh, v_set1_8(-0x34));
 
-    emit(sink, 32 * half + j, v_and(v_select(low, a, v_sll16(qh, 4)), v_set1_8(0x3f)));
-    emit(sink, 32 * half + 8 + j, v_and(v_select(low, b, qh_2), v_set1_8(0x3f)));
-    emit(sink, 32 * half + 16 + j,
-         v_and(v_select(high, v_srl16(a, 2), qh_2), v_set1_8(-4)));
-    emit(sink, 32 * half + 24 + j,
-         v_and(v_select(high, v_srl16(b, 2), qh), v_set1_8(-4)));
+    emit(sink, 32 * half + j, v_select(low, a, v_sll16(even, 4)));
+    emit(sink, 32 * half + 8 + j, v_select(low, b, v_sll16(odd, 2)));
+    emit(sink, 32 * half + 16 + j, v_select(high, v_srl16(a, 2), v_sll16(even, 2)));
+    emit(sink, 32 * half + 24 + j, v_select(high, v_srl16(b, 2), odd));
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,

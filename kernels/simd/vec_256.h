@@ -76,10 +76,10 @@ SIMD_INLINE vi v_s8(const void *p)
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
 }
 
-/* V_LANES 16-bit numbers as integers. */
-SIMD_INLINE vi v_u16(const void *p)
+/* V_LANES signed 16-bit numbers as integers. */
+SIMD_INLINE vi v_s16(const int16_t *p)
 {
-    return _mm256_cvtepu16_epi32(load_128(p));
+    return _mm256_cvtepi16_epi32(load_128(p));
 }
 
 SIMD_INLINE vi v_and(vi a, vi b)

@@ -79,10 +79,10 @@ SIMD_INLINE vi v_s8(const void *p)
     return _mm512_cvtepi8_epi32(load_128(p));
 }
 
-/* V_LANES 16-bit numbers as integers. */
-SIMD_INLINE vi v_u16(const void *p)
+/* V_LANES signed 16-bit numbers as integers. */
+SIMD_INLINE vi v_s16(const int16_t *p)
 {
-    return _mm512_cvtepu16_epi32(load_256(p));
+    return _mm512_cvtepi16_epi32(load_256(p));
 }
 
 SIMD_INLINE vi v_and(vi a, vi b)
@@ -108,10 +108,11 @@ SIMD_INLINE vi v_keep(vi v)
     return v;
 }
 
-/* Bits of a where mask has ones, of b elsewhere. */
+/* Bits of a where mask has ones, of b elsewhere. b is overwritten, which spares a copy
+ * where it is a passing value; the mask is a constant that others need. */
 SIMD_INLINE vi v_select(vi mask, vi a, vi b)
 {
-    return _mm512_ternarylogic_epi32(mask, a, b, 0xca);
+    return _mm512_ternarylogic_epi32(b, mask, a, 0xb8);
 }
 
 SIMD_INLINE vi v_srl16(vi v, int n)

@@ -105,38 +105,34 @@ SIMD_INLINE vi v_bcast_16(const void *p)
     return V_ALL(vi, q_load(p));
 }
 
-/* V_LANES 16-bit numbers as integers. */
-SIMD_INLINE vi v_from_u16(uint16x8_t low, uint16x8_t high)
+/* V_LANES unsigned or signed bytes, or signed 16-bit numbers, as integers. */
+SIMD_INLINE vi v_u8(const void *p)
 {
+    const uint8x16_t v = vld1q_u8(p);
+    const uint16x8_t low = vmovl_u8(vget_low_u8(v)), high = vmovl_high_u8(v);
+
     return (vi){vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))),
                 vreinterpretq_s32_u32(vmovl_high_u16(low)),
                 vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
                 vreinterpretq_s32_u32(vmovl_high_u16(high))};
 }
 
-SIMD_INLINE vi v_u16(const void *p)
+SIMD_INLINE vi v_from_s16(int16x8_t low, int16x8_t high)
 {
-    const uint8_t *at = p;
-
-    return v_from_u16(vreinterpretq_u16_u8(vld1q_u8(at)),
-                      vreinterpretq_u16_u8(vld1q_u8(at + 16)));
-}
-
-/* V_LANES unsigned or signed bytes as integers. */
-SIMD_INLINE vi v_u8(const void *p)
-{
-    const uint8x16_t v = vld1q_u8(p);
-
-    return v_from_u16(vmovl_u8(vget_low_u8(v)), vmovl_high_u8(v));
+    return (vi){vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low),
+                vmovl_s16(vget_low_s16(high)), vmovl_high_s16(high)};
 }
 
 SIMD_INLINE vi v_s8(const void *p)
 {
     const int8x16_t v = vld1q_s8(p);
-    const int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_high_s8(v);
 
-    return (vi){vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low),
-                vmovl_s16(vget_low_s16(high)), vmovl_high_s16(high)};
+    return v_from_s16(vmovl_s8(vget_low_s8(v)), vmovl_high_s8(v));
+}
+
+SIMD_INLINE vi v_s16(const int16_t *p)
+{
+    return v_from_s16(vld1q_s16(p), vld1q_s16(p + 8));
 }
 
 SIMD_INLINE vi v_and(vi a, vi b)

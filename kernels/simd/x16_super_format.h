@@ -108,9 +108,19 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
         out->sums[1] = 0;
         return;
     }
+    if (f.n_subs == 16) {
+        int32_t times[16];
+
+        SIMD_UNROLL
+        for (int s = 0; s < 16; s++)
+            times[s] = -f.bias * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
+        SIMD_UNROLL
+        for (int s = 0; s < 16; s += V_LANES)
+            v_store(out->start + s, v_mul32(v_s16(sums + s), v_load(times + s)));
+    }
     for (int s = 0; s < f.n_subs; s++)
         sum[s] = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
-    for (int s = 0; s < f.n_subs; s++)
+    for (int s = 0; s < f.n_subs && f.n_subs != 16; s++)
         out->start[s] = -f.bias * sum[s] * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
     if (f.mins || !V_DOT32)
         for (int s = 0; s < f.n_subs; s++)
@@ -127,7 +137,7 @@ SIMD_INLINE void x16_few_column(const struct x16_super_format f, const int n,
     const bool quants = n > 1 || f.order != NULL;
 
     x16_column(f, V_WIDE && f.wide != NULL, quants, x, k, b, out);
-    if (quants)
+    if (quants || f.bias != 0 || f.mins)
         __asm__("" : "+m"(*out));
 }
 
