@@ -108,6 +108,14 @@ SIMD_INLINE vi v_keep(vi v)
     return v;
 }
 
+/* p, but not before v is known to the compiler: what is done with p stays behind what
+ * makes v, at no cost. */
+SIMD_INLINE const uint8_t *v_after(const uint8_t *p, vi v)
+{
+    __asm__("" : "+r"(p) : "v"(v));
+    return p;
+}
+
 /* Bits of a where mask has ones, of b elsewhere. b is overwritten, which spares a copy
  * where it is a passing value; the mask is a constant that others need. */
 SIMD_INLINE vi v_select(vi mask, vi a, vi b)

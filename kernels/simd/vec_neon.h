@@ -71,6 +71,13 @@ SIMD_INLINE vi v_keep(vi v)
     return v;
 }
 
+/* The same address. */
+SIMD_INLINE const uint8_t *v_after(const uint8_t *p, vi v)
+{
+    (void)v;
+    return p;
+}
+
 SIMD_INLINE vi v_zero(void)
 {
     return V_ALL(vi, vdupq_n_s32(0));

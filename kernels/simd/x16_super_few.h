@@ -13,6 +13,7 @@ struct x16_sums {
     vi scale[X16_STRANDS][16], part[X16_STRANDS][X16_FEW][16],
         sum[X16_STRANDS][X16_FEW];
     vi other[X16_STRANDS][16]; /* of one column: its second chain */
+    vi last;                   /* product */
     vf total[X16_FEW];
 };
 
@@ -64,6 +65,7 @@ SIMD_INLINE void x16_super_take(struct x16_sink *sink, int four, vi w, const vi 
 
             *other =
                 x16_sink_dot(sink, step == 1 ? v_zero() : *other, w, signs, c, four);
+            sink->to->last = *other;
             if (step + 1 < sink->per_sub)
                 continue;
             sink->to->sum[t][c] = v_add_scaled(
@@ -74,6 +76,7 @@ SIMD_INLINE void x16_super_take(struct x16_sink *sink, int four, vi w, const vi 
             part = V_DOT32 && sink->biased ? v_bcast_4(&sink->column[c].start[s])
                                            : v_zero();
         part = x16_sink_dot(sink, part, w, signs, c, four);
+        sink->to->last = part;
         if (x16_in_floats(sink->n_cols)) {
             if (step + 1 == sink->per_sub)
                 sink->to->total[c] =
@@ -126,7 +129,8 @@ SIMD_INLINE void x16_emit_units(vi w, int four, x16_emit_fn *emit,
 }
 
 /* Every strand's sum of products with scales. What is to be used later is asked for
- * step by step: all at once, the requests would hold up the loads behind them. */
+ * step by step, and not before the last step's products, or compilers would move all of
+ * it to the front: all at once, the requests hold up the loads behind them. */
 SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_strands,
                                 const uint8_t *const *body, struct x16_sink *sink,
                                 const bool prefetch, const uint8_t *later)
@@ -140,6 +144,8 @@ SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_str
     for (int step = 0; step < steps; step++) {
         const size_t first = lines * (size_t)step / (size_t)steps;
 
+        if (prefetch && step > 0)
+            later = v_after(later, sink->to->last);
         if (prefetch)
             prefetch_lines(later, 64 * (ptrdiff_t)first,
                            64 * (lines * (size_t)(step + 1) / (size_t)steps - first));
