@@ -294,31 +294,40 @@ SIMD_INLINE void float_tile(float_load_fn *load, const int n_r, const int n_c,
 }
 
 /* n_r rows times one column. An accumulator takes a product when it has the one before:
- * two of a row keep the multipliers busy meanwhile. Rows are read in order, each once:
- * the hardware's prefetchers follow them, and instructions that ask for lines would
- * take turns from the loads. */
+ * two of a row keep the multipliers busy meanwhile. The next rows are asked for as in
+ * float_tile(), whole lines at a time. */
 SIMD_INLINE void float_rows(float_load_fn *load, float_load_two_fn *load_two,
                             float_load_two_fn *x_two, const int n_r,
                             const struct float_job *job)
 {
     enum { TWO = 2 * F_LANES };
+    const size_t per_line = 64 / job->elem_bytes;
+    const size_t step = per_line > TWO ? per_line : TWO;
+    const size_t ahead = (size_t)n_r * job->w_stride;
     fv acc[4][4], more[4];
     size_t i = 0;
 
     SIMD_UNROLL
     for (int r = 0; r < n_r; r++)
         acc[r][0] = more[r] = f_zero();
-    for (; i + TWO <= job->k; i += TWO) {
-        fv x[2];
-
-        x_two(job->x + i * sizeof(float), x);
+    for (; i + step <= job->k; i += step) {
         SIMD_UNROLL
-        for (int r = 0; r < n_r; r++) {
-            fv w[2];
+        for (int r = 0; r < n_r; r++)
+            prefetch_lines(job->w + (size_t)r * job->w_stride + i * job->elem_bytes,
+                           (ptrdiff_t)ahead, step * job->elem_bytes);
+        SIMD_UNROLL
+        for (size_t j = i; j < i + step; j += TWO) {
+            fv x[2];
 
-            load_two(job->w + (size_t)r * job->w_stride + i * job->elem_bytes, w);
-            acc[r][0] = f_fma(w[0], x[0], acc[r][0]);
-            more[r] = f_fma(w[1], x[1], more[r]);
+            x_two(job->x + j * sizeof(float), x);
+            SIMD_UNROLL
+            for (int r = 0; r < n_r; r++) {
+                fv w[2];
+
+                load_two(job->w + (size_t)r * job->w_stride + j * job->elem_bytes, w);
+                acc[r][0] = f_fma(w[0], x[0], acc[r][0]);
+                more[r] = f_fma(w[1], x[1], more[r]);
+            }
         }
     }
     for (; i + F_LANES <= job->k; i += F_LANES)
