@@ -3,11 +3,11 @@
  * point_child.c - the measuring side of a point
  *
  * Order: load, fill the context, probe the roof, warm up, measure, probe again.
- * The roof of a model that fits is read from its own weights, the same pages in
- * the same mapping, and between samples, too, since memory is shared with others. A model that does not fit would be probed at the disk's
- * speed, so a buffer stands in, before the model is read in and after it is
- * closed; nothing but the model is in memory while measuring. A sample is written
- * only after its clock has been read.
+ * The roof of a model that fits is read from its own weights, the same pages in the
+ * same mapping, and between samples, too, since memory is shared with others. A model
+ * that does not fit would be probed at the disk's speed, so a buffer stands in, before
+ * the model is read in and after it is closed; nothing but the model is in memory while
+ * measuring. A sample is written only after its clock has been read.
  */
 #include <math.h>
 #include <stdio.h>

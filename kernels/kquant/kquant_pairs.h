@@ -32,4 +32,14 @@ SIMD_INLINE vi kq_scale_256(vi four, int i)
 }
 #endif
 
+/* acc + the products of pairs, 16 bits each, at every level. */
+SIMD_INLINE vi kq_add_products(vi acc, vi a, vi b)
+{
+#if V_WIDE
+    return kq_add_pairs(acc, a, b);
+#else
+    return v_add_scaled(acc, a, b);
+#endif
+}
+
 #endif

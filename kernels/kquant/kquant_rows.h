@@ -36,16 +36,6 @@ struct kq_x {
  * every 128-bit lane. */
 typedef vi kq_row_dot_fn(const uint8_t *block, const struct kq_x *x, vi scales);
 
-/* acc + the products of pairs, 16 bits each. */
-SIMD_INLINE vi kq_rows_add(vi acc, vi a, vi b)
-{
-#if V_WIDE
-    return kq_add_pairs(acc, a, b);
-#else
-    return v_add_scaled(acc, a, b);
-#endif
-}
-
 /* The twelve packed bytes of every 128-bit lane (behind d and dmin) become eight scales
  * (bytes 0..7) and eight minima (bytes 8..15). */
 SIMD_INLINE vi kq_unpack_six(vi head)
@@ -133,8 +123,8 @@ SIMD_INLINE vi kq_add_scaled(vi acc, vi weights, vi x, vi scales, int first)
         _mm512_set1_epi16((short)(0x0100 + 0x0202 * first)),
         _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(0x0404), 1));
 
-    return kq_rows_add(acc, _mm512_maddubs_epi16(weights, x),
-                       _mm512_shuffle_epi8(scales, choose));
+    return kq_add_products(acc, _mm512_maddubs_epi16(weights, x),
+                           _mm512_shuffle_epi8(scales, choose));
 }
 
 /* What the heads of four blocks say, lane r for row r. */

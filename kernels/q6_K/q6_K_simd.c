@@ -109,8 +109,8 @@ SIMD_INLINE vi add_scaled(vi acc, vi weights, const int8_t *x, vi scales, int i)
         _mm256_inserti128_si256(_mm256_set1_epi16(2), _mm_set1_epi16(3), 1), 1);
     const vi choose = _mm512_add_epi16(four, _mm512_set1_epi16((short)(4 * i)));
 
-    return kq_rows_add(acc, _mm512_maddubs_epi16(weights, v_load(x + 64 * i)),
-                       _mm512_permutexvar_epi16(choose, scales));
+    return kq_add_products(acc, _mm512_maddubs_epi16(weights, v_load(x + 64 * i)),
+                           _mm512_permutexvar_epi16(choose, scales));
 }
 
 /* less: -16 times the sixteen sums, then zeros; taken off twice. Range: an int16 lane
@@ -120,7 +120,7 @@ SIMD_INLINE vi row_dot(const struct block_q6_K *w, const int8_t *x, vi less)
     const vi up = _mm512_inserti64x4(_mm512_set1_epi16(4), _mm256_set1_epi16(2), 1);
     const vi down = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1);
     const vi scales = _mm512_zextsi256_si512(_mm256_cvtepi8_epi16(load_128(w->scales)));
-    vi acc = kq_rows_add(kq_rows_add(v_zero(), scales, less), scales, less);
+    vi acc = kq_add_products(kq_add_products(v_zero(), scales, less), scales, less);
 
     SIMD_UNROLL
     for (int h = 0; h < 2; h++) {
@@ -191,24 +191,14 @@ KQ_KERNELS(q6_K, format)
  * multiplied by the sub-blocks' scales and added in pairs. */
 enum { ROWS_AT_ONCE = 2 };
 
-/* acc + the products of pairs, 16 bits each. */
-SIMD_INLINE vi add_pairs(vi acc, vi a, vi b)
-{
-#if V_WIDE
-    return kq_add_pairs(acc, a, b);
-#else
-    return v_add_scaled(acc, a, b);
-#endif
-}
-
 /* acc + weights 32i .. 32i + 31 times x times their scales; scales: int16 of sub-blocks
  * 0, 2, ... in the lower half, 1, 3, ... in the upper one. */
 SIMD_INLINE vi add_scaled(vi acc, vi weights, const int8_t *x, vi scales, int i)
 {
     const vi choose = _mm256_set1_epi16((short)(0x0100 + 0x0202 * i));
 
-    return add_pairs(acc, _mm256_maddubs_epi16(weights, v_load(x + 32 * i)),
-                     v_table16(scales, choose));
+    return kq_add_products(acc, _mm256_maddubs_epi16(weights, v_load(x + 32 * i)),
+                           v_table16(scales, choose));
 }
 
 /* less: -16 times the column's sixteen sums, taken off twice. Range: see above; an
@@ -222,7 +212,7 @@ SIMD_INLINE vi row_dot(const struct block_q6_K *w, const int8_t *x, vi less)
     const __m128i bytes = load_128(w->scales);
     const vi scales = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(bytes, split));
     const vi in_order = _mm256_cvtepi8_epi16(bytes);
-    vi acc = add_pairs(add_pairs(v_zero(), in_order, less), in_order, less);
+    vi acc = kq_add_products(kq_add_products(v_zero(), in_order, less), in_order, less);
 
     SIMD_UNROLL
     for (int h = 0; h < 2; h++) {

@@ -105,14 +105,15 @@ SIMD_INLINE void fp_turn(float_split_fn *split, const size_t elem_bytes,
 
 /* Elements of the columns of a tile, side by side: columns far apart would meet in few
  * sets of the first-level cache. */
-struct float_columns {
+struct float_panel_columns {
     float x[FP_COLS][FP_DEPTH];
 } __attribute__((aligned(64)));
 
 /* y = or += n elements of n_v vectors of a panel's rows times n_c columns. */
 SIMD_INLINE void fp_tile(const int n_v, const int n_c, size_t n,
-                         const struct float_panel *panel, const struct float_columns *x,
-                         float *y, size_t y_stride, bool add)
+                         const struct float_panel *panel,
+                         const struct float_panel_columns *x, float *y, size_t y_stride,
+                         bool add)
 {
     vf acc[FP_COLS][FP_VECS];
 
@@ -161,7 +162,7 @@ SIMD_INLINE void fp_columns(const int n_c, const struct float_panels *p,
                             const uint8_t *x, size_t x_stride, size_t n_next, float *y,
                             size_t y_stride, bool add)
 {
-    struct float_columns columns;
+    struct float_panel_columns columns;
     size_t next = 0;
 
     for (size_t c = 0; c < (size_t)n_c; c++)

@@ -108,6 +108,8 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
         out->sums[1] = 0;
         return;
     }
+    for (int s = 0; s < f.n_subs; s++)
+        sum[s] = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
     if (f.n_subs == 16) {
         int32_t times[16];
 
@@ -117,11 +119,11 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
         SIMD_UNROLL
         for (int s = 0; s < 16; s += V_LANES)
             v_store(out->start + s, v_mul32(v_s16(sums + s), v_load(times + s)));
+    } else {
+        for (int s = 0; s < f.n_subs; s++)
+            out->start[s] =
+                -f.bias * sum[s] * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
     }
-    for (int s = 0; s < f.n_subs; s++)
-        sum[s] = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
-    for (int s = 0; s < f.n_subs && f.n_subs != 16; s++)
-        out->start[s] = -f.bias * sum[s] * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
     if (f.mins || !V_DOT32)
         for (int s = 0; s < f.n_subs; s++)
             out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum[s];
