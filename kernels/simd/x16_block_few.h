@@ -23,6 +23,7 @@ struct x16_sink {
     const int32_t *start[X16_STRANDS][X16_FEW];
     bool wide;
     vi part[X16_STRANDS][X16_FEW][2], sum[X16_STRANDS][X16_FEW];
+    vi last;  /* product */
     vi *tile; /* or weights are kept here */
 };
 
@@ -45,12 +46,14 @@ SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
             sink->sum[t][c] = sink->biased ? v_bcast_4(sink->start[t][c]) : v_zero();
         if (V_DOT32 && !high) {
             sink->sum[t][c] = x16_dot(sink->sum[t][c], w, q, four, sink->is_signed);
+            sink->last = sink->sum[t][c];
             continue;
         }
         if (four % run == 0)
             sink->part[t][c][half] = v_zero();
         sink->part[t][c][half] =
             x16_dot(sink->part[t][c][half], w, q, four, sink->is_signed);
+        sink->last = sink->part[t][c][half];
         if (high && four == 7)
             sink->sum[t][c] =
                 v_add32(sink->sum[t][c], v_sra32(sink->part[t][c][half], 4));
@@ -60,15 +63,24 @@ SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
     }
 }
 
+/* What is to be used later, of which a block asks for the lines from first to end - 1
+ * behind `at`; where end is first, for nothing. */
+struct x16_later {
+    const uint8_t *at;
+    size_t first, end;
+};
+
 /* acc[strand][c], or acc[0][c] where the strands are blocks of one slice, += one block
  * per strand times n columns. Wide weights cost every column two instructions, others
- * four for all columns. */
+ * four for all columns. Lines are asked for step by step, not before the last step's
+ * products are made: see x16_super_sums(). */
 SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_strands,
                                 const bool one_slice, const int n,
                                 const uint8_t *const *body, const uint8_t *const *head,
                                 const struct x16_block_at (*at)[X16_FEW],
-                                vf (*acc)[X16_FEW])
+                                struct x16_later later, vf (*acc)[X16_FEW])
 {
+    const size_t lines = later.end - later.first;
     struct x16_sink sink;
 
     sink.n_cols = n;
@@ -85,6 +97,12 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_str
     }
     SIMD_UNROLL
     for (int step = 0; step < f.steps; step++) {
+        const size_t from = lines * (size_t)step / (size_t)f.steps;
+        const size_t to = lines * (size_t)(step + 1) / (size_t)f.steps;
+
+        if (from < to)
+            prefetch_lines(later.at, 64 * (ptrdiff_t)(later.first + from),
+                           64 * (to - from));
         SIMD_UNROLL
         for (int t = 0; t < n_strands; t++) {
             sink.strand = t;
@@ -93,6 +111,8 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_str
             else
                 f.weights(body[t], step, x16_block_emit, &sink);
         }
+        if (lines != 0)
+            later.at = v_after(later.at, sink.last);
     }
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
@@ -118,8 +138,11 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_str
 SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_s,
                                   const uint8_t *body, const uint8_t *head,
                                   const char *x, size_t k, size_t b,
-                                  const int32_t *start, vf (*acc)[X16_FEW])
+                                  const int32_t *start, struct x16_later later,
+                                  vf (*acc)[X16_FEW])
 {
+    const struct x16_later nothing = {0};
+
     struct x16_block_at at[X16_STRANDS][X16_FEW];
 
     SIMD_UNROLL
@@ -138,27 +161,31 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_s
             bodies[t] = body + slice * X16_SLICE_BYTES;
             heads[t] = head + slice * V_LANES * f.layout.head_bytes;
         }
-        x16_block_step(f, n_s, false, 1, bodies, heads, at, acc + s);
+        x16_block_step(f, n_s, false, 1, bodies, heads, at, s == 0 ? later : nothing,
+                       acc + s);
     }
 }
 
 /* n blocks whose heads stand together at `at`, their bodies behind them; returns where
- * those end. start: of the first block, b. */
+ * those end. start: of the first block, b. Blocks share out the lines that are to be
+ * used later. */
 SIMD_INLINE const uint8_t *x16_block_group(const struct x16_block_format f,
-                                           const size_t n, const uint8_t *at,
-                                           const char *x, size_t k, size_t b,
-                                           const int32_t *start, size_t ahead,
+                                           const size_t n, const bool prefetch,
+                                           const uint8_t *at, const char *x, size_t k,
+                                           size_t b, const int32_t *start, size_t ahead,
                                            vf (*acc)[X16_FEW])
 {
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t lines = prefetch ? (n * (body_bytes + head_bytes) + 63) / 64 : 0;
     const uint8_t *head = at, *body = x16_forget(at + n * head_bytes);
 
     SIMD_UNROLL
     for (size_t i = 0; i < n; i++) {
-        if (ahead != 0)
-            prefetch_lines(body, (ptrdiff_t)ahead, body_bytes + head_bytes);
-        x16_block_slices(f, X16_AT_ONCE, body, head, x, k, b + i, start + i, acc);
+        const struct x16_later later = {at + ahead, lines * i / n, lines * (i + 1) / n};
+
+        x16_block_slices(f, X16_AT_ONCE, body, head, x, k, b + i, start + i, later,
+                         acc);
         body = x16_forget(body + body_bytes);
         head = x16_forget(head + head_bytes);
     }
@@ -167,8 +194,8 @@ SIMD_INLINE const uint8_t *x16_block_group(const struct x16_block_format f,
 
 /* A panel times one column. A full group is unrolled: blocks are found by adding
  * constants. */
-SIMD_INLINE void x16_block_panel(const struct x16_block_format f, size_t k,
-                                 const uint8_t *w, const char *x, float *y,
+SIMD_INLINE void x16_block_panel(const struct x16_block_format f, const bool prefetch,
+                                 size_t k, const uint8_t *w, const char *x, float *y,
                                  size_t ahead)
 {
     const size_t n_blocks = k / X16_BLOCK;
@@ -186,11 +213,14 @@ SIMD_INLINE void x16_block_panel(const struct x16_block_format f, size_t k,
 
         x16_block_starts(f, x, k, from, in_batch, start);
         for (; i + group <= in_batch; i += group)
-            w = x16_block_group(f, group, w, x, k, from + i, start + i, ahead, acc);
-        if (group > 1 &&
-            i < in_batch) /* in the last batch: a full one is whole groups */
-            w = x16_block_group(f, in_batch - i, w, x, k, from + i, start + i, ahead,
+            w = x16_block_group(f, group, prefetch, w, x, k, from + i, start + i, ahead,
                                 acc);
+        for (size_t j = 0; i + j < in_batch; j++) /* a group that is not full */
+            x16_block_slices(f, X16_AT_ONCE,
+                             w + (in_batch - i) * x16_head_bytes(f.layout) +
+                                 j * x16_body_bytes(f.layout),
+                             w + j * x16_head_bytes(f.layout), x, k, from + i + j,
+                             start + i + j, (struct x16_later){0}, acc);
     }
     SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
@@ -203,8 +233,13 @@ SIMD_INLINE void x16_block_panels(const struct x16_block_format f, size_t n_pane
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
 
-    for (size_t p = 0; p < n_panels; p++)
-        x16_block_panel(f, k, w + p * panel_bytes, x, y + p * X16_ROWS, ahead);
+    if (ahead != 0)
+        for (size_t p = 0; p < n_panels; p++)
+            x16_block_panel(f, true, k, w + p * panel_bytes, x, y + p * X16_ROWS,
+                            ahead);
+    else
+        for (size_t p = 0; p < n_panels; p++)
+            x16_block_panel(f, false, k, w + p * panel_bytes, x, y + p * X16_ROWS, 0);
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */
@@ -246,7 +281,7 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
             for (size_t j = 0; j < in_batch; j++)
                 x16_block_slices(f, X16_AT_ONCE, body + j * x16_body_bytes(f.layout),
                                  head + j * x16_head_bytes(f.layout), x, k, from + j,
-                                 start + j, acc);
+                                 start + j, (struct x16_later){0}, acc);
         }
         for (size_t s = 0; s < X16_SLICES; s++)
             x16_store(y, acc[s][0], i, s, n_rows);
@@ -315,7 +350,7 @@ SIMD_INLINE void x16_block_few_step(const struct x16_block_format f, const int n
                 (const float *)floats + X16_BATCH * (X16_FEW + c),
                 (const int32_t *)floats + X16_BATCH * (2 * X16_FEW + c)};
     }
-    x16_block_step(f, n_blocks, true, n, body, head, at, acc);
+    x16_block_step(f, n_blocks, true, n, body, head, at, (struct x16_later){0}, acc);
 }
 
 /* The batch from block b on of n columns. */
