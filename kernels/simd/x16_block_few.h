@@ -73,7 +73,7 @@ struct x16_later {
 /* acc[strand][c], or acc[0][c] where the strands are blocks of one slice, += one block
  * per strand times n columns. Wide weights cost every column two instructions, others
  * four for all columns. Lines are asked for step by step, not before the last step's
- * products are made: see x16_super_sums(). */
+ * products are made: see x16_ask(). */
 SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_strands,
                                 const bool one_slice, const int n,
                                 const uint8_t *const *body, const uint8_t *const *head,

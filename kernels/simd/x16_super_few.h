@@ -26,10 +26,27 @@ struct x16_sink {
     const struct x16_column *column;
     uint64_t shifts;
     struct x16_sums *to;
-    const vf *factor; /* of a sub-block's products, for x16_in_floats() */
-    vi *tile;         /* or weights are kept here */
+    const vf *factor;     /* of a sub-block's products, for x16_in_floats() */
+    const uint8_t *later; /* to be used later, n_lines of it; 0: nothing to ask for */
+    size_t n_lines;
+    vi *tile; /* or weights are kept here */
     x16_restore_fn *restore;
 };
+
+/* Asks for part `part` of n_parts of what is to be used later; the first strand does.
+ * Not before the product `made` in the last part: compilers would move all of it to the
+ * front, and requests at once hold up the loads behind them. */
+SIMD_INLINE void x16_ask(struct x16_sink *sink, int part, int n_parts, vi made)
+{
+    const size_t first = sink->n_lines * (size_t)part / (size_t)n_parts;
+    const size_t end = sink->n_lines * (size_t)(part + 1) / (size_t)n_parts;
+
+    if (first == end || sink->strand > 0)
+        return;
+    if (part > 0)
+        sink->later = v_after(sink->later, made);
+    prefetch_lines(sink->later, 64 * (ptrdiff_t)first, 64 * (end - first));
+}
 
 /* Whether n columns' products meet the scales as floats: then scales are turned into
  * floats once for all of them, and an integer product with 32 bits, which is two
@@ -128,27 +145,18 @@ SIMD_INLINE void x16_emit_units(vi w, int four, x16_emit_fn *emit,
         emit(sink, four, w);
 }
 
-/* Every strand's sum of products with scales. What is to be used later is asked for
- * step by step, and not before the last step's products, or compilers would move all of
- * it to the front: all at once, the requests hold up the loads behind them. */
+/* Every strand's sum of products with scales. */
 SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_strands,
-                                const uint8_t *const *body, struct x16_sink *sink,
-                                const bool prefetch, const uint8_t *later)
+                                const uint8_t *const *body, struct x16_sink *sink)
 {
-    const size_t lines =
-        (x16_body_bytes(f.layout) + x16_head_bytes(f.layout) + 63) / 64;
     const bool whole = V_WIDE && f.products != NULL && sink->n_cols == 1;
     const int steps = whole ? 1 : f.steps;
 
     SIMD_UNROLL_64
     for (int step = 0; step < steps; step++) {
-        const size_t first = lines * (size_t)step / (size_t)steps;
-
-        if (prefetch && step > 0)
-            later = v_after(later, sink->to->last);
-        if (prefetch)
-            prefetch_lines(later, 64 * (ptrdiff_t)first,
-                           64 * (lines * (size_t)(step + 1) / (size_t)steps - first));
+        sink->strand = 0;
+        if (!whole)
+            x16_ask(sink, step, f.steps, sink->to->last);
         SIMD_UNROLL
         for (int t = 0; t < n_strands; t++) {
             sink->strand = t;
@@ -200,6 +208,9 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.column = column;
     sink.to = &sums;
     sink.factor = factor;
+    sink.later = later;
+    sink.n_lines =
+        prefetch ? (x16_body_bytes(f.layout) + x16_head_bytes(f.layout) + 63) / 64 : 0;
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         sink.q[c] =
@@ -222,7 +233,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
         x16_factors(f, &sc[0], factor);
         __asm__("" : "+m"(factor));
     }
-    x16_super_sums(f, n_strands, body, &sink, prefetch, later);
+    x16_super_sums(f, n_strands, body, &sink);
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
         SIMD_UNROLL
