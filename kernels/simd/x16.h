@@ -46,7 +46,20 @@ enum {
     X16_STRANDS = 2,
     X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
     X16_FEW = 8, /* columns; more go through an unpacked tile */
+
+    /* For one column panels take turns, too, some blocks of each: memory is read faster
+     * as four streams, each of which is a panel, than as one. */
+    X16_TURNS = 4,
 };
+
+/* How far behind byte `at` of one of n panels that take turns the bytes are that are to
+ * be asked for: `ahead` bytes, or, where that is beyond the panel, as far in the panel
+ * that follows the last of the n. */
+SIMD_INLINE size_t x16_turn_ahead(size_t at, size_t ahead, size_t n_panels,
+                                  size_t panel_bytes)
+{
+    return ahead + (at + ahead < panel_bytes ? 0 : (n_panels - 1) * panel_bytes);
+}
 
 /* Of a block in the file's order. body_bytes is a multiple of 4, at least 16. */
 struct x16_layout {

@@ -166,14 +166,12 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n_s
     }
 }
 
-/* n blocks whose heads stand together at `at`, their bodies behind them; returns where
- * those end. start: of the first block, b. Blocks share out the lines that are to be
- * used later. */
-SIMD_INLINE const uint8_t *x16_block_group(const struct x16_block_format f,
-                                           const size_t n, const bool prefetch,
-                                           const uint8_t *at, const char *x, size_t k,
-                                           size_t b, const int32_t *start, size_t ahead,
-                                           vf (*acc)[X16_FEW])
+/* n blocks whose heads stand together at `at`, their bodies behind them. start: of the
+ * first block, b. Blocks share out the lines that are to be used later. */
+SIMD_INLINE void x16_block_group(const struct x16_block_format f, const size_t n,
+                                 const bool prefetch, const uint8_t *at, const char *x,
+                                 size_t k, size_t b, const int32_t *start, size_t ahead,
+                                 vf (*acc)[X16_FEW])
 {
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t head_bytes = x16_head_bytes(f.layout);
@@ -189,42 +187,65 @@ SIMD_INLINE const uint8_t *x16_block_group(const struct x16_block_format f,
         body = x16_forget(body + body_bytes);
         head = x16_forget(head + head_bytes);
     }
-    return body;
 }
 
-/* A panel times one column. A full group is unrolled: blocks are found by adding
- * constants. */
-SIMD_INLINE void x16_block_panel(const struct x16_block_format f, const bool prefetch,
-                                 size_t k, const uint8_t *w, const char *x, float *y,
-                                 size_t ahead)
+/* At most X16_TURNS panels times one column, a group of blocks of each by turns. A full
+ * group is unrolled: blocks are found by adding constants. */
+SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const bool prefetch,
+                                 size_t n_panels, size_t k, const uint8_t *w,
+                                 const char *x, float *y, size_t ahead)
 {
     const size_t n_blocks = k / X16_BLOCK;
-    const size_t group = kern_panel_group(x16_head_bytes(f.layout));
-    vf acc[X16_SLICES][X16_FEW];
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
+    const size_t group = kern_panel_group(head_bytes);
+    vf acc[X16_TURNS][X16_SLICES];
 
-    SIMD_UNROLL
+    for (size_t p = 0; p < n_panels; p++)
+        SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
-        acc[i][0] = v_zero_f();
+        acc[p][i] = v_zero_f();
     for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
         const size_t in_batch =
             n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
         int32_t start[X16_BATCH];
-        size_t i = 0;
 
         x16_block_starts(f, x, k, from, in_batch, start);
-        for (; i + group <= in_batch; i += group)
-            w = x16_block_group(f, group, prefetch, w, x, k, from + i, start + i, ahead,
-                                acc);
-        for (size_t j = 0; i + j < in_batch; j++) /* a group that is not full */
-            x16_block_slices(f, X16_AT_ONCE,
-                             w + (in_batch - i) * x16_head_bytes(f.layout) +
-                                 j * x16_body_bytes(f.layout),
-                             w + j * x16_head_bytes(f.layout), x, k, from + i + j,
-                             start + i + j, (struct x16_later){0}, acc);
+        for (size_t i = 0; i < in_batch; i += group) {
+            const size_t b = from + i, n = in_batch - i < group ? in_batch - i : group;
+            const size_t at = b * (body_bytes + head_bytes);
+            const size_t later = x16_turn_ahead(at, ahead, n_panels, panel_bytes);
+
+            for (size_t p = 0; p < n_panels; p++) {
+                const uint8_t *blocks = x16_forget(w + p * panel_bytes + at);
+                const char *column = (const void *)x16_forget((const uint8_t *)x);
+                const int32_t *starts =
+                    (const void *)x16_forget((const uint8_t *)(start + i));
+                vf of[X16_SLICES][X16_FEW];
+
+                SIMD_UNROLL
+                for (int s = 0; s < X16_SLICES; s++)
+                    of[s][0] = acc[p][s];
+                if (n == group)
+                    x16_block_group(f, group, prefetch, blocks, column, k, b, starts,
+                                    later, of);
+                else
+                    for (size_t j = 0; j < n; j++)
+                        x16_block_slices(f, X16_AT_ONCE,
+                                         blocks + n * head_bytes + j * body_bytes,
+                                         blocks + j * head_bytes, column, k, b + j,
+                                         starts + j, (struct x16_later){0}, of);
+                SIMD_UNROLL
+                for (int s = 0; s < X16_SLICES; s++)
+                    acc[p][s] = of[s][0];
+            }
+        }
     }
-    SIMD_UNROLL
+    for (size_t p = 0; p < n_panels; p++)
+        SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
-        v_store_f(y + (size_t)i * V_LANES, acc[i][0]);
+        v_store_f(y + p * X16_ROWS + (size_t)i * V_LANES, acc[p][i]);
 }
 
 SIMD_INLINE void x16_block_panels(const struct x16_block_format f, size_t n_panels,
@@ -233,13 +254,16 @@ SIMD_INLINE void x16_block_panels(const struct x16_block_format f, size_t n_pane
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
 
-    if (ahead != 0)
-        for (size_t p = 0; p < n_panels; p++)
-            x16_block_panel(f, true, k, w + p * panel_bytes, x, y + p * X16_ROWS,
+    for (size_t p = 0; p < n_panels; p += X16_TURNS) {
+        const size_t n = n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS;
+
+        if (ahead != 0)
+            x16_block_turns(f, true, n, k, w + p * panel_bytes, x, y + p * X16_ROWS,
                             ahead);
-    else
-        for (size_t p = 0; p < n_panels; p++)
-            x16_block_panel(f, false, k, w + p * panel_bytes, x, y + p * X16_ROWS, 0);
+        else
+            x16_block_turns(f, false, n, k, w + p * panel_bytes, x, y + p * X16_ROWS,
+                            0);
+    }
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */

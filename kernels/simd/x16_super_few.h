@@ -26,8 +26,8 @@ struct x16_sink {
     const struct x16_column *column;
     uint64_t shifts;
     struct x16_sums *to;
-    const vf *factor;     /* of a sub-block's products, for x16_in_floats() */
-    const uint8_t *later; /* to be used later, n_lines of it; 0: nothing to ask for */
+    const vf *factor; /* of a sub-block's products, for x16_in_floats() */
+    const uint8_t *later[X16_TURNS]; /* to be used later, n_lines each; 0: nothing */
     size_t n_lines;
     vi *tile; /* or weights are kept here */
     x16_restore_fn *restore;
@@ -38,14 +38,19 @@ struct x16_sink {
  * front, and requests at once hold up the loads behind them. */
 SIMD_INLINE void x16_ask(struct x16_sink *sink, int part, int n_parts, vi made)
 {
-    const size_t first = sink->n_lines * (size_t)part / (size_t)n_parts;
-    const size_t end = sink->n_lines * (size_t)(part + 1) / (size_t)n_parts;
+    const size_t lines = X16_TURNS * sink->n_lines;
+    const size_t end = lines * (size_t)(part + 1) / (size_t)n_parts;
 
-    if (first == end || sink->strand > 0)
+    if (sink->strand > 0)
         return;
-    if (part > 0)
-        sink->later = v_after(sink->later, made);
-    prefetch_lines(sink->later, 64 * (ptrdiff_t)first, 64 * (end - first));
+    SIMD_UNROLL
+    for (size_t i = lines * (size_t)part / (size_t)n_parts; i < end; i++) {
+        const uint8_t **later = &sink->later[i / sink->n_lines];
+
+        if (part > 0)
+            *later = v_after(*later, made);
+        prefetch_lines(*later, 64 * (ptrdiff_t)(i % sink->n_lines), 64);
+    }
 }
 
 /* Whether n columns' products meet the scales as floats: then scales are turned into
@@ -182,14 +187,20 @@ SIMD_INLINE void x16_factors(const struct x16_super_format f,
                   v_to_float(sc->scale[s]));
 }
 
+/* Lines of a quarter of a super-block in a panel. */
+SIMD_INLINE size_t x16_quarter_lines(const struct x16_layout l)
+{
+    return (x16_body_bytes(l) + x16_head_bytes(l) + 64 * X16_TURNS - 1) /
+           (64 * X16_TURNS);
+}
+
 /* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
- * b say which of the columns. prefetch: whether to ask for what is at `later`. */
+ * b say which of the columns. later: quarters to ask for, or NULL. */
 SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
                                 const int n, const uint8_t *const *body,
                                 const uint8_t *const *head, const char *const *x,
                                 size_t k, size_t b, const struct x16_column *column,
-                                const bool prefetch, const uint8_t *later,
-                                vf (*acc)[X16_FEW])
+                                const uint8_t *const *later, vf (*acc)[X16_FEW])
 {
     struct x16_scales sc[X16_STRANDS];
     vi scale_pairs[X16_STRANDS][8];
@@ -208,9 +219,10 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.column = column;
     sink.to = &sums;
     sink.factor = factor;
-    sink.later = later;
-    sink.n_lines =
-        prefetch ? (x16_body_bytes(f.layout) + x16_head_bytes(f.layout) + 63) / 64 : 0;
+    sink.n_lines = later != NULL ? x16_quarter_lines(f.layout) : 0;
+    SIMD_UNROLL
+    for (int i = 0; i < X16_TURNS; i++)
+        sink.later[i] = later != NULL ? later[i] : NULL;
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         sink.q[c] =
@@ -256,10 +268,33 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     }
 }
 
-/* A panel times n columns, of which n_cols are to be stored; n_s (1 or 2) slices at a
- * time. */
-SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
-                                 const int n, const bool prefetch, size_t k,
+/* Super-block b of a panel times n columns, n_s (1 or 2) slices at a time. */
+SIMD_INLINE void x16_super_block(const struct x16_super_format f, const int n_s,
+                                 const int n, const uint8_t *bodies,
+                                 const uint8_t *heads, const char *const *x, size_t k,
+                                 size_t b, const struct x16_column *column,
+                                 const uint8_t *const *later, vf (*acc)[X16_FEW])
+{
+    SIMD_UNROLL
+    for (int s = 0; s < X16_SLICES; s += n_s) {
+        const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
+
+        SIMD_UNROLL
+        for (int t = 0; t < n_s; t++) {
+            const size_t slice = (size_t)(s + t);
+
+            body[t] = bodies + slice * X16_SLICE_BYTES;
+            head[t] = heads + slice * V_LANES * f.layout.head_bytes;
+        }
+        x16_super_step(f, n_s, n, body, head, x, k, b, column, s == 0 ? later : NULL,
+                       acc + s);
+    }
+}
+
+/* A panel times n columns, of which n_cols are to be stored. It asks for what is
+ * `ahead` bytes later, or about to be used: that does no harm beside several columns'
+ * products and spares this code's second copy. */
+SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n, size_t k,
                                  const uint8_t *w, size_t n_cols, const char *const *x,
                                  float *y, size_t y_stride, size_t ahead)
 {
@@ -274,25 +309,16 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
     for (size_t b = 0; b < n_blocks; b++) {
         const uint8_t *bodies = x16_body_of(f.layout, w, n_blocks, b);
         const uint8_t *heads = x16_heads_of(f.layout, w, b);
+        const uint8_t *later[X16_TURNS];
         struct x16_column column[X16_FEW] __attribute__((aligned(64)));
 
         SIMD_UNROLL
         for (int c = 0; c < n; c++)
             x16_few_column(f, n, x[c], k, b, &column[c]);
         SIMD_UNROLL
-        for (int s = 0; s < X16_SLICES; s += n_s) {
-            const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
-
-            SIMD_UNROLL
-            for (int t = 0; t < n_s; t++) {
-                const size_t slice = (size_t)(s + t);
-
-                body[t] = bodies + slice * X16_SLICE_BYTES;
-                head[t] = heads + slice * V_LANES * f.layout.head_bytes;
-            }
-            x16_super_step(f, n_s, n, body, head, x, k, b, column, prefetch && s == 0,
-                           bodies + ahead, acc + s);
-        }
+        for (size_t i = 0; i < X16_TURNS; i++)
+            later[i] = bodies + ahead + 64 * x16_quarter_lines(f.layout) * i;
+        x16_super_block(f, 1, n, bodies, heads, x, k, b, column, later, acc);
     }
     SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
@@ -302,27 +328,78 @@ SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n_s,
             v_store_f(y + (size_t)c * y_stride + (size_t)i * V_LANES, acc[i][c]);
 }
 
+/* At most X16_TURNS panels times one column, a super-block of each by turns. Of all
+ * panels' super-blocks that come later, each turn asks for a quarter: a super-block in
+ * one piece would be one stream again. */
+SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const bool prefetch,
+                                 size_t n_panels, size_t k, const uint8_t *w,
+                                 const char *x, float *y, size_t ahead)
+{
+    const size_t n_blocks = k / X16_SUPER;
+    const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
+    const size_t body_bytes = x16_body_bytes(f.layout);
+    const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t quarter = 64 * x16_quarter_lines(f.layout);
+    vf acc[X16_TURNS][X16_SLICES];
+
+    for (size_t p = 0; p < n_panels; p++)
+        SIMD_UNROLL
+    for (int i = 0; i < X16_SLICES; i++)
+        acc[p][i] = v_zero_f();
+    for (size_t b = 0; b < n_blocks; b++) {
+        const size_t at = kern_panel_body_at(body_bytes, head_bytes, n_blocks, b);
+        const size_t heads_at = kern_panel_heads_at(body_bytes, head_bytes, b);
+        const uint8_t *ask = w + at + x16_turn_ahead(at, ahead, n_panels, panel_bytes);
+        struct x16_column column __attribute__((aligned(64)));
+
+        x16_few_column(f, 1, x, k, b, &column);
+        for (size_t p = 0; p < n_panels; p++) {
+            const uint8_t *panel = w + p * panel_bytes, *later[X16_TURNS];
+            const char *column_at = (const void *)x16_forget((const uint8_t *)x);
+            vf of[X16_SLICES][X16_FEW];
+
+            SIMD_UNROLL
+            for (size_t i = 0; i < X16_TURNS; i++)
+                later[i] = n_panels == X16_TURNS ? ask + i * panel_bytes + p * quarter
+                                                 : ask + p * panel_bytes + i * quarter;
+            SIMD_UNROLL
+            for (int i = 0; i < X16_SLICES; i++)
+                of[i][0] = acc[p][i];
+            x16_super_block(f, X16_AT_ONCE, 1, x16_forget(panel + at),
+                            x16_forget(panel + heads_at), &column_at, k, b,
+                            (const void *)x16_forget((const uint8_t *)&column),
+                            prefetch ? later : NULL, of);
+            SIMD_UNROLL
+            for (int i = 0; i < X16_SLICES; i++)
+                acc[p][i] = of[i][0];
+        }
+    }
+    for (size_t p = 0; p < n_panels; p++)
+        SIMD_UNROLL
+    for (int i = 0; i < X16_SLICES; i++)
+        v_store_f(y + p * X16_ROWS + (size_t)i * V_LANES, acc[p][i]);
+}
+
 /* Panels times one column. */
 SIMD_INLINE void x16_super_panels(const struct x16_super_format f, size_t n_panels,
                                   size_t k, const uint8_t *w, const char *x, float *y,
                                   size_t ahead)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
-    const int n_s = X16_AT_ONCE;
 
-    if (ahead != 0)
-        for (size_t p = 0; p < n_panels; p++)
-            x16_super_panel(f, n_s, 1, true, k, w + p * panel_bytes, 1, &x,
-                            y + p * X16_ROWS, 0, ahead);
-    else
-        for (size_t p = 0; p < n_panels; p++)
-            x16_super_panel(f, n_s, 1, false, k, w + p * panel_bytes, 1, &x,
-                            y + p * X16_ROWS, 0, 0);
+    for (size_t p = 0; p < n_panels; p += X16_TURNS) {
+        const size_t n = n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS;
+
+        if (ahead != 0)
+            x16_super_turns(f, true, n, k, w + p * panel_bytes, x, y + p * X16_ROWS,
+                            ahead);
+        else
+            x16_super_turns(f, false, n, k, w + p * panel_bytes, x, y + p * X16_ROWS,
+                            0);
+    }
 }
 
-/* Panels times n columns; where n_cols is less, the last one is done again. Without
- * `ahead` it asks for what it is about to use, which does no harm beside several
- * columns' products and spares this code's second copy. */
+/* Panels times n columns; where n_cols is less, the last one is done again. */
 SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
                                size_t n_panels, size_t k, const uint8_t *w,
                                size_t n_cols, const char *x, size_t x_stride, float *y,
@@ -335,7 +412,7 @@ SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
     for (size_t p = 0; p < n_panels; p++)
-        x16_super_panel(f, 1, n, true, k, w + p * panel_bytes, n_cols, column_at,
+        x16_super_panel(f, n, k, w + p * panel_bytes, n_cols, column_at,
                         y + p * X16_ROWS, y_stride, ahead);
 }
 
@@ -373,7 +450,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
                     heads[t] = head + (size_t)(s + t) * V_LANES * f.layout.head_bytes;
                 }
                 x16_super_step(f, X16_AT_ONCE, 1, bodies, heads, &x, k, b, &column,
-                               false, NULL, acc + s);
+                               NULL, acc + s);
             }
         }
         for (size_t s = 0; s < X16_SLICES; s++)
