@@ -142,7 +142,7 @@ static inline size_t kern_panel_body_at(size_t body, size_t heads, size_t n_bloc
 typedef void kern_pack_fn(size_t k, const void *rows, size_t w_stride, void *panel);
 
 /* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels.
- * ahead: how many bytes before their use weights are asked for by software
+ * ahead: how many bytes of a panel before their use weights are asked for by software
  * prefetch; 0 for not at all. w is best aligned to 64 bytes. */
 typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
                               float *y, size_t ahead);
