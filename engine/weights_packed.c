@@ -3,17 +3,20 @@
  * weights_packed.c - weights with their matrices in panels
  *
  * Of a file: anonymous memory has every tensor once, in the file's order, each from a
- * cache line on. Filling it goes through the file in pieces of about PIECE bytes,
- * which members of the team take in turn: of a matrix in panels a piece is read into
- * the member's buffer and packed from there into its place; everything else is read
- * straight into place. The disk is told to read AHEAD bytes in front. Where memory
- * has no room for a second copy of the weights, what has been taken over is dropped
- * from the page cache; both in steps of STEP bytes, because long reads are faster and
- * dropping can make the kernel wait for every CPU. Reads, not the mapping, are used,
- * because a file that shrinks is then an error and no signal.
+ * cache line on. Filling it goes through the file in pieces of about PIECE bytes: of a
+ * matrix in panels a piece is read into the member's buffer, which stays in its L2, and
+ * packed from there into its place; everything else is read straight into place.
+ * Members of the team take the pieces in turns of EXTENT bytes of memory, a huge page:
+ * where two write to a new page at once, the kernel clears one for each and throws one
+ * away. The disk is told to read AHEAD bytes in front. Where memory has no room for a
+ * second copy of the weights, what has been taken over is dropped from the page cache;
+ * both in steps of STEP bytes, because long reads are faster and dropping can make the
+ * kernel wait for every CPU. Reads, not the mapping, are used, because a file that
+ * shrinks is then an error and no signal.
  *
- * Of an assembled gguf: the same, but a piece is whole rows, which the gguf makes (it
- * may quantise them) at the place that reads fill; source files are its affair.
+ * Of an assembled gguf: the same, but a piece is about PIECE_MADE bytes, whole rows,
+ * which the gguf makes (it may quantise them) at the place that reads fill, and a turn
+ * of its own; source files are its affair.
  *
  * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
  * through the member's buffer back to its place.
@@ -31,7 +34,9 @@
 #include "engine/mem.h"
 #include "engine/pagecache.h"
 
-#define PIECE       ((size_t)512 << 10)
+#define PIECE       ((size_t)128 << 10)
+#define PIECE_MADE  ((size_t)512 << 10)
+#define EXTENT      ((size_t)2 << 20)
 #define STEP        ((off_t)16 << 20)
 #define AHEAD       (2 * STEP)
 #define MAX_WORKERS 16 /* with their buffers: a few MiB; more do not read faster */
@@ -149,20 +154,18 @@ static size_t row_bytes(const struct gguf_tensor *t)
                                 : kern_format_bytes(t->fmt, (size_t)t->ne[0]);
 }
 
-/* Bytes of a piece of a matrix in panels: whole panels, one at least. */
-static size_t piece_bytes(size_t panel)
+/* Bytes of a piece of whole units: panels or rows; one at least. */
+static size_t piece_bytes(const struct packed *p, size_t unit)
 {
-    return panel < PIECE ? PIECE / panel * panel : panel;
+    const size_t wanted = gguf_is_assembled(p->g) ? PIECE_MADE : PIECE;
+
+    return unit < wanted ? wanted / unit * unit : unit;
 }
 
-/* Of one that stays as it is; rows that are made while they are read are whole. */
+/* Of a tensor that stays as it is; rows that are made while they are read are whole. */
 static size_t piece_bytes_plain(const struct packed *p, const struct gguf_tensor *t)
 {
-    if (!gguf_is_assembled(p->g))
-        return PIECE;
-    const size_t row = row_bytes(t);
-
-    return row < PIECE ? PIECE / row * row : row;
+    return gguf_is_assembled(p->g) ? piece_bytes(p, row_bytes(t)) : PIECE;
 }
 
 size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
@@ -174,8 +177,8 @@ size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
     const size_t panel = KERN_PANEL_ROWS * kern_format_bytes(t->fmt, (size_t)t->ne[0]);
 
     place->panel_rows = (size_t)t->ne[1] / KERN_PANEL_ROWS * KERN_PANEL_ROWS;
-    if (place->panel_rows && p->buffer_bytes < piece_bytes(panel))
-        p->buffer_bytes = piece_bytes(panel);
+    if (place->panel_rows && p->buffer_bytes < piece_bytes(p, panel))
+        p->buffer_bytes = piece_bytes(p, panel);
     return place->panel_rows;
 }
 
@@ -185,6 +188,9 @@ size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
 struct piece {
     size_t tensor, offset; /* in the tensor */
     size_t bytes;
+    size_t turn;   /* a number, one more where another turn begins */
+    size_t extent; /* of the memory, which it ends in */
+    bool astride;  /* it begins in another one */
     bool in_panels;
 };
 
@@ -213,9 +219,16 @@ static bool next_piece(const struct packed *p, struct piece *piece)
         piece->in_panels = at < panels;
         left = (piece->in_panels ? panels : slice) - at;
         if (piece->in_panels)
-            most = piece_bytes(row * KERN_PANEL_ROWS);
+            most = piece_bytes(p, row * KERN_PANEL_ROWS);
     }
     piece->bytes = left < most ? left : most;
+
+    const size_t first = p->places[piece->tensor].at + piece->offset;
+    const size_t extent = (first + piece->bytes - 1) / EXTENT;
+
+    piece->astride = first / EXTENT != extent;
+    piece->turn += extent != piece->extent || gguf_is_assembled(p->g);
+    piece->extent = extent;
     return true;
 }
 
@@ -227,11 +240,11 @@ struct fill {
     int n_workers;
     int (*progress)(void *arg, size_t done, size_t total);
     void *arg;
-    size_t told;   /* bytes, in the last call of progress */
-    off_t advised; /* to be read ahead, up to here in the file */
-    off_t dropped; /* from the page cache, up to here */
-    atomic_size_t next, done;
-    atomic_bool failed; /* whoever sets it writes why */
+    size_t told;              /* bytes, in the last call of progress */
+    off_t advised;            /* to be read ahead, up to here in the file */
+    off_t dropped;            /* from the page cache, up to here */
+    atomic_size_t next, done; /* turn; bytes */
+    atomic_bool failed;       /* whoever sets it writes why */
     struct err why;
 };
 
@@ -289,11 +302,12 @@ static void tell(struct fill *f, size_t done)
     }
 }
 
-/* The caller's thread has come to this place in the file; others may be some pieces
+/* The caller's thread has come to this place in the file; others may be a turn each
  * behind it. */
 static void steer_page_cache(struct fill *f, off_t at)
 {
     const int fd = gguf_fd(f->p->g);
+    const off_t behind = (off_t)f->n_workers * (off_t)EXTENT;
 
     if (!gguf_is_mapped(f->p->g))
         return;
@@ -303,44 +317,63 @@ static void steer_page_cache(struct fill *f, off_t at)
         (void)posix_fadvise(fd, begin, at + AHEAD - begin, POSIX_FADV_WILLNEED);
         f->advised = at + AHEAD;
     }
-    if (f->p->drop_cached && at >= f->dropped + 2 * STEP) {
-        pagecache_drop(fd, (uint64_t)f->dropped, (uint64_t)(at - STEP));
-        f->dropped = at - STEP;
+    if (f->p->drop_cached && at >= f->dropped + behind + STEP) {
+        pagecache_drop(fd, (uint64_t)f->dropped, (uint64_t)(at - behind));
+        f->dropped = at - behind;
     }
 }
 
-/* Every member walks over all pieces, and takes the one whose number it drew. */
+/* False: one has failed, and nobody need go on. */
+static bool take(struct fill *f, int member, const struct piece *piece)
+{
+    const uint64_t at = gguf_tensor_at(f->p->g, piece->tensor)->offset + piece->offset;
+    struct err err = ERR_INIT;
+
+    if (atomic_load(&f->failed))
+        return false;
+    if (fill_piece(f->p, piece, f->buffers + (size_t)member * f->p->buffer_bytes,
+                   &err)) {
+        give_up(f, &err);
+        return false;
+    }
+    const size_t done = atomic_fetch_add(&f->done, piece->bytes) + piece->bytes;
+
+    if (member == 0) {
+        steer_page_cache(f, (off_t)at);
+        tell(f, done);
+    }
+    return true;
+}
+
+/* Every member walks over all pieces, and takes those of the turns that it drew; the
+ * one that is astride of the extent before last, when that one's pages are there. */
 static void work(void *arg, int member, int n_members)
 {
     struct fill *f = arg;
-    unsigned char *buffer = f->buffers + (size_t)member * f->p->buffer_bytes;
-    struct piece piece = {0};
+    struct piece piece = {0}, last = {0};
     size_t mine;
 
     (void)n_members;
     if (member >= f->n_workers)
         return;
     mine = atomic_fetch_add(&f->next, 1);
-    for (size_t i = 0; next_piece(f->p, &piece); i++) {
-        struct err err = ERR_INIT;
-
-        if (i != mine)
+    while (next_piece(f->p, &piece)) {
+        /* Turns have no gaps: what is drawn here is this one's number or more. */
+        if (piece.turn > mine) {
+            if (last.bytes && !take(f, member, &last))
+                return;
+            last.bytes = 0;
+            mine = atomic_fetch_add(&f->next, 1);
+        }
+        if (piece.turn != mine)
             continue;
-        if (atomic_load(&f->failed))
+        if (piece.astride)
+            last = piece;
+        else if (!take(f, member, &piece))
             return;
-        if (fill_piece(f->p, &piece, buffer, &err)) {
-            give_up(f, &err);
-            return;
-        }
-        const size_t done = atomic_fetch_add(&f->done, piece.bytes) + piece.bytes;
-
-        if (member == 0) {
-            steer_page_cache(f, (off_t)gguf_tensor_at(f->p->g, piece.tensor)->offset +
-                                    (off_t)piece.offset);
-            tell(f, done);
-        }
-        mine = atomic_fetch_add(&f->next, 1);
     }
+    if (last.bytes)
+        (void)take(f, member, &last);
 }
 
 /* The file is not needed any more, and our page table's claim on it neither: some

@@ -181,6 +181,31 @@ static void panels_and_rows_are_in_place(void **state)
 
 /* ---- filling ------------------------------------------------------------------ */
 
+/* Huge pages enough for several turns of each member. */
+static void same_bytes_whoever_fills_them(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    struct synth_shape large = uneven_shape;
+    struct slm *alone;
+    const void *want;
+    size_t bytes;
+
+    (void)state;
+    large.n_vocab = 40013;
+    make_file(path, &large, QUANTMIX_Q8_0);
+    alone = open_model(path, WEIGHTS_PACKED, 1, isa_usable());
+    want = weights_memory(slm_weights(alone), &bytes);
+    assert_true(bytes > (size_t)20 << 20);
+    for (int n_threads = 2; n_threads <= 4; n_threads++) {
+        struct slm *m = open_model(path, WEIGHTS_PACKED, n_threads, isa_usable());
+
+        assert_memory_equal(weights_memory(slm_weights(m), &bytes), want, bytes);
+        slm_close(m);
+    }
+    slm_close(alone);
+    unlink(path);
+}
+
 struct calls {
     int n, stop_at;
     size_t done, total;
@@ -457,6 +482,7 @@ int main(void)
         cmocka_unit_test(same_logits_on_every_level),
         cmocka_unit_test(same_logits_with_experts_and_tied_weights),
         cmocka_unit_test(panels_and_rows_are_in_place),
+        cmocka_unit_test(same_bytes_whoever_fills_them),
         cmocka_unit_test(progress_interrupt_and_repeat),
         cmocka_unit_test(shrunk),
         cmocka_unit_test(image_in_place),
