@@ -4,19 +4,19 @@
  *
  * Of a file: anonymous memory has every tensor once, in the file's order, each from a
  * cache line on. Filling it goes through the file in pieces of about PIECE bytes: of a
- * matrix in panels a piece is read into the member's buffer, which stays in its L2, and
- * packed from there into its place; everything else is read straight into place.
- * Members of the team take the pieces in turns of EXTENT bytes of memory, a huge page:
- * where two write to a new page at once, the kernel clears one for each and throws one
- * away. The disk is told to read AHEAD bytes in front. Where memory has no room for a
- * second copy of the weights, what has been taken over is dropped from the page cache;
- * both in steps of STEP bytes, because long reads are faster and dropping can make the
- * kernel wait for every CPU. Reads, not the mapping, are used, because a file that
- * shrinks is then an error and no signal.
+ * matrix in panels a piece is read into the member's buffer and packed from there into
+ * its place; everything else is read straight into place. Members of the team take the
+ * pieces in turns of EXTENT bytes of memory, a huge page: where two write to a new page
+ * at once, the kernel clears one for each and throws one away. The disk is told to read
+ * AHEAD bytes in front. Where memory has no room for a second copy of the weights, what
+ * has been taken over is dropped from the page cache; both in steps of STEP bytes,
+ * because long reads are faster and dropping can make the kernel wait for every CPU.
+ * Reads, not the mapping, are used, because a file that shrinks is then an error and no
+ * signal.
  *
- * Of an assembled gguf: the same, but a piece is about PIECE_MADE bytes, whole rows,
- * which the gguf makes (it may quantise them) at the place that reads fill, and a turn
- * of its own; source files are its affair.
+ * Of an assembled gguf: the same, but a piece is whole rows, which the gguf makes (it
+ * may quantise them) at the place that reads fill, and a turn of its own; source files
+ * are its affair.
  *
  * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
  * through the member's buffer back to its place.
@@ -34,8 +34,7 @@
 #include "engine/mem.h"
 #include "engine/pagecache.h"
 
-#define PIECE       ((size_t)128 << 10)
-#define PIECE_MADE  ((size_t)512 << 10)
+#define PIECE       ((size_t)512 << 10)
 #define EXTENT      ((size_t)2 << 20)
 #define STEP        ((off_t)16 << 20)
 #define AHEAD       (2 * STEP)
@@ -154,18 +153,20 @@ static size_t row_bytes(const struct gguf_tensor *t)
                                 : kern_format_bytes(t->fmt, (size_t)t->ne[0]);
 }
 
-/* Bytes of a piece of whole units: panels or rows; one at least. */
-static size_t piece_bytes(const struct packed *p, size_t unit)
+/* Bytes of a piece of a matrix in panels: whole panels, one at least. */
+static size_t piece_bytes(size_t panel)
 {
-    const size_t wanted = gguf_is_assembled(p->g) ? PIECE_MADE : PIECE;
-
-    return unit < wanted ? wanted / unit * unit : unit;
+    return panel < PIECE ? PIECE / panel * panel : panel;
 }
 
-/* Of a tensor that stays as it is; rows that are made while they are read are whole. */
+/* Of one that stays as it is; rows that are made while they are read are whole. */
 static size_t piece_bytes_plain(const struct packed *p, const struct gguf_tensor *t)
 {
-    return gguf_is_assembled(p->g) ? piece_bytes(p, row_bytes(t)) : PIECE;
+    if (!gguf_is_assembled(p->g))
+        return PIECE;
+    const size_t row = row_bytes(t);
+
+    return row < PIECE ? PIECE / row * row : row;
 }
 
 size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
@@ -177,8 +178,8 @@ size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
     const size_t panel = KERN_PANEL_ROWS * kern_format_bytes(t->fmt, (size_t)t->ne[0]);
 
     place->panel_rows = (size_t)t->ne[1] / KERN_PANEL_ROWS * KERN_PANEL_ROWS;
-    if (place->panel_rows && p->buffer_bytes < piece_bytes(p, panel))
-        p->buffer_bytes = piece_bytes(p, panel);
+    if (place->panel_rows && p->buffer_bytes < piece_bytes(panel))
+        p->buffer_bytes = piece_bytes(panel);
     return place->panel_rows;
 }
 
@@ -219,7 +220,7 @@ static bool next_piece(const struct packed *p, struct piece *piece)
         piece->in_panels = at < panels;
         left = (piece->in_panels ? panels : slice) - at;
         if (piece->in_panels)
-            most = piece_bytes(p, row * KERN_PANEL_ROWS);
+            most = piece_bytes(row * KERN_PANEL_ROWS);
     }
     piece->bytes = left < most ? left : most;
 
@@ -240,11 +241,11 @@ struct fill {
     int n_workers;
     int (*progress)(void *arg, size_t done, size_t total);
     void *arg;
-    size_t told;              /* bytes, in the last call of progress */
-    off_t advised;            /* to be read ahead, up to here in the file */
-    off_t dropped;            /* from the page cache, up to here */
-    atomic_size_t next, done; /* turn; bytes */
-    atomic_bool failed;       /* whoever sets it writes why */
+    size_t told;   /* bytes, in the last call of progress */
+    off_t advised; /* to be read ahead, up to here in the file */
+    off_t dropped; /* from the page cache, up to here */
+    atomic_size_t next, done;
+    atomic_bool failed; /* whoever sets it writes why */
     struct err why;
 };
 
@@ -345,8 +346,8 @@ static bool take(struct fill *f, int member, const struct piece *piece)
     return true;
 }
 
-/* Every member walks over all pieces, and takes those of the turns that it drew; the
- * one that is astride of the extent before last, when that one's pages are there. */
+/* Every member walks over all pieces, and takes those of the turns that it drew; last
+ * of all the one that begins in the extent before, whose pages are there by then. */
 static void work(void *arg, int member, int n_members)
 {
     struct fill *f = arg;
