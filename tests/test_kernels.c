@@ -283,17 +283,21 @@ static bool can_run(const struct kern_row *row)
     return (!unusable(row) || trapping()) && !emulator_is_wrong(row);
 }
 
-/* Shapes around the edges of tiles (4, 8, 16 rows; 4, 8 columns) and panels (512
- * weights); every combination of data is met many times as shapes go by. */
+/* Shapes around the edges of tiles (4, 8, 16 rows; 4, 8 columns), of panels (512
+ * weights) and of the four panels that take turns; every combination of data is met
+ * many times as shapes go by. */
 static void run_group(struct group *g)
 {
-    static const size_t rows[] = {1, 2, 3, 4, 5, 7, 17};
+    static const size_t in_file[] = {1, 2, 3, 4, 5, 7, 17};
+    static const size_t in_panels[] = {16, 32, 48, 80};
     static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
     static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13};
     const struct kern_row *row = g->rows[0]; /* what is asked here holds for all */
     const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
-    const size_t multiple = is_x16(row) ? KERN_PANEL_ROWS : 1;
+    const size_t *rows = is_x16(row) ? in_panels : in_file;
+    const size_t n_rows = is_x16(row) ? sizeof(in_panels) / sizeof(in_panels[0])
+                                      : sizeof(in_file) / sizeof(in_file[0]);
     uint64_t seed = 2;
     const struct pool *pool;
     const unsigned thin = test_thin();
@@ -301,12 +305,12 @@ static void run_group(struct group *g)
 
     g->running = row;
     pool = pool_of(row->what);
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+    for (size_t r = 0; r < n_rows; r++)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
             for (size_t c = 0; c < n_cols; c++) {
                 const size_t block = pool->f.info->block_elems;
                 const struct shape s = {
-                    .n_rows = (rows[r] + multiple - 1) / multiple * multiple,
+                    .n_rows = rows[r],
                     .k = block == 1 ? singles[b] : blocks[b] * block,
                     .n_cols = cols[c],
                     .w_pad = mix % 4 * 3,
@@ -320,8 +324,6 @@ static void run_group(struct group *g)
                 if (s.n_rows * s.k * s.n_cols > 200000 &&
                     (rows[r] < 17 || cols[c] != 5 || blocks[b] > 33))
                     continue;
-                if (is_x16(row) && rows[r] != 1 && rows[r] != 17)
-                    continue; /* one panel and two */
                 for (int i = 0; i < n_mixes; i++)
                     run_product(g, pool, &s, mix++, &seed);
             }
@@ -330,7 +332,7 @@ static void run_group(struct group *g)
     for (mix = 0; mix < N_WEIGHT_KINDS * N_ACT_KINDS; mix += thin) {
         const bool floats = pool->f.info->block_elems == 1;
         const struct shape s = {
-            .n_rows = is_x16(row) ? 32
+            .n_rows = is_x16(row) ? 80
                       : floats    ? 128 + 32 + 16 + 5
                                   : 17,
             .k = floats ? 128 + 75 : 3 * (size_t)pool->f.info->block_elems,

@@ -47,8 +47,9 @@ enum {
     X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
     X16_FEW = 8, /* columns; more go through an unpacked tile */
 
-    /* For one column panels take turns, too, some blocks of each: memory is read faster
-     * as four streams, each of which is a panel, than as one. */
+    /* Panels take turns, too, some blocks of each: memory is read faster as four
+     * streams, each of which is a panel, than as one. What is prepared of the columns
+     * serves all of them. */
     X16_TURNS = 4,
 };
 
@@ -279,7 +280,10 @@ SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n
     void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    const void *x, float *y, size_t ahead)              \
     {                                                                                  \
-        panels_fn(format, n_panels, k, w, x, y, ahead);                                \
+        if (ahead != 0)                                                                \
+            panels_fn(format, 1, true, n_panels, k, w, 1, x, 0, y, 0, ahead);          \
+        else                                                                           \
+            panels_fn(format, 1, false, n_panels, k, w, 1, x, 0, y, 0, 0);             \
     }                                                                                  \
     static SIMD_NOINLINE void KERN_NAME(tile, name)(                                   \
         const uint8_t *panel, const struct x16_rows *rows, size_t k, size_t n_cols,    \

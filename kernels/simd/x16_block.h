@@ -48,9 +48,9 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
         for (size_t c = 0; c < n_cols; c += V_FEW_COLS) {
             const size_t left = n_cols - c < V_FEW_COLS ? n_cols - c : V_FEW_COLS;
 
-#define X16_FRAME(n)                                                             \
-    x16_block_few(f, n, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
-                  x_stride, y + c * y_stride + p * X16_ROWS, y_stride,           \
+#define X16_FRAME(n)                                                                   \
+    x16_block_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
+                  x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
                   c == 0 ? ahead : 0)
             X16_BLOCK_FRAME(left, X16_FRAME);
 #undef X16_FRAME
@@ -58,8 +58,8 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
 }
 
 /* Defines pack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
-#define X16_BLOCK_KERNELS(name, format)                             \
-    X16_KERNELS(name, format, X16_BLOCK, x16_block_panels, X16_FEW, \
-                x16_block_few_cols, x16_block_rows, x16_block_tile_panel)
+#define X16_BLOCK_KERNELS(name, format)                                              \
+    X16_KERNELS(name, format, X16_BLOCK, x16_block_few, X16_FEW, x16_block_few_cols, \
+                x16_block_rows, x16_block_tile_panel)
 
 #endif

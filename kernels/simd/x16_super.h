@@ -37,9 +37,9 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_pa
         for (size_t c = 0; c < n_cols; c += group) {
             const size_t left = n_cols - c < group ? n_cols - c : group;
 
-#define X16_FRAME(n)                                                             \
-    x16_super_few(f, n, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
-                  x_stride, y + c * y_stride + p * X16_ROWS, y_stride,           \
+#define X16_FRAME(n)                                                                   \
+    x16_super_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
+                  x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
                   c == 0 ? ahead : 0)
             if (V_FEW_COLS > 4 && f.light && left > 4)
                 X16_FRAME(6);
@@ -58,8 +58,8 @@ SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format f)
 }
 
 /* Defines pack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
-#define X16_SUPER_KERNELS(name, format)                                               \
-    X16_KERNELS(name, format, X16_SUPER, x16_super_panels, x16_super_few_max(format), \
+#define X16_SUPER_KERNELS(name, format)                                            \
+    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(format), \
                 x16_super_few_cols, x16_super_rows, x16_super_tile_panel)
 
 #endif

@@ -291,119 +291,80 @@ SIMD_INLINE void x16_super_block(const struct x16_super_format f, const int n_s,
     }
 }
 
-/* A panel times n columns, of which n_cols are to be stored. It asks for what is
- * `ahead` bytes later, or about to be used: that does no harm beside several columns'
- * products and spares this code's second copy. */
-SIMD_INLINE void x16_super_panel(const struct x16_super_format f, const int n, size_t k,
+/* At most X16_TURNS panels times n columns, of which n_cols are to be stored, a
+ * super-block of each panel by turns. Of all panels' super-blocks that come later, each
+ * turn asks for a quarter, if `prefetch` is true: a super-block in one piece would be
+ * one stream again. */
+SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
+                                 const bool prefetch, size_t n_panels, size_t k,
                                  const uint8_t *w, size_t n_cols, const char *const *x,
                                  float *y, size_t y_stride, size_t ahead)
-{
-    const size_t n_blocks = k / X16_SUPER;
-    vf acc[X16_SLICES][X16_FEW];
-
-    SIMD_UNROLL
-    for (int i = 0; i < X16_SLICES; i++)
-        SIMD_UNROLL
-    for (int c = 0; c < n; c++)
-        acc[i][c] = v_zero_f();
-    for (size_t b = 0; b < n_blocks; b++) {
-        const uint8_t *bodies = x16_body_of(f.layout, w, n_blocks, b);
-        const uint8_t *heads = x16_heads_of(f.layout, w, b);
-        const uint8_t *later[X16_TURNS];
-        struct x16_column column[X16_FEW] __attribute__((aligned(64)));
-
-        SIMD_UNROLL
-        for (int c = 0; c < n; c++)
-            x16_few_column(f, n, x[c], k, b, &column[c]);
-        SIMD_UNROLL
-        for (size_t i = 0; i < X16_TURNS; i++)
-            later[i] = bodies + ahead + 64 * x16_quarter_lines(f.layout) * i;
-        x16_super_block(f, 1, n, bodies, heads, x, k, b, column, later, acc);
-    }
-    SIMD_UNROLL
-    for (int i = 0; i < X16_SLICES; i++)
-        SIMD_UNROLL
-    for (int c = 0; c < n; c++)
-        if ((size_t)c < n_cols)
-            v_store_f(y + (size_t)c * y_stride + (size_t)i * V_LANES, acc[i][c]);
-}
-
-/* At most X16_TURNS panels times one column, a super-block of each by turns. Of all
- * panels' super-blocks that come later, each turn asks for a quarter: a super-block in
- * one piece would be one stream again. */
-SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const bool prefetch,
-                                 size_t n_panels, size_t k, const uint8_t *w,
-                                 const char *x, float *y, size_t ahead)
 {
     const size_t n_blocks = k / X16_SUPER;
     const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t head_bytes = x16_head_bytes(f.layout);
     const size_t quarter = 64 * x16_quarter_lines(f.layout);
-    vf acc[X16_TURNS][X16_SLICES];
+    vf acc[X16_TURNS][X16_SLICES][X16_FEW];
 
     for (size_t p = 0; p < n_panels; p++)
         SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
-        acc[p][i] = v_zero_f();
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        acc[p][i][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b++) {
         const size_t at = kern_panel_body_at(body_bytes, head_bytes, n_blocks, b);
         const size_t heads_at = kern_panel_heads_at(body_bytes, head_bytes, b);
         const uint8_t *ask = w + at + x16_turn_ahead(at, ahead, n_panels, panel_bytes);
-        struct x16_column column __attribute__((aligned(64)));
+        struct x16_column column[X16_FEW] __attribute__((aligned(64)));
 
-        x16_few_column(f, 1, x, k, b, &column);
+        SIMD_UNROLL
+        for (int c = 0; c < n; c++)
+            x16_few_column(f, n, x[c], k, b, &column[c]);
         for (size_t p = 0; p < n_panels; p++) {
             const uint8_t *panel = w + p * panel_bytes, *later[X16_TURNS];
-            const char *column_at = (const void *)x16_forget((const uint8_t *)x);
+            const char *column_at[X16_FEW];
             vf of[X16_SLICES][X16_FEW];
 
+            SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                column_at[c] = (const void *)x16_forget((const uint8_t *)x[c]);
             SIMD_UNROLL
             for (size_t i = 0; i < X16_TURNS; i++)
                 later[i] = n_panels == X16_TURNS ? ask + i * panel_bytes + p * quarter
                                                  : ask + p * panel_bytes + i * quarter;
             SIMD_UNROLL
             for (int i = 0; i < X16_SLICES; i++)
-                of[i][0] = acc[p][i];
-            x16_super_block(f, X16_AT_ONCE, 1, x16_forget(panel + at),
-                            x16_forget(panel + heads_at), &column_at, k, b,
-                            (const void *)x16_forget((const uint8_t *)&column),
+                SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                of[i][c] = acc[p][i][c];
+            x16_super_block(f, X16_AT_ONCE, n, x16_forget(panel + at),
+                            x16_forget(panel + heads_at), column_at, k, b,
+                            (const void *)x16_forget((const uint8_t *)column),
                             prefetch ? later : NULL, of);
             SIMD_UNROLL
             for (int i = 0; i < X16_SLICES; i++)
-                acc[p][i] = of[i][0];
+                SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                acc[p][i][c] = of[i][c];
         }
     }
     for (size_t p = 0; p < n_panels; p++)
         SIMD_UNROLL
     for (int i = 0; i < X16_SLICES; i++)
-        v_store_f(y + p * X16_ROWS + (size_t)i * V_LANES, acc[p][i]);
-}
-
-/* Panels times one column. */
-SIMD_INLINE void x16_super_panels(const struct x16_super_format f, size_t n_panels,
-                                  size_t k, const uint8_t *w, const char *x, float *y,
-                                  size_t ahead)
-{
-    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
-
-    for (size_t p = 0; p < n_panels; p += X16_TURNS) {
-        const size_t n = n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS;
-
-        if (ahead != 0)
-            x16_super_turns(f, true, n, k, w + p * panel_bytes, x, y + p * X16_ROWS,
-                            ahead);
-        else
-            x16_super_turns(f, false, n, k, w + p * panel_bytes, x, y + p * X16_ROWS,
-                            0);
-    }
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+        if ((size_t)c < n_cols)
+            v_store_f(y + (size_t)c * y_stride + p * X16_ROWS + (size_t)i * V_LANES,
+                      acc[p][i][c]);
 }
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
 SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
-                               size_t n_panels, size_t k, const uint8_t *w,
-                               size_t n_cols, const char *x, size_t x_stride, float *y,
-                               size_t y_stride, size_t ahead)
+                               const bool prefetch, size_t n_panels, size_t k,
+                               const uint8_t *w, size_t n_cols, const char *x,
+                               size_t x_stride, float *y, size_t y_stride, size_t ahead)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
     const char *column_at[X16_FEW];
@@ -411,9 +372,10 @@ SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    for (size_t p = 0; p < n_panels; p++)
-        x16_super_panel(f, n, k, w + p * panel_bytes, n_cols, column_at,
-                        y + p * X16_ROWS, y_stride, ahead);
+    for (size_t p = 0; p < n_panels; p += X16_TURNS)
+        x16_super_turns(
+            f, n, prefetch, n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
+            w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS, y_stride, ahead);
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */
