@@ -13,16 +13,19 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SIMD_INLINE   static inline __attribute__((always_inline))
-#define SIMD_NOINLINE __attribute__((noinline))
+#define SIMD_INLINE static inline __attribute__((always_inline))
 
-/* Before a loop whose bound is a constant, at most 16. */
+/* SIMD_NOINLINE: there is one copy of a function, not one for each caller's constants.
+ * SIMD_UNROLL: before a loop whose bound is a constant, at most 16; SIMD_UNROLL_64: at
+ * most 64. */
 #if defined(__clang__)
+#define SIMD_NOINLINE  __attribute__((noinline))
 #define SIMD_UNROLL    _Pragma("unroll")
 #define SIMD_UNROLL_64 _Pragma("unroll")
 #else
+#define SIMD_NOINLINE  __attribute__((noinline, noclone))
 #define SIMD_UNROLL    _Pragma("GCC unroll 16")
-#define SIMD_UNROLL_64 _Pragma("GCC unroll 64") /* the same, at most 64 */
+#define SIMD_UNROLL_64 _Pragma("GCC unroll 64")
 #endif
 
 /* Asks for every cache line that holds one of `bytes` bytes at p + ahead (before p

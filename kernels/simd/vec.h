@@ -42,6 +42,9 @@
  * V_FEW_COLS: so many columns at a time are multiplied straight from the blocks, if
  * there are not more than eight; 1: unpacking into a tile first is as fast.
  *
+ * V_TILE_PANELS: so many panels share the columns that are multiplied with unpacked
+ * tiles; where more than one do, v_dot_x() is v_dot_u() of activations in a register.
+ *
  * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked
  * tiles are then laid out for it (x16_pairs.h).
  *
@@ -78,6 +81,9 @@
 
 #ifndef V_PAIRS
 #define V_PAIRS 0
+#endif
+#ifndef V_TILE_PANELS
+#define V_TILE_PANELS 1
 #endif
 #ifndef V_SIGNS_APART
 #define V_SIGNS_APART 0

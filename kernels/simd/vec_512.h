@@ -9,10 +9,11 @@
 
 enum {
     V_LANES = 16,
-    V_TILE_COLS = 8, /* columns whose sums fit the registers */
 #ifdef __AVX512VNNI__
+    V_TILE_COLS = 6, /* columns whose sums fit the registers */
     V_FEW_COLS = 8,
 #else
+    V_TILE_COLS = 8,
     V_FEW_COLS = 4, /* parts and sums are apart */
 #endif
 };
@@ -21,6 +22,8 @@ enum {
 #define V_DOT32  1
 #define V_SIGNED 0
 #define V_WIDE   1
+
+#define V_TILE_PANELS 2
 #else
 #define V_DOT32  0
 #define V_SIGNED 1
@@ -317,6 +320,11 @@ SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
 #else
     return _mm512_dpbusd_epi32(part, w, broadcast_4_bytes(x));
 #endif
+}
+
+SIMD_INLINE vi v_dot_x(vi part, vi w, vi x)
+{
+    return _mm512_dpbusd_epi32(part, w, x);
 }
 
 SIMD_INLINE vi v_dot_sum(vi part)

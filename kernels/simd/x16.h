@@ -39,7 +39,7 @@ enum {
     X16_ROWS = KERN_PANEL_ROWS,
     X16_SLICES = X16_ROWS / V_LANES,
     X16_SLICE_BYTES = 4 * V_LANES, /* a slice's part of an interleaved dword */
-    X16_MAX_COLS = 64,             /* columns that share an unpacked tile */
+    X16_MAX_COLS = 96,             /* columns that share an unpacked tile */
 
     /* For one column two slices of a panel take turns step by step, so that an
      * activation is loaded once for both. */
@@ -235,26 +235,36 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
 /* ---- many columns ----------------------------------------------------------------
  */
 
-/* y = one panel, or 16 rows in file order where `rows` is not NULL, times at most
- * X16_MAX_COLS columns, through an unpacked tile. A format has one such function, not
- * inlined: there is much of it, and gemm and gemm_x16 share it. */
+/* y = V_TILE_PANELS panels, or as often 16 rows in file order where `rows` is not NULL,
+ * times at most X16_MAX_COLS columns, through unpacked tiles. Of the rows the first
+ * n_rows exist; where that leaves a panel without any, the first is taken again. A
+ * format has one such function, not inlined: there is much of it, and gemm and gemm_x16
+ * share it. */
 typedef void x16_tile_fn(const uint8_t *panel, const struct x16_rows *rows, size_t k,
                          size_t n_cols, const char *x, size_t x_stride, float *y,
                          size_t y_stride, size_t n_rows, size_t ahead);
 
+/* All panels take the same columns before the next ones come: those stay in the
+ * second-level cache, where all columns of a prompt would not, and weights, of which
+ * there are fewer bytes for as much work, come again. */
 SIMD_INLINE void x16_gemm_rows(x16_tile_fn *tile, size_t n_rows, size_t k,
                                const void *w, size_t w_stride, size_t n_cols,
                                const char *x, size_t x_stride, float *y,
                                size_t y_stride)
 {
-    for (size_t i = 0; i < n_rows; i += X16_ROWS) {
-        const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
+    for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+        for (size_t i = 0; i < n_rows; i += V_TILE_PANELS * X16_ROWS) {
+            struct x16_rows rows[V_TILE_PANELS];
 
-        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-            tile(NULL, &rows, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
+            for (size_t p = 0; p < V_TILE_PANELS; p++) {
+                const size_t at = i + p * X16_ROWS;
+
+                rows[p] = x16_rows(w, w_stride, at < n_rows ? at : i, n_rows);
+            }
+            tile(NULL, rows, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
                  x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i,
                  0);
-    }
+        }
 }
 
 SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n_panels,
@@ -262,12 +272,12 @@ SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n
                                  const char *x, size_t x_stride, float *y,
                                  size_t y_stride, size_t ahead)
 {
-    for (size_t p = 0; p < n_panels; p++)
-        for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+    for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
+        for (size_t p = 0; p < n_panels; p += V_TILE_PANELS)
             tile(w + p * panel_bytes, NULL, k,
                  n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
                  x + c * x_stride, x_stride, y + c * y_stride + p * X16_ROWS, y_stride,
-                 X16_ROWS, c == 0 ? ahead : 0);
+                 (n_panels - p) * X16_ROWS, ahead);
 }
 
 /* Defines the five kernels of a format at this level from the frame that suits it. */

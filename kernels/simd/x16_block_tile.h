@@ -26,15 +26,16 @@ SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
 }
 
 #if !V_PAIRS
-/* acc[c] += n_tiled blocks from b on times n columns. */
+/* acc[p][c] += n_tiled blocks from b on, of V_TILE_PANELS tiles, times n columns from
+ * column c on. */
 SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                                         const struct x16_block_tile *tile,
                                         size_t n_tiled, const int n, const char *x,
-                                        size_t x_stride, size_t k, size_t b, vf *acc)
+                                        size_t x_stride, size_t k, size_t b,
+                                        vf (*acc)[X16_MAX_COLS], size_t first)
 {
-    const int run = X16_BLOCK_RUN(f.max);
     struct x16_block_columns columns;
-    vf sum[8];
+    vf sum[V_TILE_PANELS][8];
 
     for (size_t c = 0; c < (size_t)n; c++)
         if (X16_TILE_COPIED)
@@ -42,15 +43,23 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         else
             x16_block_starts(f, x + c * x_stride, k, b, n_tiled, columns.start[c]);
     SIMD_UNROLL
+    for (int p = 0; p < V_TILE_PANELS; p++)
+        SIMD_UNROLL
     for (int c = 0; c < n; c++)
-        sum[c] = acc[c];
+        sum[p][c] = acc[p][first + (size_t)c];
     for (size_t i = 0; i < n_tiled; i++) {
         const int8_t *q = act_q(x) + X16_BLOCK * (b + i);
-        vi part[8], dot[8];
+        vi dot[V_TILE_PANELS][8];
+#if V_TILE_PANELS == 1
+        const int run = X16_BLOCK_RUN(f.max);
+        vi part[8];
+#endif
 
         SIMD_UNROLL
+        for (int p = 0; p < V_TILE_PANELS; p++)
+            SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            dot[c] = f.bias != 0 ? v_bcast_4(&columns.start[c][i]) : v_zero();
+            dot[p][c] = f.bias != 0 ? v_bcast_4(&columns.start[c][i]) : v_zero();
         SIMD_UNROLL
         for (int t = 0; t < 8; t++) {
             SIMD_UNROLL
@@ -58,18 +67,28 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                 const int8_t *at = X16_TILE_COPIED ? &columns.q[c][X16_BLOCK * i]
                                                    : q + (size_t)c * x_stride;
 
+#if V_TILE_PANELS > 1
+                const vi xs = v_bcast_4(at + 4 * t);
+
+                SIMD_UNROLL
+                for (int p = 0; p < V_TILE_PANELS; p++)
+                    dot[p][c] = v_dot_x(dot[p][c], tile[p].w[i][t], xs);
+#else
                 if (V_DOT32) {
-                    dot[c] = x16_dot(dot[c], tile->w[i][t], at, t, f.is_signed);
+                    dot[0][c] = x16_dot(dot[0][c], tile->w[i][t], at, t, f.is_signed);
                     continue;
                 }
                 if (t % run == 0)
                     part[c] = v_zero();
                 part[c] = x16_dot(part[c], tile->w[i][t], at, t, f.is_signed);
                 if ((t + 1) % run == 0)
-                    dot[c] = v_add32(dot[c], v_dot_sum(part[c]));
+                    dot[0][c] = v_add32(dot[0][c], v_dot_sum(part[c]));
+#endif
             }
         }
         SIMD_UNROLL
+        for (int p = 0; p < V_TILE_PANELS; p++)
+            SIMD_UNROLL
         for (int c = 0; c < n; c++) {
             const char *at = x + (size_t)c * x_stride;
             const float *d =
@@ -77,15 +96,17 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
             const float *s =
                 X16_TILE_COPIED ? &columns.s[c][i] : act_q8_32_s(at, k) + b + i;
 
-            sum[c] =
-                v_fma(v_mul(v_to_float(dot[c]), v_set1_f(*d)), tile->d[i][0], sum[c]);
+            sum[p][c] = v_fma(v_mul(v_to_float(dot[p][c]), v_set1_f(*d)),
+                              tile[p].d[i][0], sum[p][c]);
             if (f.has_m)
-                sum[c] = v_fma(tile->m[i][0], v_set1_f(*s), sum[c]);
+                sum[p][c] = v_fma(tile[p].m[i][0], v_set1_f(*s), sum[p][c]);
         }
     }
     SIMD_UNROLL
+    for (int p = 0; p < V_TILE_PANELS; p++)
+        SIMD_UNROLL
     for (int c = 0; c < n; c++)
-        acc[c] = sum[c];
+        acc[p][first + (size_t)c] = sum[p][c];
 }
 #else
 /* acc[c] += n_tiled blocks from b on times n columns, which are at at[c]; n is even. */
@@ -149,11 +170,12 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
 }
 #endif
 
-/* acc[c] += n_tiled blocks from b on times n_cols columns. */
+/* acc[p][c] += n_tiled blocks from b on, of V_TILE_PANELS tiles, times n_cols columns.
+ */
 SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
                                     const struct x16_block_tile *tile, size_t n_tiled,
                                     size_t n_cols, const char *x, size_t x_stride,
-                                    size_t k, size_t b, vf *acc)
+                                    size_t k, size_t b, vf (*acc)[X16_MAX_COLS])
 {
     size_t c = 0;
 
@@ -162,14 +184,14 @@ SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
         const char *at[V_TILE_COLS];
 
         if (x16_pair_group(x, x_stride, c, n_cols, at) == 2)
-            x16_block_tile_pairs(f, tile, n_tiled, 2, at, k, b, acc + c);
+            x16_block_tile_pairs(f, tile, n_tiled, 2, at, k, b, acc[0] + c);
         else
-            x16_block_tile_pairs(f, tile, n_tiled, V_TILE_COLS, at, k, b, acc + c);
+            x16_block_tile_pairs(f, tile, n_tiled, V_TILE_COLS, at, k, b, acc[0] + c);
     }
 #else
-#define X16_FRAME(n)                                                              \
-    x16_block_tile_columns(f, tile, n_tiled, n, x + c * x_stride, x_stride, k, b, \
-                           acc + c)
+#define X16_FRAME(n)                                                                   \
+    x16_block_tile_columns(f, tile, n_tiled, n, x + c * x_stride, x_stride, k, b, acc, \
+                           c)
     for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
         X16_FRAME(V_TILE_COLS);
     X16_TILE_REST(n_cols, c, X16_FRAME)
@@ -177,8 +199,7 @@ SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
 #endif
 }
 
-/* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
- * or interleaved from rows. */
+/* V_TILE_PANELS panels times at most X16_MAX_COLS columns: see x16_tile_fn. */
 SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uint8_t *w,
                                       const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
@@ -188,52 +209,57 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
     const size_t n_blocks = k / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
     uint8_t body_buffer[X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
         __attribute__((aligned(64)));
     uint8_t head_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
-    vf acc[X16_SLICES][X16_MAX_COLS];
-    struct x16_block_tile tile;
+    vf acc[X16_SLICES * V_TILE_PANELS][X16_MAX_COLS];
+    struct x16_block_tile tile[V_TILE_PANELS];
 
-    for (size_t s = 0; s < X16_SLICES; s++)
+    for (size_t s = 0; s < X16_SLICES * V_TILE_PANELS; s++)
         for (size_t c = 0; c < X16_TILE_SUMS(n_cols); c++)
             acc[s][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b += X16_BATCH) {
         const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
 
-        for (size_t i = 0; rows != NULL && i < n_tiled; i++)
-            x16_interleave(f.layout, *rows, (b + i) * f.layout.block_bytes,
-                           body_buffer + i * body_bytes, head_buffer + i * head_bytes);
         for (size_t s = 0; s < X16_SLICES; s++) {
-            for (size_t i = 0; i < n_tiled; i++) {
+            for (size_t j = 0; j < n_tiled * V_TILE_PANELS; j++) {
+                const size_t p = j / n_tiled, i = j % n_tiled;
                 const uint8_t *at = body_buffer + i * body_bytes;
                 const uint8_t *head = head_buffer + i * head_bytes;
                 struct x16_sink sink;
                 vf d, m;
 
                 if (rows == NULL) {
-                    at = x16_body_of(f.layout, w, n_blocks, b + i);
-                    head = x16_heads_of(f.layout, w, b + i);
+                    const uint8_t *panel =
+                        w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
+
+                    at = x16_body_of(f.layout, panel, n_blocks, b + i);
+                    head = x16_heads_of(f.layout, panel, b + i);
                     if (ahead != 0 && s == 0)
-                        prefetch_lines(at, (ptrdiff_t)ahead,
-                                       x16_body_bytes(f.layout) +
-                                           x16_head_bytes(f.layout));
+                        prefetch_lines(at, (ptrdiff_t)ahead, body_bytes + head_bytes);
+                } else if (s == 0) {
+                    x16_interleave(f.layout, rows[p], (b + i) * f.layout.block_bytes,
+                                   body_buffer + i * body_bytes,
+                                   head_buffer + i * head_bytes);
                 }
                 at += s * X16_SLICE_BYTES;
                 head += s * V_LANES * f.layout.head_bytes;
 
-                sink.tile = tile.w[i];
+                sink.tile = tile[p].w[i];
                 SIMD_UNROLL
                 for (int step = 0; step < f.steps; step++)
                     f.weights(at, step, x16_tile_emit, &sink);
                 f.scales(at, head, &d, &m);
-                x16_tile_floats(d, tile.d[i]);
+                x16_tile_floats(d, tile[p].d[i]);
                 if (f.has_m)
-                    x16_tile_floats(m, tile.m[i]);
+                    x16_tile_floats(m, tile[p].m[i]);
             }
-            x16_block_tile_all(f, &tile, n_tiled, n_cols, x, x_stride, k, b, acc[s]);
+            x16_block_tile_all(f, tile, n_tiled, n_cols, x, x_stride, k, b,
+                               acc + s * V_TILE_PANELS);
         }
     }
-    for (size_t s = 0; s < X16_SLICES; s++)
+    for (size_t s = 0; s < X16_SLICES * V_TILE_PANELS; s++)
         for (size_t c = 0; c < n_cols; c++)
             x16_store(y + c * y_stride, acc[s][c], 0, s, n_rows);
 }

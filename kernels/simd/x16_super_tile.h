@@ -72,40 +72,46 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
 }
 
 #if !V_PAIRS
-/* acc[c] += tile times n columns. */
+/* acc[p][c] += V_TILE_PANELS tiles times n columns from column c on. */
 SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                                         const struct x16_super_tile *tile, const int n,
                                         const char *x, size_t x_stride, size_t k,
-                                        size_t b, vf *acc)
+                                        size_t b, vf (*acc)[X16_MAX_COLS], size_t first)
 {
     const int per_sub = 64 / f.n_subs;
     const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub;
     struct x16_column column[8] __attribute__((aligned(64)));
 #if V_DOT32
-    vf sum[8];
+    vf sum[V_TILE_PANELS][8];
 #else
-    vi sum[8];
+    vi sum[V_TILE_PANELS][8];
 #endif
 
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         x16_column(f, V_WIDE && f.wide != NULL, X16_TILE_ORDERED,
                    x + (size_t)c * x_stride, k, b, &column[c]);
-#if V_DOT32
-        sum[c] = v_zero_f();
-#else
-        sum[c] = v_zero();
-#endif
     }
+    SIMD_UNROLL
+    for (int p = 0; p < V_TILE_PANELS; p++)
+        SIMD_UNROLL
+    for (int c = 0; c < n; c++)
+#if V_DOT32
+        sum[p][c] = v_zero_f();
+#else
+        sum[p][c] = v_zero();
+#endif
     __asm__("" : "+m"(column)); /* read again for each product, not kept in registers */
     for (int s = 0; s < f.n_subs; s++) {
         for (int from = 0; from < per_sub; from += run) {
             const int to = from + run < per_sub ? from + run : per_sub;
-            vi part[8];
+            vi part[V_TILE_PANELS][8];
 
             SIMD_UNROLL
+            for (int p = 0; p < V_TILE_PANELS; p++)
+                SIMD_UNROLL
             for (int c = 0; c < n; c++)
-                part[c] =
+                part[p][c] =
                     V_DOT32 && f.bias != 0 ? v_bcast_4(&column[c].start[s]) : v_zero();
             SIMD_UNROLL
             for (int t = from; t < to; t++) {
@@ -116,37 +122,50 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                             ? column[c].q
                             : act_q(x + (size_t)c * x_stride) + X16_SUPER * b;
 
-                    part[c] = x16_dot(part[c], tile->w[s * per_sub + t],
-                                      q + 4 * s * per_sub, t, f.is_signed);
+#if V_TILE_PANELS > 1
+                    const vi xs = v_bcast_4(q + 4 * (s * per_sub + t));
+
+                    SIMD_UNROLL
+                    for (int p = 0; p < V_TILE_PANELS; p++)
+                        part[p][c] =
+                            v_dot_x(part[p][c], tile[p].w[s * per_sub + t], xs);
+#else
+                    part[0][c] = x16_dot(part[0][c], tile->w[s * per_sub + t],
+                                         q + 4 * s * per_sub, t, f.is_signed);
+#endif
                 }
             }
             SIMD_UNROLL
+            for (int p = 0; p < V_TILE_PANELS; p++)
+                SIMD_UNROLL
             for (int c = 0; c < n; c++)
 #if V_DOT32
-                sum[c] = v_fma(v_to_float(part[c]), tile->scale[s], sum[c]);
+                sum[p][c] = v_fma(v_to_float(part[p][c]), tile[p].scale[s], sum[p][c]);
 #else
-                sum[c] = v_add_scaled(sum[c], part[c], tile->scale[s]);
+                sum[p][c] = v_add_scaled(sum[p][c], part[p][c], tile[p].scale[s]);
 #endif
         }
     }
     SIMD_UNROLL
+    for (int p = 0; p < V_TILE_PANELS; p++)
+        SIMD_UNROLL
     for (int c = 0; c < n; c++) {
         const vf dx = v_set1_f(act_q8_256_d(x + (size_t)c * x_stride, k)[b]);
         vi beside = v_zero();
         vf v;
 
         if (f.mins || (!V_DOT32 && f.bias != 0))
-            beside = x16_dot_sums(tile->pairs, f.n_subs, &column[c]);
+            beside = x16_dot_sums(tile[p].pairs, f.n_subs, &column[c]);
 #if V_DOT32
-        v = sum[c];
+        v = sum[p][c];
 #else
         if (f.bias != 0)
-            sum[c] = v_sub32(sum[c], v_mul32(v_set1_32(f.bias), beside));
-        v = v_mul(tile->d, v_to_float(sum[c]));
+            sum[p][c] = v_sub32(sum[p][c], v_mul32(v_set1_32(f.bias), beside));
+        v = v_mul(tile[p].d, v_to_float(sum[p][c]));
 #endif
         if (f.mins)
-            v = v_fnma(tile->dmin, v_to_float(beside), v);
-        acc[c] = v_fma(dx, v, acc[c]);
+            v = v_fnma(tile[p].dmin, v_to_float(beside), v);
+        acc[p][first + (size_t)c] = v_fma(dx, v, acc[p][first + (size_t)c]);
     }
 }
 #else
@@ -205,11 +224,11 @@ SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
 }
 #endif
 
-/* acc[c] += tile times n_cols columns. */
+/* acc[p][c] += V_TILE_PANELS tiles times n_cols columns. */
 SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
                                     const struct x16_super_tile *tile, size_t n_cols,
                                     const char *x, size_t x_stride, size_t k, size_t b,
-                                    vf *acc)
+                                    vf (*acc)[X16_MAX_COLS])
 {
     size_t c = 0;
 
@@ -218,13 +237,13 @@ SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
         const char *at[V_TILE_COLS];
 
         if (x16_pair_group(x, x_stride, c, n_cols, at) == 2)
-            x16_super_tile_pairs(f, tile, 2, at, k, b, acc + c);
+            x16_super_tile_pairs(f, tile, 2, at, k, b, acc[0] + c);
         else
-            x16_super_tile_pairs(f, tile, V_TILE_COLS, at, k, b, acc + c);
+            x16_super_tile_pairs(f, tile, V_TILE_COLS, at, k, b, acc[0] + c);
     }
 #else
 #define X16_FRAME(n) \
-    x16_super_tile_columns(f, tile, n, x + c * x_stride, x_stride, k, b, acc + c)
+    x16_super_tile_columns(f, tile, n, x + c * x_stride, x_stride, k, b, acc, c)
     for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
         X16_FRAME(V_TILE_COLS);
     X16_TILE_REST(n_cols, c, X16_FRAME)
@@ -232,8 +251,7 @@ SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
 #endif
 }
 
-/* One panel times at most X16_MAX_COLS columns; blocks either in place (rows NULL)
- * or interleaved from rows. */
+/* V_TILE_PANELS panels times at most X16_MAX_COLS columns: see x16_tile_fn. */
 SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uint8_t *w,
                                       const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
@@ -241,34 +259,42 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
                                       size_t ahead)
 {
     const size_t n_blocks = k / X16_SUPER;
-    uint8_t body_buffer[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
-    uint8_t head_buffer[4 * X16_ROWS] __attribute__((aligned(64)));
-    vf acc[X16_SLICES][X16_MAX_COLS];
-    struct x16_super_tile tile;
+    const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
+    uint8_t body_buffer[V_TILE_PANELS][X16_SUPER * X16_ROWS]
+        __attribute__((aligned(64)));
+    uint8_t head_buffer[V_TILE_PANELS][4 * X16_ROWS] __attribute__((aligned(64)));
+    vf acc[X16_SLICES * V_TILE_PANELS][X16_MAX_COLS];
+    struct x16_super_tile tile[V_TILE_PANELS];
 
-    for (size_t s = 0; s < X16_SLICES; s++)
+    for (size_t s = 0; s < X16_SLICES * V_TILE_PANELS; s++)
         for (size_t c = 0; c < X16_TILE_SUMS(n_cols); c++)
             acc[s][c] = v_zero_f();
-    for (size_t b = 0; b < n_blocks; b++) {
-        const uint8_t *body = body_buffer, *head = head_buffer;
-
-        if (rows != NULL) {
-            x16_interleave(f.layout, *rows, b * f.layout.block_bytes, body_buffer,
-                           head_buffer);
-        } else {
-            body = x16_body_of(f.layout, w, n_blocks, b);
-            head = x16_heads_of(f.layout, w, b);
-            if (ahead != 0)
-                prefetch_lines(body, (ptrdiff_t)ahead,
-                               x16_body_bytes(f.layout) + x16_head_bytes(f.layout));
-        }
+    for (size_t b = 0; b < n_blocks; b++)
         for (size_t s = 0; s < X16_SLICES; s++) {
-            x16_super_unpack(f, body + s * X16_SLICE_BYTES,
-                             head + s * V_LANES * f.layout.head_bytes, &tile);
-            x16_super_tile_all(f, &tile, n_cols, x, x_stride, k, b, acc[s]);
+            for (size_t p = 0; p < V_TILE_PANELS; p++) {
+                const uint8_t *body = body_buffer[p], *head = head_buffer[p];
+
+                if (rows == NULL) {
+                    const uint8_t *panel =
+                        w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
+
+                    body = x16_body_of(f.layout, panel, n_blocks, b);
+                    head = x16_heads_of(f.layout, panel, b);
+                    if (ahead != 0 && s == 0)
+                        prefetch_lines(body, (ptrdiff_t)ahead,
+                                       x16_body_bytes(f.layout) +
+                                           x16_head_bytes(f.layout));
+                } else if (s == 0) {
+                    x16_interleave(f.layout, rows[p], b * f.layout.block_bytes,
+                                   body_buffer[p], head_buffer[p]);
+                }
+                x16_super_unpack(f, body + s * X16_SLICE_BYTES,
+                                 head + s * V_LANES * f.layout.head_bytes, &tile[p]);
+            }
+            x16_super_tile_all(f, tile, n_cols, x, x_stride, k, b,
+                               acc + s * V_TILE_PANELS);
         }
-    }
-    for (size_t s = 0; s < X16_SLICES; s++)
+    for (size_t s = 0; s < X16_SLICES * V_TILE_PANELS; s++)
         for (size_t c = 0; c < n_cols; c++)
             x16_store(y + c * y_stride, acc[s][c], 0, s, n_rows);
 }
