@@ -280,7 +280,9 @@ SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n
                  (n_panels - p) * X16_ROWS, ahead);
 }
 
-/* Defines the five kernels of a format at this level from the frame that suits it. */
+/* Defines the five kernels of a format at this level from the frame that suits it. What
+ * one column asks for where it need not (ahead is 0) is soon used: that does no harm
+ * beside the work of a format that is not light, and spares its second copy. */
 #define X16_KERNELS(name, format, block, panels_fn, few_max, few_fn, rows_fn, tile_fn) \
     void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
                                void *panel)                                            \
@@ -290,7 +292,7 @@ SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n
     void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    const void *x, float *y, size_t ahead)              \
     {                                                                                  \
-        if (ahead != 0)                                                                \
+        if (ahead != 0 || !format.light)                                               \
             panels_fn(format, 1, true, n_panels, k, w, 1, x, 0, y, 0, ahead);          \
         else                                                                           \
             panels_fn(format, 1, false, n_panels, k, w, 1, x, 0, y, 0, 0);             \
