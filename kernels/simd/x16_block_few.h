@@ -189,27 +189,34 @@ SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool pre
 
 /* ---- a few columns' batch -------------------------------------------------------- */
 
-/* n blocks from b on of column c. */
+/* n blocks from b on of column c, to its places from i on. */
 SIMD_INLINE void x16_block_some(const struct x16_block_format f, const char *x,
-                                size_t k, size_t b, size_t n, size_t c,
+                                size_t k, size_t b, size_t n, size_t c, size_t i,
                                 struct x16_block_columns *to)
 {
-    memcpy(to->q[c], act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
-    memcpy(to->d[c], act_q8_32_d(x, k) + b, n * sizeof(float));
+    memcpy(to->q[c] + X16_BLOCK * i, act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
+    memcpy(to->d[c] + i, act_q8_32_d(x, k) + b, n * sizeof(float));
     if (f.has_m)
-        memcpy(to->s[c], act_q8_32_s(x, k) + b, n * sizeof(float));
-    x16_block_starts(f, x, k, b, n, to->start[c]);
+        memcpy(to->s[c] + i, act_q8_32_s(x, k) + b, n * sizeof(float));
+    x16_block_starts(f, x, k, b, n, to->start[c] + i);
 }
 
-/* The same, which is a dozen instructions where the batch is full. */
+/* n blocks from b on of column c. What is copied has a constant size: a full batch is a
+ * dozen instructions, half of one is a head of attention. */
 SIMD_INLINE void x16_block_column(const struct x16_block_format f, const char *x,
                                   size_t k, size_t b, size_t n, size_t c,
                                   struct x16_block_columns *to)
 {
-    if (n == X16_BATCH)
-        x16_block_some(f, x, k, b, X16_BATCH, c, to);
-    else
-        x16_block_some(f, x, k, b, n, c, to);
+    const size_t half = X16_BATCH / 2;
+
+    if (n == X16_BATCH) {
+        x16_block_some(f, x, k, b, X16_BATCH, c, 0, to);
+        return;
+    }
+    if (n >= half)
+        x16_block_some(f, x, k, b, half, c, 0, to);
+    for (size_t i = n >= half ? half : 0; i < n; i++)
+        x16_block_some(f, x, k, b + i, 1, c, i, to);
 }
 
 /* Where n_blocks blocks from b on of n columns are: one column's where they lie, but
