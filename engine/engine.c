@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/forward.h"
+#include "engine/forward/forward.h"
+#include "engine/kv/rewind.h"
 #include "engine/modelfile.h"
-#include "engine/quantmix.h"
-#include "engine/rewind.h"
+#include "engine/quantize/quantmix.h"
 
 struct slm {
     struct gguf *g;

@@ -26,15 +26,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/gguf.h"
-#include "engine/profile.h"
-#include "engine/sampler.h"
-#include "engine/status.h"
-#include "engine/tap.h"
-#include "engine/team.h"
-#include "engine/tokenizer.h"
-#include "engine/tuning.h"
-#include "engine/weights.h"
+#include "engine/base/status.h"
+#include "engine/base/team.h"
+#include "engine/forward/profile.h"
+#include "engine/forward/tap.h"
+#include "engine/forward/tuning.h"
+#include "engine/gguf/gguf.h"
+#include "engine/text/sampler.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "engine/weights/weights.h"
 
 struct slm;
 

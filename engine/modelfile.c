@@ -4,9 +4,9 @@
  */
 #include "engine/modelfile.h"
 
-#include "engine/gguf_split.h"
-#include "engine/hf.h"
-#include "engine/requant.h"
+#include "engine/gguf/gguf_split.h"
+#include "engine/hf/hf.h"
+#include "engine/quantize/requant.h"
 
 enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
                            struct err *err)

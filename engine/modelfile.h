@@ -7,8 +7,8 @@
 #ifndef SLM_ENGINE_MODELFILE_H
 #define SLM_ENGINE_MODELFILE_H
 
-#include "engine/gguf.h"
-#include "engine/status.h"
+#include "engine/base/status.h"
+#include "engine/gguf/gguf.h"
 
 /* Open a GGUF file, of several that are one model any (gguf_split.h), or a Hugging Face
  * folder (hf.h). quant: a mix to quantise an F32,

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/gguf_put.h"
-#include "engine/hf_impl.h"
-#include "engine/safetensors.h"
-#include "engine/tokenizer.h"
+#include "engine/gguf/gguf_put.h"
+#include "engine/hf/hf_impl.h"
+#include "engine/hf/safetensors.h"
+#include "engine/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arch.c - the table of architectures, and a model read by the rules of one
+ */
+#include "engine/arch/arch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/arch/loader_impl.h"
+#include "engine/base/utf8.h"
+
+extern const struct arch arch_chatglm, arch_gemma2, arch_gemma3, arch_glm4, arch_llama,
+    arch_phi2, arch_phi3, arch_qwen2, arch_qwen2moe, arch_qwen3, arch_qwen35,
+    arch_qwen35moe, arch_qwen3moe, arch_stablelm;
+
+static const struct arch *const ARCHS[] = {
+    &arch_chatglm,  &arch_gemma2, &arch_gemma3,    &arch_glm4,     &arch_llama,
+    &arch_phi2,     &arch_phi3,   &arch_qwen2,     &arch_qwen2moe, &arch_qwen3,
+    &arch_qwen3moe, &arch_qwen35, &arch_qwen35moe, &arch_stablelm,
+};
+
+#define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
+
+const struct arch *arch_by_name(const char *name, size_t len)
+{
+    for (size_t i = 0; i < N_ARCHS; i++)
+        if (strlen(ARCHS[i]->name) == len && memcmp(ARCHS[i]->name, name, len) == 0)
+            return ARCHS[i];
+    return NULL;
+}
+
+const char *arch_names(char *buf, size_t cap)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < N_ARCHS && used < cap; i++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s", i ? ", " : "",
+                                 ARCHS[i]->name);
+    return buf;
+}
+
+static enum status find_arch(struct loader *l, const struct arch **arch)
+{
+    struct gguf_str name;
+    char known[256], shown[64];
+
+    if (!gguf_get_str(l->g, "general.architecture", &name))
+        return loader_fail(l, ST_INPUT, "the metadata lack general.architecture");
+    *arch = arch_by_name(name.data, name.len);
+    if (*arch)
+        return ST_OK;
+    return loader_fail(l, ST_UNSUPPORTED,
+                       "architecture \"%s\" is not supported; supported are: %s",
+                       utf8_printable(shown, sizeof shown, name.data, name.len),
+                       arch_names(known, sizeof known));
+}
+
+static enum status check_all_used(struct loader *l)
+{
+    for (size_t i = 0, n = gguf_n_tensors(l->g); i < n; i++) {
+        const char *name = gguf_tensor_at(l->g, i)->name;
+        char shown[96];
+
+        if (!l->used[i])
+            return loader_fail(
+                l, ST_UNSUPPORTED,
+                "tensor %s is no part of the %s architecture as supported "
+                "here, and without it the model would be another one",
+                utf8_printable(shown, sizeof shown, name, strlen(name)),
+                l->m->arch->name);
+    }
+    return ST_OK;
+}
+
+/* Room for all norms and biases as floats; a plan has told how much they take. */
+static enum status make_room(struct loader *l, size_t vector_bytes)
+{
+    const size_t n = gguf_n_tensors(l->g);
+
+    l->used = calloc(n + 1, 1);
+    if (!l->used)
+        return loader_fail(l, ST_NO_MEMORY, "no memory to load %zu tensors", n);
+    if (!l->w)
+        return ST_OK;
+    l->cap_floats = vector_bytes / sizeof(float);
+    l->m->vectors = malloc(vector_bytes + sizeof(float));
+    if (!l->m->vectors)
+        return loader_fail(l, ST_NO_MEMORY, "no memory for %zu norm weights",
+                           l->cap_floats);
+    return ST_OK;
+}
+
+static enum status read_model(struct loader *l, struct model *m)
+{
+    enum status st = loader_sizes(l, m);
+
+    if (!st && m->arch->setup)
+        st = m->arch->setup(l, m);
+    if (!st)
+        st = loader_ends(l, m);
+    if (!st)
+        st = rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
+    for (int i = 0; !st && i < m->n_layers; i++)
+        st = loader_tensors(l, m->arch->layer, i, &m->layers[i]);
+    return st ? st : check_all_used(l);
+}
+
+static enum status load(struct model **m, const struct gguf *g, struct weights *w,
+                        size_t vector_bytes, struct err *err)
+{
+    struct model *new = calloc(1, sizeof *new);
+    struct loader l = {.g = g, .w = w, .m = new, .err = err};
+    enum status st;
+
+    if (!new)
+        return err_set(err, ST_NO_MEMORY, "no memory for a model's description");
+    st = find_arch(&l, &new->arch);
+    if (!st)
+        st = make_room(&l, vector_bytes);
+    if (!st)
+        st = read_model(&l, new);
+    free(l.used);
+    if (st)
+        model_free(new);
+    else
+        *m = new;
+    return st;
+}
+
+enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
+                       struct err *err)
+{
+    struct model *planned;
+    const enum status st = load(&planned, g, NULL, 0, err);
+
+    if (st)
+        return st;
+    if (!w) {
+        *m = planned;
+        return ST_OK;
+    }
+    const size_t vector_bytes = planned->vector_bytes;
+
+    model_free(planned);
+    return load(m, g, w, vector_bytes, err);
+}
+
+void model_free(struct model *m)
+{
+    if (!m)
+        return;
+    free(m->vectors);
+    for (int i = 0; i < MODEL_MAX_ROPES; i++)
+        rope_free(&m->ropes[i]);
+    for (int i = 0; m->layers && i < m->n_layers; i++) {
+        free((void *)m->layers[i].gate.slices);
+        free((void *)m->layers[i].up.slices);
+        free((void *)m->layers[i].down.slices);
+    }
+    free(m->layers);
+    free(m);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arch.h - a model as the forward pass sees it
+ *
+ * An architecture is one file, arch_<name>.c: a table of tensors, a few traits and,
+ * where it has hyperparameters of its own, a function that reads them (loader.h). One
+ * row in the table of arch.c makes it known. What architectures have in common (a
+ * residual stream, attention with grouped heads, a gated, plain or routed feed-forward
+ * part) is computed by forward.c from the fields below; a new architecture adds the
+ * fields that set it apart, which the others leave NULL or 0.
+ *
+ * Nothing a file says is trusted: hyperparameters are checked against a range
+ * when read, tensors against the hyperparameters, so what passes model_load()
+ * is consistent. A tensor that the architecture did not ask for is refused,
+ * because a model computed without it would be another model.
+ *
+ * Threading: a struct model is immutable after loading.
+ */
+#ifndef SLM_ENGINE_ARCH_ARCH_H
+#define SLM_ENGINE_ARCH_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/arch/rope.h"
+#include "engine/base/status.h"
+#include "engine/gguf/gguf.h"
+#include "engine/weights/weights.h"
+#include "kernels/kernels.h"
+
+/* A slice in a tensor of its own. */
+struct matrix_slice {
+    const char *name;
+    const unsigned char *data;
+};
+
+/* n_slices matrices of n_rows rows of k weights, one after another; 1 slice but
+ * for experts. Matrices that a file fuses, one's rows behind the other's, are views
+ * of one tensor here. */
+struct matrix {
+    const char *name;                  /* of its tensor, the gguf's own */
+    const unsigned char *data;         /* NULL in a model that is only planned */
+    const struct matrix_slice *slices; /* [n_slices] where each has a tensor of its own;
+                                          NULL: they follow each other */
+    enum kern_format fmt;
+    enum kern_act act;          /* layout of the activations it multiplies */
+    size_t n_rows, k, n_slices; /* n_rows 0: the model has no such matrix */
+    size_t row_bytes;
+    size_t panel_rows; /* leading rows of each slice that are in panels; 0: none */
+};
+
+/* Weights and biases of a norm; both NULL: the model has no such norm. A norm of
+ * heads has head_dim of each, or as many for every head. */
+struct norm {
+    const float *w, *b;
+};
+
+/* In the order of a pass. Biases, if there are any: as many as the matrix has rows. */
+struct layer {
+    int window; /* positions that a token sees, itself one; 0: all */
+    int rope;   /* which of the model's rotations */
+    int cached; /* which of the cache's layers, or of its states if it is recurrent */
+    bool recurrent; /* linear attention in the place of attention: delta_* below */
+
+    struct norm attn_norm; /* [n_embd] */
+    struct matrix wq; /* [n_heads * head_dim][n_embd]; with gated queries each head's
+                         query, then its gate */
+    struct matrix wk, wv; /* [n_kv_heads * head_dim][n_embd] */
+    const float *bq, *bk, *bv;
+    struct norm q_norm, k_norm; /* of each head, before it is rotated */
+    struct matrix wo;           /* [n_embd][n_heads * head_dim] */
+    const float *bo;
+    struct matrix delta_in;   /* [keys, keys, values][n_embd]: queries, keys, values */
+    struct matrix delta_gate; /* [values][n_embd] */
+    struct matrix delta_beta, delta_alpha; /* [n_v_heads][n_embd] */
+    const float *delta_conv;               /* [keys + keys + values][n_conv] */
+    const float *delta_dt, *delta_a;       /* [n_v_heads] */
+    struct norm delta_norm;                /* [delta.head_dim] of each head's result */
+    struct matrix delta_out;               /* [n_embd][values] */
+    struct norm attn_post_norm;            /* [n_embd] of what is added to the stream */
+
+    struct norm ffn_norm;   /* [n_embd]; none: the input is attention's */
+    struct matrix router;   /* [n_experts][n_embd], only with experts */
+    struct matrix gate, up; /* [n_ff][n_embd], a slice per expert */
+    struct matrix down;     /* [n_embd][n_ff], a slice per expert */
+    const float *b_up, *b_down;
+    /* An expert that every token takes besides, as far as a number of its own says:
+     * sigmoid(shared_router * input). */
+    struct matrix shared_router;          /* [1][n_embd] */
+    struct matrix shared_gate, shared_up; /* [n_ff_shared][n_embd] */
+    struct matrix shared_down;            /* [n_embd][n_ff_shared] */
+    struct norm ffn_post_norm;            /* [n_embd] of what is added to the stream */
+};
+
+enum model_norm { NORM_RMS, NORM_LAYER };
+enum model_act { ACT_SILU, ACT_GELU };
+
+/* Layers of a model may rotate in different ways. */
+#define MODEL_MAX_ROPES 2
+
+/* Linear attention: keys are n_k_heads * head_dim, values n_v_heads * head_dim. */
+struct delta_sizes {
+    int n_k_heads, n_v_heads, head_dim;
+    int n_conv; /* inputs that the convolution mixes */
+};
+
+struct arch;
+
+struct model {
+    const struct arch *arch;
+    int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
+    int n_ctx_train;
+    int n_rot;   /* leading elements of a head that are rotated */
+    int n_ropes; /* 1 to MODEL_MAX_ROPES */
+    struct rope ropes[MODEL_MAX_ROPES];
+    int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
+    int n_ff_shared;               /* of the expert that all tokens take; 0: none */
+    bool shares_of_all; /* experts are weighted by a softmax over all of them, and not
+                           over those taken */
+    int n_recurrent;    /* layers with linear attention */
+    struct delta_sizes delta; /* theirs */
+    bool gated_queries; /* what a head attends to is scaled by sigmoid(its gate) */
+    bool parallel;      /* attention and feed-forward part have the same input */
+    bool head_norms;    /* q_norm, k_norm: weights of their own for each head */
+    float norm_eps;
+    float embd_scale;           /* of embeddings; 1: none */
+    float attn_scale;           /* of products of query and key */
+    float attn_softcap;         /* cap * tanh(score / cap); 0: none */
+    float logit_softcap;        /* the same of logits */
+    struct matrix embd, output; /* [n_vocab][n_embd]; equal where weights are tied */
+    const float *b_output;      /* [n_vocab] or NULL */
+    struct norm output_norm;    /* [n_embd] */
+    struct layer *layers;       /* [n_layers] */
+
+    uint64_t weight_token_bytes; /* see slm_info */
+    size_t vector_bytes;         /* of all norms and biases, kept as floats */
+    float *vectors;              /* NULL if planned */
+};
+
+struct tensor_rule; /* loader.h */
+struct loader;
+
+struct arch {
+    const char *name; /* as general.architecture has it */
+    enum model_norm norm;
+    enum model_act act; /* of the feed-forward part */
+    enum rope_pairs pairs;
+    const struct tensor_rule *ends, *layer;
+    /* Called with sizes and layers there, before rotations and tensors; may be NULL.
+     * Reads the hyperparameters that only this architecture has. */
+    enum status (*setup)(struct loader *l, struct model *m);
+};
+
+/* NULL: there is none. */
+const struct arch *arch_by_name(const char *name, size_t len);
+
+/* "chatglm, gemma2, ..." in buf. */
+const char *arch_names(char *buf, size_t cap);
+
+/* Read everything from g. With w, tensors are looked up there; w NULL only checks
+ * and measures, and leaves all data pointers NULL. Errors: ST_INPUT,
+ * ST_UNSUPPORTED (architecture, tensor type; the known ones are listed),
+ * ST_NO_MEMORY. */
+enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
+                       struct err *err);
+void model_free(struct model *m);
+
+static inline size_t delta_values(const struct delta_sizes *s)
+{
+    return (size_t)s->n_v_heads * (size_t)s->head_dim;
+}
+
+/* Queries, keys and values together. */
+static inline size_t delta_in_rows(const struct delta_sizes *s)
+{
+    return 2 * (size_t)s->n_k_heads * (size_t)s->head_dim + delta_values(s);
+}
+
+/* Floats of a layer's state: the convolution's last inputs, and a matrix per head. */
+static inline size_t delta_state_floats(const struct delta_sizes *s)
+{
+    return ((size_t)s->n_conv - 1) * delta_in_rows(s) +
+           delta_values(s) * (size_t)s->head_dim;
+}
+
+/* What one slice of a matrix takes. */
+static inline uint64_t matrix_slice_bytes(const struct matrix *w)
+{
+    return (uint64_t)w->n_rows * w->row_bytes;
+}
+
+/* Row r of slice s; of those in panels every 16th can be asked for, which is where
+ * its panel starts. */
+static inline const void *matrix_row(const struct matrix *w, size_t s, size_t r)
+{
+    const unsigned char *slice =
+        w->slices ? w->slices[s].data : w->data + s * w->n_rows * w->row_bytes;
+
+    return slice + r * w->row_bytes;
+}
+
+#endif

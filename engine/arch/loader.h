@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loader.h - reading a model from its GGUF, for arch*.c and loader*.c only
+ *
+ * An architecture is mostly a table of tensors: a rule says what a tensor is called,
+ * what shape the hyperparameters ask for, of what kind it is and which fields of
+ * struct layer (or, for the tensors at both ends, of struct model) it goes to:
+ *
+ *   {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
+ *   {"attn_q.weight", MATRIX(EMBD, Q, wq), .unless = "attn_qkv.weight"},
+ *   {"attn_qkv.weight", MATRIX_3(EMBD, Q, wq, KV, wk, KV, wv), .optional = true},
+ *   {0}
+ *
+ * A rule with several fields is one tensor whose rows are shared out, in that order,
+ * as views. Rules of layers apply to "blk.<i>.<name>".
+ *
+ * Threading: one loader, one thread.
+ */
+#ifndef SLM_ENGINE_ARCH_LOADER_H
+#define SLM_ENGINE_ARCH_LOADER_H
+
+#include "engine/arch/arch.h"
+
+/* ---- tables of tensors ----------------------------------------------------------- */
+
+/* Sizes that a shape is made of. */
+enum dim {
+    DIM_NONE,  /* 1 */
+    DIM_ONE,   /* 1, of a matrix */
+    DIM_EMBD,  /* n_embd */
+    DIM_FF,    /* n_ff */
+    DIM_Q,     /* n_heads * head_dim */
+    DIM_KV,    /* n_kv_heads * head_dim */
+    DIM_HEAD,  /* head_dim */
+    DIM_HEADS, /* n_heads */
+    DIM_KV_HEADS,
+    DIM_VOCAB,
+    DIM_EXPERTS,     /* n_experts */
+    DIM_FF_SHARED,   /* n_ff_shared */
+    DIM_Q_GATE,      /* 2 * n_heads * head_dim */
+    DIM_DELTA_IN,    /* queries, keys and values of linear attention */
+    DIM_DELTA_OUT,   /* its values */
+    DIM_DELTA_HEADS, /* heads of these */
+    DIM_DELTA_HEAD,  /* their length */
+    DIM_DELTA_CONV,  /* inputs that its convolution mixes */
+};
+
+enum tensor_kind {
+    TENSOR_MATRIX, /* multiplied with: any known type, may be kept in panels */
+    TENSOR_TABLE,  /* looked up row by row: any known type, never in panels */
+    TENSOR_VECTOR, /* kept as floats: f32, f16 or bf16 */
+};
+
+enum tensor_when {
+    WHEN_ALWAYS,
+    WHEN_DENSE,
+    WHEN_EXPERTS,
+    WHEN_ATTENTION,
+    WHEN_RECURRENT
+};
+
+#define TENSOR_PARTS 3
+
+struct tensor_part {
+    enum dim rows; /* of a vector: elements */
+    size_t field;  /* offset in struct layer or struct model */
+};
+
+struct tensor_rule {
+    const char *name; /* NULL ends a table */
+    enum tensor_kind kind;
+    enum dim k; /* length of a row; DIM_NONE in a vector of one row */
+    struct tensor_part part[TENSOR_PARTS];
+    enum dim slices;       /* matrices, one after another */
+    const char *each;      /* or each in a tensor of its own, "<each>.<i>.weight", where
+                              the one called name is missing */
+    bool optional;         /* without the tensor its fields stay empty */
+    const char *unless;    /* the rule does not apply where this tensor is there */
+    enum tensor_when when; /* nor where the model or layer is not of that kind */
+};
+
+/* A field of struct layer, and one of struct model. */
+#define LAYER_PART(n, field)                   \
+    {                                          \
+        DIM_##n, offsetof(struct layer, field) \
+    }
+#define MODEL_PART(n, field)                   \
+    {                                          \
+        DIM_##n, offsetof(struct model, field) \
+    }
+
+#define VECTOR(n, field) .kind = TENSOR_VECTOR, .part = {LAYER_PART(n, field)}
+#define VECTOR_3(n, a, o, b, p, c) \
+    .kind = TENSOR_VECTOR,         \
+    .part = {LAYER_PART(n, a), LAYER_PART(o, b), LAYER_PART(p, c)}
+#define VECTOR_PER_HEAD(n, field) \
+    .kind = TENSOR_VECTOR, .k = DIM_HEAD, .part = {LAYER_PART(n, field)}
+#define MATRIX(k_, n, field) \
+    .kind = TENSOR_MATRIX, .k = DIM_##k_, .part = {LAYER_PART(n, field)}
+#define MATRIX_2(k_, n, a, o, b) \
+    .kind = TENSOR_MATRIX, .k = DIM_##k_, .part = {LAYER_PART(n, a), LAYER_PART(o, b)}
+#define MATRIX_3(k_, n, a, o, b, p, c)    \
+    .kind = TENSOR_MATRIX, .k = DIM_##k_, \
+    .part = {LAYER_PART(n, a), LAYER_PART(o, b), LAYER_PART(p, c)}
+
+/* The experts' tensors, as all architectures call them. */
+#define TENSORS_EXPERTS                                                           \
+    {"ffn_gate_inp.weight", MATRIX(EMBD, EXPERTS, router), .when = WHEN_EXPERTS}, \
+        {"ffn_gate_exps.weight", MATRIX(EMBD, FF, gate), .slices = DIM_EXPERTS,   \
+         .each = "ffn_gate", .when = WHEN_EXPERTS},                               \
+        {"ffn_up_exps.weight", MATRIX(EMBD, FF, up), .slices = DIM_EXPERTS,       \
+         .each = "ffn_up", .when = WHEN_EXPERTS},                                 \
+    {                                                                             \
+        "ffn_down_exps.weight", MATRIX(FF, EMBD, down),                           \
+            .slices = DIM_EXPERTS, .each = "ffn_down", .when = WHEN_EXPERTS       \
+    }
+
+/* An expert that all tokens take. */
+#define TENSORS_SHARED_EXPERT                                            \
+    {"ffn_gate_inp_shexp.weight", MATRIX(EMBD, ONE, shared_router)},     \
+        {"ffn_gate_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_gate)}, \
+        {"ffn_up_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_up)},     \
+    {                                                                    \
+        "ffn_down_shexp.weight", MATRIX(FF_SHARED, EMBD, shared_down)    \
+    }
+
+/* Embedding, last norm and output of most architectures, with either norm. */
+extern const struct tensor_rule tensors_ends_rms[], tensors_ends_layernorm[];
+
+/* The shape that a rule asks for, of a model whose sizes are known; unused dimensions
+ * are 1. */
+void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3]);
+
+/* Apply all rules of a table to tensors of one layer, or with layer < 0 of the ends;
+ * base is the struct layer or struct model. Sizes must be known. */
+enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,
+                           void *base);
+
+/* Tensor name, preceded by "blk.<layer>." for layer >= 0: is it there? */
+bool loader_has(const struct loader *l, int layer, const char *name);
+
+/* Fetch n values as floats. *out is NULL in a model that is only planned. */
+enum status loader_vector(struct loader *l, const float **out, int layer,
+                          const char *name, size_t n);
+
+/* ---- hyperparameters ------------------------------------------------------------- */
+
+/* Beyond these a number is damage, not a model. They also keep all products of
+ * them far from overflow in 64 bits. */
+enum {
+    MAX_LAYERS = 4096,
+    MAX_WIDTH = 1 << 24,
+    MAX_HEADS = 4096,
+    MAX_CONTEXT = 1 << 28,
+    MAX_EXPERTS = 1024,
+};
+
+const struct gguf *loader_gguf(const struct loader *l);
+
+/* Set the loader's error; the message is preceded by the file's name. */
+enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The whole number "<arch>.<key>", min..max. An array counts as its value when
+ * all elements are equal. */
+enum status loader_int(struct loader *l, const char *key, int min, int max, int *out);
+
+/* The same, with a value for when the key is missing. */
+enum status loader_int_or(struct loader *l, const char *key, int min, int max,
+                          int missing, int *out);
+
+/* The number "<arch>.<key>", min..max, or missing. */
+enum status loader_real_or(struct loader *l, const char *key, double min, double max,
+                           double missing, double *out);
+
+/* The same as a float. */
+enum status loader_float_or(struct loader *l, const char *key, double min, double max,
+                            double missing, float *out);
+
+/* The text "<arch>.<key>"; false: there is none. */
+bool loader_str(const struct loader *l, const char *key, struct gguf_str *out);
+
+/* What every architecture has; allocates the layers. */
+enum status loader_sizes(struct loader *l, struct model *m);
+
+/* expert_count and expert_used_count, for architectures that may have experts; and
+ * their width, where it is told apart from that of a dense part. */
+enum status loader_experts(struct loader *l, struct model *m);
+
+/* n layers from `first` on are not needed: their tensors may be there. */
+void loader_ignore_layers(struct loader *l, int first, int n);
+
+/* The sliding window of attention.sliding_window, or missing (0: none), in all layers
+ * but every period-th; period 1: in all. */
+enum status loader_windows(struct loader *l, struct model *m, int missing, int period);
+
+#endif

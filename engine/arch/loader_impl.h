@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loader_impl.h - the loader itself, for arch.c and loader*.c only
+ */
+#ifndef SLM_ENGINE_ARCH_LOADER_IMPL_H
+#define SLM_ENGINE_ARCH_LOADER_IMPL_H
+
+#include "engine/arch/loader.h"
+
+struct loader {
+    const struct gguf *g;
+    struct weights *w; /* NULL: plan */
+    struct model *m;
+    struct err *err;
+    size_t n_vector_floats; /* used of m->vectors */
+    size_t cap_floats;      /* allocated for it */
+    unsigned char *used;    /* [gguf_n_tensors()] was asked for */
+};
+
+/* The tensors of the table of ends; weights are tied where there is no output. */
+enum status loader_ends(struct loader *l, struct model *m);
+
+#endif

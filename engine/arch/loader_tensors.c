@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loader_tensors.c - rules applied: every tensor by name, shape and type
+ */
+#include "engine/arch/loader_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct tensor_rule tensors_ends_rms[] = {
+    {"token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_EMBD,
+     .part = {MODEL_PART(VOCAB, embd)}},
+    {"output.weight", .kind = TENSOR_MATRIX, .k = DIM_EMBD,
+     .part = {MODEL_PART(VOCAB, output)}, .optional = true},
+    {"output.bias", .kind = TENSOR_VECTOR, .part = {MODEL_PART(VOCAB, b_output)},
+     .optional = true},
+    {"output_norm.weight", .kind = TENSOR_VECTOR,
+     .part = {MODEL_PART(EMBD, output_norm.w)}},
+    {0},
+};
+
+const struct tensor_rule tensors_ends_layernorm[] = {
+    {"token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_EMBD,
+     .part = {MODEL_PART(VOCAB, embd)}},
+    {"output.weight", .kind = TENSOR_MATRIX, .k = DIM_EMBD,
+     .part = {MODEL_PART(VOCAB, output)}, .optional = true},
+    {"output.bias", .kind = TENSOR_VECTOR, .part = {MODEL_PART(VOCAB, b_output)},
+     .optional = true},
+    {"output_norm.weight", .kind = TENSOR_VECTOR,
+     .part = {MODEL_PART(EMBD, output_norm.w)}},
+    {"output_norm.bias", .kind = TENSOR_VECTOR,
+     .part = {MODEL_PART(EMBD, output_norm.b)}},
+    {0},
+};
+
+/* ---- one tensor ---------------------------------------------------------------- */
+
+static void tensor_name(char *full, size_t cap, int layer, const char *name)
+{
+    if (layer < 0)
+        snprintf(full, cap, "%s", name);
+    else
+        snprintf(full, cap, "blk.%d.%s", layer, name);
+}
+
+bool loader_has(const struct loader *l, int layer, const char *name)
+{
+    char full[96];
+
+    tensor_name(full, sizeof full, layer, name);
+    return gguf_tensor_find(l->g, full) != NULL;
+}
+
+static const char *known_formats(char *buf, size_t cap)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (int fmt = 0; fmt < KERN_N_FMT && used < cap; fmt++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s", fmt ? " " : "",
+                                 kern_format_info((enum kern_format)fmt)->name);
+    return buf;
+}
+
+/* THE look-up: name, shape ne[3] (unused dimensions 1) and type. */
+static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
+                               int layer, const char *name, const uint64_t *ne)
+{
+    char full[96], formats[128], type[32];
+    const struct gguf_tensor *t = NULL;
+
+    tensor_name(full, sizeof full, layer, name);
+    t = gguf_tensor_find(l->g, full);
+    if (!t)
+        return loader_fail(l, ST_INPUT, "tensor %s is missing", full);
+    if (t->ne[0] != ne[0] || t->ne[1] != ne[1] || t->ne[2] != ne[2] || t->ne[3] != 1)
+        return loader_fail(
+            l, ST_INPUT,
+            "tensor %s is %llu x %llu x %llu x %llu, the metadata ask for "
+            "%llu x %llu x %llu x 1",
+            full, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1],
+            (unsigned long long)t->ne[2], (unsigned long long)t->ne[3],
+            (unsigned long long)ne[0], (unsigned long long)ne[1],
+            (unsigned long long)ne[2]);
+    if (t->fmt == KERN_N_FMT) {
+        const char *known = gguf_ggml_name(t->ggml_id);
+
+        snprintf(type, sizeof type, "number %u", (unsigned)t->ggml_id);
+        return loader_fail(l, ST_UNSUPPORTED,
+                           "tensor %s has type %s, which is not supported; supported "
+                           "are %s",
+                           full, known ? known : type,
+                           known_formats(formats, sizeof formats));
+    }
+    const size_t index = (size_t)(t - gguf_tensor_at(l->g, 0));
+
+    assert(gguf_tensor_at(l->g, index) == t);
+    l->used[index] = 1;
+    *out = t;
+    return ST_OK;
+}
+
+/* From the file: the weights may be read in only later. */
+static enum status read_vector(struct loader *l, const struct gguf_tensor *t,
+                               float *dst)
+{
+    kern_dequantize_fn *const to_floats =
+        kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
+            ->fn.dequantize;
+    enum status st;
+
+    if (!gguf_is_assembled(l->g)) {
+        to_floats(gguf_tensor_data(l->g, t), dst, t->n_elems);
+        return ST_OK;
+    }
+    void *raw = malloc((size_t)t->bytes);
+
+    if (!raw)
+        return loader_fail(l, ST_NO_MEMORY, "no memory for the tensor %s", t->name);
+    st = gguf_read_rows(l->g, t, 0, t->ne[1], false, raw, l->err);
+    if (!st)
+        to_floats(raw, dst, t->n_elems);
+    free(raw);
+    return st;
+}
+
+static enum status fetch_vector(struct loader *l, const float **out,
+                                const struct gguf_tensor *t, size_t n)
+{
+    float *dst;
+    enum status st;
+
+    if (t->fmt != KERN_FMT_f32 && t->fmt != KERN_FMT_f16 && t->fmt != KERN_FMT_bf16)
+        return loader_fail(
+            l, ST_UNSUPPORTED,
+            "tensor %s has type %s, and a vector must be f32, f16 or bf16", t->name,
+            kern_format_info(t->fmt)->name);
+    l->m->weight_token_bytes += t->bytes;
+    l->m->vector_bytes += n * sizeof(float);
+    if (!l->w) {
+        *out = NULL;
+        return ST_OK;
+    }
+    /* A plan has asked for the same. */
+    assert(n <= l->cap_floats - l->n_vector_floats);
+    dst = l->m->vectors + l->n_vector_floats;
+    l->n_vector_floats += n;
+    st = read_vector(l, t, dst);
+    if (!st)
+        *out = dst;
+    return st;
+}
+
+enum status loader_vector(struct loader *l, const float **out, int layer,
+                          const char *name, size_t n)
+{
+    const uint64_t ne[3] = {n, 1, 1};
+    const struct gguf_tensor *t = NULL;
+    const enum status st = find_tensor(l, &t, layer, name, ne);
+
+    return st ? st : fetch_vector(l, out, t, n);
+}
+
+/* ---- rules --------------------------------------------------------------------- */
+
+static size_t size_of(const struct model *m, enum dim d)
+{
+    const size_t head = (size_t)m->head_dim;
+
+    switch (d) {
+    case DIM_EMBD:
+        return (size_t)m->n_embd;
+    case DIM_FF:
+        return (size_t)m->n_ff;
+    case DIM_Q:
+        return (size_t)m->n_heads * head;
+    case DIM_KV:
+        return (size_t)m->n_kv_heads * head;
+    case DIM_HEAD:
+        return head;
+    case DIM_HEADS:
+        return (size_t)m->n_heads;
+    case DIM_KV_HEADS:
+        return (size_t)m->n_kv_heads;
+    case DIM_VOCAB:
+        return (size_t)m->n_vocab;
+    case DIM_EXPERTS:
+        return (size_t)m->n_experts;
+    case DIM_FF_SHARED:
+        return (size_t)m->n_ff_shared;
+    case DIM_Q_GATE:
+        return 2 * (size_t)m->n_heads * head;
+    case DIM_DELTA_IN:
+        return delta_in_rows(&m->delta);
+    case DIM_DELTA_OUT:
+        return delta_values(&m->delta);
+    case DIM_DELTA_HEADS:
+        return (size_t)m->delta.n_v_heads;
+    case DIM_DELTA_HEAD:
+        return (size_t)m->delta.head_dim;
+    case DIM_DELTA_CONV:
+        return (size_t)m->delta.n_conv;
+    case DIM_NONE:
+    case DIM_ONE:
+        break;
+    }
+    return 1;
+}
+
+static bool has_part(const struct tensor_rule *r, int i)
+{
+    return i < TENSOR_PARTS && r->part[i].rows != DIM_NONE;
+}
+
+static size_t sum_of_parts(const struct model *m, const struct tensor_rule *r)
+{
+    size_t sum = 0;
+
+    for (int i = 0; has_part(r, i); i++)
+        sum += size_of(m, r->part[i].rows);
+    return sum;
+}
+
+void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3])
+{
+    const size_t n = sum_of_parts(m, r);
+
+    ne[0] = r->k == DIM_NONE ? n : size_of(m, r->k);
+    ne[1] = r->k == DIM_NONE ? 1 : n;
+    ne[2] = size_of(m, r->slices);
+}
+
+static bool applies(const struct loader *l, const struct tensor_rule *r, int layer)
+{
+    if ((r->when == WHEN_DENSE && l->m->n_experts) ||
+        (r->when == WHEN_EXPERTS && !l->m->n_experts))
+        return false;
+    if ((r->when == WHEN_ATTENTION && l->m->layers[layer].recurrent) ||
+        (r->when == WHEN_RECURRENT && !l->m->layers[layer].recurrent))
+        return false;
+    if (r->unless && loader_has(l, layer, r->unless))
+        return false;
+    return !r->optional || loader_has(l, layer, r->name);
+}
+
+static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
+                                const struct gguf_tensor *t, unsigned char *base)
+{
+    const size_t k = size_of(l->m, r->k);
+    const float *values = NULL;
+    const enum status st = fetch_vector(l, &values, t, k * sum_of_parts(l->m, r));
+
+    for (int i = 0; !st && has_part(r, i); i++) {
+        *(const float **)(void *)(base + r->part[i].field) = values;
+        if (values)
+            values += k * size_of(l->m, r->part[i].rows);
+    }
+    return st;
+}
+
+/* Views start where a panel would, or nothing is in panels. */
+static bool may_be_packed(const struct model *m, const struct tensor_rule *r)
+{
+    size_t first = 0;
+
+    for (int i = 0; has_part(r, i); i++) {
+        if (first % KERN_PANEL_ROWS)
+            return false;
+        first += size_of(m, r->part[i].rows);
+    }
+    return r->kind == TENSOR_MATRIX;
+}
+
+static void apply_matrix(struct loader *l, const struct tensor_rule *r,
+                         const struct gguf_tensor *t, unsigned char *base)
+{
+    struct model *m = l->m;
+    const size_t k = size_of(m, r->k), row_bytes = kern_format_bytes(t->fmt, k);
+    const size_t panel_rows =
+        l->w && may_be_packed(m, r) ? weights_panel_rows(l->w, t) : 0;
+    const unsigned char *data = l->w ? weights_data(l->w, t) : NULL;
+    size_t first = 0;
+
+    assert(!has_part(r, 1) || r->slices == DIM_NONE);
+    for (int i = 0; has_part(r, i); i++) {
+        struct matrix *w = (void *)(base + r->part[i].field);
+        const size_t n = size_of(m, r->part[i].rows);
+        const size_t behind = panel_rows > first ? panel_rows - first : 0;
+
+        *w = (struct matrix){
+            .name = t->name,
+            .data = data ? data + first * row_bytes : NULL,
+            .fmt = t->fmt,
+            .act = kern_format_info(t->fmt)->act,
+            .n_rows = n,
+            .k = k,
+            .n_slices = size_of(m, r->slices),
+            .row_bytes = row_bytes,
+            .panel_rows = behind < n ? behind : n,
+        };
+        first += n;
+        if (r->kind == TENSOR_TABLE)
+            m->weight_token_bytes += row_bytes;
+        else
+            m->weight_token_bytes +=
+                matrix_slice_bytes(w) *
+                (r->slices == DIM_EXPERTS ? (uint64_t)m->n_experts_used : 1);
+    }
+}
+
+static bool has_each(const struct loader *l, const struct tensor_rule *r, int layer)
+{
+    char first[64];
+
+    snprintf(first, sizeof first, "%s.0.weight", r->each);
+    return !loader_has(l, layer, r->name) && loader_has(l, layer, first);
+}
+
+/* Slices from a tensor each, which must be of one type. */
+static enum status apply_each(struct loader *l, const struct tensor_rule *r, int layer,
+                              const uint64_t *ne, unsigned char *base)
+{
+    const size_t n_slices = size_of(l->m, r->slices);
+    const uint64_t before = l->m->weight_token_bytes;
+    struct matrix *w = (void *)(base + r->part[0].field), first = {0};
+    struct matrix_slice *slices = calloc(n_slices, sizeof *slices);
+    enum status st = slices
+                         ? ST_OK
+                         : loader_fail(l, ST_NO_MEMORY,
+                                       "no memory for %zu experts' places", n_slices);
+
+    for (size_t s = 0; !st && s < n_slices; s++) {
+        const struct gguf_tensor *t = NULL;
+        char name[64];
+
+        snprintf(name, sizeof name, "%s.%zu.weight", r->each, s);
+        st = find_tensor(l, &t, layer, name, ne);
+        if (st)
+            break;
+        if (s > 0 && t->fmt != first.fmt)
+            st = loader_fail(
+                l, ST_UNSUPPORTED,
+                "tensor %s has type %s, and that of the first expert is %s: "
+                "experts of different types are not supported",
+                t->name, kern_format_info(t->fmt)->name,
+                kern_format_info(first.fmt)->name);
+        else
+            apply_matrix(l, r, t, base);
+        if (s == 0)
+            first = *w;
+        slices[s] = (struct matrix_slice){w->name, w->data};
+    }
+    if (st) {
+        free(slices);
+        return st;
+    }
+    w->data = first.data;
+    w->slices = slices;
+    /* Each slice has counted as all of them. */
+    l->m->weight_token_bytes =
+        before + (uint64_t)l->m->n_experts_used * matrix_slice_bytes(w);
+    return ST_OK;
+}
+
+enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,
+                           void *base)
+{
+    for (const struct tensor_rule *r = table; r->name; r++) {
+        const struct gguf_tensor *t = NULL;
+        uint64_t ne[3];
+        enum status st;
+
+        if (!applies(l, r, layer))
+            continue;
+        loader_shape(l->m, r, ne);
+        if (r->each && has_each(l, r, layer)) {
+            ne[2] = 1;
+            st = apply_each(l, r, layer, ne, base);
+            if (st)
+                return st;
+            continue;
+        }
+        st = find_tensor(l, &t, layer, r->name, ne);
+        if (!st && r->kind == TENSOR_VECTOR)
+            st = apply_vector(l, r, t, base);
+        else if (!st)
+            apply_matrix(l, r, t, base);
+        if (st)
+            return st;
+    }
+    return ST_OK;
+}
+
+void loader_ignore_layers(struct loader *l, int first, int n)
+{
+    for (size_t t = 0; n > 0 && t < gguf_n_tensors(l->g); t++) {
+        int layer;
+
+        if (sscanf(gguf_tensor_at(l->g, t)->name, "blk.%d.", &layer) == 1 &&
+            layer >= first && layer < first + n)
+            l->used[t] = 1;
+    }
+}
+
+/* The vocabulary is as large as the embedding; whether it is as large as the
+ * tokenizer's is the tokenizer's affair. */
+enum status loader_ends(struct loader *l, struct model *m)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(l->g, "token_embd.weight");
+    enum status st;
+
+    if (t && (t->ne[1] < 1 || t->ne[1] > MAX_WIDTH))
+        return loader_fail(l, ST_INPUT, "a vocabulary of %llu tokens is not possible",
+                           (unsigned long long)t->ne[1]);
+    m->n_vocab = t ? (int)t->ne[1] : 1;
+    st = loader_tensors(l, m->arch->ends, -1, m);
+    if (st || m->output.n_rows)
+        return st;
+    /* Tied weights are looked up and multiplied with: they stay row after row. */
+    m->output = m->embd;
+    m->weight_token_bytes += matrix_slice_bytes(&m->output);
+    return ST_OK;
+}

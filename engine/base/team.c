@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * team.c - threads that wait on two words: their own "new work" and the team's
+ * "barrier generation"
+ *
+ * Both words only ever count up. New work is told to each member of a run by itself,
+ * so those that a run does not use are not even looked at: they stay asleep. A waiter
+ * remembers the value it saw, spins while it is unchanged, then registers as a sleeper
+ * and lets the kernel compare once more (FUTEX_WAIT). Whoever changes the word looks
+ * for sleepers afterwards. Both sides use sequentially consistent operations, so either
+ * the waker sees the sleeper or the sleeper's comparison sees the new value; nobody
+ * sleeps through a change, and nobody makes a system call while all are awake.
+ *
+ * Words that different members write stand on cache lines of their own.
+ */
+#include "engine/base/team.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Longer than the usual spread of arrival at a barrier, shorter than a time
+ * slice by a factor of a hundred. */
+#define SPIN_NS 50000
+
+#define CACHE_LINE 64
+
+/* A counter to wait on and how many sleep on it. */
+struct signal_word {
+    _Alignas(CACHE_LINE) atomic_uint value;
+    _Alignas(CACHE_LINE) atomic_uint n_sleepers;
+};
+
+struct member {
+    struct signal_word work; /* runs this member has been called to */
+    pthread_t thread;
+    struct team *team;
+    int index;
+};
+
+struct team {
+    int n_members;
+    int n_used;    /* members 0..n_used-1 take part in a run */
+    int n_started; /* threads to join */
+    int n_alone;   /* the first so many members have a CPU each */
+    int n_spins;   /* where they have; the others sleep at once */
+    struct member *members;
+    cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
+    size_t mask_bytes;
+    team_fn *fn; /* of the current run; NULL: end */
+    void *arg;
+    struct signal_word generation;
+    _Alignas(CACHE_LINE) atomic_int n_arrived;
+    _Alignas(CACHE_LINE) atomic_size_t next;
+};
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static void word_wait(struct signal_word *w, unsigned seen, int n_spins)
+{
+    for (int i = 0; i < n_spins; i++) {
+        if (atomic_load_explicit(&w->value, memory_order_acquire) != seen)
+            return;
+        cpu_relax();
+    }
+    while (atomic_load(&w->value) == seen) {
+        atomic_fetch_add(&w->n_sleepers, 1);
+        syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        atomic_fetch_sub(&w->n_sleepers, 1);
+    }
+}
+
+static void word_advance(struct signal_word *w)
+{
+    atomic_fetch_add(&w->value, 1);
+    if (atomic_load(&w->n_sleepers) > 0)
+        syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* How many pauses fill SPIN_NS: a pause takes 10 to 150 cycles depending on the
+ * CPU. The fastest of a few tries is the one nobody interrupted. */
+static int calibrate_spins(void)
+{
+    const int n_pauses = 256;
+    uint64_t best_ns = UINT64_MAX;
+
+    for (int try = 0; try < 4; try++) {
+        const uint64_t start_ns = now_ns();
+        for (int i = 0; i < n_pauses; i++)
+            cpu_relax();
+        const uint64_t took_ns = now_ns() - start_ns;
+        if (took_ns < best_ns)
+            best_ns = took_ns;
+    }
+    const uint64_t spins = (uint64_t)SPIN_NS * (uint64_t)n_pauses / (best_ns + 1);
+    return spins < 100 ? 100 : spins > 50000 ? 50000 : (int)spins;
+}
+
+/* ---- running ------------------------------------------------------------- */
+
+/* Members that share a CPU must not spin: the one waited for could not run. */
+static int spins(const struct team *t)
+{
+    return t->n_used <= t->n_alone ? t->n_spins : 0;
+}
+
+void team_barrier(struct team *t)
+{
+    /* Read before arriving: after the last arrival they change at any moment. */
+    const unsigned seen = atomic_load(&t->generation.value);
+    const int n_used = t->n_used, n_spins = spins(t);
+
+    if (n_used == 1) {
+        atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+        return;
+    }
+    if (atomic_fetch_add(&t->n_arrived, 1) + 1 < n_used) {
+        word_wait(&t->generation, seen, n_spins);
+        return;
+    }
+    atomic_store_explicit(&t->n_arrived, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+    word_advance(&t->generation);
+}
+
+static void *member_main(void *arg)
+{
+    struct member *me = arg;
+    struct team *t = me->team;
+    int n_spins = 0;
+
+    for (unsigned seen = 0;; seen++) {
+        word_wait(&me->work, seen, n_spins);
+        if (!t->fn)
+            return NULL;
+        n_spins = spins(t);
+        t->fn(t->arg, me->index, t->n_used);
+        team_barrier(t);
+    }
+}
+
+/* What the members read is not written again before all of them have arrived at
+ * the barrier that ends the run. */
+void team_run(struct team *t, team_fn *fn, void *arg)
+{
+    assert(fn);
+    t->fn = fn;
+    t->arg = arg;
+    atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+    for (int i = 1; i < t->n_used; i++)
+        word_advance(&t->members[i].work);
+    fn(arg, 0, t->n_used);
+    team_barrier(t);
+}
+
+void team_use(struct team *t, int n)
+{
+    assert(n >= 1 && n <= t->n_members);
+    t->n_used = n;
+}
+
+size_t team_next(struct team *t, size_t chunk)
+{
+    return atomic_fetch_add_explicit(&t->next, chunk, memory_order_relaxed);
+}
+
+int team_size(const struct team *t)
+{
+    return t->n_used;
+}
+
+int team_capacity(const struct team *t)
+{
+    return t->n_members;
+}
+
+void team_share(size_t n, size_t unit, int member, int n_members, size_t *begin,
+                size_t *end)
+{
+    const size_t units = n / unit + (n % unit != 0);
+    const size_t each = units / (size_t)n_members, rest = units % (size_t)n_members;
+    const size_t i = (size_t)member;
+    const size_t first = i * each + (i < rest ? i : rest);
+    const size_t last = first + each + (i < rest);
+
+    *begin = first * unit < n ? first * unit : n;
+    *end = last * unit < n ? last * unit : n;
+}
+
+/* ---- starting and stopping ------------------------------------------------ */
+
+/* The calling thread's affinity mask, however many CPUs the kernel knows. */
+static cpu_set_t *current_mask(size_t *bytes)
+{
+    for (int n_cpus = 1024; n_cpus <= 1 << 20; n_cpus *= 4) {
+        cpu_set_t *mask = CPU_ALLOC(n_cpus);
+
+        *bytes = CPU_ALLOC_SIZE(n_cpus);
+        if (!mask)
+            return NULL;
+        CPU_ZERO_S(*bytes, mask);
+        if (sched_getaffinity(0, *bytes, mask) == 0)
+            return mask;
+        CPU_FREE(mask);
+        if (errno != EINVAL)
+            return NULL;
+    }
+    return NULL;
+}
+
+static bool has_cpu(const cpu_set_t *mask, size_t bytes, int cpu)
+{
+    return cpu >= 0 && (size_t)cpu < bytes * 8 && CPU_ISSET_S((size_t)cpu, bytes, mask);
+}
+
+/* How many of the first members have a CPU that no other of them is on. */
+static int count_alone(const int *cpus, int n, int n_allowed)
+{
+    if (n > n_allowed)
+        n = n_allowed;
+    for (int i = 0; cpus && i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (cpus[i] == cpus[k])
+                return i;
+    return n;
+}
+
+static enum status check_cpus(const int *cpus, int n, const cpu_set_t *mask,
+                              size_t bytes, struct err *err)
+{
+    for (int i = 0; cpus && i < n; i++)
+        if (!has_cpu(mask, bytes, cpus[i]))
+            return err_set(err, ST_USAGE,
+                           "thread %d cannot be placed on CPU %d: this process may not "
+                           "run there (see `taskset -p` and the cpuset cgroup)",
+                           i, cpus[i]);
+    return ST_OK;
+}
+
+/* Start member i, on its CPU from its first instruction. mask is scratch. */
+static int start_member(struct team *t, int i, const int *cpus, cpu_set_t *mask)
+{
+    struct member *m = &t->members[i];
+    pthread_attr_t attr;
+    char name[16];
+    int rc = pthread_attr_init(&attr);
+
+    if (rc)
+        return rc;
+    if (cpus) {
+        CPU_ZERO_S(t->mask_bytes, mask);
+        CPU_SET_S((size_t)cpus[i], t->mask_bytes, mask);
+        rc = pthread_attr_setaffinity_np(&attr, t->mask_bytes, mask);
+    }
+    m->team = t;
+    m->index = i;
+    if (!rc)
+        rc = pthread_create(&m->thread, &attr, member_main, m);
+    pthread_attr_destroy(&attr);
+    if (rc)
+        return rc;
+    snprintf(name, sizeof name, "slm-%d", i);
+    pthread_setname_np(m->thread, name);
+    return 0;
+}
+
+/* All threads but the caller, deaf to signals: those belong to the program. */
+static enum status start_members(struct team *t, const int *cpus, cpu_set_t *mask,
+                                 struct err *err)
+{
+    sigset_t all, before;
+    int rc = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 1; i < t->n_members && !rc; i++) {
+        rc = start_member(t, i, cpus, mask);
+        if (!rc)
+            t->n_started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc)
+        return err_set(err, ST_NO_MEMORY,
+                       "the system starts only %d of %d threads (%s); use fewer",
+                       t->n_started + 1, t->n_members, strerror(rc));
+    return ST_OK;
+}
+
+/* Pin the caller to cpu. mask is scratch. */
+static enum status pin_caller(struct team *t, int cpu, cpu_set_t *mask, struct err *err)
+{
+    CPU_ZERO_S(t->mask_bytes, mask);
+    CPU_SET_S((size_t)cpu, t->mask_bytes, mask);
+    if (sched_setaffinity(0, t->mask_bytes, mask) != 0)
+        return err_set_errno(err, ST_USAGE, "thread 0 cannot be placed on CPU %d", cpu);
+    return ST_OK;
+}
+
+enum status team_start(struct team **team, int n_members, const int *cpus,
+                       struct err *err)
+{
+    struct team *t = NULL;
+    cpu_set_t *mask = NULL, *scratch = NULL;
+    size_t mask_bytes = 0;
+    enum status st;
+
+    if (n_members < 1 || n_members > TEAM_MAX_MEMBERS)
+        return err_set(err, ST_USAGE,
+                       "%d threads asked for: between 1 and %d are possible", n_members,
+                       TEAM_MAX_MEMBERS);
+    mask = current_mask(&mask_bytes);
+    if (!mask)
+        return err_set_errno(err, ST_NO_MEMORY, "cannot read the affinity mask");
+    st = check_cpus(cpus, n_members, mask, mask_bytes, err);
+    if (st)
+        goto out;
+
+    st = ST_NO_MEMORY;
+    t = aligned_alloc(CACHE_LINE, sizeof *t);
+    if (!t)
+        goto no_memory;
+    memset(t, 0, sizeof *t);
+    t->n_members = t->n_used = n_members;
+    t->mask_bytes = mask_bytes;
+    t->members = aligned_alloc(CACHE_LINE, (size_t)n_members * sizeof *t->members);
+    scratch = malloc(mask_bytes);
+    if (!t->members || !scratch)
+        goto no_memory;
+    memset(t->members, 0, (size_t)n_members * sizeof *t->members);
+    t->n_alone = count_alone(cpus, n_members, CPU_COUNT_S(mask_bytes, mask));
+    t->n_spins = calibrate_spins();
+
+    st = start_members(t, cpus, scratch, err);
+    if (!st && cpus) {
+        st = pin_caller(t, cpus[0], scratch, err);
+        if (!st) {
+            t->caller_mask = mask;
+            mask = NULL;
+        }
+    }
+    if (!st) {
+        *team = t;
+        t = NULL;
+    }
+    goto out;
+no_memory:
+    err_set(err, ST_NO_MEMORY, "no memory for a team of %d threads", n_members);
+out:
+    team_stop(t);
+    free(scratch);
+    CPU_FREE(mask);
+    return st;
+}
+
+void team_stop(struct team *t)
+{
+    if (!t)
+        return;
+    t->fn = NULL;
+    for (int i = 1; i <= t->n_started; i++)
+        word_advance(&t->members[i].work);
+    for (int i = 1; i <= t->n_started; i++)
+        pthread_join(t->members[i].thread, NULL);
+    if (t->caller_mask) {
+        sched_setaffinity(0, t->mask_bytes, t->caller_mask);
+        CPU_FREE(t->caller_mask);
+    }
+    free(t->members);
+    free(t);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * utf8.c - characters in bytes that nobody has checked
+ */
+#include "engine/base/utf8.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+int utf8_char_len(const char *s, size_t len)
+{
+    const unsigned char *b = (const unsigned char *)s;
+    unsigned lo = 0x80, hi = 0xbf; /* range of the second byte */
+    int n;
+
+    if (b[0] < 0x80)
+        return 1;
+    if (b[0] < 0xc2 || b[0] > 0xf4)
+        return 0;
+    if (b[0] < 0xe0) {
+        n = 2;
+    } else if (b[0] < 0xf0) {
+        n = 3;
+        lo = b[0] == 0xe0 ? 0xa0 : 0x80; /* no overlong forms */
+        hi = b[0] == 0xed ? 0x9f : 0xbf; /* no surrogates */
+    } else {
+        n = 4;
+        lo = b[0] == 0xf0 ? 0x90 : 0x80;
+        hi = b[0] == 0xf4 ? 0x8f : 0xbf; /* nothing above U+10FFFF */
+    }
+    for (int i = 1; i < n; i++) {
+        if ((size_t)i == len)
+            return -1;
+        if (b[i] < lo || b[i] > hi)
+            return 0;
+        lo = 0x80;
+        hi = 0xbf;
+    }
+    return n;
+}
+
+/* U+0000..1F, 7F and the C1 controls U+0080..9F. */
+static int is_control(const char *s, int n)
+{
+    const unsigned char *b = (const unsigned char *)s;
+
+    return n == 1 ? b[0] < 0x20 || b[0] == 0x7f : n == 2 && b[0] == 0xc2 && b[1] < 0xa0;
+}
+
+const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len)
+{
+    size_t used = 0, cut = 0; /* cut: where "..." still fits */
+
+    assert(cap >= 8);
+    for (size_t i = 0; i < len;) {
+        char piece[8];
+        int n = utf8_char_len(s + i, len - i);
+        int n_out = n;
+
+        if (n > 0 && !is_control(s + i, n)) {
+            memcpy(piece, s + i, (size_t)n);
+        } else {
+            n = 1;
+            n_out = snprintf(piece, sizeof piece, "\\x%02x", (unsigned char)s[i]);
+        }
+        if (used + (size_t)n_out + 1 > cap) {
+            memcpy(buf + cut, "...", 4);
+            return buf;
+        }
+        memcpy(buf + used, piece, (size_t)n_out);
+        used += (size_t)n_out;
+        if (used + 4 <= cap)
+            cut = used;
+        i += (size_t)n;
+    }
+    buf[used] = '\0';
+    return buf;
+}

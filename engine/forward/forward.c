@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward.c - one pass through the model: stages, their inputs and their rows
+ */
+#include "engine/forward/forward_impl.h"
+
+#include <string.h>
+
+/* Chunks per member and stage: enough that a member that lost its CPU for a
+ * while leaves the rest to the others, few enough that each is one long run. */
+#define CHUNKS_PER_MEMBER 8
+
+/* Panels are read in ascending order. AMD's prefetchers follow that over the borders
+ * of pages, and asking besides only keeps them busy; but of the scattered formats some
+ * levels, or all, take what belongs together from several places of a block. Intel's
+ * begin anew in every page of 4 KiB, so there the next pages are asked for. */
+#define STREAM_AHEAD 8192
+static const enum kern_format scattered[] = {KERN_FMT_q3_K, KERN_FMT_iq2_s,
+                                             KERN_FMT_iq3_s, KERN_FMT_iq3_xxs};
+
+struct slm_tuning slm_tuning_default(void)
+{
+    struct slm_tuning t = {.chunks_decode = CHUNKS_PER_MEMBER,
+                           .chunks_prefill = CHUNKS_PER_MEMBER,
+                           .pages = MEM_PAGES_2M};
+
+    if (isa_is_intel())
+        for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+            t.ahead[fmt] = STREAM_AHEAD;
+    for (size_t i = 0; i < sizeof scattered / sizeof scattered[0]; i++)
+        t.ahead[scattered[i]] = STREAM_AHEAD;
+    return t;
+}
+
+void forward_set_team(struct forward *f, struct team *team)
+{
+    f->team = team;
+}
+
+/* Kernels of the levels chosen, 0 for all; in *other where those are not all. */
+static const struct kern_set *select_levels(const struct kern_set *all, uint32_t chosen,
+                                            struct kern_set *other)
+{
+    const uint32_t mask = all->isa_mask & chosen;
+
+    if (!chosen || mask == all->isa_mask)
+        return all;
+    kern_select(other, mask);
+    return other;
+}
+
+void forward_tune(struct forward *f, const struct slm_tuning *tuning)
+{
+    struct kern_set all, decode, prefill;
+
+    f->tuning = *tuning;
+    kern_select(&all, f->isa_mask);
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+        const struct kern_set *one =
+            select_levels(&all, tuning->isa_mask[fmt], &decode);
+        const struct kern_set *several =
+            select_levels(&all, tuning->isa_mask_prefill[fmt], &prefill);
+
+        f->kern.gemv[fmt] = one->gemv[fmt];
+        f->kern.gemm[fmt] = several->gemm[fmt];
+        /* Weights in panels stay so, also where a level knows no panels. */
+        f->kern.gemv_x16[fmt] = (one->gemv_x16[fmt] ? one : &all)->gemv_x16[fmt];
+        f->kern.gemm_x16[fmt] =
+            (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
+    }
+}
+
+/* ---- products -------------------------------------------------------------- */
+
+void fwd_norm(const struct forward *f, float *dst, const float *src,
+              const struct norm *norm, size_t n)
+{
+    if (f->m->arch->norm == NORM_LAYER)
+        f->kern.layernorm(dst, src, norm->w, norm->b, n, f->m->norm_eps);
+    else
+        f->kern.rmsnorm(dst, src, norm->w, n, f->m->norm_eps);
+}
+
+void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
+                  size_t n)
+{
+    if (!up)
+        f->kern.gelu(y, gate, n);
+    else if (f->m->arch->act == ACT_GELU)
+        f->kern.gelu_mul(y, gate, up, n);
+    else
+        f->kern.silu_mul(y, gate, up, n);
+}
+
+/* Row j into the given layouts at dst[act]. */
+static void convert(const struct forward *f, float *tmp, const float *src, size_t k,
+                    const struct norm *norm, uint32_t act_mask,
+                    unsigned char *const dst[KERN_N_ACT])
+{
+    if (norm) {
+        fwd_norm(f, tmp, src, norm, k);
+        src = tmp;
+    }
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (act_mask & 1u << a)
+            f->kern.quantize_act[a](src, dst[a], k);
+}
+
+struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
+                           size_t src_stride, size_t n, size_t k,
+                           const struct norm *norm, uint32_t act_mask)
+{
+    struct columns c = {.n = n};
+
+    for (int a = 0; a < KERN_N_ACT; a++) {
+        c.x[a] = n == 1 ? me->act[a] : f->act[a];
+        c.stride[a] = kern_act_bytes((enum kern_act)a, k);
+    }
+    if (n == 1) {
+        convert(f, me->row, src, k, norm, act_mask, me->act);
+        fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+        return c;
+    }
+    for (size_t j; (j = team_next(f->team, 1)) < n;) {
+        unsigned char *dst[KERN_N_ACT] = {NULL};
+
+        for (int a = 0; a < KERN_N_ACT; a++)
+            if (act_mask & 1u << a)
+                dst[a] = f->act[a] + j * c.stride[a];
+        convert(f, me->row, src + j * src_stride, k, norm, act_mask, dst);
+    }
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
+    return c;
+}
+
+bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
+{
+    const int each = f->n == 1 ? f->tuning.chunks_decode : f->tuning.chunks_prefill;
+    const size_t chunk =
+        pad_rows(n_rows / ((size_t)team_size(f->team) * (size_t)each) + 1);
+
+    *begin = team_next(f->team, chunk);
+    if (*begin >= n_rows)
+        return false;
+    *end = *begin + chunk < n_rows ? *begin + chunk : n_rows;
+    return true;
+}
+
+void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
+                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
+                 float *y, size_t y_stride)
+{
+    const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
+
+    if (begin < in_panels) {
+        const size_t n_panels = (in_panels - begin) / KERN_PANEL_ROWS;
+        const void *panels = matrix_row(w, s, begin);
+
+        if (n == 1)
+            f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
+                                     f->tuning.ahead[w->fmt]);
+        else
+            f->kern.gemm_x16[w->fmt](n_panels, w->k, panels, n, x, x_stride, y,
+                                     y_stride, f->tuning.ahead[w->fmt]);
+        y += in_panels - begin;
+        begin = in_panels;
+    }
+    if (begin == end)
+        return;
+    const void *rows = matrix_row(w, s, begin);
+
+    if (n == 1)
+        f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, x, y);
+    else
+        f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y,
+                             y_stride);
+}
+
+/* y[j * y_stride + i] = row i of w times column j, plus bias[i] unless it is NULL,
+ * begin <= i < end. */
+static void product(const struct forward *f, struct fwd_member *me, enum slm_op op,
+                    const struct matrix *w, const float *bias, size_t begin, size_t end,
+                    const struct columns *c, float *y, size_t y_stride)
+{
+    fwd_product(f, w, 0, begin, end, c->n, c->x[w->act], c->stride[w->act], y + begin,
+                y_stride);
+    for (size_t j = 0; bias && j < c->n; j++)
+        f->kern.add(y + j * y_stride + begin, bias + begin, end - begin);
+    fwd_count_product(me, op, w, end - begin, c->n);
+}
+
+/* x += norm(y) for all tokens, which members take in turn. */
+static void add_normalised(struct forward *f, struct fwd_member *me,
+                           const struct norm *norm)
+{
+    const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
+
+    for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+        fwd_norm(f, me->row, f->y + j * stride, norm, n);
+        f->kern.add(f->x + j * stride, me->row, n);
+    }
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
+}
+
+/* x += w times columns + bias. Each member adds the rows it has computed; or, where
+ * there is a norm in between, all rows must be there first. */
+static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op,
+                        const struct matrix *w, const float *bias,
+                        const struct norm *norm, const struct columns *c)
+{
+    const size_t stride = pad16((size_t)f->m->n_embd);
+
+    for (size_t begin, end; fwd_next_rows(f, w->n_rows, &begin, &end);) {
+        product(f, me, op, w, bias, begin, end, c, f->y, stride);
+        for (size_t j = 0; !norm->w && j < c->n; j++)
+            f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
+                        end - begin);
+    }
+    fwd_lap(me, op, w->fmt);
+    fwd_barrier(f, me, op, w->fmt);
+    if (norm->w)
+        add_normalised(f, me, norm);
+}
+
+/* ---- stages ---------------------------------------------------------------- */
+
+/* Embeddings, and the rotations of each position. */
+static void embed(struct forward *f, struct fwd_member *me)
+{
+    const struct model *m = f->m;
+    const size_t n_embd = (size_t)m->n_embd;
+
+    for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+        float *x = f->x + j * pad16(n_embd);
+
+        f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
+                                        x, n_embd);
+        for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
+            x[i] *= m->embd_scale;
+        fwd_count(me, SLM_OP_EMBED, m->embd.fmt, m->embd.row_bytes, 0);
+        for (int r = 0; r < m->n_ropes; r++)
+            rope_turns(&m->ropes[r], m->arch->pairs, f->kv->n_ctx, f->n_past + (int)j,
+                       fwd_turn(f, r, j));
+    }
+    fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
+    fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
+}
+
+void fwd_project(struct forward *f, struct fwd_member *me,
+                 const struct fwd_target *target, size_t n_targets,
+                 const struct norm *norm)
+{
+    const size_t n_embd = (size_t)f->m->n_embd;
+    uint32_t act_mask = 0;
+    size_t total = 0;
+
+    for (size_t i = 0; i < n_targets; i++) {
+        act_mask |= act_bit(target[i].w);
+        total += pad_rows(target[i].w->n_rows);
+        /* Not twice of a fused tensor. */
+        if (f->tap && (i == 0 || target[i].w->name != target[i - 1].w->name))
+            fwd_tap_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
+    }
+    const struct columns c =
+        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
+
+    /* One run of rows to hand out. */
+    for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
+        size_t base = 0; /* of matrix i among all rows */
+
+        for (size_t i = 0; i < n_targets; i++) {
+            const struct matrix *w = target[i].w;
+            const size_t from = begin > base ? begin - base : 0;
+            const size_t last = end > base ? end - base : 0;
+            const size_t to = last < w->n_rows ? last : w->n_rows;
+
+            base += pad_rows(w->n_rows);
+            if (from >= to)
+                continue;
+            product(f, me, SLM_OP_QKV, w, target[i].bias, from, to, &c, target[i].out,
+                    pad16(w->n_rows));
+            fwd_lap(me, SLM_OP_QKV, w->fmt);
+        }
+    }
+    fwd_barrier(f, me, SLM_OP_QKV, target[0].w->fmt);
+}
+
+/* Queries, keys, values; and attention. */
+static void attend(struct forward *f, struct fwd_member *me, int layer)
+{
+    const struct layer *y = &f->m->layers[layer];
+    const struct fwd_target targets[] = {
+        {&y->wq, y->bq, f->q}, {&y->wk, y->bk, f->k}, {&y->wv, y->bv, f->v}};
+
+    fwd_project(f, me, targets, sizeof targets / sizeof targets[0], &y->attn_norm);
+    fwd_attention(f, me, layer);
+}
+
+/* The attention's output matrix, added to x. */
+static void project_back(struct forward *f, struct fwd_member *me,
+                         const struct layer *y)
+{
+    const struct matrix *w = y->recurrent ? &y->delta_out : &y->wo;
+    const size_t d = (size_t)f->m->head_dim;
+    const float *src = f->attn;
+
+    if (f->n_splits > 1 && !y->recurrent) {
+        fwd_join_splits(f, me->row);
+        for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
+            fwd_gate_head(f, y, q, 0, me->row + q * d);
+        src = me->row;
+    }
+    if (f->tap)
+        fwd_tap_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
+
+    const struct columns c =
+        fwd_prepare(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
+
+    add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
+}
+
+/* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
+ * meet in one member, which leaves act(gate) * up in gate; without a gate act(up). */
+static void expand(struct forward *f, struct fwd_member *me, const struct layer *y)
+{
+    const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
+    const size_t n_ff = (size_t)f->m->n_ff, stride = pad16(n_ff);
+    const bool gated = y->gate.n_rows > 0;
+    const struct norm *norm = y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
+    float *up_rows = gated ? f->up : f->gate;
+
+    if (f->tap && gated && y->gate.name != y->up.name)
+        fwd_tap_rows(f, me, &y->gate, f->x, pad16(n_embd), n, norm);
+    if (f->tap)
+        fwd_tap_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
+
+    const struct columns c =
+        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
+                    act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
+
+    for (size_t begin, end; fwd_next_rows(f, n_ff, &begin, &end);) {
+        if (gated)
+            product(f, me, SLM_OP_GATE_UP, &y->gate, NULL, begin, end, &c, f->gate,
+                    stride);
+        product(f, me, SLM_OP_GATE_UP, &y->up, y->b_up, begin, end, &c, up_rows,
+                stride);
+        for (size_t j = 0; j < n; j++) {
+            float *gate = f->gate + j * stride + begin;
+
+            fwd_activate(f, gate, gate, gated ? f->up + j * stride + begin : NULL,
+                         end - begin);
+        }
+    }
+    fwd_lap(me, SLM_OP_GATE_UP, y->up.fmt);
+    fwd_barrier(f, me, SLM_OP_GATE_UP, y->up.fmt);
+}
+
+/* Second half, from f->gate, added to x. */
+static void contract(struct forward *f, struct fwd_member *me, const struct layer *y)
+{
+    const size_t n_ff = (size_t)f->m->n_ff;
+
+    if (f->tap)
+        fwd_tap_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
+
+    const struct columns c = fwd_prepare(f, me, f->gate, pad16(n_ff), (size_t)f->n,
+                                         n_ff, NULL, act_bit(&y->down));
+
+    add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
+}
+
+/* Logits of the last n_logits tokens. */
+static void output(struct forward *f, struct fwd_member *me)
+{
+    const struct model *m = f->m;
+    const size_t n_embd = (size_t)m->n_embd, stride = pad16(n_embd);
+    const size_t n_vocab = pad16((size_t)m->n_vocab);
+
+    if (f->n_logits == 0)
+        return;
+    const float *x = f->x + (size_t)(f->n - f->n_logits) * stride;
+
+    if (f->tap)
+        fwd_tap_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
+                     &m->output_norm);
+
+    const struct columns c = fwd_prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
+                                         &m->output_norm, act_bit(&m->output));
+
+    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);) {
+        product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end, &c,
+                f->logits, n_vocab);
+        for (size_t j = 0; m->logit_softcap > 0.0f && j < c.n; j++)
+            f->kern.softcap(f->logits + j * n_vocab + begin, end - begin,
+                            m->logit_softcap);
+    }
+    fwd_lap(me, SLM_OP_OUTPUT, m->output.fmt);
+}
+
+/* One layer. Where attention and feed-forward part have the same input, the latter
+ * takes it before attention's result is added to the stream. */
+static void run_layer(struct forward *f, struct fwd_member *me, int i)
+{
+    const struct layer *y = &f->m->layers[i];
+
+    if (y->recurrent)
+        fwd_delta(f, me, y);
+    else
+        attend(f, me, i);
+    if (f->m->parallel)
+        expand(f, me, y);
+    project_back(f, me, y);
+    if (f->m->n_experts) {
+        fwd_experts(f, me, y);
+        return;
+    }
+    if (!f->m->parallel)
+        expand(f, me, y);
+    contract(f, me, y);
+}
+
+static void pass(void *arg, int member, int n_members)
+{
+    struct forward *f = arg;
+    struct fwd_member *me = &f->members[member];
+
+    (void)n_members;
+    embed(f, me);
+    for (int i = 0; i < f->m->n_layers; i++)
+        run_layer(f, me, i);
+    output(f, me);
+}
+
+void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
+                 int n_logits)
+{
+    f->tokens = tokens;
+    f->n = n;
+    f->n_past = n_past;
+    f->n_logits = n_logits;
+    f->n_splits = n == 1 ? fwd_choose_splits(f, n_past + 1) : 1;
+    if (f->laps)
+        fwd_profile_begin(f);
+    team_run(f->team, pass, f);
+    if (f->laps)
+        fwd_profile_end(f);
+}
+
+const float *forward_logits(const struct forward *f, size_t i)
+{
+    return f->logits + i * pad16((size_t)f->m->n_vocab);
+}

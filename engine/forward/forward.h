@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward.h - from tokens to logits
+ *
+ * One pass takes 1..n_batch tokens of one sequence through all layers inside a
+ * single team_run(); members meet at barriers between stages:
+ *
+ *     embed | per layer: q k v | attention | attention output | gate, up | down
+ *           | output
+ *
+ * For one token each member prepares (normalises, quantises) the stage's input
+ * for itself, which costs less than a barrier; for several the columns are shared
+ * out and a barrier follows. Rows of a matrix are handed out in chunks. Nothing
+ * allocates during a pass.
+ *
+ * Threading: as team_run(), on the members that are in use (team_use()).
+ */
+#ifndef SLM_ENGINE_FORWARD_FORWARD_H
+#define SLM_ENGINE_FORWARD_FORWARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/arch/arch.h"
+#include "engine/base/status.h"
+#include "engine/base/team.h"
+#include "engine/forward/profile.h"
+#include "engine/forward/tap.h"
+#include "engine/forward/tuning.h"
+#include "engine/kv/kvcache.h"
+
+struct forward;
+
+/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a team of
+ * n_members, all of which it can run on. */
+#define FORWARD_MAX_BATCH 65536
+uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
+                       int n_logits, int n_members);
+
+/* The model, the cache and the team must outlive it. Error: ST_NO_MEMORY. */
+enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
+                         struct team *team, uint32_t isa_mask, int n_batch,
+                         int n_logits, struct err *err);
+void forward_close(struct forward *f);
+
+/* Take tokens[n], n <= n_batch, at positions n_past.. through the model. Logits
+ * are computed for the last n_logits of them (0..n). Tokens and positions have
+ * been checked. */
+void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
+                 int n_logits);
+
+/* Another team of the same capacity; NULL: none until the next call. */
+void forward_set_team(struct forward *f, struct team *team);
+
+/* Other choices from the next pass on. Opened with slm_tuning_default(). */
+void forward_tune(struct forward *f, const struct slm_tuning *tuning);
+
+/* Tell tap(arg, ...) of the inputs of all matrices but routers from the next pass on;
+ * NULL: nobody. */
+void forward_tap(struct forward *f, slm_tap_fn *tap, void *arg);
+
+/* Take a profile of the passes from here on; what there was is forgotten. Error:
+ * ST_NO_MEMORY. */
+enum status forward_profile_start(struct forward *f, struct err *err);
+void forward_profile_read(const struct forward *f, struct slm_profile *out);
+
+/* Logits [n_vocab] of the i-th of the n_logits tokens. */
+const float *forward_logits(const struct forward *f, size_t i);
+
+#endif

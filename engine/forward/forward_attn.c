@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_attn.c - causal attention over the KV cache, block by block
+ *
+ * The queries that share a KV head are taken together, so each key and value is
+ * read once for all of them. Positions come in blocks of ATTN_BLOCK, joined by
+ * the online softmax (Milakov and Gimelshein 2018, arXiv 1805.02867): per query
+ * we carry the largest score so far, the sum of weights relative to it, and the mix
+ * of values under the same weights.
+ *
+ * A token sees itself and what came before, in layers with a window only the last
+ * positions of that. Blocks that no query of a tile sees are not read.
+ */
+#include "engine/forward/forward_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Split a head's positions only where each part gets at least this many. */
+#define MIN_SPLIT 256
+
+/* How far in front of their use quantised keys are asked for by software prefetch. */
+#define KEYS_AHEAD 512
+
+static int gcd(int a, int b)
+{
+    while (b) {
+        const int r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+int fwd_choose_splits(const struct forward *f, int n_pos)
+{
+    const int n_members = team_size(f->team);
+    const int possible = n_pos / MIN_SPLIT;
+    /* as many parts per head as make all parts a multiple of the members */
+    const int wanted = n_members / gcd(f->m->n_kv_heads, n_members);
+
+    if (possible <= 1)
+        return 1;
+    return possible < wanted ? possible : wanted;
+}
+
+static void scale_by(float *x, size_t n, float factor)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= factor;
+}
+
+/* The first position that a query at pos sees. */
+static size_t first_seen(const struct layer *y, size_t pos)
+{
+    const size_t window = (size_t)y->window;
+
+    return window && pos >= window ? pos + 1 - window : 0;
+}
+
+/* One head of a query or key, normalised where the model does that, and rotated. */
+static void turn(const struct forward *f, float *v, const struct norm *norm, int head,
+                 int rope, size_t j)
+{
+    const struct model *m = f->m;
+    const size_t d = (size_t)m->head_dim, n_rot = (size_t)m->n_rot;
+    const float *cs = fwd_turn(f, rope, j);
+
+    if (norm->w) {
+        const struct norm own = {norm->w + (m->head_norms ? (size_t)head * d : 0),
+                                 NULL};
+
+        fwd_norm(f, v, v, &own, d);
+    }
+    if (m->arch->pairs == PAIRS_HALVES)
+        f->kern.rope_neox(v, cs, n_rot);
+    else
+        f->kern.rope(v, cs, n_rot);
+}
+
+/* Rotated key and value of token j into the cache, for one head. */
+static void store(struct forward *f, int layer, int head, size_t j)
+{
+    const struct model *m = f->m;
+    const size_t d = (size_t)m->head_dim;
+    const size_t stride = pad16((size_t)m->n_kv_heads * d);
+    float *k = f->k + j * stride + (size_t)head * d;
+    const float *v = f->v + j * stride + (size_t)head * d;
+
+    turn(f, k, &m->layers[layer].k_norm, head, m->layers[layer].rope, j);
+    kvcache_store(f->kv, &f->kern, m->layers[layer].cached, head, (size_t)f->n_past + j,
+                  k, v);
+}
+
+/* Queries of n tokens from j on that share a KV head, rotated, token by token, and
+ * scaled, so that scores need not be. */
+static void gather(struct forward *f, struct fwd_member *me, int layer, int head,
+                   size_t j, size_t n)
+{
+    const struct model *m = f->m;
+    const struct layer *y = &m->layers[layer];
+    const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
+    const size_t stride = pad16(y->wq.n_rows), each = m->gated_queries ? 2 * d : d;
+    const size_t key_dim = f->kv->key_dim, value_dim = f->kv->value_dim;
+
+    for (size_t i = 0; i < n * group; i++) {
+        const size_t token = j + i / group, q = (size_t)head * group + i % group;
+        float *dst = me->query + i * pad16(key_dim);
+
+        memcpy(dst, f->q + token * stride + q * each, d * sizeof *dst);
+        memset(dst + d, 0, (key_dim - d) * sizeof *dst);
+        turn(f, dst, &y->q_norm, (int)q, y->rope, token);
+        scale_by(dst, d, m->attn_scale);
+        if (me->query_q8)
+            f->kern.quantize_act[KERN_ACT_q8_32](
+                dst, me->query_q8 + i * kern_act_bytes(KERN_ACT_q8_32, key_dim),
+                key_dim);
+        me->max[i] = -INFINITY;
+        me->sum[i] = 0.0f;
+        memset(me->mix + i * value_dim, 0, value_dim * sizeof *dst);
+    }
+}
+
+/* Scores of n queries against the n_panels panels from `keys` on. */
+static void score(const struct forward *f, struct fwd_member *me, size_t n,
+                  const void *keys, size_t n_panels)
+{
+    const enum kern_kv type = f->kv->shape.type;
+    const size_t key_dim = f->kv->key_dim;
+    const void *query = me->query_q8 ? (const void *)me->query_q8 : me->query;
+    const size_t stride = me->query_q8 ? kern_act_bytes(KERN_ACT_q8_32, key_dim)
+                                       : pad16(key_dim) * sizeof(float);
+    kern_gemm_x16_fn *product = f->kern.gemm_x16[kern_kv_format(type)];
+
+    /* Quantised keys are rows of weights in all but name. */
+    if (me->query_q8 && product)
+        product(n_panels, key_dim, keys, n, query, stride, me->score, ATTN_BLOCK,
+                KEYS_AHEAD);
+    else
+        f->kern.attn_dot[type](n_panels, key_dim, keys, n, query, stride, me->score,
+                               ATTN_BLOCK);
+}
+
+/* Turn query i's scores of positions t .. t + n - 1, of which it sees first .. end-1,
+ * into weights relative to the largest score so far, and bring what was mixed before
+ * to that level. n is a multiple of 16. */
+static void weigh(const struct forward *f, struct fwd_member *me, size_t i, size_t t,
+                  size_t n, size_t first, size_t end)
+{
+    const size_t n_seen = end <= t ? 0 : end - t < n ? end - t : n;
+    const size_t n_hidden = first <= t ? 0 : first - t < n_seen ? first - t : n_seen;
+    float *s = me->score + i * ATTN_BLOCK;
+
+    if (f->m->attn_softcap > 0.0f)
+        f->kern.softcap(s, n_seen, f->m->attn_softcap);
+
+    for (size_t k = 0; k < n_hidden; k++)
+        s[k] = -INFINITY;
+    const float keep = f->kern.attn_weigh(s, n_seen, n, &me->max[i], &me->sum[i]);
+
+    if (keep != 1.0f)
+        scale_by(me->mix + i * f->kv->value_dim, f->kv->value_dim, keep);
+}
+
+/* Attend with the queries gathered of n tokens, the first of them at position pos, to
+ * positions begin .. end-1 of one head; begin is a multiple of 16. */
+static void attend(const struct forward *f, struct fwd_member *me, int layer, int head,
+                   size_t n, size_t pos, size_t begin, size_t end)
+{
+    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+
+    for (size_t t = begin; t < end; t += ATTN_BLOCK) {
+        const size_t n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
+
+        score(f, me, n * group, kvcache_k(f->kv, f->m->layers[layer].cached, head, t),
+              pad16(n_block) / KVCACHE_PANEL);
+        for (size_t i = 0; i < n * group; i++) {
+            const size_t at = pos + i / group;
+
+            weigh(f, me, i, t, pad16(n_block), first_seen(&f->m->layers[layer], at),
+                  at + 1);
+        }
+        f->kern.attn_mix[f->kv->shape.type](
+            n_block, f->kv->value_dim,
+            kvcache_v(f->kv, f->m->layers[layer].cached, head, t), n * group, me->score,
+            ATTN_BLOCK, me->mix, f->kv->value_dim);
+        fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
+                  n_block * (f->kv->key_bytes + f->kv->value_bytes) / KVCACHE_PANEL,
+                  n * group * n_block * (f->kv->key_dim + f->kv->value_dim));
+    }
+}
+
+void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
+                   float *out)
+{
+    const size_t d = (size_t)f->m->head_dim;
+    const float *gate = f->q + j * pad16(y->wq.n_rows) + (2 * q + 1) * d;
+
+    for (size_t i = 0; f->m->gated_queries && i < d; i++)
+        out[i] /= 1.0f + expf(-gate[i]);
+}
+
+/* The gathered queries' results to attn, for tokens j on. */
+static void finish(struct forward *f, struct fwd_member *me, int layer, int head,
+                   size_t j, size_t n)
+{
+    const struct model *m = f->m;
+    const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
+    const size_t stride = pad16((size_t)m->n_heads * d);
+
+    for (size_t i = 0; i < n * group; i++) {
+        float *dst =
+            f->attn + (j + i / group) * stride + ((size_t)head * group + i % group) * d;
+
+        memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
+        scale_by(dst, d, 1.0f / me->sum[i]);
+        fwd_gate_head(f, &m->layers[layer], (size_t)head * group + i % group,
+                      j + i / group, dst);
+    }
+}
+
+/* ---- one token: heads, or parts of heads ------------------------------------ */
+
+static float *partial_of(const struct forward *f, size_t q, int split)
+{
+    return f->partial + (q * (size_t)f->n_splits_max + (size_t)split) *
+                            pad16((size_t)f->m->head_dim + 2);
+}
+
+static void keep_partial(struct forward *f, const struct fwd_member *me, int head,
+                         int split)
+{
+    const size_t d = (size_t)f->m->head_dim;
+    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+
+    for (size_t i = 0; i < group; i++) {
+        float *dst = partial_of(f, (size_t)head * group + i, split);
+
+        memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
+        dst[d] = me->max[i];
+        dst[d + 1] = me->sum[i];
+    }
+}
+
+void fwd_join_splits(const struct forward *f, float *out)
+{
+    const size_t d = (size_t)f->m->head_dim;
+
+    for (size_t q = 0; q < (size_t)f->m->n_heads; q++) {
+        float *dst = out + q * d;
+        float max = -INFINITY, sum = 0.0f;
+
+        for (int s = 0; s < f->n_splits; s++)
+            max = partial_of(f, q, s)[d] > max ? partial_of(f, q, s)[d] : max;
+        memset(dst, 0, d * sizeof *dst);
+        for (int s = 0; s < f->n_splits; s++) {
+            const float *part = partial_of(f, q, s);
+            const float weight = expf(part[d] - max);
+
+            for (size_t i = 0; i < d; i++)
+                dst[i] += weight * part[i];
+            sum += weight * part[d + 1];
+        }
+        scale_by(dst, d, 1.0f / sum);
+    }
+}
+
+static void attend_one(struct forward *f, struct fwd_member *me, int layer)
+{
+    const size_t pos = (size_t)f->n_past;
+    const size_t from =
+        first_seen(&f->m->layers[layer], pos) / KVCACHE_PANEL * KVCACHE_PANEL;
+    const size_t n_items = (size_t)f->m->n_kv_heads * (size_t)f->n_splits;
+
+    for (size_t item; (item = team_next(f->team, 1)) < n_items;) {
+        const int head = (int)(item / (size_t)f->n_splits);
+        const int split = (int)(item % (size_t)f->n_splits);
+        size_t begin, end;
+
+        team_share(pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin, &end);
+        /* Only one part reads the new position, so nobody else waits. */
+        if (begin < end && from + end == pos + 1)
+            store(f, layer, head, 0);
+        gather(f, me, layer, head, 0, 1);
+        attend(f, me, layer, head, 1, pos, from + begin, from + end);
+        if (f->n_splits > 1)
+            keep_partial(f, me, head, split);
+        else
+            finish(f, me, layer, head, 0, 1);
+    }
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
+}
+
+/* ---- several tokens: tiles of a head's queries ------------------------------- */
+
+/* Keys and values of all tokens into the cache. Members take whole panels of a head:
+ * neighbours in a panel share cache lines. */
+static void store_batch(struct forward *f, struct fwd_member *me, int layer)
+{
+    const size_t n_heads = (size_t)f->m->n_kv_heads;
+    const size_t begin = (size_t)f->n_past, end = begin + (size_t)f->n;
+    const size_t first = begin / KVCACHE_PANEL;
+    const size_t n_panels = (end - 1) / KVCACHE_PANEL - first + 1;
+
+    for (size_t item; (item = team_next(f->team, 1)) < n_panels * n_heads;) {
+        const size_t at = (first + item / n_heads) * KVCACHE_PANEL;
+        const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
+
+        for (size_t pos = at < begin ? begin : at; pos < to; pos++)
+            store(f, layer, (int)(item % n_heads), pos - begin);
+    }
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
+}
+
+static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
+{
+    const struct model *m = f->m;
+    const size_t n = (size_t)f->n, group = (size_t)(m->n_heads / m->n_kv_heads);
+    const size_t tile = (size_t)f->n_queries / group; /* tokens */
+    const size_t n_tiles = (n + tile - 1) / tile;
+
+    store_batch(f, me, layer);
+    for (size_t item;
+         (item = team_next(f->team, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
+        const int head = (int)(item % (size_t)m->n_kv_heads);
+        /* The last tile sees most: long items first. */
+        const size_t j = (n_tiles - 1 - item / (size_t)m->n_kv_heads) * tile;
+        const size_t n_tokens = n - j < tile ? n - j : tile;
+        const size_t pos = (size_t)f->n_past + j;
+        const size_t from = first_seen(&m->layers[layer], pos);
+
+        gather(f, me, layer, head, j, n_tokens);
+        attend(f, me, layer, head, n_tokens, pos, from / KVCACHE_PANEL * KVCACHE_PANEL,
+               pos + n_tokens);
+        finish(f, me, layer, head, j, n_tokens);
+    }
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
+}
+
+void fwd_attention(struct forward *f, struct fwd_member *me, int layer)
+{
+    if (f->n == 1)
+        attend_one(f, me, layer);
+    else
+        attend_batch(f, me, layer);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_impl.h - what the files of the forward pass share, for forward*.c only
+ *
+ * Rows of float buffers are n_x values long and start on cache lines: their
+ * strides are pad16(n_x).
+ */
+#ifndef SLM_ENGINE_FORWARD_FORWARD_IMPL_H
+#define SLM_ENGINE_FORWARD_FORWARD_IMPL_H
+
+#include "engine/base/mem.h"
+#include "engine/forward/forward.h"
+
+/* Positions whose scores are held at a time: with the queries of a tile they stay
+ * in the second-level cache. */
+#define ATTN_BLOCK 256
+/* Queries that share a pass over a KV head's keys, unless one position has more. */
+#define ATTN_QUERIES 32
+/* Rows of a matrix are handed out in multiples of this: two panels, which kernels
+ * work on together. */
+#define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
+
+/* One member's share of an operation. */
+struct fwd_lap {
+    uint64_t work_ns, wait_ns, bytes, macs;
+};
+
+struct fwd_laps {
+    uint64_t last_ns; /* when the clock was last read */
+    enum slm_op op;   /* what ended then */
+    enum kern_format fmt;
+    struct fwd_lap of[SLM_N_OPS][KERN_N_FMT + 1];
+};
+
+/* One member's own buffers. */
+struct fwd_member {
+    struct fwd_laps *laps;          /* NULL: no profile is taken */
+    float *row;                     /* a normalised or combined input */
+    unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
+    float *query;                   /* [n_queries][key_dim] rotated and scaled */
+    unsigned char *query_q8;        /* the same as q8_32 columns; NULL: F16 keys */
+    float *score;                   /* [n_queries][ATTN_BLOCK] */
+    float *mix;                     /* [n_queries][value_dim] */
+    float *max, *sum;               /* [n_queries] of the online softmax */
+    float *delta;                   /* [4][delta.head_dim] of linear attention */
+    int *pair;                      /* [n_batch * n_used] sorted by expert */
+    int *first;                     /* [n_experts + 1] into pair */
+    int *taken, n_taken;            /* experts that have pairs, ascending */
+};
+
+struct forward {
+    const struct model *m;
+    struct kvcache *kv;
+    struct team *team;
+    struct kern_set kern;
+    uint32_t isa_mask; /* that kern was chosen from, but for products */
+    struct slm_tuning tuning;
+    enum kern_kv kv_type;
+    int n_batch, n_members, n_queries, n_splits_max;
+    size_t act_k[KERN_N_ACT];        /* longest column in a layout; 0: not in use */
+    size_t act_bytes[KERN_N_ACT];    /* of all columns of the widest stage */
+    size_t routed_bytes[KERN_N_ACT]; /* of experts' input columns */
+    struct mem scratch, logits_mem;
+    struct fwd_member *members;
+    struct fwd_laps *laps; /* [n_members], while a profile is taken */
+    size_t n_profiled;     /* passes in it */
+    int n_timed;           /* members of the last of them */
+    slm_tap_fn *tap;       /* NULL: nobody listens */
+    void *tap_arg;
+
+    /* shared; rows are tokens of the batch */
+    float *x;                          /* [n_batch][n_embd] the residual stream */
+    float *y;                          /* [n_batch][n_embd] what a block adds to it */
+    float *q;                          /* [n_batch][n_heads * head_dim], and gates */
+    float *k, *v;                      /* [n_batch][n_kv_heads * head_dim] */
+    float *attn;                       /* [n_batch][n_heads * head_dim], or values */
+    float *delta_in, *delta_z;         /* [n_batch][rows of the layers' matrices] */
+    float *delta_beta, *delta_alpha;   /* the same */
+    float *gate;                       /* [n_batch * max(n_used, 1)][n_ff] */
+    float *up;                         /* the same */
+    float *turn[MODEL_MAX_ROPES];      /* [n_batch][n_rot] cosines and sines */
+    float *partial;                    /* [n_heads][n_splits_max][head_dim + 2] */
+    float *route;                      /* [n_batch][n_experts] router's scores */
+    int *expert;                       /* [n_batch][n_used] chosen */
+    float *share;                      /* [n_batch][n_used] their weights */
+    unsigned char *act[KERN_N_ACT];    /* columns in each layout in use */
+    unsigned char *routed[KERN_N_ACT]; /* [n_batch * n_used] columns, by expert */
+    float *shared_share;               /* [n_batch] of the shared expert */
+    float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
+    float *logits;                     /* [n_batch][n_vocab] */
+
+    /* the pass under way */
+    const int32_t *tokens;
+    int n, n_past, n_logits, n_splits;
+};
+
+/* A matrix whose product with a stage's input, plus bias if that is not NULL, goes to
+ * out [n][pad16(n_rows)]. */
+struct fwd_target {
+    const struct matrix *w;
+    const float *bias;
+    float *out;
+};
+
+/* Input columns of a product: where they are in each layout prepared. */
+struct columns {
+    const unsigned char *x[KERN_N_ACT];
+    size_t stride[KERN_N_ACT];
+    size_t n;
+};
+
+static inline size_t pad16(size_t n)
+{
+    return (n + 15) & ~(size_t)15;
+}
+
+static inline size_t pad_rows(size_t n)
+{
+    return (n + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+}
+
+static inline const void *columns_at(const struct columns *c, enum kern_act act,
+                                     size_t i)
+{
+    return c->x[act] + i * c->stride[act];
+}
+
+static inline uint32_t act_bit(const struct matrix *w)
+{
+    return 1u << w->act;
+}
+
+/* ---- the profile: nothing but a comparison where none is taken ---------------- */
+
+uint64_t fwd_now_ns(void);
+void fwd_lap_take(struct fwd_laps *laps, enum slm_op op, enum kern_format fmt,
+                  bool waited);
+void fwd_profile_begin(struct forward *f);
+void fwd_profile_end(struct forward *f);
+
+/* The time since the last lap was for op, on weights of fmt. */
+static inline void fwd_lap(struct fwd_member *me, enum slm_op op, enum kern_format fmt)
+{
+    if (me->laps)
+        fwd_lap_take(me->laps, op, fmt, false);
+}
+
+/* What op has read and computed. */
+static inline void fwd_count(struct fwd_member *me, enum slm_op op,
+                             enum kern_format fmt, uint64_t bytes, uint64_t macs)
+{
+    if (!me->laps)
+        return;
+    me->laps->of[op][fmt].bytes += bytes;
+    me->laps->of[op][fmt].macs += macs;
+}
+
+/* The barrier that ends op. */
+static inline void fwd_barrier(struct forward *f, struct fwd_member *me, enum slm_op op,
+                               enum kern_format fmt)
+{
+    team_barrier(f->team);
+    if (me->laps)
+        fwd_lap_take(me->laps, op, fmt, true);
+}
+
+/* The cosines and sines of token j, in the rotation of a layer. */
+static inline float *fwd_turn(const struct forward *f, int rope, size_t j)
+{
+    return f->turn[rope] + j * pad16((size_t)f->m->n_rot);
+}
+
+/* dst[n] = src[n], normalised as the model does; they may be the same. */
+void fwd_norm(const struct forward *f, float *dst, const float *src,
+              const struct norm *norm, size_t n);
+
+/* y[n] = act(gate) * up as the model's feed-forward part has it; up NULL: act(gate).
+ * y may be an input. */
+void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
+                  size_t n);
+
+/* Bring n rows of k floats into the layouts of act_mask, normalised unless norm is
+ * NULL. One row goes to the member's own buffers; of several each
+ * member does some, and a barrier is passed. */
+struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
+                           size_t src_stride, size_t n, size_t k,
+                           const struct norm *norm, uint32_t act_mask);
+
+/* The next of n_rows rows for this member, in multiples of ROW_UNIT; false: none
+ * left. */
+bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
+
+/* All targets' products with x, normalised; ends in a barrier. */
+void fwd_project(struct forward *f, struct fwd_member *me,
+                 const struct fwd_target *target, size_t n_targets,
+                 const struct norm *norm);
+
+/* y[j * y_stride + i] = row begin + i of slice s times column j of n, for begin + i
+ * < end; columns are x_stride bytes apart. begin is a multiple of
+ * KERN_PANEL_ROWS, end another one or the last row's. */
+void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
+                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
+                 float *y, size_t y_stride);
+
+/* The same n rows of one slice, as part of op: counted. */
+static inline void fwd_count_product(struct fwd_member *me, enum slm_op op,
+                                     const struct matrix *w, size_t n_rows, size_t n)
+{
+    fwd_count(me, op, w->fmt, (uint64_t)n_rows * w->row_bytes,
+              (uint64_t)n_rows * w->k * n);
+}
+
+/* n rows at src, not yet normalised by norm (NULL: by nothing), are what w is about
+ * to be multiplied with; pairs: the same of the rows of experts, from x with a norm,
+ * from gate without one. Nothing but a comparison where nobody listens. */
+void fwd_tap_rows(struct forward *f, struct fwd_member *me, const struct matrix *w,
+                  const float *src, size_t stride, size_t n, const struct norm *norm);
+void fwd_tap_pairs(struct forward *f, struct fwd_member *me, const struct matrix *w,
+                   const struct norm *norm);
+
+/* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
+ * > 1); linear attention, x -> attn; and the routed feed-forward part added to x. */
+void fwd_attention(struct forward *f, struct fwd_member *me, int layer);
+void fwd_delta(struct forward *f, struct fwd_member *me, const struct layer *y);
+void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y);
+
+/* Parts into which n_pos positions of one KV head are split among the members in use,
+ * at most one each. */
+int fwd_choose_splits(const struct forward *f, int n_pos);
+
+/* Scale what head q of token j attends to, out[head_dim], by its gate. */
+void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
+                   float *out);
+
+/* Join the partial results of all heads of the one token: out[n_heads * head_dim]. */
+void fwd_join_splits(const struct forward *f, float *out);
+
+#endif

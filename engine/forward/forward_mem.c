@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_mem.c - the buffers of the forward pass: one description, measured for
+ * the plan and carved for the run
+ */
+#include "engine/forward/forward_impl.h"
+
+#include <stdlib.h>
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Cuts cache-line aligned pieces off a block; base NULL only measures. Sizes
+ * cannot overflow 64 bits: arch_*.c bound every dimension, FORWARD_MAX_BATCH and
+ * TEAM_MAX_MEMBERS the rest. */
+struct carver {
+    unsigned char *base;
+    uint64_t used;
+};
+
+static void *carve(struct carver *c, uint64_t bytes)
+{
+    void *piece = c->base ? c->base + c->used : NULL;
+
+    c->used += (bytes + 63) & ~(uint64_t)63;
+    return piece;
+}
+
+static float *carve_floats(struct carver *c, size_t n_rows, size_t n)
+{
+    return carve(c, (uint64_t)n_rows * pad16(n) * sizeof(float));
+}
+
+static void count_columns(struct forward *f, const struct matrix *w, size_t n_cols)
+{
+    if (w->n_rows == 0)
+        return;
+    f->act_k[w->act] = max_size(f->act_k[w->act], w->k);
+    f->act_bytes[w->act] =
+        max_size(f->act_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
+}
+
+/* Experts' inputs are lined up a second time; that of one token is not. */
+static void count_routed(struct forward *f, const struct matrix *w, size_t n_cols)
+{
+    if (f->n_batch > 1)
+        f->routed_bytes[w->act] =
+            max_size(f->routed_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
+}
+
+/* Everything that follows from the model, the batch and the team. */
+static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
+                    int n_batch, int n_members)
+{
+    const int group = m->n_heads / m->n_kv_heads;
+    const size_t n = (size_t)n_batch;
+    const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
+
+    f->m = m;
+    f->kv_type = kv_type;
+    f->n_batch = n_batch;
+    f->n_members = n_members;
+    f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;
+    f->n_splits_max = n_members;
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *y = &m->layers[i];
+
+        count_columns(f, &y->wq, n);
+        count_columns(f, &y->wk, n);
+        count_columns(f, &y->wv, n);
+        count_columns(f, &y->wo, n);
+        count_columns(f, &y->router, n);
+        if (m->n_experts) {
+            count_routed(f, &y->gate, n * n_used);
+            count_routed(f, &y->up, n * n_used);
+        }
+        count_columns(f, &y->delta_in, n);
+        count_columns(f, &y->delta_gate, n);
+        count_columns(f, &y->delta_beta, n);
+        count_columns(f, &y->delta_alpha, n);
+        count_columns(f, &y->delta_out, n);
+        count_columns(f, &y->shared_router, n);
+        count_columns(f, &y->shared_gate, n);
+        count_columns(f, &y->shared_up, n);
+        count_columns(f, &y->shared_down, n);
+        count_columns(f, &y->gate, n);
+        count_columns(f, &y->up, n);
+        count_columns(f, &y->down, n * n_used);
+    }
+    count_columns(f, &m->output, n);
+}
+
+static void carve_member(const struct forward *f, struct fwd_member *me,
+                         struct carver *c)
+{
+    const struct model *m = f->m;
+    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_queries = (size_t)f->n_queries;
+    const size_t key_dim = kvcache_key_dim(f->kv_type, m->head_dim);
+    struct fwd_member own = {0};
+
+    own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
+    own.delta = carve_floats(c, 4, (size_t)m->delta.head_dim);
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (f->act_k[a])
+            own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));
+    own.query = carve_floats(c, n_queries, key_dim);
+    if (f->kv_type != KERN_KV_f16)
+        own.query_q8 = carve(c, n_queries * kern_act_bytes(KERN_ACT_q8_32, key_dim));
+    own.mix = carve_floats(c, n_queries, kvcache_value_dim(f->kv_type, m->head_dim));
+    own.score = carve_floats(c, n_queries, ATTN_BLOCK);
+    own.max = carve_floats(c, 1, n_queries);
+    own.sum = carve_floats(c, 1, n_queries);
+    if (m->n_experts) {
+        own.pair =
+            carve(c, sizeof(int) * (uint64_t)f->n_batch * (uint64_t)m->n_experts_used);
+        own.first = carve(c, sizeof(int) * ((uint64_t)m->n_experts + 1));
+        own.taken = carve(c, sizeof(int) * (uint64_t)m->n_experts);
+    }
+    /* No two members write to neighbouring lines, which prefetchers pair up. */
+    carve(c, 128);
+    if (me)
+        *me = own;
+}
+
+static void carve_shared(struct forward *f, struct carver *c)
+{
+    const struct model *m = f->m;
+    const size_t n = (size_t)f->n_batch, n_embd = (size_t)m->n_embd;
+    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_kv = (size_t)m->n_kv_heads * (size_t)m->head_dim;
+    const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
+
+    f->x = carve_floats(c, n, n_embd);
+    f->y = carve_floats(c, n, n_embd);
+    f->q = carve_floats(c, n, m->gated_queries ? 2 * n_q : n_q);
+    f->k = carve_floats(c, n, n_kv);
+    f->v = carve_floats(c, n, n_kv);
+    f->attn = carve_floats(c, n, max_size(n_q, delta_values(&m->delta)));
+    if (m->n_recurrent) {
+        f->delta_in = carve_floats(c, n, delta_in_rows(&m->delta));
+        f->delta_z = carve_floats(c, n, delta_values(&m->delta));
+        f->delta_beta = carve_floats(c, n, (size_t)m->delta.n_v_heads);
+        f->delta_alpha = carve_floats(c, n, (size_t)m->delta.n_v_heads);
+    }
+    f->gate = carve_floats(c, n * n_used, (size_t)m->n_ff);
+    f->up = carve_floats(c, n * n_used, (size_t)m->n_ff);
+    for (int i = 0; i < m->n_ropes; i++)
+        f->turn[i] = carve_floats(c, n, (size_t)m->n_rot);
+    if (f->n_splits_max > 1)
+        f->partial = carve_floats(c, (size_t)m->n_heads * (size_t)f->n_splits_max,
+                                  (size_t)m->head_dim + 2);
+    if (m->n_experts) {
+        f->route = carve_floats(c, n, (size_t)m->n_experts);
+        f->expert = carve(c, n * n_used * sizeof(int));
+        f->share = carve(c, n * n_used * sizeof(float));
+    }
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (f->act_k[a])
+            f->act[a] = carve(c, f->act_bytes[a]);
+    if (m->n_ff_shared) {
+        f->shared_share = carve_floats(c, 1, n);
+        f->shared_gate = carve_floats(c, n, (size_t)m->n_ff_shared);
+        f->shared_up = carve_floats(c, n, (size_t)m->n_ff_shared);
+    }
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (f->routed_bytes[a])
+            f->routed[a] = carve(c, f->routed_bytes[a]);
+    for (int i = 0; i < f->n_members; i++)
+        carve_member(f, f->members ? &f->members[i] : NULL, c);
+}
+
+static uint64_t logits_bytes(const struct model *m, int n_logits)
+{
+    return (uint64_t)n_logits * pad16((size_t)m->n_vocab) * sizeof(float);
+}
+
+uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
+                       int n_logits, int n_members)
+{
+    struct forward f = {0};
+    struct carver c = {0};
+
+    measure(&f, m, kv_type, n_batch, n_members);
+    carve_shared(&f, &c);
+    return c.used + logits_bytes(m, n_logits);
+}
+
+enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
+                         struct team *team, uint32_t isa_mask, int n_batch,
+                         int n_logits, struct err *err)
+{
+    const int n_members = team_capacity(team);
+    struct forward *new = calloc(1, sizeof *new);
+    struct carver c = {0};
+    enum status st;
+
+    if (!new)
+        return err_set(err, ST_NO_MEMORY, "no memory for a forward pass");
+    measure(new, m, kv->shape.type, n_batch, n_members);
+    carve_shared(new, &c);
+    new->kv = kv;
+    new->team = team;
+    kern_select(&new->kern, isa_mask);
+    new->isa_mask = isa_mask;
+    new->tuning = slm_tuning_default();
+    /* 4 KiB pages for the logits: most of them are for rare uses of a whole batch
+     * and stay untouched. */
+    st = mem_alloc(&new->scratch, (size_t)c.used, MEM_PAGES_2M, "activations", err);
+    if (!st)
+        st = mem_alloc(&new->logits_mem, (size_t)logits_bytes(m, n_logits),
+                       MEM_PAGES_4K, "logits", err);
+    if (!st) {
+        new->members = calloc((size_t)n_members, sizeof *new->members);
+        if (!new->members)
+            st = err_set(err, ST_NO_MEMORY, "no memory for %d threads' buffers",
+                         n_members);
+    }
+    if (st) {
+        forward_close(new);
+        return st;
+    }
+    c = (struct carver){.base = new->scratch.base};
+    carve_shared(new, &c);
+    new->logits = new->logits_mem.base;
+    *f = new;
+    return ST_OK;
+}
+
+void forward_close(struct forward *f)
+{
+    if (!f)
+        return;
+    mem_free(&f->scratch);
+    mem_free(&f->logits_mem);
+    free(f->members);
+    free(f->laps);
+    free(f);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * profile.h - where the time of a pass went, operation by operation
+ *
+ * While a profile is taken each member of the team reads the clock whenever it goes
+ * from one operation to the next, so that what it did and what it waited for add up
+ * to the pass, to the nanosecond. Weights of one operation may differ in format from
+ * layer to layer; each format is a row of its own.
+ *
+ * Threading: as slm_eval().
+ */
+#ifndef SLM_ENGINE_FORWARD_PROFILE_H
+#define SLM_ENGINE_FORWARD_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+enum slm_op {
+    SLM_OP_EMBED,     /* embedding rows, rotations */
+    SLM_OP_PREPARE,   /* norms, activations brought into the kernels' layouts */
+    SLM_OP_QKV,       /* queries, keys, values */
+    SLM_OP_ATTENTION, /* keys and values into the cache, scores, mixing */
+    SLM_OP_ATTN_OUT,  /* attention's output matrix, residual */
+    SLM_OP_ROUTER,    /* choice of experts */
+    SLM_OP_GATE_UP,   /* gate and up matrices, activation function */
+    SLM_OP_DOWN,      /* down matrix, residual */
+    SLM_OP_OUTPUT,    /* logits */
+    SLM_N_OPS
+};
+
+struct slm_profile_row {
+    enum slm_op op;
+    enum kern_format fmt; /* of the weights; KERN_N_FMT: of none */
+    /* Per member that ran the last pass, on average, over all passes. The rows' sum of
+     * both is the time of the passes. */
+    double work_ns;
+    double wait_ns; /* at the barrier that ends the operation */
+    /* Of all members together. */
+    uint64_t bytes; /* of weights and KV cache, each counted once per reading */
+    uint64_t macs;  /* multiply-adds of products and attention */
+};
+
+/* At most, that many rows. */
+#define SLM_PROFILE_ROWS ((size_t)SLM_N_OPS * (KERN_N_FMT + 1))
+
+struct slm_profile {
+    size_t n_passes;
+    size_t n_rows;
+    struct slm_profile_row rows[SLM_PROFILE_ROWS]; /* in the order of a pass */
+};
+
+const char *slm_op_name(enum slm_op op); /* "gate, up" */
+
+#endif

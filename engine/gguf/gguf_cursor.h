@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gguf_cursor.h - reading untrusted bytes with bounds, for gguf_*.c only
+ *
+ * A cursor walks through the image of one file. Every function that reads fails,
+ * with the error set, rather than step over the end.
+ */
+#ifndef SLM_ENGINE_GGUF_GGUF_CURSOR_H
+#define SLM_ENGINE_GGUF_GGUF_CURSOR_H
+
+#include "engine/gguf/gguf_impl.h"
+
+#define GGUF_MAX_NAME 65535 /* of a key, by the specification; of a tensor too */
+
+struct gguf_cursor {
+    struct gguf *g;
+    size_t at;         /* offset of the next byte */
+    const char *where; /* what is being read, for messages */
+    struct err *err;
+};
+
+/* ST_INPUT, with the file's name in front of the message. */
+enum status gguf_fail(struct gguf_cursor *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A name as messages show it. */
+struct gguf_shown {
+    char text[72];
+};
+struct gguf_shown gguf_show(struct gguf_str s);
+
+/* The next n bytes, or NULL. */
+const void *cursor_take(struct gguf_cursor *c, uint64_t n);
+bool cursor_u32(struct gguf_cursor *c, uint32_t *out);
+bool cursor_u64(struct gguf_cursor *c, uint64_t *out);
+bool cursor_str(struct gguf_cursor *c, struct gguf_str *out);
+
+/* The name of a key or tensor, entry i of its list: 1 to GGUF_MAX_NAME bytes,
+ * none of them zero. */
+bool cursor_name(struct gguf_cursor *c, const char *what, size_t i,
+                 struct gguf_str *out);
+
+/* Room for one more element of a list that doubles; *cap is updated. NULL with
+ * the error set when there is none; the list is then as before. */
+void *cursor_grow(struct gguf_cursor *c, void *list, size_t n, size_t *cap,
+                  size_t elem_bytes);
+
+/* gguf_tensors.c: read n descriptions at the cursor, then place and check them
+ * against the data that begins after them. */
+enum status gguf_read_tensors(struct gguf_cursor *c, size_t n_tensors);
+
+#endif

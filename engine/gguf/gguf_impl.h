@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gguf_impl.h - what is inside a struct gguf, for gguf*.c only
+ */
+#ifndef SLM_ENGINE_GGUF_GGUF_IMPL_H
+#define SLM_ENGINE_GGUF_GGUF_IMPL_H
+
+#include "engine/base/strtab.h"
+#include "engine/gguf/gguf.h"
+
+struct gguf {
+    char *path;
+    const unsigned char *image;
+    size_t bytes;              /* of the whole file */
+    size_t head_bytes;         /* of it that is at image */
+    bool mapped;               /* image is our mapping */
+    int fd;                    /* of the mapped file; -1 where there is none */
+    struct gguf_source source; /* read NULL: not assembled; else image is its head,
+                                  malloc'ed */
+
+    uint32_t version;
+    uint32_t alignment;
+    uint64_t data_offset;
+
+    struct gguf_kv *kvs;
+    size_t n_kvs;
+    uint64_t **strings; /* [n_kvs]: of a string array, the offset of each element
+                           from kv->data; NULL for the others */
+    struct gguf_tensor *tensors;
+    size_t n_tensors;
+    struct strtab kv_index, tensor_index;
+};
+
+/* Fill everything below `mapped` from image[bytes]; on failure g holds what
+ * gguf_close() releases. */
+enum status gguf_parse_image(struct gguf *g, struct err *err);
+
+/* Bytes of a scalar; 0 for strings, arrays and unknown numbers. */
+size_t gguf_scalar_bytes(uint32_t type);
+
+#endif

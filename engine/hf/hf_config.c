@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_config.c - config.json to the hyperparameters of a GGUF file
+ *
+ * A folder's config names its kind in model_type; hf_kinds.c knows what each kind says.
+ */
+#include "engine/hf/hf_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+#define MAX_CONFIG ((size_t)16 << 20)
+
+/* ---- pairs -------------------------------------------------------------------------
+ */
+
+static const char *full_key(char *buf, size_t cap, const struct hf_config *c,
+                            const char *key)
+{
+    snprintf(buf, cap, "%s.%s", c->arch->gguf, key);
+    return buf;
+}
+
+void hf_put_u32(struct hf_config *c, const char *key, int64_t v)
+{
+    char full[96];
+
+    gguf_kv_u32(c->kvs, full_key(full, sizeof full, c, key), (uint32_t)v);
+}
+
+void hf_put_f32(struct hf_config *c, const char *key, double v)
+{
+    char full[96];
+
+    gguf_kv_f32(c->kvs, full_key(full, sizeof full, c, key), (float)v);
+}
+
+void hf_put_bool(struct hf_config *c, const char *key, bool v)
+{
+    char full[96];
+
+    gguf_kv_bool(c->kvs, full_key(full, sizeof full, c, key), v);
+}
+
+void hf_put_str(struct hf_config *c, const char *key, const char *v)
+{
+    char full[96];
+
+    gguf_kv_str(c->kvs, full_key(full, sizeof full, c, key), v);
+}
+
+void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t n)
+{
+    char full[96];
+
+    gguf_kv_array(c->kvs, full_key(full, sizeof full, c, key), GGUF_I32, n);
+    for (size_t i = 0; i < n; i++)
+        gguf_put_u32(&c->kvs->bytes, (uint32_t)v[i]);
+}
+
+/* ---- members -----------------------------------------------------------------------
+ */
+
+enum status hf_get_number(const struct hf_config *c, const char *key, int64_t min,
+                          int64_t max, int64_t *out, struct err *err)
+{
+    const enum status st = json_get_int(&c->file, c->o, key, min, max, out, err);
+
+    if (!st && *out < min)
+        return err_set(err, ST_INPUT, "%s lacks %s", c->file.path, key);
+    return st;
+}
+
+enum status hf_put_number(struct hf_config *c, const char *key, const char *gguf,
+                          int64_t min, int64_t max, int64_t missing, struct err *err)
+{
+    int64_t v = missing;
+    const enum status st = hf_get_number(c, key, min, max, &v, err);
+
+    if (!st)
+        hf_put_u32(c, gguf, v);
+    return st;
+}
+
+enum status hf_put_real(struct hf_config *c, const char *key, const char *gguf,
+                        double min, double max, double missing, struct err *err)
+{
+    double v = missing;
+    const enum status st = json_get_real(&c->file, c->o, key, min, max, &v, err);
+
+    if (!st)
+        hf_put_f32(c, gguf, v);
+    return st;
+}
+
+enum status hf_must_be(const struct hf_config *c, const char *key, const char *want,
+                       struct err *err)
+{
+    const json_t *v = json_member(c->o, key);
+    const char *text = json_text(v);
+    char shown[48];
+
+    if (!v || (text && !strcmp(text, want)))
+        return ST_OK;
+    return err_set(err, ST_UNSUPPORTED,
+                   "%s: %s is '%s'; of %s models only '%s' is "
+                   "supported",
+                   c->file.path, key,
+                   text ? utf8_printable(shown, sizeof shown, text, strlen(text))
+                        : "no text",
+                   c->arch->model_type, want);
+}
+
+enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool want,
+                            struct err *err)
+{
+    bool v = want;
+    const enum status st = json_get_bool(&c->file, c->o, key, &v, err);
+
+    if (!st && v != want)
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: %s is %s; of %s models only %s is supported", c->file.path,
+                       key, v ? "true" : "false", c->arch->model_type,
+                       want ? "true" : "false");
+    return st;
+}
+
+/* ---- what all have -----------------------------------------------------------------
+ */
+
+enum status hf_put_sizes(struct hf_config *c, struct err *err)
+{
+    const json_t *rope = json_member(c->o, "rope_parameters");
+    double partial = c->partial > 0 ? c->partial : 1.0;
+    enum status st;
+
+    if ((st = hf_get_number(c, "num_hidden_layers", 1, HF_MAX_LAYERS, &c->n_layers,
+                            err)) ||
+        (st = hf_get_number(c, "hidden_size", 1, HF_MAX_WIDTH, &c->n_embd, err)) ||
+        (st = hf_get_number(c, "num_attention_heads", 1, HF_MAX_HEADS, &c->n_heads,
+                            err)) ||
+        (st = hf_get_number(c, "max_position_embeddings", 1, HF_MAX_CONTEXT, &c->n_ctx,
+                            err)))
+        return st;
+    if (!c->n_kv_heads)
+        c->n_kv_heads = c->n_heads;
+    if (!c->head_dim)
+        c->head_dim = c->n_embd / c->n_heads;
+    if ((st = hf_get_number(c, "num_key_value_heads", 1, HF_MAX_HEADS, &c->n_kv_heads,
+                            err)) ||
+        (st = hf_get_number(c, "head_dim", 1, HF_MAX_HEAD_DIM, &c->head_dim, err)) ||
+        (st = json_get_real(&c->file, c->o, "partial_rotary_factor", 0.001, 1.0,
+                            &partial, err)) ||
+        (st = json_get_real(&c->file, rope, "partial_rotary_factor", 0.001, 1.0,
+                            &partial, err)))
+        return st;
+    c->n_rot = (int64_t)(partial * (double)c->head_dim);
+    hf_put_u32(c, "block_count", c->n_layers);
+    hf_put_u32(c, "context_length", c->n_ctx);
+    hf_put_u32(c, "embedding_length", c->n_embd);
+    hf_put_u32(c, "attention.head_count", c->n_heads);
+    hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
+    hf_put_u32(c, "attention.key_length", c->head_dim);
+    hf_put_u32(c, "attention.value_length", c->head_dim);
+    hf_put_u32(c, "rope.dimension_count", c->n_rot);
+    return ST_OK;
+}
+
+/* ---- the folder --------------------------------------------------------------------
+ */
+
+static enum status find_arch(struct hf_config *c, struct err *err)
+{
+    const char *type = json_text(json_member(c->file.root, "model_type"));
+    char known[400] = "", shown[48];
+    size_t used = 0;
+
+    for (size_t i = 0; i < hf_n_archs; i++) {
+        if (type && !strcmp(type, hf_archs[i].model_type)) {
+            c->arch = &hf_archs[i];
+            return ST_OK;
+        }
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                 i ? ", " : "", hf_archs[i].model_type);
+    }
+    if (!type)
+        return err_set(err, ST_INPUT, "%s has no model_type; is it a language model's?",
+                       c->file.path);
+    return err_set(
+        err, ST_UNSUPPORTED, "%s: model_type '%s' is not supported; supported are: %s",
+        c->file.path, utf8_printable(shown, sizeof shown, type, strlen(type)), known);
+}
+
+/* Weights that somebody has quantised in a way of their own. */
+static enum status check_plain(const struct hf_config *c, struct err *err)
+{
+    const json_t *how = json_member(c->file.root, "quantization_config");
+    const char *method = json_text(json_member(how, "quant_method"));
+    char shown[32];
+
+    if (!how)
+        return ST_OK;
+    return err_set(
+        err, ST_UNSUPPORTED,
+        "%s: the weights are quantised already (quantization_config: %s); use the "
+        "model's F16 or BF16 folder, or a GGUF file",
+        c->file.path,
+        method ? utf8_printable(shown, sizeof shown, method, strlen(method))
+               : "unknown");
+}
+
+static void put_name(struct gguf_kvs *kvs, const char *dir)
+{
+    char name[128];
+    size_t len;
+    const char *at = hf_folder_name(dir, &len);
+
+    gguf_kv_str(kvs, "general.name", utf8_printable(name, sizeof name, at, len));
+}
+
+enum status hf_config_load(struct hf_config *c, const char *dir, struct gguf_kvs *kvs,
+                           struct err *err)
+{
+    enum status st;
+
+    *c = (struct hf_config){.kvs = kvs, .tied = false};
+    st = jsonfile_load(&c->file, dir, "config.json", MAX_CONFIG, err);
+    if (!st)
+        st = find_arch(c, err);
+    if (!st)
+        st = check_plain(c, err);
+    if (st)
+        return st;
+    c->o = json_member(c->file.root, "text_config");
+    if (!json_is_object(c->o))
+        c->o = c->file.root;
+    gguf_kv_str(kvs, "general.architecture", c->arch->gguf);
+    gguf_kv_str(kvs, "general.type", "model");
+    put_name(kvs, dir);
+    st = json_get_bool(&c->file,
+                       json_member(c->o, "tie_word_embeddings") ? c->o : c->file.root,
+                       "tie_word_embeddings", &c->tied, err);
+    return st ? st : c->arch->config(c, err);
+}
+
+void hf_config_free(struct hf_config *c)
+{
+    for (int i = 0; i < HF_MAX_VECTORS; i++)
+        free(c->vectors[i].v);
+    jsonfile_free(&c->file);
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_kinds.c - what each kind of model says in config.json, and the table of kinds
+ *
+ * Members that a config leaves out have the defaults of its kind. What would make
+ * another computation of it than the architecture does here (another activation,
+ * layers without experts among others with some) is refused, because nothing in a GGUF
+ * file could say so.
+ */
+#include "engine/hf/hf_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum status put_ff(struct hf_config *c, int64_t missing, struct err *err)
+{
+    return hf_put_number(c, "intermediate_size", "feed_forward_length", 1, HF_MAX_WIDTH,
+                         missing, err);
+}
+
+static enum status put_rms_eps(struct hf_config *c, double missing, struct err *err)
+{
+    return hf_put_real(c, "rms_norm_eps", "attention.layer_norm_rms_epsilon", 0.0, 1.0,
+                       missing, err);
+}
+
+/* A window that every layer has. */
+static enum status put_window(struct hf_config *c, struct err *err)
+{
+    int64_t window = 0;
+    const enum status st =
+        json_get_int(&c->file, c->o, "sliding_window", 0, HF_MAX_CONTEXT, &window, err);
+
+    if (!st && window > 0 && window < c->n_ctx)
+        hf_put_u32(c, "attention.sliding_window", window);
+    return st;
+}
+
+/* The experts of models that choose n_used of them for each token. */
+static enum status put_experts(struct hf_config *c, const char *count, struct err *err)
+{
+    const enum status st =
+        hf_get_number(c, count, 1, HF_MAX_EXPERTS, &c->n_experts, err);
+
+    if (st)
+        return st;
+    hf_put_u32(c, "expert_count", c->n_experts);
+    return hf_put_number(c, "num_experts_per_tok", "expert_used_count", 1, c->n_experts,
+                         0, err);
+}
+
+/* Where kinds of layers take turns: every n-th attends to everything, the others are
+ * what `others` calls them. Lists that say something else are refused. */
+static enum status check_layers(const struct hf_config *c, int64_t n,
+                                const char *others, struct err *err)
+{
+    const json_t *types = json_member(c->o, "layer_types");
+
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_text(json_array_get(types, i));
+        const char *want = (int64_t)(i + 1) % n ? others : "full_attention";
+
+        if (!type || strcmp(type, want))
+            return err_set(err, ST_UNSUPPORTED,
+                           "%s: layer_types[%zu] is not %s; of %s models only those "
+                           "are supported of which every %dth layer, and no other, is "
+                           "full_attention",
+                           c->file.path, i, want, c->arch->model_type, (int)n);
+    }
+    return ST_OK;
+}
+
+/* ---- kinds of model ----------------------------------------------------------------
+ */
+
+static enum status llama(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
+        (st = put_rms_eps(c, 1e-6, err)))
+        return st;
+    return hf_rope(c, 10000.0, err);
+}
+
+static enum status mistral(struct hf_config *c, struct err *err)
+{
+    const enum status st = llama(c, err);
+
+    return st ? st : put_window(c, err);
+}
+
+static enum status mixtral(struct hf_config *c, struct err *err)
+{
+    const enum status st = mistral(c, err);
+
+    return st ? st : put_experts(c, "num_local_experts", err);
+}
+
+static enum status qwen(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
+        (st = hf_must_be_bool(c, "use_sliding_window", false, err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_rms_eps(c, 1e-6, err)))
+        return st;
+    return hf_rope(c, 10000.0, err);
+}
+
+static enum status qwen_dense(struct hf_config *c, struct err *err)
+{
+    const enum status st = qwen(c, err);
+
+    return st ? st : put_ff(c, 0, err);
+}
+
+/* Every layer has experts, or GGUF's names could not tell. */
+static enum status qwen_moe(struct hf_config *c, struct err *err)
+{
+    int64_t step = 1;
+    enum status st = qwen(c, err);
+
+    if (!st)
+        st = json_get_int(&c->file, c->o, "decoder_sparse_step", 1, 1, &step, err);
+    if (!st && json_array_size(json_member(c->o, "mlp_only_layers")))
+        st = err_set(err, ST_UNSUPPORTED,
+                     "%s: mlp_only_layers names layers without experts, which is not "
+                     "supported",
+                     c->file.path);
+    if (!st)
+        st = put_experts(c, "num_experts", err);
+    if (!st)
+        st = put_ff(c, 0, err);
+    if (!st)
+        st = hf_put_number(c, "moe_intermediate_size", "expert_feed_forward_length", 1,
+                           HF_MAX_WIDTH, 0, err);
+    return st;
+}
+
+static enum status qwen2_moe(struct hf_config *c, struct err *err)
+{
+    enum status st = hf_must_be_bool(c, "norm_topk_prob", false, err);
+
+    if (!st)
+        st = qwen_moe(c, err);
+    if (!st)
+        st =
+            hf_put_number(c, "shared_expert_intermediate_size",
+                          "expert_shared_feed_forward_length", 1, HF_MAX_WIDTH, 0, err);
+    return st;
+}
+
+static enum status qwen3_moe(struct hf_config *c, struct err *err)
+{
+    const enum status st = hf_must_be_bool(c, "norm_topk_prob", true, err);
+
+    return st ? st : qwen_moe(c, err);
+}
+
+/* Sizes of a layer with a state in the place of keys and values. */
+static enum status put_delta(struct hf_config *c, struct err *err)
+{
+    int64_t values = 0;
+    enum status st;
+
+    if ((st = hf_get_number(c, "linear_num_key_heads", 1, HF_MAX_HEADS,
+                            &c->delta_k_heads, err)) ||
+        (st = hf_get_number(c, "linear_num_value_heads", 1, HF_MAX_HEADS,
+                            &c->delta_v_heads, err)) ||
+        (st = hf_get_number(c, "linear_key_head_dim", 1, HF_MAX_HEAD_DIM, &c->delta_dim,
+                            err)) ||
+        (st = hf_get_number(c, "linear_value_head_dim", 1, HF_MAX_HEAD_DIM, &values,
+                            err)) ||
+        (st = hf_put_number(c, "linear_conv_kernel_dim", "ssm.conv_kernel", 1, 64, 4,
+                            err)))
+        return st;
+    if (values != c->delta_dim)
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "%s: linear_value_head_dim and linear_key_head_dim differ, which "
+            "is not supported",
+            c->file.path);
+    if (c->delta_v_heads % c->delta_k_heads)
+        return err_set(err, ST_INPUT,
+                       "%s: %d value heads cannot share %d key heads evenly",
+                       c->file.path, (int)c->delta_v_heads, (int)c->delta_k_heads);
+    hf_put_u32(c, "ssm.state_size", c->delta_dim);
+    hf_put_u32(c, "ssm.group_count", c->delta_k_heads);
+    hf_put_u32(c, "ssm.time_step_rank", c->delta_v_heads);
+    hf_put_u32(c, "ssm.inner_size", c->delta_v_heads * c->delta_dim);
+    return ST_OK;
+}
+
+/* Pairs of a head that turn with time, height and width; text turns all alike, but
+ * other readers of GGUF files want to know. */
+static enum status put_sections(struct hf_config *c, struct err *err)
+{
+    const json_t *list =
+        json_member(json_member(c->o, "rope_parameters"), "mrope_section");
+    int32_t v[4] = {0};
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        const json_int_t n = json_integer_value(json_array_get(list, i));
+
+        v[i] = n > 0 && n <= c->n_rot ? (int32_t)n : 0;
+        sum += v[i];
+    }
+    if (!list) { /* as the models have it: a little more for time */
+        v[0] = (int32_t)(c->n_rot / 2 + 2) / 3;
+        v[1] = (int32_t)(c->n_rot / 2 - v[0] + 1) / 2;
+        v[2] = (int32_t)c->n_rot / 2 - v[0] - v[1];
+    } else if (json_array_size(list) != 3 || sum != c->n_rot / 2) {
+        return err_set(err, ST_INPUT,
+                       "%s: mrope_section is not three counts of %d pairs together",
+                       c->file.path, (int)(c->n_rot / 2));
+    }
+    hf_put_i32s(c, "rope.dimension_sections", v, 4);
+    return ST_OK;
+}
+
+static enum status qwen35_any(struct hf_config *c, struct err *err)
+{
+    int64_t interval = 4;
+    enum status st;
+
+    c->partial = 0.25;
+    c->head_dim = 256;
+    if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
+        (st = hf_must_be_bool(c, "attention_bias", false, err)) ||
+        (st = hf_must_be_bool(c, "attn_output_gate", true, err)) ||
+        (st = hf_get_number(c, "full_attention_interval", 1, HF_MAX_LAYERS, &interval,
+                            err)) ||
+        (st = check_layers(c, interval, "linear_attention", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_rms_eps(c, 1e-6, err)) ||
+        (st = put_delta(c, err)) || (st = put_sections(c, err)))
+        return st;
+    hf_put_u32(c, "full_attention_interval", interval);
+    return hf_rope(c, 10000000.0, err);
+}
+
+static enum status qwen35(struct hf_config *c, struct err *err)
+{
+    const enum status st = qwen35_any(c, err);
+
+    return st ? st : put_ff(c, 0, err);
+}
+
+static enum status qwen35_moe(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    if ((st = hf_must_be_bool(c, "norm_topk_prob", true, err)) ||
+        (st = qwen35_any(c, err)) || (st = put_experts(c, "num_experts", err)) ||
+        (st = hf_put_number(c, "moe_intermediate_size", "feed_forward_length", 1,
+                            HF_MAX_WIDTH, 0, err)) ||
+        (st = hf_put_number(c, "moe_intermediate_size", "expert_feed_forward_length", 1,
+                            HF_MAX_WIDTH, 0, err)))
+        return st;
+    return hf_put_number(c, "shared_expert_intermediate_size",
+                         "expert_shared_feed_forward_length", 1, HF_MAX_WIDTH, 0, err);
+}
+
+/* Scores are divided by the root of query_pre_attn_scalar, which is the head's size in
+ * all sizes of a family but the largest. */
+static enum status put_query_scale(struct hf_config *c, struct err *err)
+{
+    double scalar = (double)c->head_dim;
+    const enum status st = json_get_real(&c->file, c->o, "query_pre_attn_scalar", 1.0,
+                                         65536.0, &scalar, err);
+
+    if (!st && scalar != (double)c->head_dim) /* exact: both are whole numbers */
+        hf_put_f32(c, "attention.scale", 1.0 / sqrt(scalar));
+    return st;
+}
+
+/* A cap that is null is none; one that is not mentioned has the kind's default. */
+static enum status put_cap(struct hf_config *c, const char *key, double missing,
+                           struct err *err)
+{
+    const double none = json_object_get(c->o, key) ? 0.0 : missing;
+
+    return hf_put_real(c, key, key, 0.0, 1e6, none, err);
+}
+
+static enum status gemma(struct hf_config *c, int64_t window, struct err *err)
+{
+    enum status st;
+
+    c->head_dim = 256;
+    if (!json_member(c->o, "tie_word_embeddings") &&
+        !json_member(c->file.root, "tie_word_embeddings"))
+        c->tied = true;
+    if ((st = hf_must_be_bool(c, "use_bidirectional_attention", false, err)) ||
+        (st = hf_must_be(c, "hidden_activation", "gelu_pytorch_tanh", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
+        (st = put_rms_eps(c, 1e-6, err)) || (st = put_query_scale(c, err)))
+        return st;
+    return hf_put_number(c, "sliding_window", "attention.sliding_window", 1,
+                         HF_MAX_CONTEXT, window, err);
+}
+
+static enum status gemma2(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    c->n_ctx = 8192;
+    if ((st = check_layers(c, 2, "sliding_attention", err)) ||
+        (st = gemma(c, 4096, err)) ||
+        (st = put_cap(c, "attn_logit_softcapping", 50.0, err)) ||
+        (st = put_cap(c, "final_logit_softcapping", 30.0, err)))
+        return st;
+    return hf_rope(c, 10000.0, err);
+}
+
+static enum status gemma3(struct hf_config *c, struct err *err)
+{
+    const json_t *rope = json_member(c->o, "rope_parameters");
+    double local = 10000.0;
+    int64_t pattern = 6;
+    enum status st;
+
+    c->n_ctx = 131072;
+    c->n_heads = 8;
+    c->n_kv_heads = 4;
+    if ((st = json_get_int(&c->file, c->o, "sliding_window_pattern", 6, 6, &pattern,
+                           err)) ||
+        (st = check_layers(c, 6, "sliding_attention", err)) ||
+        (st = json_get_real(&c->file, c->o, "rope_local_base_freq", 1.0, 1e15, &local,
+                            err)) ||
+        (st = json_get_real(&c->file, json_member(rope, "sliding_attention"),
+                            "rope_theta", 1.0, 1e15, &local, err)) ||
+        (st = gemma(c, 4096, err)))
+        return st;
+    if (local != 10000.0)
+        hf_put_f32(c, "rope.freq_base_swa", local);
+    return hf_rope(c, 1000000.0, err);
+}
+
+static enum status phi2(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    if ((st = hf_must_be(c, "hidden_act", "gelu_new", err)) ||
+        (st = hf_must_be_bool(c, "qk_layernorm", false, err)))
+        return st;
+    c->partial = 0.5;
+    if ((st = hf_put_sizes(c, err)) || (st = put_ff(c, 4 * c->n_embd, err)) ||
+        (st = hf_put_real(c, "layer_norm_eps", "attention.layer_norm_epsilon", 0.0, 1.0,
+                          1e-5, err)))
+        return st;
+    return hf_rope(c, 10000.0, err);
+}
+
+static enum status phi3(struct hf_config *c, struct err *err)
+{
+    const json_t *rope = json_member(c->o, "rope_parameters");
+    int64_t before = 0, window = 0;
+    enum status st;
+
+    if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
+        (st = put_rms_eps(c, 1e-5, err)) ||
+        (st = json_get_int(&c->file, c->o, "sliding_window", 0, HF_MAX_CONTEXT, &window,
+                           err)) ||
+        (st = json_get_int(&c->file, rope, "original_max_position_embeddings", 1,
+                           HF_MAX_CONTEXT, &before, err)) ||
+        (st = json_get_int(&c->file, c->o, "original_max_position_embeddings", 1,
+                           HF_MAX_CONTEXT, &before, err)))
+        return st;
+    if (window > 0) /* also where it hides nothing: other readers want it */
+        hf_put_u32(c, "attention.sliding_window", window);
+    hf_put_u32(c, "rope.scaling.original_context_length", before ? before : c->n_ctx);
+    return hf_rope(c, 10000.0, err);
+}
+
+static enum status stablelm(struct hf_config *c, struct err *err)
+{
+    bool parallel = false;
+    enum status st;
+
+    c->partial = 0.25;
+    if ((st =
+             json_get_real(&c->file, c->o, "rope_pct", 0.001, 1.0, &c->partial, err)) ||
+        (st = hf_must_be(c, "hidden_act", "silu", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
+        (st = json_get_bool(&c->file, c->o, "use_parallel_residual", &parallel, err)) ||
+        (st = hf_put_real(c,
+                          json_member(c->o, "norm_eps") ? "norm_eps" : "layer_norm_eps",
+                          "attention.layer_norm_epsilon", 0.0, 1.0, 1e-5, err)))
+        return st;
+    hf_put_bool(c, "use_parallel_residual", parallel);
+    return hf_rope(c, 10000.0, err);
+}
+
+static enum status glm(struct hf_config *c, struct err *err)
+{
+    enum status st;
+
+    c->partial = 0.5;
+    if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
+        (st = put_rms_eps(c, 1e-5, err)))
+        return st;
+    return hf_rope(c, 10000.0, err);
+}
+
+/* THUDM's own format, with its own words. */
+static enum status chatglm(struct hf_config *c, struct err *err)
+{
+    double ratio = 1.0;
+    int64_t ff = 0;
+    enum status st;
+
+    if ((st = hf_must_be_bool(c, "rmsnorm", true, err)) ||
+        (st = hf_must_be_bool(c, "original_rope", true, err)) ||
+        (st = hf_get_number(c, "num_layers", 1, HF_MAX_LAYERS, &c->n_layers, err)) ||
+        (st = hf_get_number(c, "seq_length", 1, HF_MAX_CONTEXT, &c->n_ctx, err)) ||
+        (st = hf_get_number(c, "kv_channels", 2, HF_MAX_HEAD_DIM, &c->head_dim, err)) ||
+        (st = hf_get_number(c, "multi_query_group_num", 1, HF_MAX_HEADS, &c->n_kv_heads,
+                            err)) ||
+        (st = hf_get_number(c, "ffn_hidden_size", 1, HF_MAX_WIDTH, &ff, err)) ||
+        (st = json_get_real(&c->file, c->o, "rope_ratio", 1e-3, 1e9, &ratio, err)))
+        return st;
+    c->partial = 0.5;
+    if ((st = hf_put_sizes(c, err)) ||
+        (st = hf_put_real(c, "layernorm_epsilon", "attention.layer_norm_rms_epsilon",
+                          0.0, 1.0, 1e-5, err)))
+        return st;
+    hf_put_u32(c, "feed_forward_length", ff);
+    return hf_rope(c, 10000.0 * ratio, err);
+}
+
+/* ---- the table ---------------------------------------------------------------------
+ */
+
+const struct hf_arch hf_archs[] = {
+    {"llama", "llama", {hf_names_llama, hf_names_common}, llama},
+    {"mistral", "llama", {hf_names_llama, hf_names_common}, mistral},
+    {"mixtral", "llama", {hf_names_llama, hf_names_mixtral, hf_names_common}, mixtral},
+    {"qwen2", "qwen2", {hf_names_common}, qwen_dense},
+    {"qwen2_moe", "qwen2moe", {hf_names_moe, hf_names_common}, qwen2_moe},
+    {"qwen3", "qwen3", {hf_names_common}, qwen_dense},
+    {"qwen3_moe", "qwen3moe", {hf_names_moe, hf_names_common}, qwen3_moe},
+    {"qwen3_5", "qwen35", {hf_names_qwen35, hf_names_common}, qwen35},
+    {"qwen3_5_text", "qwen35", {hf_names_qwen35, hf_names_common}, qwen35},
+    {"qwen3_5_moe",
+     "qwen35moe",
+     {hf_names_qwen35moe, hf_names_moe, hf_names_qwen35, hf_names_common},
+     qwen35_moe},
+    {"qwen3_5_moe_text",
+     "qwen35moe",
+     {hf_names_qwen35moe, hf_names_moe, hf_names_qwen35, hf_names_common},
+     qwen35_moe},
+    {"gemma2", "gemma2", {hf_names_gemma, hf_names_common}, gemma2},
+    {"gemma3_text", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},
+    {"gemma3", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},
+    {"phi", "phi2", {hf_names_phi2, hf_names_common}, phi2},
+    {"phi3", "phi3", {hf_names_fused, hf_names_common}, phi3},
+    {"stablelm", "stablelm", {hf_names_stablelm, hf_names_common}, stablelm},
+    {"glm", "chatglm", {hf_names_fused, hf_names_common}, glm},
+    {"glm4", "glm4", {hf_names_glm4, hf_names_fused, hf_names_common}, glm},
+    {"chatglm", "chatglm", {hf_names_chatglm}, chatglm},
+};
+const size_t hf_n_archs = sizeof hf_archs / sizeof hf_archs[0];

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_names.c - what a tensor of a folder is called in GGUF
+ */
+#include "engine/hf/hf_impl.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define L "model.layers.#."
+#define B "blk.#."
+
+/* Most models; what differs stands in a list that is asked first. */
+const struct hf_name hf_names_common[] = {
+    {"model.embed_tokens.weight", "token_embd.weight", HF_AS_IS},
+    {"model.norm.weight", "output_norm.weight", HF_AS_IS},
+    {"model.norm.bias", "output_norm.bias", HF_AS_IS},
+    {"lm_head.weight", "output.weight", HF_AS_IS},
+    {"lm_head.bias", "output.bias", HF_AS_IS},
+    {L "input_layernorm.weight", B "attn_norm.weight", HF_AS_IS},
+    {L "input_layernorm.bias", B "attn_norm.bias", HF_AS_IS},
+    {L "self_attn.q_proj.weight", B "attn_q.weight", HF_AS_IS},
+    {L "self_attn.q_proj.bias", B "attn_q.bias", HF_AS_IS},
+    {L "self_attn.k_proj.weight", B "attn_k.weight", HF_AS_IS},
+    {L "self_attn.k_proj.bias", B "attn_k.bias", HF_AS_IS},
+    {L "self_attn.v_proj.weight", B "attn_v.weight", HF_AS_IS},
+    {L "self_attn.v_proj.bias", B "attn_v.bias", HF_AS_IS},
+    {L "self_attn.o_proj.weight", B "attn_output.weight", HF_AS_IS},
+    {L "self_attn.o_proj.bias", B "attn_output.bias", HF_AS_IS},
+    {L "self_attn.q_norm.weight", B "attn_q_norm.weight", HF_AS_IS},
+    {L "self_attn.k_norm.weight", B "attn_k_norm.weight", HF_AS_IS},
+    {L "post_attention_layernorm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {L "post_attention_layernorm.bias", B "ffn_norm.bias", HF_AS_IS},
+    {L "mlp.gate_proj.weight", B "ffn_gate.weight", HF_AS_IS},
+    {L "mlp.up_proj.weight", B "ffn_up.weight", HF_AS_IS},
+    {L "mlp.down_proj.weight", B "ffn_down.weight", HF_AS_IS},
+    /* Made from rope_theta by everybody. */
+    {L "self_attn.rotary_emb.inv_freq", NULL, HF_SKIP},
+    {"model.rotary_emb.inv_freq", NULL, HF_SKIP},
+    /* Eyes of models that have some. */
+    {"vision_tower.*", NULL, HF_SKIP},
+    {"model.vision_tower.*", NULL, HF_SKIP},
+    {"multi_modal_projector.*", NULL, HF_SKIP},
+    {"model.multi_modal_projector.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Llama's GGUF files rotate neighbouring pairs, its folders halves. */
+const struct hf_name hf_names_llama[] = {
+    {L "self_attn.q_proj.weight", B "attn_q.weight", HF_ROPE_Q},
+    {L "self_attn.q_proj.bias", B "attn_q.bias", HF_ROPE_Q},
+    {L "self_attn.k_proj.weight", B "attn_k.weight", HF_ROPE_K},
+    {L "self_attn.k_proj.bias", B "attn_k.bias", HF_ROPE_K},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_mixtral[] = {
+    {L "block_sparse_moe.gate.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "block_sparse_moe.experts.@.w1.weight", B "ffn_gate_exps.weight", HF_STACK},
+    {L "block_sparse_moe.experts.@.w2.weight", B "ffn_down_exps.weight", HF_STACK},
+    {L "block_sparse_moe.experts.@.w3.weight", B "ffn_up_exps.weight", HF_STACK},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_moe[] = {
+    {L "mlp.gate.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "mlp.experts.@.gate_proj.weight", B "ffn_gate_exps.weight", HF_STACK},
+    {L "mlp.experts.@.up_proj.weight", B "ffn_up_exps.weight", HF_STACK},
+    {L "mlp.experts.@.down_proj.weight", B "ffn_down_exps.weight", HF_STACK},
+    {L "mlp.shared_expert_gate.weight", B "ffn_gate_inp_shexp.weight", HF_FLAT},
+    {L "mlp.shared_expert.gate_proj.weight", B "ffn_gate_shexp.weight", HF_AS_IS},
+    {L "mlp.shared_expert.up_proj.weight", B "ffn_up_shexp.weight", HF_AS_IS},
+    {L "mlp.shared_expert.down_proj.weight", B "ffn_down_shexp.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Layers that attend are qwen3's. */
+const struct hf_name hf_names_qwen35[] = {
+    {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
+    {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_PLUS_1},
+    {L "self_attn.q_norm.weight", B "attn_q_norm.weight", HF_PLUS_1},
+    {L "self_attn.k_norm.weight", B "attn_k_norm.weight", HF_PLUS_1},
+    {L "linear_attn.in_proj_qkv.weight", B "attn_qkv.weight", HF_VALUES},
+    {L "linear_attn.in_proj_z.weight", B "attn_gate.weight", HF_VALUES},
+    {L "linear_attn.in_proj_b.weight", B "ssm_beta.weight", HF_VALUES},
+    {L "linear_attn.in_proj_a.weight", B "ssm_alpha.weight", HF_VALUES},
+    {L "linear_attn.conv1d.weight", B "ssm_conv1d.weight", HF_VALUES},
+    {L "linear_attn.dt_bias", B "ssm_dt.bias", HF_VALUES},
+    {L "linear_attn.A_log", B "ssm_a", HF_DECAY},
+    {L "linear_attn.norm.weight", B "ssm_norm.weight", HF_AS_IS},
+    {L "linear_attn.out_proj.weight", B "ssm_out.weight", HF_VALUE_COLUMNS},
+    /* What predicts further tokens, and eyes. */
+    {"mtp.*", NULL, HF_SKIP},
+    {"model.visual.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Experts of a layer in one tensor, gate and up in another. */
+const struct hf_name hf_names_qwen35moe[] = {
+    {L "mlp.experts.gate_up_proj", B "ffn_gate_exps.weight", HF_FIRST_HALF},
+    {L "mlp.experts.gate_up_proj", B "ffn_up_exps.weight", HF_SECOND_HALF},
+    {L "mlp.experts.down_proj", B "ffn_down_exps.weight", HF_SLICES},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_gemma[] = {
+    {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
+    {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_PLUS_1},
+    {L "pre_feedforward_layernorm.weight", B "ffn_norm.weight", HF_PLUS_1},
+    {L "post_feedforward_layernorm.weight", B "post_ffw_norm.weight", HF_PLUS_1},
+    {L "self_attn.q_norm.weight", B "attn_q_norm.weight", HF_PLUS_1},
+    {L "self_attn.k_norm.weight", B "attn_k_norm.weight", HF_PLUS_1},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_phi2[] = {
+    {"model.final_layernorm.weight", "output_norm.weight", HF_AS_IS},
+    {"model.final_layernorm.bias", "output_norm.bias", HF_AS_IS},
+    {L "self_attn.dense.weight", B "attn_output.weight", HF_AS_IS},
+    {L "self_attn.dense.bias", B "attn_output.bias", HF_AS_IS},
+    {L "mlp.fc1.weight", B "ffn_up.weight", HF_AS_IS},
+    {L "mlp.fc1.bias", B "ffn_up.bias", HF_AS_IS},
+    {L "mlp.fc2.weight", B "ffn_down.weight", HF_AS_IS},
+    {L "mlp.fc2.bias", B "ffn_down.bias", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Phi-3 and GLM-4: matrices that are one in the folder stay one. */
+const struct hf_name hf_names_fused[] = {
+    {L "self_attn.qkv_proj.weight", B "attn_qkv.weight", HF_AS_IS},
+    {L "mlp.gate_up_proj.weight", B "ffn_up.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_stablelm[] = {
+    {L "self_attn.q_layernorm.norms.@.weight", B "attn_q_norm.weight", HF_STACK},
+    {L "self_attn.k_layernorm.norms.@.weight", B "attn_k_norm.weight", HF_STACK},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_glm4[] = {
+    {L "post_self_attn_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
+    {L "post_mlp_layernorm.weight", B "post_ffw_norm.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+#define C "transformer.encoder.layers.#."
+
+const struct hf_name hf_names_chatglm[] = {
+    {"transformer.embedding.word_embeddings.weight", "token_embd.weight", HF_AS_IS},
+    {"transformer.encoder.final_layernorm.weight", "output_norm.weight", HF_AS_IS},
+    {"transformer.output_layer.weight", "output.weight", HF_AS_IS},
+    {"transformer.rotary_pos_emb.inv_freq", NULL, HF_SKIP},
+    {C "input_layernorm.weight", B "attn_norm.weight", HF_AS_IS},
+    {C "self_attention.query_key_value.weight", B "attn_qkv.weight", HF_AS_IS},
+    {C "self_attention.query_key_value.bias", B "attn_qkv.bias", HF_AS_IS},
+    {C "self_attention.dense.weight", B "attn_output.weight", HF_AS_IS},
+    {C "post_attention_layernorm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {C "mlp.dense_h_to_4h.weight", B "ffn_up.weight", HF_AS_IS},
+    {C "mlp.dense_4h_to_h.weight", B "ffn_down.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* ---- matching -------------------------------------------------------------------- */
+
+/* A number of at most 5 digits, without zeros in front, so that a name has one
+ * spelling. */
+static bool take_number(const char **at, unsigned *out)
+{
+    unsigned n = 0;
+    int digits = 0;
+
+    for (; isdigit((unsigned char)**at); (*at)++, digits++) {
+        if (digits == 5 || (digits == 1 && n == 0))
+            return false;
+        n = n * 10 + (unsigned)(**at - '0');
+    }
+    *out = n;
+    return digits > 0;
+}
+
+static bool matches(const char *pattern, const char *name, unsigned *layer,
+                    unsigned *part)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '*')
+            return true;
+        if (*pattern == '#' || *pattern == '@') {
+            if (!take_number(&name, *pattern == '#' ? layer : part))
+                return false;
+        } else if (*name++ != *pattern) {
+            return false;
+        }
+    }
+    return !*name;
+}
+
+/* Text models inside of others carry a prefix. */
+static const char *without_prefix(const char *name, char *buf, size_t cap)
+{
+    static const char *const prefixes[] = {"language_model.model.",
+                                           "model.language_model."};
+
+    for (size_t i = 0; i < 2; i++) {
+        const size_t n = strlen(prefixes[i]);
+
+        if (!strncmp(name, prefixes[i], n)) {
+            snprintf(buf, cap, "model.%s", name + n);
+            return buf;
+        }
+    }
+    return strncmp(name, "language_model.lm_head.", 23) ? name : name + 15;
+}
+
+/* The nth row of those that stand together for one tensor. */
+static const struct hf_name *nth_row(const struct hf_name *n, int nth)
+{
+    for (int i = 1; i <= nth; i++)
+        if (!n[i].hf || strcmp(n[i].hf, n->hf) != 0)
+            return NULL;
+    return n + nth;
+}
+
+/* With the layer's number in it. */
+static void spell(char *out, size_t cap, const char *gguf, unsigned layer)
+{
+    const char *hash = gguf ? strchr(gguf, '#') : NULL;
+
+    if (hash)
+        snprintf(out, cap, "%.*s%u%s", (int)(hash - gguf), gguf, layer, hash + 1);
+    else
+        snprintf(out, cap, "%s", gguf ? gguf : "");
+}
+
+const struct hf_name *hf_name_find(const struct hf_name *const *lists, const char *name,
+                                   int nth, char *out, size_t cap, unsigned *part)
+{
+    char buf[128];
+    unsigned layer = 0;
+
+    name = without_prefix(name, buf, sizeof buf);
+    *part = 0;
+    for (; *lists; lists++) {
+        for (const struct hf_name *n = *lists; n->hf; n++) {
+            if (!matches(n->hf, name, &layer, part))
+                continue;
+            n = nth_row(n, nth);
+            if (n)
+                spell(out, cap, n->gguf, layer);
+            return n;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_rows.c - rows of a GGUF file's tensors from those of a folder
+ */
+#include "engine/hf/hf_tensors_impl.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what stands where ------------------------------------------------------------
+ */
+
+/* Pairs of neighbours are pairs of a first and a second half in the folder. */
+static uint64_t unpaired(const struct hf_entry *e, uint64_t rows, uint64_t r)
+{
+    const uint64_t head = rows / e->n_heads, in_head = r % head;
+
+    return r - in_head + in_head % 2 * (head / 2) + in_head / 2;
+}
+
+/* Heads of values that share a head of keys stand side by side in the folder; in GGUF
+ * files head h has the keys of h % n_groups. */
+static uint64_t grouped(const struct hf_entry *e, uint64_t rows, uint64_t r)
+{
+    const uint64_t head = (rows - e->fixed) / e->n_heads;
+    const uint64_t h = r < e->fixed ? 0 : (r - e->fixed) / head;
+
+    if (r < e->fixed)
+        return r;
+    return e->fixed + (r - e->fixed) % head +
+           (h % e->n_groups * (e->n_heads / e->n_groups) + h / e->n_groups) * head;
+}
+
+/* Halves of the rows of each slice. */
+static uint64_t halved(const struct hf_entry *e, uint64_t r)
+{
+    const uint64_t n = e->ne[1];
+
+    return (2 * (r / n) + (e->how == HF_SECOND_HALF)) * n + r % n;
+}
+
+/* Row r of a part, in the folder. */
+static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t r)
+{
+    switch (e->how) {
+    case HF_ROPE_Q:
+    case HF_ROPE_K:
+        return unpaired(e, rows, r);
+    case HF_VALUES:
+    case HF_DECAY:
+        return grouped(e, rows, r);
+    case HF_FIRST_HALF:
+    case HF_SECOND_HALF:
+        return halved(e, r);
+    default:
+        return r;
+    }
+}
+
+/* ---- reading -----------------------------------------------------------------------
+ */
+
+/* A vector, which GGUF files keep as floats. */
+static enum status read_vector(const struct hf_tensors *h, const struct hf_entry *e,
+                               float *dst, struct err *err)
+{
+    const struct safetensor *t = e->parts[0];
+    const size_t n = (size_t)e->ne[0];
+    void *raw = malloc((size_t)t->bytes);
+    float *v = malloc(n * sizeof *v);
+    enum status st = raw && v ? safetensors_read(h->s, t, 0, (size_t)t->bytes, raw, err)
+                              : err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
+
+    if (!st) {
+        h->to_floats[t->fmt](raw, v, n);
+        for (size_t i = 0; i < n; i++) {
+            const float x = v[row_in_folder(e, n, i)];
+
+            dst[i] = e->how == HF_PLUS_1 ? x + 1.0F : e->how == HF_DECAY ? -expf(x) : x;
+        }
+    }
+    free(v);
+    free(raw);
+    return st;
+}
+
+/* Heads of columns of rows of the folder's type, in place. */
+static enum status move_columns(const struct hf_entry *e, size_t row_bytes, char *rows,
+                                uint64_t n_rows, struct err *err)
+{
+    const size_t head = row_bytes / (size_t)e->n_heads;
+    char *row = malloc(row_bytes);
+
+    if (!row)
+        return err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
+    for (uint64_t i = 0; i < n_rows; i++, rows += row_bytes) {
+        memcpy(row, rows, row_bytes);
+        for (uint64_t h = 0; h < e->n_heads; h++)
+            memcpy(rows + h * head, row + grouped(e, e->n_heads, h) * head, head);
+    }
+    free(row);
+    return ST_OK;
+}
+
+/* Rows of one part, in the folder's type, to dst: as many at once as stand together. */
+static enum status read_part(const struct hf_tensors *h, const struct hf_entry *e,
+                             const struct safetensor *t, uint64_t row, uint64_t n_rows,
+                             bool drop, char *dst, struct err *err)
+{
+    const size_t row_bytes = kern_format_bytes(t->fmt, (size_t)e->ne[0]);
+    enum status st = ST_OK;
+
+    for (uint64_t done = 0, n; done < n_rows && !st; done += n) {
+        const uint64_t from = row_in_folder(e, e->part_rows, row + done);
+
+        for (n = 1; done + n < n_rows &&
+                    row_in_folder(e, e->part_rows, row + done + n) == from + n;)
+            n++;
+        st = safetensors_read(h->s, t, from * row_bytes, (size_t)n * row_bytes,
+                              dst + done * row_bytes, err);
+        /* What stands apart shares pages: dropped when the whole has been read. */
+        if (!st && drop && n == n_rows)
+            safetensors_drop(h->s, t, from * row_bytes, n * row_bytes);
+    }
+    if (!st && e->how == HF_VALUE_COLUMNS)
+        st = move_columns(e, row_bytes, dst, n_rows, err);
+    return st;
+}
+
+/* The same in the type of the entry. */
+static enum status read_typed(const struct hf_tensors *h, const struct hf_entry *e,
+                              const struct safetensor *t, uint64_t row, uint64_t n_rows,
+                              bool drop, void *dst, struct err *err)
+{
+    const size_t n = (size_t)(n_rows * e->ne[0]);
+
+    if (e->fmt == t->fmt)
+        return read_part(h, e, t, row, n_rows, drop, dst, err);
+    char *raw = malloc(kern_format_bytes(t->fmt, n));
+
+    if (!raw)
+        return err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
+    assert(e->fmt == KERN_FMT_f32);
+    const enum status st = read_part(h, e, t, row, n_rows, drop, raw, err);
+
+    if (!st)
+        h->to_floats[t->fmt](raw, dst, n);
+    free(raw);
+    return st;
+}
+
+enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t row,
+                            uint64_t n_rows, bool drop, void *dst, struct err *err)
+{
+    struct hf_tensors *h = arg;
+    struct hf_entry *e =
+        &h->entries[strtab_find(&h->index, what->name, strlen(what->name))];
+    const size_t row_bytes = kern_format_bytes(e->fmt, (size_t)e->ne[0]);
+    const uint64_t all = e->ne[1] * e->ne[2];
+    enum status st = ST_OK;
+
+    if (e->made) {
+        memcpy(dst, e->made, row_bytes);
+        return ST_OK;
+    }
+    if (e->n_dims == 1)
+        return read_vector(h, e, dst, err);
+    for (uint64_t done = 0; done < n_rows && !st;) {
+        const uint64_t at = (row + done) % e->part_rows, left = n_rows - done;
+        const uint64_t n = left < e->part_rows - at ? left : e->part_rows - at;
+
+        st = read_typed(h, e, e->parts[(row + done) / e->part_rows], at, n, drop,
+                        (char *)dst + done * row_bytes, err);
+        done += n;
+    }
+    /* Pages that straddle two pieces are still there. */
+    if (!st && drop && atomic_fetch_add(&e->n_read, n_rows) + n_rows >= all)
+        for (size_t i = 0; i < e->n_parts; i++)
+            safetensors_drop(h->s, e->parts[i], 0, e->parts[i]->bytes);
+    return st;
+}

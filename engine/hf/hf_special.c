@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_special.c - which tokens begin and end a text, from a folder's JSON files
+ *
+ * tokenizer_config.json names them, or special_tokens_map.json; generation_config.json
+ * and config.json have their numbers, of the end sometimes several. Whether they are
+ * put around a text says tokenizer_config.json, or else the template of
+ * tokenizer.json's post_processor. How chats are written says chat_template.jinja, a
+ * file of newer folders, else tokenizer_config.json, else chat_template.json.
+ */
+#include "engine/hf/hf_tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CONFIG ((size_t)16 << 20)
+#define MAX_ENDS   3 /* eos, eot, eom: what GGUF has names for */
+
+struct special {
+    const struct hf_vocab *v;
+    struct jsonfile tokenizer, map, generation, model, chat; /* root NULL: not there */
+    int64_t bos, eos, pad, ends[MAX_ENDS];
+    int n_ends;
+    int adds_bos, adds_eos; /* -1: nobody said */
+};
+
+static int64_t id_of(const struct hf_vocab *v, const char *text)
+{
+    for (size_t i = 0; text && i < v->n; i++)
+        if (v->tokens[i].text && !strcmp(v->tokens[i].text, text))
+            return (int64_t)i;
+    return -1;
+}
+
+/* A number, or the first of a list of them, that is a token's. */
+static int64_t number_of(const struct hf_vocab *v, const json_t *value)
+{
+    const json_t *one = json_is_array(value) ? json_array_get(value, 0) : value;
+    const json_int_t id = json_is_integer(one) ? json_integer_value(one) : -1;
+
+    return id >= 0 && (uint64_t)id < v->n ? id : -1;
+}
+
+/* By its text, "<s>" or {"content": "<s>"}. */
+static int64_t named(const struct special *s, const struct jsonfile *f, const char *key)
+{
+    const json_t *v = json_member(f->root, key);
+
+    return id_of(s->v, json_text(json_is_object(v) ? json_member(v, "content") : v));
+}
+
+/* Of a model that is a part of another, the text's. */
+static const json_t *of_model(const struct special *s, const char *key)
+{
+    const json_t *v = json_member(s->model.root, key);
+
+    return v ? v : json_member(json_member(s->model.root, "text_config"), key);
+}
+
+/* By its text, and else by its number. */
+static int64_t find(const struct special *s, const char *text_key, const char *id_key)
+{
+    int64_t id = named(s, &s->tokenizer, text_key);
+
+    if (id < 0)
+        id = named(s, &s->map, text_key);
+    if (id < 0)
+        id = number_of(s->v, json_member(s->generation.root, id_key));
+    if (id < 0)
+        id = number_of(s->v, of_model(s, id_key));
+    return id;
+}
+
+static void add_end(struct special *s, int64_t id)
+{
+    for (int i = 0; i < s->n_ends; i++)
+        if (s->ends[i] == id)
+            return;
+    if (id >= 0 && s->n_ends < MAX_ENDS)
+        s->ends[s->n_ends++] = id;
+}
+
+static void find_ends(struct special *s)
+{
+    const json_t *said = json_member(s->generation.root, "eos_token_id");
+    const json_t *list = said ? said : of_model(s, "eos_token_id");
+    json_t *one;
+    size_t i;
+
+    add_end(s, s->eos);
+    json_array_foreach(list, i, one) add_end(s, number_of(s->v, one));
+}
+
+/* ---- templates ----------------------------------------------------------------------
+ */
+
+/* The special tokens around the text in a template, if at most one on each side; more
+ * of them belong to chats, whose own template spells them out. */
+static void read_template(struct special *s, const json_t *processor)
+{
+    int n[2] = {0, 0}, side = 0;
+    int64_t id[2] = {-1, -1};
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(json_member(processor, "single"), i, one)
+    {
+        const char *text =
+            json_text(json_member(json_member(one, "SpecialToken"), "id"));
+
+        if (json_member(one, "Sequence")) {
+            side = 1;
+        } else {
+            id[side] = id_of(s->v, text);
+            n[side]++;
+        }
+    }
+    s->adds_bos = n[0] == 1 && id[0] >= 0;
+    s->adds_eos = n[1] == 1 && id[1] >= 0;
+    if (s->adds_bos)
+        s->bos = id[0];
+    if (s->adds_eos) {
+        s->eos = id[1];
+        s->ends[0] = id[1];
+        s->n_ends = s->n_ends ? s->n_ends : 1;
+    }
+}
+
+static void read_templates(struct special *s, const json_t *processor)
+{
+    const char *type = json_text(json_member(processor, "type"));
+    json_t *one;
+    size_t i;
+
+    if (type && !strcmp(type, "TemplateProcessing"))
+        read_template(s, processor);
+    if (!type || strcmp(type, "Sequence"))
+        return;
+    json_array_foreach(json_member(processor, "processors"), i, one)
+    {
+        const char *inner = json_text(json_member(one, "type"));
+
+        if (inner && !strcmp(inner, "TemplateProcessing"))
+            read_template(s, one);
+    }
+}
+
+/* ---- putting
+ * ------------------------------------------------------------------------- */
+
+static void put_id(struct gguf_kvs *k, const char *key, int64_t id)
+{
+    if (id >= 0)
+        gguf_kv_u32(k, key, (uint32_t)id);
+}
+
+static void put_ids(struct gguf_kvs *k, const struct special *s)
+{
+    static const char *const keys[MAX_ENDS] = {"tokenizer.ggml.eos_token_id",
+                                               "tokenizer.ggml.eot_token_id",
+                                               "tokenizer.ggml.eom_token_id"};
+    const bool has_defaults = !s->v->pre.byte_level;
+
+    put_id(k, "tokenizer.ggml.bos_token_id", s->bos);
+    for (int i = 0; i < s->n_ends; i++)
+        put_id(k, keys[i], s->ends[i]);
+    put_id(k, "tokenizer.ggml.unknown_token_id", s->v->unknown);
+    put_id(k, "tokenizer.ggml.padding_token_id", s->pad);
+    /* Readers think of numbers of their own where a "llama" vocabulary says nothing. */
+    if (has_defaults && s->bos < 0)
+        gguf_kv_u32(k, "tokenizer.ggml.bos_token_id", UINT32_MAX);
+    if (has_defaults && !s->n_ends)
+        gguf_kv_u32(k, keys[0], UINT32_MAX);
+    if (has_defaults && s->v->unknown < 0)
+        gguf_kv_u32(k, "tokenizer.ggml.unknown_token_id", UINT32_MAX);
+    gguf_kv_bool(k, "tokenizer.ggml.add_bos_token", s->adds_bos == 1 && s->bos >= 0);
+    gguf_kv_bool(k, "tokenizer.ggml.add_eos_token", s->adds_eos == 1 && s->eos >= 0);
+}
+
+/* The member chat_template; of several named ones the usual. */
+static const char *chat_template(const struct jsonfile *f)
+{
+    const json_t *t = json_member(f->root, "chat_template");
+    const char *text = json_text(t);
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(t, i, one)
+    {
+        const char *name = json_text(json_member(one, "name"));
+
+        if (name && !strcmp(name, "default"))
+            text = json_text(json_member(one, "template"));
+    }
+    return text;
+}
+
+static enum status put_chat_template(struct gguf_kvs *k, const struct special *s,
+                                     const char *dir, struct err *err)
+{
+    static const char file[] = "chat_template.jinja";
+    const char *text = chat_template(&s->tokenizer);
+    char *own = NULL;
+    enum status st = ST_OK;
+
+    if (dir && jsonfile_exists(dir, file))
+        st = jsonfile_read_text(&own, dir, file, MAX_CONFIG, err);
+    if (st)
+        return st;
+    if (own)
+        text = own;
+    else if (!text)
+        text = chat_template(&s->chat);
+    if (text)
+        gguf_kv_str(k, "tokenizer.chat_template", text);
+    free(own);
+    return ST_OK;
+}
+
+static enum status load_if_there(struct jsonfile *f, const char *dir, const char *name,
+                                 struct err *err)
+{
+    return dir && jsonfile_exists(dir, name)
+               ? jsonfile_load(f, dir, name, MAX_CONFIG, err)
+               : ST_OK;
+}
+
+/* What tokenizer_config.json says of whether something is put around a text. */
+static enum status read_adds(struct special *s, struct err *err)
+{
+    bool bos = s->adds_bos == 1, eos = s->adds_eos == 1;
+    enum status st =
+        json_get_bool(&s->tokenizer, s->tokenizer.root, "add_bos_token", &bos, err);
+
+    if (!st)
+        st =
+            json_get_bool(&s->tokenizer, s->tokenizer.root, "add_eos_token", &eos, err);
+    if (json_member(s->tokenizer.root, "add_bos_token"))
+        s->adds_bos = bos;
+    if (json_member(s->tokenizer.root, "add_eos_token"))
+        s->adds_eos = eos;
+    return st;
+}
+
+enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
+                           const char *dir, struct err *err)
+{
+    struct special s = {.v = v, .adds_bos = -1, .adds_eos = -1};
+    enum status st;
+
+    if ((st = load_if_there(&s.tokenizer, dir, "tokenizer_config.json", err)) ||
+        (st = load_if_there(&s.map, dir, "special_tokens_map.json", err)) ||
+        (st = load_if_there(&s.generation, dir, "generation_config.json", err)) ||
+        (st = load_if_there(&s.model, dir, "config.json", err)) ||
+        (st = load_if_there(&s.chat, dir, "chat_template.json", err)))
+        goto out;
+    s.bos = find(&s, "bos_token", "bos_token_id");
+    s.eos = find(&s, "eos_token", "eos_token_id");
+    s.pad = find(&s, "pad_token", "pad_token_id");
+    find_ends(&s);
+    read_templates(&s, json_member(v->file.root, "post_processor"));
+    st = read_adds(&s, err);
+    put_ids(k, &s);
+    if (!st)
+        st = put_chat_template(k, &s, dir, err);
+out:
+    jsonfile_free(&s.tokenizer);
+    jsonfile_free(&s.map);
+    jsonfile_free(&s.generation);
+    jsonfile_free(&s.model);
+    jsonfile_free(&s.chat);
+    return st;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_tokenizer.c - tokenizer.json to the tokenizer.* pairs of a GGUF file
+ *
+ * model.vocab gives tokens their numbers, added_tokens say which of them are special,
+ * and model.merges what is joined. Vocabularies with byte_fallback are those that
+ * GGUF calls "llama", byte-level ones "gpt2"; hf_special.c finds out which tokens
+ * begin and end a text.
+ */
+#include "engine/hf/hf_tokenizer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_impl.h"
+
+#define MAX_JSON       ((size_t)512 << 20)
+#define MAX_TOKENS     (1 << 22)
+#define MAX_MERGE_PART 4096
+#define WORST          (-0x1p30F) /* the score of what no merge makes */
+
+/* ---- the vocabulary ----------------------------------------------------------------
+ */
+
+static enum status name_token(struct hf_vocab *v, const char *text, int64_t id,
+                              enum token_type type, struct err *err)
+{
+    struct hf_token *t;
+    char shown[48];
+
+    if (id < 0 || id >= MAX_TOKENS)
+        return err_set(
+            err, ST_INPUT,
+            "%s: the token '%s' has the number %" PRId64 ", and 0 to %d is possible",
+            v->file.path, utf8_printable(shown, sizeof shown, text, strlen(text)), id,
+            MAX_TOKENS - 1);
+    if ((size_t)id >= v->cap) {
+        const size_t cap = ((size_t)id + 1) * 2;
+        struct hf_token *more = realloc(v->tokens, cap * sizeof *more);
+
+        if (!more)
+            return err_set(err, ST_NO_MEMORY, "no memory for %zu tokens", cap);
+        memset(more + v->cap, 0, (cap - v->cap) * sizeof *more);
+        v->tokens = more;
+        v->cap = cap;
+    }
+    t = &v->tokens[id];
+    if (t->text && strcmp(t->text, text))
+        return err_set(err, ST_INPUT, "%s: two tokens have the number %" PRId64,
+                       v->file.path, id);
+    t->text = text;
+    t->type = type;
+    if ((size_t)id >= v->n)
+        v->n = (size_t)id + 1;
+    return ST_OK;
+}
+
+static enum status read_vocab(struct hf_vocab *v, struct err *err)
+{
+    json_t *vocab = json_member(v->model, "vocab"), *id;
+    const char *text;
+    enum status st = ST_OK;
+
+    if (!json_is_object(vocab) || !json_object_size(vocab))
+        return err_set(err, ST_INPUT, "%s has no model.vocab, the list of its tokens",
+                       v->file.path);
+    json_object_foreach(vocab, text, id)
+    {
+        if (!json_is_integer(id))
+            return err_set(err, ST_INPUT, "%s: a token's number is no whole number",
+                           v->file.path);
+        st = name_token(v, text, json_integer_value(id), TOKEN_NORMAL, err);
+        if (st)
+            return st;
+    }
+    return ST_OK;
+}
+
+static enum status read_added(struct hf_vocab *v, struct err *err)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(json_member(v->file.root, "added_tokens"), i, one)
+    {
+        const char *text = json_text(json_member(one, "content"));
+        const json_t *id = json_member(one, "id");
+        const bool special = json_is_true(json_member(one, "special"));
+        char shown[48];
+        enum status st;
+
+        if (!text || !json_is_integer(id))
+            return err_set(err, ST_INPUT, "%s: entry %zu of added_tokens lacks %s",
+                           v->file.path, i, text ? "its id" : "its content");
+        if (json_is_true(json_member(one, "single_word")) ||
+            (json_is_true(json_member(one, "lstrip")) && strcmp(text, "<mask>")))
+            return err_set(err, ST_UNSUPPORTED,
+                           "%s: the added token '%s' looks at what is in front of it "
+                           "(lstrip or single_word), which is not supported",
+                           v->file.path,
+                           utf8_printable(shown, sizeof shown, text, strlen(text)));
+        st = name_token(v, text, json_integer_value(id),
+                        special ? TOKEN_CONTROL : TOKEN_USER, err);
+        if (st)
+            return st;
+        v->tokens[json_integer_value(id)].strips =
+            json_is_true(json_member(one, "rstrip"));
+        v->n_strips += v->tokens[json_integer_value(id)].strips;
+    }
+    return ST_OK;
+}
+
+/* Numbers without a token, up to the rows of the embedding, get names of their own. */
+static enum status fill_holes(struct hf_vocab *v, int64_t n_vocab, struct err *err)
+{
+    enum status st = ST_OK;
+
+    if (n_vocab > (int64_t)v->n && n_vocab <= MAX_TOKENS) {
+        st = name_token(v, "", n_vocab - 1, TOKEN_UNUSED, err);
+        if (!st)
+            v->tokens[n_vocab - 1].text = NULL;
+    }
+    for (size_t i = 0; i < v->n && !st; i++)
+        if (!v->tokens[i].text)
+            v->tokens[i].type = TOKEN_UNUSED;
+    return st;
+}
+
+/* "<0x0A>" to "<0xFF>", and what stands for everything unknown. */
+static void type_bytes(struct hf_vocab *v)
+{
+    const char *unknown = json_text(json_member(v->model, "unk_token"));
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct hf_token *t = &v->tokens[i];
+        unsigned byte;
+
+        if (!t->text)
+            continue;
+        if (!v->pre.byte_level && t->type == TOKEN_NORMAL && strlen(t->text) == 6 &&
+            sscanf(t->text, "<0x%2X>", &byte) == 1)
+            t->type = TOKEN_BYTE;
+        if (unknown && !strcmp(t->text, unknown)) {
+            v->unknown = (int64_t)i;
+            if (!v->pre.byte_level)
+                t->type = TOKEN_UNKNOWN;
+        }
+    }
+}
+
+static void put_tokens(struct gguf_kvs *k, const struct hf_vocab *v)
+{
+    gguf_kv_array(k, "tokenizer.ggml.tokens", GGUF_STRING, v->n);
+    for (size_t i = 0; i < v->n; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "[PAD%zu]", i);
+        gguf_put_str(&k->bytes, v->tokens[i].text ? v->tokens[i].text : name);
+    }
+    gguf_kv_array(k, "tokenizer.ggml.token_type", GGUF_I32, v->n);
+    for (size_t i = 0; i < v->n; i++)
+        gguf_put_u32(&k->bytes, v->tokens[i].type);
+    if (v->n_strips) {
+        gguf_kv_array(k, TOKENIZER_KEY_STRIPS, GGUF_BOOL, v->n);
+        for (size_t i = 0; i < v->n; i++)
+            gguf_put(&k->bytes, &(uint8_t){v->tokens[i].strips}, 1);
+    }
+}
+
+/* ---- merges ------------------------------------------------------------------------
+ */
+
+/* The parts of a merge, "a b" or ["a", "b"], as the first spells them. */
+static bool spell_merge(const json_t *merge, char *out, size_t cap)
+{
+    const char *both = json_text(merge);
+    const char *left = json_text(json_array_get(merge, 0));
+    const char *right = json_text(json_array_get(merge, 1));
+    int n;
+
+    if (both)
+        n = snprintf(out, cap, "%s", both);
+    else if (left && right && json_array_size(merge) == 2 && !strchr(left, ' ') &&
+             !strchr(right, ' '))
+        n = snprintf(out, cap, "%s %s", left, right);
+    else
+        return false;
+    const char *gap = n > 2 && n < (int)cap ? strchr(out + 1, ' ') : NULL;
+
+    return gap && gap[1] && !strchr(gap + 1, ' ');
+}
+
+/* Scores for engines that know of no merges: earlier is better. */
+static void put_scores(struct gguf_kvs *k, const struct hf_vocab *v, const float *score)
+{
+    gguf_kv_array(k, "tokenizer.ggml.scores", GGUF_F32, v->n);
+    for (size_t i = 0; i < v->n; i++)
+        gguf_put_f32(&k->bytes, score[i]);
+}
+
+/* Rank of the first merge that makes a token, as its score; false: there is no such
+ * token. */
+static bool score_whole(const struct strtab *ids, char *spelt, size_t rank,
+                        float *score)
+{
+    char *gap = strchr(spelt, ' ');
+    uint32_t id;
+
+    memmove(gap, gap + 1, strlen(gap));
+    id = strtab_find(ids, spelt, strlen(spelt));
+    if (id != STRTAB_NONE && score[id] == WORST)
+        score[id] = -(float)rank;
+    return id != STRTAB_NONE;
+}
+
+static enum status index_texts(struct strtab *ids, const struct hf_vocab *v,
+                               struct err *err)
+{
+    const enum status st = strtab_init(ids, v->n, err);
+
+    for (size_t i = 0; i < v->n && !st; i++)
+        if (v->tokens[i].text && *v->tokens[i].text)
+            strtab_put(ids, v->tokens[i].text, (uint32_t)strlen(v->tokens[i].text),
+                       (uint32_t)i);
+    return st;
+}
+
+/* Where pieces begin at blanks, no merge may reach across one. */
+static bool reaches_across(const char *spelt)
+{
+    const char *gap = strchr(spelt, ' ');
+
+    return strstr(spelt + 1, "\xe2\x96\x81") > spelt + 1 ||
+           (gap && !strncmp(gap + 1, "\xe2\x96\x81", 3));
+}
+
+static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
+                              struct err *err)
+{
+    json_t *merges = json_member(v->model, "merges"), *one;
+    char spelt[2 * MAX_MERGE_PART];
+    struct strtab ids = {0};
+    float *score = NULL;
+    size_t i;
+    enum status st;
+
+    if (!json_is_array(merges))
+        return err_set(err, ST_INPUT, "%s has no model.merges", v->file.path);
+    st = index_texts(&ids, v, err);
+    if (!st && !(score = malloc(v->n * sizeof *score)))
+        st = err_set(err, ST_NO_MEMORY, "no memory for %zu scores", v->n);
+    for (size_t t = 0; t < v->n && !st; t++)
+        score[t] = WORST;
+    gguf_kv_array(k, v->pre.byte_level ? "tokenizer.ggml.merges" : TOKENIZER_KEY_MERGES,
+                  GGUF_STRING, json_array_size(merges));
+    json_array_foreach(merges, i, one)
+    {
+        if (st)
+            break;
+        if (!spell_merge(one, spelt, sizeof spelt)) {
+            st = err_set(err, ST_INPUT,
+                         "%s: merge %zu is not two tokens without blanks in them",
+                         v->file.path, i);
+        } else if (v->pre.cuts_at_blanks && reaches_across(spelt)) {
+            st = err_set(err, ST_UNSUPPORTED,
+                         "%s: Metaspace cuts at blanks, and merge %zu reaches across "
+                         "one, which is not supported",
+                         v->file.path, i);
+        } else {
+            gguf_put_str(&k->bytes, spelt);
+            if (!score_whole(&ids, spelt, i, score))
+                st =
+                    err_set(err, ST_INPUT,
+                            "%s: merge %zu makes a token that is not in the vocabulary",
+                            v->file.path, i);
+        }
+    }
+    if (!st && !v->pre.byte_level)
+        put_scores(k, v, score);
+    free(score);
+    strtab_free(&ids);
+    return st;
+}
+
+/* ---- the kind of tokenizer
+ * ----------------------------------------------------------- */
+
+static enum status check_kind(const struct hf_vocab *v, struct err *err)
+{
+    const char *type = json_text(json_member(v->model, "type"));
+    const char *affix = NULL, *text;
+    char shown[32];
+
+    /* Files from before the member existed have merges. */
+    if (type ? strcmp(type, "BPE") != 0 : !json_member(v->model, "merges"))
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: a tokenizer of the type '%s' is not supported, only BPE; "
+                       "the model's GGUF file may be",
+                       v->file.path,
+                       type ? utf8_printable(shown, sizeof shown, type, strlen(type))
+                            : "(none)");
+    if ((text = json_text(json_member(v->model, "continuing_subword_prefix"))) && *text)
+        affix = "continuing_subword_prefix";
+    if ((text = json_text(json_member(v->model, "end_of_word_suffix"))) && *text)
+        affix = "end_of_word_suffix";
+    if (affix)
+        return err_set(err, ST_UNSUPPORTED, "%s: %s is set, which is not supported",
+                       v->file.path, affix);
+    if (!v->pre.byte_level && !json_is_true(json_member(v->model, "byte_fallback")))
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: its pieces are neither bytes (ByteLevel) nor is there "
+                       "byte_fallback, so some texts have no tokens; not supported",
+                       v->file.path);
+    if (!v->pre.byte_level && json_is_true(json_member(v->model, "ignore_merges")))
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: ignore_merges is supported for byte-level tokenizers only",
+                       v->file.path);
+    return ST_OK;
+}
+
+/* A name that other engines know too, or the patterns themselves. */
+static void put_patterns(struct gguf_kvs *k, const struct hf_vocab *v)
+{
+    const bool whole = json_is_true(json_member(v->model, "ignore_merges"));
+    char name[32];
+
+    if (pre_tokenizer_known((const char *const *)v->pre.patterns, v->pre.n_patterns,
+                            whole, name, sizeof name)) {
+        gguf_kv_str(k, "tokenizer.ggml.pre", name);
+        return;
+    }
+    gguf_kv_str(k, "tokenizer.ggml.pre", "slmbench-patterns");
+    gguf_kv_bool(k, TOKENIZER_KEY_WHOLE_WORDS, whole);
+    gguf_kv_array(k, TOKENIZER_KEY_PATTERNS, GGUF_STRING, v->pre.n_patterns);
+    for (size_t i = 0; i < v->pre.n_patterns; i++)
+        gguf_put_str(&k->bytes, v->pre.patterns[i]);
+}
+
+static void put_kind(struct gguf_kvs *k, const struct hf_vocab *v)
+{
+    gguf_kv_str(k, "tokenizer.ggml.model", v->pre.byte_level ? "gpt2" : "llama");
+    if (v->pre.byte_level) {
+        put_patterns(k, v);
+        return;
+    }
+    gguf_kv_bool(k, "tokenizer.ggml.add_space_prefix", v->pre.add_space);
+    if (v->pre.space_first)
+        gguf_kv_bool(k, TOKENIZER_KEY_SPACE_FIRST, true);
+    if (v->pre.space_once)
+        gguf_kv_bool(k, TOKENIZER_KEY_SPACE_ONCE, true);
+}
+
+static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *dir,
+                           int64_t n_vocab, struct err *err)
+{
+    enum status st;
+
+    v->model = json_member(v->file.root, "model");
+    if ((st = hf_pretok_read(&v->pre, &v->file, err)) || (st = check_kind(v, err)) ||
+        (st = read_vocab(v, err)) || (st = read_added(v, err)))
+        return st;
+    type_bytes(v);
+    if ((st = fill_holes(v, n_vocab, err)))
+        return st;
+    put_kind(k, v);
+    put_tokens(k, v);
+    st = put_merges(k, v, err);
+    return st ? st : hf_special_put(k, v, dir, err);
+}
+
+static void free_vocab(struct hf_vocab *v)
+{
+    hf_pretok_free(&v->pre);
+    jsonfile_free(&v->file);
+    free(v->tokens);
+}
+
+enum status hf_tokenizer_put(struct gguf_kvs *k, const char *dir, int64_t n_vocab,
+                             struct err *err)
+{
+    struct hf_vocab v = {.unknown = -1};
+    enum status st;
+
+    if (!jsonfile_exists(dir, "tokenizer.json"))
+        return ST_OK;
+    st = jsonfile_load(&v.file, dir, "tokenizer.json", MAX_JSON, err);
+    if (!st)
+        st = put_all(k, &v, dir, n_vocab, err);
+    free_vocab(&v);
+    return st;
+}
+
+enum status hf_tokenizer_parse(struct gguf_kvs *k, const char *text, size_t len,
+                               struct err *err)
+{
+    struct hf_vocab v = {.unknown = -1};
+    enum status st = jsonfile_parse(&v.file, "tokenizer.json", text, len, err);
+
+    if (!st)
+        st = put_all(k, &v, NULL, 0, err);
+    free_vocab(&v);
+    return st;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kvcache.c - layout, allocation, writing and synthetic filling of the KV cache
+ */
+#include "engine/kv/kvcache.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "engine/base/random.h"
+#include "kernels/half.h"
+
+enum {
+    CHUNK = 32, /* elements converted at a time: a block of the quantised types */
+    POOL_POSITIONS = 1024,
+};
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* ---- sizes -------------------------------------------------------------------- */
+
+size_t kvcache_key_dim(enum kern_kv type, int head_dim)
+{
+    return round_up((size_t)head_dim,
+                    kern_format_info(kern_kv_format(type))->block_elems);
+}
+
+size_t kvcache_value_dim(enum kern_kv type, int head_dim)
+{
+    return round_up(kvcache_key_dim(type, head_dim), 16);
+}
+
+static size_t key_bytes(const struct kvcache_shape *shape)
+{
+    return kern_format_bytes(kern_kv_format(shape->type),
+                             kvcache_key_dim(shape->type, shape->head_dim));
+}
+
+static size_t value_bytes(const struct kvcache_shape *shape)
+{
+    return kern_format_bytes(kern_kv_format(shape->type),
+                             kvcache_value_dim(shape->type, shape->head_dim));
+}
+
+uint64_t kvcache_state_bytes(const struct kvcache_shape *shape)
+{
+    /* arch_*.c bound each factor; the largest product is below 2^60. */
+    return (uint64_t)shape->n_states * shape->state_floats * sizeof(float);
+}
+
+static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
+{
+    return !__builtin_mul_overflow(kvcache_pos_bytes(shape),
+                                   round_up((size_t)n_ctx, KVCACHE_PANEL), bytes) &&
+           *bytes <= SIZE_MAX / 4;
+}
+
+int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
+{
+    uint64_t panels;
+
+    if (!panels_bytes(&panels, shape, n_ctx) ||
+        kvcache_state_bytes(shape) > SIZE_MAX / 8)
+        return 0;
+    *bytes = panels + 2 * kvcache_state_bytes(shape);
+    return 1;
+}
+
+uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape)
+{
+    /* arch_*.c keep these at 2^12 at most each: no overflow. */
+    return (uint64_t)shape->n_layers * (uint64_t)shape->n_kv_heads *
+           (key_bytes(shape) + value_bytes(shape));
+}
+
+enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
+                         int n_ctx, struct err *err)
+{
+    struct kvcache new = {
+        .shape = *shape,
+        .n_ctx = n_ctx,
+        .key_dim = kvcache_key_dim(shape->type, shape->head_dim),
+        .value_dim = kvcache_value_dim(shape->type, shape->head_dim),
+        .key_bytes = KVCACHE_PANEL * key_bytes(shape),
+        .value_bytes = KVCACHE_PANEL * value_bytes(shape),
+        .head_bytes = round_up((size_t)n_ctx, KVCACHE_PANEL) *
+                      (key_bytes(shape) + value_bytes(shape)),
+    };
+    uint64_t bytes;
+    enum status st;
+
+    if (!panels_bytes(&bytes, shape, n_ctx))
+        return err_set(err, ST_NO_MEMORY,
+                       "a KV cache of %d positions is larger than an address space",
+                       n_ctx);
+    st = mem_alloc(&new.mem, (size_t)bytes, MEM_PAGES_2M, "KV cache", err);
+    if (!st && shape->n_states)
+        st = mem_alloc(&new.states, (size_t)(2 * kvcache_state_bytes(shape)),
+                       MEM_PAGES_2M, "states of linear attention", err);
+    if (st)
+        mem_free(&new.mem);
+    else
+        *kv = new;
+    return st;
+}
+
+void kvcache_close(struct kvcache *kv)
+{
+    mem_free(&kv->mem);
+    mem_free(&kv->states);
+}
+
+/* ---- states --------------------------------------------------------------------- */
+
+void kvcache_save_states(struct kvcache *kv)
+{
+    memcpy(kvcache_state(kv, kv->shape.n_states), kvcache_state(kv, 0),
+           kvcache_state_bytes(&kv->shape));
+}
+
+void kvcache_restore_states(struct kvcache *kv)
+{
+    memcpy(kvcache_state(kv, 0), kvcache_state(kv, kv->shape.n_states),
+           kvcache_state_bytes(&kv->shape));
+}
+
+void kvcache_clear_states(struct kvcache *kv)
+{
+    memset(kvcache_state(kv, 0), 0, kvcache_state_bytes(&kv->shape));
+}
+
+/* ---- writing ------------------------------------------------------------------ */
+
+/* Elements i .. i + CHUNK - 1 of the n at src, zeros behind them. */
+static void take_chunk(float *chunk, const float *src, size_t i, size_t n)
+{
+    const size_t have = n - i < CHUNK ? n - i : CHUNK;
+
+    memcpy(chunk, src + i, have * sizeof *chunk);
+    memset(chunk + have, 0, (CHUNK - have) * sizeof *chunk);
+}
+
+static void store_f16(const struct kvcache *kv, const struct kern_set *kern,
+                      uint16_t *key, uint16_t *value, size_t lane, const float *k,
+                      const float *v)
+{
+    const size_t n = (size_t)kv->shape.head_dim;
+    float chunk[CHUNK];
+    uint16_t halves[CHUNK];
+
+    for (size_t i = 0; i < n; i += CHUNK) {
+        const size_t n_key = kv->key_dim - i < CHUNK ? kv->key_dim - i : CHUNK;
+        const size_t n_value = kv->value_dim - i < CHUNK ? kv->value_dim - i : CHUNK;
+
+        take_chunk(chunk, k, i, n);
+        kern->to_f16(halves, chunk, CHUNK);
+        for (size_t e = 0; e < n_key; e++)
+            key[(i + e) * KVCACHE_PANEL + lane] = halves[e];
+        take_chunk(chunk, v, i, n);
+        kern->to_f16(halves, chunk, CHUNK);
+        memcpy(value + lane * kv->value_dim + i, halves, n_value * sizeof *halves);
+    }
+}
+
+/* A block is a half, its scale, and body_bytes of quants. */
+static void store_quantised(const struct kvcache *kv, unsigned char *key,
+                            unsigned char *value, size_t lane, const float *k,
+                            const float *v)
+{
+    const enum kern_format fmt = kern_kv_format(kv->shape.type);
+    const size_t body_bytes = kern_format_bytes(fmt, CHUNK) - sizeof(uint16_t);
+    const size_t n = (size_t)kv->shape.head_dim, n_blocks = kv->key_dim / CHUNK;
+    const size_t in_panel = KVCACHE_PANEL * body_bytes;
+    const size_t scales = KVCACHE_PANEL * sizeof(uint16_t);
+    kern_quantize_fn *quantize =
+        kern_best(KERN_OP_quantize, (int)fmt, 1u << KERN_ISA_scalar)->fn.quantize;
+    unsigned char block[sizeof(uint16_t) + CHUNK], *quants = block + sizeof(uint16_t);
+    float chunk[CHUNK];
+
+    for (size_t b = 0; b < n_blocks; b++) {
+        const size_t body = kern_panel_body_at(in_panel, scales, n_blocks, b);
+        const size_t scale =
+            kern_panel_heads_at(in_panel, scales, b) + lane * sizeof(uint16_t);
+
+        take_chunk(chunk, k, b * CHUNK, n);
+        quantize(chunk, NULL, block, CHUNK);
+        for (size_t i = 0; i < body_bytes; i += 4)
+            memcpy(key + body + (i / 4 * KVCACHE_PANEL + lane) * 4, quants + i, 4);
+        memcpy(key + scale, block, sizeof(uint16_t));
+        take_chunk(chunk, v, b * CHUNK, n);
+        quantize(chunk, NULL, block, CHUNK);
+        memcpy(value + body + lane * body_bytes, quants, body_bytes);
+        memcpy(value + scale, block, sizeof(uint16_t));
+    }
+}
+
+void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
+                   size_t pos, const float *k, const float *v)
+{
+    unsigned char *key = kvcache_k(kv, layer, head, pos);
+    unsigned char *value = kvcache_v(kv, layer, head, pos);
+    const size_t lane = pos % KVCACHE_PANEL;
+
+    if (kv->shape.type == KERN_KV_f16)
+        store_f16(kv, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value, lane, k,
+                  v);
+    else
+        store_quantised(kv, key, value, lane, k, v);
+}
+
+/* ---- synthetic contents ------------------------------------------------------- */
+
+/* Sign and mantissa at random, exponent 12..15 (2^-3 to below 2): uniform over
+ * halves of that range, about 0.6 in the mean. Rotated keys and values of trained
+ * models are of that size, so scores stay moderate and no product is denormal. */
+static float random_element(uint64_t *state)
+{
+    const uint64_t r = random_bits(state);
+
+    return half_to_f32(
+        (uint16_t)((r & 0x8000u) | ((12 + (r >> 16 & 3)) << 10) | (r & 0x3ffu)));
+}
+
+/* row: [2 * head_dim] of the caller's. */
+static void store_random(struct kvcache *kv, const struct kern_set *kern, int layer,
+                         int head, size_t pos, float *row, uint64_t *state)
+{
+    const size_t n = (size_t)kv->shape.head_dim;
+
+    for (size_t i = 0; i < 2 * n; i++)
+        row[i] = random_element(state);
+    kvcache_store(kv, kern, layer, head, pos, row, row + n);
+}
+
+enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
+                              const struct kern_set *kern, uint64_t seed,
+                              struct err *err)
+{
+    const struct kvcache_shape shape = {.type = like->shape.type,
+                                        .n_layers = 1,
+                                        .n_kv_heads = 1,
+                                        .head_dim = like->shape.head_dim};
+    float row[2 * KVCACHE_MAX_HEAD_DIM];
+    const enum status st = kvcache_open(pool, &shape, POOL_POSITIONS, err);
+
+    for (size_t pos = 0; !st && pos < POOL_POSITIONS; pos++)
+        store_random(pool, kern, 0, 0, pos, row, &seed);
+    return st;
+}
+
+void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
+                  int begin, int end, const struct kvcache *pool, uint64_t seed)
+{
+    float row[2 * KVCACHE_MAX_HEAD_DIM];
+    uint64_t state = seed ^ ((uint64_t)layer << 32 | (uint64_t)head);
+    size_t pos = (size_t)begin;
+
+    assert(begin >= 0 && begin <= end && end <= kv->n_ctx);
+    for (; pos < (size_t)end && pos % KVCACHE_PANEL; pos++)
+        store_random(kv, kern, layer, head, pos, row, &state);
+    for (; pos < (size_t)end; pos += KVCACHE_PANEL) {
+        const uint64_t r = random_bits(&state);
+
+        memcpy(kvcache_k(kv, layer, head, pos),
+               kvcache_k(pool, 0, 0, r % POOL_POSITIONS), kv->key_bytes);
+        memcpy(kvcache_v(kv, layer, head, pos),
+               kvcache_v(pool, 0, 0, (r >> 32) % POOL_POSITIONS), kv->value_bytes);
+    }
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * imatrix_impl.h - what is inside a struct imatrix, for imatrix*.c only
+ */
+#ifndef SLM_ENGINE_QUANTIZE_IMATRIX_IMPL_H
+#define SLM_ENGINE_QUANTIZE_IMATRIX_IMPL_H
+
+#include <stdbool.h>
+
+#include "engine/quantize/imatrix.h"
+
+struct imatrix {
+    struct imatrix_entry **entries; /* they do not move when more come */
+    size_t n_entries;
+    char **datasets;
+    size_t n_datasets;
+    uint32_t n_chunks, chunk_size;
+};
+
+#endif

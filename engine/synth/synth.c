@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * synth.c - the plan of a synthetic model: tensors, their formats, the header
+ *
+ * How the spread of the weights keeps activations sane. Every branch of a layer
+ * starts from a normalised vector, so a matrix with n columns and a standard
+ * deviation of 1/sqrt(n) gives outputs of unit variance: queries, keys, values,
+ * gate and up are such. The two matrices that write back into the residual
+ * stream carry another 1/sqrt(2 * n_layers), so that all branches of all layers
+ * together add about unit variance, whatever the depth; ffn_down also undoes
+ * what silu(gate) * up takes away (its variance is 0.36 for normal inputs).
+ * The output matrix spreads the logits by LOGIT_STD. A tied embedding serves as
+ * output too, so it has that spread; a separate one has 1.
+ */
+#include "engine/synth/synth.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/arch/loader.h"
+#include "engine/synth/synth_parts.h"
+
+#define KEY_SEED "slmbench.seed"
+
+#define LOGIT_STD   2.0
+#define SILU_GAIN   1.68 /* 1/sqrt(0.356) */
+#define NORM_SPREAD 0.05F
+
+/* ---- checks --------------------------------------------------------------- */
+
+static enum status check_range(const struct synth_shape *s, const char *what,
+                               uint32_t v, uint32_t min, uint32_t max, struct err *err)
+{
+    if (v >= min && v <= max)
+        return ST_OK;
+    return err_set(err, ST_USAGE, "shape %s: %s is %u, it must be %u..%u", s->name,
+                   what, v, min, max);
+}
+
+static bool table_has(const struct arch *arch, enum tensor_when when)
+{
+    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+        if (r->when == when)
+            return true;
+    return false;
+}
+
+/* All experts' rows together are bounded as those of a dense part are. */
+static enum status check_experts(const struct synth_shape *s, struct err *err)
+{
+    const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
+    const bool may = table_has(arch, WHEN_EXPERTS);
+    bool shared = false;
+
+    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+        shared |= r->part[0].rows == DIM_FF_SHARED;
+    if (s->n_experts == 0 && may && !table_has(arch, WHEN_DENSE))
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_experts is missing, which '%s' needs", s->name,
+                       s->arch);
+    if (s->n_experts && !may)
+        return err_set(err, ST_USAGE, "shape %s: '%s' has no experts", s->name,
+                       s->arch);
+    if (check_range(s, "n_experts", s->n_experts, 0, 1024, err) ||
+        (s->n_experts &&
+         check_range(s, "n_experts_used", s->n_experts_used, 1, s->n_experts, err)) ||
+        (s->n_experts &&
+         check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
+        return ST_USAGE;
+    return check_range(s, "n_ff_shared", s->n_ff_shared, shared, shared ? 1u << 20 : 0,
+                       err);
+}
+
+/* The limits leave room for every known model and keep all sizes far from
+ * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
+static enum status check_shape(const struct synth_shape *s, struct err *err)
+{
+    char known[256];
+
+    if (!arch_by_name(s->arch, strlen(s->arch)))
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "shape %s: synthetic models of architecture '%s' cannot be made, "
+            "only of: %s",
+            s->name, s->arch, arch_names(known, sizeof known));
+    if (table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT))
+        return err_set(err, ST_UNSUPPORTED,
+                       "shape %s: synthetic models with recurrent layers ('%s') cannot "
+                       "be made",
+                       s->name, s->arch);
+    if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
+        check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
+        check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
+        check_range(s, "n_heads", s->n_heads, 1, 1u << 12, err) ||
+        check_range(s, "n_kv_heads", s->n_kv_heads, 1, s->n_heads, err) ||
+        check_range(s, "head_dim", s->head_dim, 2, 1u << 12, err) ||
+        check_range(s, "n_vocab", s->n_vocab, SYNTH_MIN_VOCAB, 1u << 22, err) ||
+        check_range(s, "n_ctx_train", s->n_ctx_train, 1, 1u << 30, err))
+        return ST_USAGE;
+    if (s->n_heads % s->n_kv_heads)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
+                       s->n_heads, s->n_kv_heads);
+    if (check_experts(s, err))
+        return ST_USAGE;
+    if (s->head_dim % 2)
+        return err_set(err, ST_USAGE,
+                       "shape %s: head_dim is %u, rotary embedding needs an even one",
+                       s->name, s->head_dim);
+    if (s->n_rot % 2 || s->n_rot > s->head_dim)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_rot is %u, it must be even and at most head_dim %u",
+                       s->name, s->n_rot, s->head_dim);
+    if (!(s->rope_base > 1 && s->rope_base < 1e12F))
+        return err_set(err, ST_USAGE,
+                       "shape %s: rope_base is %g, it must be above 1 and below 1e12",
+                       s->name, (double)s->rope_base);
+    if (!(s->norm_eps > 0 && s->norm_eps < 1))
+        return err_set(err, ST_USAGE,
+                       "shape %s: norm_eps is %g, it must be within 0 and 1", s->name,
+                       (double)s->norm_eps);
+    return ST_OK;
+}
+
+/* ---- tensors -------------------------------------------------------------- */
+
+/* Index of the pool for this content and format, which serves n_units more. */
+static int use_pool(struct synth_plan *p, const struct synth_pool_spec *want,
+                    uint64_t n_units)
+{
+    struct synth_pool_spec *spec = p->pools;
+    int i = 0;
+
+    for (; i < p->n_pools; i++, spec++) {
+        if (spec->content == want->content && spec->fmt == want->fmt &&
+            spec->mean == want->mean && spec->sigma == want->sigma)
+            break;
+    }
+    if (i == p->n_pools) {
+        if (p->n_pools == SYNTH_MAX_POOLS)
+            return -1;
+        *spec = *want;
+        spec->n_units = 1;
+        p->n_pools++;
+    }
+    /* No more units than the model has of them, so that small models are quick. */
+    while (want->content == SYNTH_GAUSS && spec->n_units < SYNTH_POOL_UNITS &&
+           spec->n_units < n_units)
+        spec->n_units *= 2;
+    return i;
+}
+
+static enum status add_tensor(struct synth_plan *p, const struct synth_tensor *t,
+                              struct synth_pool_spec pool, struct err *err)
+{
+    const uint64_t n_elems = t->ne[0] * t->ne[1] * t->ne[2];
+
+    if (p->n_tensors == p->cap_tensors) {
+        const size_t cap = p->cap_tensors ? p->cap_tensors * 2 : 64;
+        struct synth_tensor *grown = realloc(p->tensors, cap * sizeof *grown);
+
+        if (!grown)
+            return err_set(err, ST_NO_MEMORY, "shape %s: no memory for its tensor list",
+                           p->shape.name);
+        p->tensors = grown;
+        p->cap_tensors = cap;
+    }
+    struct synth_tensor *added = &p->tensors[p->n_tensors];
+
+    *added = *t;
+    added->bytes = kern_format_bytes(t->fmt, n_elems);
+    added->offset = p->data_bytes;
+    pool.fmt = t->fmt;
+    pool.unit_bytes = (uint32_t)(pool.content == SYNTH_ROPE_FREQS
+                                     ? added->bytes
+                                     : kern_format_bytes(t->fmt, SYNTH_UNIT_ELEMS));
+    added->pool =
+        use_pool(p, &pool, (n_elems + SYNTH_UNIT_ELEMS - 1) / SYNTH_UNIT_ELEMS);
+    if (added->pool < 0)
+        return err_set(err, ST_USAGE, "shape %s: more than %d kinds of weights",
+                       p->shape.name, SYNTH_MAX_POOLS);
+    p->n_tensors++;
+    p->n_params += n_elems;
+    p->data_bytes += gguf_put_aligned(added->bytes);
+    return ST_OK;
+}
+
+/* "blk.3.attn_q.weight", or without a layer for -1. */
+static void set_name(struct synth_tensor *t, int layer, const char *name)
+{
+    if (layer >= 0)
+        snprintf(t->name, sizeof t->name, "blk.%d.%s", layer, name);
+    else
+        snprintf(t->name, sizeof t->name, "%s", name);
+}
+
+/* ne[2] matrices of ne[1] rows of ne[0] weights N(0, sigma^2), in the format the mix
+ * gives. */
+static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
+                              const uint64_t *ne, double sigma, struct err *err)
+{
+    struct synth_tensor t = {.n_dims = ne[2] > 1 ? 3 : 2, .ne = {ne[0], ne[1], ne[2]}};
+
+    set_name(&t, layer, name);
+
+    const struct quantmix_tensor q = {.name = t.name,
+                                      .layer = layer,
+                                      .n_layers = (int)p->shape.n_layers,
+                                      .n_heads = (int)p->shape.n_heads,
+                                      .n_kv_heads = (int)p->shape.n_kv_heads,
+                                      .n_experts = (int)p->shape.n_experts,
+                                      .n_dims = t.n_dims,
+                                      .row_elems = ne[0],
+                                      .tied_output = p->shape.tied_output};
+    const struct synth_pool_spec pool = {.content = SYNTH_GAUSS, .sigma = (float)sigma};
+
+    t.fmt = quantmix_format(p->mix, &q);
+    return add_tensor(p, &t, pool, err);
+}
+
+/* Norms are around 1, biases around 0. */
+static enum status add_vector(struct synth_plan *p, int layer, const char *name,
+                              uint64_t n, enum synth_content content, struct err *err)
+{
+    struct synth_tensor t = {.n_dims = 1, .ne = {n, 1, 1}, .fmt = KERN_FMT_f32};
+    const struct synth_pool_spec pool = {.content = content,
+                                         .mean = strstr(name, ".bias") ? 0 : 1,
+                                         .sigma = NORM_SPREAD};
+
+    set_name(&t, layer, name);
+    return add_tensor(p, &t, pool, err);
+}
+
+/* Whether the layer whose tensors begin at index `first` has one called name. */
+static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
+                       const char *name)
+{
+    struct synth_tensor wanted;
+
+    set_name(&wanted, layer, name);
+    for (size_t i = first; i < p->n_tensors; i++)
+        if (!strcmp(p->tensors[i].name, wanted.name))
+            return true;
+    return false;
+}
+
+/* Of what is optional: fused matrices, the norm that only parallel models lack, and
+ * biases where the shape asks for them. */
+static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
+                      const struct tensor_rule *r)
+{
+    if (r->when == (p->shape.n_experts ? WHEN_DENSE : WHEN_EXPERTS) ||
+        (r->unless && has_tensor(p, first, layer, r->unless)))
+        return false;
+    if (!r->optional)
+        return true;
+    if (r->kind == TENSOR_MATRIX)
+        return r->part[1].rows != DIM_NONE;
+    if (strstr(r->name, ".bias") && !strncmp(r->name, "attn_", 5))
+        return p->shape.qkv_bias;
+    return !strncmp(r->name, "ffn_norm.", 9);
+}
+
+/* Standard deviation of a matrix of rows of k weights. */
+static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
+                        uint64_t k)
+{
+    const double in = 1 / sqrt((double)k), branch = 1 / sqrt(2.0 * p->shape.n_layers);
+
+    if (r->part[0].field == offsetof(struct layer, wo))
+        return in * branch;
+    return r->part[0].field == offsetof(struct layer, down) ||
+                   r->part[0].field == offsetof(struct layer, shared_down)
+               ? SILU_GAIN * in * branch
+               : in;
+}
+
+static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
+                             struct err *err)
+{
+    const size_t first = p->n_tensors;
+
+    for (const struct tensor_rule *r = m->arch->layer; r->name; r++) {
+        uint64_t ne[3];
+        enum status st;
+
+        if (!is_wanted(p, first, l, r))
+            continue;
+        loader_shape(m, r, ne);
+        if (r->kind == TENSOR_VECTOR)
+            st = add_vector(p, l, r->name, ne[0] * ne[1], SYNTH_GAUSS, err);
+        else
+            st = add_matrix(p, l, r->name, ne, spread_of(p, r, ne[0]), err);
+        if (st)
+            return st;
+    }
+    return ST_OK;
+}
+
+/* What rules of layers ask for. */
+static struct model sizes_of(const struct synth_shape *s)
+{
+    return (struct model){.arch = arch_by_name(s->arch, strlen(s->arch)),
+                          .n_layers = (int)s->n_layers,
+                          .n_embd = (int)s->n_embd,
+                          .n_ff = (int)s->n_ff,
+                          .n_ff_shared = (int)s->n_ff_shared,
+                          .n_experts = (int)s->n_experts,
+                          .n_experts_used = (int)s->n_experts_used,
+                          .n_heads = (int)s->n_heads,
+                          .n_kv_heads = (int)s->n_kv_heads,
+                          .head_dim = (int)s->head_dim,
+                          .n_vocab = (int)s->n_vocab};
+}
+
+static enum status add_tensors(struct synth_plan *p, struct err *err)
+{
+    const struct synth_shape *s = &p->shape;
+    const struct model m = sizes_of(s);
+    const double logits = LOGIT_STD / sqrt((double)s->n_embd);
+    const uint64_t n_rot = s->n_rot ? s->n_rot : s->head_dim;
+    const bool biased = m.arch->norm == NORM_LAYER;
+    const uint64_t ends[3] = {s->n_embd, s->n_vocab, 1};
+
+    if (add_matrix(p, -1, "token_embd.weight", ends, s->tied_output ? logits : 1, err))
+        return err->code;
+    if (s->rope_freqs &&
+        add_vector(p, -1, "rope_freqs.weight", n_rot / 2, SYNTH_ROPE_FREQS, err))
+        return err->code;
+    for (uint32_t l = 0; l < s->n_layers; l++) {
+        if (add_layer(p, &m, (int)l, err))
+            return err->code;
+    }
+    if (add_vector(p, -1, "output_norm.weight", s->n_embd, SYNTH_GAUSS, err) ||
+        (biased &&
+         add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
+        (!s->tied_output && add_matrix(p, -1, "output.weight", ends, logits, err)) ||
+        (!strcmp(s->arch, "phi2") &&
+         add_vector(p, -1, "output.bias", s->n_vocab, SYNTH_GAUSS, err)))
+        return err->code;
+    return ST_OK;
+}
+
+/* ---- header --------------------------------------------------------------- */
+
+/* "<arch>.<key>" */
+static void put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                    uint32_t v)
+{
+    char full[96];
+
+    snprintf(full, sizeof full, "%s.%s", s->arch, key);
+    gguf_kv_u32(k, full, v);
+}
+
+static void put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                    float v)
+{
+    char full[96];
+
+    snprintf(full, sizeof full, "%s.%s", s->arch, key);
+    gguf_kv_f32(k, full, v);
+}
+
+bool synth_is_made(const struct gguf *g)
+{
+    return gguf_kv_find(g, KEY_SEED) != NULL;
+}
+
+static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
+{
+    const struct synth_shape *s = &p->shape;
+    const struct model m = sizes_of(s);
+
+    gguf_kv_str(k, "general.architecture", s->arch);
+    gguf_kv_str(k, "general.type", "model");
+    gguf_kv_str(k, "general.name", s->name);
+    gguf_kv_str(k, "general.description", "random weights, for measuring speed only");
+    gguf_kv_u32(k, "general.file_type", quantmix_file_type(p->mix));
+    gguf_kv_u32(k, "general.quantization_version", 2);
+    gguf_kv_u64(k, KEY_SEED, p->seed);
+    put_u32(k, s, "block_count", s->n_layers);
+    put_u32(k, s, "context_length", s->n_ctx_train);
+    put_u32(k, s, "embedding_length", s->n_embd);
+    put_u32(k, s, "feed_forward_length", s->n_ff);
+    if (s->n_experts) {
+        put_u32(k, s, "expert_count", s->n_experts);
+        put_u32(k, s, "expert_used_count", s->n_experts_used);
+        put_u32(k, s, "expert_feed_forward_length", s->n_ff);
+    }
+    if (s->n_ff_shared)
+        put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
+    put_u32(k, s, "attention.head_count", s->n_heads);
+    put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
+    put_u32(k, s, "attention.key_length", s->head_dim);
+    put_u32(k, s, "attention.value_length", s->head_dim);
+    put_f32(k, s,
+            m.arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
+                                     : "attention.layer_norm_epsilon",
+            s->norm_eps);
+    put_u32(k, s, "rope.dimension_count", s->n_rot ? s->n_rot : s->head_dim);
+    put_f32(k, s, "rope.freq_base", s->rope_base);
+    if (s->window)
+        put_u32(k, s, "attention.sliding_window", s->window);
+    put_u32(k, s, "vocab_size", s->n_vocab);
+    synth_put_vocab(k, s->n_vocab);
+}
+
+static enum status make_header(struct synth_plan *p, struct err *err)
+{
+    struct gguf_kvs kvs = {.n = 0};
+    struct gguf_bytes *b = &p->header;
+
+    put_metadata(p, &kvs);
+    gguf_put_head(b, p->n_tensors, &kvs);
+    for (size_t i = 0; i < p->n_tensors; i++) {
+        const struct synth_tensor *t = &p->tensors[i];
+
+        gguf_put_tensor(b, t->name, t->n_dims, t->ne, kern_format_info(t->fmt)->ggml_id,
+                        t->offset);
+    }
+    gguf_put_padding(b);
+
+    const bool failed = b->failed || kvs.bytes.failed;
+    free(kvs.bytes.data);
+    return failed ? err_set(err, ST_NO_MEMORY,
+                            "shape %s: no memory for the file's header", p->shape.name)
+                  : ST_OK;
+}
+
+/* ---- the interface -------------------------------------------------------- */
+
+enum status synth_plan_make(struct synth_plan **plan, const struct synth_shape *shape,
+                            enum quantmix mix, uint64_t seed, struct err *err)
+{
+    struct err first = ERR_INIT;
+    struct synth_plan *p = NULL;
+
+    if (check_shape(shape, &first))
+        goto out;
+    p = calloc(1, sizeof *p);
+    if (!p) {
+        err_set(&first, ST_NO_MEMORY, "shape %s: no memory for its plan", shape->name);
+        goto out;
+    }
+    p->shape = *shape;
+    p->mix = mix;
+    p->seed = seed;
+    if (add_tensors(p, &first) || make_header(p, &first))
+        goto out;
+    *plan = p;
+    p = NULL;
+out:
+    synth_plan_free(p);
+    return first.code ? err_set(err, first.code, "%s", first.msg) : ST_OK;
+}
+
+void synth_plan_free(struct synth_plan *plan)
+{
+    if (plan) {
+        free(plan->tensors);
+        free(plan->header.data);
+        free(plan);
+    }
+}
+
+uint64_t synth_plan_bytes(const struct synth_plan *plan)
+{
+    return plan->header.n + plan->data_bytes;
+}
+
+const void *synth_plan_header(const struct synth_plan *plan, size_t *bytes)
+{
+    *bytes = plan->header.n;
+    return plan->header.data;
+}
+
+uint64_t synth_plan_params(const struct synth_plan *plan)
+{
+    return plan->n_params;
+}

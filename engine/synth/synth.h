@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * synth.h - GGUF files of a real model's shape with random weights
+ *
+ * For measuring speed only the shape, the tensor types and sane activations
+ * matter. A synthetic model has the tensors that its architecture's table asks for, the
+ * per-tensor types of a quantisation mix, weights drawn so that activations keep
+ * unit scale through any number of layers, and a vocabulary, so that other GGUF
+ * engines load it too. Equal shape, mix and seed give equal bytes on any
+ * machine.
+ *
+ * Blocks are drawn from a pool of really quantised random blocks, so making a
+ * file costs little more than copying memory.
+ */
+#ifndef SLM_ENGINE_SYNTH_SYNTH_H
+#define SLM_ENGINE_SYNTH_SYNTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "engine/gguf/gguf.h"
+#include "engine/quantize/quantmix.h"
+
+/* As configs/models/<name>.yaml holds it. */
+struct synth_shape {
+    char name[64]; /* "yi-1.5-9b" */
+    char arch[32]; /* any of arch.c without recurrent layers */
+    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab,
+        n_ctx_train;
+    float rope_base;
+    float norm_eps;
+    int tied_output; /* output.weight absent, token_embd used for both */
+    int rope_freqs;  /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
+    uint32_t n_rot;  /* leading elements of a head that are rotated; 0: head_dim */
+    uint32_t window; /* sliding window of the layers that have one; 0: none is told */
+    uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
+    uint32_t n_ff_shared; /* of the expert that all tokens take, where there is one */
+    int qkv_bias; /* biases of queries, keys and values, where they are optional */
+};
+
+struct synth_plan; /* header bytes and tensor layout, everything but the data */
+
+/* The shape is copied. Errors: ST_USAGE (a shape that no engine could load: heads
+ * not a multiple of KV heads, a vocabulary without room for the byte tokens, ...),
+ * ST_UNSUPPORTED (architecture), ST_NO_MEMORY. Row lengths are free: where the
+ * format's block does not divide them, quantmix_format() takes another format. */
+enum status synth_plan_make(struct synth_plan **plan, const struct synth_shape *shape,
+                            enum quantmix mix, uint64_t seed, struct err *err);
+void synth_plan_free(struct synth_plan *plan);
+uint64_t synth_plan_bytes(const struct synth_plan *plan); /* size of the file */
+uint64_t synth_plan_params(const struct synth_plan *plan);
+
+/* The file up to its tensors' data: metadata and tensor table. */
+const void *synth_plan_header(const struct synth_plan *plan, size_t *bytes);
+
+/* Called every few megabytes; non-zero stops with ST_INTERRUPTED. */
+typedef int synth_progress_fn(void *arg, uint64_t done, uint64_t total);
+
+/* Write the file, through <path>.part and a rename, so that a file under its
+ * final name is always whole and on disk. The part is removed on any failure; one
+ * that a killed run left is overwritten. Nothing of the file stays in the page
+ * cache. Errors: ST_IO, ST_USAGE (path names a directory or device), ST_NO_MEMORY
+ * (disk too small, checked before the first byte; says how much is needed and
+ * free), ST_INTERRUPTED. */
+enum status synth_write_file(const struct synth_plan *plan, const char *path,
+                             synth_progress_fn *progress, void *arg, struct err *err);
+
+/* Whether a file's metadata say that its weights are random, as this module makes them.
+ */
+bool synth_is_made(const struct gguf *g);
+
+/* True when path holds this plan's file, judged by its size and header, which
+ * tells shape, mix, seed and vocabulary. */
+bool synth_file_is(const struct synth_plan *plan, const char *path);
+
+/* The same into memory: synth_plan_bytes() at image. */
+enum status synth_write_memory(const struct synth_plan *plan, void *image,
+                               synth_progress_fn *progress, void *arg, struct err *err);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * synth_parts.h - what the files that make synthetic models share; not for others
+ *
+ * synth.c        the plan: checks the shape, lays out tensors, writes the header
+ * synth_vocab.c  the made-up SentencePiece vocabulary
+ * synth_pool.c   random blocks, and the image as a stream of bytes
+ * synth_file.c   the stream into a file
+ *
+ * A tensor's data is a sequence of *units* of 256 weights (the last one cut),
+ * drawn at random from the pool that belongs to its format and spread.
+ */
+#ifndef SLM_ENGINE_SYNTH_SYNTH_PARTS_H
+#define SLM_ENGINE_SYNTH_SYNTH_PARTS_H
+
+#include "engine/gguf/gguf_put.h"
+#include "engine/synth/synth.h"
+
+#define SYNTH_UNIT_ELEMS  256
+#define SYNTH_MAX_POOLS   48
+#define SYNTH_POOL_UNITS  2048
+#define SYNTH_MIN_VOCAB   300 /* control, 256 bytes, some letters */
+#define SYNTH_CHUNK_BYTES ((size_t)4 << 20)
+
+/* The tokenizer.* pairs of a vocabulary of n tokens, n >= SYNTH_MIN_VOCAB. */
+void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
+
+/* ---- the plan ------------------------------------------------------------ */
+
+enum synth_content {
+    SYNTH_GAUSS,      /* mean + sigma * N(0, 1) */
+    SYNTH_ROPE_FREQS, /* the frequency factors of Llama 3.1 */
+};
+
+struct synth_pool_spec {
+    enum synth_content content;
+    enum kern_format fmt;
+    float mean, sigma;
+    uint32_t n_units;    /* a power of two */
+    uint32_t unit_bytes; /* SYNTH_UNIT_ELEMS weights; rope_freqs: the whole tensor */
+};
+
+struct synth_tensor {
+    char name[48];
+    int n_dims;
+    uint64_t ne[3]; /* of those that are not used 1 */
+    enum kern_format fmt;
+    int pool;        /* index into plan->pools */
+    uint64_t offset; /* from the start of the data */
+    uint64_t bytes;
+};
+
+struct synth_plan {
+    struct synth_shape shape;
+    enum quantmix mix;
+    uint64_t seed;
+    struct synth_tensor *tensors;
+    size_t n_tensors, cap_tensors;
+    struct synth_pool_spec pools[SYNTH_MAX_POOLS];
+    int n_pools;
+    struct gguf_bytes header; /* padded to the alignment: the data follows */
+    uint64_t data_bytes;      /* padded likewise */
+    uint64_t n_params;
+};
+
+/* ---- the image as a stream ------------------------------------------------ */
+
+struct synth_stream; /* pools and a position in the image */
+
+/* Quantises the pools, which takes a moment. Error: ST_NO_MEMORY. */
+enum status synth_stream_open(struct synth_stream **s, const struct synth_plan *plan,
+                              struct err *err);
+void synth_stream_close(struct synth_stream *s);
+
+/* The next n bytes of the image. */
+void synth_stream_read(struct synth_stream *s, void *dst, size_t n);
+
+#endif

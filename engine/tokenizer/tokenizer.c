@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer.c - choose the algorithm, cut special tokens out of a text, and the
+ * questions that every vocabulary answers alike
+ */
+#include "engine/tokenizer/tokenizer_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+/* Positions are 32 bits, and a blank may grow to three bytes. */
+#define MAX_TEXT ((size_t)512 << 20)
+
+static const struct tokenizer_algo *const algos[] = {&tokenizer_spm, &tokenizer_bpe};
+#define N_ALGOS (sizeof algos / sizeof algos[0])
+
+static enum status find_algo(const struct tokenizer_algo **algo, const struct gguf *g,
+                             struct err *err)
+{
+    struct gguf_str model;
+    char name[64], known[128] = "";
+
+    if (!gguf_get_str(g, "tokenizer.ggml.model", &model))
+        return err_set(err, ST_INPUT, "%s has no %s, so it holds no vocabulary",
+                       gguf_path(g),
+                       gguf_is_folder(g) ? "tokenizer.json" : "tokenizer.ggml.model");
+    for (size_t i = 0; i < N_ALGOS; i++) {
+        const size_t n = strlen(known);
+
+        if (model.len == strlen(algos[i]->name) &&
+            !memcmp(model.data, algos[i]->name, model.len)) {
+            *algo = algos[i];
+            return ST_OK;
+        }
+        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", algos[i]->name);
+    }
+    return err_set(err, ST_UNSUPPORTED,
+                   "%s: the tokenizer '%s' is not supported (known: %s)", gguf_path(g),
+                   utf8_printable(name, sizeof name, model.data, model.len), known);
+}
+
+enum status tokenizer_open(struct tokenizer **out, const struct gguf *g,
+                           struct err *err)
+{
+    const struct tokenizer_algo *algo = NULL;
+    enum status st = find_algo(&algo, g, err);
+
+    if (st)
+        return st;
+    struct tokenizer *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate a tokenizer");
+    t->algo = algo;
+    st = tokenizer_load_vocab(t, g, err);
+    if (st) {
+        tokenizer_close(t);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (!t)
+        return;
+    if (t->algo->unload)
+        t->algo->unload(t);
+    strtab_free(&t->ids);
+    strtab_free(&t->merges);
+    free(t->merge_keys);
+    free(t->text);
+    free(t->at);
+    free(t->type);
+    free(t->score);
+    free(t->special);
+    free(t->strips);
+    free(t);
+}
+
+int32_t tokenizer_n_vocab(const struct tokenizer *t)
+{
+    return t->n_vocab;
+}
+
+int32_t tokenizer_bos(const struct tokenizer *t)
+{
+    return t->bos;
+}
+
+int32_t tokenizer_eos(const struct tokenizer *t)
+{
+    return t->eos;
+}
+
+bool tokenizer_adds_bos(const struct tokenizer *t)
+{
+    return t->adds_bos;
+}
+
+bool tokenizer_adds_eos(const struct tokenizer *t)
+{
+    return t->adds_eos;
+}
+
+bool tokenizer_adds_space(const struct tokenizer *t)
+{
+    return t->adds_space;
+}
+
+bool tokenizer_is_end(const struct tokenizer *t, int32_t id)
+{
+    for (int i = 0; i < t->n_ends; i++) {
+        if (t->end[i] == id)
+            return true;
+    }
+    return false;
+}
+
+const char *tokenizer_text(const struct tokenizer *t, int32_t id, size_t *len)
+{
+    assert(id >= 0 && id < t->n_vocab);
+    return token_text(t, id, len);
+}
+
+/* ---- encoding ----------------------------------------------------------- */
+
+enum status id_list_add(struct id_list *list, int32_t id, struct err *err)
+{
+    if (list->n == list->cap) {
+        const size_t cap = list->cap ? list->cap * 2 : 64;
+        int32_t *v = realloc(list->v, cap * sizeof *v);
+
+        if (!v)
+            return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",
+                           cap);
+        list->v = v;
+        list->cap = cap;
+    }
+    list->v[list->n++] = id;
+    return ST_OK;
+}
+
+enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
+                                 size_t len, struct id_list *ids, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && !st; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        const int32_t id = t->byte_id[byte] >= 0 ? t->byte_id[byte] : t->unknown;
+
+        if (id < 0)
+            return err_set(
+                err, ST_INPUT,
+                "the vocabulary has no token for the byte 0x%02x of the text, "
+                "and none for what is unknown",
+                byte);
+        st = id_list_add(ids, id, err);
+    }
+    return st;
+}
+
+/* Where special tokens are looked for: everywhere (parse_special), nowhere but for
+ * what is text to the file as well, or as markers say, of which `at` is the next. */
+struct search {
+    bool parse_special;
+    const struct tokenizer_markers *markers; /* NULL: none */
+    size_t at;
+};
+
+/* Whether the text from i on lies in a marker; *end is where that ends. */
+static bool in_marker(struct search *s, size_t i, size_t *end)
+{
+    const struct tokenizer_markers *m = s->markers;
+
+    while (s->at < m->n_spans && m->spans[s->at].end <= i)
+        s->at++;
+    if (s->at == m->n_spans || m->spans[s->at].begin > i)
+        return false;
+    *end = m->spans[s->at].end;
+    return true;
+}
+
+static bool is_guarded(const struct tokenizer *t, const struct tokenizer_markers *m,
+                       int32_t id, const char *token, size_t len)
+{
+    const bool bracketed = token[0] == '<' || token[0] == '[';
+
+    return tokenizer_is_end(t, id) ||
+           (bracketed && memmem(m->guard, strlen(m->guard), token, len));
+}
+
+/* The longest special token that text[i], i < len, begins, or -1. */
+static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
+                          size_t len, struct search *s, size_t *token_len)
+{
+    const unsigned char first = (unsigned char)text[i];
+    bool parse = s->parse_special;
+    size_t end = len;
+
+    if (s->markers)
+        parse = in_marker(s, i, &end);
+    for (size_t k = t->special_at[first]; k < t->special_at[first + 1]; k++) {
+        const int32_t id = t->special[k];
+        const char *token = token_text(t, id, token_len);
+
+        if (!parse && t->type[id] != TOKEN_USER)
+            continue;
+        if (*token_len > end - i || memcmp(text + i, token, *token_len))
+            continue;
+        if (parse || !s->markers || !is_guarded(t, s->markers, id, token, *token_len))
+            return id;
+    }
+    return -1;
+}
+
+/* ASCII blanks at the beginning of text[len]. */
+static size_t blanks(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && (text[n] == ' ' || (text[n] >= '\t' && text[n] <= '\r')))
+        n++;
+    return n;
+}
+
+static enum status encode_all(const struct tokenizer *t, const char *text, size_t len,
+                              struct search *search, struct id_list *ids,
+                              struct err *err)
+{
+    size_t begin = 0; /* of the plain text not yet encoded */
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && !st;) {
+        size_t n = 0;
+        const int32_t id = special_at(t, text, i, len, search, &n);
+
+        if (id < 0) {
+            i++;
+            continue;
+        }
+        if (i > begin)
+            st = t->algo->encode(t, text + begin, i - begin, begin == 0, ids, err);
+        if (!st)
+            st = id_list_add(ids, id, err);
+        i += n;
+        if (t->strips && t->strips[id])
+            i += blanks(text + i, len - i);
+        begin = i;
+    }
+    if (!st && len > begin)
+        st = t->algo->encode(t, text + begin, len - begin, begin == 0, ids, err);
+    return st;
+}
+
+static enum status encode(const struct tokenizer *t, const char *text, size_t len,
+                          bool with_bos, struct search *search, int32_t **ids,
+                          size_t *n_ids, struct err *err)
+{
+    struct id_list list = {0};
+    enum status st = ST_OK;
+
+    if (len > MAX_TEXT)
+        return err_set(
+            err, ST_USAGE,
+            "a text of %zu bytes is too long to be tokenised at once; the limit "
+            "is %zu, so cut it into pieces",
+            len, MAX_TEXT);
+    /* Never an empty list, so that *ids is never NULL. */
+    list.cap = len / 4 + 16;
+    list.v = malloc(list.cap * sizeof *list.v);
+    if (!list.v)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",
+                       list.cap);
+    if (with_bos && t->bos >= 0)
+        st = id_list_add(&list, t->bos, err);
+    if (!st)
+        st = encode_all(t, text, len, search, &list, err);
+    if (st) {
+        free(list.v);
+        return st;
+    }
+    *ids = list.v;
+    *n_ids = list.n;
+    return ST_OK;
+}
+
+enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
+                             bool with_bos, bool parse_special, int32_t **ids,
+                             size_t *n_ids, struct err *err)
+{
+    struct search search = {.parse_special = parse_special};
+
+    return encode(t, text, len, with_bos, &search, ids, n_ids, err);
+}
+
+enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
+                                    size_t len, bool with_bos,
+                                    const struct tokenizer_markers *markers,
+                                    int32_t **ids, size_t *n_ids, struct err *err)
+{
+    struct search search = {.markers = markers};
+
+    return encode(t, text, len, with_bos, &search, ids, n_ids, err);
+}
+
+/* ---- decoding ----------------------------------------------------------- */
+
+size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
+{
+    size_t len;
+
+    assert(id >= 0 && id < t->n_vocab);
+    const char *text = token_text(t, id, &len);
+
+    switch (t->type[id]) {
+    case TOKEN_CONTROL:
+    case TOKEN_UNKNOWN:
+        return 0;
+    case TOKEN_BYTE:
+        if (cap >= 1) /* the vocabulary was checked: "<0xHH>" */
+            buf[0] = (char)strtoul((const char[]){text[3], text[4], '\0'}, NULL, 16);
+        return 1;
+    default:
+        return t->algo->piece(t, id, buf, cap);
+    }
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer_spm.c - byte-pair encoding by score, as SentencePiece does it
+ *
+ * Blanks become U+2581, the text is cut into characters, and of all neighbours
+ * that together are a token those with the highest score are joined, the leftmost
+ * of equals first, until none are left. What then is no token is spelt in byte
+ * tokens. A vocabulary with a list of merges joins what the list names, those that
+ * stand first in it first.
+ *
+ * Characters ("symbols") form a doubly linked list over the text; joining leaves
+ * the right one empty. Candidate pairs wait in a heap and are checked for being
+ * up to date when they are taken out, so the whole is O(n log n).
+ *
+ * Source: Kudo and Richardson, "SentencePiece", 2018; vocabulary and scores are
+ * those of the model.
+ */
+#include "engine/tokenizer/tokenizer_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+static const char blank[] = "\xe2\x96\x81"; /* U+2581 in UTF-8 */
+#define BLANK_BYTES 3
+#define MAX_MERGES  (1 << 24) /* ranks are compared as floats */
+
+struct symbol {
+    uint32_t at, len;   /* in the escaped text; len 0: joined to its left */
+    int32_t prev, next; /* -1: none */
+};
+
+/* symbols[left] and the one after it, as they were when their text was found to
+ * be a token. */
+struct pair {
+    float score;
+    int32_t left, right;
+    uint32_t len; /* of both together */
+};
+
+struct spm {
+    const struct tokenizer *t;
+    char *text; /* escaped */
+    struct symbol *symbols;
+    int32_t n_symbols;
+    struct pair *heap; /* the best pair on top */
+    size_t n_pairs;
+};
+
+/* ---- heap --------------------------------------------------------------- */
+
+static bool before(const struct pair *a, const struct pair *b)
+{
+    return a->score > b->score || (a->score == b->score && a->left < b->left);
+}
+
+static void heap_push(struct spm *s, struct pair p)
+{
+    size_t i = s->n_pairs++;
+
+    for (; i > 0 && before(&p, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = p;
+}
+
+static struct pair heap_pop(struct spm *s)
+{
+    const struct pair top = s->heap[0];
+    const struct pair last = s->heap[--s->n_pairs];
+    size_t i = 0;
+
+    for (size_t child; (child = 2 * i + 1) < s->n_pairs; i = child) {
+        if (child + 1 < s->n_pairs && before(&s->heap[child + 1], &s->heap[child]))
+            child++;
+        if (!before(&s->heap[child], &last))
+            break;
+        s->heap[i] = s->heap[child];
+    }
+    s->heap[i] = last;
+    return top;
+}
+
+/* ---- the algorithm ------------------------------------------------------ */
+
+/* The text with its blanks replaced and one put in front if the vocabulary wants
+ * it. Returns its length. */
+static size_t escape(const struct tokenizer *t, const char *text, size_t len,
+                     bool first, char *out)
+{
+    const bool there =
+        text[0] == ' ' || (len >= BLANK_BYTES && !memcmp(text, blank, BLANK_BYTES));
+    size_t n = 0;
+
+    if (t->adds_space && (first || !t->space_first) && !(there && t->space_once)) {
+        memcpy(out, blank, BLANK_BYTES);
+        n = BLANK_BYTES;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == ' ') {
+            memcpy(out + n, blank, BLANK_BYTES);
+            n += BLANK_BYTES;
+        } else {
+            out[n++] = text[i];
+        }
+    }
+    return n;
+}
+
+/* One symbol per character; a byte that is part of none stands alone. */
+static void split(struct spm *s, size_t len)
+{
+    int32_t n = 0;
+
+    for (size_t i = 0; i < len; n++) {
+        const int chars = utf8_char_len(s->text + i, len - i);
+        const uint32_t bytes = chars > 0 ? (uint32_t)chars : 1;
+
+        s->symbols[n] = (struct symbol){
+            .at = (uint32_t)i, .len = bytes, .prev = n - 1, .next = n + 1};
+        i += bytes;
+    }
+    s->symbols[n - 1].next = -1;
+    s->n_symbols = n;
+}
+
+/* What joining to token id is worth, left bytes of which are the left part; false: it
+ * is not done. */
+static bool join_score(const struct tokenizer *t, uint32_t id, uint32_t left,
+                       float *score)
+{
+    const uint32_t key[2] = {id, left};
+
+    if (!t->merges.slots) {
+        *score = t->score[id];
+        return true;
+    }
+    const uint32_t rank = strtab_find(&t->merges, (const char *)key, sizeof key);
+
+    *score = -(float)rank;
+    return rank != STRTAB_NONE;
+}
+
+/* Let two neighbours wait for being joined, if together they are a token. */
+static void propose(struct spm *s, int32_t left, int32_t right)
+{
+    if (left < 0 || right < 0)
+        return;
+    const struct symbol *a = &s->symbols[left];
+    const uint32_t len = a->len + s->symbols[right].len;
+    const uint32_t id = strtab_find(&s->t->ids, s->text + a->at, len);
+    float score;
+
+    if (id != STRTAB_NONE && join_score(s->t, id, a->len, &score))
+        heap_push(
+            s, (struct pair){.score = score, .left = left, .right = right, .len = len});
+}
+
+static void join_all(struct spm *s)
+{
+    for (int32_t i = 1; i < s->n_symbols; i++)
+        propose(s, i - 1, i);
+    while (s->n_pairs) {
+        const struct pair p = heap_pop(s);
+        struct symbol *a = &s->symbols[p.left], *b = &s->symbols[p.right];
+
+        /* One of them has been joined to another meanwhile. */
+        if (a->len == 0 || b->len == 0 || a->len + b->len != p.len)
+            continue;
+        a->len = p.len;
+        b->len = 0;
+        a->next = b->next;
+        if (b->next >= 0)
+            s->symbols[b->next].prev = p.left;
+        propose(s, a->prev, p.left);
+        propose(s, p.left, a->next);
+    }
+}
+
+static enum status emit(const struct spm *s, struct id_list *ids, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int32_t i = 0; i >= 0 && !st; i = s->symbols[i].next) {
+        const struct symbol *sym = &s->symbols[i];
+        const char *text = s->text + sym->at;
+        const uint32_t id = strtab_find(&s->t->ids, text, sym->len);
+
+        if (id != STRTAB_NONE)
+            st = id_list_add(ids, (int32_t)id, err);
+        else
+            st = tokenizer_emit_bytes(s->t, text, sym->len, ids, err);
+    }
+    return st;
+}
+
+static enum status encode(const struct tokenizer *t, const char *text, size_t len,
+                          bool first, struct id_list *ids, struct err *err)
+{
+    struct spm s = {.t = t};
+    size_t n_blanks = 1, n;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len; i++)
+        n_blanks += text[i] == ' ';
+    /* At most one symbol per byte of text and one for the blank in front, since a
+     * replaced blank is one symbol. n symbols have n - 1 neighbours, and each of
+     * the at most n - 1 joins adds two pairs and has taken one out. */
+    s.text = malloc(len + n_blanks * BLANK_BYTES);
+    s.symbols = malloc((len + 1) * sizeof *s.symbols);
+    s.heap = malloc((2 * len + 2) * sizeof *s.heap);
+    if (!s.text || !s.symbols || !s.heap) {
+        st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to tokenise %zu bytes",
+                     len);
+    } else {
+        n = escape(t, text, len, first, s.text);
+        split(&s, n);
+        join_all(&s);
+        st = emit(&s, ids, err);
+    }
+    free(s.text);
+    free(s.symbols);
+    free(s.heap);
+    return st;
+}
+
+static size_t piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
+{
+    size_t len, n = 0;
+    const char *text = token_text(t, id, &len);
+
+    for (int pass = 0; pass < 2; pass++) { /* count, then write */
+        n = 0;
+        for (size_t i = 0; i < len; n++) {
+            const bool is_blank =
+                len - i >= BLANK_BYTES && !memcmp(text + i, blank, BLANK_BYTES);
+
+            if (pass)
+                buf[n] = is_blank ? ' ' : text[i];
+            i += is_blank ? BLANK_BYTES : 1;
+        }
+        if (n > cap)
+            break;
+    }
+    return n;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+/* What text spells in full is cut out of it before; only the mark of a blank, which
+ * texts do not spell, may still complete such a token. */
+static bool is_cut_out(const struct tokenizer *t, int32_t id, const char *text,
+                       size_t len)
+{
+    return t->type[id] == TOKEN_USER && !memmem(text, len, "\xe2\x96\x81", 3);
+}
+
+/* What plain text may become. Control, unknown and byte tokens are no text: a
+ * prompt that spells "</s>" must not end the conversation. Of equal texts the
+ * last one counts. */
+static enum status index_texts(struct tokenizer *t, struct err *err)
+{
+    const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
+
+    for (int32_t id = t->n_vocab - 1; !st && id >= 0; id--) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+
+        if (len && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN &&
+            t->type[id] != TOKEN_BYTE && !is_cut_out(t, id, text, len))
+            strtab_put(&t->ids, text, (uint32_t)len, (uint32_t)id);
+    }
+    return st;
+}
+
+/* Merge i, "left right", by the token that it makes. */
+static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_t i,
+                              struct gguf_str s, struct err *err)
+{
+    const char *gap = s.len > 2 ? memchr(s.data + 1, ' ', s.len - 2) : NULL;
+    char whole[8192], shown[48];
+    uint32_t *key = t->merge_keys[i];
+
+    if (!gap || s.len - 1 > sizeof whole)
+        return err_set(
+            err, ST_INPUT,
+            "%s: merge %" PRIu64 ", '%s', is not two parts of a token with a "
+            "blank between them",
+            gguf_path(g), i, utf8_printable(shown, sizeof shown, s.data, s.len));
+    key[1] = (uint32_t)(gap - s.data);
+    memcpy(whole, s.data, key[1]);
+    memcpy(whole + key[1], gap + 1, s.len - key[1] - 1);
+    key[0] = strtab_find(&t->ids, whole, s.len - 1);
+    /* Of equals the first one counts; text does not become a control token. */
+    if (key[0] != STRTAB_NONE)
+        strtab_put(&t->merges, (const char *)key, sizeof t->merge_keys[i], (uint32_t)i);
+    return ST_OK;
+}
+
+/* Ranks instead of scores, where the file has them. */
+static enum status load_merges(struct tokenizer *t, const struct gguf *g,
+                               struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_MERGES);
+    enum status st = ST_OK;
+
+    if (!kv)
+        return ST_OK;
+    if (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_STRING || kv->n > MAX_MERGES)
+        return err_set(err, ST_INPUT, "%s: %s is not a list of at most %d strings",
+                       gguf_path(g), TOKENIZER_KEY_MERGES, MAX_MERGES);
+    t->merge_keys = malloc(((size_t)kv->n + 1) * sizeof *t->merge_keys);
+    if (!t->merge_keys)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate %" PRIu64 " merges", kv->n);
+    st = strtab_init(&t->merges, (size_t)kv->n + 1, err);
+    for (uint64_t i = 0; i < kv->n && !st; i++) {
+        struct gguf_str s = {"", 0};
+
+        gguf_elem_str(g, kv, i, &s);
+        st = load_merge(t, g, i, s, err);
+    }
+    return st;
+}
+
+/* Phi-3's special tokens swallow the blanks behind them, all but three: rstrip in its
+ * tokenizer_config.json, which GGUF does not carry. */
+static enum status find_strips(struct tokenizer *t, const struct gguf *g,
+                               struct err *err)
+{
+    static const char *const kept[] = {"<unk>", "<s>", "<|endoftext|>"};
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_STRIPS);
+    struct gguf_str arch = {"", 0};
+
+    gguf_get_str(g, "general.architecture", &arch);
+    if (!kv && (arch.len != 4 || memcmp(arch.data, "phi3", 4)))
+        return ST_OK;
+    if (kv && (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_BOOL ||
+               kv->n != (uint64_t)t->n_vocab))
+        return err_set(err, ST_INPUT, "%s: %s is not a list of %" PRId32 " booleans",
+                       gguf_path(g), TOKENIZER_KEY_STRIPS, t->n_vocab);
+    t->strips = calloc((size_t)t->n_vocab, sizeof *t->strips);
+    if (!t->strips)
+        return err_set(err, ST_NO_MEMORY,
+                       "cannot allocate the rules of %" PRId32 " tokens", t->n_vocab);
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+
+        t->strips[id] = kv ? ((const unsigned char *)kv->data)[id] != 0 : true;
+        for (size_t i = 0; !kv && i < sizeof kept / sizeof kept[0]; i++) {
+            if (len == strlen(kept[i]) && !memcmp(text, kept[i], len))
+                t->strips[id] = false;
+        }
+    }
+    return ST_OK;
+}
+
+static enum status load(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    enum status st = index_texts(t, err);
+
+    if (!st)
+        st = load_merges(t, g, err);
+    return st ? st : find_strips(t, g, err);
+}
+
+const struct tokenizer_algo tokenizer_spm = {
+    .name = "llama",
+    .default_bos = 1,
+    .default_eos = 2,
+    .default_unknown = 0,
+    .needs_scores = true,
+    .spells_bytes = true,
+    .adds_bos = true,
+    .adds_space = true,
+    .load = load,
+    .encode = encode,
+    .piece = piece,
+};

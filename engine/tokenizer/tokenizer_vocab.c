@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer_vocab.c - from GGUF metadata to a vocabulary
+ *
+ * tokenizer.ggml.tokens is the list everything else must agree with: types and
+ * scores have its length, and ids point into it.
+ */
+#include "engine/tokenizer/tokenizer_impl.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+#define MAX_TOKEN_BYTES 65535
+
+static enum status no_memory(int32_t n_vocab, struct err *err)
+{
+    return err_set(err, ST_NO_MEMORY,
+                   "cannot allocate a vocabulary of %" PRId32 " tokens", n_vocab);
+}
+
+static enum status load_texts(struct tokenizer *t, const struct gguf *g,
+                              struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, "tokenizer.ggml.tokens");
+    struct gguf_str s;
+    size_t total = 0;
+
+    if (!kv || kv->type != GGUF_ARRAY || kv->elem_type != GGUF_STRING || kv->n == 0)
+        return err_set(err, ST_INPUT,
+                       "%s: tokenizer.ggml.tokens is not a list of strings",
+                       gguf_path(g));
+    if (kv->n >= INT32_MAX)
+        return err_set(err, ST_INPUT,
+                       "%s: a vocabulary of %" PRIu64 " tokens is too large",
+                       gguf_path(g), kv->n);
+    t->n_vocab = (int32_t)kv->n;
+    for (uint64_t i = 0; i < kv->n; i++) {
+        gguf_elem_str(g, kv, i, &s);
+        if (s.len > MAX_TOKEN_BYTES)
+            return err_set(err, ST_INPUT,
+                           "%s: token %" PRIu64 " has %zu bytes; the limit is %d",
+                           gguf_path(g), i, s.len, MAX_TOKEN_BYTES);
+        total += s.len;
+    }
+    t->text = malloc(total + 1);
+    t->at = malloc(((size_t)kv->n + 1) * sizeof *t->at);
+    if (!t->text || !t->at)
+        return no_memory(t->n_vocab, err);
+    t->at[0] = 0;
+    for (uint64_t i = 0; i < kv->n; i++) {
+        gguf_elem_str(g, kv, i, &s);
+        memcpy(t->text + t->at[i], s.data, s.len);
+        t->at[i + 1] = t->at[i] + s.len;
+    }
+    return ST_OK;
+}
+
+/* The array of a key, checked to have one element per token; *out NULL where the
+ * file has no such key. */
+static enum status per_token(const struct gguf_kv **out, const struct tokenizer *t,
+                             const struct gguf *g, const char *key, struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, key);
+
+    if (kv && (kv->type != GGUF_ARRAY || kv->n != (uint64_t)t->n_vocab))
+        return err_set(err, ST_INPUT,
+                       "%s: %s has %" PRIu64 " entries for %" PRId32 " tokens",
+                       gguf_path(g), key, kv->n, t->n_vocab);
+    *out = kv;
+    return ST_OK;
+}
+
+/* The value of "<0xHH>", or -1 for any other text. */
+static int byte_value(const char *text, size_t len)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    if (len != 6 || memcmp(text, "<0x", 3) || text[5] != '>')
+        return -1;
+    const char *high = text[3] ? strchr(digits, text[3]) : NULL;
+    const char *low = text[4] ? strchr(digits, text[4]) : NULL;
+
+    return high && low ? (int)((high - digits) * 16 + (low - digits)) : -1;
+}
+
+static enum status load_types(struct tokenizer *t, const struct gguf *g,
+                              struct err *err)
+{
+    const struct gguf_kv *kv = NULL;
+    enum status st = per_token(&kv, t, g, "tokenizer.ggml.token_type", err);
+
+    if (st)
+        return st;
+    t->type = calloc((size_t)t->n_vocab, sizeof *t->type);
+    if (!t->type)
+        return no_memory(t->n_vocab, err);
+    for (int b = 0; b < 256; b++)
+        t->byte_id[b] = -1;
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+        const int byte = byte_value(text, len);
+        uint64_t type = byte >= 0 && t->algo->spells_bytes ? TOKEN_BYTE : TOKEN_NORMAL;
+
+        if (kv && (!gguf_elem_u64(kv, (uint64_t)id, &type) || type > TOKEN_BYTE))
+            return err_set(err, ST_INPUT,
+                           "%s: the type of token %" PRId32
+                           " is not a number from 0 to %d",
+                           gguf_path(g), id, TOKEN_BYTE);
+        if (type == TOKEN_BYTE && byte < 0) {
+            char name[48];
+
+            return err_set(
+                err, ST_INPUT,
+                "%s: token %" PRId32 " is typed as a byte but reads '%s', not <0xHH>",
+                gguf_path(g), id, utf8_printable(name, sizeof name, text, len));
+        }
+        t->type[id] = (unsigned char)type;
+        if (type == TOKEN_BYTE)
+            t->byte_id[byte] = id;
+    }
+    return ST_OK;
+}
+
+static enum status load_scores(struct tokenizer *t, const struct gguf *g,
+                               struct err *err)
+{
+    const struct gguf_kv *kv = NULL;
+    enum status st = per_token(&kv, t, g, "tokenizer.ggml.scores", err);
+
+    if (st)
+        return st;
+    if (!kv && t->algo->needs_scores)
+        return err_set(
+            err, ST_INPUT,
+            "%s: tokenizer.ggml.scores is missing, which the tokenizer '%s' needs",
+            gguf_path(g), t->algo->name);
+    t->score = calloc((size_t)t->n_vocab, sizeof *t->score);
+    if (!t->score)
+        return no_memory(t->n_vocab, err);
+    for (int32_t id = 0; kv && id < t->n_vocab; id++) {
+        double score;
+
+        if (!gguf_elem_f64(kv, (uint64_t)id, &score) || isnan(score))
+            return err_set(err, ST_INPUT,
+                           "%s: the score of token %" PRId32 " is not a number",
+                           gguf_path(g), id);
+        t->score[id] = (float)score;
+    }
+    return ST_OK;
+}
+
+/* An id that the metadata name. All bits set is how some writers say "none". */
+static enum status load_id(int32_t *out, const struct tokenizer *t,
+                           const struct gguf *g, const char *key, int32_t fallback,
+                           struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, key);
+    int64_t id;
+
+    if (!kv) {
+        *out = fallback < t->n_vocab ? fallback : -1;
+        return ST_OK;
+    }
+    if (kv->type == GGUF_ARRAY || !gguf_elem_i64(kv, 0, &id))
+        return err_set(err, ST_INPUT, "%s: %s is not a token id", gguf_path(g), key);
+    if (id == -1 || id == UINT32_MAX) {
+        *out = -1;
+        return ST_OK;
+    }
+    if (id < 0 || id >= t->n_vocab)
+        return err_set(err, ST_INPUT,
+                       "%s: %s is %" PRId64 ", outside the vocabulary of %" PRId32
+                       " tokens",
+                       gguf_path(g), key, id, t->n_vocab);
+    *out = (int32_t)id;
+    return ST_OK;
+}
+
+static void add_end(struct tokenizer *t, int32_t id)
+{
+    if (id >= 0 && !tokenizer_is_end(t, id) && t->n_ends < MAX_ENDS)
+        t->end[t->n_ends++] = id;
+}
+
+/* Tokens by which chat models end a turn; files often name only one of them. */
+static void find_ends(struct tokenizer *t)
+{
+    static const char *const texts[] = {
+        "<|eot_id|>",    "<|eom_id|>",    "<|im_end|>",     "<|end|>",
+        "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"};
+
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+
+        if (t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER)
+            continue;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+            if (len == strlen(texts[i]) && !memcmp(text, texts[i], len))
+                add_end(t, id);
+        }
+    }
+}
+
+static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct tokenizer_algo *a = t->algo;
+    int32_t eot = -1, eom = -1;
+    enum status st;
+
+    if ((st = load_id(&t->bos, t, g, "tokenizer.ggml.bos_token_id", a->default_bos,
+                      err)) ||
+        (st = load_id(&t->eos, t, g, "tokenizer.ggml.eos_token_id", a->default_eos,
+                      err)) ||
+        (st = load_id(&t->unknown, t, g, "tokenizer.ggml.unknown_token_id",
+                      a->default_unknown, err)) ||
+        (st = load_id(&eot, t, g, "tokenizer.ggml.eot_token_id", -1, err)) ||
+        (st = load_id(&eom, t, g, "tokenizer.ggml.eom_token_id", -1, err)))
+        return st;
+    add_end(t, t->eos);
+    add_end(t, eot);
+    add_end(t, eom);
+    find_ends(t);
+    t->adds_bos = a->adds_bos;
+    t->adds_space = a->adds_space;
+    gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &t->adds_bos);
+    gguf_get_bool(g, "tokenizer.ggml.add_eos_token", &t->adds_eos);
+    gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", &t->adds_space);
+    gguf_get_bool(g, TOKENIZER_KEY_SPACE_FIRST, &t->space_first);
+    gguf_get_bool(g, TOKENIZER_KEY_SPACE_ONCE, &t->space_once);
+
+    /* Without types, the ids tell which tokens plain text must not become. */
+    if (!gguf_kv_find(g, "tokenizer.ggml.token_type")) {
+        const int32_t control[] = {t->bos, t->eos, t->unknown};
+
+        for (int i = 0; i < 3; i++) {
+            if (control[i] >= 0 && t->type[control[i]] == TOKEN_NORMAL)
+                t->type[control[i]] = TOKEN_CONTROL;
+        }
+    }
+    return ST_OK;
+}
+
+static bool is_special(const struct tokenizer *t, int32_t id)
+{
+    return t->at[id + 1] > t->at[id] &&
+           (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN ||
+            t->type[id] == TOKEN_USER);
+}
+
+struct special {
+    int32_t id;
+    unsigned char first;
+    size_t len;
+};
+
+static int by_byte_and_length(const void *a, const void *b)
+{
+    const struct special *s = a, *u = b;
+
+    if (s->first != u->first)
+        return s->first < u->first ? -1 : 1;
+    if (s->len != u->len)
+        return s->len > u->len ? -1 : 1;
+    return s->id < u->id ? -1 : s->id > u->id;
+}
+
+static enum status index_special(struct tokenizer *t, struct err *err)
+{
+    size_t n = 0;
+
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        n += is_special(t, id);
+    struct special *list = malloc((n + 1) * sizeof *list);
+
+    t->special = malloc((n + 1) * sizeof *t->special);
+    if (!list || !t->special) {
+        free(list);
+        return no_memory(t->n_vocab, err);
+    }
+    n = 0;
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        if (is_special(t, id)) {
+            list[n].id = id;
+            list[n].first = (unsigned char)*token_text(t, id, &list[n].len);
+            n++;
+        }
+    }
+    qsort(list, n, sizeof *list, by_byte_and_length);
+    for (size_t i = 0; i < n; i++) {
+        t->special[i] = list[i].id;
+        t->special_at[list[i].first + 1] = i + 1;
+    }
+    for (int b = 1; b <= 256; b++) {
+        if (t->special_at[b] < t->special_at[b - 1])
+            t->special_at[b] = t->special_at[b - 1];
+    }
+    free(list);
+    return ST_OK;
+}
+
+enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
+                                 struct err *err)
+{
+    enum status st;
+
+    if ((st = load_texts(t, g, err)) || (st = load_types(t, g, err)) ||
+        (st = load_scores(t, g, err)) || (st = load_ids(t, g, err)) ||
+        (st = index_special(t, err)) || (st = t->algo->load(t, g, err)))
+        return st;
+    return ST_OK;
+}

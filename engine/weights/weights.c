@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights.c - one interface over the residency policies
+ */
+#include "engine/weights/weights_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+    [WEIGHTS_AUTO] = "auto",
+    [WEIGHTS_MMAP] = "mmap",
+    [WEIGHTS_PACKED] = "packed",
+    [WEIGHTS_MEMORY] = "memory",
+};
+
+static const struct weights_policy *choose_policy(const struct weights_params *params)
+{
+    assert(params->residency != WEIGHTS_AUTO);
+    if (params->residency == WEIGHTS_MMAP)
+        return &weights_policy_mmap;
+    return params->residency == WEIGHTS_PACKED || params->rewrite
+               ? &weights_policy_packed
+               : &weights_policy_memory;
+}
+
+enum status weights_open(struct weights **out, const struct gguf *g,
+                         const struct weights_params *params, struct err *err)
+{
+    const struct weights_policy *policy = choose_policy(params);
+    const bool wants_file = params->residency != WEIGHTS_MEMORY;
+
+    if (gguf_is_assembled(g) && params->residency != WEIGHTS_PACKED)
+        return err_set(err, ST_USAGE,
+                       "the weights of %s are made while they are read, so they cannot "
+                       "be mapped; use residency 'packed', or convert the model to a "
+                       "GGUF file first",
+                       gguf_path(g));
+    if (!gguf_is_assembled(g) && wants_file != gguf_is_mapped(g))
+        return err_set(err, ST_USAGE, "%s is %s; residency '%s' wants the opposite",
+                       gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
+                       names[params->residency]);
+    struct weights *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
+    w->g = g;
+    w->policy = policy;
+    w->begin = w->end = (size_t)gguf_data_offset(g);
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (t->offset + t->bytes > w->end)
+            w->end = (size_t)(t->offset + t->bytes);
+    }
+    if (policy == &weights_policy_packed) {
+        const enum status st = packed_open(&w->packed, g, params, err);
+
+        if (st) {
+            free(w);
+            return st;
+        }
+    }
+    *out = w;
+    return ST_OK;
+}
+
+void weights_close(struct weights *w)
+{
+    if (!w)
+        return;
+    packed_close(w->packed);
+    free(w);
+}
+
+size_t weights_bytes(const struct weights *w)
+{
+    return w->end - w->begin;
+}
+
+const void *weights_memory(const struct weights *w, size_t *bytes)
+{
+    if (w->packed)
+        return packed_memory(w->packed, bytes);
+    *bytes = gguf_image_bytes(w->g);
+    return gguf_image(w->g);
+}
+
+const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
+{
+    return w->packed ? packed_data(w->packed, t) : gguf_tensor_data(w->g, t);
+}
+
+size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t)
+{
+    return w->packed ? packed_panel_rows(w->packed, t) : 0;
+}
+
+bool weights_ready(const struct weights *w)
+{
+    return !w->packed || packed_ready(w->packed);
+}
+
+enum status weights_preload(struct weights *w, struct team *team,
+                            int (*progress)(void *arg, size_t done, size_t total),
+                            void *arg, struct err *err)
+{
+    return w->policy->preload(w, team, progress, arg, err);
+}
+
+const char *weights_residency_name(enum weights_residency residency)
+{
+    return names[residency];
+}
+
+bool weights_residency_by_name(const char *name, enum weights_residency *residency)
+{
+    for (int i = WEIGHTS_AUTO; i <= WEIGHTS_MEMORY; i++) {
+        if (!strcmp(name, names[i])) {
+            *residency = (enum weights_residency)i;
+            return true;
+        }
+    }
+    return false;
+}

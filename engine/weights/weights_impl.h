@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights_impl.h - what a residency policy provides, for weights*.c only
+ */
+#ifndef SLM_ENGINE_WEIGHTS_WEIGHTS_IMPL_H
+#define SLM_ENGINE_WEIGHTS_WEIGHTS_IMPL_H
+
+#include "engine/weights/weights.h"
+
+struct packed; /* weights_packed.c */
+
+struct weights {
+    const struct gguf *g;
+    const struct weights_policy *policy;
+    size_t begin, end;     /* of the tensor data, offsets in the image */
+    struct packed *packed; /* NULL: weights are used as the gguf has them */
+};
+
+struct weights_policy {
+    enum status (*preload)(struct weights *w, struct team *team,
+                           int (*progress)(void *arg, size_t done, size_t total),
+                           void *arg, struct err *err);
+};
+
+extern const struct weights_policy weights_policy_mmap;
+extern const struct weights_policy weights_policy_memory;
+extern const struct weights_policy weights_policy_packed;
+
+/* ---- weights_packed.c: weights in panels, in memory of their own or in the
+ * image's ---------------------------------------------------------------------- */
+
+enum status packed_open(struct packed **p, const struct gguf *g,
+                        const struct weights_params *params, struct err *err);
+void packed_close(struct packed *p); /* NULL is fine */
+const void *packed_memory(const struct packed *p, size_t *bytes);
+const void *packed_data(const struct packed *p, const struct gguf_tensor *t);
+size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t);
+bool packed_ready(const struct packed *p);
+
+#endif

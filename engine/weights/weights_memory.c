@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights_memory.c - weights in anonymous memory that the caller filled
+ */
+#include "engine/weights/weights_impl.h"
+
+/* Whoever wrote the image has touched its pages. */
+static enum status preload(struct weights *w, struct team *team,
+                           int (*progress)(void *arg, size_t done, size_t total),
+                           void *arg, struct err *err)
+{
+    (void)team;
+    if (progress && progress(arg, weights_bytes(w), weights_bytes(w)))
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    return ST_OK;
+}
+
+const struct weights_policy weights_policy_memory = {
+    .preload = preload,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights_mmap.c - weights in the page cache, mapped as the file is
+ *
+ * Preloading keeps the disk busy AHEAD bytes in front of the piece that is being
+ * mapped, so that reading and mapping overlap.
+ */
+#include "engine/weights/weights_impl.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PIECE ((size_t)4 << 20)
+#define AHEAD ((size_t)32 << 20)
+
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#endif
+
+/* Map a piece, reading what is missing. The advice tells of a bad page instead of
+ * raising SIGBUS; older kernels do not know it, and then every page is touched. */
+static enum status populate(const struct weights *w, char *p, size_t bytes, size_t page,
+                            struct err *err)
+{
+    while (madvise(p, bytes, MADV_POPULATE_READ)) {
+        if (errno == EINTR || errno == EAGAIN)
+            continue;
+        if (errno != EINVAL)
+            return err_set_errno(err, ST_IO,
+                                 "cannot read the weights of %s (did the file shrink?)",
+                                 gguf_path(w->g));
+        for (size_t i = 0; i < bytes; i += page)
+            (void)*(volatile char *)(p + i);
+        break;
+    }
+    return ST_OK;
+}
+
+static enum status preload(struct weights *w, struct team *team,
+                           int (*progress)(void *arg, size_t done, size_t total),
+                           void *arg, struct err *err)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t first = w->begin / page * page;
+    char *image = (char *)(uintptr_t)gguf_image(w->g);
+    size_t advised = first;
+
+    (void)team;
+    for (size_t at = first; at < w->end;) {
+        const size_t n = w->end - at < PIECE ? w->end - at : PIECE;
+        const size_t want = w->end - at < AHEAD ? w->end : at + AHEAD;
+
+        if (want > advised) {
+            (void)madvise(image + advised, want - advised, MADV_WILLNEED);
+            advised = want - want % page;
+        }
+        const enum status st = populate(w, image + at, n, page, err);
+
+        if (st)
+            return st;
+        at += n;
+        if (progress &&
+            progress(arg, at > w->begin ? at - w->begin : 0, weights_bytes(w)))
+            return err_set(err, ST_INTERRUPTED, "interrupted");
+    }
+    return ST_OK;
+}
+
+const struct weights_policy weights_policy_mmap = {
+    .preload = preload,
+};

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weights_packed.c - weights with their matrices in panels
+ *
+ * Of a file: anonymous memory has every tensor once, in the file's order, each from a
+ * cache line on. Filling it goes through the file in pieces of about PIECE bytes: of a
+ * matrix in panels a piece is read into the member's buffer and packed from there into
+ * its place; everything else is read straight into place. Members of the team take the
+ * pieces in turns of EXTENT bytes of memory, a huge page: where two write to a new page
+ * at once, the kernel clears one for each and throws one away. The disk is told to read
+ * AHEAD bytes in front. Where memory has no room for a second copy of the weights, what
+ * has been taken over is dropped from the page cache; both in steps of STEP bytes,
+ * because long reads are faster and dropping can make the kernel wait for every CPU.
+ * Reads, not the mapping, are used, because a file that shrinks is then an error and no
+ * signal.
+ *
+ * Of an assembled gguf: the same, but a piece is whole rows, which the gguf makes (it
+ * may quantise them) at the place that reads fill, and a turn of its own; source files
+ * are its affair.
+ *
+ * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
+ * through the member's buffer back to its place.
+ */
+#include "engine/weights/weights_impl.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/base/mem.h"
+#include "engine/base/pagecache.h"
+
+#define PIECE       ((size_t)512 << 10)
+#define EXTENT      ((size_t)2 << 20)
+#define STEP        ((off_t)16 << 20)
+#define AHEAD       (2 * STEP)
+#define MAX_WORKERS 16 /* with their buffers: a few MiB; more do not read faster */
+#define LINE        ((size_t)64)
+
+struct place {
+    size_t at;         /* of the tensor in the memory */
+    size_t panel_rows; /* of each slice; 0: as in the file */
+};
+
+struct packed {
+    const struct gguf *g;
+    struct mem mem;      /* empty for an image */
+    unsigned char *base; /* that places count from */
+    bool drop_cached;
+    struct place *places; /* [n_tensors] */
+    size_t total;         /* bytes of all tensors */
+    size_t buffer_bytes;  /* largest piece of a matrix in panels */
+    bool ready;
+    bool half_done; /* an image, left so by an interruption */
+    struct kern_set kern;
+};
+
+/* ---- opening ------------------------------------------------------------------ */
+
+/* Memory of its own. Tensors do not overlap in the file, so the sum is bounded by its
+ * size and a line for each. */
+static enum status place_in_memory(struct packed *p, enum mem_pages pages,
+                                   struct err *err)
+{
+    size_t at = 0;
+    enum status st;
+
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        p->places[i].at = at;
+        at += ((size_t)gguf_tensor_at(p->g, i)->bytes + LINE - 1) / LINE * LINE;
+    }
+    st = mem_alloc(&p->mem, at, pages, "weights", err);
+    p->base = p->mem.base;
+    return st;
+}
+
+static void place_in_image(struct packed *p)
+{
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++)
+        p->places[i].at = (size_t)gguf_tensor_at(p->g, i)->offset;
+    p->base = (unsigned char *)(uintptr_t)gguf_image(p->g);
+}
+
+enum status packed_open(struct packed **out, const struct gguf *g,
+                        const struct weights_params *params, struct err *err)
+{
+    const size_t n = gguf_n_tensors(g);
+    struct packed *p = calloc(1, sizeof *p);
+    enum status st = ST_OK;
+
+    if (p)
+        p->places = calloc(n + 1, sizeof *p->places);
+    if (!p || !p->places) {
+        packed_close(p);
+        return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
+    }
+    p->g = g;
+    p->drop_cached = params->drop_cached;
+    kern_select(&p->kern, params->isa_mask);
+    for (size_t i = 0; i < n; i++)
+        p->total += (size_t)gguf_tensor_at(g, i)->bytes;
+    if (gguf_is_mapped(g) || gguf_is_assembled(g))
+        st = place_in_memory(p, params->pages, err);
+    else
+        place_in_image(p);
+    if (st)
+        packed_close(p);
+    else
+        *out = p;
+    return st;
+}
+
+void packed_close(struct packed *p)
+{
+    if (!p)
+        return;
+    mem_free(&p->mem);
+    free(p->places);
+    free(p);
+}
+
+/* ---- what there is ------------------------------------------------------------ */
+
+const void *packed_memory(const struct packed *p, size_t *bytes)
+{
+    *bytes = p->mem.base ? p->mem.bytes : gguf_image_bytes(p->g);
+    return p->base;
+}
+
+static struct place *place_of(const struct packed *p, const struct gguf_tensor *t)
+{
+    return &p->places[t - gguf_tensor_at(p->g, 0)];
+}
+
+const void *packed_data(const struct packed *p, const struct gguf_tensor *t)
+{
+    return p->base + place_of(p, t)->at;
+}
+
+bool packed_ready(const struct packed *p)
+{
+    return p->ready;
+}
+
+/* Types without kernels are read as one row, which nobody will look into. */
+static size_t row_bytes(const struct gguf_tensor *t)
+{
+    return t->fmt == KERN_N_FMT ? (size_t)t->bytes
+                                : kern_format_bytes(t->fmt, (size_t)t->ne[0]);
+}
+
+/* Bytes of a piece of a matrix in panels: whole panels, one at least. */
+static size_t piece_bytes(size_t panel)
+{
+    return panel < PIECE ? PIECE / panel * panel : panel;
+}
+
+/* Of one that stays as it is; rows that are made while they are read are whole. */
+static size_t piece_bytes_plain(const struct packed *p, const struct gguf_tensor *t)
+{
+    if (!gguf_is_assembled(p->g))
+        return PIECE;
+    const size_t row = row_bytes(t);
+
+    return row < PIECE ? PIECE / row * row : row;
+}
+
+size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
+{
+    struct place *place = place_of(p, t);
+
+    if (!p->kern.pack[t->fmt])
+        return 0;
+    const size_t panel = KERN_PANEL_ROWS * kern_format_bytes(t->fmt, (size_t)t->ne[0]);
+
+    place->panel_rows = (size_t)t->ne[1] / KERN_PANEL_ROWS * KERN_PANEL_ROWS;
+    if (place->panel_rows && p->buffer_bytes < piece_bytes(panel))
+        p->buffer_bytes = piece_bytes(panel);
+    return place->panel_rows;
+}
+
+/* ---- pieces ------------------------------------------------------------------- */
+
+/* A walk over the file: where it is, and the piece there. */
+struct piece {
+    size_t tensor, offset; /* in the tensor */
+    size_t bytes;
+    size_t turn;   /* a number, one more where another turn begins */
+    size_t extent; /* of the memory, which it ends in */
+    bool astride;  /* it begins in another one */
+    bool in_panels;
+};
+
+/* Move on to the next piece; false: there is none. Start with all zero. */
+static bool next_piece(const struct packed *p, struct piece *piece)
+{
+    piece->offset += piece->bytes;
+    while (piece->tensor < gguf_n_tensors(p->g) &&
+           piece->offset >= gguf_tensor_at(p->g, piece->tensor)->bytes) {
+        piece->tensor++;
+        piece->offset = 0;
+    }
+    if (piece->tensor == gguf_n_tensors(p->g))
+        return false;
+
+    const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
+    const size_t panel_rows = p->places[piece->tensor].panel_rows;
+    size_t most = piece_bytes_plain(p, t), left = (size_t)t->bytes - piece->offset;
+
+    piece->in_panels = false;
+    if (panel_rows) {
+        const size_t row = row_bytes(t);
+        const size_t slice = row * (size_t)t->ne[1], panels = row * panel_rows;
+        const size_t at = piece->offset % slice;
+
+        piece->in_panels = at < panels;
+        left = (piece->in_panels ? panels : slice) - at;
+        if (piece->in_panels)
+            most = piece_bytes(row * KERN_PANEL_ROWS);
+    }
+    piece->bytes = left < most ? left : most;
+
+    const size_t first = p->places[piece->tensor].at + piece->offset;
+    const size_t extent = (first + piece->bytes - 1) / EXTENT;
+
+    piece->astride = first / EXTENT != extent;
+    piece->turn += extent != piece->extent || gguf_is_assembled(p->g);
+    piece->extent = extent;
+    return true;
+}
+
+/* ---- filling ------------------------------------------------------------------ */
+
+struct fill {
+    struct packed *p;
+    unsigned char *buffers; /* [n_workers][buffer_bytes] */
+    int n_workers;
+    int (*progress)(void *arg, size_t done, size_t total);
+    void *arg;
+    size_t told;   /* bytes, in the last call of progress */
+    off_t advised; /* to be read ahead, up to here in the file */
+    off_t dropped; /* from the page cache, up to here */
+    atomic_size_t next, done;
+    atomic_bool failed; /* whoever sets it writes why */
+    struct err why;
+};
+
+/* A piece as the file has it, to dst. */
+static enum status read_piece(const struct packed *p, const struct piece *piece,
+                              unsigned char *dst, struct err *err)
+{
+    const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
+
+    if (gguf_is_assembled(p->g)) {
+        const size_t row = row_bytes(t);
+
+        return gguf_read_rows(p->g, t, piece->offset / row, piece->bytes / row,
+                              p->drop_cached, dst, err);
+    }
+    return gguf_read_bytes(p->g, dst, piece->bytes, t->offset + piece->offset, err);
+}
+
+static enum status fill_piece(const struct packed *p, const struct piece *piece,
+                              unsigned char *buffer, struct err *err)
+{
+    const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
+    unsigned char *dst = p->base + p->places[piece->tensor].at + piece->offset;
+    enum status st = ST_OK;
+
+    if (p->mem.base)
+        st = read_piece(p, piece, piece->in_panels ? buffer : dst, err);
+    else if (piece->in_panels)
+        memcpy(buffer, dst, piece->bytes);
+    if (st)
+        return st;
+    if (piece->in_panels) {
+        const size_t k = (size_t)t->ne[0], row = kern_format_bytes(t->fmt, k);
+
+        for (size_t at = 0; at < piece->bytes; at += row * KERN_PANEL_ROWS)
+            p->kern.pack[t->fmt](k, buffer + at, row, dst + at);
+    }
+    return ST_OK;
+}
+
+static void give_up(struct fill *f, const struct err *why)
+{
+    if (!atomic_exchange(&f->failed, true))
+        f->why = *why;
+}
+
+static void tell(struct fill *f, size_t done)
+{
+    struct err err = ERR_INIT;
+
+    f->told = done;
+    if (f->progress && f->progress(f->arg, done, f->p->total)) {
+        err_set(&err, ST_INTERRUPTED, "interrupted");
+        give_up(f, &err);
+    }
+}
+
+/* The caller's thread has come to this place in the file; others may be a turn each
+ * behind it. */
+static void steer_page_cache(struct fill *f, off_t at)
+{
+    const int fd = gguf_fd(f->p->g);
+    const off_t behind = (off_t)f->n_workers * (off_t)EXTENT;
+
+    if (!gguf_is_mapped(f->p->g))
+        return;
+    if (at + AHEAD >= f->advised + STEP) {
+        const off_t begin = f->advised > at ? f->advised : at;
+
+        (void)posix_fadvise(fd, begin, at + AHEAD - begin, POSIX_FADV_WILLNEED);
+        f->advised = at + AHEAD;
+    }
+    if (f->p->drop_cached && at >= f->dropped + behind + STEP) {
+        pagecache_drop(fd, (uint64_t)f->dropped, (uint64_t)(at - behind));
+        f->dropped = at - behind;
+    }
+}
+
+/* False: one has failed, and nobody need go on. */
+static bool take(struct fill *f, int member, const struct piece *piece)
+{
+    const uint64_t at = gguf_tensor_at(f->p->g, piece->tensor)->offset + piece->offset;
+    struct err err = ERR_INIT;
+
+    if (atomic_load(&f->failed))
+        return false;
+    if (fill_piece(f->p, piece, f->buffers + (size_t)member * f->p->buffer_bytes,
+                   &err)) {
+        give_up(f, &err);
+        return false;
+    }
+    const size_t done = atomic_fetch_add(&f->done, piece->bytes) + piece->bytes;
+
+    if (member == 0) {
+        steer_page_cache(f, (off_t)at);
+        tell(f, done);
+    }
+    return true;
+}
+
+/* Every member walks over all pieces, and takes those of the turns that it drew; last
+ * of all the one that begins in the extent before, whose pages are there by then. */
+static void work(void *arg, int member, int n_members)
+{
+    struct fill *f = arg;
+    struct piece piece = {0}, last = {0};
+    size_t mine;
+
+    (void)n_members;
+    if (member >= f->n_workers)
+        return;
+    mine = atomic_fetch_add(&f->next, 1);
+    while (next_piece(f->p, &piece)) {
+        /* Turns have no gaps: what is drawn here is this one's number or more. */
+        if (piece.turn > mine) {
+            if (last.bytes && !take(f, member, &last))
+                return;
+            last.bytes = 0;
+            mine = atomic_fetch_add(&f->next, 1);
+        }
+        if (piece.turn != mine)
+            continue;
+        if (piece.astride)
+            last = piece;
+        else if (!take(f, member, &piece))
+            return;
+    }
+    if (last.bytes)
+        (void)take(f, member, &last);
+}
+
+/* The file is not needed any more, and our page table's claim on it neither: some
+ * pages are mapped, since vectors were read that way. */
+static void let_go_of_file(const struct weights *w)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = w->begin / page * page;
+
+    (void)madvise((char *)(uintptr_t)gguf_image(w->g) + first, w->end - first,
+                  MADV_DONTNEED);
+    if (w->packed->drop_cached)
+        pagecache_drop(gguf_fd(w->g), w->begin, w->end);
+}
+
+static enum status preload(struct weights *w, struct team *team,
+                           int (*progress)(void *arg, size_t done, size_t total),
+                           void *arg, struct err *err)
+{
+    struct packed *p = w->packed;
+    const int n_members = team ? team_size(team) : 1;
+    struct fill f = {
+        .p = p,
+        .n_workers = n_members < MAX_WORKERS ? n_members : MAX_WORKERS,
+        .progress = progress,
+        .arg = arg,
+    };
+
+    if (p->ready || p->half_done)
+        return p->ready ? ST_OK
+                        : err_set(err, ST_USAGE,
+                                  "%s was left half rewritten when its loading was "
+                                  "interrupted; make the image again",
+                                  gguf_path(p->g));
+    f.advised = f.dropped = (off_t)w->begin;
+    steer_page_cache(&f, (off_t)w->begin);
+    f.buffers = malloc((size_t)f.n_workers * p->buffer_bytes + 1);
+    if (!f.buffers)
+        return err_set(err, ST_NO_MEMORY, "no memory for buffers to pack weights in");
+    if (team)
+        team_run(team, work, &f);
+    else
+        work(&f, 0, 1);
+    free(f.buffers);
+    if (!f.failed && f.told < p->total)
+        tell(&f, p->total);
+    p->half_done = f.failed && !p->mem.base;
+    if (f.failed)
+        return err_set(err, f.why.code, "%s", f.why.msg);
+    if (gguf_is_mapped(p->g))
+        let_go_of_file(w);
+    p->ready = true;
+    return ST_OK;
+}
+
+const struct weights_policy weights_policy_packed = {
+    .preload = preload,
+};

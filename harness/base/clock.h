@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * clock.h - the one clock measurements use
+ */
+#ifndef SLM_HARNESS_BASE_CLOCK_H
+#define SLM_HARNESS_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* CLOCK_MONOTONIC in nanoseconds: steady, not slewed in steps, a vDSO call. */
+static inline uint64_t clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dirs.h - directories for results
+ *
+ * Threading: none.
+ */
+#ifndef SLM_HARNESS_BASE_DIRS_H
+#define SLM_HARNESS_BASE_DIRS_H
+
+#include <stddef.h>
+
+#include "engine/base/status.h"
+
+/* Make path and every directory above it that is missing. Errors: ST_IO (one cannot be
+ * made, or path cannot be written into). */
+enum status dirs_make(const char *path, struct err *err);
+
+/* results/<kind><host>-<utc> into buf: where results go that nobody has named a place
+ * for. kind: "", or "gate-" */
+void dirs_results(char *buf, size_t cap, const char *kind);
+
+#endif

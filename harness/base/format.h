@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * format.h - figures as people read them, into buffers of the caller's
+ *
+ * Every function keeps buf[cap] terminated and cuts what does not fit.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_BASE_FORMAT_H
+#define SLM_HARNESS_BASE_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Appends to the text in buf. */
+void text_append(char *buf, size_t cap, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* 6442450944 as "6G": the shortest text that parse_bytes() reads back. */
+void format_size(char *buf, size_t cap, uint64_t bytes);
+
+/* CPU numbers as ranges, "0-3,8"; cut with "..." where cap is too small. */
+void format_cpus(char *buf, size_t cap, const int *cpus, int n);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.c - the option table: getopt_long() for the syntax, this for the types
+ */
+#include "harness/base/options.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/parse.h"
+#include "harness/base/suggest.h"
+#include "kernels/isa.h"
+
+#define MAX_OPTS  48
+#define LONG_BASE 1000 /* getopt values of options, beyond any letter */
+
+static const char *isa_disable_list;
+static bool want_help;
+
+/* clang-format off */
+static const struct opt common_opts[] = {
+    OPT_STR(0, "isa-disable", &isa_disable_list, "LIST",
+            "do not use these ISA levels (avx512vnni, avx512, avxvnni, avx2, ...)"),
+    OPT_FLAG('h', "help", &want_help, "this text"),
+    OPT_END
+};
+/* clang-format on */
+
+static int count(const struct opt *opts)
+{
+    int n = 0;
+
+    while (opts[n].kind != OPT_KIND_END)
+        n++;
+    return n;
+}
+
+static void print_option(FILE *f, const struct opt *o)
+{
+    char left[64];
+
+    snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
+             o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
+             o->arg ? " " : "", o->arg ? o->arg : "");
+    if (strlen(left) > 26)
+        fprintf(f, "  %s\n  %-26s  ", left, "");
+    else
+        fprintf(f, "  %-26s  ", left);
+
+    /* Wrap the help text at 78 columns, indented under itself. */
+    int column = 30;
+    for (const char *word = o->help; *word;) {
+        const size_t len = strcspn(word, " ");
+
+        if (column > 30 && column + 1 + (int)len > 78) {
+            fprintf(f, "\n%-30s", "");
+            column = 30;
+        } else if (column > 30) {
+            fputc(' ', f);
+            column++;
+        }
+        fprintf(f, "%.*s", (int)len, word);
+        column += (int)len;
+        word += len + (word[len] == ' ');
+    }
+    fputc('\n', f);
+}
+
+static void print_examples(FILE *f, const char *lines)
+{
+    fputs("\nexamples:\n", f);
+    while (*lines) {
+        lines += strspn(lines, " ");
+        const size_t len = strcspn(lines, "\n");
+
+        fprintf(f, "  %.*s\n", (int)len, lines);
+        lines += len + (lines[len] == '\n');
+    }
+}
+
+static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *u)
+{
+    fprintf(f, "usage: bench %s\n\n%s\n\noptions:\n", u->synopsis, u->about);
+    for (const struct opt *o = opts; o->kind != OPT_KIND_END; o++)
+        print_option(f, o);
+    for (const struct opt *o = common_opts; o->kind != OPT_KIND_END; o++)
+        print_option(f, o);
+    if (u->example)
+        print_examples(f, u->example);
+}
+
+static enum status append_string(struct str_list *list, const char *text,
+                                 struct err *err)
+{
+    const char **v = realloc(list->v, (list->n + 1) * sizeof *v);
+
+    if (!v)
+        return err_set(err, ST_NO_MEMORY, "out of memory reading options");
+    list->v = v;
+    v[list->n++] = text;
+    return ST_OK;
+}
+
+static enum status store(const struct opt *o, const char *text, struct err *err)
+{
+    char what[64];
+    long long integer;
+
+    snprintf(what, sizeof what, "--%s", o->name);
+    switch (o->kind) {
+    case OPT_KIND_FLAG:
+        *(bool *)o->dst = true;
+        return ST_OK;
+    case OPT_KIND_STR:
+        *(const char **)o->dst = text;
+        return ST_OK;
+    case OPT_KIND_INT:
+        if (parse_integer(text, what, (long long)o->min, (long long)o->max, &integer,
+                          err))
+            return ST_USAGE;
+        *(int *)o->dst = (int)integer;
+        return ST_OK;
+    case OPT_KIND_DOUBLE:
+        return parse_double(text, what, o->min, o->max, o->dst, err);
+    case OPT_KIND_U64:
+        return parse_u64(text, what, o->dst, err);
+    case OPT_KIND_BYTES:
+        return parse_bytes(text, what, o->dst, err);
+    case OPT_KIND_INTS: {
+        struct int_list list = {NULL, 0};
+
+        if (parse_ints(text, what, (int)o->min, (int)o->max, &list, err))
+            return ST_USAGE;
+        free(((struct int_list *)o->dst)->v);
+        *(struct int_list *)o->dst = list;
+        return ST_OK;
+    }
+    case OPT_KIND_STRS:
+        return append_string(o->dst, text, err);
+    case OPT_KIND_END:
+        break;
+    }
+    return ST_OK;
+}
+
+/* The table as getopt_long() wants it, options first, common ones after. */
+struct getopt_table {
+    struct option longs[MAX_OPTS + 1];
+    char letters[2 * MAX_OPTS + 3];
+    const struct opt *opt[MAX_OPTS];
+    int n;
+};
+
+static void table_add(struct getopt_table *t, const struct opt *opts)
+{
+    const int n = count(opts);
+
+    for (int i = 0; i < n && t->n < MAX_OPTS; i++) {
+        const bool has_arg = opts[i].kind != OPT_KIND_FLAG;
+        char *end = t->letters + strlen(t->letters);
+
+        t->opt[t->n] = &opts[i];
+        t->longs[t->n] = (struct option){opts[i].name, has_arg, NULL, LONG_BASE + t->n};
+        if (opts[i].letter) {
+            *end++ = opts[i].letter;
+            if (has_arg)
+                *end++ = ':';
+            *end = '\0';
+        }
+        t->n++;
+    }
+}
+
+static const struct opt *table_find(const struct getopt_table *t, int value)
+{
+    if (value >= LONG_BASE)
+        return t->opt[value - LONG_BASE];
+    for (int i = 0; i < t->n; i++) {
+        if (t->opt[i]->letter == value)
+            return t->opt[i];
+    }
+    return NULL;
+}
+
+static enum status bad_option(const struct getopt_table *t, const char *command,
+                              const char *word, struct err *err)
+{
+    const char *names[MAX_OPTS];
+    char given[64];
+
+    snprintf(given, sizeof given, "%.*s", (int)strcspn(word, "="), word);
+    for (int i = 0; i < t->n; i++)
+        names[i] = t->opt[i]->name;
+    const char *near = strncmp(given, "--", 2) ? NULL : suggest(given + 2, names, t->n);
+    if (near)
+        return err_set(err, ST_USAGE, "%s has no option %s; did you mean --%s?",
+                       command, given, near);
+    return err_set(err, ST_USAGE, "%s has no option %s; `bench %s --help` lists them",
+                   command, given, command);
+}
+
+static enum status apply_isa_disable(struct err *err)
+{
+    const char *bad;
+    uint32_t mask;
+    int bad_len;
+
+    if (!isa_disable_list)
+        return ST_OK;
+    if (isa_parse_list(isa_disable_list, &mask, &bad, &bad_len)) {
+        char known[160] = "";
+
+        for (int i = KERN_ISA_scalar + 1; i < KERN_N_ISA; i++) {
+            const size_t used = strlen(known);
+
+            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                     isa_name((enum kern_isa)i));
+        }
+        return err_set(err, ST_USAGE,
+                       "--isa-disable: there is no ISA level '%.*s'; known: %s",
+                       bad_len, bad, known);
+    }
+    isa_disable(mask);
+    return ST_OK;
+}
+
+enum status opt_parse(struct opt_args *args, int argc, char **argv,
+                      const struct opt *opts, const struct opt_usage *usage,
+                      struct err *err)
+{
+    struct getopt_table t = {.n = 0, .letters = ":"};
+    int value;
+
+    table_add(&t, opts);
+    table_add(&t, common_opts);
+    want_help = false;
+    isa_disable_list = NULL;
+    optind = 0; /* GNU: start afresh, permuting arguments to the end */
+    opterr = 0;
+    while ((value = getopt_long(argc, argv, t.letters, t.longs, NULL)) != -1) {
+        if (value == ':')
+            return err_set(err, ST_USAGE, "%s: %s needs a value", argv[0],
+                           argv[optind - 1]);
+        const struct opt *o = value == '?' ? NULL : table_find(&t, value);
+        if (!o) {
+            char letter[3] = {'-', (char)optopt, '\0'};
+
+            /* A bad letter inside "-xyz" leaves optind on the word itself. */
+            if (value == '?' && optopt && optopt < LONG_BASE)
+                return bad_option(&t, argv[0], letter, err);
+            return bad_option(&t, argv[0], argv[optind - 1], err);
+        }
+        const enum status s = store(o, optarg, err);
+        if (s != ST_OK)
+            return s;
+    }
+    args->v = argv + optind;
+    args->n = argc - optind;
+    args->help = want_help;
+    if (want_help) {
+        print_help(stdout, opts, usage);
+        return ST_OK;
+    }
+    return apply_isa_disable(err);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - options as a table: parsing and --help from one place
+ *
+ *     struct opt opts[] = {
+ *         OPT_STR('m', "model", &model, "FILE", "the GGUF file"),
+ *         OPT_INT('n', "tokens", &n, "N", "how many tokens", 1, INT_MAX),
+ *         OPT_FLAG(0, "json", &json, "print JSON"),
+ *         OPT_END
+ *     };
+ *     if (opt_parse(&args, argc, argv, opts, &usage, &err)) ...
+ *
+ * Every command gets --help and --isa-disable=LIST for free. Options and
+ * arguments may be mixed; "--" ends options.
+ */
+#ifndef SLM_HARNESS_BASE_OPTIONS_H
+#define SLM_HARNESS_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+
+enum opt_kind {
+    OPT_KIND_END,
+    OPT_KIND_FLAG,   /* bool */
+    OPT_KIND_STR,    /* const char * */
+    OPT_KIND_INT,    /* int, min..max */
+    OPT_KIND_DOUBLE, /* double, min..max */
+    OPT_KIND_U64,    /* uint64_t */
+    OPT_KIND_BYTES,  /* uint64_t: "6G", "512M", "1.5GiB"; "none" = 0 */
+    OPT_KIND_INTS,   /* struct int_list: "1,2,4" and "1-4" */
+    OPT_KIND_STRS,   /* struct str_list: may be repeated */
+};
+
+struct int_list {
+    int *v; /* malloc'ed, or NULL */
+    size_t n;
+};
+
+struct str_list {
+    const char **v; /* malloc'ed array of argv's strings */
+    size_t n;
+};
+
+struct opt {
+    enum opt_kind kind;
+    char letter; /* 0: none */
+    const char *name;
+    void *dst; /* holds the default before parsing */
+    const char *arg;
+    const char *help;
+    double min, max;
+};
+
+/* clang-format off */
+#define OPT_FLAG(l, n, d, h)             {OPT_KIND_FLAG, l, n, d, NULL, h, 0, 0}
+#define OPT_STR(l, n, d, a, h)           {OPT_KIND_STR, l, n, d, a, h, 0, 0}
+#define OPT_INT(l, n, d, a, h, lo, hi)   {OPT_KIND_INT, l, n, d, a, h, lo, hi}
+#define OPT_DOUBLE(l, n, d, a, h, lo, hi) {OPT_KIND_DOUBLE, l, n, d, a, h, lo, hi}
+#define OPT_U64(l, n, d, a, h)           {OPT_KIND_U64, l, n, d, a, h, 0, 0}
+#define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0}
+#define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi}
+#define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0}
+#define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0}
+/* clang-format on */
+
+struct opt_usage {
+    const char *synopsis; /* "gguf FILE [--tensor NAME -o OUT]" */
+    const char *about;    /* one or more paragraphs */
+    const char *example;  /* one or more lines "bench ...", or NULL */
+};
+
+struct opt_args {
+    char **v; /* the positional arguments, pointing into argv */
+    int n;
+    bool help; /* --help was given and has been printed: return 0 */
+};
+
+/* Errors: ST_USAGE, naming the option and, for a near miss, the one probably
+ * meant. On ST_OK with args->help set the caller returns 0 at once. */
+enum status opt_parse(struct opt_args *args, int argc, char **argv,
+                      const struct opt *opts, const struct opt_usage *usage,
+                      struct err *err);
+
+/* The parsers behind the kinds; what names the option or key in messages. */
+enum status parse_bytes(const char *text, const char *what, uint64_t *out,
+                        struct err *err);
+enum status parse_ints(const char *text, const char *what, int min, int max,
+                       struct int_list *out, struct err *err);
+
+/* "5.3 GiB" in binary units, into buf, which is returned. */
+const char *format_bytes(char *buf, size_t cap, uint64_t bytes);
+/* "1:05", "2.4 s", "1 h 12 min". */
+const char *format_duration(char *buf, size_t cap, double seconds);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parse.c - numbers, sizes, lists and durations, in and out
+ */
+#include "harness/base/parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/options.h"
+
+enum status parse_integer(const char *text, const char *what, long long min,
+                          long long max, long long *out, struct err *err)
+{
+    char *end;
+
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end || isspace((unsigned char)text[0]))
+        return err_set(err, ST_USAGE, "%s: '%s' is not a whole number", what, text);
+    if (errno || v < min || v > max)
+        return err_set(err, ST_USAGE, "%s: %s is outside %lld..%lld", what, text, min,
+                       max);
+    *out = v;
+    return ST_OK;
+}
+
+enum status parse_u64(const char *text, const char *what, uint64_t *out,
+                      struct err *err)
+{
+    char *end;
+
+    errno = 0;
+    const unsigned long long v = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || errno)
+        return err_set(err, ST_USAGE, "%s: '%s' is not a whole number of 64 bits", what,
+                       text);
+    *out = v;
+    return ST_OK;
+}
+
+enum status parse_double(const char *text, const char *what, double min, double max,
+                         double *out, struct err *err)
+{
+    char *end;
+    const double v = strtod(text, &end);
+
+    if (end == text || *end || isspace((unsigned char)text[0]) || !isfinite(v))
+        return err_set(err, ST_USAGE, "%s: '%s' is not a number", what, text);
+    if (v < min || v > max)
+        return err_set(err, ST_USAGE, "%s: %s is outside %g..%g", what, text, min, max);
+    *out = v;
+    return ST_OK;
+}
+
+enum status parse_percent(const char *text, const char *what, double min, double max,
+                          double *out, struct err *err)
+{
+    char *end;
+    const double v = strtod(text, &end);
+    const bool is_number =
+        end > text && !isspace((unsigned char)text[0]) && isfinite(v);
+
+    end += strspn(end, " ");
+    if (!is_number || (*end && strcmp(end, "%") != 0))
+        return err_set(err, ST_USAGE, "%s: '%s' is not a percentage", what, text);
+    if (v < 100 * min || v > 100 * max)
+        return err_set(err, ST_USAGE, "%s: %s is outside %g %%..%g %%", what, text,
+                       100 * min, 100 * max);
+    *out = v / 100;
+    return ST_OK;
+}
+
+enum status parse_duration(const char *text, const char *what, double min_s,
+                           double max_s, double *seconds, struct err *err)
+{
+    char *rest;
+    const double v = strtod(text, &rest);
+    double unit;
+
+    if (rest == text || isspace((unsigned char)text[0]) || !isfinite(v))
+        return err_set(err, ST_USAGE, "%s: '%s' is not a time; write 90s, 10m or 1h",
+                       what, text);
+    unit = !*rest || !strcmp(rest, "s") ? 1
+           : !strcmp(rest, "m")         ? 60
+           : !strcmp(rest, "h")         ? 3600
+                                        : 0;
+    if (unit == 0)
+        return err_set(err, ST_USAGE, "%s: '%s' is not a time; write 90s, 10m or 1h",
+                       what, text);
+    if (v * unit < min_s || v * unit > max_s)
+        return err_set(err, ST_USAGE, "%s: %s is outside %gs..%gs", what, text, min_s,
+                       max_s);
+    *seconds = v * unit;
+    return ST_OK;
+}
+
+/* Multiplier of a size suffix, or 0: K M G T in binary, with or without "iB" or
+ * "B", as memory limits are commonly written. */
+static double suffix_factor(const char *s)
+{
+    static const char letters[] = "kmgt";
+
+    if (!*s || !strcasecmp(s, "b"))
+        return 1;
+    const char *p = strchr(letters, tolower((unsigned char)s[0]));
+    if (!p || (s[1] && strcasecmp(s + 1, "b") && strcasecmp(s + 1, "ib")))
+        return 0;
+    return ldexp(1, 10 * (int)(p - letters + 1));
+}
+
+enum status parse_bytes(const char *text, const char *what, uint64_t *out,
+                        struct err *err)
+{
+    char *end;
+
+    if (!strcasecmp(text, "none")) {
+        *out = 0;
+        return ST_OK;
+    }
+    const double v = strtod(text, &end);
+    const double factor = suffix_factor(end);
+    const double bytes = v * factor;
+    if (end == text || !isdigit((unsigned char)text[0]) || factor == 0 ||
+        !(bytes >= 1) || bytes > 0x1p60)
+        return err_set(err, ST_USAGE,
+                       "%s: '%s' is not a size; write 512M, 6G, 1.5GiB or none", what,
+                       text);
+    *out = (uint64_t)(bytes + 0.5);
+    return ST_OK;
+}
+
+static enum status ints_append(struct int_list *list, int v, struct err *err)
+{
+    int *bigger = realloc(list->v, (list->n + 1) * sizeof *bigger);
+
+    if (!bigger)
+        return err_set(err, ST_NO_MEMORY, "out of memory reading a list");
+    list->v = bigger;
+    bigger[list->n++] = v;
+    return ST_OK;
+}
+
+/* One item of a list: "4" or "1-4". */
+static enum status ints_item(const char *item, const char *what, int min, int max,
+                             struct int_list *list, struct err *err)
+{
+    char first[32];
+    const char *dash = strchr(item + (item[0] == '-'), '-');
+    const size_t len = dash ? (size_t)(dash - item) : strlen(item);
+    long long lo, hi;
+
+    if (len >= sizeof first)
+        return err_set(err, ST_USAGE, "%s: '%s' is not a whole number", what, item);
+    if (dash && !dash[1])
+        return err_set(err, ST_USAGE, "%s: the range '%s' has no end; write 1-4", what,
+                       item);
+    memcpy(first, item, len);
+    first[len] = '\0';
+    if (parse_integer(first, what, min, max, &lo, err))
+        return ST_USAGE;
+    hi = lo;
+    if (dash && parse_integer(dash + 1, what, min, max, &hi, err))
+        return ST_USAGE;
+    if (hi < lo || hi - lo > 4096)
+        return err_set(err, ST_USAGE, "%s: %s is not a range upwards", what, item);
+    for (long long v = lo; v <= hi; v++) {
+        if (ints_append(list, (int)v, err))
+            return ST_NO_MEMORY;
+    }
+    return ST_OK;
+}
+
+enum status parse_ints(const char *text, const char *what, int min, int max,
+                       struct int_list *out, struct err *err)
+{
+    struct int_list list = {NULL, 0};
+    char *copy = strdup(text), *save = NULL;
+    enum status s = copy ? ST_OK : err_set(err, ST_NO_MEMORY, "out of memory");
+
+    for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && s == ST_OK;
+         item = strtok_r(NULL, ",", &save))
+        s = ints_item(item, what, min, max, &list, err);
+    if (s == ST_OK && !list.n)
+        s = err_set(err, ST_USAGE, "%s: an empty list; write 1,2,4 or 1-4", what);
+    free(copy);
+    if (s != ST_OK) {
+        free(list.v);
+        return s;
+    }
+    *out = list;
+    return ST_OK;
+}
+
+const char *format_bytes(char *buf, size_t cap, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    int u = 0;
+
+    while (v >= 1024 && u < 4) {
+        v /= 1024;
+        u++;
+    }
+    if (u == 0)
+        snprintf(buf, cap, "%d B", (int)v);
+    else
+        snprintf(buf, cap, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[u]);
+    return buf;
+}
+
+const char *format_duration(char *buf, size_t cap, double seconds)
+{
+    const long s = lround(seconds);
+
+    if (seconds < 10)
+        snprintf(buf, cap, "%.1f s", seconds);
+    else if (s < 60)
+        snprintf(buf, cap, "%ld s", s);
+    else if (s < 3600)
+        snprintf(buf, cap, "%ld:%02ld min", s / 60, s % 60);
+    else
+        snprintf(buf, cap, "%ld h %02ld min", s / 3600, s % 3600 / 60);
+    return buf;
+}
+
+enum status residency_parse(const char *text, const char *what,
+                            enum weights_residency *residency, struct err *err)
+{
+    if (weights_residency_by_name(text, residency))
+        return ST_OK;
+    return err_set(err, ST_USAGE,
+                   "%s: weights are auto, packed, mmap or memory, not '%.40s'", what,
+                   text);
+}
+
+const char *kv_type_name(enum kern_kv type)
+{
+    return kern_format_info(kern_kv_format(type))->name;
+}
+
+enum status kv_type_parse(const char *text, const char *what, enum kern_kv *type,
+                          struct err *err)
+{
+    const enum kern_kv found = kern_kv_by_name(text);
+    char known[100] = "";
+
+    if (found != KERN_N_KV) {
+        *type = found;
+        return ST_OK;
+    }
+    for (int i = 0; i < KERN_N_KV; i++) {
+        const size_t used = strlen(known);
+
+        snprintf(known + used, sizeof known - used, "%s%s",
+                 i == 0              ? ""
+                 : i + 1 < KERN_N_KV ? ", "
+                                     : " or ",
+                 kv_type_name((enum kern_kv)i));
+    }
+    return err_set(err, ST_USAGE, "%s: the KV cache is %s, not '%.40s'", what, known,
+                   text);
+}

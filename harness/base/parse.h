@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parse.h - numbers as people write them, checked to the last character
+ *
+ * what names the option or key in the message. Errors: ST_USAGE; *out is
+ * untouched then.
+ */
+#ifndef SLM_HARNESS_BASE_PARSE_H
+#define SLM_HARNESS_BASE_PARSE_H
+
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "engine/weights/weights.h"
+#include "kernels/kernels.h"
+
+enum status parse_integer(const char *text, const char *what, long long min,
+                          long long max, long long *out, struct err *err);
+enum status parse_u64(const char *text, const char *what, uint64_t *out,
+                      struct err *err);
+enum status parse_double(const char *text, const char *what, double min, double max,
+                         double *out, struct err *err);
+
+/* "2", "2%" or "2.5 %" as 0.02, 0.02 and 0.025; min and max are shares, too. */
+enum status parse_percent(const char *text, const char *what, double min, double max,
+                          double *out, struct err *err);
+
+/* "90s", "10m", "1.5h", or a number of seconds. */
+enum status parse_duration(const char *text, const char *what, double min_s,
+                           double max_s, double *seconds, struct err *err);
+
+/* mmap, packed or memory. Error: ST_USAGE. */
+enum status residency_parse(const char *text, const char *what,
+                            enum weights_residency *residency, struct err *err);
+
+/* What the KV cache holds, "f16". Error: ST_USAGE, with the types there are. */
+enum status kv_type_parse(const char *text, const char *what, enum kern_kv *type,
+                          struct err *err);
+const char *kv_type_name(enum kern_kv type);
+
+#endif

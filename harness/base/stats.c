@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats.c - medians, quantiles and intervals of measured samples
+ *
+ * Nothing here assumes a distribution: times per token are skewed, with a long
+ * tail of interruptions, and a mean with a standard error would follow the tail.
+ */
+#include "harness/base/stats.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/random.h"
+
+#define DRIFT_MAX 256 /* samples the drift looks at */
+#define DRIFT_MIN 8   /* below this a slope says nothing */
+
+#define N_RESAMPLES 2000 /* of a bootstrap */
+
+/* 1 / inverse normal CDF of 3/4: makes the MAD of a normal distribution its
+ * standard deviation. */
+#define MAD_TO_SIGMA 1.4826
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void sort(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, compare);
+}
+
+double stats_quantile_sorted(const double *v, size_t n, double q)
+{
+    assert(n >= 1);
+    q = q < 0 ? 0 : q > 1 ? 1 : q;
+
+    const double at = q * (double)(n - 1);
+    const size_t below = (size_t)at;
+
+    if (below + 1 >= n)
+        return v[n - 1];
+    return v[below] + (at - (double)below) * (v[below + 1] - v[below]);
+}
+
+double stats_median(const double *v, size_t n, double *scratch)
+{
+    if (n == 0)
+        return 0;
+    memmove(scratch, v, n * sizeof *v);
+    sort(scratch, n);
+    return stats_quantile_sorted(scratch, n, 0.5);
+}
+
+/* Rank r (from 0) such that [v[r], v[n-1-r]] holds the median with at least 95 %
+ * probability and no narrower symmetric pair does. The number of samples below
+ * the median is binomial(n, 1/2), so the pair misses it with probability
+ * 2 * P(X <= r). 0 also where even the range is not enough (n < 6). */
+static size_t interval_rank(size_t n)
+{
+    double log_p = -(double)n * log(2.0); /* log P(X = k), k = 0 */
+    double below = exp(log_p);            /* P(X <= k) */
+    size_t k = 0;
+
+    while (2 * k + 2 < n) {
+        log_p += log((double)(n - k)) - log((double)(k + 1));
+        below += exp(log_p);
+        if (below > 0.025)
+            break;
+        k++;
+    }
+    return k;
+}
+
+void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
+{
+    double sum = 0;
+
+    memset(s, 0, sizeof *s);
+    if (n == 0)
+        return;
+    memmove(scratch, v, n * sizeof *v);
+    sort(scratch, n);
+    for (size_t i = 0; i < n; i++)
+        sum += scratch[i];
+
+    const size_t r = interval_rank(n);
+    s->n = n;
+    s->median = stats_quantile_sorted(scratch, n, 0.5);
+    s->lo = scratch[r];
+    s->hi = scratch[n - 1 - r];
+    s->p50 = s->median;
+    s->p95 = stats_quantile_sorted(scratch, n, 0.95);
+    s->p99 = stats_quantile_sorted(scratch, n, 0.99);
+    s->min = scratch[0];
+    s->max = scratch[n - 1];
+    s->mean = sum / (double)n;
+
+    for (size_t i = 0; i < n; i++)
+        scratch[i] = fabs(scratch[i] - s->median);
+    s->mad = MAD_TO_SIGMA * stats_median(scratch, n, scratch);
+}
+
+double stats_drift(const double *v, size_t n, double *scratch)
+{
+    const size_t m = n < DRIFT_MAX ? n : DRIFT_MAX;
+    double picked[DRIFT_MAX];
+    size_t n_slopes = 0;
+
+    if (n < DRIFT_MIN)
+        return 0;
+    for (size_t i = 0; i < m; i++)
+        picked[i] = v[i * n / m];
+
+    const double median = stats_median(picked, m, scratch);
+    if (median == 0)
+        return 0;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = i + 1; j < m; j++)
+            scratch[n_slopes++] =
+                (picked[j] - picked[i]) / (double)(j * n / m - i * n / m);
+    return stats_median(scratch, n_slopes, scratch) * (double)n / fabs(median);
+}
+
+void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
+                          double *lo, double *hi)
+{
+    double ratio[N_RESAMPLES];
+
+    *lo = *hi = NAN;
+    if (n < 2)
+        return;
+    for (size_t i = 0; i < N_RESAMPLES; i++) {
+        double a = 0, b = 0;
+
+        for (size_t k = 0; k < n; k++) {
+            const struct stats_pair *p = &v[random_bits(&seed) % n];
+
+            a += p->a;
+            b += p->b;
+        }
+        ratio[i] = a / b;
+    }
+    sort(ratio, N_RESAMPLES);
+    *lo = stats_quantile_sorted(ratio, N_RESAMPLES, 0.025);
+    *hi = stats_quantile_sorted(ratio, N_RESAMPLES, 0.975);
+}
+
+/* Probability of at most k of n events of probability p > k / n: from k down the terms
+ * become smaller. */
+static double binomial_below(size_t k, size_t n, double p)
+{
+    double term = exp(lgamma((double)n + 1) - lgamma((double)k + 1) -
+                      lgamma((double)(n - k) + 1) + (double)k * log(p) +
+                      (double)(n - k) * log1p(-p));
+    double sum = term;
+
+    for (size_t i = k; i > 0 && term > 1e-17 * sum; i--) {
+        term *= (double)i * (1 - p) / ((double)(n - i + 1) * p);
+        sum += term;
+    }
+    return sum;
+}
+
+double stats_binomial_upper(size_t k, size_t n)
+{
+    double lo = (double)k / (double)n, hi = 1;
+
+    if (k == n)
+        return 1;
+    for (int i = 0; i < 60; i++) {
+        const double mid = (lo + hi) / 2;
+
+        *(binomial_below(k, n, mid) > 0.05 ? &lo : &hi) = mid;
+    }
+    return hi;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats.h - medians, quantiles and intervals of measured samples
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_BASE_STATS_H
+#define SLM_HARNESS_BASE_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct stats {
+    size_t n;
+    double median;
+    double lo, hi; /* 95 % confidence interval of the median, from order
+                      statistics (no assumption about the distribution); the range
+                      where n < 6 is too small for one */
+    double p50, p95, p99;
+    double min, max, mean;
+    double mad; /* median absolute deviation, times 1.4826 */
+};
+
+/* Quantile q in [0,1] of v[n], n >= 1, already sorted; linear interpolation
+ * between order statistics (Hyndman & Fan type 7). */
+double stats_quantile_sorted(const double *v, size_t n, double q);
+
+double stats_median(const double *v, size_t n, double *scratch /* [n] */);
+
+/* Everything above. v[n] is not changed; scratch[n] is. n = 0 gives zeros. */
+void stats_summary(struct stats *s, const double *v, size_t n, double *scratch);
+
+/* Drift over a run: Theil-Sen slope times n, relative to the median: -0.1 means
+ * the last sample was about 10 % below the first. 0 for n < 8. scratch holds
+ * n * (n - 1) / 2 doubles for n <= 256; longer series are thinned to 256. */
+#define STATS_DRIFT_SCRATCH (256 * 255 / 2)
+double stats_drift(const double *v, size_t n, double *scratch);
+
+/* Two figures that belong together. */
+struct stats_pair {
+    double a, b;
+};
+
+/* 95 % interval of sum(a) / sum(b) over n pairs: the bootstrap over pairs (percentiles
+ * of 2000 resamples drawn by seed). NaN for n < 2. */
+void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
+                          double *lo, double *hi);
+
+/* Upper end of the one-sided 95 % interval of a probability that k of n events were
+ * seen of (Clopper and Pearson 1934). n >= 1 */
+double stats_binomial_upper(size_t k, size_t n);
+
+#endif

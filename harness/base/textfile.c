@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textfile.c - reading whole files, finding our own
+ */
+#include "harness/base/textfile.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/program.h"
+
+enum status textfile_read(const char *path, char **text, size_t *len, struct err *err)
+{
+    const bool from_stdin = !strcmp(path, "-");
+    FILE *f = from_stdin ? stdin : fopen(path, "rbe");
+    size_t n = 0, cap = 0, got = 1;
+    char *buf = NULL;
+    enum status st = ST_OK;
+
+    if (!f)
+        return err_set_errno(err, ST_IO, "cannot open %s", path);
+    while (got && !st) {
+        if (n == cap) {
+            cap = cap ? cap * 2 : 65536;
+            char *bigger = realloc(buf, cap);
+
+            if (!bigger) {
+                st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes for %s", cap,
+                             path);
+                break;
+            }
+            buf = bigger;
+        }
+        got = fread(buf + n, 1, cap - n, f);
+        n += got;
+        if (ferror(f))
+            st = err_set_errno(err, ST_IO, "cannot read %s", path);
+    }
+    if (!from_stdin)
+        fclose(f);
+    if (st) {
+        free(buf);
+        return st;
+    }
+    *text = buf;
+    *len = n;
+    return ST_OK;
+}
+
+const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char *name)
+{
+    const char *self = self_path(), *slash = strrchr(self, '/');
+
+    snprintf(buf, cap, "%s/configs/%s/%s", SLM_SOURCE_DIR, kind, name);
+    if (!access(buf, R_OK))
+        return buf;
+    snprintf(buf, cap, "%.*s/../share/slmbench/%s/%s", slash ? (int)(slash - self) : 0,
+             self, kind, name);
+    return access(buf, R_OK) ? NULL : buf;
+}
+
+const char *textfile_config(char *buf, size_t cap, const char *kind, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char file[256];
+
+    if (!access(name, R_OK) || strchr(name, '/'))
+        return name;
+    snprintf(file, sizeof file, "%s%s", name,
+             dot && !strcmp(dot, ".yaml") ? "" : ".yaml");
+    return textfile_shipped(buf, cap, kind, file) ? buf : name;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textfile.h - a text from a file, and from what comes with the program
+ *
+ * Threading: none.
+ */
+#ifndef SLM_HARNESS_BASE_TEXTFILE_H
+#define SLM_HARNESS_BASE_TEXTFILE_H
+
+#include <stddef.h>
+
+#include "engine/base/status.h"
+
+/* The whole file, or standard input for "-"; *text is malloc'ed. Errors: ST_IO,
+ * ST_NO_MEMORY. */
+enum status textfile_read(const char *path, char **text, size_t *len, struct err *err);
+
+/* Where a file that comes with the program is, kind/name: in the source tree's
+ * configs, or beside the executable in ../share/slmbench. NULL: in neither. Returns
+ * buf. */
+const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char *name);
+
+/* The configuration that a name means: a path, or the name of a .yaml file among those
+ * that come with the program, kind as above. Returns buf, or name where there is none
+ * such. */
+const char *textfile_config(char *buf, size_t cap, const char *kind, const char *name);
+
+#endif

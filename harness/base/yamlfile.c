@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * yamlfile.c - libcyaml's log lines as one sentence
+ */
+#include "harness/base/yamlfile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/suggest.h"
+
+#define MAX_KEYS 64
+
+/* The first complaint and the line that the first line of its backtrace names. */
+struct complaint {
+    char text[160];
+    int line;
+};
+
+static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+{
+    struct complaint *c = ctx;
+    char text[256];
+    const char *p = text, *at;
+
+    if (level < CYAML_LOG_ERROR)
+        return;
+    vsnprintf(text, sizeof text, fmt, args);
+    text[strcspn(text, "\n")] = '\0';
+    if (!strncmp(p, "Load: ", 6))
+        p += 6;
+    if (!c->text[0])
+        snprintf(c->text, sizeof c->text, "%.*s", (int)sizeof c->text - 1, p);
+    else if (!c->line && (at = strstr(p, "(line: ")) != NULL)
+        c->line = atoi(at + 7);
+}
+
+static cyaml_config_t config_for(struct complaint *c)
+{
+    const cyaml_config_t config = {.log_fn = listen,
+                                   .log_ctx = c,
+                                   .log_level = CYAML_LOG_ERROR,
+                                   .mem_fn = cyaml_mem,
+                                   .flags = CYAML_CFG_NO_ALIAS};
+
+    return config;
+}
+
+/* A key of the schema's own mapping that the unknown one may have meant. */
+static const char *near_key(const cyaml_schema_value_t *schema, const char *key)
+{
+    const char *names[MAX_KEYS];
+    int n = 0;
+
+    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key && n < MAX_KEYS;
+         f++)
+        names[n++] = f->key;
+    return suggest(key, names, n);
+}
+
+/* Only for values the line is right: for keys libcyaml tells the one before. */
+static enum status explain(const char *path, const cyaml_schema_value_t *schema,
+                           cyaml_err_t code, const struct complaint *c, struct err *err)
+{
+    const char *colon = strrchr(c->text, ':');
+    const char *key = colon && colon[1] ? colon + 2 : "";
+
+    if (code == CYAML_ERR_MAPPING_FIELD_MISSING)
+        return err_set(err, ST_INPUT, "%s: the key '%s' is missing", path, key);
+    if (code == CYAML_ERR_INVALID_KEY) {
+        const char *near = near_key(schema, key);
+
+        return err_set(err, ST_INPUT, "%s: there is no key '%s'%s%s%s", path, key,
+                       near ? "; did you mean '" : "", near ? near : "",
+                       near ? "'?" : "");
+    }
+    if (strstr(c->text, "already seen"))
+        return err_set(err, ST_INPUT, "%s: the key '%s' is there twice", path, key);
+    if (strstr(c->text, "Expecting SEQUENCE"))
+        return err_set(err, ST_INPUT,
+                       "%s, line %d: here a list is expected, in brackets: [a, b]",
+                       path, c->line);
+    if (c->line)
+        return err_set(err, ST_INPUT, "%s, line %d: %s", path, c->line, c->text);
+    return err_set(err, ST_INPUT, "%s: %s", path,
+                   c->text[0] ? c->text : cyaml_strerror(code));
+}
+
+/* *text is malloc'ed. */
+static enum status read_small_file(const char *path, uint8_t **text, size_t *len,
+                                   struct err *err)
+{
+    FILE *f = fopen(path, "rbe");
+    uint8_t *buf = NULL;
+    enum status st = ST_OK;
+    size_t n = 0;
+
+    if (!f)
+        return err_set_errno(err, ST_IO, "cannot open %s", path);
+    buf = malloc(YAMLFILE_MAX_BYTES + 1);
+    if (!buf)
+        st = err_set(err, ST_NO_MEMORY, "no memory for reading %s", path);
+    else
+        n = fread(buf, 1, YAMLFILE_MAX_BYTES + 1, f);
+    if (!st && ferror(f))
+        st = err_set_errno(err, ST_IO, "cannot read %s", path);
+    else if (!st && n > YAMLFILE_MAX_BYTES)
+        st = err_set(err, ST_INPUT,
+                     "%s is larger than %u KiB; it is no configuration file", path,
+                     YAMLFILE_MAX_BYTES >> 10);
+    fclose(f);
+    if (st) {
+        free(buf);
+        return st;
+    }
+    *text = buf;
+    *len = n;
+    return ST_OK;
+}
+
+enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
+                           void **data, struct err *err)
+{
+    struct complaint complaint = {.line = 0};
+    const cyaml_config_t config = config_for(&complaint);
+    cyaml_data_t *loaded = NULL;
+    uint8_t *text = NULL;
+    size_t len = 0;
+    enum status st = read_small_file(path, &text, &len, err);
+
+    if (st)
+        return st;
+    const cyaml_err_t code = cyaml_load_data(text, len, &config, schema, &loaded, NULL);
+
+    free(text);
+    if (code != CYAML_OK)
+        return explain(path, schema, code, &complaint, err);
+    if (!loaded)
+        return err_set(err, ST_INPUT, "%s is empty", path);
+    *data = loaded;
+    return ST_OK;
+}
+
+void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
+{
+    struct complaint complaint = {.line = 0};
+    const cyaml_config_t config = config_for(&complaint);
+
+    cyaml_free(&config, schema, data, 0);
+}
+
+char *yaml_list_text(char *const *items, unsigned n)
+{
+    size_t len = 1;
+    char *text;
+
+    for (unsigned i = 0; i < n; i++)
+        len += strlen(items[i]) + 1;
+    text = malloc(len);
+    if (!text)
+        return NULL;
+    *text = '\0';
+    for (unsigned i = 0; i < n; i++) {
+        strcat(text, i ? "," : "");
+        strcat(text, items[i]);
+    }
+    return text;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_chat.c - `bench chat`: talk to a model at the terminal, or from a pipe
+ */
+#include "harness/cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/speculate/speculate.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/base/suggest.h"
+#include "harness/session/conversation.h"
+#include "harness/session/sampling.h"
+
+/* Positions, unless the user or the model says otherwise. */
+#define DEFAULT_CTX 4096
+
+static const struct opt_usage usage = {
+    .synopsis = "chat -m MODEL [--system TEXT] [--chat-template NAME] [--temp T]",
+    .about =
+        "Talks: a line is a question, and the answer is printed as it is made. The\n"
+        "conversation stays in the KV cache, so that a question costs its own tokens\n"
+        "only; when the context is full the oldest questions and answers are "
+        "dropped,\n"
+        "and the system's message is kept.\n"
+        "\n"
+        "Ctrl-C stops an answer; at the prompt, twice, it ends the program, as Ctrl-D\n"
+        "and /quit do. /reset forgets the conversation, /stats tells speed and "
+        "context,\n"
+        "/help lists all. A line that ends in \\ goes on in the next. Questions may "
+        "come\n"
+        "from a pipe: then only answers are printed.",
+    .example = "bench chat -m model.gguf --system \"Answer in one sentence.\"\n"
+               "echo \"What is a cache line?\" | bench chat -m model.gguf --temp 0",
+};
+
+struct settings {
+    struct session_params session;
+    struct sampling sampling;
+    const char *system, *chat_template, *speculate;
+    int n_max;
+};
+
+struct chat {
+    struct textmodel model;
+    struct conversation *talk;
+    bool at_terminal;
+    char *line; /* getline()'s */
+    size_t line_cap;
+};
+
+/* ---- lines -------------------------------------------------------------------- */
+
+static void strip_end(char *line)
+{
+    size_t n = strlen(line);
+
+    while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+        line[--n] = '\0';
+}
+
+/* One line without its end; ST_INTERRUPTED also for a Ctrl-C, *end at the last. */
+static enum status read_line(struct chat *c, const char *prompt, bool *end,
+                             struct err *err)
+{
+    if (c->at_terminal)
+        fputs(prompt, stderr);
+    errno = 0;
+    if (getline(&c->line, &c->line_cap, stdin) >= 0) {
+        strip_end(c->line);
+        return ST_OK;
+    }
+    if (interrupted())
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    if (ferror(stdin))
+        return err_set_errno(err, ST_IO, "cannot read what is asked");
+    *end = true;
+    return ST_OK;
+}
+
+/* A question, of as many lines as end in a backslash; malloc'ed into *text. */
+static enum status read_question(struct chat *c, char **text, bool *end,
+                                 struct err *err)
+{
+    size_t n = 0;
+    enum status st;
+
+    *text = NULL;
+    while (!(st = read_line(c, n ? "  " : "> ", end, err)) && !*end) {
+        const size_t len = strlen(c->line);
+        const bool goes_on = len && c->line[len - 1] == '\\';
+        char *more = realloc(*text, n + len + 2);
+
+        if (!more) {
+            st = err_set(err, ST_NO_MEMORY, "no memory for a question");
+            break;
+        }
+        *text = more;
+        memcpy(more + n, c->line, len + 1);
+        n += len;
+        if (!goes_on)
+            break;
+        more[n - 1] = '\n';
+    }
+    if (n)
+        *end = false; /* the file ended behind a backslash: what is there counts */
+    return st;
+}
+
+/* The first Ctrl-C at the prompt is told what it takes to leave; the second leaves. */
+static enum status ask_user(struct chat *c, char **text, bool *end, struct err *err)
+{
+    for (bool warned = false;; warned = true) {
+        struct err why = ERR_INIT;
+        const enum status st = read_question(c, text, end, &why);
+
+        if (st != ST_INTERRUPTED || !c->at_terminal || !interrupted_by_user() || warned)
+            return st ? err_set(err, st, "%s", why.msg) : ST_OK;
+        free(*text);
+        clearerr(stdin);
+        interrupt_forget();
+        fputs("\n(once more, or /quit, to leave)\n", stderr);
+    }
+}
+
+/* ---- commands ----------------------------------------------------------------- */
+
+static double per_second(size_t n, uint64_t ns)
+{
+    return ns ? (double)n * 1e9 / (double)ns : 0.0;
+}
+
+static void print_stats(const struct chat *c)
+{
+    struct conversation_stats s;
+
+    conversation_read_stats(c->talk, &s);
+    fprintf(stderr, "last answer: prefill %zu tokens at %.2f tok/s, ", s.n_prefill,
+            per_second(s.n_prefill, s.prefill_ns));
+    fprintf(stderr, "decode %zu at %.2f tok/s\n", s.n_decode,
+            per_second(s.n_decode, s.decode_ns));
+    fprintf(stderr, "all answers: prefill %zu tokens at %.2f tok/s, ", s.all_prefill,
+            per_second(s.all_prefill, s.all_prefill_ns));
+    fprintf(stderr, "decode %zu at %.2f tok/s\n", s.all_decode,
+            per_second(s.all_decode, s.all_decode_ns));
+    fprintf(stderr, "context: %d of %d positions used by %d messages; %d thread%s\n",
+            s.n_past, s.n_ctx, s.n_messages, c->model.n_threads,
+            c->model.n_threads == 1 ? "" : "s");
+}
+
+static void print_help(void)
+{
+    fputs("/reset  forget the conversation, but not the system's message\n"
+          "/stats  tokens per second, and how much of the context is used\n"
+          "/help   this list\n"
+          "/quit   leave, as Ctrl-D does\n"
+          "Ctrl-C stops an answer. A line that ends in \\ goes on in the next.\n",
+          stderr);
+}
+
+/* *quit where it is asked for. */
+static void run_command(struct chat *c, const char *line, bool *quit)
+{
+    static const char *const names[] = {"reset", "stats", "help", "quit"};
+    const char *near;
+
+    if (!strcmp(line, "/reset")) {
+        conversation_reset(c->talk);
+        if (c->at_terminal)
+            fputs("(forgotten)\n", stderr);
+    } else if (!strcmp(line, "/stats")) {
+        print_stats(c);
+    } else if (!strcmp(line, "/help")) {
+        print_help();
+    } else if (!strcmp(line, "/quit") || !strcmp(line, "/exit")) {
+        *quit = true;
+    } else {
+        near = suggest(line + 1, names, 4);
+        fprintf(stderr, "bench: there is no command %.40s; %s%s\n", line,
+                near ? "did you mean /" : "/help lists them", near ? near : "");
+    }
+}
+
+/* ---- talking ------------------------------------------------------------------ */
+
+static void tell(const struct chat *c, enum conversation_end end, int n_dropped)
+{
+    const int n_ctx = slm_info(c->model.m)->n_ctx;
+
+    if (n_dropped)
+        fprintf(stderr,
+                "bench: the context of %d positions is full: the oldest %d messages "
+                "were dropped; --ctx sets it\n",
+                n_ctx, n_dropped);
+    if (end == CONVERSATION_FULL)
+        fprintf(stderr,
+                "bench: the context of %d positions ended before the answer; --ctx "
+                "sets it\n",
+                n_ctx);
+    if (end == CONVERSATION_TOO_LONG)
+        fprintf(stderr,
+                "bench: this question does not fit the context of %d positions; "
+                "shorten it or set a larger one with --ctx\n",
+                n_ctx);
+    if (end == CONVERSATION_STOPPED && c->at_terminal)
+        fputs("(stopped)\n", stderr);
+}
+
+static enum status talk(struct chat *c, struct err *err)
+{
+    enum status st = ST_OK;
+    bool end = false;
+
+    while (!st && !end) {
+        enum conversation_end how = CONVERSATION_ANSWERED;
+        int n_dropped = 0;
+        char *text = NULL;
+
+        st = ask_user(c, &text, &end, err);
+        if (!st && !end && text[0] == '/') {
+            run_command(c, text, &end);
+        } else if (!st && !end && text[strspn(text, " \t\n")]) {
+            st = conversation_ask(c->talk, text, &how, &n_dropped, err);
+            if (!st)
+                tell(c, how, n_dropped);
+        }
+        free(text);
+        if (!st && interrupted()) {
+            if (!c->at_terminal || !interrupted_by_user())
+                st = err_set(err, ST_INTERRUPTED, "interrupted");
+            else
+                interrupt_forget();
+        }
+    }
+    return st;
+}
+
+/* The family that the file's template belongs to, or the one asked for. */
+static enum status choose_family(const struct chat_template **chat,
+                                 const struct chat *c, const struct settings *s,
+                                 struct err *err)
+{
+    char names[160];
+
+    chat_template_names(names, sizeof names);
+    *chat = s->chat_template ? chat_template_find(s->chat_template) : c->model.chat;
+    if (*chat)
+        return ST_OK;
+    if (s->chat_template)
+        return err_set(err, ST_USAGE,
+                       "--chat-template %s: no such family of chats is known; these "
+                       "are: %s",
+                       s->chat_template, names);
+    return err_set(err, ST_INPUT,
+                   "%s has %s; say with --chat-template NAME which of these it was "
+                   "trained on: %s",
+                   s->session.model,
+                   c->model.has_chat_template
+                       ? "a chat template of a family that is not known"
+                       : "no chat template",
+                   names);
+}
+
+static enum status open_talk(struct chat *c, const struct settings *s, struct err *err)
+{
+    struct conversation_params params = {.system = s->system,
+                                         .n_max = s->n_max,
+                                         .lookup = !strcmp(s->speculate, "lookup"),
+                                         .sampling = sampling_params(&s->sampling)};
+    struct session_params session = s->session;
+    enum status st = textmodel_look(&c->model, &session, err);
+
+    if (!st)
+        st = choose_family(&params.chat, c, s, err);
+    if (st)
+        return st;
+    session.n_logits = params.lookup ? SPECULATE_MAX + 1 : 1;
+    if (!session.n_ctx)
+        session.n_ctx = c->model.planned.n_ctx_train < DEFAULT_CTX
+                            ? c->model.planned.n_ctx_train
+                            : DEFAULT_CTX;
+    st = textmodel_open(&c->model, &session, err);
+    if (!st)
+        st = conversation_open(&c->talk, &c->model, &params, err);
+    if (!st && c->at_terminal)
+        fprintf(stderr,
+                "%s, chats as %s, %d positions of context; /help lists what "
+                "there is\n",
+                s->session.model, chat_template_name(params.chat), session.n_ctx);
+    return st;
+}
+
+static enum status run(const struct settings *s, struct err *err)
+{
+    struct chat c = {.at_terminal = isatty(STDIN_FILENO)};
+    enum status st = open_talk(&c, s, err);
+
+    if (!st)
+        st = talk(&c, err);
+    if (!st && c.at_terminal)
+        print_stats(&c);
+    conversation_close(c.talk);
+    textmodel_close(&c.model);
+    free(c.line);
+    return st;
+}
+
+int cmd_chat(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct settings s = {.sampling = SAMPLING_DEFAULT, .speculate = "off"};
+    struct opt_args args;
+    const struct opt opts[] = {
+        SESSION_OPT_MODEL(s.session),
+        OPT_STR(0, "system", &s.system, "TEXT",
+                "what the model is told before the first question"),
+        OPT_STR(0, "chat-template", &s.chat_template, "NAME",
+                "family of the chat (default: recognised from the file)"),
+        OPT_INT('n', "tokens", &s.n_max, "N",
+                "most tokens of an answer (default: what the context holds)", 1,
+                INT_MAX),
+        SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),
+        OPT_STR(0, "speculate", &s.speculate, "HOW",
+                "lookup: guess tokens from the conversation, and check several in one "
+                "pass where that is faster; off (default)"),
+        TEXTMODEL_OPTS(s.session),
+        OPT_INT(0, "ctx", &s.session.n_ctx, "N",
+                "positions of the context (default: the model's, at most 4096)", 1,
+                INT_MAX),
+        OPT_END,
+    };
+    enum status st;
+
+    s.sampling.temperature = 0.7;
+    st = opt_parse(&args, argc, argv, opts, &usage, &err);
+    if (st == ST_OK && args.help)
+        return 0;
+    if (st == ST_OK && args.n)
+        st = err_set(&err, ST_USAGE,
+                     "chat takes no argument \"%s\"; questions come from the terminal "
+                     "or a pipe",
+                     args.v[0]);
+    if (st == ST_OK && !s.session.model)
+        st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
+        st = err_set(&err, ST_USAGE, "--speculate %.40s: it is lookup or off",
+                     s.speculate);
+    if (st == ST_OK) {
+        interrupt_catch();
+        st = run(&s, &err);
+    }
+    return st ? cmd_fail(&err) : 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_decode.c - `bench decode`: one point in the foreground
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/dirs.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/progress.h"
+#include "harness/machine/sandbox.h"
+#include "harness/point/point_options.h"
+#include "harness/point/point_profile.h"
+
+static void on_progress(void *arg, const char *phase, double fraction)
+{
+    progress_update(arg, fraction, phase);
+}
+
+static enum status measure(const struct point *p, const struct topology *topo,
+                           struct row *row, struct point_samples *samples,
+                           struct err *err)
+{
+    struct progress progress;
+    bool made;
+    enum status status = ST_OK;
+
+    if (p->mem_limit && (status = sandbox_check("", err)))
+        return status;
+    sandbox_clean_leftovers("");
+    if (p->model.synthetic && p->residency != WEIGHTS_MEMORY)
+        status = modelref_make_file(&p->model, &made, err);
+    if (status)
+        return status;
+    progress_begin(&progress, "decode");
+    status = point_run(p, topo, row, samples, on_progress, &progress, err);
+    progress_end(&progress);
+    return status;
+}
+
+/* The profile as a table and, where it is wanted, as a chart. */
+static enum status show_profile(const struct point_options *o, const struct row *row,
+                                const json_t *profile, struct err *err)
+{
+    struct point_profile *p = malloc(sizeof *p);
+    enum status status = ST_OK;
+
+    if (!p)
+        return err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    point_profile_from_json(p, profile);
+    if (!o->json)
+        point_profile_print(stdout, p, row);
+    if (o->chart_dir) {
+        status = dirs_make(o->chart_dir, err);
+        if (status == ST_OK)
+            status = point_profile_draw(p, row, o->chart_dir, err);
+    }
+    free(p);
+    return status;
+}
+
+static int print_row(const struct row *row, const json_t *profile, bool as_json)
+{
+    if (as_json) {
+        json_t *object = row_json(row);
+
+        if (profile)
+            json_object_set(object, "profile", (json_t *)(uintptr_t)profile);
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+        json_decref(object);
+    } else {
+        row_print(stdout, row);
+    }
+    if (!strcmp(row->status, "interrupted"))
+        return status_exit_code(ST_INTERRUPTED);
+    return strcmp(row->status, "ok") && strcmp(row->status, "partial");
+}
+
+int cmd_decode(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct point_options *o = calloc(1, sizeof *o);
+    struct point_samples samples = {0};
+    struct row row;
+    enum status status;
+    int code = 0;
+
+    if (!topo || !o)
+        status = err_set(&err, ST_NO_MEMORY, "no memory");
+    else
+        status = topology_read(topo, "", &err);
+    if (status == ST_OK)
+        status = point_options_parse(o, argc, argv, topo, &err);
+    if (status == ST_OK && !o->help) {
+        interrupt_catch();
+        status = measure(&o->point, topo, &row, &samples, &err);
+        if (status == ST_OK)
+            code = print_row(&row, samples.profile, o->json);
+        if (status == ST_OK && samples.profile)
+            status = show_profile(o, &row, samples.profile, &err);
+    }
+    point_samples_free(&samples);
+    free(o);
+    free(topo);
+    return status ? cmd_fail(&err) : code;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_fields.c - `bench fields`: what the columns of a result mean
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/options.h"
+#include "harness/result/row.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "fields [--json | --markdown]",
+    .about =
+        "Lists the columns of sweep.csv, which are also the keys of a row's JSON:\n"
+        "name, unit and meaning.",
+    .example = "bench fields | grep roof",
+};
+
+static const char *kind_name(enum field_kind kind)
+{
+    static const char *const names[] = {"text", "integer", "number"};
+
+    return names[kind];
+}
+
+static void print_text(const struct field *f, size_t n)
+{
+    const char *group = "";
+
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(f[i].group, group))
+            printf("%s%s\n", i ? "\n" : "", f[i].group);
+        group = f[i].group;
+        printf("  %-22s  %-6s  %s\n", f[i].name, f[i].unit, f[i].doc);
+    }
+}
+
+static void print_markdown(const struct field *f, size_t n)
+{
+    const char *group = "";
+
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(f[i].group, group))
+            printf("%s### %s\n\n| column | unit | meaning |\n|---|---|---|\n",
+                   i ? "\n" : "", f[i].group);
+        group = f[i].group;
+        printf("| `%s` | %s | %s |\n", f[i].name, f[i].unit, f[i].doc);
+    }
+}
+
+static void print_json(const struct field *f, size_t n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name",
+                                              f[i].name, "group", f[i].group, "type",
+                                              kind_name(f[i].kind), "unit", f[i].unit,
+                                              "doc", f[i].doc));
+    json_dumpf(list, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(list);
+}
+
+int cmd_fields(int argc, char **argv)
+{
+    bool json = false, markdown = false;
+    const struct opt opts[] = {
+        OPT_FLAG(0, "json", &json, "print JSON"),
+        OPT_FLAG(0, "markdown", &markdown, "print the tables of results/README.md"),
+        OPT_END};
+    struct opt_args args;
+    struct err err = ERR_INIT;
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n) {
+        err_set(&err, ST_USAGE, "what is '%s'? `bench fields` takes no argument",
+                args.v[0]);
+        return cmd_fail(&err);
+    }
+    if (json)
+        print_json(f, n);
+    else if (markdown)
+        print_markdown(f, n);
+    else
+        print_text(f, n);
+    return 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_generate.c - `bench generate`: text from a prompt, as it is made
+ */
+#include "harness/cmd/cmd.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/team.h"
+#include "engine/speculate/speculate.h"
+#include "harness/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/session/sampling.h"
+#include "harness/session/textmodel.h"
+#include "harness/session/textout.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "generate -m MODEL [--quant QUANT] [-p PROMPT] [-n N] [--temp T] "
+                "[--seed S] [-t N]",
+    .about =
+        "Continues the prompt (without one: begins a text) and prints what comes, "
+        "token\n"
+        "by token, to standard output, until N tokens are made or the model ends its\n"
+        "text. The prompt is not repeated. Speed is printed to standard error at the\n"
+        "end. Temperature 0, the default, always takes the most likely token.",
+    .example =
+        "bench generate -m model.gguf -p \"Once upon a time\" -n 64\n"
+        "bench generate -m model.gguf -p \"Dear\" --temp 0.8 --min-p 0.05 --seed 7",
+};
+
+struct settings {
+    struct session_params session;
+    struct sampling sampling;
+    const char *prompt;
+    const char *speculate, *draft; /* "off", "lookup"; a model */
+    int n_max;
+    bool special;
+};
+
+struct generation {
+    struct textmodel model, draft;
+    struct sampler *sampler;
+    struct speculator *speculator; /* NULL: decoding is plain */
+    int32_t *prompt;
+    size_t n_prompt;
+
+    struct textout out;
+    int n_made, n_decoded;
+    uint64_t begin_ns, loaded_ns, first_ns; /* clock: start, model in, first token */
+    uint64_t prefill_ns, decode_ns;
+};
+
+/* ---- printing ----------------------------------------------------------------- */
+
+static double per_second(double n, uint64_t ns)
+{
+    return ns ? n * 1e9 / (double)ns : 0.0;
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void print_speculation(const struct generation *g)
+{
+    struct speculate_stats stats;
+
+    if (!g->speculator)
+        return;
+    speculate_read_stats(g->speculator, &stats);
+    fprintf(stderr, "speculation: %" PRIu64 " tokens in %" PRIu64 " passes, ",
+            stats.n_tokens, stats.n_passes);
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " guessed were right\n", stats.n_accepted,
+            stats.n_guessed);
+}
+
+static void print_speed(const struct generation *g)
+{
+    fprintf(stderr, "first token after %.2f s, of which loading took %.2f s; ",
+            (double)(g->first_ns - g->begin_ns) * 1e-9,
+            (double)(g->loaded_ns - g->begin_ns) * 1e-9);
+    fprintf(stderr, "prefill %zu token%s at %.2f tok/s, ", g->n_prompt,
+            plural(g->n_prompt), per_second((double)g->n_prompt, g->prefill_ns));
+    if (g->n_decoded)
+        fprintf(stderr, "decode %d token%s at %.2f tok/s, ", g->n_decoded,
+                plural((size_t)g->n_decoded), per_second(g->n_decoded, g->decode_ns));
+    else
+        fprintf(stderr, "nothing decoded, ");
+    fprintf(stderr, "%d thread%s\n", g->model.n_threads,
+            plural((size_t)g->model.n_threads));
+}
+
+/* ---- making -------------------------------------------------------------------- */
+
+/* The whole prompt, batch by batch so that an interrupt is heeded. */
+static enum status prefill(struct generation *g, struct err *err)
+{
+    const size_t most = (size_t)slm_info(g->model.m)->n_batch;
+    const uint64_t start_ns = clock_ns();
+
+    g->loaded_ns = start_ns;
+    for (size_t done = 0; done < g->n_prompt;) {
+        const size_t left = g->n_prompt - done;
+        const size_t n = left < most ? left : most;
+        const enum status st =
+            slm_eval(g->model.m, g->prompt + done, n,
+                     n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
+
+        if (st)
+            return st;
+        if (interrupted())
+            return err_set(err, ST_INTERRUPTED, "interrupted");
+        done += n;
+    }
+    g->first_ns = clock_ns();
+    g->prefill_ns = g->first_ns - start_ns;
+    return ST_OK;
+}
+
+/* Evaluate id; what is drawn behind it, at most n_most tokens, into out. */
+static enum status next_tokens(struct generation *g, int32_t id, int n_most,
+                               int32_t *out, int *n, struct err *err)
+{
+    enum status st;
+
+    if (g->speculator)
+        return speculate_next(g->speculator, id, n_most, out, n, err);
+    st = slm_eval(g->model.m, &id, 1, SLM_LOGITS_LAST, err);
+    if (!st) {
+        out[0] = sampler_next(g->sampler, slm_logits(g->model.m, 0));
+        sampler_accept(g->sampler, out[0]);
+        *n = 1;
+    }
+    return st;
+}
+
+/* Print ids[n]; *end where the text ends with them. */
+static enum status print_tokens(struct generation *g, const int32_t *ids, int n,
+                                int n_max, bool *end, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; !st && !*end && i < n; i++) {
+        *end = tokenizer_is_end(g->model.tok, ids[i]);
+        if (*end)
+            break;
+        st = textout_token(&g->out, ids[i], err);
+        if (!st && interrupted())
+            st = err_set(err, ST_INTERRUPTED, "interrupted");
+        *end = ++g->n_made == n_max;
+    }
+    return st;
+}
+
+static enum status decode(struct generation *g, int n_max, struct err *err)
+{
+    const uint64_t start_ns = clock_ns();
+    int32_t ids[SPECULATE_MAX + 1];
+    enum status st = ST_OK;
+    bool end = false;
+    int n = 1;
+
+    ids[0] = sampler_next(g->sampler, slm_logits(g->model.m, 0));
+    sampler_accept(g->sampler, ids[0]);
+    while (!(st = print_tokens(g, ids, n, n_max, &end, err)) && !end) {
+        const int32_t last = ids[n - 1];
+
+        if (slm_n_past(g->model.m) == slm_info(g->model.m)->n_ctx) {
+            fprintf(stderr,
+                    "bench: the context of %d positions is full; --ctx sets it\n",
+                    slm_info(g->model.m)->n_ctx);
+            break;
+        }
+        st = next_tokens(g, last, n_max - g->n_made, ids, &n, err);
+        if (st)
+            break;
+        g->n_decoded += n;
+        g->decode_ns = clock_ns() - start_ns;
+    }
+    return st;
+}
+
+/* Tokens of the prompt: what is wrong with it shows before a large model is read. */
+static enum status encode_prompt(struct generation *g, const struct settings *s,
+                                 struct err *err)
+{
+    const struct tokenizer *tok = g->model.tok;
+    const size_t len = strlen(s->prompt);
+    enum status st =
+        tokenizer_encode(tok, s->prompt, len, tokenizer_adds_bos(tok) || len == 0,
+                         s->special, &g->prompt, &g->n_prompt, err);
+
+    if (!st && g->n_prompt == 0)
+        st =
+            err_set(err, ST_USAGE,
+                    "%s has no token that begins a text, so it needs a prompt: -p TEXT",
+                    s->session.model);
+    if (!st)
+        st = textout_open(&g->out, tok, err);
+    if (!st)
+        textout_begin(&g->out, len == 0 && tokenizer_adds_space(tok));
+    return st;
+}
+
+/* Unless the user says otherwise the context is what prompt and text need, at
+ * most what the model was made for. */
+static enum status open_model(struct generation *g, const struct settings *s,
+                              struct err *err)
+{
+    const struct sampler_params sampling = sampling_params(&s->sampling);
+    const size_t n_ctx_train = (size_t)g->model.planned.n_ctx_train;
+    const size_t need = g->n_prompt + (size_t)s->n_max;
+    struct session_params params = s->session;
+    enum status st;
+
+    params.n_logits = s->draft || strcmp(s->speculate, "off") ? SPECULATE_MAX + 1 : 1;
+    if (!params.n_ctx)
+        params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
+    if (g->n_prompt > (size_t)params.n_ctx)
+        return err_set(err, ST_USAGE,
+                       "the prompt has %zu tokens, and the context %d positions; "
+                       "shorten it or set a larger context with --ctx",
+                       g->n_prompt, params.n_ctx);
+    st = textmodel_open(&g->model, &params, err);
+    /* Embeddings may be padded to a round number: what has no text is not drawn. */
+    if (!st)
+        st = sampler_open(&g->sampler, &sampling, tokenizer_n_vocab(g->model.tok), err);
+    for (size_t i = 0; !st && i < g->n_prompt; i++)
+        sampler_accept(g->sampler, g->prompt[i]);
+    return st;
+}
+
+/* The draft model is opened for the same context; the prompt goes through both. */
+static enum status open_speculation(struct generation *g, const struct settings *s,
+                                    struct err *err)
+{
+    const struct sampler_params sampling = sampling_params(&s->sampling);
+    struct speculate_params how = {.sampling = &sampling};
+    struct session_params params = s->session;
+    enum status st = ST_OK;
+
+    if (s->draft) {
+        params.model = s->draft;
+        params.quant = params.tuned = NULL;
+        params.n_ctx = slm_info(g->model.m)->n_ctx;
+        params.n_logits = 1;
+        st = textmodel_look(&g->draft, &params, err);
+        if (!st)
+            st = textmodel_open(&g->draft, &params, err);
+        how.draft = g->draft.m;
+        how.draft_tok = g->draft.tok;
+    } else if (!strcmp(s->speculate, "off")) {
+        return ST_OK;
+    }
+    if (!st)
+        st = speculate_open(&g->speculator, g->model.m, g->sampler, g->model.tok, &how,
+                            err);
+    return st ? st : speculate_begin(g->speculator, g->prompt, g->n_prompt, err);
+}
+
+static enum status run(const struct settings *s, struct err *err)
+{
+    struct generation g = {.begin_ns = clock_ns()};
+    enum status st = textmodel_look(&g.model, &s->session, err);
+
+    if (!st)
+        st = encode_prompt(&g, s, err);
+    if (!st)
+        st = open_model(&g, s, err);
+    if (!st)
+        st = open_speculation(&g, s, err);
+    if (!st)
+        st = prefill(&g, err);
+    if (!st) {
+        st = decode(&g, s->n_max, err);
+        textout_end(&g.out, err);
+        print_speed(&g);
+        print_speculation(&g);
+    }
+    sampler_close(g.sampler);
+    textout_close(&g.out);
+    speculate_close(g.speculator);
+    textmodel_close(&g.draft);
+    textmodel_close(&g.model);
+    free(g.prompt);
+    return st;
+}
+
+int cmd_generate(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct settings s = {
+        .sampling = SAMPLING_DEFAULT, .speculate = "off", .prompt = "", .n_max = 128};
+    struct opt_args args;
+    const struct opt opts[] = {
+        SESSION_OPT_MODEL(s.session),
+        OPT_STR('p', "prompt", &s.prompt, "TEXT",
+                "what to continue (default: nothing)"),
+        OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to make (default: 128)", 1,
+                INT_MAX),
+        SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
+        OPT_FLAG(0, "special", &s.special,
+                 "control tokens in the prompt are meant as such"),
+        OPT_STR(0, "speculate", &s.speculate, "HOW",
+                "lookup: guess tokens from what the text says already, and check "
+                "several in one pass where that is faster; off (default)"),
+        OPT_STR(0, "draft", &s.draft, "MODEL",
+                "guess with this smaller model of the same vocabulary"),
+        TEXTMODEL_OPTS(s.session),
+        OPT_INT(0, "ctx", &s.session.n_ctx, "N",
+                "positions of the context (default: what the text needs)", 1, INT_MAX),
+        OPT_END,
+    };
+    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
+
+    if (st == ST_OK && args.help)
+        return 0;
+    if (st == ST_OK && args.n)
+        st = err_set(&err, ST_USAGE,
+                     "generate takes no argument \"%s\"; the prompt follows -p",
+                     args.v[0]);
+    if (st == ST_OK && !s.session.model)
+        st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
+        st = err_set(&err, ST_USAGE,
+                     "--speculate %.40s: it is lookup or off; --draft MODEL guesses "
+                     "with a model",
+                     s.speculate);
+    if (st == ST_OK) {
+        interrupt_catch();
+        st = run(&s, &err);
+    }
+    return st ? cmd_fail(&err) : 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_gguf.c - `bench gguf`: look into a GGUF file, or take a tensor out of it
+ */
+#include "harness/cmd/cmd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/utf8.h"
+#include "engine/gguf/gguf.h"
+#include "engine/modelfile.h"
+#include "engine/quantize/dequant.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/base/suggest.h"
+#include "harness/model/gguf_compare.h"
+#include "harness/model/gguf_report.h"
+
+struct output {
+    const char *path; /* "-": standard output */
+    FILE *file;
+};
+
+static enum status write_floats(void *arg, const float *v, size_t n, struct err *err)
+{
+    const struct output *out = arg;
+
+    if (fwrite(v, sizeof *v, n, out->file) != n)
+        return err_set_errno(err, ST_IO, "cannot write to %s", out->path);
+    return ST_OK;
+}
+
+/* Writing over the model would pull its pages from under us. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static enum status output_open(struct output *out, const char *path, const char *model,
+                               struct err *err)
+{
+    out->path = path;
+    if (!strcmp(path, "-")) {
+        out->file = stdout;
+        if (isatty(STDOUT_FILENO))
+            return err_set(
+                err, ST_USAGE,
+                "raw float32 values would garble a terminal; name a file with -o");
+        return ST_OK;
+    }
+    if (is_same_file(path, model))
+        return err_set(err, ST_USAGE, "-o %s would overwrite the model itself", path);
+    out->file = fopen(path, "wbe");
+    if (!out->file)
+        return err_set_errno(err, ST_IO, "cannot write %s", path);
+    return ST_OK;
+}
+
+/* Half a tensor is worse than none: a file that could not be finished goes. */
+static enum status output_close(struct output *out, enum status st, struct err *err)
+{
+    struct stat s;
+
+    if (out->file == stdout)
+        return st;
+    if (fclose(out->file) && !st)
+        st = err_set_errno(err, ST_IO, "cannot write to %s", out->path);
+    if (st && !stat(out->path, &s) && S_ISREG(s.st_mode))
+        unlink(out->path);
+    return st;
+}
+
+static enum status no_such_tensor(const struct gguf *g, const char *name,
+                                  struct err *err)
+{
+    const size_t n = gguf_n_tensors(g);
+    const char **names = calloc(n + 1, sizeof *names);
+    char shown[96], hint[128] = "; `bench gguf FILE --tensors` lists them";
+
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = gguf_tensor_at(g, i)->name;
+    const char *near = names ? suggest(name, names, (int)n) : NULL;
+
+    if (near) {
+        utf8_printable(shown, sizeof shown, near, strlen(near));
+        snprintf(hint, sizeof hint, "; did you mean '%s'?", shown);
+    }
+    free(names);
+    return err_set(err, ST_USAGE, "%s has no tensor '%s'%s", gguf_path(g), name, hint);
+}
+
+static enum status extract(const struct gguf *g, const char *name, const char *path,
+                           struct err *err)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(g, name);
+    struct output out;
+    enum status st;
+
+    if (!t)
+        return no_such_tensor(g, name, err);
+    if (t->fmt == KERN_N_FMT) /* before a file is made for nothing */
+        return dequant_tensor(g, t, isa_usable(), NULL, NULL, err);
+    if ((st = output_open(&out, path, gguf_path(g), err)))
+        return st;
+    st = dequant_tensor(g, t, isa_usable(), write_floats, &out, err);
+    return output_close(&out, st, err);
+}
+
+static enum status compare(const struct gguf *g, const char *with, bool tensors,
+                           struct err *err)
+{
+    struct gguf *ref;
+    enum status st = modelfile_open(&ref, with, NULL, err);
+
+    if (st)
+        return st;
+    interrupt_catch();
+    st = gguf_compare_print(g, ref, tensors, err);
+    gguf_close(ref);
+    return st;
+}
+
+int cmd_gguf(int argc, char **argv)
+{
+    const char *tensor = NULL, *out = NULL, *rmse = NULL;
+    bool json = false, tensors = false, metadata = false;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_FLAG(0, "metadata", &metadata, "of the lists, print only the metadata"),
+        OPT_FLAG(0, "tensors", &tensors, "of the lists, print only the tensors"),
+        OPT_FLAG(0, "json", &json, "print one JSON object"),
+        OPT_STR(0, "tensor", &tensor, "NAME", "dequantise this tensor instead"),
+        OPT_STR(0, "rmse", &rmse, "REF", "how far each format's weights are from those of REF; with --tensors each tensor's"),
+        OPT_STR('o', "output", &out, "OUT", "where to write its values; - is standard output"),
+        OPT_END
+    };
+    /* clang-format on */
+    const struct opt_usage usage = {
+        .synopsis = "gguf FILE [--metadata] [--tensors] [--json]\n"
+                    "       bench gguf FILE --tensor NAME -o OUT\n"
+                    "       bench gguf FILE --rmse REF [--tensors]",
+        .about =
+            "Describe a GGUF file, or what a Hugging Face folder would be as one:\n"
+            "header, metadata, tensors, totals per type, and the bytes that are read "
+            "to\n"
+            "decode one token. Every count and offset in the file is checked first.\n"
+            "\n"
+            "With --tensor, write one tensor's values as raw little-endian float32,\n"
+            "the fastest dimension first. With --rmse, compare the weights with those\n"
+            "of REF, the file or folder that FILE was quantised from, by whichever\n"
+            "program: root mean square of the differences, and as a share of that of\n"
+            "the weights.",
+        .example = "bench gguf model.gguf\n"
+                   "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32\n"
+                   "bench gguf model-q4.gguf --rmse model-f16.gguf",
+    };
+    struct err err = ERR_INIT;
+    struct opt_args args;
+    struct gguf *g;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n != 1)
+        err_set(&err, ST_USAGE, "name one GGUF file, as in: bench gguf model.gguf");
+    else if (tensor && !out)
+        err_set(&err, ST_USAGE, "--tensor needs -o OUT, the file for its values");
+    else if (out && !tensor)
+        err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
+    else if (rmse && (tensor || json || metadata))
+        err_set(&err, ST_USAGE, "--rmse goes with --tensors only");
+    if (err.code || modelfile_open(&g, args.v[0], NULL, &err))
+        return cmd_fail(&err);
+
+    if (tensor) {
+        extract(g, tensor, out, &err);
+    } else if (rmse) {
+        compare(g, rmse, tensors, &err);
+    } else {
+        const bool both = metadata == tensors; /* neither asked for: all */
+        const struct gguf_report_parts parts = {.metadata = both || metadata,
+                                                .tensors = both || tensors};
+
+        if (json)
+            gguf_report_json(g, parts, &err);
+        else
+            gguf_report_text(g, parts);
+    }
+    gguf_close(g);
+    return err.code ? cmd_fail(&err) : 0;
+}

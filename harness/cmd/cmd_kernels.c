@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_kernels.c - `bench kernels`: the matrix of formats, levels and operations
+ */
+#include "harness/cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/dirs.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/kernelbench/kernel_compare.h"
+#include "harness/kernelbench/kernel_report.h"
+#include "harness/kernelbench/kernel_run.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "kernels [options], kernels --from FILE, kernels --compare OLD NEW",
+    .about =
+        "Times kernels through google-benchmark (bench_kernels, beside this program)\n"
+        "and prints a table of formats and instruction-set levels. By default: gemv "
+        "hot\n"
+        "(in the second-level cache) and cold (weights from memory; one thread and "
+        "all),\n"
+        "gemm with 512 columns, every format at the best level of this machine.\n"
+        "Every row is checked before it is timed; repetitions of all rows and of the\n"
+        "machine's own roofs are interleaved at random. What this machine cannot run "
+        "is\n"
+        "listed as skipped, with the reason.\n"
+        "\n"
+        "Into results/kernels-<host>-<utc>/ (or -o DIR) go kernels.json (as\n"
+        "google-benchmark writes it), kernels.csv, and a roofline and a heat map as "
+        "SVG\n"
+        "and PNG.\n"
+        "\n"
+        "--compare tells which rows of NEW differ from OLD: a rank test over the\n"
+        "repetitions, corrected for the number of rows. Only a row that moved by more\n"
+        "than --least-change, also against its roof, counts. Exit code 1: a row "
+        "became\n"
+        "slower or fails.",
+    .example = "bench kernels\n"
+               "bench kernels --formats q4_K,q8_0 --all-isa\n"
+               "bench kernels --ops gemm --columns 2,3,4,6 --threads 2\n"
+               "bench kernels --compare before/kernels.json now/kernels.json",
+};
+
+struct settings {
+    struct kernel_wish wish;
+    int n_repetitions; /* 0: the default */
+    double min_time_s; /* 0: the default */
+    double least_change;
+    const char *placement, *out, *from;
+    bool quick, list, compare, no_charts, json;
+};
+
+#define REPETITIONS       9
+#define QUICK_REPETITIONS 3
+#define MIN_TIME_S        0.1
+#define QUICK_MIN_TIME_S  0.02
+
+/* ---- comparing --------------------------------------------------------------------
+ */
+
+static enum status compare(const struct settings *s, char **paths, bool *is_worse,
+                           struct err *err)
+{
+    struct kernel_results old = {.n = 0}, new = {.n = 0};
+    struct kernel_comparison c = {.n = 0};
+    enum status st = kernel_results_read(&old, paths[0], err);
+
+    if (st == ST_OK)
+        st = kernel_results_read(&new, paths[1], err);
+    if (st == ST_OK)
+        st = kernel_compare(&c, &old, &new, s->least_change / 100, err);
+    if (st == ST_OK && s->json) {
+        json_t *json = kernel_compare_json(&c);
+
+        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        printf("\n");
+        json_decref(json);
+    } else if (st == ST_OK) {
+        kernel_compare_print(stdout, &c);
+    }
+    *is_worse = c.n_verdict[KERNEL_SLOWER] || c.n_broken;
+    kernel_compare_free(&c);
+    kernel_results_free(&old);
+    kernel_results_free(&new);
+    return st;
+}
+
+/* ---- measuring ----------------------------------------------------------------------
+ */
+
+static void print_plan(const struct kernel_plan *plan)
+{
+    char name[KERNEL_NAME_MAX];
+
+    for (size_t i = 0; i < plan->n_run; i++)
+        printf("%s\n", kernel_case_name(&plan->run[i], name));
+    for (size_t i = 0; i < plan->n_skip; i++)
+        printf("%s  skipped: %s\n", kernel_case_name(&plan->skip[i].c, name),
+               plan->skip[i].reason);
+}
+
+/* From kernels.json in dir (or s->from) to everything else. */
+static enum status report(const struct settings *s, const char *dir,
+                          const char *json_path, const struct kernel_plan *plan,
+                          bool *has_failure, struct err *err)
+{
+    struct kernel_results results = {.n = 0};
+    struct kernel_report r = {.n = 0};
+    char path[700], again[1400];
+    enum status st = kernel_results_read(&results, json_path, err);
+
+    if (st == ST_OK)
+        st = kernel_report_make(&r, &results, plan, err);
+    if (st == ST_OK) {
+        kernel_report_print(stdout, &r);
+        *has_failure = kernel_report_has_failure(&r);
+    }
+    snprintf(path, sizeof path, "%s/kernels.csv", dir ? dir : "");
+    if (st == ST_OK && dir)
+        st = kernel_report_csv(&r, path, err);
+    snprintf(again, sizeof again, "bench kernels --from %s -o %s", json_path,
+             dir ? dir : "");
+    if (st == ST_OK && dir && !s->no_charts) {
+        struct err why = ERR_INIT;
+
+        if (kernel_report_charts(&r, dir, again, &why))
+            fprintf(stderr, "bench: %s\n", why.msg);
+    }
+    if (st == ST_OK && dir)
+        printf("\nResults are in %s\n", dir);
+    kernel_report_free(&r);
+    kernel_results_free(&results);
+    return st;
+}
+
+/* Into dir/kernels.json, whole or not at all; after an interruption with what was
+ * finished, if anything was. */
+static enum status run(const struct settings *s, const struct kernel_plan *plan,
+                       const char *dir, const char *json_path, struct err *err)
+{
+    struct kernel_results written = {.n = 0};
+    struct err unreadable = ERR_INIT;
+    char part[700];
+    const struct kernel_run_params params = {
+        .plan = plan,
+        .n_repetitions = s->n_repetitions ? s->n_repetitions
+                         : s->quick       ? QUICK_REPETITIONS
+                                          : REPETITIONS,
+        .min_time_s = s->min_time_s > 0 ? s->min_time_s
+                      : s->quick        ? QUICK_MIN_TIME_S
+                                        : MIN_TIME_S,
+        .placement = s->placement,
+    };
+
+    snprintf(part, sizeof part, "%s/.kernels.json.part", dir);
+    const enum status st = kernel_run(&params, part, err);
+    if (st != ST_OK &&
+        (st != ST_INTERRUPTED || kernel_results_read(&written, part, &unreadable))) {
+        unlink(part);
+        return st;
+    }
+    kernel_results_free(&written);
+    if (rename(part, json_path))
+        return err_set_errno(err, ST_IO, "%.300s cannot be written", json_path);
+    return st;
+}
+
+static enum status measure(const struct settings *s, const struct topology *topo,
+                           bool *has_failure, struct err *err)
+{
+    struct kernel_plan plan = {.n_run = 0};
+    char dir[512], json_path[600];
+    enum status st = kernel_plan_make(&plan, &s->wish, topo, err);
+
+    if (st)
+        return st;
+    if (s->list) {
+        print_plan(&plan);
+        kernel_plan_free(&plan);
+        return ST_OK;
+    }
+    if (s->out)
+        snprintf(dir, sizeof dir, "%s", s->out);
+    else
+        dirs_results(dir, sizeof dir, "kernels-");
+    snprintf(json_path, sizeof json_path, "%s/kernels.json", dir);
+    st = dirs_make(dir, err);
+    if (st == ST_OK)
+        st = run(s, &plan, dir, json_path, err);
+    if (st == ST_OK || (st == ST_INTERRUPTED && !access(json_path, R_OK))) {
+        struct err later = ERR_INIT; /* an interruption stays one */
+
+        if (report(s, dir, json_path, &plan, has_failure, st ? &later : err) && !st)
+            st = err->code;
+    }
+    kernel_plan_free(&plan);
+    return st;
+}
+
+/* ---------------------------------------------------------------------------------- */
+
+static enum status check_arguments(const struct settings *s,
+                                   const struct opt_args *args, struct err *err)
+{
+    enum placement placement;
+
+    if (s->compare && args->n != 2)
+        return err_set(err, ST_USAGE,
+                       "--compare takes two files, OLD.json and NEW.json, but %d %s "
+                       "given",
+                       args->n, args->n == 1 ? "was" : "were");
+    if (!s->compare && args->n)
+        return err_set(err, ST_USAGE,
+                       "kernels takes no argument, '%s' was given; see `bench kernels "
+                       "--help`",
+                       args->v[0]);
+    if (s->json && !s->compare)
+        return err_set(err, ST_USAGE,
+                       "--json belongs to --compare; a run leaves kernels.json in its "
+                       "directory");
+    if (s->wish.isa && s->wish.all_isa)
+        return err_set(err, ST_USAGE, "--isa and --all-isa contradict each other");
+    return placement_parse(s->placement, &placement, err);
+}
+
+static enum status run_command(const struct settings *s, const struct opt_args *args,
+                               bool *is_bad, struct err *err)
+{
+    struct topology *topo;
+    enum status st = check_arguments(s, args, err);
+
+    if (st)
+        return st;
+    if (s->compare)
+        return compare(s, args->v, is_bad, err);
+    if (s->from) {
+        st = s->out ? dirs_make(s->out, err) : ST_OK;
+        return st ? st : report(s, s->out, s->from, NULL, is_bad, err);
+    }
+    topo = calloc(1, sizeof *topo);
+    if (!topo)
+        return err_set(err, ST_NO_MEMORY, "no memory for the topology");
+    interrupt_catch();
+    st = topology_read(topo, "", err);
+    if (st == ST_OK)
+        st = measure(s, topo, is_bad, err);
+    free(topo);
+    return st;
+}
+
+/* clang-format off */
+int cmd_kernels(int argc, char **argv)
+{
+    struct settings s = {.placement = "spread", .least_change = 2};
+    struct kernel_wish *w = &s.wish;
+    const struct opt opts[] = {
+        OPT_STR(0, "formats", &w->formats, "LIST", "weight formats, as q4_K,q8_0 (default: all)"),
+        OPT_STR(0, "ops", &w->ops, "LIST", "operations, as gemv,dequantize, or all (default: the products)"),
+        OPT_STR(0, "isa", &w->isa, "LIST", "levels, as avx2,avx512vnni (default: the best usable one)"),
+        OPT_FLAG(0, "all-isa", &w->all_isa, "every level; what this machine lacks is listed as skipped"),
+        OPT_INTS(0, "columns", &w->columns, "LIST", "columns of gemm: 2 3 4 5 6 8 (as in speculative decoding, with what they cost against one), 64, 512 (default 512)", 2, 512),
+        OPT_STR(0, "weights", &w->weights, "hot|cold", "gemv in the cache or from memory only (default: both)"),
+        OPT_INTS('t', "threads", &w->threads, "LIST", "thread counts of what is cold (default: 1, and for gemv also what the machine allows)", 1, TOPO_MAX_CPUS),
+        OPT_STR(0, "placement", &s.placement, "P", "spread, compact, smt or none (default spread)"),
+        OPT_INT(0, "repetitions", &s.n_repetitions, "N", "of every row, interleaved at random (default 9)", 1, 1000),
+        OPT_DOUBLE(0, "min-time", &s.min_time_s, "S", "seconds of one repetition (default 0.1)", 0.0001, 60),
+        OPT_FLAG(0, "quick", &s.quick, "3 repetitions of 0.02 s: a look, no measurement"),
+        OPT_FLAG(0, "list", &s.list, "print the rows and what is skipped, measure nothing"),
+        OPT_STR('o', "output", &s.out, "DIR", "where the results go (default: results/kernels-<host>-<utc>)"),
+        OPT_FLAG(0, "no-charts", &s.no_charts, "draw no charts"),
+        OPT_STR(0, "from", &s.from, "FILE", "tables of an earlier kernels.json; with -o CSV and charts, too"),
+        OPT_FLAG(0, "compare", &s.compare, "what differs between two files, OLD.json NEW.json"),
+        OPT_DOUBLE(0, "least-change", &s.least_change, "PCT", "of --compare: smaller ones do not count (default 2)", 0, 100),
+        OPT_FLAG(0, "json", &s.json, "of --compare: print JSON"),
+        OPT_END,
+    };
+    struct err err = ERR_INIT;
+    struct opt_args args;
+    bool is_bad = false;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    const enum status st = run_command(&s, &args, &is_bad, &err);
+    free(w->columns.v);
+    free(w->threads.v);
+    if (st)
+        return cmd_fail(&err);
+    return is_bad ? 1 : 0;
+}
+/* clang-format on */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_logits.c - `bench logits`: raw logits of given tokens, to compare with others
+ */
+#include "harness/cmd/cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/team.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/session/session.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "logits -m MODEL --tokens 1,2,3 -o OUT.f32 [-t THREADS] [--batch N]",
+    .about =
+        "Evaluates the tokens as one sequence and writes the logits of every position\n"
+        "as raw little-endian float32, [n_tokens x n_vocab]. Nothing is added to the\n"
+        "tokens: put the beginning-of-sequence token first if the model wants one.",
+    .example = "bench logits -m model.gguf --tokens 1,15043,3186 -o logits.f32",
+};
+
+/* Evaluate ids[n] in batches and append each batch's logits to f. */
+static enum status write_logits(struct slm *m, const int32_t *ids, size_t n, FILE *f,
+                                const char *path, struct err *err)
+{
+    const size_t most = (size_t)slm_info(m)->n_batch;
+    const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
+
+    for (size_t done = 0; done < n;) {
+        const size_t batch = n - done < most ? n - done : most;
+        const enum status st = slm_eval(m, ids + done, batch, SLM_LOGITS_ALL, err);
+
+        if (st)
+            return st;
+        for (size_t i = 0; i < batch; i++)
+            if (fwrite(slm_logits(m, i), sizeof(float), n_vocab, f) != n_vocab)
+                return err_set_errno(err, ST_IO, "cannot write %s", path);
+        if (interrupted())
+            return err_set(err, ST_INTERRUPTED, "interrupted");
+        done += batch;
+    }
+    return ST_OK;
+}
+
+/* Refuse a token before the output file is touched. */
+static enum status check_tokens(const struct slm *m, const struct int_list *tokens,
+                                struct err *err)
+{
+    const int n_vocab = slm_info(m)->n_vocab;
+
+    for (size_t i = 0; i < tokens->n; i++)
+        if (tokens->v[i] >= n_vocab)
+            return err_set(err, ST_USAGE,
+                           "token %d is outside the vocabulary of %d tokens",
+                           tokens->v[i], n_vocab);
+    return ST_OK;
+}
+
+static enum status run(const struct session_params *params,
+                       const struct int_list *tokens, const char *path, struct err *err)
+{
+    struct slm *m = NULL;
+    FILE *f = NULL;
+    enum status st = session_open(&m, params, NULL, err);
+
+    if (!st)
+        st = check_tokens(m, tokens, err);
+    if (st)
+        goto out;
+    f = fopen(path, "wb");
+    if (!f) {
+        st = err_set_errno(err, ST_IO, "cannot write %s", path);
+        goto out;
+    }
+    st = write_logits(m, tokens->v, tokens->n, f, path, err);
+out:
+    if (f && fclose(f) && !st)
+        st = err_set_errno(err, ST_IO, "cannot write %s", path);
+    slm_close(m);
+    return st;
+}
+
+/* What the table of options cannot say. */
+static enum status check_options(const struct opt_args *args,
+                                 const struct session_params *params,
+                                 const struct int_list *tokens, const char *path,
+                                 struct err *err)
+{
+    if (args->n)
+        return err_set(err, ST_USAGE, "logits takes no argument \"%s\"", args->v[0]);
+    if (!params->model)
+        return err_set(err, ST_USAGE, "say which model: -m FILE");
+    if (!tokens->n)
+        return err_set(err, ST_USAGE, "say which tokens: --tokens 1,2,3");
+    if (!path)
+        return err_set(err, ST_USAGE, "say where the logits go: -o FILE");
+    return ST_OK;
+}
+
+int cmd_logits(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct session_params params = {.n_threads = 0};
+    struct int_list tokens = {0};
+    struct opt_args args;
+    const char *path = NULL;
+    const struct opt opts[] = {
+        SESSION_OPT_MODEL(params),
+        OPT_INTS(0, "tokens", &tokens, "LIST", "token ids, \"1,2,3\" or \"5-9\"", 0,
+                 INT_MAX),
+        OPT_STR('o', "output", &path, "OUT.f32", "where the logits go"),
+        SESSION_OPT_THREADS(params),
+        OPT_INT(0, "batch", &params.n_batch, "N",
+                "most tokens in one pass; 1 goes token by token (default: 64)", 1,
+                65536),
+        SESSION_OPT_WEIGHTS(params),
+        SESSION_OPT_KV_TYPE(params),
+        OPT_END,
+    };
+    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
+
+    if (st == ST_OK && args.help)
+        return 0;
+    if (st == ST_OK)
+        st = check_options(&args, &params, &tokens, path, &err);
+    if (st == ST_OK && tokens.n > INT_MAX)
+        st = err_set(&err, ST_USAGE, "%zu tokens are too many", tokens.n);
+    if (st == ST_OK) {
+        params.n_ctx = (int)tokens.n;
+        interrupt_catch();
+        st = run(&params, &tokens, path, &err);
+    }
+    free(tokens.v);
+    return st ? cmd_fail(&err) : 0;
+}

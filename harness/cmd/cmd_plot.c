@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_plot.c - `bench plot`: draw the charts of a sweep again
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+
+#include "harness/base/options.h"
+#include "harness/report/report.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "plot DIR",
+    .about =
+        "Draws the charts of a sweep from DIR/sweep.csv: decode speed against threads\n"
+        "and against context depth with its roof, prefill speed, peak memory against\n"
+        "its limit, and, where DIR/quality.csv (`bench quality -o DIR`) knows what "
+        "the\n"
+        "quantisations lose, speed against divergence from the reference. Each is\n"
+        "written as SVG and PNG beside the CSV and the gnuplot script it was made "
+        "from,\n"
+        "so that `gnuplot decode_context.gp` in DIR draws it again after a change of\n"
+        "taste. Needs gnuplot.",
+    .example = "bench plot results/myhost-20260115T101500Z",
+};
+
+int cmd_plot(int argc, char **argv)
+{
+    const struct opt opts[] = {OPT_END};
+    struct err err = ERR_INIT;
+    struct opt_args args;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n != 1) {
+        err_set(
+            &err, ST_USAGE,
+            "plot takes one directory with a sweep.csv, but %d arguments were given; "
+            "see `bench plot --help`",
+            args.n);
+        return cmd_fail(&err);
+    }
+    if (report_charts(args.v[0], &err))
+        return cmd_fail(&err);
+    printf("charts are in %s\n", args.v[0]);
+    return 0;
+}

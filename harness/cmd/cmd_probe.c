@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_probe.c - `bench probe`: the machine's roofs
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/base/progress.h"
+#include "harness/machine/probe.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "probe [-t N] [--bytes B] [--passes N] [--disk DIR|none] [--json]",
+    .about =
+        "Measures what this machine gives at most: read-only bandwidth for 1..N\n"
+        "threads with 4 KiB and 2 MiB pages, int8 and f32 multiply-adds, sequential\n"
+        "reading from disk past the page cache. Decoding one token reads all weights\n"
+        "once, so bandwidth divided by the model's bytes is the roof of tok/s.\n"
+        "\n"
+        "Every figure is the median over passes with its 95 % confidence interval "
+        "(the\n"
+        "range, where the passes are fewer than six). The disk probe writes a "
+        "nameless\n"
+        "file of 512 MiB and reads it back; in a virtual machine the host's cache may\n"
+        "make a disk look faster than it is.",
+    .example = "bench probe\nbench probe --threads 4 --disk none --json",
+};
+
+struct settings {
+    int n_threads; /* 0: the machine's default */
+    int n_passes;
+    uint64_t bytes;
+    const char *placement;
+    const char *disk;
+    bool json;
+};
+
+static void show_progress(void *arg, double fraction, const char *what)
+{
+    progress_update(arg, fraction, what);
+}
+
+/* ---- for a person ---------------------------------------------------------- */
+
+static void print_read(const struct probe_report *r, const struct topology *topo)
+{
+    char size[32], huge[32];
+    bool any_missing = false;
+
+    printf("Read bandwidth, GB/s, buffer %s\n",
+           format_bytes(size, sizeof size, r->read[0].bytes));
+    printf("  threads  pages    median   95 %% interval   in 2 MiB pages\n");
+    for (int i = 0; i < r->n_read_rows; i++) {
+        const struct probe_read_row *row = &r->read[i];
+
+        printf("  %7d  %s  %8.2f  %6.2f .. %6.2f", row->n_threads,
+               row->pages == MEM_PAGES_2M ? "2 MiB" : "4 KiB", row->gbps.median,
+               row->gbps.lo, row->gbps.hi);
+        if (row->pages == MEM_PAGES_2M) {
+            printf("   %s", format_bytes(huge, sizeof huge, row->huge_bytes));
+            any_missing |= row->huge_bytes < row->bytes / 100 * 95;
+        }
+        printf("\n");
+    }
+    if (any_missing)
+        printf("  Not all of the buffer could be had in 2 MiB pages (transparent huge "
+               "pages: %s),\n  so its rows are lower than this machine can give.\n",
+               topo->thp[0] ? topo->thp : "not offered by this kernel");
+    if (topo->llc_bytes && r->read[0].bytes < 2 * topo->llc_bytes)
+        printf("  The buffer is less than twice the last-level cache (%s): this is "
+               "partly\n  the cache's bandwidth. Use --bytes with a larger size.\n",
+               format_bytes(size, sizeof size, topo->llc_bytes));
+    if (r->validity[0] && strcmp(r->validity, "valid"))
+        printf("  %s\n", r->validity);
+}
+
+static void print_peak(const char *what, enum kern_isa isa, const struct stats gops[2],
+                       int n_threads)
+{
+    printf("  %-4s  %-10s  %8.1f", what, isa_name(isa), gops[0].median);
+    if (n_threads > 1)
+        printf("  %8.1f", gops[1].median);
+    printf("\n");
+}
+
+static void print_report(const struct probe_report *r, const struct topology *topo)
+{
+    char many[32];
+
+    print_read(r, topo);
+    snprintf(many, sizeof many, "%d threads", r->n_peak_threads);
+    printf("\nArithmetic peak, GOPS (a multiply-add counts as two)\n");
+    printf("        level       1 thread%s%s\n", r->n_peak_threads > 1 ? "  " : "",
+           r->n_peak_threads > 1 ? many : "");
+    print_peak("int8", r->int8_isa, r->int8_gops, r->n_peak_threads);
+    print_peak("f32", r->f32_isa, r->f32_gops, r->n_peak_threads);
+    printf("\nDisk, sequential read past the page cache\n");
+    if (r->has_disk)
+        printf("  %.2f GB/s (%.2f .. %.2f) in %s\n", r->disk_gbps.median,
+               r->disk_gbps.lo, r->disk_gbps.hi, r->disk_path);
+    else
+        printf("  not measured: %s\n", r->disk_why_not);
+}
+
+/* ---------------------------------------------------------------------------- */
+
+/* One buffer of small pages and one of large ones are read by turns. */
+static enum status check_bytes(uint64_t bytes, const struct topology *topo,
+                               struct err *err)
+{
+    const uint64_t most = topo->mem_available / 2;
+    char want[24], have[24];
+
+    if (!most || bytes <= most)
+        return ST_OK;
+    return err_set(err, ST_NO_MEMORY,
+                   "--bytes: two buffers of %s are read by turns, and there is memory "
+                   "for two of %s",
+                   format_bytes(want, sizeof want, bytes),
+                   format_bytes(have, sizeof have, most));
+}
+
+static enum status measure(struct probe_report *report, const struct topology *topo,
+                           const struct settings *s, struct err *err)
+{
+    struct progress progress;
+    struct probe_params params = {
+        .topo = topo,
+        .max_threads = s->n_threads ? s->n_threads : topo->threads_default,
+        .bytes = s->bytes,
+        .n_passes = s->n_passes,
+        .disk_dir = strcmp(s->disk, "none") ? s->disk : NULL,
+        .isa_mask = isa_usable(),
+        .progress = show_progress,
+        .progress_arg = &progress,
+    };
+    enum status st = placement_parse(s->placement, &params.placement, err);
+
+    if (st == ST_OK)
+        st = check_bytes(s->bytes, topo, err);
+    if (st)
+        return st;
+    if (params.disk_dir && access(params.disk_dir, F_OK))
+        return err_set_errno(err, ST_IO, "--disk: no directory %s", params.disk_dir);
+    progress_begin(&progress, "probe");
+    st = probe_all(report, &params, err);
+    progress_end(&progress);
+    return st;
+}
+
+int cmd_probe(int argc, char **argv)
+{
+    struct settings s = {.n_passes = 25, .placement = "spread", .disk = "."};
+    const struct opt opts[] = {
+        OPT_INT('t', "threads", &s.n_threads, "N",
+                "measure 1 to N threads (default: what the machine allows)", 1,
+                TOPO_MAX_CPUS),
+        OPT_BYTES(0, "bytes", &s.bytes, "B",
+                  "buffer size (default: 4 times the last-level cache, at least 512M)"),
+        OPT_INT(0, "passes", &s.n_passes, "N", "passes per figure (default 25)", 1,
+                1000),
+        OPT_STR(0, "placement", &s.placement, "P",
+                "spread, compact, smt or none (default spread)"),
+        OPT_STR(0, "disk", &s.disk, "DIR",
+                "probe the disk of this directory, or none (default: here)"),
+        OPT_FLAG(0, "json", &s.json, "print JSON"),
+        OPT_END,
+    };
+    struct err err = ERR_INIT;
+    struct opt_args args;
+    struct probe_report report;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n) {
+        err_set(&err, ST_USAGE,
+                "probe takes no argument, '%s' was given; see `bench probe --help`",
+                args.v[0]);
+        return cmd_fail(&err);
+    }
+    struct topology *topo = calloc(1, sizeof *topo);
+    if (!topo)
+        return cmd_fail(
+            (err_set(&err, ST_NO_MEMORY, "no memory for the topology"), &err));
+    interrupt_catch();
+    if (topology_read(topo, "", &err) || measure(&report, topo, &s, &err)) {
+        free(topo);
+        return cmd_fail(&err);
+    }
+    if (s.json) {
+        json_t *json = probe_report_json(&report);
+
+        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        printf("\n");
+        json_decref(json);
+    } else {
+        print_report(&report, topo);
+    }
+    probe_report_free(&report);
+    free(topo);
+    return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_quality.c - `bench quality`: what a quantisation costs
+ */
+#include "harness/cmd/cmd.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/team.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/quality/quality.h"
+#include "harness/result/quality_rows.h"
+#include "harness/sweep/sweep.h"
+
+static const struct opt_usage usage = {
+    .synopsis =
+        "quality -m MODEL... [--reference MODEL] [--text FILE] [--ctx N] [-o DIR]",
+    .about =
+        "Lets each model predict a text and says how well it does: perplexity, with "
+        "its\n"
+        "standard error. Of several models, or types of KV cache, one is the "
+        "reference:\n"
+        "--reference, or of those given the F32, F16 or BF16 one, or the largest. "
+        "Against\n"
+        "it, at every position: the Kullback-Leibler divergence (mean, median, 99th\n"
+        "percentile) and how often both find the same token most likely. The text is "
+        "cut\n"
+        "into chunks of --ctx tokens; the second half of each is scored.\n"
+        "\n"
+        "Figures go into DIR/quality.csv. With the directory of a sweep as DIR its "
+        "charts\n"
+        "gain a picture of speed against divergence (`bench plot DIR`), and `bench\n"
+        "recommend DIR` minds what a quantisation loses. A run that was stopped goes "
+        "on\n"
+        "where it was when the same command is given again; what is done is not done\n"
+        "again. The reference's predictions, 2 bytes per token of the vocabulary and\n"
+        "position, are kept in the cache directory.",
+    .example =
+        "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
+        "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
+        "bench quality -m model.gguf --kv-type f16,q8_0,q4_0\n"
+        "bench quality -m q4.gguf --reference f16.gguf --text book.txt --chunks 50",
+};
+
+struct request {
+    struct quality_settings settings;
+    struct str_list models;
+    const char *kv_types;
+    bool json;
+};
+
+static void print_text(const struct request *q, const struct quality_report *r)
+{
+    char size[32];
+
+    printf("%s: %zu chunk%s of %d tokens, %zu positions scored%s%s\n\n", r->text,
+           r->n_chunks, r->n_chunks == 1 ? "" : "s", r->ctx, r->n_scored,
+           *r->rows[0].reference ? "; reference " : "", r->rows[0].reference);
+    quality_rows_print(stdout, r->rows, r->n);
+    printf("\nresults: %s/" QUALITY_CSV "\n", q->settings.out);
+    if (*r->reference_path)
+        printf("predictions of the reference: %s, kept in %s\n",
+               format_bytes(size, sizeof size, r->reference_bytes), r->reference_path);
+}
+
+static void print_json(const struct quality_report *r)
+{
+    json_t *rows = json_array();
+
+    for (size_t i = 0; i < r->n; i++)
+        json_array_append_new(rows, row_json(&r->rows[i]));
+    json_dumpf(rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(rows);
+}
+
+/* The list goes through the parser that a sweep has for it. */
+static enum status parse_kv_types(struct request *q, struct err *err)
+{
+    struct sweep_settings *s = calloc(1, sizeof *s);
+    enum status st = s ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
+
+    if (st == ST_OK)
+        st = sweep_set_kv_types(s, q->kv_types ? q->kv_types : "f16", "--kv-type", err);
+    if (st == ST_OK) {
+        memcpy(q->settings.kv_types, s->kv_types, sizeof q->settings.kv_types);
+        q->settings.n_kv_types = s->n_kv_types;
+    }
+    free(s);
+    return st;
+}
+
+static int run(struct request *q)
+{
+    struct quality_report report;
+    struct err err = ERR_INIT;
+    enum status st = parse_kv_types(q, &err);
+
+    q->settings.models = q->models.v;
+    q->settings.n_models = q->models.n;
+    if (st == ST_OK) {
+        interrupt_catch();
+        st = quality_run(&report, &q->settings, &err);
+    }
+    if (st) {
+        const int code = cmd_fail(&err);
+
+        if (st == ST_INTERRUPTED)
+            fprintf(stderr,
+                    "bench: what was scored is kept in %s; the same command "
+                    "goes on\n",
+                    q->settings.out);
+        return code;
+    }
+    if (q->json)
+        print_json(&report);
+    else
+        print_text(q, &report);
+    quality_report_free(&report);
+    return 0;
+}
+
+int cmd_quality(int argc, char **argv)
+{
+    struct request q = {.settings = {.out = "results/quality"}};
+    struct session_params *session = &q.settings.session;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder; with :QUANT, quantised while it is loaded; may be repeated"),
+        OPT_STR(0, "reference", &q.settings.reference, "MODEL", "the model that the others are held against"),
+        OPT_STR(0, "text", &q.settings.text, "FILE", "what to predict, UTF-8 (default: a piece of Shakespeare)"),
+        OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the least that the models were made for)", 1, INT_MAX),
+        OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
+        OPT_STR(0, "kv-type", &q.kv_types, "LIST", "what the KV cache holds, each a line of its own: f16 (default), q8_0, q4_0"),
+        SESSION_OPT_THREADS(*session),
+        SESSION_OPT_PLACE(*session),
+        OPT_INT(0, "batch", &session->n_batch, "N", "most tokens in one pass (default: 512)", 1, 65536),
+        SESSION_OPT_WEIGHTS(*session),
+        OPT_STR(0, "cache-dir", &q.settings.cache_dir, "DIR", "where the reference's predictions are kept"),
+        OPT_STR('o', "output", &q.settings.out, "DIR", "where results and state go (default: results/quality); a sweep's directory for its charts"),
+        OPT_FLAG(0, "json", &q.json, "print the rows as JSON"),
+        OPT_END
+    };
+    /* clang-format on */
+    struct opt_args args;
+    struct err err = ERR_INIT;
+    int code;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n)
+        err_set(&err, ST_USAGE, "what is '%s'? Models are given by -m, one each",
+                args.v[0]);
+    else if (!q.models.n)
+        err_set(&err, ST_USAGE, "say which models: -m MODEL, once for each");
+    code = err.code ? cmd_fail(&err) : run(&q);
+    free(q.models.v);
+    return code;
+}

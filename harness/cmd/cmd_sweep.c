@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_sweep.c - `bench sweep`: the main job
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/base/progress.h"
+#include "harness/machine/cores.h"
+#include "harness/machine/sandbox.h"
+#include "harness/report/report.h"
+#include "harness/result/quality_rows.h"
+#include "harness/result/report_rows.h"
+#include "harness/sweep/sweep.h"
+#include "kernels/isa.h"
+
+#define PROBE_PASSES     3
+#define CORES_BUDGET_S   5
+#define PROBE_DISK_BYTES (UINT64_C(512) << 20)
+#define PART_STALE_S     60 /* a .part nobody has written to for so long is dead */
+
+static const struct opt_usage usage = {
+    .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
+    .about =
+        "Measures every combination of models, threads, placements, context depths,\n"
+        "prompt lengths and texts to guess ahead in, each in a fresh child process "
+        "inside "
+        "a\n"
+        "memory sandbox, and leaves sweep.csv, samples.csv, machine.json and charts "
+        "in\n"
+        "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
+        "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
+        "top. A sweep that was stopped goes on with --resume DIR.",
+    .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
+               "bench sweep -m model.gguf --threads 1-8 --ctx 0,2048 --mem none\n"
+               "bench sweep --resume results/myhost-20250101T120000Z",
+};
+
+struct request {
+    const char *config, *threads, *threads_prefill, *ctx, *prefill, *placement,
+        *weights, *kv_type, *speculate, *mem, *out, *resume, *cache_dir, *tuned,
+        *quality;
+    struct str_list models;
+    int n_tokens, n_repeats;
+    double budget_s, timeout_s;
+    uint64_t seed;
+    bool keep_models, no_charts, no_probe, dry_run;
+};
+
+/* ---- settings --------------------------------------------------------------- */
+
+static enum status apply_lists(struct sweep_settings *s, const struct request *q,
+                               const struct topology *topo, struct err *err)
+{
+    enum status status = ST_OK;
+
+    if (q->models.n)
+        status = sweep_set_models(s, q->models.v, q->models.n, "--model", err);
+    if (status == ST_OK && q->threads)
+        status = sweep_set_threads(s, q->threads, topo, "--threads", err);
+    if (status == ST_OK && q->threads_prefill)
+        status = sweep_set_threads_prefill(s, q->threads_prefill, topo,
+                                           "--threads-prefill", err);
+    if (status == ST_OK && q->ctx)
+        status = sweep_set_ints(&s->ctx, q->ctx, 0, "--ctx", err);
+    if (status == ST_OK && q->prefill)
+        status = sweep_set_ints(&s->prefill, q->prefill, 1, "--prefill", err);
+    if (status == ST_OK && q->placement)
+        status = sweep_set_placements(s, q->placement, "--placement", err);
+    if (status == ST_OK && q->weights)
+        status = sweep_set_residencies(s, q->weights, "--weights", err);
+    if (status == ST_OK && q->kv_type)
+        status = sweep_set_kv_types(s, q->kv_type, "--kv-type", err);
+    if (status == ST_OK && q->speculate)
+        status = sweep_set_texts(s, q->speculate, "--speculate", err);
+    if (status == ST_OK && q->tuned)
+        status = sweep_set_tuned(s, q->tuned, "--tuned", err);
+    if (status == ST_OK && q->quality)
+        status = sweep_set_quality(s, q->quality, "--quality", err);
+    if (status == ST_OK && q->mem)
+        status = parse_bytes(q->mem, "--mem", &s->mem_limit, err);
+    return status;
+}
+
+/* Files are named absolutely, so that --resume works from anywhere. */
+static enum status absolute_models(struct sweep_settings *s, struct err *err)
+{
+    for (size_t i = 0; i < s->n_models; i++) {
+        struct stat st;
+        char *path;
+
+        if (stat(s->models[i], &st) || !(path = realpath(s->models[i], NULL)))
+            continue;
+        if (strlen(path) >= sizeof((struct modelref *)0)->text) {
+            free(path);
+            continue;
+        }
+        free(s->models[i]);
+        s->models[i] = path;
+    }
+    return s->n_models ? ST_OK
+                       : err_set(err, ST_USAGE,
+                                 "which model? -m FILE.gguf, -m SHAPE:QUANT, or a "
+                                 "configuration that names some");
+}
+
+/* The directory need not exist yet. */
+static enum status absolute_cache_dir(struct sweep_settings *s, const char *dir,
+                                      struct err *err)
+{
+    char *here = dir && *dir != '/' ? getcwd(NULL, 0) : NULL;
+    int n = 0;
+
+    if (dir)
+        n = snprintf(s->cache_dir, sizeof s->cache_dir, "%s%s%s", here ? here : "",
+                     here ? "/" : "", dir);
+    free(here);
+    if (n >= (int)sizeof s->cache_dir)
+        return err_set(err, ST_USAGE, "--cache-dir: %s is too long a name", dir);
+    return ST_OK;
+}
+
+/* The directory that the environment has chosen: a resumed sweep must find its
+ * models where they are, whatever the environment says then. */
+static enum status fix_cache_dir(struct sweep_settings *s,
+                                 const struct sweep_plan *plan, struct err *err)
+{
+    for (size_t i = 0; i < plan->n_points && !*s->cache_dir; i++) {
+        char dir[sizeof plan->points[i].model.path];
+        char *slash;
+
+        snprintf(dir, sizeof dir, "%s", plan->points[i].model.path);
+        slash = strrchr(dir, '/');
+        if (!plan->points[i].model.synthetic || !slash)
+            continue;
+        *slash = '\0';
+        return absolute_cache_dir(s, *dir ? dir : "/", err);
+    }
+    return ST_OK;
+}
+
+static enum status settings_from_request(struct sweep_settings *s,
+                                         const struct request *q,
+                                         const struct topology *topo, struct err *err)
+{
+    enum status status = sweep_settings_init(s, topo, err);
+
+    if (status == ST_OK)
+        status = sweep_config_load(s, q->config ? q->config : "default", topo, err);
+    if (status == ST_OK)
+        status = apply_lists(s, q, topo, err);
+    if (status)
+        return status;
+    if (q->n_tokens)
+        s->n_tokens = q->n_tokens;
+    if (q->n_repeats >= 0)
+        s->n_repeats = q->n_repeats;
+    if (q->budget_s > 0)
+        s->budget_s = q->budget_s;
+    if (q->timeout_s > 0)
+        s->load_budget_s = q->timeout_s;
+    if (q->seed)
+        s->seed = q->seed;
+    if (!s->seed)
+        s->seed = (uint64_t)time(NULL);
+    s->keep_models |= q->keep_models;
+    s->isa_disabled = isa_detected() & ~isa_usable();
+    status = absolute_cache_dir(s, q->cache_dir, err);
+    return status ? status : absolute_models(s, err);
+}
+
+/* ---- before and after ------------------------------------------------------- */
+
+/* What earlier runs that were killed have left behind: memory groups with their
+ * processes, and half-written models in the directories this sweep uses. */
+static void clean_leftovers(const struct sweep_plan *plan)
+{
+    const int n = sandbox_clean_leftovers("");
+
+    if (n > 0)
+        printf("removed %d memory group%s of an earlier run\n", n, n == 1 ? "" : "s");
+    for (size_t m = 0; m < plan->n_models; m++) {
+        const struct modelref *ref = &plan->points[plan->first[m]].model;
+        char part[600];
+        struct stat st;
+
+        if (plan->first[m] == plan->first[m + 1] || !ref->synthetic)
+            continue;
+        snprintf(part, sizeof part, "%s.part", ref->path);
+        if (stat(part, &st) == 0 && time(NULL) - st.st_mtime > PART_STALE_S)
+            unlink(part);
+    }
+}
+
+static void on_probe(void *arg, double fraction, const char *what)
+{
+    progress_update(arg, fraction, what);
+}
+
+/* Also where the probe was interrupted: without machine.json nothing could be
+ * resumed. */
+static enum status write_machine(struct sweep_dir *dir, const struct sweep_settings *s,
+                                 const struct request *q, const struct topology *topo,
+                                 int argc, char **argv, struct err *err)
+{
+    struct progress progress;
+    struct probe_report report;
+    const struct probe_params params = {.topo = topo,
+                                        .placement = s->placements[0],
+                                        .max_threads = topo->threads_default,
+                                        .n_passes = PROBE_PASSES,
+                                        .disk_dir = sweep_dir_path(dir),
+                                        .disk_bytes = PROBE_DISK_BYTES,
+                                        .isa_mask = isa_usable(),
+                                        .progress = on_probe,
+                                        .progress_arg = &progress};
+    struct err why = ERR_INIT;
+    json_t *machine;
+    bool probed = false;
+    enum status status;
+
+    if (!q->no_probe) {
+        progress_begin(&progress, "probe");
+        probed = probe_all(&report, &params, &why) == ST_OK;
+        progress_end(&progress);
+        if (!probed && why.code != ST_INTERRUPTED)
+            printf("no probe of the machine: %s\n", why.msg);
+    }
+    machine = sweep_machine_json(topo, probed ? &report : NULL, s, argc, argv);
+    if (probed)
+        probe_report_free(&report);
+    status = sweep_dir_write_machine(dir, machine, err);
+    json_decref(machine);
+    if (status == ST_OK && why.code == ST_INTERRUPTED)
+        return err_set(err, ST_INTERRUPTED, "%s", why.msg);
+    return status;
+}
+
+/* Table, recommendation and charts. That they cannot be made does not make the
+ * rows worth less. */
+static void conclude(struct sweep_dir *dir, bool charts)
+{
+    struct recommend_params params = {.ctx = -1};
+    struct recommendation *rec = calloc(1, sizeof *rec);
+    struct report_machine machine;
+    struct err err = ERR_INIT;
+    const struct row *rows;
+    size_t n;
+
+    if (sweep_dir_mark_rows(dir, &err))
+        printf("%s\n", err.msg);
+    err_clear(&err);
+    rows = sweep_dir_rows(dir, &n);
+    report_machine_read(&machine, sweep_dir_path(dir));
+    params.max_threads = machine.max_threads;
+    const bool chosen = rec && recommend(rec, rows, n, &params, &err) == ST_OK;
+    putchar('\n');
+    report_table(stdout, rows, n, chosen ? &rec->best : NULL);
+    putchar('\n');
+    if (chosen)
+        recommend_print(stdout, rec);
+    else
+        printf("no recommendation: %s\n", err.msg);
+    free(rec);
+    err_clear(&err);
+    if (charts && report_charts(sweep_dir_path(dir), &err))
+        printf("%s\n", err.msg);
+    printf("results: %s\n", sweep_dir_path(dir));
+}
+
+static void print_plan(const struct sweep_settings *s, const struct sweep_plan *plan)
+{
+    char id[96];
+
+    for (size_t i = 0; i < plan->n_points; i++) {
+        point_id(&plan->points[i], id, sizeof id);
+        printf("%s\n", id);
+    }
+    printf("%zu points, up to %g s of measuring each, seed %llu\n", plan->n_points,
+           s->budget_s, (unsigned long long)s->seed);
+}
+
+/* ---- new, or going on ------------------------------------------------------- */
+
+struct session {
+    struct topology topo;
+    struct sweep_settings settings;
+    struct sweep_plan plan;
+    struct sweep_dir *dir;
+};
+
+/* Where a virtual machine does not show which CPUs share a core, placements and the
+ * recommended threads rest on a measurement; without one they rest on what is shown. */
+static enum status find_cores(struct topology *topo, const struct request *q,
+                              struct err *err)
+{
+    struct cores_map *map;
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (topo->smt != TOPO_SMT_HIDDEN || topo->n_allowed < 2 || q->no_probe)
+        return ST_OK;
+    map = calloc(1, sizeof *map);
+    if (!map)
+        return err_set(err, ST_NO_MEMORY, "no memory to compare CPUs");
+    st = cores_measure(map, topo, CORES_BUDGET_S, &why);
+    if (st == ST_OK)
+        cores_apply(map, topo);
+    free(map);
+    return st == ST_INTERRUPTED ? err_set(err, st, "%s", why.msg) : ST_OK;
+}
+
+static enum status begin_new(struct session *x, const struct request *q, int argc,
+                             char **argv, struct err *err)
+{
+    enum status status = find_cores(&x->topo, q, err);
+
+    if (status == ST_OK)
+        status = settings_from_request(&x->settings, q, &x->topo, err);
+    if (status == ST_OK)
+        status = sweep_plan_make(&x->plan, &x->settings, err);
+    if (status == ST_OK)
+        status = fix_cache_dir(&x->settings, &x->plan, err);
+    if (status || q->dry_run)
+        return status;
+    clean_leftovers(&x->plan);
+    status = sweep_check_room(&x->settings, &x->plan, &x->topo, err);
+    if (status == ST_OK && x->settings.mem_limit)
+        status = sandbox_check("", err);
+    if (status == ST_OK)
+        status = sweep_dir_create(&x->dir, q->out, err);
+    if (status == ST_OK && *x->settings.quality)
+        status = quality_rows_bring(x->settings.quality, sweep_dir_path(x->dir), err);
+    if (status == ST_OK)
+        status = write_machine(x->dir, &x->settings, q, &x->topo, argc, argv, err);
+    return status;
+}
+
+static enum status begin_again(struct session *x, const struct request *q,
+                               struct err *err)
+{
+    json_t *machine = NULL;
+    enum status status = sweep_dir_resume(&x->dir, q->resume, err);
+
+    if (status == ST_OK)
+        status = find_cores(&x->topo, q, err);
+    if (status == ST_OK)
+        status = sweep_dir_read_machine(x->dir, &machine, err);
+    if (status == ST_OK)
+        status = sweep_settings_from_json(&x->settings,
+                                          json_object_get(machine, "sweep"), err);
+    json_decref(machine);
+    if (status)
+        return status;
+    isa_disable(x->settings.isa_disabled);
+    status = sweep_plan_make(&x->plan, &x->settings, err);
+    if (status)
+        return status;
+    clean_leftovers(&x->plan);
+    status = sweep_check_room(&x->settings, &x->plan, &x->topo, err);
+    if (status == ST_OK && x->settings.mem_limit)
+        status = sandbox_check("", err);
+    return status;
+}
+
+static int run(struct session *x, const struct request *q, int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    enum status status = topology_read(&x->topo, "", &err);
+
+    if (status == ST_OK)
+        status =
+            q->resume ? begin_again(x, q, &err) : begin_new(x, q, argc, argv, &err);
+    if (status == ST_OK && q->dry_run) {
+        print_plan(&x->settings, &x->plan);
+        return 0;
+    }
+    if (status == ST_OK)
+        status = sweep_run(&x->settings, &x->plan, &x->topo, x->dir, &err);
+    if (status) {
+        const int code = cmd_fail(&err);
+
+        if (status == ST_INTERRUPTED && x->dir)
+            fprintf(stderr, "bench: to go on: bench sweep --resume %s\n",
+                    sweep_dir_path(x->dir));
+        return code;
+    }
+    conclude(x->dir, !q->no_charts);
+    return 0;
+}
+
+int cmd_sweep(int argc, char **argv)
+{
+    struct request q = {.n_repeats = -1};
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps (default: default)"),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, either with :QUANT, or SHAPE:QUANT; may be repeated"),
+        OPT_STR('t', "threads", &q.threads, "LIST", "thread counts, as 1-4 or 1,2,8, or all"),
+        OPT_STR(0, "threads-prefill", &q.threads_prefill, "LIST", "of prefill points (default: as --threads)"),
+        OPT_STR(0, "ctx", &q.ctx, "LIST", "context depths of decode points; none for no such point"),
+        OPT_STR(0, "prefill", &q.prefill, "LIST", "prompt lengths of prefill points; none for no such point"),
+        OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),
+        OPT_STR(0, "kv-type", &q.kv_type, "LIST", "what the KV cache holds: f16, q8_0, q4_0"),
+        OPT_STR(0, "speculate", &q.speculate, "LIST", "texts on which decoding with guesses is measured against plain decoding, as `bench decode --speculate`: copy, free, files; none for no such point"),
+        OPT_STR(0, "tuned", &q.tuned, "auto|FILE", "run points with a profile of `bench tune`, where it fits: auto looks in the cache directory; threads, placement and batch stay those of the sweep"),
+        OPT_STR(0, "quality", &q.quality, "DIR", "results of `bench quality` for these models: a directory, or its quality.csv"),
+        OPT_STR(0, "weights", &q.weights, "LIST", "auto: packed where it fits, else mmap; packed: rows interleaved, in 2 MiB pages; mmap: the file as it is"),
+        OPT_STR(0, "mem", &q.mem, "LIMIT", "memory limit of each point, as 6G; none for no sandbox"),
+        OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
+        OPT_STR(0, "resume", &q.resume, "DIR", "go on with the sweep in DIR; other options are ignored"),
+        OPT_INT('n', "tokens", &q.n_tokens, "N", "most tokens measured per decode point", 1, 1000000),
+        OPT_DOUBLE(0, "budget", &q.budget_s, "S", "measure each point for at most S seconds", 0.01, 86400),
+        OPT_DOUBLE(0, "timeout", &q.timeout_s, "S", "end a point after S seconds without progress", 0.01, 86400),
+        OPT_INT(0, "repeats", &q.n_repeats, "N", "measure a disturbed point up to N times more", 0, 100),
+        OPT_U64(0, "seed", &q.seed, "N", "of the order of points (default: by the clock)"),
+        OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
+        OPT_FLAG(0, "keep-models", &q.keep_models, "keep the model files that were made"),
+        OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start, and of which CPUs share a core"),
+        OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
+        OPT_FLAG(0, "dry-run", &q.dry_run, "print the points in their order, measure nothing"),
+        OPT_END
+    };
+    /* clang-format on */
+    struct opt_args args;
+    struct err err = ERR_INIT;
+    struct session *x;
+    int code;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n) {
+        err_set(&err, ST_USAGE,
+                "what is '%s'? Models are given by -m, a configuration by -c",
+                args.v[0]);
+        return cmd_fail(&err);
+    }
+    x = calloc(1, sizeof *x);
+    if (!x) {
+        err_set(&err, ST_NO_MEMORY, "no memory");
+        return cmd_fail(&err);
+    }
+    interrupt_catch();
+    code = run(x, &q, argc, argv);
+    sweep_dir_close(x->dir);
+    sweep_plan_free(&x->plan);
+    sweep_settings_free(&x->settings);
+    free(x);
+    free(q.models.v);
+    return code;
+}

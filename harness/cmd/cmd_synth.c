@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_synth.c - `bench synth`: a model of a real shape with random weights
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/model/modelref.h"
+
+/* "8.83 B", "3.7 M" */
+static const char *format_params(char *buf, size_t cap, uint64_t n)
+{
+    if (n >= 1000000000)
+        snprintf(buf, cap, "%.2f B", (double)n * 1e-9);
+    else
+        snprintf(buf, cap, "%.1f M", (double)n * 1e-6);
+    return buf;
+}
+
+/* ---- --list ------------------------------------------------------------------ */
+
+struct listed {
+    struct synth_shape shape;
+    uint64_t params;
+    uint64_t bytes[QUANTMIX_N];
+};
+
+static enum status measure(struct listed *l, const char *name, struct err *err)
+{
+    enum status st = shape_load(&l->shape, name, err);
+
+    for (int i = 0; i < QUANTMIX_N && !st; i++) {
+        struct synth_plan *plan;
+
+        st = synth_plan_make(&plan, &l->shape, (enum quantmix)i, 1, err);
+        if (st)
+            break;
+        l->params = synth_plan_params(plan);
+        l->bytes[i] = synth_plan_bytes(plan);
+        synth_plan_free(plan);
+    }
+    return st;
+}
+
+/* F32 and BF16, which few want, are left out to fit in 80 columns. */
+static const enum quantmix shown[] = {
+    QUANTMIX_F16,    QUANTMIX_Q8_0,   QUANTMIX_Q6_K,   QUANTMIX_Q5_K_M,
+    QUANTMIX_Q5_K_S, QUANTMIX_Q4_K_M, QUANTMIX_Q4_K_S, QUANTMIX_Q4_0,
+};
+enum { N_SHOWN = sizeof shown / sizeof shown[0] };
+
+static void print_heading(void)
+{
+    printf("%-16s %7s", "SHAPE", "params");
+    for (int i = 0; i < N_SHOWN; i++)
+        printf(" %6s", quantmix_name(shown[i]));
+    printf("\n");
+}
+
+static void print_listed(const struct listed *l)
+{
+    char params[16];
+
+    printf("%-16s %7s", l->shape.name, format_params(params, sizeof params, l->params));
+    for (int i = 0; i < N_SHOWN; i++) {
+        const double size = (double)l->bytes[shown[i]] * 1e-9;
+
+        printf(size < 0.1 ? " %6.4f" : " %6.2f", size);
+    }
+    printf("\n");
+}
+
+static json_t *listed_json(const struct listed *l)
+{
+    const struct synth_shape *s = &l->shape;
+    json_t *bytes = json_object();
+
+    for (int i = 0; i < QUANTMIX_N; i++)
+        json_object_set_new(bytes, quantmix_name((enum quantmix)i),
+                            json_integer((json_int_t)l->bytes[i]));
+    return json_pack(
+        "{s:s s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "name", s->name, "arch",
+        s->arch, "n_params", (json_int_t)l->params, "n_layers", (json_int_t)s->n_layers,
+        "n_embd", (json_int_t)s->n_embd, "n_ff", (json_int_t)s->n_ff, "n_heads",
+        (json_int_t)s->n_heads, "n_kv_heads", (json_int_t)s->n_kv_heads, "head_dim",
+        (json_int_t)s->head_dim, "n_vocab", (json_int_t)s->n_vocab, "n_ctx_train",
+        (json_int_t)s->n_ctx_train, "file_bytes", bytes);
+}
+
+static void print_table(const struct listed *all, int n)
+{
+    print_heading();
+    for (int i = 0; i < n; i++)
+        print_listed(&all[i]);
+    printf("\nFile sizes in GB. F32 (twice F16) and BF16 (as F16) can be made, too.\n");
+}
+
+static enum status print_json(const struct listed *all, int n, struct err *err)
+{
+    json_t *shapes = json_array(), *root = json_pack("{s:o}", "shapes", shapes);
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(shapes, listed_json(&all[i]));
+
+    char *text = json_dumps(root, JSON_INDENT(2));
+    json_decref(root);
+    if (!text)
+        return err_set(err, ST_NO_MEMORY, "no memory for the list of shapes");
+    puts(text);
+    free(text);
+    return ST_OK;
+}
+
+static enum status list_all(bool as_json, struct err *err)
+{
+    char **names = NULL;
+    int n = 0, i;
+    enum status st = shape_list(&names, &n, err);
+    struct listed *all = calloc((size_t)n + 1, sizeof *all);
+
+    if (!st && !all)
+        st = err_set(err, ST_NO_MEMORY, "no memory for the list of shapes");
+    for (i = 0; i < n && !st; i++)
+        st = measure(&all[i], names[i], err);
+    if (!st && as_json)
+        st = print_json(all, n, err);
+    else if (!st)
+        print_table(all, n);
+    for (i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    free(all);
+    return st;
+}
+
+/* ---- making one -------------------------------------------------------------- */
+
+static void print_made(const struct synth_plan *plan, const char *path,
+                       const char *shape, const char *mix, double seconds)
+{
+    const double size = (double)synth_plan_bytes(plan) * 1e-9;
+    char params[16], took[32];
+
+    printf("%s: %s %s, %s parameters, ", path, shape, mix,
+           format_params(params, sizeof params, synth_plan_params(plan)));
+    if (size < 0.1)
+        printf("%.1f MB\n", size * 1e3);
+    else
+        printf("%.2f GB in %s (%.2f GB/s)\n", size,
+               format_duration(took, sizeof took, seconds), size / seconds);
+}
+
+static enum status make(const char *shape_name, const char *mix_name, const char *out,
+                        uint64_t seed, struct err *err)
+{
+    struct synth_shape shape;
+    struct synth_plan *plan;
+    enum quantmix mix;
+    enum status st = shape_load(&shape, shape_name, err);
+
+    if (!st)
+        st = mix_parse(&mix, mix_name, err);
+    if (!st)
+        st = synth_plan_make(&plan, &shape, mix, seed, err);
+    if (st)
+        return st;
+
+    const uint64_t begin = clock_ns();
+    st = modelref_write_plan(plan, out, err);
+    if (!st)
+        print_made(plan, out, shape.name, quantmix_name(mix),
+                   (double)(clock_ns() - begin) * 1e-9);
+    synth_plan_free(plan);
+    return st;
+}
+
+int cmd_synth(int argc, char **argv)
+{
+    const char *out = NULL;
+    uint64_t seed = MODELREF_SEED;
+    bool list = false, json = false;
+    const struct opt opts[] = {
+        OPT_STR('o', "output", &out, "FILE", "the GGUF file to write"),
+        OPT_U64(0, "seed", &seed, "N",
+                "seed of the weights (1); equal seeds, equal bytes"),
+        OPT_FLAG(0, "list", &list, "list the shapes and their file sizes, and stop"),
+        OPT_FLAG(0, "json", &json, "print --list as JSON"),
+        OPT_END,
+    };
+    const struct opt_usage usage = {
+        .synopsis = "synth SHAPE QUANT -o FILE [--seed N] | synth --list [--json]",
+        .about =
+            "Makes a GGUF file of a real model's shape with random weights: right for\n"
+            "measuring speed and memory, meaningless as a model. QUANT is a mix of\n"
+            "formats as published files have it (Q4_K_M, Q8_0, ...); SHAPE is a name\n"
+            "from --list or a .yaml file like those in configs/models.",
+        .example = "bench synth yi-1.5-9b Q4_K_M -o yi.gguf",
+    };
+    struct opt_args args;
+    struct err err = ERR_INIT;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (list && args.n)
+        err_set(&err, ST_USAGE, "--list takes no arguments; '%s' is one", args.v[0]);
+    else if (list)
+        list_all(json, &err);
+    else if (json)
+        err_set(&err, ST_USAGE, "--json goes with --list");
+    else if (args.n != 2)
+        err_set(&err, ST_USAGE,
+                "synth needs a SHAPE and a QUANT, %d argument%s given; `bench synth "
+                "--list` shows the shapes",
+                args.n, args.n == 1 ? " was" : "s were");
+    else if (!out || !out[0])
+        err_set(&err, ST_USAGE, "synth needs to know where to: -o FILE");
+    else {
+        interrupt_catch();
+        make(args.v[0], args.v[1], out, seed, &err);
+    }
+    return err.code ? cmd_fail(&err) : 0;
+}

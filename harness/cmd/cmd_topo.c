@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_topo.c - `bench topo`: the machine as it matters for running a model
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/machine/cores.h"
+#include "harness/machine/topology.h"
+#include "kernels/isa.h"
+
+#define LABEL_WIDTH 16
+#define LINE_WIDTH  84
+
+#define MEASURE_BUDGET_S 5
+
+static void section(const char *title)
+{
+    puts(title);
+}
+
+/* "  label           value" */
+__attribute__((format(printf, 2, 3))) static void line(const char *label,
+                                                       const char *fmt, ...)
+{
+    va_list ap;
+
+    printf("  %-*s ", LABEL_WIDTH, label);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+}
+
+/* text in lines of LINE_WIDTH, the first with a bullet, the rest indented like it. */
+static void bullet(const char *text)
+{
+    size_t column = 0;
+
+    fputs("  -", stdout);
+    while (*text) {
+        const size_t word = strcspn(text, " ");
+
+        if (column && column + 1 + word > LINE_WIDTH - 3) {
+            fputs("\n   ", stdout);
+            column = 0;
+        }
+        printf(" %.*s", (int)word, text);
+        column += word + 1;
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+/* The CPUs (all, or the allowed ones) as a list "0-3,8", into buf. */
+static const char *cpu_list(const struct topology *t, bool allowed_only, char *buf,
+                            size_t cap)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (int i = 0; i < t->n_cpus && used < cap;) {
+        int last = i + 1;
+
+        if (allowed_only && !t->cpu[i].allowed) {
+            i++;
+            continue;
+        }
+        while (last < t->n_cpus && t->cpu[last].os_id == t->cpu[last - 1].os_id + 1 &&
+               (!allowed_only || t->cpu[last].allowed))
+            last++;
+        used += (size_t)snprintf(buf + used, cap - used, "%s%d", used ? "," : "",
+                                 t->cpu[i].os_id);
+        if (last - i > 1 && used < cap)
+            used +=
+                (size_t)snprintf(buf + used, cap - used, "-%d", t->cpu[last - 1].os_id);
+        i = last;
+    }
+    return buf;
+}
+
+static void print_cpu(const struct topology *t)
+{
+    static const char *const smt[] = {
+        [TOPO_SMT_NONE] = "one CPU each",
+        [TOPO_SMT_SHOWN] = "with hyperthreads",
+        [TOPO_SMT_HIDDEN] = "as shown; they may be hyperthreads (virtual machine)",
+    };
+    char list[4096];
+
+    section("CPU");
+    line("model", "%s", t->cpu_model);
+    if (t->cpu_vendor[0])
+        line("vendor", "%s", t->cpu_vendor);
+    line("hypervisor", "%s", t->hypervisor[0] ? t->hypervisor : "none");
+    line("kernel", "%s", t->kernel[0] ? t->kernel : "unknown");
+    line("sockets", "%d", t->n_packages);
+    line("cores", "%d, %s%s", t->n_cores, smt[t->smt],
+         t->smt_measured[0] && t->smt != TOPO_SMT_HIDDEN ? " (measured)" : "");
+    if (t->n_offline)
+        line("CPUs", "%d (%s), %d more switched off", t->n_cpus,
+             cpu_list(t, false, list, sizeof list), t->n_offline);
+    else
+        line("CPUs", "%d (%s)", t->n_cpus, cpu_list(t, false, list, sizeof list));
+    line("steal", "%.2f %% of the CPU time since boot", 100 * t->steal_share);
+}
+
+/* "0+4": the CPUs of the core that cpu[i] is the first of. */
+static void core_text(const struct topology *t, int i, char *buf, size_t cap)
+{
+    size_t used = (size_t)snprintf(buf, cap, "%d", t->cpu[i].os_id);
+
+    for (int j = i + 1; j < t->n_cpus && used < cap; j++) {
+        if (t->cpu[j].core == t->cpu[i].core)
+            used += (size_t)snprintf(buf + used, cap - used, "+%d", t->cpu[j].os_id);
+    }
+}
+
+/* One wrapped list of cores per socket and NUMA node. */
+static void print_node_cores(const struct topology *t, int package, int node)
+{
+    int column = 0;
+
+    for (int i = 0; i < t->n_cpus; i++) {
+        const struct topo_cpu *c = &t->cpu[i];
+        char label[48], core[64];
+
+        if (c->package != package || c->node != node || c->sibling)
+            continue;
+        core_text(t, i, core, sizeof core);
+        if (column == 0 || column + 1 + (int)strlen(core) > LINE_WIDTH) {
+            snprintf(label, sizeof label, "socket %d node %d", package, node);
+            printf("%s  %-*s", column ? "\n" : "", LABEL_WIDTH, column ? "" : label);
+            column = LABEL_WIDTH + 2;
+        }
+        column += printf(" %s", core);
+    }
+    if (column)
+        putchar('\n');
+}
+
+static void print_cores(const struct topology *t)
+{
+    section("Cores and siblings (a+b: hyperthreads of one core)");
+    for (int p = 0; p < t->n_packages; p++) {
+        for (int n = 0; n < (t->n_nodes > 0 ? t->n_nodes : 1); n++)
+            print_node_cores(t, p, n);
+    }
+}
+
+static void print_caches(const struct topology *t)
+{
+    section("Caches");
+    for (int i = 0; i < t->n_caches; i++) {
+        const struct topo_cache *c = &t->cache[i];
+        char label[40], size[32];
+
+        snprintf(label, sizeof label, "L%d %s", c->level, c->type);
+        line(label, "%d x %s", c->n_instances,
+             format_bytes(size, sizeof size, c->bytes));
+    }
+    if (!t->n_caches)
+        line("unknown", "this machine does not tell");
+}
+
+static void print_isa(const struct topology *t)
+{
+    section("ISA levels");
+    for (int i = 0; i < KERN_N_ISA; i++) {
+        const enum kern_isa isa = (enum kern_isa)i;
+
+        if (t->isa_mask >> i & 1u)
+            line(isa_name(isa), "usable: %s", isa_extensions(isa));
+        else if (strncmp(t->isa_missing[i], "for ", 4) != 0) /* another architecture */
+            line(isa_name(isa), "not usable: %s", t->isa_missing[i]);
+    }
+}
+
+static void print_memory(const struct topology *t)
+{
+    char size[32];
+
+    section("Memory");
+    line("total", "%s", format_bytes(size, sizeof size, t->mem_total));
+    line("available", "%s", format_bytes(size, sizeof size, t->mem_available));
+    line("NUMA nodes", "%d, with %s", t->n_nodes,
+         format_bytes(size, sizeof size, t->mem_hwloc));
+    line("swap", "%s",
+         t->swap_total ? format_bytes(size, sizeof size, t->swap_total) : "none");
+    line("huge pages", "transparent: %s; reserved: %llu of 2 MiB, %llu free", t->thp,
+         (unsigned long long)t->huge_2m_total, (unsigned long long)t->huge_2m_free);
+}
+
+static void print_limits(const struct topology *t)
+{
+    char list[4096], size[32];
+
+    section("Limits of this process");
+    line("CPUs allowed", "%d (%s) on %d core%s", t->n_allowed,
+         cpu_list(t, true, list, sizeof list), t->n_allowed_cores,
+         t->n_allowed_cores == 1 ? "" : "s");
+    if (t->quota_cpus > 0)
+        line("CPU quota", "%.4g CPUs (%s)", t->quota_cpus, t->quota_source);
+    else
+        line("CPU quota", "none");
+    if (t->mem_limit)
+        line("memory limit", "%s (%s)", format_bytes(size, sizeof size, t->mem_limit),
+             t->mem_limit_source);
+    else
+        line("memory limit", "none");
+    if (t->cgroup_version)
+        line("cgroups", "version %d", t->cgroup_version);
+    else
+        line("cgroups", "none with a memory or CPU controller");
+}
+
+static void print_advice(const struct topology *t)
+{
+    struct topo_advice advice[TOPO_MAX_ADVICE];
+    const int n = topology_advice(t, advice);
+
+    section("What follows");
+    for (int i = 0; i < n; i++)
+        bullet(advice[i].text);
+}
+
+static void print_all(const struct topology *t)
+{
+    static void (*const parts[])(const struct topology *) = {
+        print_cpu,    print_cores,  print_caches, print_isa,
+        print_memory, print_limits, print_advice,
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (i)
+            putchar('\n');
+        parts[i](t);
+    }
+}
+
+/* What each test said, where they are several: of two CPUs the advice has it. */
+static void print_pairs(const struct cores_map *map)
+{
+    char text[200];
+
+    if (map->n_cpus == 2)
+        return;
+    putchar('\n');
+    section("Cores, measured");
+    if (map->n_group)
+        line("all at once", "the slowest of %d kept %.0f %% of its speed", map->n_group,
+             100 * map->least_share);
+    for (int i = 0; i < map->n_pairs; i++) {
+        cores_pair_text(&map->pair[i], text, sizeof text);
+        bullet(text);
+    }
+}
+
+/* map: NULL where nothing was measured. */
+static int print_json(const struct topology *t, const struct cores_map *map)
+{
+    json_t *facts = topology_json(t);
+
+    json_object_set_new(facts, "cores_measured", map ? cores_json(map) : json_null());
+    if (!facts || json_dumpf(facts, stdout, JSON_INDENT(2))) {
+        fprintf(stderr, "bench: cannot write JSON\n");
+        json_decref(facts);
+        return 2;
+    }
+    putchar('\n');
+    json_decref(facts);
+    return 0;
+}
+
+static enum status measure(struct topology *t, struct cores_map *map, const char *root,
+                           struct err *err)
+{
+    enum status st;
+
+    if (root[0])
+        return err_set(err, ST_USAGE,
+                       "--measure runs on this machine, and --root %s is the record of "
+                       "another; leave one out",
+                       root);
+    interrupt_catch();
+    st = cores_measure(map, t, MEASURE_BUDGET_S, err);
+    if (st == ST_OK)
+        cores_apply(map, t);
+    return st;
+}
+
+static enum status show(const char *root, bool measured, bool json, int *code,
+                        struct err *err)
+{
+    struct topology *t = calloc(1, sizeof *t);
+    struct cores_map *map = measured ? calloc(1, sizeof *map) : NULL;
+    enum status st;
+
+    if (!t || (measured && !map))
+        st = err_set(err, ST_NO_MEMORY, "no memory for the description of the machine");
+    else
+        st = topology_read(t, root, err);
+    if (st == ST_OK && measured)
+        st = measure(t, map, root, err);
+    if (st == ST_OK && json) {
+        *code = print_json(t, map);
+    } else if (st == ST_OK) {
+        print_all(t);
+        if (map)
+            print_pairs(map);
+    }
+    free(map);
+    free(t);
+    return st;
+}
+
+int cmd_topo(int argc, char **argv)
+{
+    const char *root = "";
+    bool json = false, measured = false;
+    const struct opt opts[] = {
+        OPT_FLAG(0, "json", &json, "print the same facts as JSON"),
+        OPT_FLAG(0, "measure", &measured,
+                 "find out which CPUs share a core by running them together: 0.2 s for "
+                 "two, a few seconds for many"),
+        OPT_STR(0, "root", &root, "DIR",
+                "read a recorded tree with proc/ and sys/ below"),
+        OPT_END,
+    };
+    const struct opt_usage usage = {
+        .synopsis = "topo [--measure] [--json] [--root DIR]",
+        .about =
+            "Shows sockets, cores, hyperthreads, caches, usable instruction sets, "
+            "memory\n"
+            "and limits, and what follows from them for running a model.\n"
+            "\n"
+            "A virtual machine may show hyperthreads as cores. --measure runs "
+            "arithmetic "
+            "on one\n"
+            "CPU, on another and on both: two cores do twice the work, hyperthreads of "
+            "one do\n"
+            "little more than one alone.\n"
+            "\n"
+            "A recorded tree (--root) is a copy of another machine's /proc and /sys: "
+            "what\n"
+            "stands below proc/ and sys/ there is read instead of this machine's own.",
+        .example =
+            "bench topo\nbench topo --measure\nbench topo --json | jq .threads_default",
+    };
+    struct opt_args args;
+    struct err err = ERR_INIT;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err))
+        return cmd_fail(&err);
+    if (args.help)
+        return 0;
+    if (args.n > 0) {
+        err_set(&err, ST_USAGE,
+                "topo takes no argument, '%.60s' was given; see "
+                "`bench topo --help`",
+                args.v[0]);
+        return cmd_fail(&err);
+    }
+    int code = 0;
+    return show(root, measured, json, &code, &err) ? cmd_fail(&err) : code;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_tune.c - `bench tune`: the fastest settings of a model on this machine
+ *
+ * Under a memory limit all of it runs in a child inside the limit, which prints and
+ * writes by itself; the parent only waits, and says so if the child was killed.
+ */
+#include "harness/cmd/cmd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/base/parse.h"
+#include "harness/machine/sandbox.h"
+#include "harness/tune/tune_model.h"
+#include "harness/tune/tuned.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "tune -m FILE|SHAPE:QUANT [--mem LIMIT] [--budget S] [-o FILE] "
+                "[--explain]",
+    .about =
+        "Finds what runs this model fastest on this machine, within --budget seconds:\n"
+        "weights packed or mapped, page size, threads and placement of decode and of\n"
+        "prefill, kernel level and prefetch distance of each weight format, parts per\n"
+        "thread, tokens per prefill pass. Each candidate runs by turns with the "
+        "default\n"
+        "and has to be clearly faster; at the end all choices together do too, or the\n"
+        "default is the result. None changes what the model says.\n"
+        "\n"
+        "The result is a profile, a readable YAML file in the cache directory, for\n"
+        "--tuned auto of decode, generate and sweep; or where -o says.\n"
+        "\n"
+        "Exit code: 0, also where the default is the best; 1 when --exhaustive finds\n"
+        "something clearly more than 2 % faster; 2 for wrong input, 3 where the "
+        "machine\n"
+        "does not allow it.",
+    .example = "bench tune -m yi-1.5-9b:Q4_K_M --mem 6G --explain\n"
+               "bench generate -m model.gguf --tuned auto -p \"Once\"",
+};
+
+struct settings {
+    struct tune_model_params model;
+    double budget_s;
+    const char *model_text, *weights, *cache_dir, *output;
+    bool explain, exhaustive, json;
+};
+
+/* ---- tuning, in this process ------------------------------------------------------
+ */
+
+/* Where the profile goes, before anything has taken time. */
+static enum status choose_place(const struct settings *s, const struct tuned_key *key,
+                                char *path, size_t cap, struct err *err)
+{
+    enum status st = ST_OK;
+
+    if (s->output)
+        snprintf(path, cap, "%s", s->output);
+    else
+        st = tuned_path(path, cap, key, err);
+    return st ? st : tuned_make_place(path, err);
+}
+
+static enum status save(const struct tuned_key *key, const struct tune_result *r,
+                        const char *path, struct err *err)
+{
+    struct tuned t = {.key = *key, .setup = r->chosen};
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&now, &utc);
+    strftime(t.made, sizeof t.made, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return tuned_save(path, &t, r, err);
+}
+
+static void print(const struct settings *s, const struct tune_result *r,
+                  const char *path)
+{
+    if (s->json) {
+        json_t *object = tune_json(r);
+
+        json_object_set_new(object, "profile", json_string(path));
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+        json_decref(object);
+    } else {
+        tune_print(stdout, r, s->explain);
+        printf("profile: %s\n", path);
+    }
+    fflush(stdout);
+}
+
+static enum status tune(const struct settings *s, const struct topology *topo,
+                        struct tune_result *r, struct err *err)
+{
+    struct tune_params p = {
+        .budget_s = s->budget_s, .seed = s->model.seed, .exhaustive = s->exhaustive};
+    struct tune_model *model = NULL;
+    struct tuned_key key;
+    char path[4096] = "";
+    enum status st = tuned_key_read(&key, topo, s->model.mem_limit, &s->model.model,
+                                    s->model.residency == WEIGHTS_MEMORY, err);
+
+    if (st == ST_OK)
+        st = choose_place(s, &key, path, sizeof path, err);
+    if (st == ST_OK)
+        st = tune_model_open(&model, &s->model, topo, &p.space, &p.base, err);
+    if (st == ST_OK) {
+        const struct tune_machine m = tune_model_machine(model);
+
+        st = tune_run(r, &p, &m, err);
+    }
+    tune_model_close(model);
+    if (st == ST_OK)
+        st = save(&key, r, path, err);
+    if (st == ST_OK)
+        print(s, r, path);
+    return st;
+}
+
+static int tune_here(const struct settings *s, const struct topology *topo)
+{
+    struct tune_result *r = calloc(1, sizeof *r);
+    struct err err = ERR_INIT;
+    enum status st =
+        r ? tune(s, topo, r, &err) : err_set(&err, ST_NO_MEMORY, "no memory to tune");
+    int code = st ? cmd_fail(&err) : 0;
+
+    if (st == ST_INTERRUPTED)
+        fprintf(stderr, "bench: no profile was written\n");
+    if (st == ST_OK && r->exhaustive.n_combinations && r->exhaustive.ratio.lo > 1.02)
+        code = status_exit_code(ST_CHECK);
+    free(r);
+    return code;
+}
+
+/* ---- tuning, inside a memory limit -------------------------------------------------
+ */
+
+static _Noreturn void run_child(const struct settings *s, const struct topology *topo,
+                                int go, pid_t parent)
+{
+    char byte;
+    int code = 2;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent && read(go, &byte, 1) == 1)
+        code = tune_here(s, topo);
+    fflush(stdout);
+    _exit(code);
+}
+
+/* Ctrl-C reaches the child too; a signal to us alone is passed on. */
+static int wait_for(pid_t pid)
+{
+    bool told = false;
+    int wstatus = 0;
+
+    for (;;) {
+        const pid_t got = waitpid(pid, &wstatus, WNOHANG);
+
+        if (got == pid || (got < 0 && errno != EINTR))
+            return wstatus;
+        if (interrupted() && !told) {
+            kill(pid, SIGTERM);
+            told = true;
+        }
+        usleep(20000);
+    }
+}
+
+static enum status tune_inside(const struct settings *s, const struct topology *topo,
+                               int *code, struct err *err)
+{
+    struct sandbox *box = NULL;
+    struct sandbox_usage used = {0};
+    const pid_t parent = getpid();
+    int go[2] = {-1, -1}, wstatus = 0;
+    enum status st = ST_OK;
+    uint64_t stayed;
+    pid_t pid = -1;
+
+    if (s->model.residency != WEIGHTS_MEMORY)
+        modelref_evict(&s->model.model, &stayed, NULL);
+    st = sandbox_create(&box, "", s->model.mem_limit, err);
+    if (st)
+        return st;
+    fflush(stdout);
+    if (pipe(go) || (pid = fork()) < 0)
+        st = err_set_errno(err, ST_IO, "cannot start the tuning process");
+    else if (!pid) {
+        close(go[1]);
+        run_child(s, topo, go[0], parent);
+    }
+    if (st == ST_OK)
+        st = sandbox_add(box, pid, err);
+    if (st == ST_OK && write(go[1], "g", 1) != 1)
+        st = err_set_errno(err, ST_IO, "cannot start the tuning process");
+    for (int i = 0; i < 2; i++)
+        if (go[i] >= 0)
+            close(go[i]);
+    if (pid > 0)
+        wstatus = wait_for(pid);
+    sandbox_read(box, &used, NULL);
+    sandbox_destroy(box);
+    if (st)
+        return st;
+    if (WIFSIGNALED(wstatus))
+        return used.n_oom_kills
+                   ? err_set(err, ST_NO_MEMORY,
+                             "the tuning process was killed for memory, at the limit "
+                             "that --mem sets; give it more")
+                   : err_set(err, ST_IO, "the tuning process died of signal %d",
+                             WTERMSIG(wstatus));
+    *code = WEXITSTATUS(wstatus);
+    return ST_OK;
+}
+
+/* ---- the command ------------------------------------------------------------------
+ */
+
+static enum status prepare(struct settings *s, struct err *err)
+{
+    enum status st;
+    bool made;
+
+    if (!s->model_text)
+        return err_set(err, ST_USAGE,
+                       "which model? -m FILE.gguf or -m SHAPE:QUANT, as in "
+                       "`bench tune -m tinyllama-1.1b:Q4_K_M`");
+    st = modelref_parse(&s->model.model, s->model_text, s->cache_dir, err);
+    if (st == ST_OK && s->weights)
+        st = residency_parse(s->weights, "--weights", &s->model.residency, err);
+    if (st == ST_OK && s->model.residency == WEIGHTS_MEMORY &&
+        !s->model.model.synthetic)
+        return err_set(err, ST_USAGE,
+                       "--weights memory makes a synthetic model, but %s is a file; "
+                       "name SHAPE:QUANT instead",
+                       s->model_text);
+    if (st == ST_OK && s->model.mem_limit)
+        st = sandbox_check("", err);
+    if (st == ST_OK && s->model.model.synthetic && s->model.residency != WEIGHTS_MEMORY)
+        st = modelref_make_file(&s->model.model, &made, err);
+    return st;
+}
+
+int cmd_tune(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct settings s = {.budget_s = 180, .model = {.seed = 1}};
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct opt_args args;
+    int code = 0;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_BYTES(0, "mem", &s.model.mem_limit, "LIMIT", "tune under this memory limit, as 6G (default: none)"),
+        OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds that it may take, loading included (default 180)", 1, 86400),
+        OPT_STR(0, "weights", &s.weights, "W", "auto: packed or mapped is tuned too (default); packed, mmap: only that; memory: synthetic, packed, no file"),
+        OPT_INT(0, "ctx", &s.model.depth, "D", "context depth that decoding is measured at (default 0)", 0, 1 << 24),
+        OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory, for --tuned auto)"),
+        OPT_FLAG(0, "explain", &s.explain, "print a table: what every candidate was worth"),
+        OPT_FLAG(0, "exhaustive", &s.exhaustive, "try all combinations too, after the budget: is one more than 2 % faster?"),
+        OPT_U64(0, "seed", &s.model.seed, "N", "of tokens and orders (default 1)"),
+        OPT_STR(0, "cache-dir", &s.cache_dir, "DIR", "where synthetic models are kept"),
+        OPT_FLAG(0, "json", &s.json, "print JSON"),
+        OPT_END
+    };
+    /* clang-format on */
+    enum status st = topo ? opt_parse(&args, argc, argv, opts, &usage, &err)
+                          : err_set(&err, ST_NO_MEMORY, "no memory");
+
+    if (st || args.help) {
+        free(topo);
+        return st ? cmd_fail(&err) : 0;
+    }
+    if (args.n)
+        st = err_set(&err, ST_USAGE, "what is '%s'? Models are given by -m", args.v[0]);
+    interrupt_catch();
+    if (st == ST_OK)
+        st = topology_read(topo, "", &err);
+    if (st == ST_OK)
+        st = prepare(&s, &err);
+    if (st == ST_OK && s.model.mem_limit)
+        st = tune_inside(&s, topo, &code, &err);
+    else if (st == ST_OK)
+        code = tune_here(&s, topo);
+    free(topo);
+    return st ? cmd_fail(&err) : code;
+}

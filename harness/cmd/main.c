@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * main.c - find the subcommand and run it
+ */
+#include "harness/base/program.h"
+#include "harness/base/suggest.h"
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *help; /* NULL: hidden */
+    int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+#define COMMAND(name, help)  {#name, help, cmd_##name},
+#define HIDDEN_COMMAND(name) {#name, NULL, cmd_##name},
+#include "harness/cmd/commands.def"
+    {NULL, NULL, NULL},
+};
+
+static void print_help(FILE *f)
+{
+    fputs(
+        "bench - which quantisation, threads and context run a small language model\n"
+        "best on this CPU, how fast, and how close that is to what the machine can do\n"
+        "\n"
+        "usage: bench COMMAND [options]\n"
+        "\n"
+        "commands:\n",
+        f);
+    for (const struct command *c = commands; c->name; c++) {
+        if (c->help)
+            fprintf(f, "  %-10s %s\n", c->name, c->help);
+    }
+    fputs(
+        "\n"
+        "`bench COMMAND --help` tells the rest; `bench --version` prints the version.\n"
+        "A first look:   bench topo\n"
+        "The main job:   bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
+        "\n"
+        "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
+        "on\n"
+        "this machine, 130 interrupted\n",
+        f);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[sizeof commands / sizeof commands[0]];
+    int n = 0;
+
+    for (const struct command *c = commands; c->name; c++) {
+        if (c->help)
+            names[n++] = c->name;
+    }
+    const char *near = suggest(name, names, n);
+    if (near)
+        fprintf(stderr, "bench: there is no command '%s'; did you mean '%s'?\n", name,
+                near);
+    else
+        fprintf(stderr, "bench: there is no command '%s'; `bench --help` lists them.\n",
+                name);
+    return 2;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+        !strcmp(argv[1], "help")) {
+        print_help(stdout);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("bench %s, %s\n", build_version(), build_compiler());
+        return 0;
+    }
+    for (const struct command *c = commands; c->name; c++) {
+        if (!strcmp(argv[1], c->name))
+            return c->run(argc - 1, argv + 1);
+    }
+    return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    const int code = run(argc, argv);
+
+    /* A command that has failed has said why. */
+    if ((fflush(stdout) || ferror(stdout)) && code == 0) {
+        fprintf(stderr, "bench: cannot write to standard output\n");
+        return 2;
+    }
+    return code;
+}

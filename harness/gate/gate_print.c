@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_print.c - a gate's result for a terminal
+ */
+#include "harness/gate/gate_report.h"
+
+#include <string.h>
+
+#include "harness/base/options.h"
+
+static void print_side(FILE *f, const char *who, const struct gate_side *s)
+{
+    if (!*s->name)
+        return;
+    fprintf(f, "%s  %s", who, s->name);
+    if (*s->version)
+        fprintf(f, ", %s", s->version);
+    if (*s->commit)
+        fprintf(f, " (%s)", s->commit);
+    if (*s->compiler)
+        fprintf(f, ", %s", s->compiler);
+    fputc('\n', f);
+}
+
+/* Text padded to a width in columns: bytes that continue a character take none. */
+static void print_cell(FILE *f, const char *text, int width, bool right)
+{
+    int columns = 0;
+
+    for (const char *c = text; *c; c++)
+        columns += ((unsigned char)*c & 0xc0) != 0x80;
+    const int pad = width > columns ? width - columns : 0;
+    fprintf(f, "%*s%s%*s", right ? pad : 0, "", text, right ? 0 : pad, "");
+}
+
+static void print_row(FILE *f, const char *const cell[7], int first)
+{
+    const int width[7] = {first, 14, 14, 9, 20, 8, 13};
+
+    for (int i = 0; i < 7; i++) {
+        if (i == 6)
+            fprintf(f, "  %s", cell[i]);
+        else
+            print_cell(f, cell[i], width[i], i > 0);
+    }
+    fputc('\n', f);
+}
+
+static void print_metric(FILE *f, const struct gate_metric *m, int first)
+{
+    char a[48], b[48], change[48], interval[96], margin[24];
+    const char *const cell[7] = {
+        m->name,
+        gate_value_text(a, sizeof a, m->a, m->unit),
+        gate_value_text(b, sizeof b, m->b, m->unit),
+        gate_change_text(change, sizeof change, m->effect.ratio),
+        gate_interval_text(interval, sizeof interval, &m->effect),
+        margin,
+        gate_verdict_word(m->verdict),
+    };
+
+    snprintf(margin, sizeof margin, "%.3g %%", 100 * m->margin);
+    print_row(f, cell, first);
+}
+
+void gate_print(FILE *f, const struct gate_result *r)
+{
+    static const char *const head[7] = {"metric",       "A",      "B",      "speed",
+                                        "95 % sure of", "margin", "verdict"};
+    char sentence[1024], time[32];
+    int first = 32; /* width of the names */
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if ((int)strlen(r->metric[i].name) > first)
+            first = (int)strlen(r->metric[i].name);
+
+    print_side(f, "A", &r->side[0]);
+    print_side(f, "B", &r->side[1]);
+    fprintf(f, "%s%s%s%s%s\n", r->model, *r->settings ? ", " : "", r->settings,
+            *r->cpu ? "; " : "", r->cpu);
+    if (r->injected > 0)
+        fprintf(f,
+                "B IS SLOWED DOWN by %.3g %% on purpose (--inject-slowdown): this says "
+                "what the gate sees,\nand nothing about B\n",
+                100 * r->injected);
+    fputc('\n', f);
+    print_row(f, head, first);
+    for (size_t i = 0; i < r->n_metrics; i++)
+        print_metric(f, &r->metric[i], first);
+    if (r->mode == GATE_MODE_BASELINE)
+        fprintf(f, "\n%zu new run%s", r->n_launches, r->n_launches == 1 ? "" : "s");
+    else
+        fprintf(f, "\n%zu launches, %zu rounds in %s", r->n_launches, r->n_rounds,
+                format_duration(time, sizeof time, r->seconds));
+    if (r->n_disturbed)
+        fprintf(f, "; %zu disturbed rounds left out", r->n_disturbed);
+    if (*r->disturbed)
+        fprintf(f, " (%s)", r->disturbed);
+    if (*r->notes)
+        fprintf(f, "\nNot covered: %s", r->notes);
+    fputc('\n', f);
+    if (*gate_counts_text(sentence, sizeof sentence, r))
+        fprintf(f, "instructions%s%s, beside the verdict: %s\n",
+                *r->counted_by ? " by " : "", r->counted_by, sentence);
+    fprintf(f, "%s: %s\n", gate_verdict_word(r->verdict),
+            gate_sentence(r, sentence, sizeof sentence));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_resample.h - gates that never were, made of the launches of one that was
+ *
+ * Recorded launches of two equal builds are drawn with replacement, all metrics of a
+ * launch together, each with either sign: with equal builds both signs are as likely. A
+ * slowdown is put into one metric on top. The gate then goes through its looks as a
+ * real one does. How often it fails, passes, and at which slowdown it does so nearly
+ * always, is what it can do on that machine.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_GATE_GATE_RESAMPLE_H
+#define SLM_HARNESS_GATE_GATE_RESAMPLE_H
+
+#include "harness/gate/gate_rule.h"
+
+struct gate_record {
+    struct gate_rule rule;
+    size_t n_metrics;
+    double margin[GATE_MAX_METRICS];
+    struct gate_series series[GATE_MAX_METRICS]; /* as many launches in each */
+};
+
+#define GATE_NO_METRIC SIZE_MAX
+
+struct gate_chances {
+    size_t n_gates, n_failed, n_passed;
+    double launches; /* mean number of launches until the end */
+};
+
+/* n_gates gates of at most most_launches launches, 1..GATE_MAX_LAUNCHES, B slower by a
+ * share in one metric (or GATE_NO_METRIC). Equal seeds draw equal launches, so that a
+ * larger slowdown fails at least as often. record: at least one launch, and all of its
+ * metrics have rounds in each. Error: ST_NO_MEMORY. */
+enum status gate_resample(struct gate_chances *c, const struct gate_record *record,
+                          size_t n_gates, size_t most_launches, size_t metric,
+                          double slowdown, uint64_t seed, struct err *err);
+
+/* The smallest slowdown of a metric that fails with at least the probability given,
+ * to a tenth of a percent; NAN if not even one of nine tenths does. Errors: as above,
+ * ST_INTERRUPTED. */
+enum status gate_resample_least(double *slowdown, const struct gate_record *record,
+                                size_t n_gates, size_t most_launches, size_t metric,
+                                double probability, uint64_t seed, struct err *err);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_result.c - a gate's verdict in a sentence, and the metric it hangs on
+ */
+#include "harness/gate/gate_result.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/options.h"
+#include "harness/gate/gate_report.h"
+
+void gate_result_free(struct gate_result *r)
+{
+    free(r->count);
+    r->count = NULL;
+    r->n_counts = 0;
+}
+
+const char *gate_verdict_word(enum gate_verdict verdict)
+{
+    static const char *const words[] = {"inconclusive", "pass", "fail", "inconclusive"};
+
+    return words[verdict];
+}
+
+/* How much a metric has to do with the verdict: of failed ones the loss, of others the
+ * probability that is still in the way; below 0: nothing. */
+static double weight(const struct gate_metric *m, enum gate_verdict verdict)
+{
+    const struct gate_effect *e = &m->effect;
+
+    if (verdict == GATE_FAIL)
+        return m->verdict == GATE_FAIL ? 1 / (1 + e->ratio) : -1;
+    if (verdict == GATE_UNCLEAR && m->verdict == GATE_PASS)
+        return 0;
+    if (!isfinite(e->ratio))
+        return 2; /* nothing at all is known of it */
+    return verdict == GATE_PASS ? e->p_pass : fmin(e->p_fail, e->p_pass);
+}
+
+const struct gate_metric *gate_worst(const struct gate_result *r)
+{
+    const enum gate_verdict verdict =
+        r->verdict == GATE_OPEN ? GATE_UNCLEAR : r->verdict;
+    const struct gate_metric *worst = NULL;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (!worst || weight(&r->metric[i], verdict) > weight(worst, verdict))
+            worst = &r->metric[i];
+    return worst;
+}
+
+/* Appends to buf. */
+__attribute__((format(printf, 3, 4))) static void say(char *buf, size_t cap,
+                                                      const char *format, ...)
+{
+    const size_t used = strlen(buf);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(buf + used, cap - used, format, args);
+    va_end(args);
+}
+
+static size_t n_others(const struct gate_result *r, enum gate_verdict verdict)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        n += gate_metric_verdict(&r->metric[i]) == verdict;
+    return n ? n - 1 : 0;
+}
+
+static void say_others(char *buf, size_t cap, size_t n, const char *what)
+{
+    if (n)
+        say(buf, cap, " %zu more metric%s %s.", n, n == 1 ? "" : "s", what);
+}
+
+static void say_fail(char *buf, size_t cap, const struct gate_result *r,
+                     const struct gate_metric *m)
+{
+    const char *a = r->side[0].commit, *b = r->side[1].commit;
+    char effect[200];
+
+    say(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.", m->name,
+        gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    say_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
+    if (r->injected > 0)
+        return;
+    if (a[0] && b[0] && strcmp(a, b) != 0)
+        say(buf, cap, " Look at what changed from %s to %s.", a, b);
+    else
+        say(buf, cap, " Look at what changed between the two.");
+}
+
+static void say_pass(char *buf, size_t cap, const struct gate_result *r,
+                     const struct gate_metric *m)
+{
+    char effect[200], margin[48];
+    bool alike = true;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        alike = alike && r->metric[i].margin == m->margin;
+    snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "the margins",
+             100 * m->margin);
+    say(buf, cap,
+        "B lost nothing beyond %s: the least certain of %zu metric%s is %s, %s. "
+        "Nothing is to be done.",
+        margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
+        gate_effect_text(effect, sizeof effect, m));
+}
+
+static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
+                        const struct gate_metric *m)
+{
+    char effect[200], time[32];
+
+    if (r->end == GATE_END_INTERRUPTED)
+        say(buf, cap, "Interrupted after %zu rounds, so there is no verdict; ",
+            r->n_rounds);
+    else if (r->end == GATE_END_BUDGET)
+        say(buf, cap, "Undecided within %s; ",
+            format_duration(time, sizeof time, r->budget_s));
+    else if (r->mode == GATE_MODE_BASELINE)
+        say(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
+            r->n_launches == 1 ? "" : "s");
+    else
+        say(buf, cap, "Undecided after %zu launches; ", r->n_launches);
+    say(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
+        gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    say_others(buf, cap, n_others(r, GATE_UNCLEAR),
+               n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
+                                              : "are undecided, too");
+    if (r->end == GATE_END_INTERRUPTED)
+        say(buf, cap, " Run it again to its end.");
+    else if (*r->advice)
+        say(buf, cap, " %s", r->advice);
+    else if (r->end == GATE_END_BUDGET)
+        say(buf, cap, " Give it more time with --budget, or a quieter machine.");
+    else
+        say(buf, cap,
+            " The change is about as large as the margin, or the machine too noisy: "
+            "choose another --margin, or a quieter machine.");
+}
+
+const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
+{
+    const struct gate_metric *m = gate_worst(r);
+
+    buf[0] = '\0';
+    if (!m)
+        say(buf, cap, "Nothing was measured, so there is no verdict.%s",
+            r->end == GATE_END_INTERRUPTED ? " It was interrupted: run it again."
+            : r->end == GATE_END_BUDGET    ? " Give it more time with --budget."
+                                           : "");
+    else if (r->verdict == GATE_FAIL)
+        say_fail(buf, cap, r, m);
+    else if (r->verdict == GATE_PASS)
+        say_pass(buf, cap, r, m);
+    else
+        say_unclear(buf, cap, r, m);
+    if (r->injected > 0)
+        say(buf, cap, " B was slowed by %.3g %% on purpose.", 100 * r->injected);
+    return buf;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_rule.h - what the rounds of a gate say: pass, fail, or not yet
+ *
+ * A gate compares two builds, A and B. A round is four turns in the order ABBA or BAAB,
+ * drawn at random, so that drift cancels and, were A and B the same, every round could
+ * as well have had the other sign. What a round says of a metric is the logarithm of
+ * B's speed over A's (the other way round where less is better): below 0 B is worse.
+ * Rounds of one pair of launches share their address-space layout and whatever else a
+ * launch settles, so the launch is the unit that counts: its value is the mean of its
+ * rounds without their upper and lower quarters, so that of four or more one that was
+ * disturbed does not spoil the launch.
+ *
+ * The test flips the signs of the launches' ranks (Wilcoxon's, exact up to 40 launches)
+ * about the margin: failing needs a slowdown beyond the margin to be shown, passing
+ * needs one to be ruled out. Both are looked at after fixed numbers of launches only,
+ * and at the end; the level of a look is an equal share of the whole (a gate whose
+ * budget holds few launches has fewer looks to share it among), and Holm's correction
+ * shares a look among the metrics, so that over all looks and metrics a B that is no
+ * slower than the margin fails with a probability of at most alpha. To pass, every
+ * metric must.
+ *
+ * Threading: pure functions; a series belongs to one thread.
+ */
+#ifndef SLM_HARNESS_GATE_GATE_RULE_H
+#define SLM_HARNESS_GATE_GATE_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+
+#define GATE_MAX_LAUNCHES 80
+#define GATE_MAX_ROUNDS   8  /* of one launch */
+#define GATE_MAX_METRICS  48 /* a default sweep against stored rows has 27 */
+
+enum gate_verdict {
+    GATE_OPEN, /* more rounds may tell */
+    GATE_PASS, /* no slowdown beyond the margin */
+    GATE_FAIL, /* a slowdown beyond the margin */
+    GATE_UNCLEAR
+};
+
+struct gate_rule {
+    double margin;     /* share of speed that may be lost: 0.02 */
+    double alpha_fail; /* chance of failing a B that is within the margin */
+    double alpha_pass; /* chance of passing a B that is beyond it */
+    size_t n_looks;    /* that share these chances */
+};
+
+/* 2 %, 1 %, 5 %, and all looks. */
+struct gate_rule gate_rule_default(void);
+
+/* One metric's rounds, launch by launch. */
+struct gate_series {
+    size_t n_launches;
+    size_t n_rounds[GATE_MAX_LAUNCHES];
+    double v[GATE_MAX_LAUNCHES][GATE_MAX_ROUNDS]; /* log ratio */
+};
+
+/* Mean of v[n] without the n / 4 largest and the n / 4 smallest; n in
+ * 1..GATE_MAX_ROUNDS. */
+double gate_middle(const double *v, size_t n);
+
+struct gate_effect {
+    double ratio;  /* B's speed over A's: Hodges and Lehmann's estimate */
+    double lo, hi; /* 95 % interval: bootstrap of launches, then of their rounds */
+    double p_fail; /* of so slow a B, or slower, if it lost just the margin */
+    double p_pass; /* of so fast a B, or faster, likewise */
+};
+
+/* Looks of a gate that has room for so many launches: those before, and its end. */
+size_t gate_n_looks(size_t most_launches);
+
+/* How many launches there are at look i of n_looks; at the last one, as many as a gate
+ * can have, or as it has when its budget is over. 0 after that. */
+size_t gate_look(size_t i, size_t n_looks);
+
+/* The series' effect; seed draws the bootstrap, n_boot times (0: no interval). At least
+ * one launch with a round. Error: ST_NO_MEMORY. */
+enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
+                        const struct gate_rule *rule, size_t n_boot, uint64_t seed,
+                        struct err *err);
+
+/* The two probabilities alone; launches without a round do not count. */
+void gate_test(const struct gate_series *s, const struct gate_rule *rule,
+               double *p_fail, double *p_pass);
+
+/* The verdict of a look at n metrics, given each one's probabilities: GATE_OPEN if
+ * neither is shown. failed[i], if not NULL, says which metrics did. Error:
+ * ST_NO_MEMORY. */
+enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule,
+                        const double *p_fail, const double *p_pass, size_t n,
+                        bool *failed, struct err *err);
+
+/* Both: a look at n series, margin[i] (NULL: all the rule's) that of s[i]. */
+enum status gate_judge(enum gate_verdict *verdict, const struct gate_rule *rule,
+                       const double *margin, const struct gate_series *const *s,
+                       size_t n, bool *failed, struct err *err);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_settings.h - what a gate measures, and how it judges: configuration and options
+ *
+ * A YAML file (configs/gates/default.yaml documents the keys), then the options of the
+ * command line; both give texts for the same keys, and go through the same parsers.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_GATE_GATE_SETTINGS_H
+#define SLM_HARNESS_GATE_GATE_SETTINGS_H
+
+#include "engine/weights/weights.h"
+#include "harness/base/options.h"
+#include "harness/gate/gate_options.h"
+#include "harness/machine/topology.h"
+#include "harness/model/modelref.h"
+
+#define GATE_MAX_BUDGET_S 86400
+
+struct gate_settings {
+    char model_text[256];
+    struct modelref model; /* of model_text, once the settings are made */
+    struct int_list threads, prefill, ctx;
+    enum kern_format kernel[GATE_MAX_METRICS]; /* formats whose gemv is timed, too */
+    size_t n_kernels;
+    enum weights_residency residency;
+    enum kern_kv kv_type;
+    enum placement placement;
+    int n_batch;
+    uint64_t mem_limit; /* around both programs together; 0: none */
+    double budget_s, timeout_s;
+    int n_rounds; /* of one launch */
+    struct gate_rule rule;
+    bool memory, load; /* judge peak memory and load time, too */
+    double margin_memory, margin_load;
+    double slower;    /* put into B: 0.05 */
+    uint64_t seed;    /* never 0 */
+    int exit_code[3]; /* pass, fail, inconclusive */
+};
+
+/* *s is zeroed, and for gate_settings_free() afterwards in any case. Errors: ST_USAGE
+ * (file and key, or option, named), ST_IO, and those of modelref_parse(). */
+enum status gate_settings_make(struct gate_settings *s, const struct gate_options *o,
+                               const struct topology *topo, struct err *err);
+void gate_settings_free(struct gate_settings *s);
+
+/* One key's value; what names it in messages. Error: ST_USAGE, also for no such key. */
+enum status gate_settings_set(struct gate_settings *s, const char *key,
+                              const char *text, const struct topology *topo,
+                              const char *what, struct err *err);
+
+/* "0,1,4": exit codes of pass, fail, inconclusive. Error: ST_USAGE. */
+enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
+                                  struct err *err);
+
+/* What is compared, in a line: "2 threads, mmap, f16 KV cache, ...". Returns buf. */
+const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * baseline.h - new rows against the history of the same machine, model and settings
+ *
+ * Only what was measured before the new rows counts, without the new rows themselves
+ * where they are stored already, and only since the series last changed (change.h).
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_HISTORY_BASELINE_H
+#define SLM_HARNESS_HISTORY_BASELINE_H
+
+#include "harness/gate/gate_result.h"
+#include "harness/history/series.h"
+
+/* Margins of columns that have one of their own; the others have the rule's. */
+struct baseline_margins {
+    double memory, load; /* of mem_peak_bytes; of load_s and ttft_s */
+};
+
+/* Judge every series of fresh that the history old knows, and fill in of *r: verdict,
+ * end, metrics, both sides' commits and versions, cpu, model, settings, notes, advice,
+ * numbers of launches and rounds. r->rule is set. Errors: ST_UNSUPPORTED (nothing can
+ * be judged: names what differs, or how many runs are missing), ST_USAGE (more series
+ * than a gate has room for), ST_INPUT (no usable new row), ST_NO_MEMORY. */
+enum status baseline_compare(struct gate_result *r, const struct history *old,
+                             const struct history *fresh,
+                             const struct series_choice *choice,
+                             const struct baseline_margins *margins, struct err *err);
+
+#endif

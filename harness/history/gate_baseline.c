@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_baseline.c - `bench gate --baseline`: new rows against stored ones
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/base/dirs.h"
+#include "harness/gate/gate_settings.h"
+#include "harness/history/baseline.h"
+#include "harness/history/gate_now.h"
+#include "harness/history/gate_rows.h"
+#include "harness/history/history_db.h"
+
+/* Margin and probabilities, and exit codes, from --config and the options. */
+static enum status read_rule(struct gate_rule *rule, struct baseline_margins *margins,
+                             const struct gate_options *o, struct err *err)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct gate_settings s = {0};
+    enum status st = topo ? topology_read(topo, "", err)
+                          : err_set(err, ST_NO_MEMORY, "no memory for a topology");
+
+    if (st == ST_OK)
+        st = gate_settings_make(&s, o, topo, err);
+    if (st == ST_OK) {
+        *rule = s.rule;
+        *margins = (struct baseline_margins){s.margin_memory, s.margin_load};
+        memcpy(o->codes, s.exit_code, sizeof s.exit_code);
+    }
+    gate_settings_free(&s);
+    free(topo);
+    return st;
+}
+
+/* The new rows: given, or measured now into r->dir. */
+static enum status find_rows(struct history *fresh, const struct history *old,
+                             const struct series_choice *choice,
+                             const struct gate_options *o, struct gate_result *r,
+                             struct err *err)
+{
+    if (o->rows.n && o->model)
+        return err_set(err, ST_USAGE,
+                       "--rows and -m exclude each other: rows that are there, or a "
+                       "model to be measured now");
+    if (!o->rows.n && !o->model)
+        return err_set(err, ST_USAGE,
+                       "what is to be compared with %s? --rows DIR names new rows, -m "
+                       "MODEL measures now what is stored of that model",
+                       o->baseline);
+    if (o->rows.n) {
+        if (o->out)
+            snprintf(r->dir, sizeof r->dir, "%s", o->out);
+        return o->out && dirs_make(o->out, err) ? err->code
+                                                : gate_rows_read(fresh, o, err);
+    }
+    const enum status st = gate_now_measure(old, choice, o, r, err);
+    return st ? st : history_read(fresh, r->dir, NULL, err);
+}
+
+static void name_sides(struct gate_result *r, const struct gate_options *o)
+{
+    const char *fresh = o->rows.n ? o->rows.v[0] : r->dir;
+
+    snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->baseline);
+    snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", fresh,
+             o->rows.n > 1 ? " and others" : "");
+}
+
+static enum status compare(struct gate_result *r, struct history *old,
+                           struct history *fresh,
+                           const struct baseline_margins *margins,
+                           const struct gate_options *o, struct err *err)
+{
+    const struct series_choice choice = {.metrics =
+                                             o->metrics ? o->metrics : "tok_per_s",
+                                         .only = o->only,
+                                         .disturbed = o->disturbed};
+    enum status st = gate_history_read(old, o, o->baseline, err);
+    size_t n_new;
+
+    if (st == ST_OK)
+        st = find_rows(fresh, old, &choice, o, r, err);
+    if (st == ST_OK)
+        st = baseline_compare(r, old, fresh, &choice, margins, err);
+    /* afterwards: what is recorded is the next gate's history, not this one's */
+    if (st == ST_OK && o->record)
+        st = history_db_record(o->record, fresh, o->commit, &n_new, err);
+    return st;
+}
+
+enum status gate_baseline(const struct gate_options *o, struct gate_result *r,
+                          struct err *err)
+{
+    struct history old = {0}, fresh = {0};
+    struct baseline_margins margins;
+    const time_t now = time(NULL);
+    struct tm tm;
+    enum status st = read_rule(&r->rule, &margins, o, err);
+
+    gmtime_r(&now, &tm);
+    strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (st == ST_OK && o->out && strlen(o->out) >= sizeof r->dir)
+        st = err_set(err, ST_USAGE, "--out: the name of the directory is too long");
+    if (st == ST_OK)
+        st = compare(r, &old, &fresh, &margins, o, err);
+    name_sides(r, o);
+    r->seconds = difftime(time(NULL), now);
+    history_free(&old);
+    history_free(&fresh);
+    return st;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_now.c - the points of a history, measured again now
+ *
+ * What a stored row says may come from a foreign file: each column is checked before it
+ * becomes a setting.
+ */
+#include "harness/history/gate_now.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/random.h"
+#include "harness/base/dirs.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/parse.h"
+#include "harness/base/progress.h"
+#include "harness/history/baseline_rule.h"
+#include "harness/history/gate_rows.h"
+#include "harness/machine/sandbox.h"
+#include "harness/result/report_rows.h"
+#include "harness/result/roofs.h"
+#include "harness/sweep/sweep.h"
+
+#define MAX_POINTS   GATE_MAX_METRICS
+#define MAX_RUNS     100
+#define MAX_SAMPLES  1000
+#define MAX_POSITION (1 << 24)
+
+struct now {
+    struct point p[MAX_POINTS];
+    size_t n_good[MAX_POINTS];
+    int n_tries[MAX_POINTS];
+    size_t n;
+    size_t runs;
+    enum row_trust least_trust; /* of a row that counts */
+    struct topology topo;
+    struct modelref model;
+    struct sweep_dir *dir;
+    struct progress progress;
+    size_t n_done, n_planned;
+};
+
+/* ---- from a stored row to a point ---------------------------------------------------
+ */
+
+/* A number that the command of a row has after an option. */
+static double option_number(const char *command, const char *option, double without,
+                            double min, double max)
+{
+    const char *at = strstr(command, option);
+    const double v = at ? strtod(at + strlen(option), NULL) : without;
+
+    return v >= min && v <= max ? v : without;
+}
+
+static enum status whole(int *out, int64_t v, int64_t min, int64_t max,
+                         const char *what, struct err *err)
+{
+    if (v < min || v > max)
+        return err_set(err, ST_INPUT, "a stored row's %s is %lld", what, (long long)v);
+    *out = (int)v;
+    return ST_OK;
+}
+
+static enum status set_threads(struct point *p, const struct row *r,
+                               const struct topology *topo, struct err *err)
+{
+    enum status st =
+        whole(&p->n_threads, r->n_threads, 1, TOPO_MAX_CPUS, "n_threads", err);
+
+    if (st == ST_OK && r->n_threads_prefill != FIELD_NO_INT)
+        st = whole(&p->n_threads_prefill, r->n_threads_prefill, 1, TOPO_MAX_CPUS,
+                   "n_threads_prefill", err);
+    if (st == ST_OK && !strcmp(r->placement, "list")) {
+        p->explicit_cpus = true;
+        return placement_parse_cpus(r->cpus, topo, &p->n_threads, p->n_threads_prefill,
+                                    p->cpus, err);
+    }
+    return st ? st : placement_parse(r->placement, &p->placement, err);
+}
+
+static enum status set_depth(struct point *p, const struct row *r, struct err *err)
+{
+    if (!strcmp(r->kind, "prefill")) {
+        p->kind = POINT_PREFILL;
+        return whole(&p->n_prompt, r->n_prompt, 1, MAX_POSITION, "n_prompt", err);
+    }
+    p->ctx_prefill = !strcmp(r->ctx_fill, "prefill");
+    return whole(&p->ctx, r->ctx, 0, MAX_POSITION, "ctx", err);
+}
+
+static enum status make_point(struct point *p, const struct row *r,
+                              const struct now *now, struct err *err)
+{
+    enum status st;
+
+    point_init(p);
+    p->model = now->model;
+    p->isa_disabled = isa_detected() & ~isa_usable();
+    p->n_tokens = r->n_samples > 0 && r->n_samples <= MAX_SAMPLES ? (int)r->n_samples
+                                                                  : p->n_tokens;
+    p->n_batch = (int)option_number(r->command, " --batch ", p->n_batch, 1, 65536);
+    p->budget_s = option_number(r->command, " --budget ", p->budget_s, 0.01, 600);
+    p->mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
+    if (!strcmp(r->tuning, "tuned"))
+        snprintf(p->tuned, sizeof p->tuned, "auto");
+    st = set_threads(p, r, &now->topo, err);
+    if (st == ST_OK)
+        st = set_depth(p, r, err);
+    if (st == ST_OK && *r->kv_type)
+        st = kv_type_parse(r->kv_type, "kv_type of a stored row", &p->kv_type, err);
+    if (st == ST_OK && *r->residency)
+        st = residency_parse(r->residency, "residency of a stored row", &p->residency,
+                             err);
+    return st;
+}
+
+/* ---- which of them
+ * -------------------------------------------------------------------- */
+
+static bool is_model(const struct row *r, const struct modelref *m)
+{
+    return !strcmp(r->model, m->name) &&
+           (m->mix == QUANTMIX_N || !strcmp(r->quant, quantmix_name(m->mix)));
+}
+
+/* Why the history has nothing to measure. */
+static enum status refuse(const struct series_set *set, const struct now *now,
+                          const struct machine_key *here, const struct series *thin,
+                          struct err *err)
+{
+    const struct series *elsewhere = NULL, *other = NULL;
+    char why[256];
+
+    for (size_t i = 0; i < set->n; i++) {
+        const struct series *s = &set->v[i];
+        const bool same =
+            s->has_machine && machine_key_same(&s->machine, here, NULL, 0);
+
+        if (same && !is_model(&s->like, &now->model))
+            other = s;
+        if (!same)
+            elsewhere = s;
+    }
+    if (thin)
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "%zu stored run%s of %s on this machine (%zu more were disturbed, "
+            "%zu within three hours of one of the same commit) do not say how "
+            "far runs scatter; record %zu more",
+            thin->n, thin->n == 1 ? "" : "s", thin->name, thin->n_disturbed,
+            thin->n_joined, BASELINE_LEAST - thin->n);
+    if (other)
+        return err_set(err, ST_UNSUPPORTED,
+                       "no stored run is of %s; there is %s %s on this machine",
+                       now->model.text, other->like.model, other->like.quant);
+    if (elsewhere && elsewhere->has_machine) {
+        machine_key_same(&elsewhere->machine, here, why, sizeof why);
+        return err_set(err, ST_UNSUPPORTED, "no stored run is from this machine: %s",
+                       why);
+    }
+    return err_set(err, ST_UNSUPPORTED,
+                   elsewhere ? "nothing says which machine the stored rows are from; "
+                               "say --here if it is this one"
+                             : "there is no stored run to compare with");
+}
+
+/* Points of the series that are of this machine and model, and long enough. */
+static enum status choose(struct now *now, const struct series_set *set,
+                          const struct machine_key *here, struct err *err)
+{
+    const struct row *known[MAX_POINTS];
+    const struct series *thin = NULL;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < set->n && st == ST_OK; i++) {
+        const struct series *s = &set->v[i];
+        bool again = false;
+
+        if (!s->has_machine || !machine_key_same(&s->machine, here, NULL, 0) ||
+            !is_model(&s->like, &now->model))
+            continue;
+        for (size_t k = 0; k < now->n; k++)
+            again |= series_same_setting(known[k], &s->like, NULL, NULL, 0);
+        thin = s->n < BASELINE_LEAST ? s : thin;
+        if (again || s->n < BASELINE_LEAST)
+            continue;
+        if (now->n == MAX_POINTS)
+            return err_set(err, ST_USAGE,
+                           "there are more than %d points to measure; choose some with "
+                           "--only",
+                           MAX_POINTS);
+        known[now->n] = &s->like;
+        st = make_point(&now->p[now->n], &s->like, now, err);
+        now->n++;
+    }
+    if (st == ST_OK && !now->n)
+        st = refuse(set, now, here, thin, err);
+    return st;
+}
+
+/* ---- measuring
+ * ------------------------------------------------------------------------ */
+
+static void on_progress(void *arg, const char *phase, double fraction)
+{
+    struct now *now = arg;
+    char detail[128];
+
+    snprintf(detail, sizeof detail, "%zu of %zu, %s", now->n_done + 1, now->n_planned,
+             phase);
+    progress_update(&now->progress,
+                    ((double)now->n_done + fraction / 2) / (double)now->n_planned,
+                    detail);
+}
+
+static enum status measure(struct now *now, size_t i, struct err *err)
+{
+    struct point_samples samples = {0};
+    const struct row *rows;
+    struct row row;
+    size_t n_rows;
+    enum status st =
+        point_run(&now->p[i], &now->topo, &row, &samples, on_progress, now, err);
+
+    if (st == ST_OK && !strcmp(row.status, "interrupted"))
+        st = err_set(err, ST_INTERRUPTED, "interrupted");
+    if (st == ST_OK) {
+        row.attempt = ++now->n_tries[i];
+        rows = sweep_dir_rows(now->dir, &n_rows);
+        roof_mark(&row, rows, n_rows);
+        now->n_good[i] += row_trust(&row) >= now->least_trust;
+        st = sweep_dir_append(now->dir, &row, &samples, err);
+    }
+    if (st == ST_OK && row_trust(&row) == ROW_FAILED)
+        st = err_set(err, ST_UNSUPPORTED, "%s could not be measured: %s. %s", row.point,
+                     row.status, row.detail);
+    point_samples_free(&samples);
+    now->n_done++;
+    return st;
+}
+
+/* Every point once, in random order; then again. A disturbed row is measured again in a
+ * later round, as often as there were to be rows. */
+static enum status measure_all(struct now *now, uint64_t seed, struct err *err)
+{
+    enum status st = ST_OK;
+
+    progress_begin(&now->progress, "gate");
+    for (size_t round = 0; round < 2 * now->runs && st == ST_OK; round++) {
+        size_t order[MAX_POINTS];
+
+        for (size_t i = 0; i < now->n; i++) {
+            const size_t k = random_bits(&seed) % (i + 1);
+
+            order[i] = order[k];
+            order[k] = i;
+        }
+        for (size_t i = 0; i < now->n && st == ST_OK; i++) {
+            if (round >= now->runs && now->n_good[order[i]] >= now->runs)
+                continue;
+            now->n_planned += round >= now->runs;
+            st = interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
+                               : measure(now, order[i], err);
+        }
+    }
+    progress_end(&now->progress);
+    return st;
+}
+
+static enum status make_dir(struct now *now, const struct gate_options *o,
+                            struct gate_result *r, struct err *err)
+{
+    struct sweep_settings s;
+    json_t *machine;
+    enum status st;
+
+    if (o->out)
+        snprintf(r->dir, sizeof r->dir, "%s", o->out);
+    else
+        dirs_results(r->dir, sizeof r->dir, "gate-");
+    st = sweep_dir_create(&now->dir, r->dir, err);
+    if (st == ST_OK)
+        st = sweep_settings_init(&s, &now->topo, err);
+    if (st)
+        return st;
+    machine = sweep_machine_json(&now->topo, NULL, &s, o->argc, o->argv);
+    json_object_del(machine, "sweep"); /* it is none that could be resumed */
+    st = sweep_dir_write_machine(now->dir, machine, err);
+    json_decref(machine);
+    sweep_settings_free(&s);
+    return st;
+}
+
+static enum status prepare(struct now *now, const struct gate_options *o,
+                           struct gate_result *r, struct err *err)
+{
+    bool needs_file = false, needs_group = false;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < now->n; i++) {
+        needs_file |= now->model.synthetic && now->p[i].residency != WEIGHTS_MEMORY;
+        needs_group |= now->p[i].mem_limit > 0;
+    }
+    if (needs_group)
+        st = sandbox_check("", err);
+    if (st == ST_OK && needs_file)
+        st = modelref_make_file(&now->model, NULL, err);
+    return st ? st : make_dir(now, o, r, err);
+}
+
+enum status gate_now_measure(const struct history *old,
+                             const struct series_choice *choice,
+                             const struct gate_options *o, struct gate_result *r,
+                             struct err *err)
+{
+    struct now *now = calloc(1, sizeof *now);
+    struct series_set set = {0};
+    struct machine_key here;
+    enum status st;
+
+    if (!now)
+        return err_set(err, ST_NO_MEMORY, "no memory for a gate");
+    now->runs = o->runs > 0 && o->runs <= MAX_RUNS ? o->runs : GATE_NOW_RUNS;
+    now->least_trust = choice->disturbed ? ROW_DISTURBED : ROW_GOOD;
+    st = gate_machine_here(&here, &now->topo, err);
+    if (st == ST_OK)
+        st = modelref_parse(&now->model, o->model, NULL, err);
+    if (st == ST_OK)
+        st = series_make(&set, old, choice, err);
+    if (st == ST_OK)
+        st = choose(now, &set, &here, err);
+    now->n_planned = now->n * now->runs;
+    if (st == ST_OK)
+        st = prepare(now, o, r, err);
+    if (st == ST_OK)
+        st = measure_all(now, o->seed ? o->seed : 1, err);
+    sweep_dir_close(now->dir);
+    series_free(&set);
+    free(now);
+    return st;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_store.c - `bench gate --record`: rows into a history; and where rows come from
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "harness/history/gate_rows.h"
+#include "harness/history/history_db.h"
+
+enum status gate_machine_here(struct machine_key *key, struct topology *topo,
+                              struct err *err)
+{
+    struct topology *own = topo ? NULL : calloc(1, sizeof *own);
+    struct topology *t = topo ? topo : own;
+    enum status st = t ? topology_read(t, "", err)
+                       : err_set(err, ST_NO_MEMORY, "no memory for a topology");
+
+    if (st == ST_OK) {
+        json_t *object = topology_json(t);
+
+        if (!machine_key_read(key, object))
+            st = err_set(err, ST_NO_MEMORY, "no memory for this machine's profile");
+        json_decref(object);
+    }
+    free(own);
+    return st;
+}
+
+/* path as it is; rows that do not say where they are from are this machine's if the
+ * options say so. */
+enum status gate_history_read(struct history *h, const struct gate_options *o,
+                              const char *path, struct err *err)
+{
+    struct machine_key here;
+    enum status st = ST_OK;
+
+    if (o->here)
+        st = gate_machine_here(&here, NULL, err);
+    return st ? st : history_read(h, path, o->here ? &here : NULL, err);
+}
+
+enum status gate_rows_read(struct history *h, const struct gate_options *o,
+                           struct err *err)
+{
+    enum status st = ST_OK;
+
+    if (!o->rows.n)
+        return err_set(
+            err, ST_USAGE,
+            "which rows? --rows DIR names a directory that `bench sweep` has "
+            "written, a sweep.csv, or a row that `bench decode --json` has "
+            "printed");
+    for (size_t i = 0; i < o->rows.n && st == ST_OK; i++)
+        st = gate_history_read(h, o, o->rows.v[i], err);
+    return st;
+}
+
+/* A row without its machine could never be compared with anything. */
+static enum status check_machines(const struct history *h, struct err *err)
+{
+    for (size_t i = 0; i < h->n_runs; i++)
+        if (!h->runs[i].has_machine)
+            return err_set(err, ST_INPUT,
+                           "no machine.json says which machine the run of %s is from; "
+                           "say --here if it was measured on this one",
+                           h->runs[i].utc);
+    return ST_OK;
+}
+
+enum status gate_store(const struct gate_options *o, struct err *err)
+{
+    struct history h = {0};
+    size_t n_new = 0;
+    enum status st = gate_rows_read(&h, o, err);
+
+    if (st == ST_OK)
+        st = check_machines(&h, err);
+    if (st == ST_OK)
+        st = history_db_record(o->record, &h, o->commit, &n_new, err);
+    if (st == ST_OK)
+        printf("%s: %zu row%s of %zu run%s recorded, %zu %s there already\n", o->record,
+               n_new, n_new == 1 ? "" : "s", h.n_runs, h.n_runs == 1 ? "" : "s",
+               h.n_rows - n_new, h.n_rows - n_new == 1 ? "was" : "were");
+    history_free(&h);
+    return st;
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history_db.c - a history's rows to SQLite and back
+ *
+ * The schema comes from fields.def. Names of columns are C identifiers, so that they
+ * need no care within a statement; everything else is bound.
+ */
+#include "harness/history/history_db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define APPLICATION_ID 0x534c4d62 /* "SLMb" */
+#define BUSY_MS        60000
+#define MAX_TEXT       4096 /* no cell is longer, nor is a profile */
+#define SQL_MAX        8192
+
+/* Columns of `rows` before those of fields.def. */
+static const char *const run_columns[] = {"run",      "run_utc", "commit_id", "version",
+                                          "compiler", "host",    "machine"};
+#define N_RUN_COLUMNS (sizeof run_columns / sizeof run_columns[0])
+#define MACHINE       (N_RUN_COLUMNS - 1)
+
+bool history_db_is(const char *start)
+{
+    return !strncmp(start, "SQLite format 3", 15);
+}
+
+/* ---- errors, and statements --------------------------------------------------------
+ */
+
+static enum status fail(sqlite3 *db, const char *path, struct err *err)
+{
+    const int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
+    const char *text = db ? sqlite3_errmsg(db) : "out of memory";
+
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
+        code == SQLITE_TOOBIG)
+        return err_set(err, ST_INPUT, "%s is no whole database of results: %.200s",
+                       path, text);
+    if (code == SQLITE_BUSY)
+        return err_set(err, ST_IO,
+                       "%s: another program has kept it locked for %d s; try again",
+                       path, BUSY_MS / 1000);
+    return err_set(err, code == SQLITE_NOMEM ? ST_NO_MEMORY : ST_IO,
+                   "database %s: %.200s", path, text);
+}
+
+static enum status run_sql(sqlite3 *db, const char *path, const char *sql,
+                           struct err *err)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? ST_OK
+                                                                : fail(db, path, err);
+}
+
+/* The number that a statement's first row begins with; -1: none. */
+static long long number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *s;
+    long long n = -1;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW)
+        n = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return n;
+}
+
+/* ---- opening ------------------------------------------------------------------------
+ */
+
+/* What is in the file is data of somebody else: no triggers, views or functions of its
+ * schema may run, and no value may be large. */
+static enum status open_db(sqlite3 **db, const char *path, int flags, struct err *err)
+{
+    const int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    enum status st;
+
+    if (rc != SQLITE_OK) {
+        st = fail(*db, path, err);
+        sqlite3_close(*db);
+        return st;
+    }
+    sqlite3_busy_timeout(*db, BUSY_MS);
+    sqlite3_extended_result_codes(*db, 1);
+    sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 1 << 20);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    st = run_sql(*db, path, "PRAGMA cell_size_check = ON", err);
+    if (st)
+        sqlite3_close(*db);
+    return st;
+}
+
+static enum status check_ours(sqlite3 *db, const char *path, struct err *err)
+{
+    if (run_sql(db, path, "SELECT count(*) FROM sqlite_schema", err))
+        return err->code;
+    if (number(db, "PRAGMA application_id") != APPLICATION_ID ||
+        number(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                   "name IN ('rows', 'machines')") != 2)
+        return err_set(err, ST_INPUT,
+                       "%s is a database of something else; histories are made by "
+                       "`bench gate --record %s --rows DIR`",
+                       path, path);
+    return ST_OK;
+}
+
+/* ---- the schema ---------------------------------------------------------------------
+ */
+
+static const char *sql_type(const struct field *f)
+{
+    return f->kind == FIELD_KIND_STR   ? "TEXT"
+           : f->kind == FIELD_KIND_INT ? "INTEGER"
+                                       : "REAL";
+}
+
+static void append(char *sql, const char *lead, const char *name, const char *tail)
+{
+    const size_t used = strlen(sql);
+
+    snprintf(sql + used, SQL_MAX - used, "%s%s%s", lead, name, tail);
+}
+
+static enum status make_tables(sqlite3 *db, const char *path, struct err *err)
+{
+    char sql[SQL_MAX] = "CREATE TABLE rows (";
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < N_RUN_COLUMNS; i++)
+        append(sql, "", run_columns[i], i == MACHINE ? " TEXT, " : " TEXT NOT NULL, ");
+    for (size_t i = 0; i < n; i++) {
+        append(sql, "", f[i].name, " ");
+        append(sql, "", sql_type(&f[i]), ", ");
+    }
+    append(sql, "PRIMARY KEY (run, point, attempt, utc)) WITHOUT ROWID;",
+           "CREATE TABLE machines (machine TEXT PRIMARY KEY, name TEXT NOT NULL, "
+           "profile TEXT NOT NULL) WITHOUT ROWID;",
+           "");
+    return run_sql(db, path, sql, err);
+}
+
+/* Columns that this version knows and the file does not. */
+static enum status add_columns(sqlite3 *db, const char *path, struct err *err)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < n && st == ST_OK; i++) {
+        char sql[SQL_MAX] = "";
+
+        append(sql, "SELECT count(*) FROM pragma_table_info('rows') WHERE name = '",
+               f[i].name, "'");
+        if (number(db, sql) != 0)
+            continue;
+        snprintf(sql, sizeof sql, "ALTER TABLE rows ADD COLUMN %s %s", f[i].name,
+                 sql_type(&f[i]));
+        st = run_sql(db, path, sql, err);
+    }
+    return st;
+}
+
+/* ---- writing ------------------------------------------------------------------------
+ */
+
+static void bind_text(sqlite3_stmt *s, int at, const char *text)
+{
+    sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
+}
+
+/* A cell of the key is never NULL: NULLs are never equal. */
+static void bind_cell(sqlite3_stmt *s, int at, const struct row *row,
+                      const struct field *f)
+{
+    const void *cell = (const char *)row + f->offset;
+    const bool in_key = !strcmp(f->name, "point") || !strcmp(f->name, "attempt") ||
+                        !strcmp(f->name, "utc");
+
+    if (f->kind == FIELD_KIND_STR && (in_key || *(const char *)cell))
+        bind_text(s, at, cell);
+    else if (f->kind == FIELD_KIND_INT && *(const int64_t *)cell != FIELD_NO_INT)
+        sqlite3_bind_int64(s, at, *(const int64_t *)cell);
+    else if (f->kind == FIELD_KIND_INT && in_key)
+        sqlite3_bind_int64(s, at, 0);
+    else if (f->kind == FIELD_KIND_NUM && isfinite(*(const double *)cell))
+        sqlite3_bind_double(s, at, *(const double *)cell);
+    else
+        sqlite3_bind_null(s, at);
+}
+
+static void machine_id(const struct history_run *run, char id[24])
+{
+    snprintf(id, 24, "%016llx", (unsigned long long)machine_key_hash(&run->machine));
+}
+
+static enum status write_machine(sqlite3 *db, const char *path,
+                                 const struct history_run *run, struct err *err)
+{
+    json_t *object = machine_key_json(&run->machine);
+    char *profile = json_dumps(object, JSON_COMPACT);
+    char id[24], name[256];
+    sqlite3_stmt *s = NULL;
+    enum status st = ST_OK;
+
+    machine_id(run, id);
+    if (!profile)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a machine's profile");
+    else if (sqlite3_prepare_v2(db, "INSERT OR IGNORE INTO machines VALUES (?, ?, ?)",
+                                -1, &s, NULL) != SQLITE_OK)
+        st = fail(db, path, err);
+    if (st == ST_OK) {
+        bind_text(s, 1, id);
+        bind_text(s, 2, machine_key_name(&run->machine, name, sizeof name));
+        bind_text(s, 3, profile);
+        if (sqlite3_step(s) != SQLITE_DONE)
+            st = fail(db, path, err);
+    }
+    sqlite3_finalize(s);
+    free(profile);
+    json_decref(object);
+    return st;
+}
+
+static void bind_run(sqlite3_stmt *s, const struct history_run *run, const char *commit)
+{
+    char id[24];
+    int at = 1;
+
+    machine_id(run, id);
+    bind_text(s, at++, run->id);
+    bind_text(s, at++, run->utc);
+    bind_text(s, at++, commit ? commit : run->commit);
+    bind_text(s, at++, run->version);
+    bind_text(s, at++, run->compiler);
+    bind_text(s, at++, run->host);
+    if (run->has_machine)
+        bind_text(s, at++, id);
+    else
+        sqlite3_bind_null(s, at++);
+}
+
+static sqlite3_stmt *prepare_insert(sqlite3 *db)
+{
+    char sql[SQL_MAX] = "INSERT OR IGNORE INTO rows (", marks[1024] = "";
+    size_t n, used = 0;
+    const struct field *f = row_fields(&n);
+    sqlite3_stmt *s = NULL;
+
+    for (size_t i = 0; i < N_RUN_COLUMNS + n; i++) {
+        append(sql, i ? ", " : "",
+               i < N_RUN_COLUMNS ? run_columns[i] : f[i - N_RUN_COLUMNS].name, "");
+        used += (size_t)snprintf(marks + used, sizeof marks - used, i ? ", ?" : "?");
+    }
+    append(sql, ") VALUES (", marks, ")");
+    return sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
+}
+
+static enum status write_rows(sqlite3 *db, const char *path, const struct history *h,
+                              const char *commit, size_t *n_new, struct err *err)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    sqlite3_stmt *s = prepare_insert(db);
+    enum status st = s ? ST_OK : fail(db, path, err);
+
+    for (size_t r = 0; r < h->n_runs && st == ST_OK; r++)
+        if (h->runs[r].has_machine)
+            st = write_machine(db, path, &h->runs[r], err);
+    for (size_t i = 0; i < h->n_rows && st == ST_OK; i++) {
+        bind_run(s, &h->runs[h->run_of[i]], commit);
+        for (size_t k = 0; k < n; k++)
+            bind_cell(s, (int)(N_RUN_COLUMNS + k + 1), &h->rows[i], &f[k]);
+        if (sqlite3_step(s) != SQLITE_DONE)
+            st = fail(db, path, err);
+        *n_new += st == ST_OK ? (size_t)sqlite3_changes(db) : 0;
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return st;
+}
+
+/* Within a transaction that has the file for itself. */
+static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
+{
+    const long long n_tables = number(db, "SELECT count(*) FROM sqlite_schema");
+    char sql[64];
+    enum status st;
+
+    if (n_tables != 0) {
+        st = check_ours(db, path, err);
+        return st ? st : add_columns(db, path, err);
+    }
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", APPLICATION_ID);
+    st = run_sql(db, path, sql, err);
+    return st ? st : make_tables(db, path, err);
+}
+
+enum status history_db_record(const char *path, const struct history *h,
+                              const char *commit, size_t *n_new, struct err *err)
+{
+    const size_t len = strlen(path);
+    sqlite3 *db = NULL;
+    size_t n_added = 0;
+    enum status st;
+
+    if (len > 4 && !strcmp(path + len - 4, ".csv") && access(path, F_OK))
+        return err_set(err, ST_USAGE,
+                       "%s: rows are recorded in an SQLite database; name it %.*s.db",
+                       path, (int)(len - 4), path);
+    st = open_db(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+
+    if (st)
+        return st;
+    st = run_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
+    if (st == ST_OK) {
+        st = prepare_file(db, path, err);
+        if (st == ST_OK)
+            st = write_rows(db, path, h, commit, &n_added, err);
+        if (st == ST_OK)
+            st = run_sql(db, path, "COMMIT", err);
+        else
+            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    sqlite3_close(db);
+    if (st == ST_OK)
+        *n_new = n_added;
+    return st;
+}
+
+/* ---- reading ------------------------------------------------------------------------
+ */
+
+struct reader {
+    const char *path;
+    sqlite3 *db;
+    sqlite3_stmt *rows;
+    const struct field **column; /* NULL: not one of fields.def */
+    int at[N_RUN_COLUMNS];       /* where the run's columns are; -1: nowhere */
+    int n_columns;
+};
+
+static void copy_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
+{
+    const char *text = at < 0 ? NULL : (const char *)sqlite3_column_text(s, at);
+
+    snprintf(buf, cap, "%s", text ? text : "");
+    for (char *p = buf; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+}
+
+static enum status bad_cell(const struct reader *r, const struct field *f,
+                            struct err *err)
+{
+    return err_set(err, ST_INPUT, "%s, table rows: a value of column %s is no %s",
+                   r->path, f->name,
+                   f->kind == FIELD_KIND_STR   ? "text"
+                   : f->kind == FIELD_KIND_INT ? "whole number"
+                                               : "number");
+}
+
+static enum status read_cell(const struct reader *r, struct row *row,
+                             const struct field *f, int at, struct err *err)
+{
+    const int type = sqlite3_column_type(r->rows, at);
+    void *cell = (char *)row + f->offset;
+
+    if (type == SQLITE_NULL)
+        return ST_OK;
+    if (f->kind == FIELD_KIND_STR) {
+        if (type != SQLITE_TEXT)
+            return bad_cell(r, f, err);
+        copy_text(r->rows, at, cell, f->cap);
+    } else if (f->kind == FIELD_KIND_INT) {
+        if (type != SQLITE_INTEGER)
+            return bad_cell(r, f, err);
+        *(int64_t *)cell = sqlite3_column_int64(r->rows, at);
+    } else {
+        const double v = sqlite3_column_double(r->rows, at);
+
+        if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) || !isfinite(v))
+            return bad_cell(r, f, err);
+        *(double *)cell = v;
+    }
+    return ST_OK;
+}
+
+/* The profile of a machine; none if the database has none, or one that is none. */
+static bool read_machine(const struct reader *r, struct machine_key *key)
+{
+    bool found = false;
+    sqlite3_stmt *s = NULL;
+
+    if (sqlite3_column_type(r->rows, r->at[MACHINE]) != SQLITE_TEXT ||
+        sqlite3_prepare_v2(r->db, "SELECT profile FROM machines WHERE machine = ?", -1,
+                           &s, NULL) != SQLITE_OK)
+        return false;
+    sqlite3_bind_value(s, 1, sqlite3_column_value(r->rows, r->at[MACHINE]));
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_TEXT) {
+        json_t *object = json_loads((const char *)sqlite3_column_text(s, 0), 0, NULL);
+
+        found = machine_key_from_json(key, object);
+        json_decref(object);
+    }
+    sqlite3_finalize(s);
+    return found;
+}
+
+static enum status read_run(struct reader *r, struct history *h, struct err *err)
+{
+    struct history_run *run;
+    const enum status st = history_add_run(h, r->path, &run, err);
+
+    if (st)
+        return st;
+    copy_text(r->rows, r->at[0], run->id, sizeof run->id);
+    copy_text(r->rows, r->at[1], run->utc, sizeof run->utc);
+    copy_text(r->rows, r->at[2], run->commit, sizeof run->commit);
+    copy_text(r->rows, r->at[3], run->version, sizeof run->version);
+    copy_text(r->rows, r->at[4], run->compiler, sizeof run->compiler);
+    copy_text(r->rows, r->at[5], run->host, sizeof run->host);
+    run->has_machine = read_machine(r, &run->machine);
+    return ST_OK;
+}
+
+static enum status match_columns(struct reader *r, struct err *err)
+{
+    r->n_columns = sqlite3_column_count(r->rows);
+    r->column = calloc((size_t)r->n_columns + 1, sizeof(const struct field *));
+    if (!r->column)
+        return err_set(err, ST_NO_MEMORY, "no memory for the columns of %s", r->path);
+    for (size_t k = 0; k < N_RUN_COLUMNS; k++)
+        r->at[k] = -1;
+    for (int i = 0; i < r->n_columns; i++) {
+        const char *name = sqlite3_column_name(r->rows, i);
+
+        r->column[i] = name ? row_field(name) : NULL;
+        for (size_t k = 0; name && k < N_RUN_COLUMNS; k++)
+            if (!strcmp(name, run_columns[k]))
+                r->at[k] = i;
+    }
+    for (size_t k = 0; k < N_RUN_COLUMNS; k++)
+        if (r->at[k] < 0)
+            return err_set(err, ST_INPUT, "%s: table rows has no column %s", r->path,
+                           run_columns[k]);
+    return ST_OK;
+}
+
+static enum status read_rows(struct reader *r, struct history *h, struct err *err)
+{
+    char id[24], last[24] = "";
+    enum status st = match_columns(r, err);
+    size_t n = 0;
+
+    while (st == ST_OK) {
+        const int rc = sqlite3_step(r->rows);
+        struct row row;
+
+        if (rc == SQLITE_DONE)
+            break;
+        if (rc != SQLITE_ROW)
+            return fail(r->db, r->path, err);
+        copy_text(r->rows, r->at[0], id, sizeof id);
+        if (n++ == 0 || strcmp(id, last))
+            st = read_run(r, h, err);
+        memcpy(last, id, sizeof last);
+        row_init(&row);
+        for (int i = 0; i < r->n_columns && st == ST_OK; i++)
+            if (r->column[i])
+                st = read_cell(r, &row, r->column[i], i, err);
+        if (st == ST_OK)
+            st = history_add_row(h, r->path, &row, err);
+    }
+    return st;
+}
+
+enum status history_db_read(struct history *h, const char *path, struct err *err)
+{
+    struct reader r = {.path = path};
+    enum status st = open_db(&r.db, path, SQLITE_OPEN_READONLY, err);
+
+    if (st)
+        return st;
+    st = check_ours(r.db, path, err);
+    if (st == ST_OK && sqlite3_prepare_v2(r.db, "SELECT * FROM rows ORDER BY run, utc",
+                                          -1, &r.rows, NULL) != SQLITE_OK)
+        st = fail(r.db, path, err);
+    if (st == ST_OK)
+        st = read_rows(&r, h, err);
+    sqlite3_finalize(r.rows);
+    free(r.column);
+    sqlite3_close(r.db);
+    return st;
+}

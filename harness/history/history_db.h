@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history_db.h - a history in an SQLite database
+ *
+ * Two tables. `rows` has a row per row of a sweep: run, run_utc, commit_id, version,
+ * compiler, host, machine (the key of the other table, or NULL: not known), then every
+ * column of fields.def under its name. `machines` has the profiles: machine, name (for
+ * people) and profile (JSON, machine_key.h). A row is known by run, point, attempt and
+ * utc, so that what is stored again changes nothing. Columns that a newer version of
+ * this program knows are added when it writes.
+ *
+ * Threading: any number of processes may write and read; they wait for each other.
+ */
+#ifndef SLM_HARNESS_HISTORY_HISTORY_DB_H
+#define SLM_HARNESS_HISTORY_HISTORY_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/status.h"
+#include "harness/history/history.h"
+
+/* Whether a file that begins so is an SQLite database. */
+bool history_db_is(const char *start);
+
+/* Add all rows of the database at path, which may be foreign or damaged, to h. Errors:
+ * ST_INPUT, ST_IO, ST_NO_MEMORY. */
+enum status history_db_read(struct history *h, const char *path, struct err *err);
+
+/* Store all of h in the database at path, which is made if it is not there: all of it,
+ * or nothing. commit, if not NULL, is written in place of each run's. *n_new: rows that
+ * were not there yet. Errors: ST_IO, ST_INPUT (the file is something else), ST_USAGE (a
+ * new file that is named like a CSV). */
+enum status history_db_record(const char *path, const struct history *h,
+                              const char *commit, size_t *n_new, struct err *err);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernel_bed.c - what the cases of one process share
+ *
+ * Interleaving means that a case is opened many times: whatever is slow to make is
+ * made once and kept, but for the content of the cold buffer, which changes hands
+ * with the format.
+ */
+#include "harness/kernelbench/kernel_bed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/clock.h"
+
+#define MIB            ((size_t)1 << 20)
+#define MIN_COLD_BYTES (512 * MIB)
+#define FILL_UNIT      (2 * MIB) /* shares of the filling threads: whole huge pages */
+
+struct checked {
+    const struct kern_row *row;
+    size_t n_x;
+    double weight_ns;
+    struct err err;
+};
+
+struct read_way {
+    int n_threads;
+    struct probe_read_way way;
+};
+
+struct known_roof {
+    char name[KERNEL_NAME_MAX];
+    double value;
+};
+
+struct kernel_bed {
+    const struct topology *topo;
+    enum placement placement;
+    struct mem cold;
+    enum kern_format cold_format; /* whose pattern it holds; KERN_N_FMT: nobody's */
+    bool cold_packed;
+    size_t cold_at;
+    double huge_share;
+    void *pattern[KERN_N_FMT][2]; /* [1]: packed */
+    struct checked *checked;
+    struct read_way *ways;
+    struct known_roof *roofs;
+    size_t n_checked, n_ways, n_roofs;
+};
+
+enum status kernel_bed_open(struct kernel_bed **bed, const struct topology *topo,
+                            enum placement placement, struct err *err)
+{
+    struct kernel_bed *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return err_set(err, ST_NO_MEMORY, "no memory to measure in");
+    b->topo = topo;
+    b->placement = placement;
+    b->cold_format = KERN_N_FMT;
+    *bed = b;
+    return ST_OK;
+}
+
+void kernel_bed_close(struct kernel_bed *bed)
+{
+    if (!bed)
+        return;
+    mem_free(&bed->cold);
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        free(bed->pattern[i][false]);
+        free(bed->pattern[i][true]);
+    }
+    free(bed->checked);
+    free(bed->ways);
+    free(bed->roofs);
+    free(bed);
+}
+
+size_t kernel_bed_cold_bytes(const struct kernel_bed *bed)
+{
+    const struct topology *t = bed->topo;
+    size_t bytes = 4 * t->llc_bytes, most = t->mem_available / 4;
+
+    if (t->mem_limit && t->mem_limit / 4 < most)
+        most = t->mem_limit / 4;
+    if (bytes < MIN_COLD_BYTES)
+        bytes = MIN_COLD_BYTES;
+    if (most && bytes > most)
+        bytes = most;
+    return bytes / FILL_UNIT * FILL_UNIT;
+}
+
+double kernel_bed_huge_share(const struct kernel_bed *bed)
+{
+    return bed->huge_share;
+}
+
+size_t *bed_cold_at(struct kernel_bed *bed)
+{
+    return &bed->cold_at;
+}
+
+enum status bed_team(struct team **team, const struct kernel_bed *bed, int n_threads,
+                     struct err *err)
+{
+    int cpus[TOPO_MAX_CPUS];
+
+    if (n_threads > TOPO_MAX_CPUS)
+        return err_set(err, ST_USAGE, "%d threads are more than %d", n_threads,
+                       TOPO_MAX_CPUS);
+    if (bed->placement == PLACEMENT_NONE)
+        return team_start(team, n_threads, NULL, err);
+    const enum status st =
+        placement_cpus(bed->topo, bed->placement, n_threads, cpus, err);
+    return st ? st : team_start(team, n_threads, cpus, err);
+}
+
+/* ---- weights ------------------------------------------------------------------ */
+
+const void *bed_pattern(struct kernel_bed *bed, enum kern_format format, bool packed)
+{
+    void **kept = bed->pattern[format];
+
+    if (!kept[false])
+        kept[false] = parts_weights(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
+    if (packed && kept[false] && !kept[true])
+        kept[true] = parts_panels(format, isa_usable(), kept[false], BED_PATTERN_ROWS,
+                                  KERNEL_COLS);
+    return kept[packed];
+}
+
+struct fill_job {
+    uint8_t *to;
+    size_t bytes;
+    const uint8_t *pattern; /* NULL: any bytes */
+    size_t pattern_bytes;
+};
+
+static void fill_share(void *arg, int member, int n_members)
+{
+    const struct fill_job *job = arg;
+    size_t at, end;
+
+    team_share(job->bytes, FILL_UNIT, member, n_members, &at, &end);
+    if (!job->pattern) {
+        memset(job->to + at, 1, end - at);
+        return;
+    }
+    while (at < end) { /* byte i is byte i of the pattern repeated */
+        const size_t from = at % job->pattern_bytes;
+        const size_t rest = job->pattern_bytes - from;
+        const size_t n = rest < end - at ? rest : end - at;
+
+        memcpy(job->to + at, job->pattern + from, n);
+        at += n;
+    }
+}
+
+enum status bed_cold(struct kernel_bed *bed, enum kern_format format, bool packed,
+                     const uint8_t **base, struct err *err)
+{
+    const bool is_new = !bed->cold.base;
+    struct fill_job job = {.bytes = kernel_bed_cold_bytes(bed)};
+    struct team *team;
+    enum status st;
+
+    if (!is_new && (format == KERN_N_FMT ||
+                    (format == bed->cold_format && packed == bed->cold_packed))) {
+        *base = bed->cold.base;
+        return ST_OK;
+    }
+    if (format != KERN_N_FMT) {
+        job.pattern = bed_pattern(bed, format, packed);
+        job.pattern_bytes =
+            kern_format_bytes(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
+        if (!job.pattern)
+            return err_set(err, ST_NO_MEMORY, "no memory for %s weights",
+                           kern_format_info(format)->name);
+    }
+    st = bed_team(&team, bed, bed->topo->threads_default, err);
+    if (st)
+        return st;
+    if (is_new)
+        st = mem_alloc(&bed->cold, job.bytes, MEM_PAGES_2M, "cold weights", err);
+    if (st == ST_OK) {
+        job.to = bed->cold.base;
+        team_run(team, fill_share, &job);
+        if (is_new)
+            bed->huge_share =
+                (double)mem_huge_bytes(job.to, job.bytes) / (double)job.bytes;
+        bed->cold_format = format;
+        bed->cold_packed = packed;
+        bed->cold_at = 0;
+        *base = job.to;
+    }
+    team_stop(team);
+    return st;
+}
+
+/* ---- checks and roofs ------------------------------------------------------------ */
+
+/* One more element at the end of an array of *n; NULL: no memory. */
+static void *append(void **v, size_t *n, size_t size)
+{
+    void *longer = realloc(*v, (*n + 1) * size);
+
+    if (!longer)
+        return NULL;
+    *v = longer;
+    return (char *)longer + (*n)++ * size;
+}
+
+enum status bed_check(struct kernel_bed *bed, const struct kern_row *row, size_t n_x,
+                      double *weight_ns, struct err *err)
+{
+    struct checked *c = NULL, made = {.row = row, .n_x = n_x, .err = ERR_INIT};
+
+    for (size_t i = 0; i < bed->n_checked && !c; i++)
+        if (bed->checked[i].row == row && bed->checked[i].n_x == n_x)
+            c = &bed->checked[i];
+    if (!c) {
+        if (kernel_product(row->op))
+            parts_check_product(row, n_x, &made.weight_ns, &made.err);
+        else
+            parts_check_other(row, &made.err);
+        c = append((void **)&bed->checked, &bed->n_checked, sizeof *bed->checked);
+        if (!c)
+            return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+        *c = made;
+    }
+    *weight_ns = c->weight_ns;
+    return c->err.code == ST_OK ? ST_OK : err_set(err, c->err.code, "%s", c->err.msg);
+}
+
+const struct probe_read_way *bed_read_way(struct kernel_bed *bed, struct team *team,
+                                          const struct probe_buffer *buffer)
+{
+    const int n = team_size(team);
+
+    for (size_t i = 0; i < bed->n_ways; i++)
+        if (bed->ways[i].n_threads == n)
+            return &bed->ways[i].way;
+    struct read_way *w = append((void **)&bed->ways, &bed->n_ways, sizeof *bed->ways);
+    if (!w)
+        return NULL;
+    *w = (struct read_way){n, probe_read_tune(buffer, team, isa_usable())};
+    return &w->way;
+}
+
+double kernel_bed_roof(struct kernel_bed *bed, const struct kernel_case *roof)
+{
+    enum { N_PASSES = 5 };
+    struct err err = ERR_INIT;
+    struct kernel_work *work;
+    double value[N_PASSES], scratch[N_PASSES];
+    char name[KERNEL_NAME_MAX];
+
+    kernel_case_name(roof, name);
+    for (size_t i = 0; i < bed->n_roofs; i++)
+        if (!strcmp(bed->roofs[i].name, name))
+            return bed->roofs[i].value;
+    if (kernel_work_open(&work, bed, roof, &err))
+        return 0;
+    const struct kernel_cost cost = kernel_work_cost(work);
+    const size_t batch = kernel_work_batch(work);
+    for (int i = 0; i < N_PASSES; i++) {
+        const uint64_t begin = clock_ns();
+
+        kernel_work_run(work, batch);
+        value[i] = (cost.bytes > 0 ? cost.bytes : cost.ops) * (double)batch /
+                   (double)(clock_ns() - begin + 1);
+    }
+    kernel_work_close(work);
+    const double median = stats_median(value, N_PASSES, scratch);
+    struct known_roof *r =
+        append((void **)&bed->roofs, &bed->n_roofs, sizeof *bed->roofs);
+    if (r) {
+        memcpy(r->name, name, sizeof r->name);
+        r->value = median;
+    }
+    return median;
+}

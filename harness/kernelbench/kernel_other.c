@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernel_other.c - conversions and vector operations, which are no products
+ *
+ * Operations in place start from the same values at the first call only; their time
+ * does not depend on the values.
+ */
+#include "harness/kernelbench/kernel_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCALAR   (1u << KERN_ISA_scalar)
+#define HEAD_DIM 128
+#define N_HEADS  8
+#define CHECK_N  256
+
+/* Lengths may be 0. */
+static bool alloc_all(struct other_call *o, size_t out_bytes, size_t n_a, size_t n_b)
+{
+    o->out_bytes = out_bytes;
+    o->out = parts_alloc(out_bytes);
+    o->a = parts_alloc(n_a * sizeof(float));
+    o->b = parts_alloc(n_b * sizeof(float));
+    if (!o->out || !o->a || !o->b)
+        return false;
+    parts_fill_random(o->a, n_a, 1);
+    parts_fill_random(o->b, n_b, 1);
+    return true;
+}
+
+static bool open_conversion(struct other_call *o)
+{
+    const enum kern_format format = (enum kern_format)o->row->what;
+    const size_t n = o->n, plain = n * sizeof(float);
+    size_t bytes;
+
+    switch (o->row->op) {
+    case KERN_OP_quantize_act:
+        bytes = kern_act_bytes((enum kern_act)o->row->what, n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, 0};
+        return alloc_all(o, bytes, n, 0);
+    case KERN_OP_quantize:
+        bytes = kern_format_bytes(format, n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
+        return alloc_all(o, bytes, n, 0);
+    case KERN_OP_pack:
+        bytes = KERN_PANEL_ROWS * kern_format_bytes(format, n);
+        o->cost =
+            (struct kernel_cost){2.0 * (double)bytes, 0, (double)(KERN_PANEL_ROWS * n)};
+        o->blocks = parts_weights(format, KERN_PANEL_ROWS * n);
+        return o->blocks && alloc_all(o, bytes, 0, 0);
+    default: /* dequantize */
+        bytes = kern_format_bytes(format, n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
+        o->out_is_floats = true;
+        o->blocks = parts_weights(format, n);
+        return o->blocks && alloc_all(o, plain, 0, 0);
+    }
+}
+
+/* Blocks as a file has them, each a scale and its quants, to panels as attention has
+ * them: quants and scales of 16 positions apart. Which quants go together does not
+ * matter here. */
+static bool spread_scales(void *blocks, enum kern_format format, size_t n)
+{
+    const size_t block = kern_format_info(format)->block_bytes;
+    const size_t body = block - sizeof(uint16_t), panel = KERN_PANEL_ROWS * HEAD_DIM;
+    const size_t n_blocks = HEAD_DIM / kern_format_info(format)->block_elems;
+    const size_t bodies = KERN_PANEL_ROWS * body;
+    const size_t scales = KERN_PANEL_ROWS * sizeof(uint16_t);
+    const size_t panel_bytes = kern_format_bytes(format, panel);
+    char *copy = malloc(panel_bytes);
+
+    for (size_t p = 0; copy && p < n / panel; p++) {
+        char *to = (char *)blocks + p * panel_bytes;
+
+        memcpy(copy, to, panel_bytes);
+        for (size_t i = 0; i < n_blocks * KERN_PANEL_ROWS; i++) {
+            const size_t b = i / KERN_PANEL_ROWS, row = i % KERN_PANEL_ROWS;
+            const char *from = copy + i * block;
+
+            memcpy(to + kern_panel_body_at(bodies, scales, n_blocks, b) + row * body,
+                   from + sizeof(uint16_t), body);
+            memcpy(to + kern_panel_heads_at(bodies, scales, b) + row * sizeof(uint16_t),
+                   from, sizeof(uint16_t));
+        }
+    }
+    const bool ok = copy != NULL;
+
+    free(copy);
+    return ok;
+}
+
+/* One KV head of o->n positions, random, and the weights of a flat softmax. Keys and
+ * values of a type take the same bytes, so that one cache stands for either. */
+static bool open_attention(struct other_call *o)
+{
+    const enum kern_format format = kern_kv_format((enum kern_kv)o->row->what);
+    const size_t n_cache = o->n * HEAD_DIM;
+    const bool is_dot = o->row->op == KERN_OP_attn_dot;
+    const bool is_float = kern_format_info(format)->act == KERN_ACT_f32;
+    const size_t n_query = N_HEADS * HEAD_DIM, n_score = N_HEADS * o->n;
+    float *plain;
+
+    o->out_is_floats = true;
+    o->cost = (struct kernel_cost){(double)kern_format_bytes(format, n_cache),
+                                   2.0 * N_HEADS * (double)n_cache, 0};
+    if (!alloc_all(o, (is_dot ? n_score : n_query) * sizeof(float),
+                   is_dot ? n_query : n_score, 0) ||
+        !(o->blocks = parts_weights(format, n_cache)))
+        return false;
+    if (!is_float && !spread_scales(o->blocks, format, n_cache))
+        return false;
+    if (is_dot && !is_float) {
+        plain = o->a;
+        o->a = parts_alloc(N_HEADS * kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM));
+        for (size_t q = 0; o->a && q < N_HEADS; q++)
+            kern_best(KERN_OP_quantize_act, KERN_ACT_q8_32, SCALAR)
+                ->fn.quantize_act(plain + q * HEAD_DIM,
+                                  (char *)o->a +
+                                      q * kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM),
+                                  HEAD_DIM);
+        free(plain);
+        return o->a != NULL;
+    }
+    for (size_t i = 0; !is_dot && i < n_score; i++)
+        o->a[i] = 1.0f / (float)o->n;
+    return true;
+}
+
+/* Columns of n floats that are read or written, and operations on each element. */
+static void vector_work(enum kern_op op, double *columns, double *ops)
+{
+    *columns = 3;
+    *ops = 4;
+    if (op == KERN_OP_to_f16)
+        *columns = 1.5;
+    else if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap)
+        *columns = 2;
+    else if (op == KERN_OP_layernorm)
+        *columns = 4;
+    if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
+        *ops = 3;
+    else if (op == KERN_OP_add || op == KERN_OP_to_f16)
+        *ops = 1;
+}
+
+/* Element i of a column of cosines and sines, laid out as op wants them. */
+static float turn_at(enum kern_op op, size_t i, size_t n)
+{
+    const size_t half = n / 2;
+    const size_t pair = op == KERN_OP_rope ? i / 2 : i % half;
+    const bool is_sine = op == KERN_OP_rope ? i % 2 : i >= half;
+
+    return (float)(is_sine ? sin((double)pair) : cos((double)pair));
+}
+
+static bool open_vector(struct other_call *o)
+{
+    const size_t n = o->n, column = n * sizeof(float);
+    const enum kern_op op = o->row->op;
+    const bool to_f16 = op == KERN_OP_to_f16;
+    double columns, ops;
+
+    vector_work(op, &columns, &ops);
+    o->out_is_floats = !to_f16;
+    o->cost = (struct kernel_cost){columns * (double)column, ops * (double)n, 0};
+    if (!alloc_all(o, to_f16 ? n * sizeof(uint16_t) : column, n, n))
+        return false;
+    if (o->out_is_floats)
+        parts_fill_random(o->out, n, 1);
+    if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
+        for (size_t i = 0; i < n / 2 * 2; i++)
+            o->a[i] = turn_at(op, i, n);
+    return true;
+}
+
+bool parts_other_open(struct other_call *o, const struct kern_row *row, size_t n)
+{
+    bool ok;
+
+    *o = (struct other_call){.row = row, .n = n};
+    switch (row->op) {
+    case KERN_OP_quantize:
+    case KERN_OP_dequantize:
+    case KERN_OP_quantize_act:
+    case KERN_OP_pack:
+        ok = open_conversion(o);
+        break;
+    case KERN_OP_attn_dot:
+    case KERN_OP_attn_mix:
+        ok = open_attention(o);
+        break;
+    default:
+        ok = open_vector(o);
+    }
+    if (!ok)
+        parts_other_close(o);
+    return ok;
+}
+
+void parts_other_run(const struct other_call *o)
+{
+    const struct kern_row *row = o->row;
+    float *out = o->out;
+
+    switch (row->op) {
+    case KERN_OP_quantize:
+        row->fn.quantize(o->a, NULL, o->out, o->n);
+        break;
+    case KERN_OP_dequantize:
+        row->fn.dequantize(o->blocks, out, o->n);
+        break;
+    case KERN_OP_quantize_act:
+        row->fn.quantize_act(o->a, o->out, o->n);
+        break;
+    case KERN_OP_rmsnorm:
+        row->fn.rmsnorm(out, o->a, o->b, o->n, 1e-5f);
+        break;
+    case KERN_OP_layernorm:
+        row->fn.layernorm(out, o->a, o->b, o->b, o->n, 1e-5f);
+        break;
+    case KERN_OP_rope:
+        row->fn.rope(out, o->a, o->n);
+        break;
+    case KERN_OP_rope_neox:
+        row->fn.rope_neox(out, o->a, o->n);
+        break;
+    case KERN_OP_silu_mul:
+        row->fn.silu_mul(out, o->a, o->b, o->n);
+        break;
+    case KERN_OP_gelu_mul:
+        row->fn.gelu_mul(out, o->a, o->b, o->n);
+        break;
+    case KERN_OP_gelu:
+        row->fn.gelu(out, o->a, o->n);
+        break;
+    case KERN_OP_softcap:
+        row->fn.softcap(out, o->n, 50.0f);
+        break;
+    case KERN_OP_add:
+        row->fn.add(out, o->a, o->n);
+        break;
+    case KERN_OP_attn_weigh: {
+        float max = -INFINITY, sum = 0;
+
+        row->fn.attn_weigh(out, o->n, o->n, &max, &sum);
+        break;
+    }
+    case KERN_OP_attn_dot:
+        row->fn.attn_dot(o->n / KERN_PANEL_ROWS, HEAD_DIM, o->blocks, N_HEADS, o->a,
+                         row->what == KERN_KV_f16
+                             ? HEAD_DIM * sizeof(float)
+                             : kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM),
+                         out, o->n);
+        break;
+    case KERN_OP_attn_mix:
+        row->fn.attn_mix(o->n, HEAD_DIM, o->blocks, N_HEADS, o->a, o->n, out, HEAD_DIM);
+        break;
+    case KERN_OP_to_f16:
+        row->fn.to_f16(o->out, o->a, o->n);
+        break;
+    case KERN_OP_pack:
+        row->fn.pack(o->n, o->blocks,
+                     kern_format_bytes((enum kern_format)row->what, o->n), o->out);
+        break;
+    case KERN_OP_gemv:
+    case KERN_OP_gemm:
+    case KERN_OP_gemv_x16:
+    case KERN_OP_gemm_x16:
+    case KERN_N_OP:
+        break; /* products are not opened here */
+    }
+}
+
+void parts_other_close(struct other_call *o)
+{
+    free(o->out);
+    free(o->blocks);
+    free(o->a);
+    free(o->b);
+    *o = (struct other_call){.row = NULL};
+}
+
+/* The same bytes where the result is not an array of floats, else values that
+ * differ by rounding. */
+static bool same_result(const struct other_call *got, const struct other_call *want)
+{
+    const float *g = got->out, *w = want->out;
+    float largest = 0;
+
+    if (!got->out_is_floats)
+        return !memcmp(got->out, want->out, want->out_bytes);
+    for (size_t i = 0; i < want->out_bytes / sizeof *w; i++)
+        largest = fmaxf(largest, fabsf(w[i]));
+    for (size_t i = 0; i < want->out_bytes / sizeof *w; i++)
+        if (!(fabsf(g[i] - w[i]) <= 1e-5f * largest))
+            return false;
+    return true;
+}
+
+enum status parts_check_other(const struct kern_row *row, struct err *err)
+{
+    struct other_call got, want;
+    enum status st = ST_OK;
+
+    if (row->op == KERN_OP_pack) /* right if its level's product of the panels is */
+        return parts_check_product(
+            kern_best(KERN_OP_gemv_x16, row->what, 1u << row->isa), 1, NULL, err);
+    if (!parts_other_open(&got, row, CHECK_N))
+        return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+    if (!parts_other_open(&want, kern_best(row->op, row->what, SCALAR), CHECK_N)) {
+        parts_other_close(&got);
+        return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+    }
+    parts_other_run(&got);
+    parts_other_run(&want);
+    if (!same_result(&got, &want))
+        st = err_set(err, ST_CHECK, "differs from the scalar row, so it is not timed");
+    parts_other_close(&got);
+    parts_other_close(&want);
+    return st;
+}

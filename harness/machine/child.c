@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * child.c - fork, group, exec, lines
+ */
+#include "harness/machine/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+
+#define LINE_MAX_ (1u << 20)
+
+/* ---- starting ------------------------------------------------------------------- */
+
+struct ends {
+    int go[2], in[2], out[2];
+    int complaints;
+    pid_t parent;
+};
+
+/* In the child, between fork() and exec(): only what is safe there. */
+static _Noreturn void become(const struct child_params *p, const struct ends *e)
+{
+    const int in = p->talk ? e->in[0] : open("/dev/null", O_RDONLY);
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != e->parent)
+        _exit(127);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (read(e->go[0], &byte, 1) == 1 && in >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
+        dup2(e->out[1], STDOUT_FILENO) >= 0 &&
+        (!p->talk || dup2(e->complaints, STDERR_FILENO) >= 0)) {
+        execv(p->program, p->argv);
+        perror("it cannot be run");
+    }
+    _exit(127);
+}
+
+static void close_pair(int fd[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+}
+
+static enum status open_ends(struct ends *e, bool talk, struct err *err)
+{
+    if (pipe2(e->go, O_CLOEXEC) || pipe2(e->out, O_CLOEXEC) ||
+        (talk && (pipe2(e->in, O_CLOEXEC) ||
+                  (e->complaints = memfd_create("stderr", MFD_CLOEXEC)) < 0)))
+        return err_set_errno(err, ST_IO, "cannot start a measuring process");
+    return ST_OK;
+}
+
+enum status child_start(struct child *c, const struct child_params *p, struct err *err)
+{
+    struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}, -1, getpid()};
+    enum status st = open_ends(&e, p->talk, err);
+
+    if (st == ST_OK && (c->pid = fork()) < 0) {
+        c->pid = 0;
+        st = err_set_errno(err, ST_IO, "cannot start a measuring process");
+    } else if (st == ST_OK && !c->pid) {
+        become(p, &e);
+    }
+    if (st == ST_OK && p->sandbox)
+        st = sandbox_add(p->sandbox, c->pid, err);
+    /* Without its byte the child sees the pipe end, and exits. */
+    if (st == ST_OK && write(e.go[1], "g", 1) != 1)
+        st = err_set_errno(err, ST_IO, "cannot start a measuring process");
+    c->out = e.out[0];
+    c->in = e.in[1];
+    c->complaints = e.complaints;
+    e.out[0] = e.in[1] = -1;
+    close_pair(e.go);
+    close_pair(e.out);
+    close_pair(e.in);
+    if (c->out >= 0)
+        fcntl(c->out, F_SETFL, O_NONBLOCK);
+    return st;
+}
+
+/* ---- talking -------------------------------------------------------------------- */
+
+static bool make_room(struct child *c)
+{
+    const size_t want = c->line_cap ? c->line_cap * 2 : 65536;
+    char *grown;
+
+    if (c->n_line + 1 < c->line_cap)
+        return true;
+    grown = want <= LINE_MAX_ ? realloc(c->line, want) : NULL;
+    if (!grown)
+        return false;
+    c->line = grown;
+    c->line_cap = want;
+    return true;
+}
+
+bool child_hear(struct child *c, child_line_fn *fn, void *arg)
+{
+    for (;;) {
+        char *begin, *newline;
+        ssize_t got;
+
+        if (!make_room(c))
+            return false;
+        got = read(c->out, c->line + c->n_line, c->line_cap - c->n_line);
+        if (got < 0)
+            return errno == EAGAIN || errno == EINTR;
+        if (got == 0)
+            return false;
+        c->n_line += (size_t)got;
+
+        begin = c->line;
+        while ((newline = memchr(begin, '\n', (size_t)(c->line + c->n_line - begin)))) {
+            fn(arg, begin, (size_t)(newline - begin));
+            begin = newline + 1;
+        }
+        c->n_line = (size_t)(c->line + c->n_line - begin);
+        memmove(c->line, begin, c->n_line);
+    }
+}
+
+enum status child_say(struct child *c, const char *text, struct err *err)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    size_t left = strlen(text);
+    bool ok = true;
+
+    /* One that is gone is told by its status, not by a signal to us. */
+    sigaction(SIGPIPE, &ignore, &before);
+    while (left && ok) {
+        const ssize_t n = write(c->in, text, left);
+
+        if (n > 0) {
+            text += n;
+            left -= (size_t)n;
+        } else {
+            ok = n < 0 && errno == EINTR;
+        }
+    }
+    sigaction(SIGPIPE, &before, NULL);
+    return ok ? ST_OK
+              : err_set_errno(err, ST_IO, "the measuring process does not listen");
+}
+
+/* ---- ending --------------------------------------------------------------------- */
+
+int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
+               bool *killed)
+{
+    const uint64_t deadline = clock_ns() + patience_ns;
+    bool told = false;
+    int wstatus = 0;
+
+    for (;;) {
+        const pid_t got = wait4(c->pid, &wstatus, WNOHANG, usage);
+
+        if (got == c->pid || (got < 0 && errno != EINTR))
+            break;
+        if (!told && clock_ns() > deadline) {
+            kill(c->pid, SIGKILL);
+            told = true;
+        }
+        usleep(500);
+    }
+    c->pid = 0;
+    if (killed)
+        *killed = told;
+    return wstatus;
+}
+
+const char *child_last_words(const struct child *c, char *buf, size_t cap)
+{
+    const off_t size = c->complaints >= 0 ? lseek(c->complaints, 0, SEEK_END) : 0;
+    const off_t from = size > (off_t)cap - 1 ? size - (off_t)cap + 1 : 0;
+    const ssize_t n = size > 0 ? pread(c->complaints, buf, cap - 1, from) : 0;
+    size_t len = n > 0 ? (size_t)n : 0;
+
+    while (len && (unsigned char)buf[len - 1] <= ' ')
+        len--;
+    buf[len] = '\0';
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)buf[i] < ' ')
+            buf[i] = ' ';
+    return buf;
+}
+
+void child_close(struct child *c)
+{
+    const struct child none = CHILD_INIT;
+
+    if (c->in >= 0)
+        close(c->in);
+    if (c->pid > 0) {
+        kill(c->pid, SIGKILL);
+        child_reap(c, 0, NULL, NULL);
+    }
+    if (c->out >= 0)
+        close(c->out);
+    if (c->complaints >= 0)
+        close(c->complaints);
+    free(c->line);
+    *c = none;
+}
+
+void child_offer_to_oom_killer(void)
+{
+    FILE *f = fopen("/proc/self/oom_score_adj", "we");
+
+    if (f) {
+        fputs("1000", f);
+        fclose(f);
+    }
+}

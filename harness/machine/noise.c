@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * noise.c - counters of the kernel and of the hypervisor, and what they mean
+ *
+ * Other processes' CPU time is the machine's busy time less our own. Our own is
+ * that of this process and of children it has waited for; a child still running
+ * counts as somebody else, so a measuring process has none.
+ */
+#include "harness/machine/noise.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/sysfile.h"
+#include "harness/machine/cgroup.h"
+
+#define NS_PER_S 1000000000u
+
+/* ---- thresholds ------------------------------------------------------------ */
+
+/* Threads of a team wait for the slowest, so a stolen slice of one costs all of
+ * them: 2 % of all CPUs' time is 4 % of the run on two CPUs. Below that a median
+ * over samples does not move. */
+#define MAX_STEAL 0.02
+/* Others on idle CPUs still use memory bandwidth and cache. */
+#define MAX_OTHERS 0.05
+/* Where we were also switched out, the others ran on our CPUs. */
+#define MAX_OTHERS_ON_OURS 0.02
+#define MAX_SWITCHES_HZ    50.0 /* per CPU; timers and kernel threads cause a few */
+#define MAX_THROTTLED      0.01 /* of the wall time */
+/* Waiting for memory that was not our own paging: somebody else's shortage. */
+#define MAX_PRESSURE 0.05
+/* A trend that the interval of the median does not show. */
+#define MAX_DRIFT 0.05
+/* /proc/stat counts in ticks of 10 ms and by sampling: less than this says
+ * nothing. */
+#define MIN_CPU_NS 50000000u
+
+/* ---- reading ---------------------------------------------------------------- */
+
+/* "cpu  user nice system idle iowait irq softirq steal ...", in ticks; user
+ * includes guests. */
+static void read_stat(struct noise *n, const char *root)
+{
+    const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    unsigned long long t[8] = {0};
+    char *text = sysfile_read_all(root, "/proc/stat");
+
+    if (!text)
+        return;
+    if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
+               &t[3], &t[4], &t[5], &t[6], &t[7]) >= 4) {
+        n->busy_ns = (t[0] + t[1] + t[2] + t[5] + t[6]) * tick_ns;
+        n->steal_ns = t[7] * tick_ns;
+    }
+    for (const char *p = text; (p = strstr(p, "\ncpu")) != NULL; p += 4)
+        n->n_cpus += p[4] >= '0' && p[4] <= '9';
+    free(text);
+}
+
+/* A group further up may be the one with the quota, and only its own counters
+ * show that it throttled: the largest on the way up is taken. */
+static void read_throttling(struct noise *n, const char *root)
+{
+    struct cgroup_place place;
+    char dir[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX + 16], text[1024];
+
+    cgroup_find(&place, root, CGROUP_CPU);
+    if (place.version == 0)
+        return;
+    snprintf(dir, sizeof dir, "%s", place.dir);
+    do {
+        uint64_t count = 0, ns = 0;
+
+        snprintf(path, sizeof path, "%s/cpu.stat", dir);
+        if (sysfile_read(root, path, text, sizeof text) < 0)
+            continue;
+        if (text_key_u64(text, "throttled_usec", &ns))
+            ns *= 1000;
+        else
+            text_key_u64(text, "throttled_time", &ns);
+        text_key_u64(text, "nr_throttled", &count);
+        if (ns > n->throttled_ns) {
+            n->throttled_ns = ns;
+            n->n_throttled = count;
+        }
+    } while (cgroup_parent(&place, dir));
+}
+
+static bool find_refaults(const char *text, uint64_t *n)
+{
+    /* with and below the group in version 1; split by kind since Linux 5.9 */
+    static const char *const keys[] = {"total_workingset_refault_file",
+                                       "total_workingset_refault",
+                                       "workingset_refault_file", "workingset_refault"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (text_key_u64(text, keys[i], n))
+            return true;
+    return false;
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=6567317", in microseconds */
+static bool find_pressure(const char *text, uint64_t *ns)
+{
+    const char *total = strstr(text, "total=");
+    unsigned long long us;
+
+    if (strncmp(text, "some ", 5) || !total || sscanf(total, "total=%llu", &us) != 1)
+        return false;
+    *ns = us * 1000;
+    return true;
+}
+
+/* The group's own counters where it has them, the machine's otherwise. */
+static void read_memory(struct noise *n, const char *root)
+{
+    struct cgroup_place place;
+    char path[CGROUP_PATH_MAX + 24], text[16384];
+    bool has_refaults = false, has_pressure = false;
+
+    cgroup_find(&place, root, CGROUP_MEMORY);
+    if (place.version) {
+        snprintf(path, sizeof path, "%s/memory.stat", place.dir);
+        if (sysfile_read(root, path, text, sizeof text) >= 0)
+            has_refaults = find_refaults(text, &n->n_refaults);
+        snprintf(path, sizeof path, "%s/memory.pressure", place.dir);
+        if (sysfile_read(root, path, text, sizeof text) >= 0)
+            has_pressure = find_pressure(text, &n->pressure_ns);
+    }
+    if (!has_refaults && sysfile_read(root, "/proc/vmstat", text, sizeof text) >= 0)
+        find_refaults(text, &n->n_refaults);
+    if (!has_pressure &&
+        sysfile_read(root, "/proc/pressure/memory", text, sizeof text) >= 0)
+        find_pressure(text, &n->pressure_ns);
+}
+
+static uint64_t cpu_ns(const struct rusage *u)
+{
+    return (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * NS_PER_S +
+           (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
+}
+
+static void read_self(struct noise *n)
+{
+    static const int who[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+
+    for (size_t i = 0; i < sizeof who / sizeof who[0]; i++) {
+        struct rusage u;
+
+        if (getrusage(who[i], &u))
+            continue;
+        n->self_ns += cpu_ns(&u);
+        n->n_involuntary += (uint64_t)u.ru_nivcsw;
+        n->n_major_faults += (uint64_t)u.ru_majflt;
+        n->n_minor_faults += (uint64_t)u.ru_minflt;
+    }
+}
+
+/* "time on a CPU, time waiting for one, slices", in nanoseconds */
+static void read_waiting(struct noise *n)
+{
+    DIR *dir = opendir("/proc/self/task");
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        char path[320], text[96];
+        unsigned long long on, waiting;
+
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        if (sysfile_read("", path, text, sizeof text) > 0 &&
+            sscanf(text, "%llu %llu", &on, &waiting) == 2)
+            n->wait_ns += waiting;
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void noise_read(struct noise *n, const char *root)
+{
+    memset(n, 0, sizeof *n);
+    if (root[0]) {
+        char text[64];
+
+        /* a recorded tree has its own clock, and no process of ours */
+        if (sysfile_read(root, "/proc/uptime", text, sizeof text) > 0)
+            n->wall_ns = (uint64_t)(strtod(text, NULL) * NS_PER_S);
+    } else {
+        n->wall_ns = clock_ns();
+        read_self(n);
+        read_waiting(n);
+    }
+    read_stat(n, root);
+    read_throttling(n, root);
+    read_memory(n, root);
+}
+
+/* ---- what it means ------------------------------------------------------------ */
+
+/* Counters can step back: steal after a live migration, a group that was moved. */
+static uint64_t minus(uint64_t b, uint64_t a)
+{
+    return b > a ? b - a : 0;
+}
+
+void noise_diff(struct noise *d, const struct noise *a, const struct noise *b)
+{
+    *d = (struct noise){
+        .wall_ns = minus(b->wall_ns, a->wall_ns),
+        .steal_ns = minus(b->steal_ns, a->steal_ns),
+        .busy_ns = minus(b->busy_ns, a->busy_ns),
+        .self_ns = minus(b->self_ns, a->self_ns),
+        .wait_ns = minus(b->wait_ns, a->wait_ns),
+        .n_involuntary = minus(b->n_involuntary, a->n_involuntary),
+        .n_major_faults = minus(b->n_major_faults, a->n_major_faults),
+        .n_minor_faults = minus(b->n_minor_faults, a->n_minor_faults),
+        .throttled_ns = minus(b->throttled_ns, a->throttled_ns),
+        .n_throttled = minus(b->n_throttled, a->n_throttled),
+        .n_refaults = minus(b->n_refaults, a->n_refaults),
+        .pressure_ns = minus(b->pressure_ns, a->pressure_ns),
+        .n_cpus = b->n_cpus,
+    };
+}
+
+/* Share of all CPUs' time, at most 1. */
+static double cpu_share(const struct noise *d, uint64_t ns)
+{
+    const double all = (double)d->wall_ns * d->n_cpus;
+
+    return all > 0 ? fmin(1, (double)ns / all) : 0;
+}
+
+static double wall_share(const struct noise *d, uint64_t ns)
+{
+    return d->wall_ns ? (double)ns / (double)d->wall_ns : 0;
+}
+
+double noise_steal_share(const struct noise *d)
+{
+    return cpu_share(d, d->steal_ns);
+}
+
+double noise_others_share(const struct noise *d)
+{
+    return cpu_share(d, minus(d->busy_ns, d->self_ns));
+}
+
+double noise_wait_share(const struct noise *d)
+{
+    return wall_share(d, d->wait_ns);
+}
+
+struct verdict {
+    char *buf;
+    int cap, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void complain(struct verdict *v,
+                                                           const char *fmt, ...)
+{
+    const char *lead = v->used ? ", " : "disturbed: ";
+    char part[64];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(part, sizeof part, fmt, ap);
+    va_end(ap);
+    /* a part that does not fit is left out whole; the first always fits */
+    if (v->used + (int)(strlen(lead) + strlen(part)) < v->cap)
+        v->used +=
+            snprintf(v->buf + v->used, (size_t)(v->cap - v->used), "%s%s", lead, part);
+}
+
+bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
+{
+    const double others = noise_others_share(d), steal = noise_steal_share(d);
+    const double throttled = wall_share(d, d->throttled_ns);
+    const double pressure = wall_share(d, d->pressure_ns);
+    const double switches_hz =
+        d->wall_ns && d->n_cpus
+            ? (double)d->n_involuntary / d->n_cpus * NS_PER_S / (double)d->wall_ns
+            : 0;
+    const bool on_ours = switches_hz > MAX_SWITCHES_HZ;
+    struct verdict v = {buf, cap, 0};
+
+    snprintf(buf, (size_t)cap, "valid");
+    if (steal > MAX_STEAL && d->steal_ns > MIN_CPU_NS)
+        complain(&v, "steal %.0f %%", steal * 100);
+    if (others > (on_ours ? MAX_OTHERS_ON_OURS : MAX_OTHERS) &&
+        minus(d->busy_ns, d->self_ns) > MIN_CPU_NS)
+        complain(&v, "others %.0f %%", others * 100);
+    if (throttled > MAX_THROTTLED)
+        complain(&v, "throttled %.0f %%", throttled * 100);
+    if (pressure > MAX_PRESSURE && d->n_refaults == 0 && d->n_major_faults == 0)
+        complain(&v, "memory pressure %.0f %%", pressure * 100);
+    if (fabs(drift) > MAX_DRIFT)
+        complain(&v, "drift %+.0f %%", drift * 100);
+    return v.used == 0;
+}

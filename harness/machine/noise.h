@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * noise.h - what disturbed a measurement
+ *
+ * A snapshot before and one after; the difference says how much the hypervisor
+ * stole, how often we were switched out, whether the cgroup throttled us, how
+ * many pages came from disk.
+ *
+ * Own CPU time, switches and faults are those of this process and of the children
+ * it has waited for. A child that is still running counts as somebody else, so
+ * whoever measures takes both snapshots in the process that does the work.
+ *
+ * Paging (major faults, refaults) is reported, but is no disturbance: a model that
+ * does not fit pages for its own reasons.
+ *
+ * Threading: stateless; the counters are the whole process's or the machine's.
+ */
+#ifndef SLM_HARNESS_MACHINE_NOISE_H
+#define SLM_HARNESS_MACHINE_NOISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct noise {
+    uint64_t wall_ns;
+    uint64_t steal_ns;       /* all CPUs, /proc/stat */
+    uint64_t busy_ns;        /* all CPUs, user+system+irq: others' load shows here */
+    uint64_t self_ns;        /* CPU time of this process */
+    uint64_t wait_ns;        /* our threads were ready to run, and had no CPU: sum over
+                                those that live, from /proc/self/task/N/schedstat */
+    uint64_t n_involuntary;  /* context switches, getrusage */
+    uint64_t n_major_faults; /* getrusage */
+    uint64_t n_minor_faults;
+    uint64_t throttled_ns; /* cgroup cpu.stat, v2 or v1; 0 if none */
+    uint64_t n_throttled;
+    uint64_t n_refaults;  /* workingset_refault_file, cgroup or /proc/vmstat */
+    uint64_t pressure_ns; /* PSI memory "some" total; 0 where there is no PSI */
+    int n_cpus;
+};
+
+/* root: "" or the top of a recorded tree with /proc and /sys below it; such a tree
+ * has its own clock (/proc/uptime) and no process of ours. Counters that cannot be
+ * read stay 0. */
+void noise_read(struct noise *n, const char *root);
+
+/* *d = b - a, field by field (n_cpus from b), 0 where a counter went back. d may be
+ * a or b. */
+void noise_diff(struct noise *d, const struct noise *a, const struct noise *b);
+
+/* Share of all CPUs' time that was stolen, 0..1; the same for time that others'
+ * processes used. */
+double noise_steal_share(const struct noise *d);
+double noise_others_share(const struct noise *d);
+
+/* Share of the wall time in which one of our threads was ready and had no CPU; that of
+ * several adds up. */
+double noise_wait_share(const struct noise *d);
+
+/* "valid", or "disturbed: steal 4 %, ..." into buf; returns true when valid.
+ * Thresholds are in noise.c, with their reasons. */
+bool noise_verdict(const struct noise *d, double drift, char *buf, int cap);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * probe.h - the machine's roofs
+ *
+ * Every figure is the median over passes, with its spread, of the best the
+ * machine gives to a loop that does nothing else: read-only streaming from
+ * memory, multiply-add in registers, sequential reading past the page cache.
+ * Threads are pinned as the engine pins them (engine/base/team.h), each reads a
+ * contiguous share, and the working set is several times the last-level cache.
+ *
+ * Threading: one probe at a time; it uses the team it is given.
+ */
+#ifndef SLM_HARNESS_MACHINE_PROBE_H
+#define SLM_HARNESS_MACHINE_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "engine/base/mem.h"
+#include "engine/base/status.h"
+#include "engine/base/team.h"
+#include "harness/base/stats.h"
+#include "harness/machine/topology.h"
+#include "kernels/probe/probe.h"
+
+/* Memory to read, kept between passes. */
+struct probe_buffer {
+    const char *base;
+    size_t bytes;        /* a multiple of 4 KiB */
+    uint64_t sum;        /* of all 64-bit words, modulo 2^64 */
+    struct mem mem;      /* empty where the memory is somebody else's */
+    uint64_t huge_bytes; /* of our own backed by 2 MiB pages */
+};
+
+/* bytes 0: max(4 x last-level cache, 512 MiB), within a quarter of the memory that
+ * is available and of the limit; other sizes are rounded up to 4 KiB. The team's
+ * members first touch their own shares. Errors: ST_NO_MEMORY. */
+enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_t bytes,
+                              enum mem_pages pages, const struct topology *topo,
+                              struct err *err);
+void probe_buffer_close(struct probe_buffer *b);
+
+/* Memory that is there already and does not change: the weights of a model, whose
+ * pages and mapping are then exactly what the model is judged by. It is read once,
+ * for its sum. base is 64-byte aligned; bytes is rounded down to 4 KiB and must leave
+ * some. */
+void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
+                         size_t bytes);
+
+/* A way to read: which loop, how many places side by side, how far ahead to
+ * prefetch. Machines differ in what they like, and the roof is the best of all. */
+struct probe_read_way {
+    const struct probe_kernel *kernel;
+    int n_streams;
+    size_t ahead_bytes;
+};
+
+/* Try every way that isa_mask allows twice; the fastest wins. Ends early when
+ * interrupted(). */
+struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team *team,
+                                      uint32_t isa_mask);
+
+/* Read the buffer once, every member its share; GB/s (1e9 bytes). */
+double probe_read_pass(const struct probe_buffer *b, struct team *team,
+                       const struct probe_read_way *way);
+
+enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
+
+/* Multiply-adds in registers with the widest usable ISA level in isa_mask;
+ * giga-operations per second (one multiply-add = 2) of n_passes passes of about
+ * 50 ms each, fewer when interrupted(). Returns the level used. */
+enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team *team,
+                            int n_passes, double *gops);
+
+/* Sequential read of path with O_DIRECT through io_uring, depth 16, 1 MiB
+ * requests, GB/s per pass of at most max_bytes and about two seconds. With path a
+ * directory, a temporary file of at most max_bytes is written there first; it has
+ * no name, so nothing stays behind whatever happens. Errors: ST_IO, ST_INPUT (a
+ * file below 1 MiB), ST_NO_MEMORY (no room), ST_UNSUPPORTED (no O_DIRECT or no
+ * io_uring there), ST_INTERRUPTED. */
+enum status probe_disk(const char *path, uint64_t max_bytes, int n_passes, double *gbps,
+                       struct err *err);
+
+struct probe_read_row {
+    int n_threads;
+    enum mem_pages pages;
+    uint64_t bytes, huge_bytes;
+    struct stats gbps;
+};
+
+struct probe_report {
+    int n_read_rows;
+    struct probe_read_row *read; /* malloc'ed */
+    char validity[96];           /* of the read rows, as noise_verdict() has it */
+    int n_peak_threads;          /* peaks were taken with 1 and this many threads */
+    enum kern_isa int8_isa, f32_isa;
+    struct stats int8_gops[2], f32_gops[2]; /* [0] one thread, [1] all */
+    bool has_disk;
+    struct stats disk_gbps;
+    char disk_path[256];
+    char disk_why_not[256];
+};
+
+struct probe_params {
+    const struct topology *topo;
+    enum placement placement;
+    int max_threads;      /* 1..8, then doubling, then max_threads are measured */
+    uint64_t bytes;       /* 0: automatic */
+    int n_passes;         /* e.g. 7 */
+    const char *disk_dir; /* NULL: no disk probe */
+    uint64_t disk_bytes;  /* 0: 512 MiB */
+    uint32_t isa_mask;
+    void (*progress)(void *arg, double fraction, const char *what);
+    void *progress_arg;
+};
+
+/* Everything `bench probe` shows. Read passes of different thread counts and page
+ * sizes are interleaved, so that drift does not favour one of them (with several
+ * NUMA nodes only the page sizes are: each thread count touches its own buffers).
+ * A disk that cannot be probed is a sentence in disk_why_not and no error. Errors:
+ * ST_NO_MEMORY, ST_USAGE (threads or placement), ST_INTERRUPTED. */
+enum status probe_all(struct probe_report *r, const struct probe_params *p,
+                      struct err *err);
+void probe_report_free(struct probe_report *r);
+json_t *probe_report_json(const struct probe_report *r);
+
+#endif

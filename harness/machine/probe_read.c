@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * probe_read.c - read bandwidth: what a loop that only loads gets from memory
+ */
+#include "harness/machine/probe.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/interrupt.h"
+
+#define MIB         ((uint64_t)1 << 20)
+#define HUGE_BYTES  (2 * MIB)
+#define AUTO_BYTES  (512 * MIB) /* when the cache is small */
+#define FILL_BYTE   1
+#define FILL_WORD   0x0101010101010101u
+#define READ_UNIT   4096 /* shares are multiples of this, or of a huge page */
+#define TUNE_PASSES 2
+
+/* Streams side by side help where one does not keep enough misses in flight,
+ * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */
+static const struct {
+    int n_streams;
+    size_t ahead_bytes;
+} ways[] = {{1, 0},    {1, 1024}, {1, 4096}, {1, 8192}, {1, 16384}, {2, 0},
+            {2, 1024}, {2, 4096}, {2, 8192}, {4, 0},    {4, 512},   {4, 2048}};
+
+struct read_job {
+    const struct probe_buffer *buffer;
+    const struct probe_read_way *way;
+    uint64_t sum[TOPO_MAX_CPUS]; /* [member]; on its own line is not needed: each is
+                                    written once per pass */
+};
+
+static void share_of(const struct probe_buffer *b, int member, int n_members,
+                     size_t *begin, size_t *end)
+{
+    const size_t unit =
+        b->bytes >= HUGE_BYTES * (size_t)n_members ? HUGE_BYTES : READ_UNIT;
+
+    team_share(b->bytes, unit, member, n_members, begin, end);
+}
+
+static void touch_share(void *arg, int member, int n_members)
+{
+    struct probe_buffer *b = arg;
+    size_t begin, end;
+
+    share_of(b, member, n_members, &begin, &end);
+    memset((char *)b->mem.base + begin, FILL_BYTE, end - begin);
+}
+
+static uint64_t default_bytes(const struct topology *topo)
+{
+    uint64_t bytes = 4 * topo->llc_bytes, most = topo->mem_available / 4;
+
+    if (topo->mem_limit && topo->mem_limit / 4 < most)
+        most = topo->mem_limit / 4;
+    if (bytes < AUTO_BYTES)
+        bytes = AUTO_BYTES;
+    if (most && bytes > most)
+        bytes = most;
+    return bytes / HUGE_BYTES * HUGE_BYTES;
+}
+
+enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_t bytes,
+                              enum mem_pages pages, const struct topology *topo,
+                              struct err *err)
+{
+    struct probe_buffer new = {.huge_bytes = 0};
+
+    if (bytes == 0)
+        bytes = default_bytes(topo);
+    bytes =
+        bytes < READ_UNIT ? READ_UNIT : (bytes + READ_UNIT - 1) / READ_UNIT * READ_UNIT;
+
+    const enum status st = mem_alloc(&new.mem, bytes, pages, "probe buffer", err);
+    if (st)
+        return st;
+    new.base = new.mem.base;
+    new.bytes = bytes;
+    new.sum = bytes / sizeof(uint64_t) * FILL_WORD;
+    team_run(team, touch_share, &new);
+    new.huge_bytes = mem_huge_bytes(new.mem.base, new.mem.bytes);
+    *b = new;
+    return ST_OK;
+}
+
+void probe_buffer_close(struct probe_buffer *b)
+{
+    mem_free(&b->mem);
+    *b = (struct probe_buffer){.base = NULL};
+}
+
+static void read_share(void *arg, int member, int n_members)
+{
+    struct read_job *job = arg;
+    size_t begin, end;
+
+    share_of(job->buffer, member, n_members, &begin, &end);
+    job->sum[member] =
+        job->way->kernel->fn.stream_read(job->buffer->base + begin, end - begin,
+                                         job->way->n_streams, job->way->ahead_bytes);
+}
+
+/* One pass; the sum of all words. */
+static uint64_t read_once(const struct probe_buffer *b, struct team *team,
+                          const struct probe_read_way *way, uint64_t *ns)
+{
+    struct read_job job = {.buffer = b, .way = way};
+    const int n = team_size(team);
+    uint64_t sum = 0;
+
+    assert(n <= TOPO_MAX_CPUS);
+    const uint64_t begin = clock_ns();
+    team_run(team, read_share, &job);
+    *ns = clock_ns() - begin;
+    for (int i = 0; i < n; i++)
+        sum += job.sum[i];
+    return sum;
+}
+
+void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
+                         size_t bytes)
+{
+    const struct probe_read_way way = {
+        probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 0};
+    uint64_t ns;
+
+    assert(bytes >= READ_UNIT && (uintptr_t)base % 64 == 0);
+    *b = (struct probe_buffer){.base = base, .bytes = bytes / READ_UNIT * READ_UNIT};
+    b->sum = read_once(b, team, &way, &ns);
+}
+
+double probe_read_pass(const struct probe_buffer *b, struct team *team,
+                       const struct probe_read_way *way)
+{
+    uint64_t ns;
+    const uint64_t sum = read_once(b, team, way, &ns);
+
+    /* every word was read exactly once, or the figure is a lie */
+    assert(sum == b->sum);
+    (void)sum;
+    return (double)b->bytes / (double)(ns ? ns : 1);
+}
+
+struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team *team,
+                                      uint32_t isa_mask)
+{
+    const struct probe_kernel *kernel =
+        probe_kernel_best(PROBE_OP_stream_read, isa_mask);
+    struct probe_read_way best = {kernel, 1, 0};
+    double best_gbps = 0;
+
+    for (int pass = 0; pass < TUNE_PASSES; pass++)
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !interrupted(); i++) {
+            const struct probe_read_way way = {kernel, ways[i].n_streams,
+                                               ways[i].ahead_bytes};
+            const double gbps = probe_read_pass(b, team, &way);
+
+            if (gbps > best_gbps) {
+                best_gbps = gbps;
+                best = way;
+            }
+        }
+    return best;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sandbox.h - a memory cgroup around a child process, version 2 or 1
+ *
+ * Model of the world: below the cgroup this process is in (or below a delegated
+ * one) a group slmbench.<pid>.<serial>.<start>.<pidns> is made, given a memory limit
+ * (swap included, so that the limit cannot be walked around), the limit is read
+ * back, a child is put into it, and the group is removed again whatever happens.
+ * Groups left behind by a killed run carry its pid, start time and pid namespace in
+ * their name and are removed by sandbox_clean_leftovers() once that process is gone
+ * - and not when another process has its number now, or when it lives in another
+ * container, whose processes cannot be seen from here.
+ *
+ * Version 2 gives no limits to groups below one that has processes itself. Where
+ * only our own group may be written to, its processes (this one, and a shell it was
+ * started from) are moved into a leaf slmbench.<pid>.self.<start>.<pidns> first, and
+ * back again with the last sandbox.
+ *
+ * In a recorded tree (root not "") files are plain files and nothing is killed.
+ *
+ * Threading: one thread makes and destroys sandboxes; reading is free.
+ */
+#ifndef SLM_HARNESS_MACHINE_SANDBOX_H
+#define SLM_HARNESS_MACHINE_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/base/status.h"
+
+struct sandbox;
+
+struct sandbox_usage {
+    uint64_t limit_bytes; /* as the kernel reports it: what is really enforced */
+    uint64_t peak_bytes;  /* largest amount charged: memory.peak (Linux 5.19), or
+                             memory.max_usage_in_bytes; without either the largest
+                             that sandbox_read() has seen */
+    uint64_t current_bytes;
+    uint64_t file_bytes; /* page cache charged now */
+    uint64_t anon_bytes;
+    uint64_t n_oom_kills;
+    uint64_t n_major_faults; /* pgmajfault of the group */
+    uint64_t n_refaults;     /* workingset_refault(_file) */
+};
+
+/* root "" for the real machine. Errors: ST_PERMISSION with the way out (run under
+ * systemd-run --user --scope -p Delegate=yes, as root, or with --mem none),
+ * ST_UNSUPPORTED (no memory controller; says where it looked), ST_USAGE (a limit
+ * larger than the machine's own or than a group's around it, or below 16 MiB). */
+enum status sandbox_create(struct sandbox **s, const char *root, uint64_t limit_bytes,
+                           struct err *err);
+
+/* Put a process (the caller's child, stopped before it allocates) inside. */
+enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err);
+
+enum status sandbox_read(struct sandbox *s, struct sandbox_usage *u, struct err *err);
+
+int sandbox_version(const struct sandbox *s); /* 1 or 2 */
+const char *sandbox_path(const struct sandbox *s);
+
+/* Kills what is still inside, removes the group, frees s. NULL is fine. */
+void sandbox_destroy(struct sandbox *s);
+
+/* Whether sandbox_create() would work here, without keeping anything. */
+enum status sandbox_check(const char *root, struct err *err);
+
+/* Remove groups of runs that are no longer alive (killing what is still inside);
+ * returns how many. */
+int sandbox_clean_leftovers(const char *root);
+
+/* Drop a file's pages from the page cache, so that whoever reads it next is
+ * charged for them; *stayed_bytes are those that stayed (mapped or in use elsewhere;
+ * the whole file on a file system in memory, and where the kernel does not tell us
+ * because the file is not ours). Errors: ST_INPUT (no regular file), ST_IO. */
+enum status file_evict(const char *path, uint64_t *stayed_bytes, struct err *err);
+
+#endif

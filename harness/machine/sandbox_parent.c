@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sandbox_parent.c - where a memory group may be made
+ *
+ * Version 1: in our own group, or the nearest one above that we may write to.
+ *
+ * Version 2: the controller reaches a group only if the parent lists it in
+ * cgroup.subtree_control, and a group (but the real root) that does so may have no
+ * processes of its own. In this order:
+ *   1. the nearest group from ours upwards that passes memory on already;
+ *   2. the nearest that could and has no processes of its own: switch it on;
+ *   3. our own group: move its processes into a leaf, then switch it on.
+ * A child is moved from our group into the new one, for which the kernel wants
+ * write access to cgroup.procs of the nearest group around both: the parent itself.
+ */
+#include "harness/machine/sandbox_group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/sysfile.h"
+
+static bool may_write(const char *root, const char *dir, const char *file)
+{
+    char path[SYSFILE_PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s%s%s%s", root, dir, file ? "/" : "",
+                    file ? file : "") < (int)sizeof path &&
+           faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
+static bool lists_memory(const char *root, const char *dir, const char *file)
+{
+    char path[CGROUP_PATH_MAX + 64], text[512];
+
+    snprintf(path, sizeof path, "%s/%s", dir, file);
+    return sysfile_read(root, path, text, sizeof text) > 0 &&
+           text_has_word(text, "memory");
+}
+
+/* Only the real root of the hierarchy has no cgroup.type; it alone may pass
+ * controllers on and have processes. */
+static bool is_real_root(const char *root, const char *dir)
+{
+    char path[CGROUP_PATH_MAX + 64], text[64];
+
+    snprintf(path, sizeof path, "%s/cgroup.type", dir);
+    return sysfile_read(root, path, text, sizeof text) < 0;
+}
+
+static bool may_make_groups(const char *root, const char *dir)
+{
+    return may_write(root, dir, NULL) && may_write(root, dir, "cgroup.procs");
+}
+
+static bool passes_memory_on(const char *root, const char *dir)
+{
+    return lists_memory(root, dir, "cgroup.subtree_control") &&
+           may_make_groups(root, dir);
+}
+
+static bool could_pass_memory_on(const char *root, const char *dir)
+{
+    return lists_memory(root, dir, "cgroup.controllers") &&
+           may_make_groups(root, dir) && may_write(root, dir, "cgroup.subtree_control");
+}
+
+static int enable_memory(const char *root, const char *dir)
+{
+    return group_write(root, dir, "cgroup.subtree_control", "+memory", false);
+}
+
+/* Step 3. On failure everything is put back. */
+static bool retreat_into_leaf(struct group_parent *parent, const char *root,
+                              const char *own)
+{
+    struct maker me;
+    char name[96];
+
+    maker_self(&me, root);
+    group_name(&me, "self", name, sizeof name);
+    if (snprintf(parent->self_leaf, sizeof parent->self_leaf, "%s/%s", own, name) >=
+            (int)sizeof parent->self_leaf ||
+        (group_mkdir(root, parent->self_leaf) && errno != EEXIST)) {
+        parent->self_leaf[0] = '\0';
+        return false;
+    }
+    snprintf(parent->dir, sizeof parent->dir, "%s", own);
+    if (group_move_all(root, own, parent->self_leaf) >= 0 && !enable_memory(root, own))
+        return true;
+    const int saved = errno;
+    group_move_all(root, parent->self_leaf, own);
+    group_rmdir(root, parent->self_leaf);
+    parent->self_leaf[0] = '\0';
+    errno = saved;
+    return false;
+}
+
+static bool find_v2(struct group_parent *parent, const struct cgroup_place *place,
+                    const char *root)
+{
+    char *dir = parent->dir;
+
+    snprintf(dir, sizeof parent->dir, "%s", place->dir);
+    do
+        if (passes_memory_on(root, dir))
+            return true;
+    while (cgroup_parent(place, dir));
+
+    snprintf(dir, sizeof parent->dir, "%s", place->dir);
+    do
+        if (could_pass_memory_on(root, dir) &&
+            (is_real_root(root, dir) || !group_has_processes(root, dir)) &&
+            !enable_memory(root, dir))
+            return true;
+    while (cgroup_parent(place, dir));
+
+    return place->exact && could_pass_memory_on(root, place->dir) &&
+           retreat_into_leaf(parent, root, place->dir);
+}
+
+static bool find_v1(struct group_parent *parent, const struct cgroup_place *place,
+                    const char *root)
+{
+    snprintf(parent->dir, sizeof parent->dir, "%s", place->dir);
+    do
+        if (may_write(root, parent->dir, NULL))
+            return true;
+    while (cgroup_parent(place, parent->dir));
+    return false;
+}
+
+enum status group_find_parent(struct group_parent *parent,
+                              const struct cgroup_place *place, const char *root,
+                              struct err *err)
+{
+    memset(parent, 0, sizeof *parent);
+    if (place->version == 2 ? find_v2(parent, place, root)
+                            : find_v1(parent, place, root))
+        return ST_OK;
+    if (place->version == 2)
+        return err_set(
+            err, ST_PERMISSION,
+            "may not make a memory cgroup in %.160s or above it; run this under "
+            "`systemd-run --user --scope -p Delegate=yes`, as root (in a "
+            "container: --privileged), or without a limit (--mem none)",
+            place->dir);
+    return err_set(
+        err, ST_PERMISSION,
+        "may not make a memory cgroup in %.160s or above it; run this as root "
+        "(in a container: --privileged), or without a limit (--mem none)",
+        place->dir);
+}
+
+void group_release_parent(const struct group_parent *parent, const char *root)
+{
+    if (!parent->self_leaf[0])
+        return;
+    /* Processes may only come back once the controller is not passed on any more.
+     * Where that fails somebody else uses it: the leaf then stays, and is found
+     * empty and removed by a later run. */
+    if (!group_write(root, parent->dir, "cgroup.subtree_control", "-memory", false) &&
+        group_move_all(root, parent->self_leaf, parent->dir) >= 0)
+        group_rmdir(root, parent->self_leaf);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * topology.c - put the machine together from hwloc, /proc, /sys and cgroups
+ */
+#include "harness/machine/topology.h"
+
+#include <errno.h>
+#include <math.h>
+#include <hwloc.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/sysfile.h"
+#include "harness/machine/cgroup.h"
+#include "harness/machine/topology_internal.h"
+
+/* ---- sockets, cores, caches: hwloc ------------------------------------------- */
+
+/* Environment variables hwloc reads, with the values from before. */
+struct saved_env {
+    char *fsroot, *thissystem;
+};
+
+static void restore_variable(const char *name, char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+    free(value);
+}
+
+static void env_enter(struct saved_env *saved, const char *root)
+{
+    const char *fsroot = getenv("HWLOC_FSROOT"), *here = getenv("HWLOC_THISSYSTEM");
+
+    saved->fsroot = fsroot ? strdup(fsroot) : NULL;
+    saved->thissystem = here ? strdup(here) : NULL;
+    if (root[0]) {
+        setenv("HWLOC_FSROOT", root, 1);
+        setenv("HWLOC_THISSYSTEM", "0", 1);
+    }
+}
+
+static void env_leave(struct saved_env *saved)
+{
+    restore_variable("HWLOC_FSROOT", saved->fsroot);
+    restore_variable("HWLOC_THISSYSTEM", saved->thissystem);
+}
+
+/* The x86 component would bind this thread to every CPU in turn, and knows
+ * nothing of a recorded tree. */
+static hwloc_topology_t load_hwloc(const char *root)
+{
+    struct saved_env saved;
+    hwloc_topology_t hw = NULL;
+
+    env_enter(&saved, root);
+    if (hwloc_topology_init(&hw)) {
+        hw = NULL;
+    } else if (hwloc_topology_set_components(
+                   hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") ||
+               hwloc_topology_set_icache_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL) ||
+               hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
+               hwloc_topology_load(hw)) {
+        hwloc_topology_destroy(hw);
+        hw = NULL;
+    }
+    env_leave(&saved);
+    return hw;
+}
+
+/* Logical index of the ancestor of that type; -1 if there is none. */
+static int ancestor_index(hwloc_topology_t hw, hwloc_obj_t pu, hwloc_obj_type_t type)
+{
+    hwloc_obj_t a = hwloc_get_ancestor_obj_by_type(hw, type, pu);
+
+    return a ? (int)a->logical_index : -1;
+}
+
+static int node_of(hwloc_topology_t hw, hwloc_obj_t pu)
+{
+    for (hwloc_obj_t n = NULL;
+         (n = hwloc_get_next_obj_by_type(hw, HWLOC_OBJ_NUMANODE, n));) {
+        if (hwloc_bitmap_isincluded(pu->cpuset, n->cpuset))
+            return (int)n->logical_index;
+    }
+    return 0;
+}
+
+/* The outermost data or unified cache around a CPU, if any. */
+static hwloc_obj_t last_cache(hwloc_obj_t pu)
+{
+    hwloc_obj_t last = NULL;
+
+    for (hwloc_obj_t a = pu->parent; a; a = a->parent) {
+        if (hwloc_obj_type_is_dcache(a->type))
+            last = a;
+    }
+    return last;
+}
+
+static int by_os_id(const void *a, const void *b)
+{
+    const struct topo_cpu *x = a, *y = b;
+
+    return (x->os_id > y->os_id) - (x->os_id < y->os_id);
+}
+
+static void read_cpus(struct topology *t, hwloc_topology_t hw)
+{
+    const int n = hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_PU);
+
+    for (int i = 0; i < n && t->n_cpus < TOPO_MAX_CPUS; i++) {
+        hwloc_obj_t pu = hwloc_get_obj_by_type(hw, HWLOC_OBJ_PU, (unsigned)i);
+        hwloc_obj_t cache = last_cache(pu);
+        const int core = ancestor_index(hw, pu, HWLOC_OBJ_CORE);
+        const int package = ancestor_index(hw, pu, HWLOC_OBJ_PACKAGE);
+        struct topo_cpu *cpu = &t->cpu[t->n_cpus++];
+
+        cpu->os_id = (int)pu->os_index;
+        cpu->core = core >= 0 ? core : i; /* nothing known: a core for each CPU */
+        cpu->package = package >= 0 ? package : 0;
+        cpu->node = node_of(hw, pu);
+        cpu->llc = cache ? (int)cache->logical_index : cpu->package;
+    }
+    qsort(t->cpu, (size_t)t->n_cpus, sizeof t->cpu[0], by_os_id);
+
+    const int n_cores = hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_CORE);
+    const int n_packages = hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_PACKAGE);
+    const int known = hwloc_bitmap_weight(hwloc_topology_get_complete_cpuset(hw));
+
+    t->n_cores = n_cores > 0 ? n_cores : t->n_cpus;
+    t->n_packages = n_packages > 0 ? n_packages : 1;
+    t->n_nodes = hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_NUMANODE);
+    t->n_offline = known > n ? known - n : 0;
+    t->mem_hwloc = hwloc_get_root_obj(hw)->total_memory;
+}
+
+/* Number the CPUs of each core, in os_id order; two on one core: SMT. */
+static void number_siblings(struct topology *t)
+{
+    t->smt = TOPO_SMT_NONE;
+    for (int i = 0; i < t->n_cpus; i++) {
+        t->cpu[i].sibling = 0;
+        for (int j = 0; j < i; j++)
+            t->cpu[i].sibling += t->cpu[j].core == t->cpu[i].core;
+        if (t->cpu[i].sibling)
+            t->smt = TOPO_SMT_SHOWN;
+    }
+}
+
+/* Arm's server cores have one thread each; there is nothing to hide. */
+static void suspect_siblings(struct topology *t)
+{
+    if (t->smt == TOPO_SMT_NONE && t->hypervisor[0] &&
+        strcmp(t->cpu_vendor, "Arm") != 0)
+        t->smt = TOPO_SMT_HIDDEN;
+}
+
+static void add_cache(struct topology *t, hwloc_obj_t c)
+{
+    struct topo_cache *cache = NULL;
+    const char *type = c->attr->cache.type == HWLOC_OBJ_CACHE_DATA ? "data"
+                       : c->attr->cache.type == HWLOC_OBJ_CACHE_INSTRUCTION
+                           ? "instruction"
+                           : "unified";
+
+    for (int i = 0; i < t->n_caches; i++) {
+        if (t->cache[i].level == (int)c->attr->cache.depth &&
+            !strcmp(t->cache[i].type, type) && t->cache[i].bytes == c->attr->cache.size)
+            cache = &t->cache[i];
+    }
+    if (!cache) {
+        if (t->n_caches == TOPO_MAX_CACHES)
+            return;
+        cache = &t->cache[t->n_caches++];
+        cache->level = (int)c->attr->cache.depth;
+        snprintf(cache->type, sizeof cache->type, "%s", type);
+        cache->bytes = c->attr->cache.size;
+        cache->line_bytes = (int)c->attr->cache.linesize;
+    }
+    cache->n_instances++;
+}
+
+static int by_level(const void *a, const void *b)
+{
+    const struct topo_cache *x = a, *y = b;
+
+    return x->level != y->level ? x->level - y->level : strcmp(x->type, y->type);
+}
+
+static void read_caches(struct topology *t, hwloc_topology_t hw)
+{
+    static const hwloc_obj_type_t types[] = {
+        HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L1ICACHE, HWLOC_OBJ_L2CACHE,
+        HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE,  HWLOC_OBJ_L5CACHE,
+    };
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(hw, types[i], c));)
+            add_cache(t, c);
+    }
+    qsort(t->cache, (size_t)t->n_caches, sizeof t->cache[0], by_level);
+    for (int i = 0; i < t->n_caches; i++) {
+        const struct topo_cache *c = &t->cache[i];
+
+        if (c->level == t->cache[t->n_caches - 1].level &&
+            strcmp(c->type, "instruction"))
+            t->llc_bytes += c->bytes * (uint64_t)c->n_instances;
+    }
+}
+
+static enum status read_hwloc(struct topology *t, const char *root, struct err *err)
+{
+    char online[SYSFILE_PATH_MAX];
+
+    /* hwloc would make up a machine of one CPU where a tree has none. */
+    if (root[0] &&
+        sysfile_read(root, "/sys/devices/system/cpu/online", online, sizeof online) < 0)
+        return err_set_errno(err, ST_INPUT,
+                             "cannot read %s/sys/devices/system/cpu/online", root);
+    hwloc_topology_t hw = load_hwloc(root);
+    if (!hw)
+        return err_set(err, ST_IO, "hwloc cannot read the CPU topology of %s",
+                       root[0] ? root : "this machine");
+    read_cpus(t, hw);
+    read_caches(t, hw);
+    number_siblings(t);
+    suspect_siblings(t);
+    hwloc_topology_destroy(hw);
+    if (t->n_cpus == 0)
+        return err_set(err, ST_INPUT,
+                       "%s shows no CPU: is sys/devices/system/cpu in it?",
+                       root[0] ? root : "this machine");
+    return ST_OK;
+}
+
+/* ---- which CPUs are ours ------------------------------------------------------ */
+
+static void allow_cpu(void *arg, int os_id)
+{
+    struct topology *t = arg;
+    struct topo_cpu key = {.os_id = os_id};
+    struct topo_cpu *cpu =
+        bsearch(&key, t->cpu, (size_t)t->n_cpus, sizeof t->cpu[0], by_os_id);
+
+    if (cpu)
+        cpu->allowed = true;
+}
+
+/* A mask large enough for any machine: the kernel refuses one that is smaller than
+ * its own. */
+static bool allow_by_affinity(struct topology *t)
+{
+    const int n = 65536;
+    cpu_set_t *set = CPU_ALLOC(n);
+    const size_t bytes = CPU_ALLOC_SIZE(n);
+    const bool ok = set && !sched_getaffinity(0, bytes, set);
+
+    for (int i = 0; ok && i < t->n_cpus; i++)
+        t->cpu[i].allowed = CPU_ISSET_S(t->cpu[i].os_id, bytes, set);
+    CPU_FREE(set);
+    return ok;
+}
+
+/* "Cpus_allowed_list:\t0-3" of a recorded /proc/self/status. */
+static bool allow_by_status(struct topology *t, const char *root)
+{
+    char *text = sysfile_read_all(root, "/proc/self/status");
+    const char *line = text ? strstr(text, "\nCpus_allowed_list:") : NULL;
+    const bool ok =
+        line && text_cpu_list(line + strlen("\nCpus_allowed_list:"), allow_cpu, t);
+
+    free(text);
+    return ok;
+}
+
+static void count_allowed_cores(struct topology *t)
+{
+    t->n_allowed_cores = 0;
+    for (int i = 0; i < t->n_cpus; i++) {
+        bool first = t->cpu[i].allowed;
+
+        for (int j = 0; j < i && first; j++)
+            first = !(t->cpu[j].allowed && t->cpu[j].core == t->cpu[i].core);
+        t->n_allowed_cores += first;
+    }
+}
+
+static void read_allowed(struct topology *t, const char *root, const char *cpuset)
+{
+    const bool known = root[0] ? allow_by_status(t, root) : allow_by_affinity(t);
+    bool before[TOPO_MAX_CPUS];
+    int n_both = 0;
+
+    for (int i = 0; i < t->n_cpus; i++) {
+        before[i] = known ? t->cpu[i].allowed : true;
+        t->cpu[i].allowed = false;
+    }
+    /* The kernel has the cpuset in the mask already; a recorded tree may not. */
+    if (cpuset[0] && text_cpu_list(cpuset, allow_cpu, t)) {
+        for (int i = 0; i < t->n_cpus; i++)
+            n_both += t->cpu[i].allowed &= before[i];
+    }
+    for (int i = 0; i < t->n_cpus && !n_both; i++)
+        t->cpu[i].allowed = before[i];
+    for (int i = 0; i < t->n_cpus; i++)
+        t->n_allowed += t->cpu[i].allowed;
+    count_allowed_cores(t);
+}
+
+/* ---- what follows ------------------------------------------------------------- */
+
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void choose_threads(struct topology *t)
+{
+    int n = t->n_allowed_cores;
+    char quota[64] = "no quota";
+
+    if (t->quota_cpus > 0) {
+        snprintf(quota, sizeof quota, "a quota of %.4g CPUs", t->quota_cpus);
+        /* 2.0 may come as 1.9999: 199999 us of 100000 */
+        if (t->quota_cpus < n)
+            n = (int)floor(t->quota_cpus + 1e-3);
+    }
+    t->threads_default = n < 1 ? 1 : n;
+    snprintf(t->threads_why, sizeof t->threads_why,
+             "%d: %d %s core%s, %s, %d allowed CPU%s", t->threads_default,
+             t->n_allowed_cores, t->smt == TOPO_SMT_HIDDEN ? "visible" : "physical",
+             plural(t->n_allowed_cores), quota, t->n_allowed, plural(t->n_allowed));
+}
+
+void topology_count_cores(struct topology *t)
+{
+    number_siblings(t);
+    t->n_cores = 0;
+    for (int i = 0; i < t->n_cpus; i++)
+        t->n_cores += t->cpu[i].sibling == 0;
+    count_allowed_cores(t);
+    choose_threads(t);
+}
+
+enum status topology_read(struct topology *out, const char *root, struct err *err)
+{
+    struct cgroup_limits limits;
+    struct topology *t = calloc(1, sizeof *t);
+    enum status st;
+
+    if (!t)
+        return err_set(err, ST_NO_MEMORY,
+                       "no memory for the description of the machine");
+    st = topology_read_cpuinfo(t, root, err);
+    if (st == ST_OK)
+        st = read_hwloc(t, root, err);
+    if (st == ST_OK)
+        st = topology_read_memory(t, root, err);
+    if (st == ST_OK) {
+        cgroup_limits_read(&limits, root);
+        t->cgroup_version = limits.version;
+        t->quota_cpus = limits.quota_cpus;
+        snprintf(t->quota_source, sizeof t->quota_source, "%.*s",
+                 (int)sizeof t->quota_source - 1, limits.quota_source);
+        t->mem_limit = limits.mem_limit;
+        snprintf(t->mem_limit_source, sizeof t->mem_limit_source, "%.*s",
+                 (int)sizeof t->mem_limit_source - 1, limits.mem_source);
+        read_allowed(t, root, limits.cpus);
+        topology_read_kernel(t, root);
+        choose_threads(t);
+        *out = *t;
+    }
+    free(t);
+    return st;
+}

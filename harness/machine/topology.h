@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * topology.h - what CPUs, caches, memory and limits there are, and what follows
+ *
+ * Sources: hwloc for sockets, cores, caches and NUMA; libcpuid and XCR0 for the
+ * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and
+ * /sys for memory, huge pages and steal; cgroup v1 and v2 for quota and limit.
+ *
+ * Threading: topology_read() may run in any thread, with a recorded tree only while
+ * no other thread touches the environment (hwloc takes the tree's place from
+ * there); the result is data.
+ */
+#ifndef SLM_HARNESS_MACHINE_TOPOLOGY_H
+#define SLM_HARNESS_MACHINE_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "engine/base/status.h"
+#include "kernels/isa.h"
+
+#define TOPO_MAX_CPUS   1024
+#define TOPO_MAX_CACHES 8
+
+struct topo_cpu {
+    int os_id;    /* the number in /proc/cpuinfo */
+    int core;     /* 0.. over the machine */
+    int package;  /* socket, 0.. */
+    int node;     /* NUMA node, 0.. */
+    int llc;      /* instance of the last-level cache it reads through, 0.. */
+    int sibling;  /* 0 for the first hyperthread of its core, 1 for the second */
+    bool allowed; /* in this process's affinity mask and cpuset */
+};
+
+struct topo_cache {
+    int level;
+    char type[12];  /* "data", "instruction", "unified" */
+    uint64_t bytes; /* one instance */
+    int n_instances;
+    int line_bytes;
+};
+
+enum topo_smt {
+    TOPO_SMT_NONE,   /* one CPU per core, as far as the machine tells */
+    TOPO_SMT_SHOWN,  /* siblings are visible */
+    TOPO_SMT_HIDDEN, /* a virtual machine that shows no siblings: a vCPU may be a
+                        hyperthread or a core, and only a measurement can tell */
+};
+
+struct topology {
+    char cpu_model[96];
+    char cpu_vendor[32];
+    char hypervisor[32];              /* "" on bare metal, "kvm", "unknown" */
+    uint32_t isa_mask;                /* levels usable, see kernels/isa.h */
+    char isa_missing[KERN_N_ISA][96]; /* why a level is not, "" where it is */
+    int n_offline;                    /* CPUs switched off; they are not in the list */
+    int n_cpus, n_cores, n_packages, n_nodes;
+    struct topo_cpu cpu[TOPO_MAX_CPUS]; /* by os_id order */
+    int n_caches;
+    struct topo_cache cache[TOPO_MAX_CACHES];
+    uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
+    enum topo_smt smt;
+    char smt_measured[200]; /* what cores_apply() has to say; "": not measured */
+
+    int n_allowed;          /* CPUs in the affinity mask */
+    int n_allowed_cores;    /* distinct cores among them */
+    double quota_cpus;      /* CPU quota in CPUs; 0: none */
+    char quota_source[256]; /* the file it came from */
+    int cgroup_version;     /* 1, 2; 0: no cgroups found */
+    uint64_t mem_limit;     /* smallest memory limit on the way to the root; 0: none */
+    char mem_limit_source[256]; /* the file it came from */
+
+    uint64_t mem_total, mem_available; /* /proc/meminfo */
+    uint64_t mem_hwloc; /* the sum over NUMA nodes as hwloc has it: can be less */
+    uint64_t swap_total;
+    char thp[16]; /* transparent_hugepage/enabled: "always", "madvise", "never" */
+    uint64_t huge_2m_total, huge_2m_free; /* hugetlbfs pages */
+    double steal_share;                   /* since boot, 0..1 */
+    char kernel[96];
+
+    int threads_default; /* max(1, min(cores among allowed CPUs, floor(quota))) */
+    char threads_why[192];
+};
+
+/* root: "" for this machine, or the top of a recorded tree. Errors: ST_IO,
+ * ST_INPUT (a tree without the files that matter, named). */
+enum status topology_read(struct topology *t, const char *root, struct err *err);
+
+/* What follows for running a model here, one sentence or two each, most important
+ * first; returns how many. The first word names the subject ("Threads: ..."). */
+#define TOPO_MAX_ADVICE 16
+struct topo_advice {
+    char text[320];
+};
+int topology_advice(const struct topology *t, struct topo_advice *advice);
+
+/* Is there something to say against n threads here: more than there are CPUs for
+ * them, or than the quota lets run? One sentence into buf then. cpus[n] is where they
+ * are pinned, or NULL: anywhere allowed. */
+bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
+                             char *buf, size_t cap);
+
+/* Bytes that weights, KV cache and scratch may take: the smaller of what is
+ * available and the limit, less what the program and the system need. */
+uint64_t topology_model_bytes(const struct topology *t);
+
+/* Everything above, advice included. */
+json_t *topology_json(const struct topology *t);
+
+enum placement {
+    PLACEMENT_SPREAD,  /* one thread per physical core first, evenly over packages,
+                          NUMA nodes and last-level caches; then siblings */
+    PLACEMENT_COMPACT, /* fill a core's siblings, then the next core */
+    PLACEMENT_SMT,     /* siblings of as few cores as possible; as compact, but an
+                          error where no siblings are shown */
+    PLACEMENT_NONE,    /* unpinned */
+};
+
+const char *placement_name(enum placement p);
+enum status placement_parse(const char *text, enum placement *p, struct err *err);
+
+/* "0,2-3" as CPUs in this order, one for each of the larger of two counts, into
+ * cpus[TOPO_MAX_CPUS]. *n_threads 0 becomes as many as are named; n_threads_prefill 0:
+ * the same. Errors: ST_USAGE (no list, another number of CPUs, one that is not
+ * allowed). */
+enum status placement_parse_cpus(const char *text, const struct topology *t,
+                                 int *n_threads, int n_threads_prefill, int *cpus,
+                                 struct err *err);
+
+/* CPUs for n threads, cpus[n]: only allowed ones, and the first k of n are those
+ * for k threads. More threads than allowed CPUs wrap around. PLACEMENT_NONE fills
+ * in -1. Errors: ST_USAGE (n < 1), ST_UNSUPPORTED (PLACEMENT_SMT without siblings). */
+enum status placement_cpus(const struct topology *t, enum placement p, int n, int *cpus,
+                           struct err *err);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * topology_advice.c - what a machine's facts mean for running a model on it
+ */
+#include "harness/machine/topology.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/options.h"
+
+/* Less than this of stolen time is the noise of any shared host. */
+#define STEAL_WORTH_A_WORD 0.01
+
+/* Program, its scratch buffers, page tables and the kernel's own small change. */
+#define RESERVE_MIN   (UINT64_C(256) << 20)
+#define RESERVE_SHARE 16 /* one part in 16 of what there is, if that is more */
+
+struct list {
+    struct topo_advice *item;
+    int n;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct list *l, const char *fmt,
+                                                      ...)
+{
+    va_list ap;
+
+    if (l->n == TOPO_MAX_ADVICE)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(l->item[l->n].text, sizeof l->item[l->n].text, fmt, ap);
+    va_end(ap);
+    l->n++;
+}
+
+uint64_t topology_model_bytes(const struct topology *t)
+{
+    uint64_t usable = t->mem_available;
+
+    if (t->mem_limit && t->mem_limit < usable)
+        usable = t->mem_limit;
+    const uint64_t share = usable / RESERVE_SHARE;
+    const uint64_t reserve = share > RESERVE_MIN ? share : RESERVE_MIN;
+    return usable > reserve ? usable - reserve : 0;
+}
+
+/* As many threads as the quota lets run at once. */
+static int most_threads(const struct topology *t)
+{
+    const int whole =
+        t->quota_cpus > 0 ? (int)ceil(t->quota_cpus - 1e-3) : t->n_allowed;
+
+    return whole < t->n_allowed ? whole : t->n_allowed;
+}
+
+static int count_distinct(const int *v, int n)
+{
+    int n_distinct = 0;
+
+    for (int i = 0; i < n; i++) {
+        bool first = true;
+
+        for (int k = 0; k < i && first; k++)
+            first = v[k] != v[i];
+        n_distinct += first;
+    }
+    return n_distinct;
+}
+
+bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
+                             char *buf, size_t cap)
+{
+    const int n_cpus = cpus ? count_distinct(cpus, n) : t->n_allowed;
+
+    if (n > n_cpus) {
+        snprintf(buf, cap,
+                 "%d threads share %d CPU%s: they take turns, which costs speed; "
+                 "`bench topo` recommends %d",
+                 n, n_cpus, n_cpus == 1 ? "" : "s", t->threads_default);
+        return true;
+    }
+    if (n > most_threads(t)) {
+        snprintf(buf, cap,
+                 "%d threads under a quota of %.4g CPU%s are all stopped for part of "
+                 "every period; `bench topo` recommends %d",
+                 n, t->quota_cpus, t->quota_cpus > 1 ? "s" : "", t->threads_default);
+        return true;
+    }
+    return false;
+}
+
+static void advise_threads(struct list *l, const struct topology *t)
+{
+    const int most = most_threads(t);
+
+    add(l, "Threads: use %s.", t->threads_why);
+    if (t->smt_measured[0])
+        add(l, "Hyperthreads, measured: %s.", t->smt_measured);
+    if (t->smt == TOPO_SMT_HIDDEN && most > 1 && !t->smt_measured[0])
+        add(l, "Hyperthreads: this virtual machine does not tell whether its vCPUs are "
+               "cores "
+               "or hyperthreads of fewer cores; `bench topo --measure` finds out.");
+    else if (t->smt == TOPO_SMT_SHOWN && most > t->n_allowed_cores)
+        add(l,
+            "Hyperthreads: %d of the allowed CPUs are second hyperthreads and stay "
+            "idle by "
+            "default; whether they help is measured with more than %d threads.",
+            t->n_allowed - t->n_allowed_cores, t->n_allowed_cores);
+}
+
+static void advise_quota(struct list *l, const struct topology *t)
+{
+    const double q = t->quota_cpus, up = ceil(q - 1e-3);
+
+    if (!(q > 0) || q >= t->n_allowed)
+        return;
+    if (q < 1 - 1e-3)
+        add(l,
+            "Quota: with %.4g CPUs even one thread is stopped for %.0f %% of the time, "
+            "in "
+            "bursts; ask for a whole CPU.",
+            q, 100 * (1 - q));
+    else if (up - q > 1e-3)
+        add(l,
+            "Quota: %.4g is not a whole number of CPUs. %d thread%s never stopped, "
+            "%.0f "
+            "would be for %.0f %% of the time, all of them at once; a whole number is "
+            "better value.",
+            q, t->threads_default, t->threads_default == 1 ? " is" : "s are", up,
+            100 * (1 - q / up));
+    else
+        add(l,
+            "Quota: more than %.0f threads would be stopped for part of every period.",
+            up);
+}
+
+static void advise_pages(struct list *l, const struct topology *t)
+{
+    if (!strcmp(t->thp, "madvise"))
+        add(l, "Huge pages: 'madvise' is right, weights held in memory and the KV "
+               "cache ask "
+               "for 2 MiB pages.");
+    else if (!strcmp(t->thp, "always"))
+        add(l,
+            "Huge pages: 'always' is fine, weights held in memory and the KV cache get "
+            "2 MiB pages.");
+    else if (!strcmp(t->thp, "never"))
+        add(l, "Huge pages: switched off, which costs bandwidth; switch on with "
+               "`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled` "
+               "(on the host, for a container).");
+    else
+        add(l,
+            "Huge pages: this kernel has no transparent ones; reading weights through "
+            "4 KiB pages costs bandwidth.");
+}
+
+static void advise_memory(struct list *l, const struct topology *t)
+{
+    char most[32], usable[32], total[32], seen[32];
+    const bool limited = t->mem_limit && t->mem_limit < t->mem_available;
+
+    format_bytes(most, sizeof most, topology_model_bytes(t));
+    format_bytes(usable, sizeof usable, limited ? t->mem_limit : t->mem_available);
+    add(l, "Models: weights and KV cache of up to %s together fit into the %s %s.",
+        most, usable, limited ? "of the memory limit" : "available");
+    format_bytes(total, sizeof total, t->mem_total);
+    format_bytes(seen, sizeof seen, t->mem_hwloc);
+    if (t->mem_hwloc && t->mem_hwloc < t->mem_total / 10 * 9)
+        add(l,
+            "Memory: the NUMA nodes account for %s of %s; the rest was plugged in "
+            "later. "
+            "The kernel's total is what counts.",
+            seen, total);
+    if (t->n_nodes > 1)
+        add(l,
+            "NUMA: memory is split over %d nodes; placement 'spread' uses the "
+            "bandwidth of "
+            "all, 'compact' stays on one as long as it can.",
+            t->n_nodes);
+    if (t->swap_total)
+        add(l, "Swap: it is on; a model that does not fit would crawl instead of fail. "
+               "Points with --mem do not swap.");
+}
+
+int topology_advice(const struct topology *t, struct topo_advice *advice)
+{
+    struct list l = {advice, 0};
+
+    advise_threads(&l, t);
+    advise_quota(&l, t);
+    advise_memory(&l, t);
+    advise_pages(&l, t);
+    if (t->steal_share >= STEAL_WORTH_A_WORD)
+        add(&l,
+            "Steal: %.1f %% of the CPU time since boot went to other guests of this "
+            "host; "
+            "expect disturbed measurements.",
+            100 * t->steal_share);
+    if (t->isa_mask == 1u << KERN_ISA_scalar)
+        add(&l,
+            "ISA: no vector level is usable; the reference kernels run, and are slow.");
+    if (t->n_offline)
+        add(&l, "CPUs: %d are switched off and not counted.", t->n_offline);
+    return l.n;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * topology_internal.h - the parts topology_read() is put together from
+ */
+#ifndef SLM_HARNESS_MACHINE_TOPOLOGY_INTERNAL_H
+#define SLM_HARNESS_MACHINE_TOPOLOGY_INTERNAL_H
+
+#include "harness/machine/topology.h"
+
+/* Model, vendor, hypervisor, ISA levels: libcpuid for this machine, /proc/cpuinfo
+ * for a recorded tree. Errors: ST_INPUT (a tree without proc/cpuinfo), ST_IO. */
+enum status topology_read_cpuinfo(struct topology *t, const char *root,
+                                  struct err *err);
+
+/* /proc/meminfo, huge pages. Errors: ST_INPUT (no MemTotal), ST_IO. */
+enum status topology_read_memory(struct topology *t, const char *root, struct err *err);
+
+/* Kernel release and steal time; what cannot be read stays empty. */
+void topology_read_kernel(struct topology *t, const char *root);
+
+/* Siblings, numbers of cores, and the threads that follow, from cpu[].core. */
+void topology_count_cores(struct topology *t);
+
+#endif

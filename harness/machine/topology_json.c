@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * topology_json.c - the facts of `bench topo` as JSON
+ *
+ * Sizes are bytes, shares 0..1. A limit that is not there is null, so that no
+ * reader takes a zero for one.
+ */
+#include "harness/machine/topology.h"
+
+#include "kernels/isa.h"
+
+static json_t *bytes_or_null(uint64_t bytes)
+{
+    return bytes ? json_integer((json_int_t)bytes) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    json_t *s = text[0] ? json_string(text) : NULL;
+
+    return s ? s : json_null(); /* also where it is not UTF-8 */
+}
+
+static json_t *cpus_json(const struct topology *t)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < t->n_cpus; i++) {
+        const struct topo_cpu *c = &t->cpu[i];
+
+        json_array_append_new(
+            list, json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:b}", "cpu", c->os_id, "core",
+                            c->core, "package", c->package, "node", c->node, "llc",
+                            c->llc, "sibling", c->sibling, "allowed", c->allowed));
+    }
+    return list;
+}
+
+static json_t *caches_json(const struct topology *t)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < t->n_caches; i++) {
+        const struct topo_cache *c = &t->cache[i];
+
+        json_array_append_new(
+            list, json_pack("{s:i,s:s,s:I,s:i,s:i}", "level", c->level, "type", c->type,
+                            "bytes", (json_int_t)c->bytes, "instances", c->n_instances,
+                            "line_bytes", c->line_bytes));
+    }
+    return list;
+}
+
+static json_t *isa_json(const struct topology *t)
+{
+    json_t *levels = json_object();
+
+    for (int i = 0; i < KERN_N_ISA; i++) {
+        json_t *level = json_pack("{s:b,s:o}", "usable", (int)(t->isa_mask >> i & 1u),
+                                  "why_not", text_or_null(t->isa_missing[i]));
+
+        json_object_set_new(levels, isa_name((enum kern_isa)i), level);
+    }
+    return levels;
+}
+
+static json_t *cpu_json(const struct topology *t)
+{
+    static const char *const smt[] = {"none", "shown", "hidden"};
+
+    return json_pack(
+        "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o}", "model",
+        text_or_null(t->cpu_model), "vendor", text_or_null(t->cpu_vendor), "hypervisor",
+        text_or_null(t->hypervisor), "cpus", t->n_cpus, "cpus_offline", t->n_offline,
+        "cores", t->n_cores, "packages", t->n_packages, "nodes", t->n_nodes, "smt",
+        smt[t->smt], "smt_measured", text_or_null(t->smt_measured), "isa", isa_json(t),
+        "caches", caches_json(t), "llc_bytes", bytes_or_null(t->llc_bytes), "list",
+        cpus_json(t));
+}
+
+static json_t *limits_json(const struct topology *t)
+{
+    return json_pack("{s:i,s:i,s:o,s:o,s:i,s:o,s:o}", "cpus_allowed", t->n_allowed,
+                     "cores_allowed", t->n_allowed_cores, "cpu_quota",
+                     t->quota_cpus > 0 ? json_real(t->quota_cpus) : json_null(),
+                     "cpu_quota_source", text_or_null(t->quota_source),
+                     "cgroup_version", t->cgroup_version, "memory_bytes",
+                     bytes_or_null(t->mem_limit), "memory_source",
+                     text_or_null(t->mem_limit_source));
+}
+
+static json_t *memory_json(const struct topology *t)
+{
+    return json_pack(
+        "{s:I,s:I,s:I,s:I,s:o,s:I,s:I,s:I}", "total_bytes", (json_int_t)t->mem_total,
+        "available_bytes", (json_int_t)t->mem_available, "hwloc_bytes",
+        (json_int_t)t->mem_hwloc, "swap_bytes", (json_int_t)t->swap_total,
+        "transparent_huge_pages", text_or_null(t->thp), "huge_2m_total",
+        (json_int_t)t->huge_2m_total, "huge_2m_free", (json_int_t)t->huge_2m_free,
+        "model_bytes", (json_int_t)topology_model_bytes(t));
+}
+
+static json_t *advice_json(const struct topology *t)
+{
+    struct topo_advice advice[TOPO_MAX_ADVICE];
+    const int n = topology_advice(t, advice);
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, text_or_null(advice[i].text));
+    return list;
+}
+
+json_t *topology_json(const struct topology *t)
+{
+    return json_pack("{s:o,s:o,s:o,s:o,s:f,s:i,s:s,s:o}", "cpu", cpu_json(t), "limits",
+                     limits_json(t), "memory", memory_json(t), "kernel",
+                     text_or_null(t->kernel), "steal_share", t->steal_share,
+                     "threads_default", t->threads_default, "threads_why",
+                     t->threads_why, "advice", advice_json(t));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gguf_compare.h - how far the weights of one model file are from those of another
+ *
+ * Whoever quantised it: what `bench quantize --rmse` says about its own work can so be
+ * said about any file.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_MODEL_GGUF_COMPARE_H
+#define SLM_HARNESS_MODEL_GGUF_COMPARE_H
+
+#include <stdbool.h>
+
+#include "engine/gguf/gguf.h"
+
+/* Print the root mean square error of every tensor of g against that of the same name
+ * in ref, and of every format; `tensors` false: of formats only. With a progress line;
+ * stops at Ctrl-C (ST_INTERRUPTED). Errors: ST_INPUT (a tensor that ref lacks or has in
+ * another shape), those of dequant_tensor(). */
+enum status gguf_compare_print(const struct gguf *g, const struct gguf *ref,
+                               bool tensors, struct err *err);
+
+#endif

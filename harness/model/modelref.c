@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * modelref.c - FILE, FOLDER, either of them with :QUANT, or SHAPE:QUANT
+ */
+#include "harness/model/modelref.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/gguf/gguf_split.h"
+#include "engine/hf/hf.h"
+#include "engine/modelfile.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/progress.h"
+#include "harness/base/suggest.h"
+#include "harness/machine/sandbox.h"
+
+/* ---- names ----------------------------------------------------------------- */
+
+static const char *mix_list(char *buf, size_t cap)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (int i = 0; i < QUANTMIX_N && used < cap; i++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%s", i ? ", " : "",
+                                 quantmix_name((enum quantmix)i));
+    return buf;
+}
+
+enum status mix_parse(enum quantmix *mix, const char *name, struct err *err)
+{
+    const enum quantmix found = quantmix_by_name(name);
+    const char *names[QUANTMIX_N];
+    char upper[32], list[128];
+
+    if (found != QUANTMIX_N) {
+        *mix = found;
+        return ST_OK;
+    }
+    for (int i = 0; i < QUANTMIX_N; i++)
+        names[i] = quantmix_name((enum quantmix)i);
+    snprintf(upper, sizeof upper, "%s", name);
+    for (char *p = upper; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+
+    const char *near = NULL;
+    for (int i = 0; i < QUANTMIX_N && strlen(upper) > 3; i++) {
+        if (!strncmp(names[i], upper, strlen(upper)))
+            near = names[i]; /* "Q4_K": the last, Q4_K_M, is the usual one */
+    }
+    if (!near)
+        near = suggest(upper, names, QUANTMIX_N);
+    return err_set(err, ST_USAGE,
+                   "there is no quantisation '%.40s'%s%s%s; there are: %s", name,
+                   near ? " (did you mean " : "", near ? near : "", near ? "?)" : "",
+                   mix_list(list, sizeof list));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t len = strlen(text), n = strlen(end);
+
+    return len >= n && !strcmp(text + len - n, end);
+}
+
+/* "dir/model.gguf" -> "model" */
+static void name_of_file(char *out, size_t cap, const char *path)
+{
+    size_t end = strlen(path);
+
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    const char *slash = memrchr(path, '/', end);
+    const char *name = slash && end > 1 ? slash + 1 : path;
+
+    if (gguf_split_count(path) > 1)
+        end = gguf_split_stem(path);
+    snprintf(out, cap, "%.*s", (int)(path + end - name), name);
+    if (ends_with(out, ".gguf"))
+        out[strlen(out) - 5] = '\0';
+}
+
+static void name_of_path(char *out, size_t cap, const char *path)
+{
+    size_t len;
+    const char *name = hf_folder_name(path, &len);
+
+    if (hf_is_folder(path))
+        snprintf(out, cap, "%.*s", (int)len, name);
+    else
+        name_of_file(out, cap, path);
+}
+
+static enum status not_a_model(const char *text, struct err *err)
+{
+    char **names, shapes[256] = "", list[128];
+    int n = 0;
+    bool is_shape = false;
+
+    if (shape_list(&names, &n, err))
+        return ST_NO_MEMORY;
+    for (int i = 0; i < n; i++) {
+        const size_t used = strlen(shapes);
+
+        snprintf(shapes + used, sizeof shapes - used, "%s%s", i ? ", " : "", names[i]);
+        is_shape |= !strcmp(names[i], text);
+        free(names[i]);
+    }
+    free(names);
+    if (is_shape)
+        return err_set(err, ST_USAGE,
+                       "the shape '%s' needs a quantisation: %s:Q4_K_M, for instance; "
+                       "there are: %s",
+                       text, text, mix_list(list, sizeof list));
+    return err_set(err, ST_USAGE,
+                   "'%.120s' is neither a GGUF file, a Hugging Face folder nor "
+                   "SHAPE:QUANT, such as yi-1.5-9b:Q4_K_M; the shapes are: %s",
+                   text, shapes);
+}
+
+/* ---- the cache directory ---------------------------------------------------- */
+
+enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
+                                const char *file, struct err *err)
+{
+    const char *own = getenv("SLMBENCH_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int len;
+
+    if (cache_dir && cache_dir[0])
+        len = snprintf(out, cap, "%s/%s", cache_dir, file);
+    else if (own && own[0])
+        len = snprintf(out, cap, "%s/%s", own, file);
+    else if (xdg && xdg[0] == '/') /* relative ones are to be ignored */
+        len = snprintf(out, cap, "%s/slmbench/%s", xdg, file);
+    else if (home && home[0])
+        len = snprintf(out, cap, "%s/.cache/slmbench/%s", home, file);
+    else
+        return err_set(err, ST_USAGE,
+                       "no cache directory is known, as $HOME is not set; "
+                       "give one with --cache-dir or $SLMBENCH_CACHE");
+    if (len >= (int)cap)
+        return err_set(
+            err, ST_USAGE,
+            "the cache directory's name is longer than %zu characters; give a "
+            "shorter one with --cache-dir or $SLMBENCH_CACHE",
+            cap - strlen(file) - 2);
+    return ST_OK;
+}
+
+/* Makes all directories above path. */
+static enum status make_parents(const char *path, struct err *err)
+{
+    char dir[PATH_MAX];
+
+    snprintf(dir, sizeof dir, "%s", path);
+    for (char *p = dir + 1; (p = strchr(p, '/')) != NULL; p++) {
+        *p = '\0';
+        if (mkdir(dir, 0755) && errno != EEXIST)
+            return err_set_errno(err, ST_IO,
+                                 "cannot make the directory %s for synthetic models; "
+                                 "choose another with --cache-dir or $SLMBENCH_CACHE",
+                                 dir);
+        *p = '/';
+    }
+    return ST_OK;
+}
+
+/* ---- the interface ----------------------------------------------------------- */
+
+static enum status parse_synthetic(struct modelref *ref, const char *colon,
+                                   const char *cache_dir, struct err *err)
+{
+    char shape[sizeof ref->text], file[sizeof ref->name + 24];
+
+    snprintf(shape, sizeof shape, "%.*s", (int)(colon - ref->text), ref->text);
+    enum status st = shape_load(&ref->shape, shape, err);
+
+    if (!st)
+        st = mix_parse(&ref->mix, colon + 1, err);
+    if (st)
+        return st;
+    ref->synthetic = true;
+    snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
+    snprintf(file, sizeof file, "%s-%s.gguf", ref->name, quantmix_name(ref->mix));
+    return modelref_cache_path(ref->path, sizeof ref->path, cache_dir, file, err);
+}
+
+/* The part of PATH:QUANT in front of the colon is a file or a model's folder. */
+static bool is_model_path(const char *text, const char *colon)
+{
+    char path[sizeof((struct modelref *)0)->text + 16];
+    struct stat there;
+    const int n = (int)(colon - text);
+
+    snprintf(path, sizeof path, "%.*s/config.json", n, text);
+    if (!stat(path, &there))
+        return true;
+    snprintf(path, sizeof path, "%.*s", n, text);
+    return !stat(path, &there) && S_ISREG(there.st_mode);
+}
+
+/* A file or folder that is there. */
+static enum status take_path(struct modelref *r, const char *text, size_t len,
+                             struct err *err)
+{
+    enum status st;
+
+    snprintf(r->path, sizeof r->path, "%.*s", (int)len, text);
+    if (hf_is_folder(r->path) && (st = hf_check_folder(r->path, err)))
+        return st;
+    name_of_path(r->name, sizeof r->name, r->path);
+    return ST_OK;
+}
+
+enum status modelref_parse(struct modelref *ref, const char *text,
+                           const char *cache_dir, struct err *err)
+{
+    struct modelref r = {.mix = QUANTMIX_N};
+    const size_t len = strlen(text);
+    struct stat there;
+    enum status st;
+
+    if (len >= sizeof r.text)
+        return err_set(err, ST_USAGE, "a model's name has at most %zu characters",
+                       sizeof r.text - 1);
+    memcpy(r.text, text, len + 1);
+
+    const char *colon = strrchr(r.text, ':');
+    if (!stat(text, &there)) {
+        st = take_path(&r, text, len, err);
+        if (st)
+            return st;
+    } else if (colon && is_model_path(r.text, colon)) {
+        r.at_load = true;
+        st = take_path(&r, r.text, (size_t)(colon - r.text), err);
+        if (!st)
+            st = mix_parse(&r.mix, colon + 1, err);
+        if (st)
+            return st;
+    } else if (ends_with(text, ".gguf")) {
+        return err_set_errno(err, ST_USAGE, "cannot open %s", text);
+    } else if (!colon) {
+        return not_a_model(text, err);
+    } else {
+        st = parse_synthetic(&r, colon, cache_dir, err);
+        if (st)
+            return st;
+    }
+    *ref = r;
+    return ST_OK;
+}
+
+enum status modelref_set_quant(struct modelref *ref, const char *quant, struct err *err)
+{
+    const size_t n = strlen(ref->text);
+    enum quantmix mix = QUANTMIX_N;
+
+    if (!quant)
+        return ST_OK;
+    if (ref->synthetic || ref->at_load)
+        return err_set(err, ST_USAGE,
+                       "--quant %.40s: %s names its quantisation already", quant,
+                       ref->text);
+    if (mix_parse(&mix, quant, err))
+        return ST_USAGE;
+    if (n + 1 + strlen(quantmix_name(mix)) >= sizeof ref->text)
+        return err_set(
+            err, ST_USAGE,
+            "a model's name with its quantisation has at most %zu characters",
+            sizeof ref->text - 1);
+    snprintf(ref->text + n, sizeof ref->text - n, ":%s", quantmix_name(mix));
+    ref->mix = mix;
+    ref->at_load = true;
+    return ST_OK;
+}
+
+const char *modelref_quant(const struct modelref *ref)
+{
+    return ref->at_load ? quantmix_name(ref->mix) : NULL;
+}
+
+enum status modelref_open(const struct modelref *ref, struct gguf **g, struct err *err)
+{
+    return modelfile_open(g, ref->path, modelref_quant(ref), err);
+}
+
+/* One file, or all parts of a model. */
+static enum status evict_files(const struct modelref *ref, uint64_t *stayed_bytes,
+                               struct err *err)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < gguf_split_count(ref->path); i++) {
+        uint64_t stayed = 0;
+        char path[PATH_MAX];
+        const enum status st =
+            gguf_split_path(path, sizeof path, ref->path, i)
+                ? file_evict(path, &stayed, err)
+                : err_set(err, ST_USAGE, "the path of a model's part is too long");
+
+        if (st)
+            return st;
+        sum += stayed;
+    }
+    *stayed_bytes = sum;
+    return ST_OK;
+}
+
+enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
+                           struct err *err)
+{
+    DIR *dir = hf_is_folder(ref->path) ? opendir(ref->path) : NULL;
+    uint64_t sum = 0, stayed;
+    enum status st = ST_OK;
+
+    if (!dir)
+        return evict_files(ref, stayed_bytes, err);
+    for (const struct dirent *e; !st && (e = readdir(dir));) {
+        char path[PATH_MAX];
+
+        if (!ends_with(e->d_name, ".safetensors") ||
+            snprintf(path, sizeof path, "%s/%s", ref->path, e->d_name) >=
+                (int)sizeof path)
+            continue;
+        stayed = 0;
+        st = file_evict(path, &stayed, err);
+        sum += stayed;
+    }
+    closedir(dir);
+    if (!st)
+        *stayed_bytes = sum;
+    return st;
+}
+
+static int show_progress(void *arg, uint64_t done, uint64_t total)
+{
+    struct progress *bar = arg;
+    char detail[64];
+
+    snprintf(detail, sizeof detail, "%.2f of %.2f GB", (double)done * 1e-9,
+             (double)total * 1e-9);
+    progress_update(bar, (double)done / (double)total, detail);
+    return interrupted();
+}
+
+enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
+                                struct err *err)
+{
+    struct progress bar;
+
+    progress_begin(&bar, "making the model");
+    const enum status st = synth_write_file(plan, path, show_progress, &bar, err);
+    progress_end(&bar);
+    return st;
+}
+
+enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err)
+{
+    struct synth_plan *plan;
+    bool write = false;
+    enum status st = ST_OK;
+
+    if (ref->synthetic) {
+        st = synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, err);
+        if (st)
+            return st;
+        write = !synth_file_is(plan, ref->path);
+        if (write)
+            st = make_parents(ref->path, err);
+        if (write && !st)
+            st = modelref_write_plan(plan, ref->path, err);
+        synth_plan_free(plan);
+    }
+    if (!st && made)
+        *made = write;
+    return st;
+}
+
+enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes, struct err *err)
+{
+    struct synth_plan *plan;
+    struct stat there;
+
+    if (ref->at_load || (!ref->synthetic && (hf_is_folder(ref->path) ||
+                                             gguf_split_count(ref->path) > 1))) {
+        struct gguf *g = NULL;
+        const enum status opened = modelref_open(ref, &g, err);
+
+        if (opened)
+            return opened;
+        *bytes = gguf_image_bytes(g);
+        gguf_close(g);
+        return ST_OK;
+    }
+    if (!ref->synthetic) {
+        if (stat(ref->path, &there))
+            return err_set_errno(err, ST_IO, "cannot open %s", ref->path);
+        *bytes = (uint64_t)there.st_size;
+        return ST_OK;
+    }
+    const enum status st =
+        synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, err);
+    if (st)
+        return st;
+    *bytes = synth_plan_bytes(plan);
+    synth_plan_free(plan);
+    return ST_OK;
+}

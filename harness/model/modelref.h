@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * modelref.h - a model as the command line names it: a GGUF file, a Hugging Face
+ * folder, either of them quantised while it is loaded, or SHAPE:QUANT
+ *
+ * SHAPE:QUANT ("yi-1.5-9b:Q4_K_M") is a synthetic model of a shape in
+ * configs/models; it is made on first use in the cache directory
+ * (--cache-dir, $SLMBENCH_CACHE, $XDG_CACHE_HOME/slmbench, ~/.cache/slmbench), or
+ * directly in memory.
+ *
+ * PATH:QUANT ("models/phi-3-mini:Q4_K_M") is an F32, F16 or BF16 file or folder that
+ * is quantised while it is loaded.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_MODEL_MODELREF_H
+#define SLM_HARNESS_MODEL_MODELREF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "engine/gguf/gguf.h"
+#include "engine/synth/synth.h"
+
+#define MODELREF_SEED 1 /* of the weights of SHAPE:QUANT models */
+
+struct modelref {
+    char text[256]; /* as given */
+    bool synthetic;
+    bool at_load;             /* not synthetic: quantise to mix while loading */
+    char path[512];           /* of the GGUF file or folder: given, or in the cache
+                                 directory */
+    char name[96];            /* shape, or file name without .gguf */
+    struct synth_shape shape; /* synthetic only */
+    enum quantmix mix;        /* synthetic or at_load; else QUANTMIX_N */
+};
+
+/* Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes or
+ * quantisations there are). cache_dir may be NULL. */
+enum status modelref_parse(struct modelref *ref, const char *text,
+                           const char *cache_dir, struct err *err);
+
+/* Quantise it while loading, as --quant asks: text becomes PATH:QUANT. quant NULL
+ * changes nothing. Error: ST_USAGE (unknown, or the name says one already). */
+enum status modelref_set_quant(struct modelref *ref, const char *quant,
+                               struct err *err);
+
+/* What slm_params.quant is to be: the name of mix, or NULL. */
+const char *modelref_quant(const struct modelref *ref);
+
+/* Open the file that is there (modelref_make_file()). Errors: modelfile_open()'s. */
+enum status modelref_open(const struct modelref *ref, struct gguf **g, struct err *err);
+
+/* file_evict() for the file, or all safetensors of a folder; *stayed_bytes is their
+ * sum. */
+enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
+                           struct err *err);
+
+/* Make the file if it is synthetic and not there yet, or there with another
+ * content than this version makes; *made (may be NULL) says whether. Shows
+ * progress. Errors: as synth_write_file(). */
+enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err);
+
+/* Size of the file, made or not; of what is made while loading, the size of the GGUF
+ * file it would be. Errors: ST_IO, ST_USAGE, modelfile_open()'s. */
+enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,
+                           struct err *err);
+
+/* Write a planned model to path under a progress bar; stops when interrupted().
+ * Errors: as synth_write_file(). */
+enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
+                                struct err *err);
+
+/* <cache directory>/file, as above; cache_dir may be NULL. Error: ST_USAGE. */
+enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
+                                const char *file, struct err *err);
+
+/* A quantisation mix by its name, in any case. Error: ST_USAGE (unknown; the
+ * nearest one, or all of them). */
+enum status mix_parse(enum quantmix *mix, const char *name, struct err *err);
+
+/* Shape descriptions: configs/models/<name>.yaml in the source tree, beside the
+ * executable (../share/slmbench/models), or, if it is set, the directory
+ * $SLMBENCH_SHAPES alone; or a path that ends in .yaml. Errors: ST_USAGE (unknown;
+ * lists those found), ST_INPUT. */
+enum status shape_load(struct synth_shape *shape, const char *name, struct err *err);
+/* Names found, sorted; malloc'ed array of malloc'ed strings. */
+enum status shape_list(char ***names, int *n, struct err *err);
+
+#endif

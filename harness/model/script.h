@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * script.h - a text for a model to say: a prompt and, where it is given, the answer
+ *
+ * Whether guessing ahead pays depends on the text, and a model with random weights says
+ * nothing that repeats itself as texts do. So the answer is given, and is taken for
+ * what the model says; all that it costs is real. A file holds the prompt, a line
+ * "<answer>", and the answer. Without that line there is a prompt only, and the answer
+ * is to be the model's own.
+ *
+ * The text is cut by the model's own vocabulary. That of a synthetic model is made up,
+ * and knows no words of any language; there, and where there is none, a token is a word
+ * of up to eight letters with the blank before it, up to three figures, or one other
+ * character; of a longer word, each further eight letters. That is about as many tokens
+ * as vocabularies of 32000 and more have for English.
+ *
+ * Threading: data.
+ */
+#ifndef SLM_HARNESS_MODEL_SCRIPT_H
+#define SLM_HARNESS_MODEL_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "engine/gguf/gguf.h"
+#include "engine/tokenizer/tokenizer.h"
+
+/* Most tokens of an answer that is the model's own. */
+#define SCRIPT_OWN_TOKENS 160
+
+struct script {
+    int32_t *ids;          /* malloc'ed: prompt, then answer */
+    size_t n_prompt;       /* >= 1 */
+    size_t n_answer;       /* 0: to be the model's own; else >= 2 */
+    struct tokenizer *tok; /* NULL: the rule above */
+};
+
+/* Where the text is: name as it is where it is a path (has a slash or a dot), else
+ * configs/texts/<name>.txt; into path. Error: ST_USAGE (it is not there; lists those
+ * that are). */
+enum status script_find(const char *name, char *path, size_t cap, struct err *err);
+
+/* g: the model, NULL for a synthetic one that is no file. n_vocab: of its embeddings.
+ * Errors: script_find()'s, ST_IO, ST_INPUT (no prompt, an answer too short), ST_USAGE
+ * (a vocabulary too small for the text). */
+enum status script_read(struct script *s, const char *name, const struct gguf *g,
+                        int n_vocab, struct err *err);
+void script_free(struct script *s);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_child_impl.h - the measuring child of a point from inside: point_child.c
+ * runs it, point_roof.c probes, point_tell.c writes what it knows
+ *
+ * Threading: the child's main thread only; a team works inside its calls.
+ */
+#ifndef SLM_HARNESS_POINT_POINT_CHILD_IMPL_H
+#define SLM_HARNESS_POINT_POINT_CHILD_IMPL_H
+
+#include <stdbool.h>
+
+#include "engine/base/mem.h"
+#include "engine/engine.h"
+#include "harness/machine/noise.h"
+#include "harness/machine/probe.h"
+#include "harness/point/point.h"
+#include "harness/point/point_child.h"
+
+#define N_ROOF_PASSES 5   /* before the measurement, and again after it */
+#define N_ROOF_BESIDE 200 /* at most, between samples */
+#define N_ROOF_PLACES 8   /* of the weights, which passes read by turns */
+#define N_PEAK_PASSES 3   /* before the measurement */
+
+struct point_child {
+    struct point own; /* a profile that is slower leaves other settings */
+    const struct point *p;
+    int cpu_list[TOPO_MAX_CPUS];
+    const int *cpus; /* NULL: unpinned */
+    struct topology topo;
+    struct slm *model;
+    struct synth_plan *plan; /* in memory only */
+    struct mem image;
+    uint64_t image_bytes; /* of the file, or of the image in memory */
+    bool fits;            /* all of the model stays in memory */
+    struct row row;       /* columns told so far */
+    struct point_facts facts;
+    struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
+    struct probe_buffer place[N_ROOF_PLACES];
+    int n_places, n_place_reads;
+    double roof_gbps[2 * N_ROOF_PASSES + N_ROOF_BESIDE];
+    double roof_gops[N_PEAK_PASSES + N_ROOF_BESIDE];
+    int n_roof_gbps, n_roof_gops, n_beside;
+    uint64_t beside_ns;         /* when the last of these ended */
+    double int8_gops, f32_gops; /* with a profile only */
+    double *ms;
+    size_t n_ms, n_told;
+    struct noise noise_begin;
+    uint64_t measure_begin_ns, told_ns, noise_told_ns, phase_told_ns;
+    uint64_t random;
+    struct point_speculation *speculation; /* point_speculate.c's; or NULL */
+};
+
+/* One line: object, which it takes. */
+void point_tell(json_t *object);
+
+/* The columns and the facts known so far. */
+void point_tell_row(struct point_child *c);
+
+/* fraction of the phase that is done, 0 to 1. */
+void point_tell_phase(struct point_child *c, const char *phase, double fraction);
+
+/* Progress of loading, told at most ten times a second. arg: struct point_child;
+ * done of total in bytes. Returns 0: go on. */
+int point_tell_load(void *arg, uint64_t done, uint64_t total);
+
+/* Samples that were not told yet. */
+void point_tell_samples(struct point_child *c);
+
+/* Noise since the measurement began. */
+void point_tell_noise(struct point_child *c);
+
+/* The noise again where it is due: a long sample is progress, too. */
+void point_tell_life(struct point_child *c);
+
+/* Where the time of all samples went. Error: ST_NO_MEMORY. */
+enum status point_tell_profile(const struct point_child *c, struct err *err);
+
+/* Passes of the roof and, where the point needs them, the peaks of arithmetic, into
+ * c->row and c->facts. With the model's own threads while there is a model, as many
+ * as are measured. weights: read the model's own, else a buffer of the same page
+ * size. Errors: of team_start() and probe_buffer_open(). */
+enum status point_probe_roof(struct point_child *c, bool weights, struct err *err);
+
+/* Between two samples, where the last time is long enough ago: one pass over another
+ * part of the weights, or for prefill one of arithmetic, so that the roof is that of
+ * the time in which the samples were taken. After point_probe_roof() with weights. */
+void point_probe_beside(struct point_child *c);
+
+#endif

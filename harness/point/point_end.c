@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_end.c - what came of a point, after its child is gone
+ */
+#include "harness/point/point_run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "harness/base/options.h"
+#include "harness/machine/room.h"
+
+static void set_status(struct point_run *r, const char *status)
+{
+    snprintf(r->row->status, sizeof r->row->status, "%s", status);
+}
+
+static void judge_killed(struct point_run *r, int signal)
+{
+    char limit[24];
+
+    if (signal == SIGKILL && r->usage.n_oom_kills) {
+        set_status(r, "oom");
+        format_bytes(limit, sizeof limit, r->usage.limit_bytes);
+        snprintf(r->row->detail, sizeof r->row->detail,
+                 "killed for memory while in phase '%s', at the limit of %s", r->phase,
+                 limit);
+        return;
+    }
+    set_status(r, "error");
+    snprintf(r->row->detail, sizeof r->row->detail,
+             "the measuring process died of signal %d (%s) while in phase '%s'", signal,
+             strsignal(signal), r->phase);
+}
+
+static void judge_completed(struct point_run *r)
+{
+    static const size_t enough[] = {[POINT_DECODE] = POINT_MIN_DECODE,
+                                    [POINT_PREFILL] = POINT_MIN_PREFILL,
+                                    [POINT_SPECULATE] = POINT_MIN_SPECULATE};
+    const bool cut = r->settings.kind == POINT_SPECULATE &&
+                     (double)r->row->spec_tokens < r->facts.tokens_per_sample;
+
+    if (!cut && (r->samples.n >= enough[r->settings.kind] ||
+                 r->samples.n >= (size_t)r->settings.n_tokens)) {
+        set_status(r, "ok");
+        return;
+    }
+    set_status(r, "partial");
+    if (!*r->row->detail && cut)
+        snprintf(r->row->detail, sizeof r->row->detail,
+                 "the budget of %g s ended it after %lld of %.0f tokens of the text",
+                 r->settings.budget_s, (long long)r->row->spec_tokens,
+                 r->facts.tokens_per_sample);
+    if (!*r->row->detail)
+        snprintf(r->row->detail, sizeof r->row->detail,
+                 "the budget of %g s ended it after %zu sample%s", r->settings.budget_s,
+                 r->samples.n, r->samples.n == 1 ? "" : "s");
+}
+
+/* A point that runs although it does not fit is a fact worth its sentence. */
+static void say_no_fit(struct point_run *r)
+{
+    const uint64_t need = r->weight_bytes + r->anon_bytes;
+    char have[24], want[24];
+
+    format_bytes(want, sizeof want, need + ROOM_OWN_BYTES);
+    format_bytes(have, sizeof have,
+                 r->settings.mem_limit ? r->settings.mem_limit
+                                       : r->topo->mem_available);
+    snprintf(
+        r->row->detail, sizeof r->row->detail,
+        "does not fit: %s of weights, KV cache and scratch in %s; %zu sample%s while "
+        "paging from disk",
+        want, have, r->samples.n, r->samples.n == 1 ? "" : "s");
+}
+
+/* A profile that is not used is asked for in vain. */
+static void say_untuned(struct point_run *r)
+{
+    if (!*r->row->detail)
+        snprintf(r->row->detail, sizeof r->row->detail, "%s", r->tuned_note);
+}
+
+/* More threads than CPUs are measured as asked for, but not without a word. */
+static void doubt_threads(struct point_run *r)
+{
+    const struct point *p = &r->settings;
+
+    if (!*r->row->detail)
+        topology_doubts_threads(r->topo, p->n_threads,
+                                p->explicit_cpus ? p->cpus : NULL, r->row->detail,
+                                sizeof r->row->detail);
+}
+
+void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage)
+{
+    struct row *row = r->row;
+
+    if (r->sandbox) {
+        row->mem_enforced_bytes = (int64_t)r->usage.limit_bytes;
+        row->mem_peak_bytes = (int64_t)r->peak_bytes;
+    } else if (usage->ru_maxrss) {
+        row->mem_peak_bytes = (int64_t)usage->ru_maxrss * 1024;
+    }
+    point_judge(row, &r->samples, &r->facts, r->has_noise ? &r->noise : NULL);
+    if (r->ending == ENDED_BY_USER) {
+        set_status(r, "interrupted");
+    } else if (r->ending == ENDED_BY_TIME) {
+        set_status(r, "partial");
+        snprintf(row->detail, sizeof row->detail,
+                 "ended: no progress for %g s in phase '%s', after %zu samples",
+                 r->settings.load_budget_s, r->phase, r->samples.n);
+    } else if (WIFSIGNALED(wstatus)) {
+        judge_killed(r, WTERMSIG(wstatus));
+    } else if (*r->child_error) {
+        set_status(r, r->child_status == ST_NO_MEMORY ? "no_fit" : "error");
+        snprintf(row->detail, sizeof row->detail, "%s", r->child_error);
+    } else if (!r->done || WEXITSTATUS(wstatus)) {
+        set_status(r, "error");
+        snprintf(row->detail, sizeof row->detail,
+                 "the measuring process ended with exit code %d in phase '%s'",
+                 WEXITSTATUS(wstatus), r->phase);
+    } else {
+        judge_completed(r);
+    }
+    if (!r->fits && r->settings.residency == WEIGHTS_MMAP &&
+        (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
+        say_no_fit(r);
+    say_untuned(r);
+    doubt_threads(r);
+}

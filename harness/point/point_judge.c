@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_judge.c - from samples to figures, and from figures to what limits them
+ *
+ * The limiter, first rule that applies (docs/measuring.md says why):
+ *   paging   pages are read from disk while measuring: at least one per sample
+ *            and 2e-5 of the bytes a sample touches. A model that fits has none
+ *            after its warm-up, so the threshold need not be fine
+ *   quota    the CPU quota stopped us for more than 2 % of the time
+ *   noise    the row is marked as disturbed
+ *   memory   at least 60 % of the probed read bandwidth was used, by more bytes
+ *            than the last-level cache could have kept
+ *   compute  what is left: the cores were busy with instructions, or waited for
+ *            each other, and the memory could have given more
+ */
+#include "harness/point/point.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/stats.h"
+
+#define PAGE_BYTES       4096.0
+#define PAGING_MIN_SHARE 2e-5
+#define QUOTA_MIN_SHARE  0.02
+#define MEMORY_MIN_SHARE 0.6
+/* A result may lie this far above its roof before it is called wrong, or as far
+ * as the probe's own passes lay apart. */
+#define ROOF_MIN_TOLERANCE 0.03
+
+static double per(double amount, double n)
+{
+    return n > 0 ? amount / n : NAN;
+}
+
+static void fill_speed(struct row *row, const struct point_samples *samples,
+                       const struct point_facts *facts, double *scratch)
+{
+    struct stats s;
+
+    stats_summary(&s, samples->ms, samples->n, scratch);
+    row->n_samples = (int64_t)samples->n;
+    row->tok_per_s = per(facts->tokens_per_sample * 1e3, s.median);
+    row->tok_per_s_lo = per(facts->tokens_per_sample * 1e3, s.hi);
+    row->tok_per_s_hi = per(facts->tokens_per_sample * 1e3, s.lo);
+    row->lat_p50_ms = s.p50;
+    row->lat_p95_ms = s.p95;
+    row->lat_p99_ms = s.p99;
+    row->gops = per(facts->ops_per_sample * 1e-6, s.median);
+    if (!strcmp(row->kind, "prefill"))
+        row->ttft_s = row->load_s + s.median * 1e-3;
+    if (row->roof_gbps > 0 && row->bytes_per_token > 0) {
+        row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
+        row->mbu = row->tok_per_s / row->roof_tok_per_s;
+    }
+}
+
+static void fill_noise(struct row *row, const struct noise *noise, double n_tokens,
+                       double drift)
+{
+    char verdict[sizeof row->validity];
+
+    row->drift_pct = 100 * drift;
+    if (!noise) {
+        snprintf(row->validity, sizeof row->validity,
+                 "disturbed: ended before it could tell");
+        return;
+    }
+    row->major_faults_per_token = per((double)noise->n_major_faults, n_tokens);
+    row->refaults_per_token = per((double)noise->n_refaults, n_tokens);
+    row->steal_pct = 100 * noise_steal_share(noise);
+    row->others_pct = 100 * noise_others_share(noise);
+    row->involuntary = (int64_t)noise->n_involuntary;
+    row->throttled_ms = (double)noise->throttled_ns * 1e-6;
+    noise_verdict(noise, drift, verdict, sizeof verdict);
+    snprintf(row->validity, sizeof row->validity, "%s", verdict);
+}
+
+/* A result above its roof is wrong, or the roof is: where the weights fit the
+ * last-level cache, memory is no roof at all. */
+static void check_roof(struct row *row, const struct point_facts *facts)
+{
+    const double tolerance = fmax(ROOF_MIN_TOLERANCE, facts->roof_spread);
+    const int compute = row->roof_gops > 0;
+    const double share = compute ? row->gops / row->roof_gops : row->mbu;
+
+    if (!(share > 1 + tolerance))
+        return;
+    if (!compute && facts->bytes_per_sample < facts->llc_bytes) {
+        snprintf(
+            row->detail, sizeof row->detail,
+            "above the memory roof: the %.1f MB of a token fit the last-level cache",
+            facts->bytes_per_sample * 1e-6);
+        return;
+    }
+    snprintf(row->validity, sizeof row->validity, "disturbed: %.0f %% above its roof",
+             100 * (share - 1));
+    snprintf(row->detail, sizeof row->detail,
+             "above the probed %s by %.0f %%: one of the two figures is wrong",
+             compute ? "peak" : "roof", 100 * (share - 1));
+}
+
+static const char *limiter(const struct row *row, const struct point_facts *facts)
+{
+    const double pages = facts->tokens_per_sample *
+                         fmax(row->major_faults_per_token, row->refaults_per_token);
+    const double busy_ms = row->lat_p50_ms * (double)row->n_samples;
+    const double gbps = per(facts->bytes_per_sample * 1e-6, row->lat_p50_ms);
+
+    if (!(row->lat_p50_ms > 0))
+        return "";
+    if (pages >= fmax(1, PAGING_MIN_SHARE * facts->bytes_per_sample / PAGE_BYTES))
+        return "paging";
+    if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms)
+        return "quota";
+    if (strncmp(row->validity, "valid", 5))
+        return "noise";
+    if (!(row->roof_gbps > 0))
+        return "";
+    return gbps >= MEMORY_MIN_SHARE * row->roof_gbps &&
+                   facts->bytes_per_sample > facts->llc_bytes
+               ? "memory"
+               : "compute";
+}
+
+void point_judge(struct row *row, const struct point_samples *samples,
+                 const struct point_facts *facts, const struct noise *noise)
+{
+    const size_t n =
+        samples->n > STATS_DRIFT_SCRATCH ? samples->n : STATS_DRIFT_SCRATCH;
+    double *scratch;
+
+    row->n_samples = (int64_t)samples->n;
+    if (!samples->n)
+        return;
+    scratch = malloc(n * sizeof *scratch);
+    if (!scratch) {
+        snprintf(row->detail, sizeof row->detail, "no memory to evaluate %zu samples",
+                 samples->n);
+        return;
+    }
+    fill_speed(row, samples, facts, scratch);
+    fill_noise(row, noise, (double)samples->n * facts->tokens_per_sample,
+               stats_drift(samples->ms, samples->n, scratch));
+    free(scratch);
+    check_roof(row, facts);
+    snprintf(row->limiter, sizeof row->limiter, "%s", limiter(row, facts));
+}

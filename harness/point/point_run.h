@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_run.h - one run of a point, shared by the files of its deciding side
+ *
+ * point_plan.c says beforehand what is needed, point.c starts and watches the
+ * child, point_end.c says afterwards what came of it.
+ *
+ * Threading: one thread per run.
+ */
+#ifndef SLM_HARNESS_POINT_POINT_RUN_H
+#define SLM_HARNESS_POINT_POINT_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "harness/machine/child.h"
+#include "harness/machine/sandbox.h"
+#include "harness/point/point.h"
+
+enum ending { ENDED_BY_ITSELF, ENDED_BY_TIME, ENDED_BY_USER };
+
+struct point_run {
+    struct point settings; /* as the child gets them */
+    const struct topology *topo;
+    struct row *row;
+    point_progress_fn *progress;
+    void *progress_arg;
+
+    uint64_t weight_bytes, anon_bytes; /* as planned */
+    bool fits;
+
+    struct sandbox *sandbox;
+    struct child child;
+
+    struct point_samples samples;
+    size_t samples_cap;
+    struct point_facts facts;
+    struct noise noise;
+    bool has_noise, done;
+    char child_error[200];
+    enum status child_status;
+    char phase[16];
+    char tuned_note[200]; /* why a profile is not used */
+
+    struct sandbox_usage usage;
+    uint64_t peak_bytes;
+    uint64_t heard_ns, usage_ns, measure_ns;
+    enum ending ending;
+};
+
+/* Fill in the columns that are known before it runs. p: as the caller gave it,
+ * with the placement that r->settings has resolved into CPUs. */
+void point_describe(struct point_run *r, const struct point *p);
+
+/* What it needs, into r and the row. Errors: of opening the model's file. */
+enum status point_plan(struct point_run *r, struct err *err);
+
+/* Whether it may be tried; if not, the row says why. */
+bool point_may_try(struct point_run *r);
+
+/* The row's status, detail, peak and figures, once the child is gone. */
+void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage);
+
+#endif

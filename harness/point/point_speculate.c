@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_speculate.c - a text decoded with guesses and without, by turns
+ *
+ * A run goes over the text's answer once, in stretches: each is decoded with guesses,
+ * taken back, and decoded plainly. So both meet the same tokens at the same depth
+ * within a second or so, and slow drift is no difference between them. What is learned
+ * about guesses goes on from stretch to stretch, and begins anew with every run, as it
+ * would with every question.
+ */
+#include "harness/point/point_speculate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/speculate/speculate.h"
+#include "harness/base/clock.h"
+#include "harness/base/stats.h"
+#include "harness/model/script.h"
+
+#define STRETCH    16   /* tokens, or a few more where a pass goes beyond */
+#define MOST_PARTS 4096 /* stretches remembered for the interval */
+#define PATIENCE   3.0  /* budgets that the first run may take */
+
+struct point_speculation {
+    struct script script;
+    struct sampler *sampler;
+    const int32_t *answer; /* script.ids + script.n_prompt */
+    int n_answer;
+    int depth;                /* of the prompt */
+    int first;                /* answer tokens in the cache before a run */
+    int stretch;              /* tokens */
+    struct stats_pair *parts; /* plain and guessing, ns; [MOST_PARTS] */
+    size_t n_parts;
+    struct speculate_stats sum;
+    double plain_ns, guessing_ns;
+    uint64_t n_runs;
+};
+
+static int32_t vocabulary(const struct point_child *c,
+                          const struct point_speculation *s)
+{
+    return s->script.tok ? tokenizer_n_vocab(s->script.tok)
+                         : slm_info(c->model)->n_vocab;
+}
+
+/* ---- before the first run -------------------------------------------------------- */
+
+/* What stands before the prompt is synthetic, as in a decode point. */
+static enum status fill(struct point_child *c, struct err *err)
+{
+    const struct point_speculation *s = c->speculation;
+    const int n_before = s->depth - (int)s->script.n_prompt;
+    enum status status = ST_OK;
+
+    point_tell_phase(c, "fill", 0);
+    if (s->script.n_answer && !c->p->ctx_prefill)
+        return slm_fill_synthetic(c->model, s->depth, c->p->seed, err);
+    if (n_before > 0)
+        status = slm_fill_synthetic(c->model, n_before, c->p->seed, err);
+    for (size_t at = 0; status == ST_OK && at < s->script.n_prompt;) {
+        const size_t left = s->script.n_prompt - at, most = (size_t)c->p->n_batch;
+        const size_t n = left < most ? left : most;
+
+        status = slm_eval(c->model, s->script.ids + at, n,
+                          n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
+        at += n;
+        point_tell_phase(c, "fill", (double)at / (double)s->script.n_prompt);
+    }
+    return status;
+}
+
+/* The model's own answer, decoded plainly, becomes the script. */
+static enum status take_own_answer(struct point_child *c, struct err *err)
+{
+    struct point_speculation *s = c->speculation;
+    struct script *script = &s->script;
+    int32_t *ids =
+        realloc(script->ids, (script->n_prompt + SCRIPT_OWN_TOKENS) * sizeof *ids);
+    enum status status = ST_OK;
+    size_t n = 0;
+
+    if (!ids)
+        return err_set(err, ST_NO_MEMORY, "no memory for an answer");
+    script->ids = ids;
+    for (ids += script->n_prompt; status == ST_OK && n < SCRIPT_OWN_TOKENS;) {
+        const int32_t id = sampler_next(s->sampler, slm_logits(c->model, 0));
+
+        if (tokenizer_is_end(script->tok, id))
+            break;
+        ids[n++] = id;
+        if (n < SCRIPT_OWN_TOKENS)
+            status = slm_eval(c->model, &id, 1, SLM_LOGITS_LAST, err);
+        point_tell_phase(c, "answer", (double)n / SCRIPT_OWN_TOKENS);
+    }
+    slm_truncate(c->model, s->depth);
+    if (status == ST_OK && n < 2)
+        status = err_set(err, ST_INPUT,
+                         "the model's own answer to %s has %zu tokens: too few to "
+                         "measure",
+                         c->p->text, n);
+    s->n_answer = (int)n;
+    return status;
+}
+
+enum status point_speculate_open(struct point_child *c, struct err *err)
+{
+    const struct sampler_params greedy = sampler_params_default();
+    struct point_speculation *s = calloc(1, sizeof *s);
+    enum status status;
+
+    if (!s)
+        return err_set(err, ST_NO_MEMORY, "no memory to speculate");
+    c->speculation = s;
+    s->parts = malloc(MOST_PARTS * sizeof *s->parts);
+    if (!s->parts)
+        return err_set(err, ST_NO_MEMORY, "no memory to speculate");
+    status = script_read(&s->script, c->p->text, slm_gguf(c->model),
+                         slm_info(c->model)->n_vocab, err);
+    if (status == ST_OK)
+        status = sampler_open(&s->sampler, &greedy, vocabulary(c, s), err);
+    if (status)
+        return status;
+    s->depth = point_depth(c->p);
+    s->n_answer = (int)s->script.n_answer;
+    status = fill(c, err);
+    if (status == ST_OK && !s->n_answer)
+        status = take_own_answer(c, err);
+    s->answer = s->script.ids + s->script.n_prompt;
+    s->stretch = STRETCH;
+    if (slm_info(c->model)->n_recurrent) {
+        /* States cannot be taken back to any position without running tokens again: one
+         * stretch, and the token before it is run untimed. */
+        s->stretch = s->n_answer;
+        s->first = 1;
+    }
+    c->facts.tokens_per_sample = s->n_answer - 1 - s->first;
+    snprintf(c->row.spec_mode, sizeof c->row.spec_mode, "lookup");
+    snprintf(c->row.spec_answer, sizeof c->row.spec_answer, "%s",
+             s->script.n_answer ? "given" : "own");
+    return status;
+}
+
+void point_speculate_close(struct point_child *c)
+{
+    if (!c->speculation)
+        return;
+    sampler_close(c->speculation->sampler);
+    script_free(&c->speculation->script);
+    free(c->speculation->parts);
+    free(c->speculation);
+    c->speculation = NULL;
+}
+
+/* Not counted: first touches of what a wide pass needs. */
+enum status point_speculate_warm(struct point_child *c, struct err *err)
+{
+    const struct point_speculation *s = c->speculation;
+    const int most = slm_info(c->model)->n_logits;
+    const size_t n = (size_t)(s->n_answer < most ? s->n_answer : most);
+    enum status status = slm_eval(c->model, s->answer, n, SLM_LOGITS_ALL, err);
+
+    slm_truncate(c->model, s->depth);
+    if (status == ST_OK)
+        status = slm_eval(c->model, s->answer, 1, SLM_LOGITS_LAST, err);
+    slm_truncate(c->model, s->depth);
+    return status;
+}
+
+/* ---- a run ---------------------------------------------------------------------- */
+
+/* Take the sequence back to where answer[at] comes next. */
+static enum status go_to(struct point_child *c, int at, struct err *err)
+{
+    const struct point_speculation *s = c->speculation;
+
+    slm_truncate(c->model, s->depth + at - (s->first ? 1 : 0));
+    if (!s->first)
+        return ST_OK;
+    return slm_eval(c->model, &s->answer[at - 1], 1, SLM_LOGITS_NONE, err);
+}
+
+/* n tokens behind answer[at]. */
+static enum status decode_plainly(struct point_child *c, int at, int n, double *ns,
+                                  struct err *err)
+{
+    const struct point_speculation *s = c->speculation;
+    enum status status = go_to(c, at, err);
+    const uint64_t begin = clock_ns();
+
+    sampler_recite(s->sampler, s->answer + at + 1, (size_t)n);
+    for (int i = 0; i < n && status == ST_OK; i++) {
+        status = slm_eval(c->model, &s->answer[at + i], 1, SLM_LOGITS_LAST, err);
+        if (status == ST_OK)
+            sampler_accept(s->sampler,
+                           sampler_next(s->sampler, slm_logits(c->model, 0)));
+    }
+    *ns = (double)(clock_ns() - begin);
+    return status;
+}
+
+/* The same with guesses: at least a stretch, at most what is left; *n: how many. */
+static enum status decode_guessing(struct point_child *c, struct speculator *sp, int at,
+                                   int *n, double *ns, struct err *err)
+{
+    const struct point_speculation *s = c->speculation;
+    const int left = s->n_answer - 1 - at;
+    int32_t out[SPECULATE_MAX + 1];
+    enum status status = go_to(c, at, err);
+    const uint64_t begin = clock_ns();
+
+    sampler_recite(s->sampler, s->answer + at + 1, (size_t)left);
+    for (*n = 0; *n < s->stretch && *n < left && status == ST_OK;) {
+        int got = 0;
+
+        status = speculate_next(sp, s->answer[at + *n], left - *n, out, &got, err);
+        *n += got;
+    }
+    *ns = (double)(clock_ns() - begin);
+    return status;
+}
+
+/* The first run goes on beyond the budget, since it alone says something about all of
+ * the text; but not for ever. */
+static bool out_of_time(const struct point_child *c)
+{
+    const double spent = (double)(clock_ns() - c->measure_begin_ns) * 1e-9;
+
+    return spent > PATIENCE * c->p->budget_s;
+}
+
+static void count(struct point_speculation *s, const struct speculator *sp)
+{
+    struct speculate_stats of;
+
+    speculate_read_stats(sp, &of);
+    s->sum.n_passes += of.n_passes;
+    s->sum.n_tokens += of.n_tokens;
+    s->sum.n_guessed += of.n_guessed;
+    s->sum.n_accepted += of.n_accepted;
+    s->n_runs++;
+}
+
+static enum status run_stretches(struct point_child *c, struct speculator *sp,
+                                 double *guessing_ns, int *n_done, struct err *err)
+{
+    struct point_speculation *s = c->speculation;
+    enum status status = ST_OK;
+    int at = s->first;
+
+    while (at < s->n_answer - 1 && status == ST_OK &&
+           (at == s->first || !out_of_time(c))) {
+        struct stats_pair part = {0, 0};
+        int n;
+
+        status = decode_guessing(c, sp, at, &n, &part.b, err);
+        if (status == ST_OK)
+            status = decode_plainly(c, at, n, &part.a, err);
+        if (status == ST_OK && s->n_parts < MOST_PARTS)
+            s->parts[s->n_parts++] = part;
+        s->plain_ns += part.a;
+        s->guessing_ns += part.b;
+        *guessing_ns += part.b;
+        at += n;
+        point_tell_life(c);
+    }
+    *n_done = at - s->first;
+    return status;
+}
+
+enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err *err)
+{
+    const struct speculate_params how = {.n_most = 0};
+    struct point_speculation *s = c->speculation;
+    struct speculator *sp = NULL;
+    double guessing_ns = 0;
+    int n_done = 0;
+    enum status status =
+        speculate_open(&sp, c->model, s->sampler, s->script.tok, &how, err);
+
+    if (status == ST_OK)
+        status = speculate_begin(sp, s->script.ids,
+                                 s->script.n_prompt + (size_t)s->first, err);
+    if (status == ST_OK)
+        status = run_stretches(c, sp, &guessing_ns, &n_done, err);
+    if (status == ST_OK) {
+        count(s, sp);
+        *ns = (uint64_t)(guessing_ns * c->facts.tokens_per_sample / n_done);
+    }
+    speculate_close(sp);
+    return status;
+}
+
+/* ---- what came of it --------------------------------------------------------------
+ */
+
+void point_speculate_conclude(struct point_child *c)
+{
+    const struct point_speculation *s = c->speculation;
+    const double n_tokens = (double)s->sum.n_tokens, n_passes = (double)s->sum.n_passes;
+    const double n_runs = (double)s->n_runs;
+    struct row *row = &c->row;
+
+    if (!s->n_runs || !(n_passes > 0))
+        return;
+    row->spec_tokens = (int64_t)(s->sum.n_tokens / s->n_runs);
+    row->spec_guessed = (int64_t)(s->sum.n_guessed / s->n_runs);
+    if (s->sum.n_guessed)
+        row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_guessed;
+    row->spec_tokens_per_pass = n_tokens / n_passes;
+    row->spec_plain_tok_per_s = n_tokens * 1e9 / s->plain_ns;
+    row->spec_speedup = s->plain_ns / s->guessing_ns;
+    stats_ratio_interval(s->parts, s->n_parts, c->p->seed, &row->spec_speedup_lo,
+                         &row->spec_speedup_hi);
+    /* A run's passes read the weights so often; its columns are so many multiply-adds.
+     */
+    c->facts.bytes_per_sample =
+        n_passes / n_runs * (double)slm_bytes_per_token(slm_info(c->model), s->depth);
+    c->facts.ops_per_sample *= (n_passes + (double)s->sum.n_guessed) / n_runs;
+}

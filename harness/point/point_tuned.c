@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_tuned.c - a point that asks for a profile: taking it, telling the child, and
+ * the child's look at it
+ */
+#include "harness/point/point_tuned.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+
+/* ---- the deciding side ------------------------------------------------------------
+ */
+
+/* What was asked for stays; a prefill point has one count, that of prefill. */
+static void take_setup(struct point *p, const struct tune_setup *s)
+{
+    const bool threads = !(p->asked & POINT_ASKED_THREADS);
+    const bool prefill = threads && !(p->asked & POINT_ASKED_THREADS_PREFILL);
+
+    if (p->kind == POINT_PREFILL) {
+        if (prefill)
+            p->n_threads = s->n_threads_prefill;
+    } else {
+        if (threads)
+            p->n_threads = s->n_threads;
+        if (prefill)
+            p->n_threads_prefill = s->n_threads_prefill;
+        if (p->n_threads_prefill == p->n_threads)
+            p->n_threads_prefill = 0;
+    }
+    if (!(p->asked & POINT_ASKED_PLACEMENT))
+        p->placement = s->placement;
+    if (!(p->asked & POINT_ASKED_BATCH))
+        p->n_batch = s->tuning.n_batch;
+}
+
+enum status point_take_tuned(struct point *p, const struct topology *topo, char *note,
+                             size_t cap, struct err *err)
+{
+    struct point_tuning *t = &p->tuning;
+    struct tuned tuned;
+    enum status st;
+
+    *note = '\0';
+    *t = (struct point_tuning){.state = TUNED_NOT};
+    if (!*p->tuned)
+        return ST_OK;
+    st = tuned_find(&tuned, &t->state, p->tuned, topo, p->mem_limit, &p->model,
+                    p->residency, note, cap, err);
+    if (st || t->state != TUNED_USED)
+        return st;
+    t->n_threads = p->n_threads;
+    t->n_threads_prefill = p->n_threads_prefill;
+    t->n_batch = p->n_batch;
+    t->placement = p->placement;
+    t->residency = tuned.setup.residency;
+    t->choices = tuned.setup.tuning;
+    take_setup(p, &tuned.setup);
+    return ST_OK;
+}
+
+/* ---- to the child ------------------------------------------------------------------
+ */
+
+static json_t *numbers_json(const uint32_t *v)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < KERN_N_FMT; i++)
+        json_array_append_new(list, json_integer(v[i]));
+    return list;
+}
+
+static void numbers_from_json(uint32_t *v, const json_t *list)
+{
+    for (int i = 0; i < KERN_N_FMT; i++)
+        v[i] = (uint32_t)json_integer_value(json_array_get(list, (size_t)i));
+}
+
+json_t *point_tuning_json(const struct point_tuning *t)
+{
+    const struct slm_tuning *c = &t->choices;
+
+    if (t->state != TUNED_USED)
+        return json_null();
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "n_threads",
+                     t->n_threads, "n_threads_prefill", t->n_threads_prefill, "n_batch",
+                     t->n_batch, "placement", (int)t->placement, "chunks",
+                     c->chunks_decode, "chunks_prefill", c->chunks_prefill, "pages",
+                     (int)c->pages, "isa", numbers_json(c->isa_mask), "isa_prefill",
+                     numbers_json(c->isa_mask_prefill), "ahead",
+                     numbers_json(c->ahead));
+}
+
+enum status point_tuning_from_json(struct point_tuning *t, const json_t *object,
+                                   struct err *err)
+{
+    struct point_tuning new = {.state = TUNED_USED};
+    struct slm_tuning *c = &new.choices;
+    json_t *isa, *isa_prefill, *ahead;
+    int placement, pages;
+
+    *t = (struct point_tuning){.state = TUNED_NOT};
+    if (!object || json_is_null(object))
+        return ST_OK;
+    if (json_unpack((json_t *)(uintptr_t)object,
+                    "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "n_threads",
+                    &new.n_threads, "n_threads_prefill", &new.n_threads_prefill,
+                    "n_batch", &new.n_batch, "placement", &placement, "chunks",
+                    &c->chunks_decode, "chunks_prefill", &c->chunks_prefill, "pages",
+                    &pages, "isa", &isa, "isa_prefill", &isa_prefill, "ahead",
+                    &ahead) ||
+        new.n_threads < 1 || new.n_threads_prefill < 0 || new.n_batch < 1 ||
+        new.n_threads > TOPO_MAX_CPUS || new.n_threads_prefill > TOPO_MAX_CPUS ||
+        placement < PLACEMENT_SPREAD || placement > PLACEMENT_NONE)
+        return err_set(err, ST_USAGE, "the point's profile is not as expected");
+    new.placement = (enum placement)placement;
+    c->pages = pages ? MEM_PAGES_2M : MEM_PAGES_4K;
+    numbers_from_json(c->isa_mask, isa);
+    numbers_from_json(c->isa_mask_prefill, isa_prefill);
+    numbers_from_json(c->ahead, ahead);
+    *t = new;
+    return ST_OK;
+}
+
+/* ---- the measuring side
+ * -------------------------------------------------------------- */
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+void point_tuned_params(const struct point *p, struct slm_params *params)
+{
+    const struct point_tuning *t = &p->tuning;
+
+    if (t->state != TUNED_USED)
+        return;
+    params->tuning = t->choices;
+    params->tuning.n_batch = 0; /* as opened; the check sets it */
+    params->n_batch = most(p->n_batch, t->n_batch);
+    params->n_threads = most(p->n_threads, t->n_threads);
+    params->n_threads_prefill =
+        most(most(p->n_threads_prefill, t->n_threads_prefill), 0);
+}
+
+/* CPUs of all members, with the placement that is wanted. */
+static enum status side_cpus(const struct point *p, const struct topology *topo,
+                             enum placement placement, int n, int *cpus,
+                             const int **chosen, struct err *err)
+{
+    *chosen = NULL;
+    if (placement == PLACEMENT_NONE)
+        return ST_OK;
+    *chosen = cpus;
+    if (!p->explicit_cpus || n != point_n_members(p) || placement != p->placement)
+        return placement_cpus(topo, placement, n, cpus, err);
+    memcpy(cpus, p->cpus, (size_t)n * sizeof *cpus);
+    return ST_OK;
+}
+
+enum status point_tuned_cpus(const struct point *p, const struct topology *topo,
+                             int *cpus, const int **chosen, struct err *err)
+{
+    struct slm_params params = {.n_threads = p->n_threads};
+
+    point_tuned_params(p, &params);
+    return side_cpus(p, topo, p->placement, slm_params_threads(&params), cpus, chosen,
+                     err);
+}
+
+static void fall_back(struct point *p, const int *cpus, const char *note,
+                      struct row *row)
+{
+    const struct point_tuning *t = &p->tuning;
+
+    p->n_threads = t->n_threads;
+    p->n_threads_prefill = t->n_threads_prefill;
+    p->n_batch = t->n_batch;
+    p->placement = t->placement;
+    row->n_threads = p->n_threads;
+    if (p->kind == POINT_DECODE) /* the profile's may stand there */
+        row->n_threads_prefill =
+            p->n_threads_prefill ? p->n_threads_prefill : p->n_threads;
+    snprintf(row->placement, sizeof row->placement, "%s", placement_name(p->placement));
+    if (cpus)
+        format_cpus(row->cpus, sizeof row->cpus, cpus, point_n_members(p));
+    snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(TUNED_SLOWER));
+    snprintf(row->detail, sizeof row->detail, "%.190s", note);
+}
+
+enum status point_check_tuned(struct slm *m, struct point *p,
+                              const struct topology *topo, struct row *row,
+                              struct err *err)
+{
+    const struct point_tuning *t = &p->tuning;
+    const int n = team_capacity(slm_team(m));
+    int cpus[2][TOPO_MAX_CPUS];
+    struct tuned_side sides[2] = {
+        {t->n_threads, t->n_threads_prefill, NULL, slm_tuning_default()},
+        {p->n_threads, p->n_threads_prefill, NULL, t->choices}};
+    bool slower = false;
+    char note[240];
+    enum status st;
+
+    sides[0].tuning.n_batch = t->n_batch;
+    sides[1].tuning.n_batch = p->n_batch;
+    for (int i = 0; i < 2; i++)
+        if (sides[i].tuning.n_batch > slm_info(m)->n_batch)
+            sides[i].tuning.n_batch = slm_info(m)->n_batch;
+    st = side_cpus(p, topo, t->placement, n, cpus[0], &sides[0].cpus, err);
+    if (st == ST_OK)
+        st = side_cpus(p, topo, p->placement, n, cpus[1], &sides[1].cpus, err);
+    if (st == ST_OK)
+        st = tuned_check(m, sides, 1,
+                         p->kind == POINT_PREFILL ? TUNE_PREFILL : TUNE_DECODE, &slower,
+                         note, sizeof note, err);
+    if (st == ST_OK && slower)
+        fall_back(p, sides[0].cpus, note, row);
+    return st;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn_kernel.c - a kernel's samples in a turn
+ *
+ * The work is opened anew each time: between turns nothing of it may be left, since its
+ * thread is the model's first.
+ */
+#include <stdio.h>
+
+#include "harness/base/clock.h"
+#include "harness/kernelbench/kernel_work.h"
+#include "harness/point/turn.h"
+#include "kernels/isa.h"
+
+double turn_kernel_bytes(enum kern_format format)
+{
+    return (double)TURN_KERNEL_CALLS * kernel_hot_rows(format) *
+           (double)kern_format_bytes(format, KERNEL_COLS);
+}
+
+static enum status choose_case(struct kernel_case *c, enum kern_format format,
+                               struct err *err)
+{
+    const struct kern_row *row = kern_best(KERN_OP_gemv, format, isa_usable());
+
+    if (!row)
+        return err_set(err, ST_UNSUPPORTED, "there is no gemv of %s here",
+                       kern_format_info(format)->name);
+    *c = (struct kernel_case){.rows = kernel_hot_rows(format),
+                              .cols = KERNEL_COLS,
+                              .n_x = 1,
+                              .cache = KERNEL_HOT,
+                              .n_threads = 1};
+    snprintf(c->op, sizeof c->op, "gemv");
+    snprintf(c->what, sizeof c->what, "%s", kern_format_info(format)->name);
+    snprintf(c->isa, sizeof c->isa, "%s", isa_name(row->isa));
+    return ST_OK;
+}
+
+enum status turn_kernel_take(struct kernel_bed **bed, const struct topology *topo,
+                             enum kern_format format, int n, double *seconds,
+                             turn_end_fn *end, void *arg, struct err *err)
+{
+    struct kernel_work *work = NULL;
+    struct kernel_case c;
+    enum status st = choose_case(&c, format, err);
+
+    if (st == ST_OK && !*bed)
+        st = kernel_bed_open(bed, topo, PLACEMENT_SPREAD, err);
+    if (st == ST_OK)
+        st = kernel_work_open(&work, *bed, &c, err);
+    if (st)
+        return st;
+    kernel_work_run(work, TURN_KERNEL_CALLS);
+    for (int i = 0; i < n; i++) {
+        const uint64_t begin = clock_ns();
+
+        kernel_work_run(work, TURN_KERNEL_CALLS);
+        seconds[i] = end(arg, begin);
+    }
+    kernel_work_close(work);
+    return ST_OK;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quality.c - which jobs there are, what is left of them, and their rows
+ */
+#include "harness/quality/quality.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "engine/engine.h"
+#include "harness/base/dirs.h"
+#include "harness/base/hash.h"
+#include "harness/base/options.h"
+#include "harness/base/parse.h"
+#include "harness/base/shellword.h"
+#include "harness/model/modelref.h"
+#include "harness/quality/quality_job.h"
+#include "harness/result/quality_rows.h"
+
+#define DISK_SPARE (UINT64_C(64) << 20) /* results, and a margin */
+
+struct plan {
+    const struct quality_settings *s;
+    struct quality_model *models; /* [n_models] */
+    size_t n_models, n_given;     /* all, and those without a --reference of its own */
+    size_t reference;
+    struct quality_text text;
+    struct quality_job *jobs; /* [n_models * n_kv_types], the reference's first */
+    enum kern_kv *kv;         /* [n_jobs] */
+    size_t n_jobs;
+    struct quality_store *rows; /* of the reference */
+    char rows_path[4096];
+    struct progress progress;
+    double work_done;
+};
+
+/* ---- models and text ------------------------------------------------------------ */
+
+/* As given: floats before others, then the larger file. */
+static bool better_reference(const struct quality_model *a,
+                             const struct quality_model *b)
+{
+    const bool fa = quality_model_is_float(a), fb = quality_model_is_float(b);
+
+    return fa != fb ? fa : a->bytes > b->bytes;
+}
+
+static bool same_file(const struct quality_model *a, const struct quality_model *b)
+{
+    return a->key == b->key && !strcmp(a->name, b->name);
+}
+
+/* The models, each once; the reference is the last where it is not among them. */
+static enum status read_models(struct plan *p, struct err *err)
+{
+    const struct quality_settings *s = p->s;
+    const size_t n = s->n_models + (s->reference != NULL);
+
+    p->models = calloc(n, sizeof *p->models);
+    if (!p->models)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu models", n);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_reference = i == s->n_models;
+        size_t k = 0;
+
+        if (quality_model_read(&p->models[p->n_models],
+                               is_reference ? s->reference : s->models[i], err))
+            return err->code;
+        while (k < p->n_models && !same_file(&p->models[k], &p->models[p->n_models]))
+            k++;
+        p->n_models += k == p->n_models;
+        if (is_reference)
+            p->reference = k;
+        else
+            p->n_given = p->n_models;
+    }
+    for (size_t i = 0; i < p->n_models && !s->reference; i++)
+        if (better_reference(&p->models[i], &p->models[p->reference]))
+            p->reference = i;
+    return ST_OK;
+}
+
+static enum status read_text(struct plan *p, struct err *err)
+{
+    int ctx = p->s->ctx;
+    enum status st;
+
+    if (!ctx) {
+        ctx = QUALITY_DEFAULT_CTX;
+        for (size_t i = 0; i < p->n_models; i++)
+            if (p->models[i].n_ctx_train < ctx)
+                ctx = p->models[i].n_ctx_train;
+    }
+    st = quality_text_read(&p->text, &p->models[p->reference], p->s->text, ctx,
+                           p->s->n_chunks, err);
+    for (size_t i = 0; i < p->n_models && st == ST_OK; i++)
+        if (i != p->reference)
+            st = quality_text_check(&p->text, &p->models[p->reference], &p->models[i],
+                                    err);
+    return st;
+}
+
+/* ---- jobs ----------------------------------------------------------------------- */
+
+static void add_job(struct plan *p, size_t model, enum kern_kv kv)
+{
+    struct quality_job *job = &p->jobs[p->n_jobs];
+
+    job->model = &p->models[model];
+    job->text = &p->text;
+    job->session = p->s->session;
+    job->session.kv_type = kv_type_name(kv);
+    job->progress = &p->progress;
+    job->work_done = &p->work_done;
+    p->kv[p->n_jobs++] = kv;
+}
+
+static enum status make_jobs(struct plan *p, struct err *err)
+{
+    const size_t most = p->n_models * (size_t)p->s->n_kv_types + 1;
+
+    p->jobs = calloc(most, sizeof *p->jobs);
+    p->kv = calloc(most, sizeof *p->kv);
+    if (!p->jobs || !p->kv)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu models", p->n_models);
+    add_job(p, p->reference, KERN_KV_f16);
+    for (size_t i = 0; i < p->n_given; i++)
+        for (int k = 0; k < p->s->n_kv_types; k++)
+            if (i != p->reference || p->s->kv_types[k] != KERN_KV_f16)
+                add_job(p, i, p->s->kv_types[k]);
+    return ST_OK;
+}
+
+static bool has_reference(const struct plan *p)
+{
+    return p->n_jobs > 1;
+}
+
+static uint64_t add_key(uint64_t h, uint64_t key)
+{
+    return hash_add(h, &key, sizeof key);
+}
+
+/* <out>/quality/<model>-<kv>-<key>.scores */
+static enum status open_scores(struct plan *p, size_t i, struct err *err)
+{
+    struct quality_job *job = &p->jobs[i];
+    uint64_t key = add_key(add_key(HASH_BEGIN, job->model->key), p->text.key);
+    char path[PATH_MAX];
+
+    key = add_key(key, (uint64_t)p->kv[i]);
+    key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
+    snprintf(path, sizeof path, "%.3000s/quality/%s-%s-%016llx.scores", p->s->out,
+             job->model->name, job->session.kv_type, (unsigned long long)key);
+    return quality_store_open(
+        &job->scores, path, key,
+        quality_per_chunk(p->text.ctx) * sizeof(struct quality_score), err);
+}
+
+static bool is_complete(const struct quality_job *job)
+{
+    return quality_store_n(job->scores) >= job->text->n_chunks;
+}
+
+static enum status open_all_scores(struct plan *p, struct err *err)
+{
+    char dir[PATH_MAX];
+    enum status st;
+
+    snprintf(dir, sizeof dir, "%.3000s/quality", p->s->out);
+    st = dirs_make(dir, err);
+    for (size_t i = 0; i < p->n_jobs && st == ST_OK; i++)
+        st = open_scores(p, i, err);
+    return st;
+}
+
+/* ---- the reference's rows ---------------------------------------------------------
+ */
+
+static enum status check_disk(const struct plan *p, const char *dir, struct err *err)
+{
+    const struct quality_model *m = &p->models[p->reference];
+    const size_t per_chunk = quality_per_chunk(p->text.ctx);
+    const size_t row = quality_row_bytes((size_t)m->n_vocab);
+    const uint64_t need = quality_store_bytes(row, per_chunk * p->text.n_chunks);
+    const uint64_t have = quality_store_bytes(row, quality_store_n(p->rows));
+    char need_text[32], free_text[32];
+    struct statvfs fs;
+
+    if (need <= have || statvfs(dir, &fs))
+        return ST_OK;
+    const uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (need - have + DISK_SPARE <= room)
+        return ST_OK;
+    return err_set(err, ST_NO_MEMORY,
+                   "the predictions of %s need %s, and %s has %s free; take fewer "
+                   "chunks with --chunks, or another directory with --cache-dir",
+                   m->name, format_bytes(need_text, sizeof need_text, need - have), dir,
+                   format_bytes(free_text, sizeof free_text, room));
+}
+
+/* Only where a score is missing that needs them. */
+static enum status open_rows(struct plan *p, struct err *err)
+{
+    const struct quality_model *m = &p->models[p->reference];
+    const uint64_t key = add_key(add_key(HASH_BEGIN, m->key), p->text.key);
+    bool needed = false;
+    char file[160], dir[sizeof p->rows_path];
+    enum status st;
+
+    for (size_t i = 0; i < p->n_jobs; i++)
+        needed |= !is_complete(&p->jobs[i]);
+    if (!needed || !has_reference(p))
+        return ST_OK;
+    snprintf(file, sizeof file, "quality/%s-%016llx.ref", m->name,
+             (unsigned long long)key);
+    st = modelref_cache_path(p->rows_path, sizeof p->rows_path, p->s->cache_dir, file,
+                             err);
+    if (st)
+        return st;
+    snprintf(dir, sizeof dir, "%s", p->rows_path);
+    *strrchr(dir, '/') = '\0';
+    st = dirs_make(dir, err);
+    if (st == ST_OK)
+        st = quality_store_open(&p->rows, p->rows_path, key,
+                                quality_row_bytes((size_t)m->n_vocab), err);
+    if (st == ST_OK)
+        st = check_disk(p, dir, err);
+    for (size_t i = 0; i < p->n_jobs; i++)
+        p->jobs[i].rows = p->rows;
+    return st;
+}
+
+/* ---- running ----------------------------------------------------------------------
+ */
+
+/* Parameters times chunks: what prefill costs, whatever the quantisation. */
+static double work_of(const struct plan *p)
+{
+    double work = 0;
+
+    for (size_t i = 0; i < p->n_jobs; i++) {
+        const struct quality_job *job = &p->jobs[i];
+        const size_t n = i == 0 && p->rows ? quality_job_chunks_of_rows(job)
+                                           : quality_store_n(job->scores);
+
+        if (n < p->text.n_chunks)
+            work += (double)(p->text.n_chunks - n) * (double)job->model->n_params;
+    }
+    return work;
+}
+
+static enum status run_jobs(struct plan *p, struct err *err)
+{
+    const double work = work_of(p);
+    enum status st = ST_OK;
+
+    progress_begin(&p->progress, "quality");
+    for (size_t i = 0; i < p->n_jobs && st == ST_OK; i++) {
+        struct quality_job *job = &p->jobs[i];
+
+        job->work_total = work;
+        if (i == 0 && p->rows) {
+            st = quality_job_make_rows(job, err);
+            if (st == ST_OK)
+                st = quality_job_copy_scores(job, err);
+        } else {
+            st = quality_job_score(job, err);
+        }
+    }
+    progress_end(&p->progress);
+    return st;
+}
+
+/* ---- rows -------------------------------------------------------------------------
+ */
+
+static enum status summarise(const struct quality_job *job, struct quality_summary *sum,
+                             struct err *err)
+{
+    const size_t per_chunk = quality_per_chunk(job->text->ctx);
+    const size_t n = per_chunk * job->text->n_chunks;
+    struct quality_score *v = calloc(n, sizeof *v);
+    double *scratch = calloc(n, sizeof *scratch);
+    enum status st = v && scratch
+                         ? ST_OK
+                         : err_set(err, ST_NO_MEMORY, "no memory for %zu scores", n);
+
+    for (size_t i = 0; i < job->text->n_chunks && st == ST_OK; i++)
+        st = quality_store_read(job->scores, i, v + i * per_chunk, err);
+    if (st == ST_OK)
+        quality_summarise(sum, v, n, scratch);
+    free(v);
+    free(scratch);
+    return st;
+}
+
+static void make_command(const struct plan *p, const struct quality_job *job,
+                         struct row *r)
+{
+    const size_t cap = sizeof r->command;
+    char number[32];
+
+    snprintf(r->command, cap, "bench quality -m");
+    shell_word_append(r->command, cap, job->model->ref.text);
+    if (has_reference(p)) {
+        strncat(r->command, " --reference", cap - strlen(r->command) - 1);
+        shell_word_append(r->command, cap, p->models[p->reference].ref.text);
+    }
+    strncat(r->command, " --text", cap - strlen(r->command) - 1);
+    shell_word_append(r->command, cap, p->text.path);
+    snprintf(number, sizeof number, " --ctx %d", p->text.ctx);
+    strncat(r->command, number, cap - strlen(r->command) - 1);
+    snprintf(number, sizeof number, " --chunks %zu --kv-type", p->text.n_chunks);
+    strncat(r->command, number, cap - strlen(r->command) - 1);
+    shell_word_append(r->command, cap, job->session.kv_type);
+}
+
+static void fill_figures(const struct plan *p, const struct quality_summary *s,
+                         struct row *r)
+{
+    const struct quality_model *reference = &p->models[p->reference];
+
+    snprintf(r->text, sizeof r->text, "%s", p->text.name);
+    r->chunk_tokens = p->text.ctx;
+    r->n_scored = (int64_t)s->n;
+    r->perplexity = s->perplexity;
+    r->perplexity_se = s->perplexity_se;
+    if (!has_reference(p))
+        return;
+    snprintf(r->reference, sizeof r->reference, "%.95s", reference->name);
+    r->reference_bytes = (int64_t)reference->bytes;
+    r->ppl_ratio = s->ratio;
+    r->ppl_ratio_se = s->ratio_se;
+    r->kl_mean = s->kl_mean;
+    r->kl_se = s->kl_se;
+    r->kl_median = s->kl_median;
+    r->kl_p99 = s->kl_p99;
+    r->top1_pct = 100 * s->same;
+    r->top1_se_pct = 100 * s->same_se;
+}
+
+static enum status make_row(const struct plan *p, const struct quality_job *job,
+                            struct row *r, struct err *err)
+{
+    struct quality_summary sum;
+    const time_t now = time(NULL);
+    struct tm utc;
+    const enum status st = summarise(job, &sum, err);
+
+    if (st)
+        return st;
+    row_init(r);
+    gmtime_r(&now, &utc);
+    strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%s/%.16s", job->model->name,
+             job->session.kv_type, p->text.name);
+    snprintf(r->kind, sizeof r->kind, "quality");
+    snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
+    snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
+    snprintf(r->kv_type, sizeof r->kv_type, "%s", job->session.kv_type);
+    snprintf(r->status, sizeof r->status, "ok");
+    snprintf(r->validity, sizeof r->validity, "valid");
+    r->n_params = (int64_t)job->model->n_params;
+    r->file_bytes = (int64_t)job->model->bytes;
+    if (job->n_threads)
+        r->n_threads = job->n_threads;
+    make_command(p, job, r);
+    fill_figures(p, &sum, r);
+    return ST_OK;
+}
+
+static enum status make_report(const struct plan *p, struct quality_report *report,
+                               struct err *err)
+{
+    enum status st = ST_OK;
+
+    memset(report, 0, sizeof *report);
+    report->rows = calloc(p->n_jobs, sizeof *report->rows);
+    if (!report->rows)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", p->n_jobs);
+    for (size_t i = 0; i < p->n_jobs && st == ST_OK; i++)
+        st = make_row(p, &p->jobs[i], &report->rows[i], err);
+    report->n = p->n_jobs;
+    report->ctx = p->text.ctx;
+    report->n_chunks = p->text.n_chunks;
+    report->n_scored = p->text.n_chunks * quality_per_chunk(p->text.ctx);
+    snprintf(report->text, sizeof report->text, "%s", p->text.path);
+    if (p->rows) {
+        snprintf(report->reference_path, sizeof report->reference_path, "%s",
+                 p->rows_path);
+        report->reference_bytes = quality_store_bytes(
+            quality_row_bytes((size_t)p->models[p->reference].n_vocab),
+            quality_store_n(p->rows));
+    }
+    if (st == ST_OK)
+        st = quality_rows_write(p->s->out, report->rows, report->n, err);
+    if (st)
+        quality_report_free(report);
+    return st;
+}
+
+void quality_report_free(struct quality_report *report)
+{
+    free(report->rows);
+    memset(report, 0, sizeof *report);
+}
+
+enum status quality_run(struct quality_report *report, const struct quality_settings *s,
+                        struct err *err)
+{
+    struct plan *p = calloc(1, sizeof *p);
+    enum status st;
+
+    if (!p)
+        return err_set(err, ST_NO_MEMORY, "no memory for a plan");
+    p->s = s;
+    st = read_models(p, err);
+    if (st == ST_OK)
+        st = read_text(p, err);
+    if (st == ST_OK)
+        st = make_jobs(p, err);
+    if (st == ST_OK)
+        st = open_all_scores(p, err);
+    if (st == ST_OK)
+        st = open_rows(p, err);
+    if (st == ST_OK)
+        st = run_jobs(p, err);
+    if (st == ST_OK)
+        st = make_report(p, report, err);
+    for (size_t i = 0; i < p->n_jobs; i++)
+        quality_store_close(p->jobs[i].scores);
+    quality_store_close(p->rows);
+    quality_text_free(&p->text);
+    free(p->models);
+    free(p->jobs);
+    free(p->kv);
+    free(p);
+    return st;
+}

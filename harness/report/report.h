@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.h - charts and the closing table of a sweep
+ *
+ * A point may have been measured several times; the row that can be trusted most
+ * speaks for it, see report_rows.h.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_REPORT_REPORT_H
+#define SLM_HARNESS_REPORT_REPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "engine/base/status.h"
+#include "harness/result/row.h"
+
+/* Draw every chart that the rows of dir/sweep.csv can fill, as SVG and PNG, with
+ * the .gp file that made them, into dir. Uses gnuplot and the templates in plots/.
+ * Errors: ST_UNSUPPORTED (no gnuplot; the way out), ST_IO, ST_INPUT. */
+enum status report_charts(const char *dir, struct err *err);
+
+struct recommend_params {
+    double min_tps;     /* 0: any */
+    int ctx;            /* depth that must be served; the measured depths at or above
+                           it count; -1: the deepest measured */
+    uint64_t mem_limit; /* 0: the rows' own limit */
+    int max_threads;    /* quota and affinity of where it will run; 0: any */
+    const char *model;  /* NULL: any */
+    double max_kl;      /* most divergence from the reference, nats; points without a
+                           known one are left out; 0: RECOMMEND_MAX_KL for those with
+                           one, unless nothing else qualifies */
+};
+
+/* By default a quantisation may lose so much, nats. A token's likelihood is then off
+ * by a third or so now and then (sqrt(2 KL) is a typical error of its logarithm). */
+#define RECOMMEND_MAX_KL 0.05
+
+struct recommendation {
+    struct row best, runner_up;
+    int has_runner_up;
+    int tie; /* the intervals overlap: no difference was shown */
+    char why[800];
+    int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */
+    char excluded[300]; /* how many for which reason */
+};
+
+/* Choose among rows: the highest lower end of an interval, and among those whose
+ * intervals overlap with it the lesser divergence where quality is known, else the
+ * larger quantisation, then the fewer threads. A
+ * setting is judged at its least measured depth that serves ctx. Disturbed points
+ * are used only where there is nothing else or where they were shown to be faster all
+ * the same, and rec->why says so; points above their roof never. Errors: ST_CHECK
+ * when nothing qualifies (says what came closest), ST_NO_MEMORY. */
+enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
+                      const struct recommend_params *params, struct err *err);
+
+/* For a person. */
+void recommend_print(FILE *f, const struct recommendation *rec);
+
+/* {"best": row, "runner_up": row or null, "tie", "why", "n_excluded", "excluded"} */
+json_t *recommend_json(const struct recommendation *rec);
+
+/* The table a sweep ends with: one line per point, aligned, the chosen one
+ * (NULL: none) marked with a star. */
+void report_table(FILE *f, const struct row *rows, size_t n_rows,
+                  const struct row *chosen);
+
+#endif

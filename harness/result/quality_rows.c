@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quality_rows.c - writing, reading and joining quality.csv
+ */
+#include "harness/result/quality_rows.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum status write_rows(const char *path, const struct row *rows, size_t n,
+                              struct err *err)
+{
+    char temporary[PATH_MAX];
+    bool bad;
+
+    snprintf(temporary, sizeof temporary, "%.4000s.new", path);
+    FILE *f = fopen(temporary, "we");
+    if (!f)
+        return err_set_errno(err, ST_IO, "cannot write %.300s", temporary);
+    row_csv_header(f);
+    for (size_t i = 0; i < n; i++)
+        row_csv_write(f, &rows[i]);
+    bad = ferror(f) || fflush(f) || fsync(fileno(f));
+    bad |= fclose(f) != 0;
+    if (bad || rename(temporary, path)) {
+        err_set_errno(err, ST_IO, "cannot write %.300s", path);
+        unlink(temporary);
+        return ST_IO;
+    }
+    return ST_OK;
+}
+
+static bool same_measurement(const struct row *a, const struct row *b)
+{
+    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
+           !strcmp(a->kv_type, b->kv_type) && !strcmp(a->text, b->text) &&
+           !strcmp(a->reference, b->reference) && a->chunk_tokens == b->chunk_tokens &&
+           a->n_scored == b->n_scored;
+}
+
+enum status quality_rows_read(const char *dir, struct row **rows, size_t *n,
+                              struct err *err)
+{
+    char path[PATH_MAX];
+
+    *rows = NULL;
+    *n = 0;
+    snprintf(path, sizeof path, "%.4000s/" QUALITY_CSV, dir);
+    return access(path, F_OK) ? ST_OK : row_csv_read(path, rows, n, err);
+}
+
+enum status quality_rows_write(const char *dir, const struct row *rows, size_t n,
+                               struct err *err)
+{
+    struct row *all = NULL;
+    size_t n_all = 0;
+    char path[PATH_MAX];
+    enum status st = quality_rows_read(dir, &all, &n_all, err);
+
+    if (st)
+        return st;
+    struct row *grown = realloc(all, (n_all + n) * sizeof *grown);
+    if (!grown) {
+        free(all);
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n_all + n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+
+        while (k < n_all && !same_measurement(&grown[k], &rows[i]))
+            k++;
+        grown[k] = rows[i];
+        n_all += k == n_all;
+    }
+    snprintf(path, sizeof path, "%.4000s/" QUALITY_CSV, dir);
+    st = write_rows(path, grown, n_all, err);
+    free(grown);
+    return st;
+}
+
+/* ---- joining -------------------------------------------------------------------- */
+
+static bool same_model(const struct row *a, const struct row *b)
+{
+    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
+           !strcmp(a->kv_type, b->kv_type) && a->file_bytes == b->file_bytes;
+}
+
+/* All columns of the group, whatever they are. */
+static void copy_group(struct row *to, const struct row *from)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t bytes = f[i].kind == FIELD_KIND_STR   ? f[i].cap
+                             : f[i].kind == FIELD_KIND_INT ? sizeof(int64_t)
+                                                           : sizeof(double);
+
+        if (!strcmp(f[i].group, "quality"))
+            memcpy((char *)to + f[i].offset, (const char *)from + f[i].offset, bytes);
+    }
+}
+
+void quality_rows_join(struct row *rows, size_t n_rows, const struct row *quality,
+                       size_t n)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        const struct row *latest = NULL;
+
+        for (size_t k = 0; k < n; k++)
+            if (same_model(&rows[i], &quality[k]) && isfinite(quality[k].perplexity) &&
+                (!latest || strcmp(quality[k].utc, latest->utc) >= 0))
+                latest = &quality[k];
+        if (latest)
+            copy_group(&rows[i], latest);
+    }
+}
+
+enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *dir,
+                                  struct err *err)
+{
+    struct row *quality = NULL;
+    size_t n = 0;
+    const enum status st = quality_rows_read(dir, &quality, &n, err);
+
+    if (st == ST_OK)
+        quality_rows_join(rows, n_rows, quality, n);
+    free(quality);
+    return st;
+}
+
+enum status quality_rows_bring(const char *from, const char *dir, struct err *err)
+{
+    char path[PATH_MAX];
+    struct row *rows = NULL;
+    size_t n = 0, n_good = 0;
+    struct stat there;
+    enum status st;
+
+    if (stat(from, &there))
+        return err_set_errno(err, ST_USAGE, "cannot open %.300s", from);
+    snprintf(path, sizeof path, "%.4000s%s", from,
+             S_ISDIR(there.st_mode) ? "/" QUALITY_CSV : "");
+    st = row_csv_read(path, &rows, &n, err);
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        n_good += isfinite(rows[i].perplexity) != 0;
+    if (st == ST_OK && !n_good)
+        st = err_set(err, ST_INPUT,
+                     "%.300s holds no perplexity; `bench quality` writes such tables",
+                     path);
+    if (st == ST_OK && dir)
+        st = quality_rows_write(dir, rows, n, err);
+    free(rows);
+    return st;
+}
+
+/* ---- for a person --------------------------------------------------------------- */
+
+/* Two digits of the error, but at least three decimals; tiny ones as powers of ten. */
+static void with_error(char *buf, size_t cap, double v, double se)
+{
+    const int digits = se > 0 ? 1 - (int)floor(log10(se)) : 3;
+    const int decimals = digits < 3 ? 3 : digits;
+
+    if (!isfinite(v))
+        snprintf(buf, cap, "-");
+    else if (!(se > 0))
+        snprintf(buf, cap, "%.4g", v);
+    else if (digits > 6)
+        snprintf(buf, cap, "%.3g +- %.1g", v, se);
+    else
+        snprintf(buf, cap, "%.*f +- %.*f", decimals, v, decimals, se);
+}
+
+static void small(char *buf, size_t cap, double v)
+{
+    if (isfinite(v))
+        snprintf(buf, cap, v > 0 && v < 1e-4 ? "%.1e" : "%.5f", v);
+    else
+        snprintf(buf, cap, "-");
+}
+
+enum { N_CELLS = 10, CELL_MAX = 104 };
+
+typedef char quality_cells[N_CELLS][CELL_MAX];
+
+static void fill(quality_cells c, const struct row *r)
+{
+    snprintf(c[0], CELL_MAX, "%s", r->model);
+    snprintf(c[1], CELL_MAX, "%s", r->quant);
+    snprintf(c[2], CELL_MAX, "%s", r->kv_type);
+    snprintf(c[3], CELL_MAX, "%lld", (long long)r->file_bytes);
+    with_error(c[4], CELL_MAX, r->perplexity, r->perplexity_se);
+    with_error(c[5], CELL_MAX, r->ppl_ratio, r->ppl_ratio_se);
+    with_error(c[6], CELL_MAX, r->kl_mean, r->kl_se);
+    small(c[7], CELL_MAX, r->kl_median);
+    small(c[8], CELL_MAX, r->kl_p99);
+    with_error(c[9], CELL_MAX, r->top1_pct, r->top1_se_pct);
+}
+
+void quality_rows_print(FILE *f, const struct row *rows, size_t n)
+{
+    static const char *const headings[N_CELLS] = {
+        "model", "quant",   "KV",     "bytes",    "perplexity",
+        "ratio", "mean KL", "median", "99th pc.", "same top %"};
+    int width[N_CELLS];
+    quality_cells c;
+
+    for (int k = 0; k < N_CELLS; k++)
+        width[k] = (int)strlen(headings[k]);
+    for (size_t i = 0; i < n; i++) {
+        fill(c, &rows[i]);
+        for (int k = 0; k < N_CELLS; k++)
+            if ((int)strlen(c[k]) > width[k])
+                width[k] = (int)strlen(c[k]);
+    }
+    for (size_t i = 0; i <= n; i++) {
+        if (i)
+            fill(c, &rows[i - 1]);
+        for (int k = 0; k < N_CELLS; k++)
+            fprintf(f, "%s%*s", k ? "  " : "", k < 3 ? -width[k] : width[k],
+                    i ? c[k] : headings[k]);
+        fputc('\n', f);
+    }
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_rows.c - one row per point, in the order a reader expects
+ */
+#include "harness/result/report_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "harness/result/quality_rows.h"
+#include "harness/result/roofs.h"
+
+enum {
+    VARIES_MODEL = 1,
+    VARIES_PLACEMENT = 2,
+    VARIES_RESIDENCY = 4,
+    VARIES_KV_TYPE = 8,
+    VARIES_LIMIT = 16,
+    VARIES_ISA = 32,
+};
+
+enum row_trust row_trust(const struct row *r)
+{
+    if (!(r->tok_per_s > 0))
+        return ROW_FAILED;
+    if (!strcmp(r->status, "partial"))
+        return ROW_PARTIAL;
+    if (strcmp(r->status, "ok"))
+        return ROW_FAILED;
+    return strcmp(r->validity, "valid") ? ROW_DISTURBED : ROW_GOOD;
+}
+
+enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
+                             struct err *err)
+{
+    struct row *v = NULL;
+    size_t n = 0;
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    if (access(path, F_OK))
+        return err_set(err, ST_INPUT,
+                       "there is no sweep.csv in %s; name a directory that `bench "
+                       "sweep` has written",
+                       dir);
+    const enum status st = row_csv_read(path, &v, &n, err);
+    if (st)
+        return st;
+    if (n == 0) {
+        free(v);
+        return err_set(err, ST_INPUT,
+                       "%s holds no rows yet; go on with `bench sweep --resume %s`",
+                       path, dir);
+    }
+    roof_mark_all(v, n);
+    if (quality_rows_join_dir(v, n, dir, err)) {
+        free(v);
+        return err->code;
+    }
+    *rows = v;
+    *n_rows = n;
+    return ST_OK;
+}
+
+const char *report_model_name(const struct row *r, char *buf, size_t cap)
+{
+    const size_t len = strlen(r->model), n = strlen(r->quant);
+    const char *end = r->model + len - n;
+    size_t keep = len;
+
+    if (n && len > n + 1 && !strcasecmp(end, r->quant) && strchr("-._:", end[-1]))
+        keep = len - n - 1;
+    snprintf(buf, cap, "%.*s", (int)keep, r->model);
+    return buf;
+}
+
+static int compare_models(const struct row *a, const struct row *b)
+{
+    char x[REPORT_NAME_MAX], y[REPORT_NAME_MAX];
+
+    return strcmp(report_model_name(a, x, sizeof x), report_model_name(b, y, sizeof y));
+}
+
+static int compare_ints(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+#define TRY(comparison)                  \
+    do {                                 \
+        const int order_ = (comparison); \
+        if (order_)                      \
+            return order_;               \
+    } while (0)
+
+static int compare_settings(const struct row *a, const struct row *b)
+{
+    TRY(compare_models(a, b));
+    TRY(compare_ints(a->file_bytes, b->file_bytes));
+    TRY(strcmp(a->quant, b->quant));
+    TRY(strcmp(a->model, b->model));
+    TRY(strcmp(a->placement, b->placement));
+    TRY(strcmp(a->residency, b->residency));
+    TRY(strcmp(a->kv_type, b->kv_type));
+    TRY(strcmp(a->isa, b->isa));
+    return compare_ints(a->mem_limit_bytes, b->mem_limit_bytes);
+}
+
+static int compare_points(const struct row *a, const struct row *b)
+{
+    TRY(compare_settings(a, b));
+    TRY(strcmp(a->kind, b->kind));
+    TRY(compare_ints(a->n_threads, b->n_threads));
+    TRY(compare_ints(a->ctx, b->ctx));
+    TRY(compare_ints(a->n_prompt, b->n_prompt));
+    TRY(strcmp(a->ctx_fill, b->ctx_fill));
+    return strcmp(a->point, b->point);
+}
+
+/* Of rows of one point the most trusted comes first, then the latest. Rows are in
+ * one array, in the order they were measured. */
+static int compare(const void *x, const void *y)
+{
+    const struct row *a = *(const struct row *const *)x;
+    const struct row *b = *(const struct row *const *)y;
+
+    TRY(compare_points(a, b));
+    TRY(compare_ints(row_trust(b), row_trust(a)));
+    return (a < b) - (a > b);
+}
+
+bool report_same_setting(const struct row *a, const struct row *b)
+{
+    return compare_settings(a, b) == 0;
+}
+
+static unsigned differences(const struct row *a, const struct row *b)
+{
+    return (compare_models(a, b) ? VARIES_MODEL : 0u) |
+           (strcmp(a->placement, b->placement) ? VARIES_PLACEMENT : 0u) |
+           (strcmp(a->residency, b->residency) ? VARIES_RESIDENCY : 0u) |
+           (strcmp(a->kv_type, b->kv_type) ? VARIES_KV_TYPE : 0u) |
+           (strcmp(a->isa, b->isa) ? VARIES_ISA : 0u) |
+           (a->mem_limit_bytes != b->mem_limit_bytes ? VARIES_LIMIT : 0u);
+}
+
+enum status report_rows_pick(struct report_rows *p, const struct row *rows,
+                             size_t n_rows, struct err *err)
+{
+    const struct row **v = malloc((n_rows ? n_rows : 1) * sizeof *v);
+    size_t n = 0;
+
+    if (!v)
+        return err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", n_rows);
+    for (size_t i = 0; i < n_rows; i++)
+        v[i] = &rows[i];
+    qsort(v, n_rows, sizeof *v, compare);
+
+    p->varies = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (n && compare_points(v[n - 1], v[i]) == 0)
+            continue;
+        v[n++] = v[i];
+        p->varies |= differences(v[0], v[i]);
+    }
+    p->v = v;
+    p->n = n;
+    return ST_OK;
+}
+
+void report_rows_free(struct report_rows *p)
+{
+    free(p->v);
+    memset(p, 0, sizeof *p);
+}
+
+size_t report_setting_end(const struct report_rows *p, size_t begin)
+{
+    size_t end = begin;
+
+    while (end < p->n && report_same_setting(p->v[begin], p->v[end]))
+        end++;
+    return end;
+}
+
+static void append(char *buf, size_t cap, const char *lead, const char *word)
+{
+    const size_t used = strlen(buf);
+
+    snprintf(buf + used, cap - used, "%s%s", lead, word);
+}
+
+const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
+                                    size_t end, int64_t depth)
+{
+    const struct row *best = NULL;
+
+    for (size_t i = begin; i < end; i++) {
+        const struct row *r = p->v[i];
+
+        if (strcmp(r->kind, "decode") || r->ctx != depth)
+            continue;
+        if (!best || row_trust(best) == ROW_FAILED || r->tok_per_s > best->tok_per_s)
+            best = r;
+    }
+    return best;
+}
+
+const char *report_setting_name(const struct report_rows *p, const struct row *r,
+                                char *buf, size_t cap)
+{
+    char label[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
+
+    snprintf(buf, cap, "%s%s%s",
+             p->varies & VARIES_MODEL ? report_model_name(r, model, sizeof model) : "",
+             p->varies & VARIES_MODEL ? " " : "",
+             report_setting_label(p, r, label, sizeof label));
+    return buf;
+}
+
+const char *report_setting_label(const struct report_rows *p, const struct row *r,
+                                 char *buf, size_t cap)
+{
+    char limit[32] = "no limit";
+
+    buf[0] = '\0';
+    append(buf, cap, "", r->quant[0] ? r->quant : "unnamed");
+    if (p->varies & VARIES_PLACEMENT)
+        append(buf, cap, " ", r->placement);
+    if (p->varies & VARIES_RESIDENCY)
+        append(buf, cap, " ", r->residency);
+    if (p->varies & VARIES_KV_TYPE)
+        append(buf, cap, " KV ", r->kv_type);
+    if (p->varies & VARIES_ISA)
+        append(buf, cap, " ", r->isa);
+    if (r->mem_limit_bytes > 0)
+        snprintf(limit, sizeof limit, "%.4g GiB",
+                 (double)r->mem_limit_bytes / (1 << 30));
+    if (p->varies & VARIES_LIMIT)
+        append(buf, cap, " ", limit);
+    return buf;
+}
+
+int report_decimals(double v)
+{
+    return v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
+}
+
+/* ---- machine.json ---------------------------------------------------------- */
+
+static void copy_string(char *buf, size_t cap, const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+
+    if (s)
+        snprintf(buf, cap, "%s", s);
+}
+
+void report_machine_read(struct report_machine *m, const char *dir)
+{
+    char path[4096];
+
+    memset(m, 0, sizeof *m);
+    snprintf(path, sizeof path, "%s/machine.json", dir);
+    json_t *root = json_load_file(path, 0, NULL);
+    if (!root)
+        return;
+
+    const json_t *topo = json_object_get(root, "topology");
+    const json_t *limits = json_object_get(topo, "limits");
+    copy_string(m->host, sizeof m->host, root, "host");
+    copy_string(m->cpu_model, sizeof m->cpu_model, json_object_get(topo, "cpu"),
+                "model");
+    m->n_cpus = (int)json_integer_value(json_object_get(limits, "cpus_allowed"));
+    m->quota_cpus = json_number_value(json_object_get(limits, "cpu_quota"));
+    m->max_threads = m->n_cpus;
+    if (m->quota_cpus > 0 && (m->max_threads == 0 || m->quota_cpus < m->max_threads))
+        m->max_threads = m->quota_cpus < 1 ? 1 : (int)m->quota_cpus;
+    json_decref(root);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_rows.h - the rows of a sweep, ordered and named for a reader
+ *
+ * Model of the world: a point may have been measured several times (disturbed
+ * points are repeated, a resumed sweep may repeat others); one row speaks for it.
+ * Points that differ only in kind, threads, depth and prompt length belong to one
+ * *setting*: a line of a chart. A setting is named by its quantisation, and by
+ * whatever else differs between the settings of this sweep.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_RESULT_REPORT_ROWS_H
+#define SLM_HARNESS_RESULT_REPORT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/status.h"
+#include "harness/result/row.h"
+
+#define REPORT_NAME_MAX 200
+
+/* How far a row can be trusted. */
+enum row_trust {
+    ROW_FAILED,    /* no figure: oom, no_fit, error, interrupted */
+    ROW_PARTIAL,   /* the time budget ended it after a few samples */
+    ROW_DISTURBED, /* complete, but something disturbed it */
+    ROW_GOOD,
+};
+
+enum row_trust row_trust(const struct row *r);
+
+/* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h) and what
+ * dir/quality.csv knows of them (quality_rows.h). Errors: those of row_csv_read();
+ * ST_INPUT where there is no sweep, or no row yet. */
+enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
+                             struct err *err);
+
+struct report_rows {
+    const struct row **v; /* [n], one per point: by setting, kind, threads, depth,
+                             prompt length; settings by size of the model file */
+    size_t n;
+    unsigned varies; /* what differs between settings: bits of report_rows.c */
+};
+
+/* The rows stay the caller's and must live as long. Error: ST_NO_MEMORY. */
+enum status report_rows_pick(struct report_rows *p, const struct row *rows,
+                             size_t n_rows, struct err *err);
+void report_rows_free(struct report_rows *p);
+
+bool report_same_setting(const struct row *a, const struct row *b);
+
+/* The model's name; of files called "m-Q4_K_M" or "m.q4_k_m" just "m" where that is
+ * their quantisation, which stands beside it anyway. Returns buf. */
+const char *report_model_name(const struct row *r, char *buf, size_t cap);
+
+/* "Q4_K_M", or "yi-1.5-9b Q4_K_M compact" where models and placements differ.
+ * Returns buf. */
+const char *report_setting_name(const struct report_rows *p, const struct row *r,
+                                char *buf, size_t cap);
+
+/* The same without the model: what tells its settings apart. Returns buf. */
+const char *report_setting_label(const struct report_rows *p, const struct row *r,
+                                 char *buf, size_t cap);
+
+/* Of the setting [begin, end) the decode row at that depth with the thread count that
+ * is fastest, if none has a figure that with the most threads; NULL: there is none. */
+const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
+                                    size_t end, int64_t depth);
+
+/* Index after the last row of the setting that begins at index begin. */
+size_t report_setting_end(const struct report_rows *p, size_t begin);
+
+/* Decimals that show three digits or all before the point; the same within a range
+ * of ten, so that a column lines up. */
+int report_decimals(double v);
+
+/* What machine.json beside a sweep says; fields are "" or 0 where it does not. */
+struct report_machine {
+    char host[80];
+    char cpu_model[96];
+    int n_cpus;      /* in the affinity mask */
+    int max_threads; /* within affinity and quota; 0: unknown */
+    double quota_cpus;
+};
+
+void report_machine_read(struct report_machine *m, const char *dir);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * roofs.h - roofs of one sweep held against each other
+ *
+ * Every decode row carries the read bandwidth probed while it was measured. Rows
+ * with the same threads on the same CPUs should have the same; where one got
+ * clearly less than the best of them, somebody else was using the memory (another
+ * virtual machine, say: no counter of this one shows it). Such a row may still tell
+ * how close to its roof a setting came, but not which setting is faster. The roof of
+ * a smaller model says nothing about a larger one: its weights may fit a cache.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_RESULT_ROOFS_H
+#define SLM_HARNESS_RESULT_ROOFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/result/row.h"
+
+/* A roof below this share of the best comparable one is low. Quiet machines stay
+ * within a few per cent of their best. */
+#define ROOF_LOW_SHARE 0.85
+
+/* So much of the weights, at most, is read for a roof. */
+#define ROOF_MOST_BYTES ((int64_t)1 << 30)
+
+/* Whether r, a decode row that fits its limit, has a low roof beside rows[n_rows]
+ * (r may be one of them). *best (may be NULL) receives the best comparable roof,
+ * GB/s. */
+bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
+                 double *best);
+
+/* Mark r as disturbed, and by what, if it is valid and its roof is low. */
+void roof_mark(struct row *r, const struct row *rows, size_t n_rows);
+
+/* The same for all rows of a table. */
+void roof_mark_all(struct row *rows, size_t n_rows);
+
+#endif

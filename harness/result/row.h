@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row.h - one result row, its CSV and JSON
+ *
+ * The struct, the CSV header and the JSON keys all come from fields.def.
+ *
+ * Threading: data.
+ */
+#ifndef SLM_HARNESS_RESULT_ROW_H
+#define SLM_HARNESS_RESULT_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <jansson.h>
+
+#include "engine/base/status.h"
+
+#define FIELD_NO_INT INT64_MIN
+
+struct row {
+#define FIELD_STR(name, cap, doc)          char name[cap];
+#define FIELD_INT(name, unit, doc)         int64_t name;
+#define FIELD_NUM(name, unit, digits, doc) double name;
+#include "harness/result/fields.def"
+};
+
+enum field_kind { FIELD_KIND_STR, FIELD_KIND_INT, FIELD_KIND_NUM };
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    const char *group; /* heading it stands under */
+    const char *unit, *doc;
+    int digits;
+    size_t offset, cap;
+};
+
+const struct field *row_fields(size_t *n);
+
+/* The field of that name, or NULL. */
+const struct field *row_field(const char *name);
+
+/* All cells empty. */
+void row_init(struct row *r);
+
+/* CSV as RFC 4180 but for the line ending, which is a newline: comma, quotes
+ * doubled. A row is always exactly one line: control characters within a cell
+ * become blanks. */
+void row_csv_header(FILE *f);
+void row_csv_write(FILE *f, const struct row *r);
+
+/* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
+ * ones left empty. A last line cut short (the writer was killed) is dropped.
+ * *rows is malloc'ed. Errors: ST_IO, ST_INPUT (file, line and column named). */
+enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
+                         struct err *err);
+
+/* Columns besides those of fields.def that a table may have, ROW_MAX_EXTRA at most. */
+#define ROW_MAX_EXTRA 8
+struct row_extra {
+    const char *const *names; /* [n], wanted */
+    size_t n;
+    char **cells; /* out, for row_extra_free(): [n_rows][n]; NULL: not in the table */
+};
+
+/* The same, and cells of extra columns. */
+enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_rows,
+                               struct row_extra *extra, struct err *err);
+void row_extra_free(struct row_extra *extra, size_t n_rows);
+
+/* Cut a CSV file whose writer was killed back to its last whole line; *dropped
+ * (may be NULL) is the number of bytes taken off. Error: ST_IO. */
+enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err);
+
+/* Object with every column; empty cells are null. */
+json_t *row_json(const struct row *r);
+/* Keys that are missing leave the cell empty. */
+void row_from_json(struct row *r, const json_t *object);
+
+/* The cell as the CSV has it, unquoted: "" when empty. Returns buf. */
+const char *row_cell(const struct row *r, const struct field *field, char *buf,
+                     size_t cap);
+
+/* Two columns, for a person: name, value with unit. Empty cells are left out. */
+void row_print(FILE *f, const struct row *r);
+
+#endif

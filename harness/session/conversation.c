@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conversation.c - questions and answers with a model that remembers them
+ *
+ * The context holds messages[0 .. n_done), in tokens as they were evaluated. Of an
+ * answer that was stopped the last token has been printed, but not evaluated: it is
+ * pending, and goes in front of the next question.
+ */
+#include "harness/session/conversation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/speculate/speculate.h"
+#include "harness/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/session/textout.h"
+
+struct conversation {
+    struct textmodel *model;
+    struct conversation_params params;
+    struct sampler *sampler;
+    struct speculator *speculator; /* NULL: decoding is plain */
+    struct textout out;
+
+    struct chat_message *messages; /* texts malloc'ed, but for the system's */
+    size_t n, cap, n_done;
+    int32_t *context; /* [n_ctx] tokens in the KV cache */
+    int32_t pending;  /* or -1 */
+    int32_t *answer;  /* [n_ctx] */
+    size_t n_answer;
+    struct conversation_stats stats;
+};
+
+enum status conversation_open(struct conversation **c, struct textmodel *model,
+                              const struct conversation_params *params, struct err *err)
+{
+    const size_t n_ctx = (size_t)slm_info(model->m)->n_ctx;
+    struct conversation *new = calloc(1, sizeof *new);
+    enum status st = ST_OK;
+
+    if (new) {
+        new->model = model;
+        new->params = *params;
+        new->pending = -1;
+        new->cap = 16;
+        new->messages = calloc(new->cap, sizeof *new->messages);
+        new->context = calloc(n_ctx, sizeof *new->context);
+        new->answer = calloc(n_ctx + 1, sizeof *new->answer);
+    }
+    if (!new || !new->messages || !new->context || !new->answer)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a conversation");
+    if (!st)
+        st = sampler_open(&new->sampler, &params->sampling,
+                          tokenizer_n_vocab(model->tok), err);
+    if (!st)
+        st = textout_open(&new->out, model->tok, err);
+    if (!st && params->lookup)
+        st = speculate_open(&new->speculator, model->m, new->sampler, model->tok,
+                            &(struct speculate_params){.n_most = 0}, err);
+    if (st) {
+        conversation_close(new);
+        return st;
+    }
+    if (params->system)
+        new->messages[new->n++] = (struct chat_message){CHAT_SYSTEM, params->system};
+    *c = new;
+    return ST_OK;
+}
+
+static size_t n_kept(const struct conversation *c)
+{
+    return c->params.system != NULL;
+}
+
+/* Forget messages[from .. to). */
+static void forget(struct conversation *c, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        free((char *)c->messages[i].text);
+    memmove(c->messages + from, c->messages + to, (c->n - to) * sizeof *c->messages);
+    c->n -= to - from;
+}
+
+void conversation_close(struct conversation *c)
+{
+    if (!c)
+        return;
+    if (c->messages)
+        forget(c, n_kept(c) < c->n ? n_kept(c) : c->n, c->n);
+    free(c->messages);
+    free(c->context);
+    free(c->answer);
+    textout_close(&c->out);
+    speculate_close(c->speculator);
+    sampler_close(c->sampler);
+    free(c);
+}
+
+void conversation_reset(struct conversation *c)
+{
+    forget(c, n_kept(c), c->n);
+    slm_truncate(c->model->m, 0);
+    c->n_done = 0;
+    c->pending = -1;
+}
+
+void conversation_read_stats(const struct conversation *c,
+                             struct conversation_stats *out)
+{
+    *out = c->stats;
+    out->n_past = slm_n_past(c->model->m);
+    out->n_ctx = slm_info(c->model->m)->n_ctx;
+    out->n_messages = (int)c->n;
+}
+
+/* text becomes the conversation's. */
+static enum status add_message(struct conversation *c, enum chat_role role, char *text,
+                               struct err *err)
+{
+    if (text && c->n == c->cap) {
+        struct chat_message *more =
+            realloc(c->messages, 2 * c->cap * sizeof *c->messages);
+
+        if (!more) {
+            free(text);
+            text = NULL;
+        } else {
+            c->messages = more;
+            c->cap *= 2;
+        }
+    }
+    if (!text)
+        return err_set(err, ST_NO_MEMORY, "no memory for a message");
+    c->messages[c->n++] = (struct chat_message){role, text};
+    return ST_OK;
+}
+
+/* ---- the question --------------------------------------------------------------- */
+
+/* Tokens to evaluate, malloc'ed, behind the first *n_past of the context. */
+struct reading {
+    int32_t *ids;
+    size_t n;
+    int n_past;
+};
+
+/* The whole conversation, but for what it begins with like the context. */
+static enum status read_again(struct conversation *c, struct reading *r,
+                              struct err *err)
+{
+    const size_t n_past = (size_t)slm_n_past(c->model->m);
+    size_t same = 0;
+    enum status st;
+
+    free(r->ids);
+    r->ids = NULL;
+    st = chat_encode(c->params.chat, c->model->tok, c->messages, c->n, 0, &r->ids,
+                     &r->n, err);
+    if (st)
+        return st;
+    while (same < n_past && same + 1 < r->n && r->ids[same] == c->context[same])
+        same++;
+    r->n -= same;
+    memmove(r->ids, r->ids + same, r->n * sizeof *r->ids);
+    r->n_past = (int)same;
+    return ST_OK;
+}
+
+/* What the context does not hold yet. */
+static enum status read_on(struct conversation *c, struct reading *r, struct err *err)
+{
+    enum status st;
+    int32_t *more;
+
+    if (c->n_done == 0)
+        return read_again(c, r, err);
+    st = chat_encode(c->params.chat, c->model->tok, c->messages, c->n, c->n_done,
+                     &r->ids, &r->n, err);
+    r->n_past = slm_n_past(c->model->m);
+    if (st || c->pending < 0)
+        return st;
+    more = realloc(r->ids, (r->n + 1) * sizeof *more);
+    if (!more)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu tokens", r->n + 1);
+    memmove(more + 1, more, r->n * sizeof *more);
+    more[0] = c->pending;
+    r->ids = more;
+    r->n++;
+    return ST_OK;
+}
+
+/* Tokens of the question if nothing else is remembered. */
+static enum status count_alone(const struct conversation *c, size_t *n, struct err *err)
+{
+    const struct chat_message alone[2] = {c->messages[0], c->messages[c->n - 1]};
+    const size_t skip = 1 - n_kept(c);
+    int32_t *ids = NULL;
+    const enum status st = chat_encode(c->params.chat, c->model->tok, alone + skip,
+                                       2 - skip, 0, &ids, n, err);
+
+    free(ids);
+    return st;
+}
+
+/* Make room for the question and a quarter of the context to answer it in, if that
+ * takes the oldest exchanges. A question for which there can be no room drops none. */
+static enum status fit(struct conversation *c, struct reading *r, int *n_dropped,
+                       bool *too_long, struct err *err)
+{
+    const size_t n_ctx = (size_t)slm_info(c->model->m)->n_ctx;
+    const size_t first = n_kept(c), wanted = n_ctx - n_ctx / 4;
+    size_t n_alone = 0;
+    enum status st = count_alone(c, &n_alone, err);
+
+    *too_long = n_alone > n_ctx;
+    if (st || *too_long)
+        return st;
+    st = read_on(c, r, err);
+    while (!st && (size_t)r->n_past + r->n > wanted && first + 2 < c->n) {
+        forget(c, first, first + 2);
+        *n_dropped += 2;
+        c->n_done = 0;
+        c->pending = -1;
+        st = read_again(c, r, err);
+    }
+    return st;
+}
+
+/* Batch by batch, so that an interrupt is heeded. */
+static enum status prefill(struct conversation *c, const struct reading *r,
+                           struct err *err)
+{
+    struct slm *m = c->model->m;
+    const size_t most = (size_t)slm_info(m)->n_batch;
+    const uint64_t start_ns = clock_ns();
+    enum status st = ST_OK;
+
+    slm_truncate(m, r->n_past);
+    for (size_t done = 0; !st && done < r->n && !interrupted();) {
+        const size_t left = r->n - done, n = left < most ? left : most;
+
+        st = slm_eval(m, r->ids + done, n,
+                      n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
+        if (st)
+            break;
+        memcpy(c->context + r->n_past + done, r->ids + done, n * sizeof *r->ids);
+        for (size_t i = 0; i < n; i++)
+            sampler_accept(c->sampler, r->ids[done + i]);
+        done += n;
+    }
+    c->stats.n_prefill = (size_t)(slm_n_past(m) - r->n_past);
+    c->stats.prefill_ns = clock_ns() - start_ns;
+    return st;
+}
+
+/* ---- the answer ----------------------------------------------------------------- */
+
+/* Evaluate id; what is drawn behind it into out. */
+static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out, int *n,
+                               struct err *err)
+{
+    struct slm *m = c->model->m;
+    enum status st;
+
+    if (c->speculator)
+        return speculate_next(c->speculator, id, SPECULATE_MAX + 1, out, n, err);
+    st = slm_eval(m, &id, 1, SLM_LOGITS_LAST, err);
+    if (!st) {
+        out[0] = sampler_next(c->sampler, slm_logits(m, 0));
+        sampler_accept(c->sampler, out[0]);
+        *n = 1;
+    }
+    return st;
+}
+
+/* ids[n], of which the first is for position pos: print them and write them down.
+ * *over where the answer ends with one of them; then the cache holds what is before
+ * that one. */
+static enum status say(struct conversation *c, const int32_t *ids, int n, int pos,
+                       enum conversation_end *end, bool *over, struct err *err)
+{
+    struct slm *m = c->model->m;
+    enum status st = ST_OK;
+
+    for (int i = 0; !st && !*over && i < n; i++) {
+        if (chat_is_end(c->params.chat, c->model->tok, ids[i])) {
+            c->pending = -1;
+            *over = true;
+        } else {
+            c->answer[c->n_answer++] = c->pending = ids[i];
+            st = textout_token(&c->out, ids[i], err);
+            if (interrupted())
+                *end = CONVERSATION_STOPPED;
+            else if (c->params.n_max && c->n_answer == (size_t)c->params.n_max)
+                *end = CONVERSATION_CUT;
+            else if (pos + i == slm_info(m)->n_ctx)
+                *end = CONVERSATION_FULL;
+            *over = *end != CONVERSATION_ANSWERED;
+        }
+        if (*over)
+            slm_truncate(m, pos + i);
+        else
+            c->context[pos + i] = ids[i];
+    }
+    return st;
+}
+
+static enum status answer(struct conversation *c, enum conversation_end *end,
+                          struct err *err)
+{
+    struct slm *m = c->model->m;
+    const uint64_t start_ns = clock_ns();
+    int32_t ids[SPECULATE_MAX + 1];
+    enum status st = ST_OK;
+    bool over = false;
+    int n = 1, pos = slm_n_past(m);
+
+    if (c->speculator)
+        st = speculate_begin(c->speculator, c->context, (size_t)pos, err);
+    textout_begin(&c->out, tokenizer_adds_space(c->model->tok));
+    *end = CONVERSATION_ANSWERED;
+    ids[0] = sampler_next(c->sampler, slm_logits(m, 0));
+    sampler_accept(c->sampler, ids[0]);
+    while (!st && !(st = say(c, ids, n, pos, end, &over, err)) && !over) {
+        pos += n;
+        st = next_tokens(c, ids[n - 1], ids, &n, err);
+        c->stats.n_decode += st ? 0 : (size_t)n;
+        c->stats.decode_ns = clock_ns() - start_ns;
+    }
+    return st ? st : textout_end(&c->out, err);
+}
+
+/* The answer's bytes, as text for when it must be read again; malloc'ed. */
+static char *answer_text(const struct conversation *c)
+{
+    const struct tokenizer *tok = c->model->tok;
+    char *text = malloc(c->n_answer * c->out.piece_cap + 1);
+    size_t n = 0;
+
+    if (!text)
+        return NULL;
+    for (size_t i = 0; i < c->n_answer; i++) {
+        const size_t len =
+            tokenizer_piece(tok, c->answer[i], text + n, c->out.piece_cap);
+        const bool drops = n == 0 && len && text[0] == ' ' && tokenizer_adds_space(tok);
+
+        if (drops)
+            memmove(text, text + 1, len - 1);
+        for (size_t k = n; k < n + len - drops; k++)
+            text[k] = text[k] ? text[k] : ' '; /* a string ends at a zero */
+        n += len - drops;
+    }
+    text[n] = '\0';
+    return text;
+}
+
+static void add_up(struct conversation_stats *s)
+{
+    s->all_prefill += s->n_prefill;
+    s->all_decode += s->n_decode;
+    s->all_prefill_ns += s->prefill_ns;
+    s->all_decode_ns += s->decode_ns;
+}
+
+/* The question is as if it had not been asked. */
+static void take_back(struct conversation *c, const struct reading *r)
+{
+    forget(c, c->n - 1, c->n);
+    if (slm_n_past(c->model->m) > r->n_past)
+        slm_truncate(c->model->m, r->n_past);
+}
+
+static enum status ask(struct conversation *c, struct reading *r,
+                       enum conversation_end *end, int *n_dropped, struct err *err)
+{
+    bool too_long = false;
+    enum status st = fit(c, r, n_dropped, &too_long, err);
+
+    if (!st && too_long) {
+        *end = CONVERSATION_TOO_LONG;
+        forget(c, c->n - 1, c->n);
+        return ST_OK;
+    }
+    if (!st)
+        st = prefill(c, r, err);
+    if (st || interrupted()) {
+        *end = CONVERSATION_STOPPED;
+        take_back(c, r);
+        return st;
+    }
+    c->pending = -1;
+    c->n_answer = 0;
+    st = answer(c, end, err);
+    if (!st)
+        st = add_message(c, CHAT_ASSISTANT, answer_text(c), err);
+    c->n_done = c->n;
+    return st;
+}
+
+enum status conversation_ask(struct conversation *c, const char *question,
+                             enum conversation_end *end, int *n_dropped,
+                             struct err *err)
+{
+    struct reading r = {.ids = NULL};
+    enum status st = add_message(c, CHAT_USER, strdup(question), err);
+
+    *n_dropped = 0;
+    c->stats.n_prefill = c->stats.n_decode = 0;
+    c->stats.prefill_ns = c->stats.decode_ns = 0;
+    if (!st)
+        st = ask(c, &r, end, n_dropped, err);
+    add_up(&c->stats);
+    free(r.ids);
+    return st;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conversation.h - questions and answers with a model that remembers them
+ *
+ * The KV cache holds the conversation so far; a question evaluates only its own
+ * tokens. When the next one does not fit, the oldest questions go with their answers,
+ * the system's message stays, and what is left is evaluated again.
+ *
+ * Threading: one thread, the one that opened the model.
+ */
+#ifndef SLM_HARNESS_SESSION_CONVERSATION_H
+#define SLM_HARNESS_SESSION_CONVERSATION_H
+
+#include "harness/session/textmodel.h"
+
+struct conversation;
+
+struct conversation_params {
+    const struct chat_template *chat;
+    const char *system; /* or NULL; kept by the caller */
+    int n_max;          /* tokens of an answer; 0: what the context holds */
+    struct sampler_params sampling;
+    bool lookup; /* guess tokens from the conversation, see engine/speculate/speculate.h
+                  */
+};
+
+struct conversation_stats {
+    size_t n_prefill, n_decode; /* tokens read, and made, in the last answer */
+    uint64_t prefill_ns, decode_ns;
+    size_t all_prefill, all_decode; /* in all answers */
+    uint64_t all_prefill_ns, all_decode_ns;
+    int n_past, n_ctx, n_messages;
+};
+
+/* What became of a question besides its answer. */
+enum conversation_end {
+    CONVERSATION_ANSWERED,
+    CONVERSATION_STOPPED,  /* interrupted(); what was said until then counts */
+    CONVERSATION_CUT,      /* n_max tokens */
+    CONVERSATION_FULL,     /* the context ended before the answer */
+    CONVERSATION_TOO_LONG, /* the question alone does not fit; it is forgotten */
+};
+
+/* model is opened, stays the caller's, and lives longer. Error: ST_NO_MEMORY, and
+ * those of sampler_open(). */
+enum status conversation_open(struct conversation **c, struct textmodel *model,
+                              const struct conversation_params *params,
+                              struct err *err);
+void conversation_close(struct conversation *c);
+
+/* Prints the answer to standard output as it is made, and a line's end. *n_dropped
+ * messages had to go. Errors: those of chat_encode() and slm_eval(), ST_IO. */
+enum status conversation_ask(struct conversation *c, const char *question,
+                             enum conversation_end *end, int *n_dropped,
+                             struct err *err);
+
+/* Forget everything but the system's message. */
+void conversation_reset(struct conversation *c);
+
+void conversation_read_stats(const struct conversation *c,
+                             struct conversation_stats *out);
+
+#endif

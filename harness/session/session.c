@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.c - threads and placement from the topology, slm_open(), weights read in
+ */
+#include "harness/session/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/team.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/parse.h"
+#include "harness/base/progress.h"
+#include "harness/machine/topology.h"
+#include "harness/tune/tuned_use.h"
+
+/* Weights of a file; "memory" makes models, which is not for this. */
+static enum status choose_residency(const char *text, struct slm_params *p,
+                                    struct err *err)
+{
+    enum weights_residency r = WEIGHTS_AUTO;
+
+    if (text && residency_parse(text, "--weights", &r, err))
+        return ST_USAGE;
+    if (r == WEIGHTS_MEMORY)
+        return err_set(err, ST_USAGE,
+                       "--weights memory is for synthetic models of bench decode; "
+                       "a file is auto, mmap or packed");
+    p->residency = r;
+    return ST_OK;
+}
+
+static int on_preload(void *progress, size_t done, size_t total)
+{
+    progress_update(progress, (double)done / (double)total, NULL);
+    return interrupted();
+}
+
+/* A model that memory holds is read in one go, with the disk reading ahead; one
+ * that it does not hold would push out its own beginning. */
+static enum status preload(struct slm *m, const struct topology *topo, struct err *err)
+{
+    const struct slm_info *info = slm_info(m);
+    struct progress progress;
+    enum status st;
+
+    if (info->weight_bytes + info->kv_bytes + info->scratch_bytes >
+        topology_model_bytes(topo)) {
+        if (weights_ready(slm_weights(m)))
+            return ST_OK;
+        return err_set(
+            err, ST_NO_MEMORY,
+            "%s does not fit the memory there is, and packed weights must; %s",
+            gguf_path(slm_gguf(m)),
+            info->made_on_load ? "--quant makes it smaller"
+                               : "--weights mmap pages it from disk");
+    }
+    progress_begin(&progress, "loading");
+    st = weights_preload(slm_weights(m), slm_team(m), on_preload, &progress, err);
+    progress_end(&progress);
+    return st;
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+struct opening {
+    const struct session_params *asked;
+    struct modelref model;
+    struct topology topo;
+    struct slm_params p;
+    enum placement placement[2];   /* without a profile, and with one */
+    struct tuned_side sides[2];    /* likewise */
+    int cpus[2][TEAM_MAX_MEMBERS]; /* likewise; the first as listed, where they are */
+    enum tuned_state tuned;
+};
+
+enum status session_model(struct modelref *ref, const struct session_params *params,
+                          struct err *err)
+{
+    enum status st;
+
+    if (!params->model)
+        return err_set(err, ST_USAGE, "say which model: -m FILE");
+    st = modelref_parse(ref, params->model, NULL, err);
+    if (!st)
+        st = modelref_set_quant(ref, params->quant, err);
+    return st ? st : modelref_make_file(ref, NULL, err);
+}
+
+/* The profile asked for; why it is not used, on standard error. */
+static enum status find_profile(struct opening *o, struct tuned *t, struct err *err)
+{
+    char note[320];
+    enum status st;
+
+    if (!o->asked->tuned || !strcmp(o->asked->tuned, "none"))
+        return ST_OK;
+    st = tuned_find(t, &o->tuned, o->asked->tuned, &o->topo, 0, &o->model,
+                    o->p.residency, note, sizeof note, err);
+    if (st == ST_OK && o->tuned != TUNED_USED)
+        fprintf(stderr, "bench: %s\n", note);
+    return st;
+}
+
+/* Threads and placement as asked for. */
+static enum status choose_plain(struct opening *o, struct err *err)
+{
+    const struct session_params *a = o->asked;
+    struct tuned_side *plain = &o->sides[0];
+
+    o->placement[0] = PLACEMENT_NONE;
+    plain->n_threads = a->n_threads;
+    plain->n_threads_prefill = a->n_threads_prefill;
+    plain->tuning = slm_tuning_default();
+    plain->tuning.n_batch = a->n_batch ? a->n_batch : SLM_DEFAULT_BATCH;
+    if (a->cpus && a->placement)
+        return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
+    if (a->cpus)
+        return placement_parse_cpus(a->cpus, &o->topo, &plain->n_threads,
+                                    plain->n_threads_prefill, o->cpus[0], err);
+    if (!plain->n_threads)
+        plain->n_threads = o->topo.threads_default;
+    return a->placement ? placement_parse(a->placement, &o->placement[0], err) : ST_OK;
+}
+
+/* The same with a profile, where nothing else is asked for. */
+static void choose_tuned(struct opening *o, const struct tuned *t)
+{
+    const struct session_params *a = o->asked;
+    struct tuned_side *tuned = &o->sides[1];
+
+    *tuned = o->sides[0];
+    o->placement[1] = o->placement[0];
+    if (o->tuned != TUNED_USED)
+        return;
+    tuned->tuning = t->setup.tuning;
+    if (a->n_batch)
+        tuned->tuning.n_batch = a->n_batch;
+    if (!a->n_threads && !a->cpus)
+        tuned->n_threads = t->setup.n_threads;
+    if (!a->n_threads && !a->n_threads_prefill && !a->cpus)
+        tuned->n_threads_prefill = t->setup.n_threads_prefill;
+    /* Where CPUs are shared threads float, unless tuning had a reason to pin them:
+     * spread is what it starts from. */
+    if (!a->placement && !a->cpus && t->setup.placement != PLACEMENT_SPREAD)
+        o->placement[1] = t->setup.placement;
+    if (t->setup.residency == WEIGHTS_MMAP)
+        o->p.residency = WEIGHTS_MMAP;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Opened for the larger of both sides, placed as the one that is wanted. */
+static enum status choose_params(struct opening *o, struct err *err)
+{
+    const int side = o->tuned == TUNED_USED;
+    char doubt[200];
+    enum status st = ST_OK;
+
+    for (int i = 0; i < 2; i++) {
+        o->p.n_threads = most(o->p.n_threads, o->sides[i].n_threads);
+        o->p.n_threads_prefill =
+            most(o->p.n_threads_prefill, o->sides[i].n_threads_prefill);
+        o->p.n_batch = most(o->p.n_batch, o->sides[i].tuning.n_batch);
+    }
+    for (int i = 0; i < 2 && st == ST_OK; i++) {
+        if (o->asked->cpus)
+            o->sides[i].cpus = o->cpus[0];
+        else if (o->placement[i] != PLACEMENT_NONE) {
+            o->sides[i].cpus = o->cpus[i];
+            st = placement_cpus(&o->topo, o->placement[i], slm_params_threads(&o->p),
+                                o->cpus[i], err);
+        }
+    }
+    o->p.cpus = o->sides[side].cpus;
+    o->p.tuning = o->sides[side].tuning;
+    o->p.tuning.n_batch = 0;
+    if (st == ST_OK && topology_doubts_threads(&o->topo, slm_params_threads(&o->p),
+                                               o->p.cpus, doubt, sizeof doubt))
+        fprintf(stderr, "bench: %s\n", doubt);
+    return st;
+}
+
+/* Which of the two it runs as. */
+static enum status choose_side(struct opening *o, struct slm *m, int *n_threads,
+                               struct err *err)
+{
+    bool slower = false;
+    char note[320];
+    enum status st = ST_OK;
+
+    for (int i = 0; i < 2; i++)
+        if (o->sides[i].tuning.n_batch > slm_info(m)->n_batch)
+            o->sides[i].tuning.n_batch = slm_info(m)->n_batch;
+    if (o->tuned == TUNED_USED)
+        st = tuned_check(m, o->sides, 1, TUNE_BOTH, &slower, note, sizeof note, err);
+    if (st == ST_OK && slower)
+        fprintf(stderr, "bench: %s\n", note);
+    if (n_threads)
+        *n_threads = o->sides[o->tuned == TUNED_USED && !slower].n_threads;
+    return st;
+}
+
+static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
+                             struct err *err)
+{
+    const struct session_params *a = o->asked;
+    struct slm *new = NULL;
+    struct tuned t;
+    enum status st;
+
+    o->p = slm_params_default();
+    st = session_model(&o->model, a, err);
+    if (st == ST_OK)
+        st = choose_residency(a->weights, &o->p, err);
+    if (st == ST_OK && a->kv_type)
+        st = kv_type_parse(a->kv_type, "--kv-type", &o->p.kv_type, err);
+    if (st == ST_OK)
+        st = topology_read(&o->topo, "", err);
+    if (st == ST_OK)
+        st = choose_plain(o, err);
+    if (st == ST_OK)
+        st = find_profile(o, &t, err);
+    if (st)
+        return st;
+    o->p.path = o->model.path;
+    o->p.quant = modelref_quant(&o->model);
+    o->p.memory_bytes = topology_model_bytes(&o->topo);
+    o->p.n_ctx = a->n_ctx;
+    o->p.n_logits = a->n_logits;
+    choose_tuned(o, &t);
+    st = choose_params(o, err);
+    if (st == ST_OK)
+        st = slm_open(&new, &o->p, err);
+    if (st == ST_OK)
+        st = preload(new, &o->topo, err);
+    if (st == ST_OK)
+        st = choose_side(o, new, n_threads, err);
+    if (st)
+        slm_close(new);
+    else
+        *m = new;
+    return st;
+}
+
+enum status session_open(struct slm **m, const struct session_params *params,
+                         int *n_threads, struct err *err)
+{
+    struct opening *o = calloc(1, sizeof *o);
+    enum status st;
+
+    if (!o)
+        return err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
+    o->asked = params;
+    st = open_with(o, m, n_threads, err);
+    free(o);
+    return st;
+}

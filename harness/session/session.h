@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - open a model the way an interactive command wants it
+ *
+ * Threads default to what the machine recommends (topology's threads_default);
+ * they are pinned only where a placement is asked for, since somebody at a
+ * terminal shares the machine with other programs.
+ */
+#ifndef SLM_HARNESS_SESSION_SESSION_H
+#define SLM_HARNESS_SESSION_SESSION_H
+
+#include "engine/engine.h"
+#include "harness/model/modelref.h"
+
+struct session_params {
+    const char *model;     /* as modelref.h has it; NULL: ST_USAGE */
+    const char *quant;     /* quantise it to this while loading; or NULL */
+    int n_threads;         /* 0: the machine's default */
+    int n_threads_prefill; /* 0: the same */
+    const char *placement; /* "none", "spread", ...; NULL: none */
+    const char *cpus;      /* "0,2": one for each thread; excludes placement; or NULL */
+    int n_ctx, n_batch, n_logits; /* as in struct slm_params */
+    const char *weights;          /* "auto", "packed" or "mmap"; NULL: auto */
+    const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
+    const char *tuned; /* "auto", or a profile; NULL: none. What is set above wins */
+};
+
+/* The model that is asked for; a synthetic one is made where it is not there yet.
+ * Errors: those of modelref_parse(), modelref_set_quant() and modelref_make_file(). */
+enum status session_model(struct modelref *ref, const struct session_params *params,
+                          struct err *err);
+
+/* Opens the model and, where memory holds it (packed weights must), reads its weights
+ * in, with a progress line that an interrupt ends. More threads than CPUs are worth a
+ * line on standard error, and so is a profile that is not used. *n_threads (may be
+ * NULL) is what was used. Errors: as topology_read(), placement_cpus(), tuned_find(),
+ * slm_open() and weights_preload().
+ */
+enum status session_open(struct slm **m, const struct session_params *params,
+                         int *n_threads, struct err *err);
+
+/* Rows of a table of options that fill a session_params s; options.h is the caller's to
+ * include. */
+#define SESSION_OPT_MODEL(s)                                   \
+    OPT_STR('m', "model", &(s).model, "MODEL",                 \
+            "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
+        OPT_STR(0, "quant", &(s).quant, "QUANT",               \
+                "quantise an F32, F16 or BF16 model to this while loading it")
+#define SESSION_OPT_THREADS(s)                   \
+    OPT_INT('t', "threads", &(s).n_threads, "N", \
+            "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS)
+#define SESSION_OPT_PLACE(s)                                 \
+    OPT_STR(0, "placement", &(s).placement, "NAME",          \
+            "none, spread, compact or smt (default: none)"), \
+        OPT_STR(0, "cpus", &(s).cpus, "LIST",                \
+                "pin the threads to these CPUs, one each, in this order")
+#define SESSION_OPT_WEIGHTS(s)                                               \
+    OPT_STR(0, "weights", &(s).weights, "W",                                 \
+            "auto: packed where it fits, else mmap (default); packed: rows " \
+            "interleaved; mmap: the file as it is")
+#define SESSION_OPT_KV_TYPE(s)                  \
+    OPT_STR(0, "kv-type", &(s).kv_type, "TYPE", \
+            "what the KV cache holds: f16 (default), q8_0 or q4_0")
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textmodel.c - a model with its vocabulary, for commands that make text
+ */
+#include "harness/session/textmodel.h"
+
+static enum status look_into(struct textmodel *t, const struct gguf *g, struct err *err)
+{
+    struct slm_params smallest = slm_params_default();
+    enum status st;
+
+    smallest.n_ctx = 1;
+    st = tokenizer_open(&t->tok, g, err);
+    if (!st)
+        st = slm_plan(&t->planned, g, &smallest, err);
+    if (!st && tokenizer_n_vocab(t->tok) > t->planned.n_vocab)
+        st = err_set(err, ST_INPUT,
+                     "%s: the tokenizer has %d tokens, and the model knows %d of them",
+                     gguf_path(g), (int)tokenizer_n_vocab(t->tok), t->planned.n_vocab);
+    if (!st) {
+        t->chat = chat_template_detect(g);
+        t->has_chat_template = gguf_kv_find(g, "tokenizer.chat_template") != NULL;
+    }
+    return st;
+}
+
+enum status textmodel_look(struct textmodel *t, const struct session_params *params,
+                           struct err *err)
+{
+    struct gguf *g = NULL;
+    enum status st;
+
+    *t = (struct textmodel){.m = NULL};
+    st = session_model(&t->ref, params, err);
+    if (!st)
+        st = modelref_open(&t->ref, &g, err);
+    if (!st)
+        st = look_into(t, g, err);
+    gguf_close(g);
+    return st;
+}
+
+enum status textmodel_open(struct textmodel *t, const struct session_params *params,
+                           struct err *err)
+{
+    return session_open(&t->m, params, &t->n_threads, err);
+}
+
+void textmodel_close(struct textmodel *t)
+{
+    slm_close(t->m);
+    tokenizer_close(t->tok);
+    t->m = NULL;
+    t->tok = NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textmodel.h - a model with its vocabulary, for commands that make text
+ *
+ * Opened in two steps, so that what is wrong with the file, the prompt or an option
+ * shows before a large model is read: textmodel_look(), then textmodel_open().
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_SESSION_TEXTMODEL_H
+#define SLM_HARNESS_SESSION_TEXTMODEL_H
+
+#include "engine/engine.h"
+#include "engine/text/chat.h"
+#include "harness/model/modelref.h"
+#include "harness/session/session.h"
+
+struct textmodel {
+    struct modelref ref;
+    struct slm_info planned; /* of a context of one position */
+    struct tokenizer *tok;
+    const struct chat_template *chat; /* detected; or NULL */
+    bool has_chat_template;           /* the file has one, known or not */
+    struct slm *m;
+    int n_threads;
+};
+
+/* *t is zeroed first. Errors: those of session_model(), modelref_open(), slm_plan() and
+ * tokenizer_open(), and ST_INPUT for a vocabulary that the model has no embeddings
+ * for. */
+enum status textmodel_look(struct textmodel *t, const struct session_params *params,
+                           struct err *err);
+
+/* Errors: those of session_open(). */
+enum status textmodel_open(struct textmodel *t, const struct session_params *params,
+                           struct err *err);
+
+/* After any of the two, failed or not. */
+void textmodel_close(struct textmodel *t);
+
+/* Rows of a table of options that say how a model is run; s is a session_params. */
+#define TEXTMODEL_OPTS(s)                                                           \
+    SESSION_OPT_THREADS(s),                                                         \
+        OPT_INT(0, "threads-prefill", &(s).n_threads_prefill, "N",                  \
+                "threads that read the prompt (default: as many)", 1,               \
+                TEAM_MAX_MEMBERS),                                                  \
+        SESSION_OPT_PLACE(s), SESSION_OPT_KV_TYPE(s), SESSION_OPT_WEIGHTS(s),       \
+        OPT_STR(0, "tuned", &(s).tuned, "auto|FILE",                                \
+                "run it with a profile of `bench tune`, where it still fits: auto " \
+                "looks in the cache directory; other options win over it")
+
+#endif

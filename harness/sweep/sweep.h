@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep.h - many points, one directory of results
+ *
+ * Model of the world: settings (a YAML file, then options) expand into points,
+ * grouped by model file so that one file is on disk at a time, in random order
+ * within a model. The output directory holds everything that is needed to go on
+ * after a crash:
+ *     sweep.csv     one row per measured point, appended and synced: a point is
+ *                   done when its row is there
+ *     samples.csv   the raw samples; written before the row they belong to
+ *     quality.csv   what bench quality has put there (quality_rows.h)
+ *     machine.json  machine, versions, command line and the settings
+ *     .lock         held (flock) by the sweep that writes here
+ *     .made         model files this sweep has made, and may remove
+ *
+ * Threading: one sweep at a time.
+ */
+#ifndef SLM_HARNESS_SWEEP_SWEEP_H
+#define SLM_HARNESS_SWEEP_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <jansson.h>
+
+#include "engine/base/status.h"
+#include "harness/base/options.h"
+#include "harness/machine/probe.h"
+#include "harness/machine/topology.h"
+#include "harness/point/point.h"
+#include "harness/result/row.h"
+
+#define SWEEP_MAX_RESIDENCIES 3 /* auto, mmap, packed */
+#define SWEEP_MAX_MODELS      64
+#define SWEEP_MAX_TEXTS       8
+
+struct sweep_settings {
+    char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
+    size_t n_models;
+    struct int_list threads, ctx, prefill;
+    struct int_list threads_prefill; /* of prefill points; empty: threads */
+    enum placement placements[PLACEMENT_NONE + 1];
+    int n_placements;
+    enum weights_residency residencies[SWEEP_MAX_RESIDENCIES]; /* any but memory */
+    int n_residencies;
+    enum kern_kv kv_types[KERN_N_KV];
+    int n_kv_types;
+    char texts[SWEEP_MAX_TEXTS]
+              [256]; /* of speculate points, as script_find() takes them
+                      */
+    int n_texts;
+    uint64_t mem_limit; /* 0: none */
+    int n_tokens;       /* most samples of a decode point */
+    int n_passes;       /* most passes of a prefill point, runs of a speculate point */
+    int n_batch;
+    bool ctx_prefill;
+    double budget_s, load_budget_s;
+    int n_repeats; /* of a disturbed point */
+    uint64_t seed; /* of the order and of synthetic values; 0: by the clock */
+    bool keep_models;
+    char cache_dir[256]; /* "": the usual one */
+    char tuned[256];     /* as in struct point; "": none */
+    char quality[256];   /* results of bench quality to begin with; "": none. Copied
+                            when the sweep begins, so no part of what is resumed */
+    uint32_t isa_disabled;
+};
+
+/* ---- settings (sweep_config.c, sweep_settings.c) ---------------------------- */
+
+/* Defaults of everything but the models. */
+enum status sweep_settings_init(struct sweep_settings *s, const struct topology *topo,
+                                struct err *err);
+void sweep_settings_free(struct sweep_settings *s);
+
+/* Each replaces a whole list; what names the option or key in messages.
+ * threads: "all" is 1, 2, 3 ... to the recommended number, thinned out above 8. */
+enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
+                             size_t n, const char *what, struct err *err);
+enum status sweep_set_threads(struct sweep_settings *s, const char *text,
+                              const struct topology *topo, const char *what,
+                              struct err *err);
+enum status sweep_set_placements(struct sweep_settings *s, const char *text,
+                                 const char *what, struct err *err);
+enum status sweep_set_kv_types(struct sweep_settings *s, const char *text,
+                               const char *what, struct err *err);
+enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
+                                  const char *what, struct err *err);
+/* Of prefill points; "none": as decode points. */
+enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text,
+                                      const struct topology *topo, const char *what,
+                                      struct err *err);
+/* text may be "none" for an empty list. */
+enum status sweep_set_ints(struct int_list *list, const char *text, int min,
+                           const char *what, struct err *err);
+
+/* Read a YAML file over *s; configs/sweeps/default.yaml documents the keys. name
+ * is a path, or the name of a file in configs/sweeps. Errors: ST_USAGE (unknown
+ * key or wrong value: file and key named), ST_IO. */
+enum status sweep_config_load(struct sweep_settings *s, const char *name,
+                              const struct topology *topo, struct err *err);
+
+/* "none", or a quality.csv or a directory with one, which is read to see that it is. */
+enum status sweep_set_quality(struct sweep_settings *s, const char *text,
+                              const char *what, struct err *err);
+
+/* "none", "auto" or a profile, which is read to see that it is one. */
+enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
+                            const char *what, struct err *err);
+
+/* What speculate points decode, with commas between; "none": no such points
+ * (sweep_texts.c). */
+enum status sweep_set_texts(struct sweep_settings *s, const char *text,
+                            const char *what, struct err *err);
+json_t *sweep_texts_json(const struct sweep_settings *s);
+enum status sweep_texts_from_json(struct sweep_settings *s, const json_t *array,
+                                  struct err *err);
+
+json_t *sweep_settings_json(const struct sweep_settings *s);
+enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,
+                                     struct err *err);
+
+/* ---- points (sweep_plan.c) -------------------------------------------------- */
+
+struct sweep_plan {
+    struct point *points; /* malloc'ed; models in the order given */
+    size_t n_points;
+    size_t first[SWEEP_MAX_MODELS + 1]; /* of each model; [n_models]: n_points */
+    size_t n_models;
+};
+
+/* Expand settings into points: equal settings give equal plans. Duplicates are
+ * left out. Errors: those of modelref_parse(). */
+enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
+                            struct err *err);
+void sweep_plan_free(struct sweep_plan *plan);
+
+/* Which attempt of this point is due, 1.., or 0 when it is done: measured
+ * undisturbed (a low roof counts as a disturbance), or as often as n_repeats allows, or
+ * shown not to fit. Rows of status error and interrupted do not count. */
+int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
+                      int n_repeats);
+
+/* ---- before it starts (sweep_room.c) ---------------------------------------- */
+
+/* Is there disk for the largest model file at a time (or all, with keep_models)
+ * and memory for the limit? Error: ST_NO_MEMORY, offering the next smaller shape
+ * that would do. */
+enum status sweep_check_room(const struct sweep_settings *s,
+                             const struct sweep_plan *plan, const struct topology *topo,
+                             struct err *err);
+
+/* ---- the directory (sweep_dir.c) -------------------------------------------- */
+
+struct sweep_dir;
+
+/* Make path (or results/<host>-<utc> when path is NULL) for a new sweep. Errors:
+ * ST_USAGE (a sweep is there already, or runs there), ST_IO. */
+enum status sweep_dir_create(struct sweep_dir **dir, const char *path, struct err *err);
+
+/* Open the directory of a sweep that ended early: cut torn lines off, drop
+ * samples without a row, read the rows. Errors: ST_USAGE (no sweep there, or one
+ * runs there), ST_IO, ST_INPUT. */
+enum status sweep_dir_resume(struct sweep_dir **dir, const char *path, struct err *err);
+void sweep_dir_close(struct sweep_dir *dir);
+
+const char *sweep_dir_path(const struct sweep_dir *dir);
+const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
+
+/* roof_mark_all() on the rows in memory, and what quality.csv beside them knows; the
+ * file keeps what was known then. Errors: of quality_rows_join_dir(). */
+enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err);
+
+/* Samples, then the row, synced to disk. Error: ST_IO; the files then end with
+ * their last whole line. */
+enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
+                             const struct point_samples *samples, struct err *err);
+
+/* Write machine.json, through a temporary file; read it back. */
+enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
+                                    struct err *err);
+enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
+                                   struct err *err);
+
+/* Remember that this sweep makes a model file; ask; remove it if so. */
+enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
+                                struct err *err);
+void sweep_dir_remove_made(struct sweep_dir *dir, const char *path);
+
+/* ---- running it (sweep_machine.c, sweep.c) ---------------------------------- */
+
+/* Everything known about this machine and build. probe may be NULL. */
+json_t *sweep_machine_json(const struct topology *topo,
+                           const struct probe_report *probe,
+                           const struct sweep_settings *s, int argc, char **argv);
+
+/* Measure every point that is due. Errors: ST_INTERRUPTED (the directory can be
+ * resumed), ST_IO (results cannot be written). What goes wrong with a point or a
+ * model is a row. */
+enum status sweep_run(const struct sweep_settings *s, const struct sweep_plan *plan,
+                      const struct topology *topo, struct sweep_dir *dir,
+                      struct err *err);
+
+#endif

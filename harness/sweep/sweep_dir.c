@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep_dir.c - the output directory: whole after every crash
+ *
+ * Lines are formatted in memory and written by one write(2); when that falls
+ * short (a full disk) the file is cut back to where it was. A row is what makes a
+ * point done, so its samples go to disk first.
+ */
+#include "harness/base/dirs.h"
+#include "harness/result/quality_rows.h"
+#include "harness/result/roofs.h"
+#include "harness/sweep/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SAMPLES_HEADER "point,attempt,index,ms\n"
+
+struct sweep_dir {
+    char path[512];
+    int lock, csv, samples; /* descriptors; -1: not open */
+    struct row *rows;
+    size_t n_rows;
+};
+
+const char *sweep_dir_path(const struct sweep_dir *dir)
+{
+    return dir->path;
+}
+
+enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err)
+{
+    roof_mark_all(dir->rows, dir->n_rows);
+    return quality_rows_join_dir(dir->rows, dir->n_rows, dir->path, err);
+}
+
+const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n)
+{
+    *n = dir->n_rows;
+    return dir->rows;
+}
+
+static void file_path(const struct sweep_dir *dir, const char *name, char *buf,
+                      size_t cap)
+{
+    snprintf(buf, cap, "%s/%s", dir->path, name);
+}
+
+static struct sweep_dir *dir_new(const char *path)
+{
+    struct sweep_dir *dir = calloc(1, sizeof *dir);
+
+    if (dir) {
+        snprintf(dir->path, sizeof dir->path, "%s", path);
+        dir->lock = dir->csv = dir->samples = -1;
+    }
+    return dir;
+}
+
+void sweep_dir_close(struct sweep_dir *dir)
+{
+    if (!dir)
+        return;
+    if (dir->csv >= 0)
+        close(dir->csv);
+    if (dir->samples >= 0)
+        close(dir->samples);
+    if (dir->lock >= 0)
+        close(dir->lock);
+    free(dir->rows);
+    free(dir);
+}
+
+/* ---- writing ---------------------------------------------------------------- */
+
+/* All of text, on disk, or none of it. */
+static enum status append_text(const struct sweep_dir *dir, int fd, const char *name,
+                               const char *text, size_t len, struct err *err)
+{
+    const off_t before = lseek(fd, 0, SEEK_END);
+    ssize_t n = 0;
+
+    for (size_t done = 0; before >= 0 && done < len; done += (size_t)n) {
+        n = write(fd, text + done, len - done);
+        if (n < 0 && errno == EINTR)
+            n = 0;
+        if (n < 0)
+            break;
+    }
+    if (before >= 0 && n >= 0 && fsync(fd) == 0)
+        return ST_OK;
+    err_set_errno(err, ST_IO,
+                  "cannot write to %s/%s (the rows so far are whole; make room and go "
+                  "on with --resume %s)",
+                  dir->path, name, dir->path);
+    if (before >= 0 && ftruncate(fd, before))
+        err_set_errno(err, ST_IO, "cannot cut %s/%s back", dir->path, name);
+    return ST_IO;
+}
+
+static enum status open_file(const struct sweep_dir *dir, const char *name, int flags,
+                             int *fd, struct err *err)
+{
+    char path[600];
+
+    file_path(dir, name, path, sizeof path);
+    *fd = open(path, flags | O_CLOEXEC, 0644);
+    if (*fd < 0)
+        return err_set_errno(err, ST_IO, "cannot open %s", path);
+    return ST_OK;
+}
+
+static enum status write_headers(struct sweep_dir *dir, struct err *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    enum status status;
+
+    if (!f)
+        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
+    row_csv_header(f);
+    fclose(f);
+    status = append_text(dir, dir->csv, "sweep.csv", text, len, err);
+    if (status == ST_OK)
+        status = append_text(dir, dir->samples, "samples.csv", SAMPLES_HEADER,
+                             strlen(SAMPLES_HEADER), err);
+    free(text);
+    return status;
+}
+
+static char *samples_text(const struct row *row, const struct point_samples *samples,
+                          size_t *len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+
+    if (!f)
+        return NULL;
+    for (size_t i = 0; i < samples->n; i++) {
+        if (strpbrk(row->point, ",\""))
+            fprintf(f, "\"%s\"", row->point);
+        else
+            fputs(row->point, f);
+        fprintf(f, ",%lld,%zu,%.6f\n", (long long)row->attempt, i, samples->ms[i]);
+    }
+    fclose(f);
+    return text;
+}
+
+static char *row_text(const struct row *row, size_t *len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+
+    if (!f)
+        return NULL;
+    row_csv_write(f, row);
+    fclose(f);
+    return text;
+}
+
+enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
+                             const struct point_samples *samples, struct err *err)
+{
+    size_t n_samples = 0, n_row = 0;
+    char *samples_csv = samples_text(row, samples, &n_samples);
+    char *row_csv = row_text(row, &n_row);
+    struct row *grown = realloc(dir->rows, (dir->n_rows + 1) * sizeof *grown);
+    enum status status = ST_OK;
+
+    if (grown)
+        dir->rows = grown;
+    if (!grown || !samples_csv || !row_csv)
+        status = err_set(err, ST_NO_MEMORY, "no memory for row %zu", dir->n_rows + 1);
+    if (status == ST_OK && n_samples)
+        status =
+            append_text(dir, dir->samples, "samples.csv", samples_csv, n_samples, err);
+    if (status == ST_OK)
+        status = append_text(dir, dir->csv, "sweep.csv", row_csv, n_row, err);
+    if (status == ST_OK)
+        dir->rows[dir->n_rows++] = *row;
+    free(samples_csv);
+    free(row_csv);
+    return status;
+}
+
+/* ---- making and resuming ---------------------------------------------------- */
+
+static enum status take_lock(struct sweep_dir *dir, struct err *err)
+{
+    const enum status status =
+        open_file(dir, ".lock", O_RDWR | O_CREAT, &dir->lock, err);
+
+    if (status)
+        return status;
+    if (flock(dir->lock, LOCK_EX | LOCK_NB))
+        return err_set(err, ST_USAGE, "another sweep is writing to %s", dir->path);
+    return ST_OK;
+}
+
+enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct err *err)
+{
+    char chosen[512], csv[600];
+    struct sweep_dir *dir;
+    enum status status;
+
+    if (path && strlen(path) >= sizeof chosen)
+        return err_set(err, ST_USAGE, "the name of the output directory is too long");
+    if (path)
+        snprintf(chosen, sizeof chosen, "%s", path);
+    else
+        dirs_results(chosen, sizeof chosen, "");
+    snprintf(csv, sizeof csv, "%s/sweep.csv", chosen);
+    if (!access(csv, F_OK))
+        return err_set(
+            err, ST_USAGE,
+            "%s holds a sweep already; go on with it by --resume %s, or name "
+            "another directory",
+            chosen, chosen);
+    status = dirs_make(chosen, err);
+    if (status)
+        return status;
+    dir = dir_new(chosen);
+    if (!dir)
+        return err_set(err, ST_NO_MEMORY, "no memory");
+    status = take_lock(dir, err);
+    if (status == ST_OK)
+        status = open_file(dir, "sweep.csv", O_RDWR | O_CREAT | O_EXCL, &dir->csv, err);
+    if (status == ST_OK)
+        status = open_file(dir, "samples.csv", O_RDWR | O_CREAT | O_TRUNC,
+                           &dir->samples, err);
+    if (status == ST_OK)
+        status = write_headers(dir, err);
+    if (status)
+        sweep_dir_close(dir);
+    else
+        *out = dir;
+    return status;
+}
+
+static bool has_row(const struct sweep_dir *dir, const char *point, long long attempt)
+{
+    for (size_t i = 0; i < dir->n_rows; i++) {
+        if (!strcmp(dir->rows[i].point, point) && dir->rows[i].attempt == attempt)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a line of samples.csv belongs to a row; torn lines do not. */
+static bool sample_belongs(const struct sweep_dir *dir, const char *line)
+{
+    char point[96], tail;
+    const bool quoted = *line == '"';
+    const char *begin = line + quoted, *end = strchr(begin, quoted ? '"' : ',');
+    long long attempt, index;
+    double ms;
+
+    if (!end || (size_t)(end - begin) >= sizeof point)
+        return false;
+    memcpy(point, begin, (size_t)(end - begin));
+    point[end - begin] = '\0';
+    return sscanf(end + quoted, ",%lld,%lld,%lf%c", &attempt, &index, &ms, &tail) ==
+               4 &&
+           tail == '\n' && has_row(dir, point, attempt);
+}
+
+/* Samples whose row was never written are left behind by a killed sweep: the
+ * point is measured again, and its samples must not stand there twice. */
+static enum status clean_samples(struct sweep_dir *dir, struct err *err)
+{
+    char path[600], temporary[616], line[256];
+    FILE *in, *out;
+    bool bad;
+
+    file_path(dir, "samples.csv", path, sizeof path);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    out = fopen(temporary, "we");
+    if (!out)
+        return err_set_errno(err, ST_IO, "cannot write %s", temporary);
+    fputs(SAMPLES_HEADER, out);
+    in = fopen(path, "re");
+    while (in && fgets(line, sizeof line, in)) {
+        if (sample_belongs(dir, line))
+            fputs(line, out);
+    }
+    if (in)
+        fclose(in);
+    bad = fflush(out) || fsync(fileno(out));
+    bad |= fclose(out) != 0;
+    if (bad || rename(temporary, path))
+        return err_set_errno(err, ST_IO, "cannot write %s", path);
+    return open_file(dir, "samples.csv", O_RDWR, &dir->samples, err);
+}
+
+static enum status read_back(struct sweep_dir *dir, struct err *err)
+{
+    char path[600];
+    struct stat st;
+    enum status status;
+
+    file_path(dir, "sweep.csv", path, sizeof path);
+    status = row_csv_repair(path, NULL, err);
+    if (status == ST_OK)
+        status = open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err);
+    if (status)
+        return status;
+    if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
+        /* killed before the first line */
+        status = open_file(dir, "samples.csv", O_RDWR | O_CREAT | O_TRUNC,
+                           &dir->samples, err);
+        return status ? status : write_headers(dir, err);
+    }
+    status = row_csv_read(path, &dir->rows, &dir->n_rows, err);
+    return status ? status : clean_samples(dir, err);
+}
+
+/* A table with other columns (another version of this program) must not get our
+ * rows: they would stand under the wrong names. */
+static enum status check_columns(const struct sweep_dir *dir, struct err *err)
+{
+    char *expected = NULL, *found = NULL;
+    size_t len = 0, cap = 0;
+    char path[600];
+    FILE *f = open_memstream(&expected, &len);
+    bool same;
+
+    if (!f)
+        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
+    row_csv_header(f);
+    fclose(f);
+    file_path(dir, "sweep.csv", path, sizeof path);
+    f = fopen(path, "re");
+    same = f && getline(&found, &cap, f) > 0 && !strcmp(found, expected);
+    if (f)
+        fclose(f);
+    free(expected);
+    free(found);
+    if (same)
+        return ST_OK;
+    return err_set(err, ST_USAGE,
+                   "%s has other columns than this version of bench writes; resume it "
+                   "with the version that began it",
+                   path);
+}
+
+enum status sweep_dir_resume(struct sweep_dir **out, const char *path, struct err *err)
+{
+    char machine[600];
+    struct sweep_dir *dir;
+    enum status status;
+
+    if (strlen(path) >= sizeof dir->path)
+        return err_set(err, ST_USAGE, "the name of the directory is too long");
+    snprintf(machine, sizeof machine, "%s/machine.json", path);
+    if (access(machine, R_OK))
+        return err_set(err, ST_USAGE,
+                       "there is no sweep to resume in %s: it has no machine.json",
+                       path);
+    dir = dir_new(path);
+    if (!dir)
+        return err_set(err, ST_NO_MEMORY, "no memory");
+    while (strlen(dir->path) > 1 && dir->path[strlen(dir->path) - 1] == '/')
+        dir->path[strlen(dir->path) - 1] = '\0';
+    status = take_lock(dir, err);
+    if (status == ST_OK)
+        status = read_back(dir, err);
+    if (status == ST_OK)
+        status = check_columns(dir, err);
+    if (status)
+        sweep_dir_close(dir);
+    else
+        *out = dir;
+    return status;
+}
+
+/* ---- machine.json and models made ------------------------------------------- */
+
+enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
+                                    struct err *err)
+{
+    char path[600], temporary[616];
+
+    file_path(dir, "machine.json", path, sizeof path);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    if (!machine ||
+        json_dump_file(machine, temporary, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) ||
+        rename(temporary, path)) {
+        unlink(temporary);
+        return err_set_errno(err, ST_IO, "cannot write %s", path);
+    }
+    return ST_OK;
+}
+
+enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
+                                   struct err *err)
+{
+    char path[600];
+    json_error_t why;
+    json_t *found;
+
+    file_path(dir, "machine.json", path, sizeof path);
+    found = json_load_file(path, 0, &why);
+    if (!found)
+        return err_set(err, ST_INPUT, "%s, line %d: %s", path, why.line, why.text);
+    *machine = found;
+    return ST_OK;
+}
+
+enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
+                                struct err *err)
+{
+    int fd;
+    enum status status = open_file(dir, ".made", O_RDWR | O_CREAT, &fd, err);
+
+    if (status)
+        return status;
+    status = append_text(dir, fd, ".made", path, strlen(path), err);
+    if (status == ST_OK)
+        status = append_text(dir, fd, ".made", "\n", 1, err);
+    close(fd);
+    return status;
+}
+
+void sweep_dir_remove_made(struct sweep_dir *dir, const char *path)
+{
+    char list[600], line[1024];
+    bool ours = false;
+    FILE *f;
+
+    file_path(dir, ".made", list, sizeof list);
+    f = fopen(list, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        ours |= !strcmp(line, path);
+    }
+    if (f)
+        fclose(f);
+    if (ours)
+        unlink(path);
+}

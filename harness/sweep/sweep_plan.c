@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep_plan.c - settings to points, their order, and which of them are due
+ */
+#include "harness/result/roofs.h"
+#include "harness/sweep/sweep.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* splitmix64: the order of a sweep is the same wherever its seed is used. */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void shuffle(struct point *points, size_t n, uint64_t seed)
+{
+    for (size_t i = n; i > 1; i--) {
+        const size_t j = (size_t)(draw(&seed) % i);
+        const struct point p = points[i - 1];
+
+        points[i - 1] = points[j];
+        points[j] = p;
+    }
+}
+
+static bool known(const struct sweep_plan *plan, const struct point *p)
+{
+    char id[96], other[96];
+
+    point_id(p, id, sizeof id);
+    for (size_t i = 0; i < plan->n_points; i++) {
+        point_id(&plan->points[i], other, sizeof other);
+        if (!strcmp(id, other))
+            return true;
+    }
+    return false;
+}
+
+static enum status add(struct sweep_plan *plan, const struct point *p, struct err *err)
+{
+    struct point *grown;
+
+    if (known(plan, p))
+        return ST_OK;
+    grown = realloc(plan->points, (plan->n_points + 1) * sizeof *grown);
+    if (!grown)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu points",
+                       plan->n_points + 1);
+    plan->points = grown;
+    plan->points[plan->n_points++] = *p;
+    return ST_OK;
+}
+
+/* Every context depth with one thread count, placement, residency and KV type. */
+static enum status add_depths(struct sweep_plan *plan, const struct sweep_settings *s,
+                              const struct point *base, struct err *err)
+{
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < s->ctx.n && status == ST_OK; i++) {
+        struct point p = *base;
+
+        p.kind = POINT_DECODE;
+        p.ctx = s->ctx.v[i];
+        p.ctx_prefill = s->ctx_prefill;
+        p.n_tokens = s->n_tokens;
+        status = add(plan, &p, err);
+    }
+    return status;
+}
+
+/* Every prompt length, likewise. */
+static enum status add_prompts(struct sweep_plan *plan, const struct sweep_settings *s,
+                               const struct point *base, struct err *err)
+{
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < s->prefill.n && status == ST_OK; i++) {
+        struct point p = *base;
+
+        p.kind = POINT_PREFILL;
+        p.n_prompt = s->prefill.v[i];
+        p.n_tokens = s->n_passes;
+        status = add(plan, &p, err);
+    }
+    return status;
+}
+
+/* Every text, likewise; it is as deep as its prompt. */
+static enum status add_texts(struct sweep_plan *plan, const struct sweep_settings *s,
+                             const struct point *base, struct err *err)
+{
+    enum status status = ST_OK;
+
+    for (int i = 0; i < s->n_texts && status == ST_OK; i++) {
+        struct point p = *base;
+
+        p.kind = POINT_SPECULATE;
+        snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
+        p.ctx_prefill = s->ctx_prefill;
+        p.n_tokens = s->n_passes;
+        status = add(plan, &p, err);
+    }
+    return status;
+}
+
+static enum status add_threads(struct sweep_plan *plan, const struct sweep_settings *s,
+                               const struct point *base, struct err *err)
+{
+    const struct int_list *prefill =
+        s->threads_prefill.n ? &s->threads_prefill : &s->threads;
+    struct point p = *base;
+    const int n_ways = s->n_residencies * s->n_kv_types;
+    enum status status = ST_OK;
+
+    for (int j = 0; j < n_ways && status == ST_OK; j++) {
+        p.residency = s->residencies[j / s->n_kv_types];
+        p.kv_type = s->kv_types[j % s->n_kv_types];
+        for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
+            p.n_threads = s->threads.v[i];
+            status = add_depths(plan, s, &p, err);
+            if (status == ST_OK)
+                status = add_texts(plan, s, &p, err);
+        }
+        for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
+            p.n_threads = prefill->v[i];
+            status = add_prompts(plan, s, &p, err);
+        }
+    }
+    return status;
+}
+
+static enum status add_model(struct sweep_plan *plan, const struct sweep_settings *s,
+                             const char *text, struct err *err)
+{
+    struct point base;
+    enum status status;
+
+    point_init(&base);
+    base.n_batch = s->n_batch;
+    base.budget_s = s->budget_s;
+    base.load_budget_s = s->load_budget_s;
+    base.mem_limit = s->mem_limit;
+    base.seed = s->seed;
+    base.isa_disabled = s->isa_disabled;
+    snprintf(base.tuned, sizeof base.tuned, "%s", s->tuned);
+    /* What a sweep varies is no profile's choice. */
+    base.asked = POINT_ASKED_THREADS | POINT_ASKED_THREADS_PREFILL |
+                 POINT_ASKED_PLACEMENT | POINT_ASKED_BATCH;
+    status =
+        modelref_parse(&base.model, text, *s->cache_dir ? s->cache_dir : NULL, err);
+    for (int i = 0; i < s->n_placements && status == ST_OK; i++) {
+        base.placement = s->placements[i];
+        status = add_threads(plan, s, &base, err);
+    }
+    return status;
+}
+
+enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
+                            struct err *err)
+{
+    struct sweep_plan out = {.points = NULL, .n_models = s->n_models};
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
+        out.first[i] = out.n_points;
+        status = add_model(&out, s, s->models[i], err);
+        if (out.n_points > out.first[i])
+            shuffle(out.points + out.first[i], out.n_points - out.first[i],
+                    s->seed + i * 0x632be59bd9b4e019u);
+    }
+    out.first[s->n_models] = out.n_points;
+    if (status == ST_OK && !out.n_points)
+        status = err_set(err, ST_USAGE,
+                         "nothing to measure: neither a context depth (--ctx) nor a "
+                         "prompt length (--prefill) nor a text (--speculate) is given");
+    if (status)
+        free(out.points);
+    else
+        *plan = out;
+    return status;
+}
+
+void sweep_plan_free(struct sweep_plan *plan)
+{
+    free(plan->points);
+    memset(plan, 0, sizeof *plan);
+}
+
+int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
+                      int n_repeats)
+{
+    int n_tried = 0;
+
+    for (size_t i = 0; i < n_rows; i++) {
+        const struct row *r = &rows[i];
+        const bool measured = !strcmp(r->status, "ok") || !strcmp(r->status, "partial");
+
+        if (strcmp(r->point, id))
+            continue;
+        if (!strcmp(r->status, "no_fit") || !strcmp(r->status, "oom"))
+            return 0;
+        if (!measured)
+            continue;
+        /* Paging disturbs every attempt alike: repeating it tells nothing. */
+        if (!strcmp(r->limiter, "paging") ||
+            (!strncmp(r->validity, "valid", 5) && !roof_is_low(r, rows, n_rows, NULL)))
+            return 0;
+        n_tried++;
+    }
+    return n_tried > n_repeats ? 0 : n_tried + 1;
+}

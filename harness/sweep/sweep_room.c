@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep_room.c - is there disk and memory for a sweep, and if not, for what else
+ */
+#include "harness/sweep/sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define DISK_SPARE (UINT64_C(64) << 20) /* the results themselves, and a margin */
+
+/* Free bytes where path will be: its nearest directory that exists. */
+static uint64_t free_at(const char *path)
+{
+    char part[512];
+    struct statvfs st;
+
+    snprintf(part, sizeof part, "%s", path);
+    for (;;) {
+        char *slash = strrchr(part, '/');
+
+        if (statvfs(*part ? part : "/", &st) == 0)
+            return (uint64_t)st.f_bavail * st.f_frsize;
+        if (!slash || errno != ENOENT)
+            break;
+        *slash = '\0';
+    }
+    return statvfs(".", &st) ? UINT64_MAX : (uint64_t)st.f_bavail * st.f_frsize;
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+/* Of the known shapes, the largest whose file in this mix is at most max bytes:
+ * " -m NAME:MIX" into buf, or nothing. */
+static void smaller_shape(const struct modelref *ref, uint64_t max, char *buf,
+                          size_t cap)
+{
+    struct err ignored = ERR_INIT;
+    char **names = NULL;
+    int n = 0;
+    uint64_t best = 0;
+
+    buf[0] = '\0';
+    if (shape_list(&names, &n, &ignored))
+        return;
+    for (int i = 0; i < n; i++) {
+        struct modelref other;
+        struct err quiet = ERR_INIT;
+        char text[256];
+        uint64_t bytes;
+
+        snprintf(text, sizeof text, "%s:%s", names[i], quantmix_name(ref->mix));
+        if (modelref_parse(&other, text, NULL, &quiet) == ST_OK &&
+            modelref_bytes(&other, &bytes, &quiet) == ST_OK && bytes <= max &&
+            bytes > best) {
+            best = bytes;
+            snprintf(buf, cap, "-m %s", text);
+        }
+    }
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+static enum status check_disk(const struct sweep_settings *s,
+                              const struct sweep_plan *plan, struct err *err)
+{
+    uint64_t need = 0, largest = 0, room = UINT64_MAX;
+    const struct modelref *where = NULL;
+    char a[24], b[24], instead[300];
+
+    for (size_t i = 0; i < plan->n_models; i++) {
+        const struct modelref *ref = &plan->points[plan->first[i]].model;
+        uint64_t bytes;
+
+        if (plan->first[i] == plan->first[i + 1] || !ref->synthetic ||
+            exists(ref->path))
+            continue;
+        if (modelref_bytes(ref, &bytes, err))
+            return err->code;
+        need = s->keep_models ? need + bytes : bytes > need ? bytes : need;
+        if (bytes > largest) {
+            largest = bytes;
+            where = ref;
+        }
+    }
+    if (where)
+        room = free_at(where->path);
+    if (!where || (need <= UINT64_MAX - DISK_SPARE && need + DISK_SPARE <= room))
+        return ST_OK;
+    smaller_shape(where, room > DISK_SPARE ? room - DISK_SPARE : 0, instead,
+                  sizeof instead);
+    return err_set(
+        err, ST_NO_MEMORY,
+        "needs %s free for %s at %s, %s are: try %s%s--cache-dir on another disk",
+        format_bytes(a, sizeof a, need + DISK_SPARE), where->text, where->path,
+        format_bytes(b, sizeof b, room), instead, *instead ? ", or " : "");
+}
+
+static enum status check_memory(const struct sweep_settings *s,
+                                const struct sweep_plan *plan,
+                                const struct topology *topo, struct err *err)
+{
+    const struct modelref *ref = &plan->points[0].model;
+    uint64_t room = topo->mem_available;
+    char limit[24], have[24], instead[300] = "";
+
+    if (topo->mem_limit && topo->mem_limit < room)
+        room = topo->mem_limit;
+    if (s->mem_limit <= room)
+        return ST_OK;
+    if (ref->synthetic)
+        smaller_shape(ref, room / 8 * 7, instead, sizeof instead);
+    return err_set(err, ST_NO_MEMORY,
+                   "a sandbox of %s does not fit into the %s of memory that are "
+                   "available: try --mem %lluM %s",
+                   format_bytes(limit, sizeof limit, s->mem_limit),
+                   format_bytes(have, sizeof have, room),
+                   (unsigned long long)((room / 10 * 9) >> 20), instead);
+}
+
+enum status sweep_check_room(const struct sweep_settings *s,
+                             const struct sweep_plan *plan, const struct topology *topo,
+                             struct err *err)
+{
+    const enum status status = check_disk(s, plan, err);
+
+    return status ? status : check_memory(s, plan, topo, err);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune.h - finding the fastest settings of one model on one machine, within a budget
+ *
+ * Knob after knob is turned (tune_knobs.h), each by a race against its default
+ * (race.h) with all others as chosen so far. Knobs that formats have one each are
+ * turned for all formats at once: a token's time is known per format. At the end what
+ * was chosen for decoding runs against the default by turns, as a whole, and so does
+ * what was chosen for prefill; a phase that is not faster goes back to its defaults.
+ *
+ * What is measured on is behind struct tune_machine, so that tests can run all of this
+ * on an invented machine whose best setting is known.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_TUNE_TUNE_H
+#define SLM_HARNESS_TUNE_TUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <jansson.h>
+
+#include "engine/base/status.h"
+#include "harness/base/race.h"
+#include "harness/tune/tune_knobs.h"
+
+struct tune_sample {
+    double seconds;
+    double fmt_s[KERN_N_FMT]; /* of products with weights of a format; 0: none */
+};
+
+/* Errors of its functions end the tuning. */
+struct tune_machine {
+    void *arg;
+    /* Open the model anew with a setup's residency and pages. */
+    enum status (*open)(void *arg, const struct tune_setup *s, struct err *err);
+    /* One token; a prompt of n_tokens. */
+    enum status (*decode)(void *arg, const struct tune_setup *s,
+                          struct tune_sample *out, struct err *err);
+    enum status (*prefill)(void *arg, const struct tune_setup *s, int n_tokens,
+                           struct tune_sample *out, struct err *err);
+    double (*now)(void *arg); /* seconds */
+    bool (*stop)(void *arg);  /* asked to end; NULL: never */
+    /* fraction of the budget, and what is done; NULL: nobody wants to know */
+    void (*progress)(void *arg, double fraction, const char *what);
+};
+
+struct tune_params {
+    struct tune_space space;
+    struct tune_setup base; /* the default */
+    double budget_s;
+    uint64_t seed;
+    bool exhaustive; /* try all combinations afterwards, outside the budget */
+};
+
+/* What came of one knob, or of one format of it. */
+struct tune_outcome {
+    enum tune_knob knob;
+    enum kern_format fmt; /* KERN_N_FMT: of all */
+    enum race_state state;
+    size_t n, choice, best; /* best: the challenger of a duel, or 0 */
+    long long value[TUNE_MAX_VALUES];
+    struct rank_ratio ratio[TUNE_MAX_VALUES];
+    size_t n_rounds[TUNE_MAX_VALUES];
+    bool out[TUNE_MAX_VALUES];
+    char note[160]; /* why it was cut short, "" */
+};
+
+/* All that was chosen for a phase against all of its defaults. */
+struct tune_final {
+    bool changed; /* there was something to compare */
+    bool kept;
+    struct rank_ratio ratio;
+    size_t n_rounds;
+};
+
+struct tune_exhaustive {
+    size_t n_combinations; /* 0: not done */
+    struct tune_setup best;
+    struct rank_ratio ratio; /* the best one's speed over the tuned one's */
+    size_t n_rounds;
+};
+
+#define TUNE_MAX_OUTCOMES (TUNE_N_KNOBS + 3 * KERN_N_FMT)
+
+struct tune_result {
+    struct tune_setup base, chosen;
+    struct tune_outcome outcome[TUNE_MAX_OUTCOMES];
+    size_t n;
+    struct tune_final decode, prefill;
+    struct tune_exhaustive exhaustive;
+    int n_prompt; /* tokens of a prefill sample */
+    double token_s, prompt_s, open_s, spent_s;
+};
+
+/* Errors: of the machine; ST_INTERRUPTED; ST_NO_MEMORY. */
+enum status tune_run(struct tune_result *r, const struct tune_params *p,
+                     const struct tune_machine *m, struct err *err);
+
+/* ---- what it says (tune_report.c) ------------------------------------------------ */
+
+/* A few lines; with explain a table of every candidate of every knob. */
+void tune_print(FILE *f, const struct tune_result *r, bool explain);
+json_t *tune_json(const struct tune_result *r);
+
+/* "1.043 [1.031, 1.055]" */
+const char *tune_ratio_text(const struct rank_ratio *r, char *buf, size_t cap);
+
+/* What the choice of an outcome was worth, in a few words. */
+const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o,
+                       char *buf, size_t cap);
+
+/* The outcome of a knob (and a format), or NULL. */
+const struct tune_outcome *tune_find(const struct tune_result *r, enum tune_knob knob,
+                                     enum kern_format fmt);
+
+/* ---- inside (tune_exhaustive.c) -------------------------------------------------- */
+
+enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
+                         const struct tune_machine *m, struct err *err);
+
+#endif

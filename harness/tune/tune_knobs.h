@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune_knobs.h - what `bench tune` may turn, and which values it tries
+ *
+ * A knob has the default as its first candidate. Some are turned for each weight format
+ * by itself. The KV cache's type is none of them: it changes what a model says.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_TUNE_TUNE_KNOBS_H
+#define SLM_HARNESS_TUNE_TUNE_KNOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/forward/tuning.h"
+#include "engine/weights/weights.h"
+#include "harness/machine/topology.h"
+
+/* Everything that a model is run with. */
+struct tune_setup {
+    enum weights_residency residency; /* any but auto */
+    int n_threads, n_threads_prefill; /* both >= 1 */
+    enum placement placement;         /* of all threads: either count uses the first */
+    struct slm_tuning tuning;
+};
+
+enum tune_phase { TUNE_DECODE, TUNE_PREFILL, TUNE_BOTH };
+
+/* In the order in which they are turned. */
+enum tune_knob {
+    TUNE_WEIGHTS,
+    TUNE_THREADS,
+    TUNE_PLACEMENT,
+    TUNE_LEVEL,
+    TUNE_AHEAD,
+    TUNE_CHUNKS,
+    TUNE_THREADS_PREFILL,
+    TUNE_LEVEL_PREFILL,
+    TUNE_CHUNKS_PREFILL,
+    TUNE_BATCH,
+    TUNE_N_KNOBS
+};
+
+struct tune_knob_info {
+    const char *name; /* "chunks, prefill" */
+    enum tune_phase phase;
+    bool per_format;
+    bool reopens; /* the model has to be opened again */
+    double share; /* of the budget */
+};
+
+const struct tune_knob_info *tune_knob_info(enum tune_knob knob);
+
+/* What may be chosen from. */
+struct tune_space {
+    const struct topology *topo;
+    uint32_t isa_mask;
+    bool formats[KERN_N_FMT]; /* those of matrices */
+    bool can_pack, can_map;
+    int n_batch; /* most tokens of a pass */
+};
+
+/* Values of a knob (of a format, where it has one each), the default's first: into
+ * value[TUNE_MAX_VALUES]; returns how many. setup: the default, with what has been
+ * chosen so far. */
+#define TUNE_MAX_VALUES 12
+size_t tune_values(const struct tune_space *space, const struct tune_setup *setup,
+                   enum tune_knob knob, enum kern_format fmt, long long *value);
+
+/* The value that setup has, and turning it. */
+long long tune_get(const struct tune_setup *setup, enum tune_knob knob,
+                   enum kern_format fmt);
+void tune_set(struct tune_setup *setup, enum tune_knob knob, enum kern_format fmt,
+              long long value);
+
+/* "packed, 2m", "avx512vnni", "4096", "best" for the best level. */
+const char *tune_value_text(enum tune_knob knob, long long value, char *buf,
+                            size_t cap);
+
+/* A mask of all levels up to this one; -1: 0, which is all there are. */
+uint32_t tune_level_mask(long long level);
+long long tune_mask_level(uint32_t mask);
+
+#endif

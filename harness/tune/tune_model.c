@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune_model.c - opening a model again and again, and timing it with a setup
+ */
+#include "harness/tune/tune_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/mem.h"
+#include "engine/base/random.h"
+#include "engine/synth/synth.h"
+#include "harness/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/options.h"
+#include "harness/machine/room.h"
+
+#define MAX_BATCH SLM_DEFAULT_BATCH
+#define MIN_BATCH 64
+
+struct tune_model {
+    struct tune_model_params p;
+    const struct topology *topo;
+    struct slm *m;
+    struct mem image; /* of a model in memory */
+    bool image_fresh; /* not rewritten yet */
+    struct slm_profile *profile;
+    struct progress progress;
+    int n_threads, n_batch; /* most */
+    enum placement placed;
+    uint64_t random;
+    uint64_t given, room; /* memory in all, and for the model */
+    int32_t tokens[MAX_BATCH];
+};
+
+/* ---- opening -------------------------------------------------------------------- */
+
+static void close_model(struct tune_model *t)
+{
+    slm_close(t->m);
+    t->m = NULL;
+    if (!t->image_fresh)
+        mem_free(&t->image);
+}
+
+static int on_load(void *arg, size_t done, size_t total)
+{
+    (void)arg;
+    (void)done;
+    (void)total;
+    return interrupted();
+}
+
+static int on_make(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    (void)done;
+    (void)total;
+    return interrupted();
+}
+
+static enum status image_too_large(uint64_t bytes, uint64_t room, struct err *err)
+{
+    char need[24], have[24];
+
+    return err_set(err, ST_NO_MEMORY, "the model takes %s of memory, and there are %s",
+                   format_bytes(need, sizeof need, bytes),
+                   format_bytes(have, sizeof have, room));
+}
+
+static enum status make_image(struct tune_model *t, struct err *err)
+{
+    struct synth_plan *plan = NULL;
+    enum status st =
+        synth_plan_make(&plan, &t->p.model.shape, t->p.model.mix, MODELREF_SEED, err);
+
+    if (st)
+        return st;
+    if (synth_plan_bytes(plan) > t->room)
+        st = image_too_large(synth_plan_bytes(plan), t->room, err);
+    if (st == ST_OK)
+        st = mem_alloc(&t->image, synth_plan_bytes(plan), MEM_PAGES_2M, "model image",
+                       err);
+    if (st == ST_OK)
+        st = synth_write_memory(plan, t->image.base, on_make, NULL, err);
+    t->image_fresh = st == ST_OK;
+    synth_plan_free(plan);
+    return st;
+}
+
+/* As opened with a batch of so many tokens, whatever the setup. */
+static struct slm_params params_of(const struct tune_model *t, int n_batch)
+{
+    struct slm_params p = slm_params_default();
+
+    p.n_threads = t->n_threads;
+    p.n_batch = n_batch;
+    p.n_logits = 1;
+    p.n_ctx = t->p.depth + n_batch + 1;
+    p.memory_bytes = t->room;
+    return p;
+}
+
+static enum status open_model(void *arg, const struct tune_setup *s, struct err *err)
+{
+    struct tune_model *t = arg;
+    struct slm_params params = params_of(t, t->n_batch);
+    int cpus[TOPO_MAX_CPUS];
+    enum status st;
+
+    close_model(t);
+    params.cpus = cpus;
+    params.tuning.pages = s->tuning.pages;
+    params.residency = s->residency;
+    st = placement_cpus(t->topo, s->placement, t->n_threads, cpus, err);
+    if (s->residency == WEIGHTS_MEMORY) {
+        if (st == ST_OK && !t->image_fresh)
+            st = make_image(t, err);
+        t->image_fresh = false;
+        params.image = t->image.base;
+        params.image_bytes = t->image.bytes;
+        params.image_rewrite = true;
+        params.name = t->p.model.text;
+    } else {
+        params.path = t->p.model.path;
+        params.quant = modelref_quant(&t->p.model);
+    }
+    if (st == ST_OK)
+        st = slm_open(&t->m, &params, err);
+    if (st == ST_OK)
+        st = weights_preload(slm_weights(t->m), slm_team(t->m), on_load, NULL, err);
+    if (st == ST_OK && t->p.depth)
+        st = slm_fill_synthetic(t->m, t->p.depth, t->p.seed, err);
+    if (st == ST_OK)
+        st = slm_profile_start(t->m, err);
+    t->placed = s->placement;
+    return st;
+}
+
+/* ---- samples -------------------------------------------------------------------- */
+
+enum status tune_apply(struct slm *m, const struct tune_setup *s,
+                       const struct topology *topo, enum placement *placed,
+                       struct err *err)
+{
+    int cpus[TOPO_MAX_CPUS];
+    enum status st = ST_OK;
+
+    if (*placed != s->placement) {
+        st = placement_cpus(topo, s->placement, team_capacity(slm_team(m)), cpus, err);
+        if (st == ST_OK)
+            st = slm_place(m, s->placement == PLACEMENT_NONE ? NULL : cpus, err);
+        if (st == ST_OK)
+            *placed = s->placement;
+    }
+    return st ? st : slm_tune(m, s->n_threads, s->n_threads_prefill, &s->tuning, err);
+}
+
+static int32_t next_token(struct tune_model *t)
+{
+    return (int32_t)random_below(&t->random, (uint64_t)slm_info(t->m)->n_vocab);
+}
+
+/* Rows of the embedding are looked up, not multiplied with. */
+static void read_formats(struct tune_model *t, struct tune_sample *out)
+{
+    slm_profile_read(t->m, t->profile);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < t->profile->n_rows; i++) {
+        const struct slm_profile_row *row = &t->profile->rows[i];
+
+        if (row->op != SLM_OP_EMBED && row->fmt != KERN_N_FMT)
+            out->fmt_s[row->fmt] += (row->work_ns + row->wait_ns) * 1e-9;
+    }
+}
+
+static enum status run(struct tune_model *t, const struct tune_setup *s, int n_tokens,
+                       struct tune_sample *out, struct err *err)
+{
+    const enum placement before = t->placed;
+    enum status st = tune_apply(t->m, s, t->topo, &t->placed, err);
+    uint64_t begin;
+
+    for (int i = 0; i < n_tokens; i++)
+        t->tokens[i] = next_token(t);
+    /* New threads have not run yet. */
+    if (st == ST_OK && t->placed != before) {
+        st = slm_eval(t->m, t->tokens, 1, SLM_LOGITS_LAST, err);
+        slm_truncate(t->m, t->p.depth);
+    }
+    if (st == ST_OK)
+        st = slm_profile_start(t->m, err);
+    if (st)
+        return st;
+    begin = clock_ns();
+    st = slm_eval(t->m, t->tokens, (size_t)n_tokens, SLM_LOGITS_LAST, err);
+    begin = clock_ns() - begin;
+    slm_truncate(t->m, t->p.depth);
+    read_formats(t, out);
+    out->seconds = (double)(begin ? begin : 1) * 1e-9;
+    return st;
+}
+
+static enum status decode(void *arg, const struct tune_setup *s,
+                          struct tune_sample *out, struct err *err)
+{
+    return run(arg, s, 1, out, err);
+}
+
+static enum status prefill(void *arg, const struct tune_setup *s, int n_tokens,
+                           struct tune_sample *out, struct err *err)
+{
+    struct tune_model *t = arg;
+
+    return run(t, s, n_tokens < t->n_batch ? n_tokens : t->n_batch, out, err);
+}
+
+static double now(void *arg)
+{
+    (void)arg;
+    return (double)clock_ns() * 1e-9;
+}
+
+static bool stop(void *arg)
+{
+    (void)arg;
+    return interrupted();
+}
+
+static void on_progress(void *arg, double fraction, const char *what)
+{
+    struct tune_model *t = arg;
+
+    progress_update(&t->progress, fraction, what);
+}
+
+struct tune_machine tune_model_machine(struct tune_model *t)
+{
+    return (struct tune_machine){t,   open_model, decode,     prefill,
+                                 now, stop,       on_progress};
+}
+
+/* ---- what may be chosen from -------------------------------------------------------
+ */
+
+/* Formats of matrices that are multiplied with: the embedding is one only where it
+ * serves as the output too. */
+static void find_formats(const struct gguf *g, bool *formats)
+{
+    const bool tied = !gguf_tensor_find(g, "output.weight");
+
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(g, i);
+
+        if (tensor->fmt != KERN_N_FMT && tensor->n_dims >= 2 &&
+            (tied || strcmp(tensor->name, "token_embd.weight") != 0))
+            formats[tensor->fmt] = true;
+    }
+}
+
+/* An image is made once to look at, and used by the first opening. */
+static enum status open_gguf(struct tune_model *t, struct gguf **g, struct err *err)
+{
+    enum status st;
+
+    if (t->p.residency != WEIGHTS_MEMORY)
+        return modelref_open(&t->p.model, g, err);
+    st = make_image(t, err);
+    if (st == ST_OK)
+        st = gguf_parse(g, t->image.base, t->image.bytes, t->p.model.text, err);
+    return st;
+}
+
+static enum status does_not_fit(const struct tune_model *t, const struct slm_info *info,
+                                struct err *err)
+{
+    char need[24], have[24];
+
+    format_bytes(need, sizeof need,
+                 info->weight_bytes + info->kv_bytes + info->scratch_bytes +
+                     ROOM_OWN_BYTES + ROOM_SPARE_BYTES);
+    format_bytes(have, sizeof have, t->given);
+    return err_set(err, ST_NO_MEMORY,
+                   "%s does not fit: it needs %s, and there are %s; a model that is "
+                   "paged from disk runs at the disk's speed, however it is tuned",
+                   t->p.model.text, need, have);
+}
+
+/* The largest batch that memory allows, and which residencies. */
+static enum status plan(struct tune_model *t, const struct gguf *g,
+                        struct tune_space *space, struct err *err)
+{
+    struct slm_info info;
+    bool fits = false, made_on_load = false;
+
+    for (t->n_batch = MAX_BATCH;; t->n_batch /= 2) {
+        const struct slm_params params = params_of(t, t->n_batch);
+        const enum status st = slm_plan(&info, g, &params, err);
+
+        if (st)
+            return st;
+        made_on_load = info.made_on_load;
+        info.made_on_load = false; /* whether it fits is asked, not what else to do */
+        fits = slm_choose_residency(&info, t->room) == WEIGHTS_PACKED;
+        if (fits || t->n_batch <= MIN_BATCH)
+            break;
+    }
+    if (!fits)
+        return does_not_fit(t, &info, err);
+    space->n_batch = t->n_batch;
+    space->can_pack =
+        t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_PACKED;
+    space->can_map = !made_on_load &&
+                     (t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_MMAP);
+    return ST_OK;
+}
+
+static void make_base(const struct tune_model *t, struct tune_setup *base)
+{
+    *base = (struct tune_setup){
+        .residency = t->p.residency == WEIGHTS_AUTO ? WEIGHTS_PACKED : t->p.residency,
+        .n_threads = t->topo->threads_default,
+        .n_threads_prefill = t->topo->threads_default,
+        .placement = PLACEMENT_SPREAD,
+        .tuning = slm_tuning_default()};
+    base->tuning.n_batch = t->n_batch;
+}
+
+enum status tune_model_open(struct tune_model **t, const struct tune_model_params *p,
+                            const struct topology *topo, struct tune_space *space,
+                            struct tune_setup *base, struct err *err)
+{
+    struct tune_model *new = calloc(1, sizeof *new);
+    struct gguf *g = NULL;
+    enum status st;
+
+    if (!new || !(new->profile = calloc(1, sizeof *new->profile))) {
+        free(new);
+        return err_set(err, ST_NO_MEMORY, "no memory to tune");
+    }
+    new->p = *p;
+    new->topo = topo;
+    new->random = p->seed ? p->seed : 1;
+    new->given = p->mem_limit ? p->mem_limit : topo->mem_available;
+    new->room = room_for_model(new->given);
+    new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
+                                                             : topo->threads_default;
+    memset(space, 0, sizeof *space);
+    space->topo = topo;
+    space->isa_mask = isa_usable();
+    st = open_gguf(new, &g, err);
+    if (st == ST_OK)
+        st = plan(new, g, space, err);
+    if (st == ST_OK)
+        find_formats(g, space->formats);
+    gguf_close(g);
+    make_base(new, base);
+    if (st) {
+        tune_model_close(new);
+        return st;
+    }
+    progress_begin(&new->progress, "tune");
+    *t = new;
+    return ST_OK;
+}
+
+void tune_model_close(struct tune_model *t)
+{
+    if (!t)
+        return;
+    progress_end(&t->progress);
+    t->image_fresh = false;
+    close_model(t);
+    free(t->profile);
+    free(t);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tuned.c - a profile to and from YAML
+ */
+#include "harness/tune/tuned.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/forward/forward.h"
+#include "harness/base/dirs.h"
+#include "harness/base/parse.h"
+#include "harness/base/yamlfile.h"
+
+#define VERSION "1"
+
+static const char *const key_names[TUNED_N_FIELDS] = {
+    "cpu",   "isa",   "topology", "cpu_quota",  "memory_limit", "kernel",
+    "build", "model", "quant",    "file_bytes", "tables_hash"};
+
+/* ---- writing ------------------------------------------------------------------- */
+
+static void put(FILE *f, const char *indent, const char *name, const char *value,
+                const char *comment)
+{
+    char line[64];
+
+    snprintf(line, sizeof line, "%s%s: %s", indent, name, value);
+    if (*comment)
+        fprintf(f, "%-32s # %s\n", line, comment);
+    else
+        fprintf(f, "%s\n", line);
+}
+
+/* A choice and what it was worth. */
+static void put_knob(FILE *f, const char *indent, const char *name,
+                     const struct tuned *t, const struct tune_result *r,
+                     enum tune_knob knob, enum kern_format fmt)
+{
+    const struct tune_outcome *o = tune_find(r, knob, fmt);
+    char value[32], worth[256];
+
+    tune_value_text(knob, tune_get(&t->setup, knob, fmt), value, sizeof value);
+    put(f, indent, name, value, o ? tune_worth(r, o, worth, sizeof worth) : "");
+}
+
+static void put_final(FILE *f, const char *phase, const struct tune_final *final)
+{
+    char ratio[64];
+
+    if (!final->changed)
+        fprintf(f, "# %s: the default; nothing was faster\n", phase);
+    else
+        fprintf(f, "# %s: all choices together %s of the default's speed%s\n", phase,
+                tune_ratio_text(&final->ratio, ratio, sizeof ratio),
+                final->kept ? "" : ", so it stays with the default");
+}
+
+static void put_choices(FILE *f, const struct tuned *t, const struct tune_result *r)
+{
+    const struct tune_outcome *weights = tune_find(r, TUNE_WEIGHTS, KERN_N_FMT);
+    char worth[256];
+
+    fprintf(f, "choices:\n");
+    put(f, "  ", "weights", weights_residency_name(t->setup.residency),
+        weights ? tune_worth(r, weights, worth, sizeof worth) : "");
+    put(f, "  ", "pages", mem_pages_name(t->setup.tuning.pages), "");
+    put_knob(f, "  ", "threads", t, r, TUNE_THREADS, KERN_N_FMT);
+    put_knob(f, "  ", "placement", t, r, TUNE_PLACEMENT, KERN_N_FMT);
+    put_knob(f, "  ", "chunks", t, r, TUNE_CHUNKS, KERN_N_FMT);
+    put_knob(f, "  ", "threads_prefill", t, r, TUNE_THREADS_PREFILL, KERN_N_FMT);
+    put_knob(f, "  ", "chunks_prefill", t, r, TUNE_CHUNKS_PREFILL, KERN_N_FMT);
+    put_knob(f, "  ", "batch", t, r, TUNE_BATCH, KERN_N_FMT);
+}
+
+static void put_formats(FILE *f, const struct tuned *t, const struct tune_result *r)
+{
+    bool any = false;
+
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        const enum kern_format fmt = (enum kern_format)i;
+
+        if (!tune_find(r, TUNE_AHEAD, fmt))
+            continue;
+        fprintf(f, "%s  - name: %s\n", any ? "" : "formats:\n",
+                kern_format_info(fmt)->name);
+        put_knob(f, "    ", "level", t, r, TUNE_LEVEL, fmt);
+        put_knob(f, "    ", "ahead", t, r, TUNE_AHEAD, fmt);
+        put_knob(f, "    ", "level_prefill", t, r, TUNE_LEVEL_PREFILL, fmt);
+        any = true;
+    }
+}
+
+static void write_all(FILE *f, const struct tuned *t, const struct tune_result *r)
+{
+    fprintf(f, "# What `bench tune` found for this model on this machine. Used by\n"
+               "# --tuned FILE, or --tuned auto where it lies in the cache directory.\n"
+               "# Comments: speed as a multiple of the default's, with a 95 %% "
+               "interval.\n#\n");
+    put_final(f, "decode", &r->decode);
+    put_final(f, "prefill", &r->prefill);
+    fprintf(f, "version: " VERSION "\nmade: \"%s\"\nkey:\n", t->made);
+    for (int i = 0; i < TUNED_N_FIELDS; i++)
+        fprintf(f, "  %s: \"%s\"\n", key_names[i], t->key.text[i]);
+    put_choices(f, t, r);
+    put_formats(f, t, r);
+}
+
+enum status tuned_make_place(const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    return dirs_make(*dir ? dir : "/", err);
+}
+
+enum status tuned_save(const char *path, const struct tuned *t,
+                       const struct tune_result *result, struct err *err)
+{
+    char part[PATH_MAX];
+    enum status st = tuned_make_place(path, err);
+    FILE *f;
+
+    if (st)
+        return st;
+    if (snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >=
+        (int)sizeof part)
+        return err_set(err, ST_USAGE, "the profile's path is too long: %.80s...", path);
+    f = fopen(part, "we");
+    if (!f)
+        return err_set_errno(err, ST_IO, "the profile cannot be written to %s", part);
+    write_all(f, t, result);
+
+    const bool bad = fflush(f) || fsync(fileno(f)) || ferror(f);
+
+    if (fclose(f) || bad || rename(part, path)) {
+        err_set_errno(err, ST_IO, "the profile cannot be written to %s", path);
+        unlink(part);
+        return ST_IO;
+    }
+    return ST_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------- */
+
+struct raw_format {
+    char *name, *level, *level_prefill, *ahead;
+};
+
+struct raw {
+    char *version, *made;
+    struct {
+        char *cpu, *isa, *topology, *cpu_quota, *memory_limit, *kernel, *build, *model,
+            *quant, *file_bytes, *tables_hash;
+    } key;
+    struct {
+        char *weights, *pages, *threads, *threads_prefill, *placement, *chunks,
+            *chunks_prefill, *batch;
+    } choices;
+    struct raw_format *formats;
+    unsigned formats_count;
+};
+
+#define TEXT(type, name) \
+    CYAML_FIELD_STRING_PTR(#name, CYAML_FLAG_POINTER, type, name, 0, 1024)
+#define IN(part, field) TEXT(__typeof__(((struct raw *)NULL)->part), field)
+
+static const cyaml_schema_field_t key_fields[] = {
+    IN(key, cpu),        IN(key, isa),          IN(key, topology),
+    IN(key, cpu_quota),  IN(key, memory_limit), IN(key, kernel),
+    IN(key, build),      IN(key, model),        IN(key, quant),
+    IN(key, file_bytes), IN(key, tables_hash),  CYAML_FIELD_END};
+
+static const cyaml_schema_field_t choice_fields[] = {
+    IN(choices, weights),         IN(choices, pages),     IN(choices, threads),
+    IN(choices, threads_prefill), IN(choices, placement), IN(choices, chunks),
+    IN(choices, chunks_prefill),  IN(choices, batch),     CYAML_FIELD_END};
+
+static const cyaml_schema_field_t format_fields[] = {
+    TEXT(struct raw_format, name), TEXT(struct raw_format, level),
+    TEXT(struct raw_format, level_prefill), TEXT(struct raw_format, ahead),
+    CYAML_FIELD_END};
+
+static const cyaml_schema_value_t format_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_format, format_fields)};
+
+static const cyaml_schema_field_t fields[] = {
+    TEXT(struct raw, version),
+    TEXT(struct raw, made),
+    CYAML_FIELD_MAPPING("key", CYAML_FLAG_DEFAULT, struct raw, key, key_fields),
+    CYAML_FIELD_MAPPING("choices", CYAML_FLAG_DEFAULT, struct raw, choices,
+                        choice_fields),
+    CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct raw, formats, &format_value, 0, KERN_N_FMT),
+    CYAML_FIELD_END};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw, fields)};
+
+/* Where a value stands, for messages. */
+struct place {
+    const char *path;
+    struct err *err;
+};
+
+static const char *name_of(const struct place *at, const char *key, char *buf,
+                           size_t cap)
+{
+    snprintf(buf, cap, "%.400s: %.80s", at->path, key);
+    return buf;
+}
+
+static bool get_int(const struct place *at, const char *key, const char *text,
+                    long long min, long long max, int *out)
+{
+    char what[512];
+    long long v;
+
+    if (parse_integer(text, name_of(at, key, what, sizeof what), min, max, &v, at->err))
+        return false;
+    *out = (int)v;
+    return true;
+}
+
+static bool get_level(const struct place *at, const char *format, const char *text,
+                      uint32_t *mask)
+{
+    if (!strcasecmp(text, "best")) {
+        *mask = 0;
+        return true;
+    }
+    for (int i = 0; i < KERN_N_ISA; i++)
+        if (!strcasecmp(text, isa_name((enum kern_isa)i))) {
+            *mask = tune_level_mask(i);
+            return true;
+        }
+    err_set(at->err, ST_INPUT,
+            "%s: %s: there is no level '%.40s'; say best, or one that `bench topo` "
+            "lists",
+            at->path, format, text);
+    return false;
+}
+
+static bool get_format(const struct place *at, const struct raw_format *raw, bool *seen,
+                       struct slm_tuning *t)
+{
+    const enum kern_format fmt = kern_format_by_name(raw->name);
+    char what[64];
+    int ahead;
+
+    if (fmt == KERN_N_FMT) {
+        err_set(at->err, ST_INPUT, "%s: there is no weight format '%.40s'", at->path,
+                raw->name);
+        return false;
+    }
+    if (seen[fmt]) {
+        err_set(at->err, ST_INPUT, "%s: the weight format %s is there twice", at->path,
+                raw->name);
+        return false;
+    }
+    seen[fmt] = true;
+    snprintf(what, sizeof what, "%.20s: ahead", raw->name);
+    if (!get_level(at, raw->name, raw->level, &t->isa_mask[fmt]) ||
+        !get_level(at, raw->name, raw->level_prefill, &t->isa_mask_prefill[fmt]) ||
+        !get_int(at, what, raw->ahead, 0, TUNING_MAX_AHEAD, &ahead))
+        return false;
+    t->ahead[fmt] = (uint32_t)ahead;
+    return true;
+}
+
+static bool get_words(const struct place *at, const struct raw *raw,
+                      struct tune_setup *s)
+{
+    const char *pages = raw->choices.pages;
+
+    if (!weights_residency_by_name(raw->choices.weights, &s->residency) ||
+        s->residency == WEIGHTS_AUTO) {
+        err_set(at->err, ST_INPUT,
+                "%s: weights: '%.40s' is none of packed, mmap, memory", at->path,
+                raw->choices.weights);
+        return false;
+    }
+    if (strcasecmp(pages, "2m") && strcasecmp(pages, "4k")) {
+        err_set(at->err, ST_INPUT, "%s: pages: '%.40s' is neither 2m nor 4k", at->path,
+                pages);
+        return false;
+    }
+    s->tuning.pages = strcasecmp(pages, "2m") ? MEM_PAGES_4K : MEM_PAGES_2M;
+    if (placement_parse(raw->choices.placement, &s->placement, NULL) ||
+        s->placement == PLACEMENT_NONE) {
+        err_set(at->err, ST_INPUT,
+                "%s: placement: '%.40s' is none of spread, compact, smt", at->path,
+                raw->choices.placement);
+        return false;
+    }
+    return true;
+}
+
+static bool get_setup(const struct place *at, const struct raw *raw,
+                      struct tune_setup *s)
+{
+    bool seen[KERN_N_FMT] = {false};
+
+    s->tuning = slm_tuning_default();
+    if (!get_words(at, raw, s) ||
+        !get_int(at, "threads", raw->choices.threads, 1, TOPO_MAX_CPUS,
+                 &s->n_threads) ||
+        !get_int(at, "threads_prefill", raw->choices.threads_prefill, 1, TOPO_MAX_CPUS,
+                 &s->n_threads_prefill) ||
+        !get_int(at, "chunks", raw->choices.chunks, 1, TUNING_MAX_CHUNKS,
+                 &s->tuning.chunks_decode) ||
+        !get_int(at, "chunks_prefill", raw->choices.chunks_prefill, 1,
+                 TUNING_MAX_CHUNKS, &s->tuning.chunks_prefill) ||
+        !get_int(at, "batch", raw->choices.batch, 1, FORWARD_MAX_BATCH,
+                 &s->tuning.n_batch))
+        return false;
+    for (unsigned i = 0; i < raw->formats_count; i++)
+        if (!get_format(at, &raw->formats[i], seen, &s->tuning))
+            return false;
+    return true;
+}
+
+static void get_key(const struct raw *raw, struct tuned_key *key)
+{
+    const char *const texts[TUNED_N_FIELDS] = {
+        raw->key.cpu,        raw->key.isa,          raw->key.topology,
+        raw->key.cpu_quota,  raw->key.memory_limit, raw->key.kernel,
+        raw->key.build,      raw->key.model,        raw->key.quant,
+        raw->key.file_bytes, raw->key.tables_hash};
+
+    for (int i = 0; i < TUNED_N_FIELDS; i++)
+        snprintf(key->text[i], sizeof key->text[i], "%s", texts[i]);
+}
+
+enum status tuned_load(struct tuned *t, const char *path, struct err *err)
+{
+    struct err own = ERR_INIT;
+    const struct place at = {path, &own};
+    struct tuned new = {.made = ""};
+    const struct raw *raw;
+    void *data = NULL;
+    enum status st = yaml_load_file(path, &schema, &data, err);
+
+    if (st)
+        return st;
+    raw = data;
+    if (strcmp(raw->version, VERSION) != 0) {
+        err_set(&own, ST_INPUT,
+                "%s: version '%.20s' of a profile; this bench reads version " VERSION
+                ": tune again",
+                path, raw->version);
+    } else if (get_setup(&at, raw, &new.setup)) {
+        snprintf(new.made, sizeof new.made, "%s", raw->made);
+        get_key(raw, &new.key);
+        *t = new;
+    }
+    yaml_free_data(&schema, data);
+    /* What is wrong in a file is wrong input, whichever parser found it. */
+    return own.code ? err_set(err, ST_INPUT, "%s", own.msg) : ST_OK;
+}

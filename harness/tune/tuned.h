@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tuned.h - a profile: what `bench tune` chose, as a file, and whether it still fits
+ *
+ * Model of the world: what is fastest depends on the machine, on its limits, on this
+ * program and on the model. The profile names all of them (its key); where one differs
+ * from here and now the profile is stale and not used. Comments in the file say what
+ * each choice was worth; people may edit it, so every value is checked.
+ *
+ * Threading: none.
+ */
+#ifndef SLM_HARNESS_TUNE_TUNED_H
+#define SLM_HARNESS_TUNE_TUNED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "engine/engine.h"
+#include "harness/machine/topology.h"
+#include "harness/model/modelref.h"
+#include "harness/tune/tune.h"
+
+enum tuned_field {
+    TUNED_CPU,
+    TUNED_ISA,      /* levels in use */
+    TUNED_TOPOLOGY, /* packages, cores, CPUs, and those that may be used */
+    TUNED_QUOTA,
+    TUNED_MEMORY, /* limit */
+    TUNED_KERNEL,
+    TUNED_BUILD, /* the program's build id */
+    TUNED_MODEL, /* name; not compared, as a renamed file is the same model */
+    TUNED_QUANT,
+    TUNED_BYTES,
+    TUNED_TABLES, /* hash of metadata and tensor table */
+    TUNED_N_FIELDS
+};
+
+struct tuned_key {
+    char text[TUNED_N_FIELDS][160];
+};
+
+struct tuned {
+    struct tuned_key key;
+    char made[24];           /* ISO 8601 */
+    struct tune_setup setup; /* n_batch is set */
+};
+
+/* Here and now. mem_limit: of the command, 0: the machine's. model: a GGUF file, or a
+ * synthetic model that needs no file (in_memory). Errors: as gguf_open(),
+ * synth_plan_make(). */
+enum status tuned_key_read(struct tuned_key *key, const struct topology *topo,
+                           uint64_t mem_limit, const struct modelref *model,
+                           bool in_memory, struct err *err);
+
+/* Whether a profile made there fits here; if not, one sentence about the first field
+ * that differs into why. */
+bool tuned_key_fits(const struct tuned_key *there, const struct tuned_key *here,
+                    char *why, size_t cap);
+
+/* Where the profile of a key is kept: <cache directory>/tuned/<model>-<hash>.yaml. The
+ * hash leaves out the operating system's kernel and the build, so that a newer profile
+ * takes an older one's place. Error: ST_USAGE (no cache directory is known). */
+enum status tuned_path(char *out, size_t cap, const struct tuned_key *key,
+                       struct err *err);
+
+/* Make the directories above path, so that it shows early that they cannot be. Error:
+ * ST_IO. */
+enum status tuned_make_place(const char *path, struct err *err);
+
+/* Through a temporary file; directories above path are made. result: for the comments.
+ * Error: ST_IO. */
+enum status tuned_save(const char *path, const struct tuned *t,
+                       const struct tune_result *result, struct err *err);
+
+/* Errors: ST_IO, ST_INPUT (the file, the key and what is wrong). */
+enum status tuned_load(struct tuned *t, const char *path, struct err *err);
+
+#endif

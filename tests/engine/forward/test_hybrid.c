@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_hybrid.c - layers with linear attention between those that attend, against the
+ * equations in double precision
+ *
+ * Sequences are also cut back, to everywhere around the places where the engine keeps
+ * its states.
+ */
+#include "engine/engine.h"
+#include "engine/gguf/census.h"
+#include "engine/speculate/speculate.h"
+#include "tests/support/hybrid_model.h"
+
+struct fixture {
+    void *image;
+    size_t bytes;
+    int32_t tokens[N_TOKENS];
+    float exact[N_TOKENS][N_VOCAB];
+};
+
+static void fixture_open(struct fixture *x, bool experts)
+{
+    struct err err = ERR_INIT;
+    struct gguf *g = NULL;
+    uint64_t rng = 4;
+
+    x->image = make_model(experts, &x->bytes);
+    assert_int_equal(gguf_parse(&g, x->image, x->bytes, "hybrid", &err), ST_OK);
+    for (int i = 0; i < N_TOKENS; i++) {
+        x->tokens[i] = (int32_t)(test_random(&rng) % N_VOCAB);
+        reference_step(g, experts, x->tokens[i], i, x->exact[i]);
+    }
+    gguf_close(g);
+}
+
+static struct slm *open_model(const struct fixture *x, int n_threads, int n_batch)
+{
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+
+    p.image = x->image;
+    p.image_bytes = x->bytes;
+    p.n_threads = n_threads;
+    p.n_batch = n_batch;
+    if (slm_open(&m, &p, &err))
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+/* Tokens from the end of the sequence to `to`, n at a time; each one's logits. */
+static void check_to(struct slm *m, const struct fixture *x, int to, int n)
+{
+    struct err err = ERR_INIT;
+
+    for (int at = slm_n_past(m); at < to; at += n) {
+        const int batch = to - at < n ? to - at : n;
+
+        if (slm_eval(m, x->tokens + at, (size_t)batch, SLM_LOGITS_ALL, &err))
+            fail_msg("%s", err.msg);
+        for (int j = 0; j < batch; j++) {
+            const float *got = slm_logits(m, (size_t)j), *want = x->exact[at + j];
+            double error = 0, power = 0;
+
+            for (int i = 0; i < N_VOCAB; i++) {
+                error += pow((double)got[i] - (double)want[i], 2);
+                power += pow((double)want[i], 2);
+            }
+            if (!(error <= 1e-6 * power))
+                fail_msg("position %d, %d at a time: NMSE %g", at + j, n,
+                         error / power);
+        }
+    }
+}
+
+static void check_model(bool experts)
+{
+    static const struct {
+        int n_threads, n_batch;
+    } ways[] = {{1, 1}, {1, N_TOKENS}, {2, 2}, {3, 7}, {4, 1}, {2, 16}};
+    static struct fixture x;
+
+    fixture_open(&x, experts);
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        struct slm *m = open_model(&x, ways[w].n_threads, ways[w].n_batch);
+
+        check_to(m, &x, N_TOKENS, ways[w].n_batch);
+        slm_close(m);
+    }
+    free(x.image);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    check_model(false);
+}
+
+static void test_experts(void **state)
+{
+    (void)state;
+    check_model(true);
+}
+
+/* Cut back: into a batch, to its beginning, into the answer, to the prompt's end, and
+ * to nothing; also twice, and without going on in between. */
+static void test_truncate(void **state)
+{
+    static const int ends[] = {30, 29, 26, 20, 21, 13, 12, 1, 0};
+    static struct fixture x;
+
+    (void)state;
+    fixture_open(&x, false);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct slm *m = open_model(&x, 2, 13);
+
+        check_to(m, &x, 20, 13);
+        check_to(m, &x, 25, 1);
+        check_to(m, &x, 30, 5);
+        slm_truncate(m, ends[i]);
+        check_to(m, &x, ends[i] + 3, 1);
+        slm_truncate(m, ends[i] / 2);
+        slm_truncate(m, ends[i] / 3);
+        check_to(m, &x, N_TOKENS, 13);
+        slm_close(m);
+    }
+    free(x.image);
+}
+
+/* Other tokens than before, after going back. */
+static void test_another_turn(void **state)
+{
+    static struct fixture x;
+    const int32_t other[3] = {1, 2, 3};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    fixture_open(&x, false);
+    struct slm *m = open_model(&x, 1, 8);
+
+    check_to(m, &x, 10, 8);
+    assert_int_equal(slm_eval(m, other, 3, SLM_LOGITS_LAST, &err), ST_OK);
+    assert_int_equal(slm_eval(m, other, 1, SLM_LOGITS_LAST, &err), ST_OK);
+    slm_truncate(m, 10);
+    check_to(m, &x, 20, 1);
+    slm_close(m);
+    free(x.image);
+}
+
+/* A cache filled without tokens can be returned to, and layers without keys take no
+ * room in it. */
+static void test_synthetic(void **state)
+{
+    static struct fixture x;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    fixture_open(&x, false);
+    struct slm *m = open_model(&x, 2, 8);
+    const struct slm_info *info = slm_info(m);
+
+    assert_int_equal(info->n_recurrent, 3);
+    assert_int_equal(info->kv_pos_bytes, 2 * N_KV * (HEAD_DIM + 16) * 2);
+    assert_int_equal(info->state_bytes, 3 * 4 * ((N_CONV - 1) * CHANNELS + VALUES * D));
+    assert_int_equal(slm_fill_synthetic(m, 20, 1, &err), ST_OK);
+    assert_int_equal(slm_eval(m, x.tokens, 1, SLM_LOGITS_LAST, &err), ST_OK);
+    const float first = slm_logits(m, 0)[0];
+
+    slm_truncate(m, 20);
+    assert_int_equal(slm_eval(m, x.tokens, 1, SLM_LOGITS_LAST, &err), ST_OK);
+    assert_true(slm_logits(m, 0)[0] == first);
+    slm_close(m);
+    free(x.image);
+}
+
+/* The layer that predicts a further token lies in the file, and no token reads it:
+ * asked of the model, or summed over the file's tensors. */
+static void test_token_bytes(void **state)
+{
+    const struct slm_params p = slm_params_default();
+
+    (void)state;
+    for (int experts = 0; experts < 2; experts++) {
+        struct err err = ERR_INIT;
+        struct slm_info info;
+        struct census census;
+        struct gguf *g = NULL;
+        size_t n;
+        void *image = make_model(experts, &n);
+
+        assert_int_equal(gguf_parse(&g, image, n, "hybrid", &err), ST_OK);
+        assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
+        census_take(&census, g);
+        assert_int_equal(census.unread_bytes, N_EMBD * sizeof(float));
+        assert_int_equal(info.weight_token_bytes, census.token_bytes);
+        gguf_close(g);
+        free(image);
+    }
+}
+
+/* What is guessed wrongly is taken back, states too: the text is that of plain
+ * decoding, with a wrong guess before every other token. */
+static void test_guesses(void **state)
+{
+    enum { N = 12 };
+    const struct speculate_params how = {.always = true};
+    const struct sampler_params greedy = sampler_params_default();
+    int32_t plain[N], out[SPECULATE_MAX + 1], id = 0;
+    struct speculate_stats stats;
+    struct err err = ERR_INIT;
+    struct speculator *sp;
+    struct sampler *s;
+    struct fixture x;
+    int32_t prompt[4 * N];
+
+    (void)state;
+    fixture_open(&x, false);
+    struct slm *m = open_model(&x, 1, 8);
+    assert_int_equal(sampler_open(&s, &greedy, N_VOCAB, &err), ST_OK);
+    assert_int_equal(slm_eval(m, x.tokens, 5, SLM_LOGITS_LAST, &err), ST_OK);
+    for (int i = 0; i < N; i++) {
+        plain[i] = sampler_next(s, slm_logits(m, 0));
+        assert_int_equal(slm_eval(m, &plain[i], 1, SLM_LOGITS_LAST, &err), ST_OK);
+    }
+    /* Each pair of tokens stood before already, and something else behind it. */
+    for (int i = 0; i + 1 < N; i++) {
+        prompt[4 * i] = plain[i];
+        prompt[4 * i + 1] = plain[i + 1];
+        prompt[4 * i + 2] =
+            i % 2 || i + 2 >= N ? (plain[i] + 7) % N_VOCAB : plain[i + 2];
+        prompt[4 * i + 3] = 0;
+    }
+    slm_truncate(m, 0);
+    assert_int_equal(slm_eval(m, x.tokens, 5, SLM_LOGITS_LAST, &err), ST_OK);
+    assert_int_equal(speculate_open(&sp, m, s, NULL, &how, &err), ST_OK);
+    assert_int_equal(speculate_begin(sp, prompt, 4 * (N - 1), &err), ST_OK);
+    id = sampler_next(s, slm_logits(m, 0));
+    assert_int_equal(id, plain[0]);
+    for (int at = 1, got; at < N; at += got) {
+        assert_int_equal(speculate_next(sp, id, N - at, out, &got, &err), ST_OK);
+        assert_memory_equal(out, plain + at, (size_t)got * sizeof *out);
+        id = out[got - 1];
+    }
+    speculate_read_stats(sp, &stats);
+    assert_true(stats.n_accepted < stats.n_guessed);
+    speculate_close(sp);
+    sampler_close(s);
+    slm_close(m);
+    free(x.image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dense),     cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
+        cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
+        cmocka_unit_test(test_guesses),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

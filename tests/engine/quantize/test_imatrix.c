@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_imatrix.c - importance matrices in memory and in files, sound and damaged
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "engine/quantize/imatrix.h"
+
+#define FILE_NAME "/tmp/test_imatrix.XXXXXX"
+
+static void temporary(char *path)
+{
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void write_file(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+static struct imatrix *example(void)
+{
+    struct imatrix *im;
+    struct imatrix_entry *e;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(imatrix_new(&im, 128, &err), ST_OK);
+    assert_int_equal(imatrix_entry(im, &e, "blk.0.attn_q.weight", 6, 1, &err), ST_OK);
+    e->counts[0] = 10;
+    for (int i = 0; i < 6; i++)
+        e->sum2[i] = i;
+    assert_int_equal(imatrix_entry(im, &e, "blk.0.ffn_up_exps.weight", 3, 2, &err),
+                     ST_OK);
+    e->counts[1] = 4;
+    for (int i = 0; i < 3; i++)
+        e->sum2[3 + i] = 0.5 * (i + 1);
+    imatrix_add_chunks(im, 5);
+    assert_int_equal(imatrix_add_dataset(im, "a.txt", &err), ST_OK);
+    assert_int_equal(imatrix_add_dataset(im, "b.txt", &err), ST_OK);
+    assert_int_equal(imatrix_add_dataset(im, "a.txt", &err), ST_OK);
+    return im;
+}
+
+static void files_come_back_as_they_were(void **state)
+{
+    struct imatrix *im = example(), *back = NULL;
+    const struct imatrix_entry *e;
+    struct err err = ERR_INIT;
+    char path[] = FILE_NAME;
+
+    (void)state;
+    temporary(path);
+    if (imatrix_write(im, path, &err) || imatrix_read(&back, path, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(imatrix_n_entries(back), 2);
+    assert_int_equal(imatrix_n_chunks(back), 5);
+    assert_int_equal(imatrix_chunk_size(back), 128);
+    assert_int_equal(imatrix_n_datasets(back), 2);
+    assert_string_equal(imatrix_dataset(back, 1), "b.txt");
+    for (size_t i = 0; i < 2; i++) {
+        const struct imatrix_entry *want = imatrix_entry_at(im, i);
+
+        e = imatrix_find(back, want->name);
+        assert_non_null(e);
+        assert_int_equal(e->n_cols, want->n_cols);
+        assert_int_equal(e->n_slices, want->n_slices);
+        assert_memory_equal(e->counts, want->counts, want->n_slices * sizeof(double));
+        assert_memory_equal(e->sum2, want->sum2,
+                            want->n_slices * want->n_cols * sizeof(double));
+    }
+    assert_null(imatrix_find(back, "blk.1.attn_q.weight"));
+    imatrix_free(im);
+    imatrix_free(back);
+    unlink(path);
+}
+
+static void weights_have_a_mean_of_one(void **state)
+{
+    struct imatrix *im = example();
+    const struct imatrix_entry *q = imatrix_find(im, "blk.0.attn_q.weight");
+    const struct imatrix_entry *up = imatrix_find(im, "blk.0.ffn_up_exps.weight");
+    float w[6];
+
+    (void)state;
+    assert_true(imatrix_fits(q, 6, 1));
+    assert_false(imatrix_fits(q, 5, 1));
+    assert_true(imatrix_fits(q, 3, 2)); /* an older file has no slices */
+    assert_true(imatrix_fits(up, 3, 2));
+    assert_false(imatrix_fits(up, 6, 1));
+    imatrix_weights(q, 6, 0, w);
+    assert_float_equal(w[0], 1e-6, 1e-9); /* not nothing */
+    assert_float_equal(w[5], 2.0, 1e-6);
+    imatrix_weights(up, 3, 1, w);
+    assert_float_equal(w[0], 0.5, 1e-6);
+    assert_float_equal(w[2], 1.5, 1e-6);
+    imatrix_weights(up, 3, 0, w); /* an expert that nobody took */
+    assert_float_equal(w[0], 1.0, 1e-6);
+    assert_float_equal(w[2], 1.0, 1e-6);
+    imatrix_free(im);
+}
+
+static void entries_of_another_shape_are_refused(void **state)
+{
+    struct imatrix *im = example();
+    struct imatrix_entry *e;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(imatrix_entry(im, &e, "blk.0.attn_q.weight", 7, 1, &err),
+                     ST_INPUT);
+    assert_non_null(strstr(err.msg, "another model"));
+    imatrix_free(im);
+}
+
+/* One entry "ab" with values 2, 4 of two calls, and a data set's name behind it. */
+static size_t old_form(unsigned char *b)
+{
+    const int32_t one = 1, two = 2, last = 9, len = 3;
+    const float values[2] = {2, 4};
+    size_t n = 0;
+
+#define PUT(v) (memcpy(b + n, &(v), sizeof(v)), n += sizeof(v))
+    PUT(one);
+    PUT(two);
+    memcpy(b + n, "ab", 2);
+    n += 2;
+    PUT(two);
+    PUT(two);
+    PUT(values);
+    PUT(last);
+    PUT(len);
+    memcpy(b + n, "txt", 3);
+    return n + 3;
+}
+
+static void the_older_form_is_read(void **state)
+{
+    unsigned char b[128];
+    const size_t n = old_form(b), needed = n - 11;
+    char path[] = FILE_NAME;
+
+    (void)state;
+    temporary(path);
+    for (size_t cut = 0; cut <= n; cut++) {
+        struct imatrix *im = NULL;
+        struct err err = ERR_INIT;
+
+        write_file(path, b, cut);
+        if (cut < needed) {
+            assert_int_equal(imatrix_read(&im, path, &err), ST_INPUT);
+            assert_non_null(strstr(err.msg, path));
+            continue;
+        }
+        if (imatrix_read(&im, path, &err))
+            fail_msg("%s", err.msg);
+        assert_int_equal(imatrix_n_entries(im), 1);
+        assert_int_equal(imatrix_find(im, "ab")->n_cols, 2);
+        assert_true(imatrix_find(im, "ab")->sum2[1] == 4);
+        assert_true(imatrix_find(im, "ab")->counts[0] == 2);
+        imatrix_free(im);
+    }
+    unlink(path);
+}
+
+/* Whatever byte is cut off or changed: an error that names the file, or a sound
+ * matrix. */
+static void damaged_files_are_refused(void **state)
+{
+    static unsigned char whole[4096], b[4096];
+    struct imatrix *im = example();
+    struct err first = ERR_INIT;
+    char path[] = FILE_NAME;
+    FILE *f;
+    size_t n;
+
+    (void)state;
+    temporary(path);
+    assert_int_equal(imatrix_write(im, path, &first), ST_OK);
+    imatrix_free(im);
+    f = fopen(path, "rb");
+    assert_non_null(f);
+    n = fread(whole, 1, sizeof whole, f);
+    fclose(f);
+    assert_true(n > 200 && n < sizeof whole);
+    for (size_t i = 0; i < 2 * n; i++) {
+        struct err err = ERR_INIT;
+
+        memcpy(b, whole, n);
+        b[i % n] ^= 0x81;
+        write_file(path, b, i < n ? n : i - n);
+        im = NULL;
+        if (imatrix_read(&im, path, &err) == ST_OK)
+            imatrix_free(im);
+        else
+            assert_non_null(strstr(err.msg, path));
+    }
+    for (size_t v = 0; v < 2; v++) {
+        const float bad = v ? NAN : -1.0f;
+        struct err err = ERR_INIT;
+
+        memcpy(b, whole, n);
+        memcpy(b + n - 4 * 32 + 4, &bad, sizeof bad); /* a value of the first sum */
+        write_file(path, b, n);
+        assert_int_equal(imatrix_read(&im, path, &err), ST_INPUT);
+    }
+    unlink(path);
+}
+
+static void other_files_are_refused(void **state)
+{
+    struct imatrix *im;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(imatrix_read(&im, TEST_DATA "models/stories260K-f32.gguf", &err),
+                     ST_INPUT);
+    assert_non_null(strstr(err.msg, "no importance matrix"));
+    err = (struct err)ERR_INIT;
+    assert_int_equal(imatrix_read(&im, "/nowhere/at/all", &err), ST_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_come_back_as_they_were),
+        cmocka_unit_test(weights_have_a_mean_of_one),
+        cmocka_unit_test(entries_of_another_shape_are_refused),
+        cmocka_unit_test(the_older_form_is_read),
+        cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(other_files_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("imatrix", tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_speculate_rule.c - texts of given chances on machines of given costs: where
+ * guesses do not pay next to nothing is lost, and where they pay most of it is gained
+ */
+#include "engine/base/random.h"
+#include "engine/speculate/speculate_rule.h"
+#include "tests/support/test.h"
+
+/* A machine: what a pass costs, by columns, in plain passes. */
+struct machine {
+    double slope; /* of each further column */
+    double steps; /* of each further tile of four columns */
+    double noise; /* times are up to so much longer */
+    double spike; /* one pass in 50 takes so much longer */
+};
+
+/* A text: how often there is a match, and how often it is right, in turns. */
+struct text {
+    double match, right[2];
+    int stretch; /* tokens of a turn */
+};
+
+struct outcome {
+    double plain, took; /* in plain passes; noise left out of both */
+    int n_guessed, n_accepted;
+};
+
+static double uniform(uint64_t *random)
+{
+    return (double)(random_bits(random) >> 11) * 0x1p-53;
+}
+
+static double cost(const struct machine *m, int width)
+{
+    return 1.0 + m->slope * (width - 1) + m->steps * ((width - 1) / 4);
+}
+
+/* Decode n tokens; fixed: guesses of that length, adaptive if 0. */
+static struct outcome simulate(const struct machine *m, const struct text *t, int n,
+                               int fixed, uint64_t seed)
+{
+    struct outcome out = {.plain = n};
+    struct speculate_rule r;
+    uint64_t random = seed;
+
+    speculate_rule_begin(&r);
+    for (int at = 0; at < n;) {
+        const double p = t->right[at / t->stretch % 2];
+        const int source = uniform(&random) < t->match ? 2 + (p > 0.5) : 0;
+        const int most = n - at - 1 < SPECULATE_MAX ? n - at - 1 : SPECULATE_MAX;
+        struct speculate_step s = {.source = source};
+        double ns;
+
+        if (source)
+            s.n_guessed = fixed ? fixed : speculate_rule_length(&r, source, most);
+        assert_true(s.n_guessed <= (fixed ? fixed : most));
+        const bool first = uniform(&random) < p;
+        for (bool right = first; right && s.n_accepted < s.n_guessed;
+             right = uniform(&random) < p)
+            s.n_accepted++;
+        ns = cost(m, s.n_guessed + 1);
+        out.took += ns;
+        ns *= 1.0 + m->noise * uniform(&random);
+        s.pass_ns = 1e6 * (uniform(&random) < 0.02 ? ns * (1.0 + m->spike) : ns);
+        speculate_rule_learn(&r, &s);
+        if (source && !s.n_guessed)
+            speculate_rule_compare(&r, source, first);
+        out.n_guessed += s.n_guessed;
+        out.n_accepted += s.n_accepted;
+        at += s.n_accepted + 1;
+    }
+    return out;
+}
+
+static const struct machine machines[] = {
+    {0.02, 0.0, 0.0, 0.0}, {0.10, 0.0, 0.1, 0.0}, {0.06, 0.6, 0.1, 2.0},
+    {0.30, 0.0, 0.1, 2.0}, {0.50, 0.0, 0.1, 5.0}, {1.00, 0.0, 0.1, 0.0},
+    {0.00, 0.9, 0.2, 2.0},
+};
+
+enum { N_MACHINES = sizeof machines / sizeof machines[0], N_SEEDS = 50 };
+
+/* The best that guesses of one length give, as if it were known beforehand. */
+static double best_fixed(const struct machine *m, const struct text *t, int n)
+{
+    double best = 1.0;
+
+    for (int length = 1; length <= SPECULATE_MAX; length++) {
+        const struct outcome o = simulate(m, t, n, length, 1);
+
+        if (o.plain / o.took > best)
+            best = o.plain / o.took;
+    }
+    return best;
+}
+
+/* However wrong guesses are: never by more than 2 % (of a very short text: a pass and a
+ * half), and on average by less. */
+static void loses_next_to_nothing(void **state)
+{
+    static const int lengths[] = {64, 128, 400, 3000};
+    static const double rights[] = {0.0, 0.05, 0.2, 0.35};
+
+    (void)state;
+    for (int m = 0; m < N_MACHINES; m++)
+        for (int l = 0; l < 4; l++)
+            for (int p = 0; p < 4; p++) {
+                const struct text t = {1.0, {rights[p], rights[p]}, 50};
+                double worst = 0.0, sum = 0.0;
+
+                for (int seed = 1; seed <= N_SEEDS; seed++) {
+                    const struct outcome o =
+                        simulate(&machines[m], &t, lengths[l], 0, (uint64_t)seed * 77);
+                    const double ratio = o.took / o.plain;
+
+                    worst = ratio > worst ? ratio : worst;
+                    sum += ratio;
+                }
+                if (worst > (lengths[l] < 100 ? 1.025 : 1.02) ||
+                    sum / N_SEEDS > 1.01 + 0.5 / lengths[l])
+                    fail_msg("machine %d, %d tokens, %g right: takes %.4f at worst, "
+                             "%.4f on average",
+                             m, lengths[l], rights[p], worst, sum / N_SEEDS);
+            }
+}
+
+static void gains_what_there_is(void **state)
+{
+    static const double rights[] = {0.6, 0.8, 0.95};
+
+    (void)state;
+    for (int m = 0; m < N_MACHINES; m++)
+        for (int p = 0; p < 3; p++) {
+            const struct text t = {0.9, {rights[p], rights[p]}, 50};
+            const double best = best_fixed(&machines[m], &t, 3000);
+            double sum = 0.0;
+
+            for (int seed = 1; seed <= N_SEEDS; seed++) {
+                const struct outcome o =
+                    simulate(&machines[m], &t, 400, 0, (uint64_t)seed * 77);
+
+                sum += o.plain / o.took;
+            }
+            if (sum / N_SEEDS < 1.0 + 0.85 * (best - 1.0) - 0.05)
+                fail_msg("machine %d, %g right: %.3f times as fast, and %.3f would do",
+                         m, rights[p], sum / N_SEEDS, best);
+        }
+}
+
+/* A text that is copied and free by turns: the copied parts pay, the others do not cost
+ * it. */
+static void follows_the_text(void **state)
+{
+    const struct text turns = {0.9, {0.95, 0.05}, 100};
+    const struct text free_first = {0.9, {0.0, 0.95}, 300};
+
+    (void)state;
+    for (int m = 0; m < 3; m++) {
+        const struct text copied = {0.9, {0.95, 0.95}, 100};
+        const double best = best_fixed(&machines[m], &copied, 3000);
+        double sum = 0.0, late = 0.0;
+
+        for (int seed = 1; seed <= N_SEEDS; seed++) {
+            const struct outcome o =
+                simulate(&machines[m], &turns, 1000, 0, (uint64_t)seed * 77);
+            const struct outcome f =
+                simulate(&machines[m], &free_first, 600, 0, (uint64_t)seed * 77);
+
+            sum += o.took / o.plain;
+            late += f.took / f.plain;
+        }
+        /* half of each at full speed, the other half plain, and a tenth to learn */
+        const double want = 0.5 + 0.5 / best + 0.1 * (0.5 - 0.5 / best);
+
+        if (sum / N_SEEDS > want || late / N_SEEDS > want)
+            fail_msg("machine %d: by turns it takes %.3f, free first %.3f of plain "
+                     "decoding's time, and %.3f would do",
+                     m, sum / N_SEEDS, late / N_SEEDS, want);
+    }
+}
+
+/* Where what is wrong has to be run again, that is a price of the guess. */
+static void counts_what_is_run_again(void **state)
+{
+    struct speculate_rule r;
+
+    (void)state;
+    for (int dear = 0; dear < 2; dear++) {
+        speculate_rule_begin(&r);
+        for (int i = 0; i < 20; i++) {
+            const struct speculate_step plain = {.source = 2, .pass_ns = 100.0};
+            const struct speculate_step wrong = {
+                .source = 2, .n_guessed = 1, .pass_ns = 105.0};
+            const struct speculate_step after = {
+                .source = 2, .pass_ns = dear ? 220.0 : 101.0, .again = true};
+
+            speculate_rule_learn(&r, &plain);
+            speculate_rule_learn(&r, &wrong);
+            speculate_rule_learn(&r, &after);
+        }
+        assert_true(r.pass_ns[1] < 102.0); /* it says nothing about plain passes */
+        r.gained_ns = 0.0;
+        for (int i = 0; i < 40; i++)
+            speculate_rule_compare(&r, 2, i % 5 != 0);
+        r.right[2] = 0.5;
+        assert_true((speculate_rule_length(&r, 2, 1) == 0) == (dear == 1));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loses_next_to_nothing),
+        cmocka_unit_test(gains_what_there_is),
+        cmocka_unit_test(follows_the_text),
+        cmocka_unit_test(counts_what_is_run_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

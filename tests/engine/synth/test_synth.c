@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_synth.c - synthetic models: whole GGUF files, right types, equal bytes
+ */
+#include "tests/support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "engine/engine.h"
+#include "engine/gguf/gguf.h"
+#include "engine/synth/synth_parts.h"
+
+static const struct synth_shape tiny = {
+    .name = "tiny",
+    .arch = "llama",
+    .n_layers = 4,
+    .n_embd = 256,
+    .n_ff = 512,
+    .n_heads = 4,
+    .n_kv_heads = 2,
+    .head_dim = 64,
+    .n_vocab = 512,
+    .n_ctx_train = 1024,
+    .rope_base = 10000,
+    .norm_eps = 1e-5F,
+};
+
+struct model {
+    struct synth_plan *plan;
+    uint8_t *image;
+    size_t bytes;
+    struct gguf *g;
+};
+
+static void make(struct model *m, const struct synth_shape *shape, enum quantmix mix,
+                 uint64_t seed)
+{
+    struct err err = ERR_INIT;
+
+    assert_int_equal(synth_plan_make(&m->plan, shape, mix, seed, &err), ST_OK);
+    m->bytes = (size_t)synth_plan_bytes(m->plan);
+    m->image = guard_alloc(m->bytes);
+    assert_int_equal(synth_write_memory(m->plan, m->image, NULL, NULL, &err), ST_OK);
+    if (gguf_parse(&m->g, m->image, m->bytes, "synthetic", &err))
+        fail_msg("%s", err.msg);
+}
+
+static void drop(struct model *m)
+{
+    gguf_close(m->g);
+    guard_free(m->image, m->bytes);
+    synth_plan_free(m->plan);
+}
+
+static uint64_t hash(const uint8_t *p, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* ---- structure ------------------------------------------------------------- */
+
+static void every_mix_is_a_whole_gguf_file(void **state)
+{
+    (void)state;
+    for (int mix = 0; mix < QUANTMIX_N; mix += (int)test_thin()) {
+        struct model m;
+        uint64_t ftype = 99, params = 0;
+
+        make(&m, &tiny, (enum quantmix)mix, 1);
+        assert_int_equal(gguf_version(m.g), 3);
+        assert_int_equal(gguf_n_tensors(m.g), 4 * 9 + 3);
+        assert_true(gguf_get_u64(m.g, "general.file_type", &ftype));
+        assert_int_equal(ftype, quantmix_file_type((enum quantmix)mix));
+        for (size_t i = 0; i < gguf_n_tensors(m.g); i++) {
+            const struct gguf_tensor *t = gguf_tensor_at(m.g, i);
+
+            assert_int_equal(t->offset % GGUF_PUT_ALIGNMENT, 0);
+            params += t->n_elems;
+        }
+        assert_int_equal(params, synth_plan_params(m.plan));
+        drop(&m);
+    }
+}
+
+static void assert_tensor(const struct model *m, const char *name, enum kern_format fmt,
+                          uint64_t ne0, uint64_t ne1)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(m->g, name);
+
+    assert_non_null(t);
+    assert_int_equal(t->fmt, fmt);
+    assert_int_equal(t->ne[0], ne0);
+    assert_int_equal(t->ne[1], ne1);
+}
+
+static void tensors_have_the_shapes_and_types_of_the_mix(void **state)
+{
+    struct model m;
+
+    (void)state;
+    make(&m, &tiny, QUANTMIX_Q4_K_M, 1);
+    assert_tensor(&m, "token_embd.weight", KERN_FMT_q4_K, 256, 512);
+    assert_tensor(&m, "output.weight", KERN_FMT_q6_K, 256, 512);
+    assert_tensor(&m, "output_norm.weight", KERN_FMT_f32, 256, 1);
+    assert_tensor(&m, "blk.0.attn_norm.weight", KERN_FMT_f32, 256, 1);
+    assert_tensor(&m, "blk.0.attn_q.weight", KERN_FMT_q4_K, 256, 256);
+    assert_tensor(&m, "blk.0.attn_k.weight", KERN_FMT_q4_K, 256, 128);
+    assert_tensor(&m, "blk.0.attn_v.weight", KERN_FMT_q4_K, 256, 128);
+    assert_tensor(&m, "blk.2.attn_v.weight", KERN_FMT_q6_K, 256, 128);
+    assert_tensor(&m, "blk.2.attn_output.weight", KERN_FMT_q4_K, 256, 256);
+    assert_tensor(&m, "blk.2.ffn_norm.weight", KERN_FMT_f32, 256, 1);
+    assert_tensor(&m, "blk.2.ffn_gate.weight", KERN_FMT_q4_K, 256, 512);
+    assert_tensor(&m, "blk.2.ffn_up.weight", KERN_FMT_q4_K, 256, 512);
+    assert_tensor(&m, "blk.2.ffn_down.weight", KERN_FMT_q6_K, 512, 256);
+    drop(&m);
+}
+
+static void assert_u64(const struct model *m, const char *key, uint64_t want)
+{
+    uint64_t v = ~want;
+
+    assert_true(gguf_get_u64(m->g, key, &v));
+    assert_int_equal(v, want);
+}
+
+static void metadata_tells_the_shape(void **state)
+{
+    struct gguf_str s;
+    struct model m;
+    double d = 0;
+
+    (void)state;
+    make(&m, &tiny, QUANTMIX_Q8_0, 77);
+    assert_true(gguf_get_str(m.g, "general.architecture", &s));
+    assert_int_equal(s.len, 5);
+    assert_memory_equal(s.data, "llama", 5);
+    assert_true(gguf_get_str(m.g, "general.name", &s));
+    assert_memory_equal(s.data, "tiny", 4);
+    assert_u64(&m, "slmbench.seed", 77);
+    assert_u64(&m, "llama.block_count", 4);
+    assert_u64(&m, "llama.context_length", 1024);
+    assert_u64(&m, "llama.embedding_length", 256);
+    assert_u64(&m, "llama.feed_forward_length", 512);
+    assert_u64(&m, "llama.attention.head_count", 4);
+    assert_u64(&m, "llama.attention.head_count_kv", 2);
+    assert_u64(&m, "llama.rope.dimension_count", 64);
+    assert_u64(&m, "llama.vocab_size", 512);
+    assert_true(gguf_get_f64(m.g, "llama.rope.freq_base", &d));
+    assert_true(d == 10000);
+    assert_true(gguf_get_f64(m.g, "llama.attention.layer_norm_rms_epsilon", &d));
+    assert_true((float)d == 1e-5F);
+    drop(&m);
+}
+
+static void tied_output_and_rope_freqs(void **state)
+{
+    struct synth_shape s = tiny;
+    struct model m;
+    float freqs[32];
+
+    (void)state;
+    s.tied_output = 1;
+    s.rope_freqs = 1;
+    s.rope_base = 500000;
+    make(&m, &s, QUANTMIX_Q4_K_M, 1);
+    assert_null(gguf_tensor_find(m.g, "output.weight"));
+    assert_tensor(&m, "token_embd.weight", KERN_FMT_q6_K, 256, 512);
+    assert_tensor(&m, "rope_freqs.weight", KERN_FMT_f32, 32, 1);
+    memcpy(freqs, gguf_tensor_data(m.g, gguf_tensor_find(m.g, "rope_freqs.weight")),
+           sizeof freqs);
+    assert_true(freqs[0] == 1 && freqs[31] == 8);
+    for (int i = 1; i < 32; i++)
+        assert_true(freqs[i] >= freqs[i - 1]);
+    drop(&m);
+}
+
+/* Rows that neither 256 nor 32 divides, and tensors that end inside a unit. */
+static void odd_sizes_fall_back(void **state)
+{
+    struct synth_shape s = tiny;
+    struct model m;
+
+    (void)state;
+    s.n_embd = 96;
+    s.n_ff = 200;
+    s.n_heads = s.n_kv_heads = 3;
+    s.head_dim = 34;
+    s.n_vocab = 301;
+    make(&m, &s, QUANTMIX_Q4_K_M, 1);
+    assert_tensor(&m, "token_embd.weight", KERN_FMT_q5_0, 96, 301);
+    assert_tensor(&m, "blk.1.attn_output.weight", KERN_FMT_f16, 102, 96);
+    assert_tensor(&m, "blk.1.ffn_down.weight", KERN_FMT_f16, 200, 96);
+    drop(&m);
+    make(&m, &s, QUANTMIX_BF16, 1);
+    drop(&m);
+}
+
+/* ---- the weights ------------------------------------------------------------ */
+
+static void assert_spread(const struct model *m, const char *name, double mean,
+                          double sigma)
+{
+    const struct gguf_tensor *t = gguf_tensor_find(m->g, name);
+    const struct kern_row *row =
+        kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar);
+    float *w = malloc(t->n_elems * sizeof *w);
+    double sum = 0, squares = 0;
+
+    assert_non_null(w);
+    row->fn.dequantize(gguf_tensor_data(m->g, t), w, t->n_elems);
+    for (uint64_t i = 0; i < t->n_elems; i++) {
+        assert_true(isfinite(w[i]));
+        sum += (double)w[i];
+        squares += ((double)w[i] - mean) * ((double)w[i] - mean);
+    }
+    const double n = (double)t->n_elems;
+    assert_true(fabs(sum / n - mean) < 6 * sigma / sqrt(n) + 0.02 * sigma);
+    assert_true(fabs(sqrt(squares / n) - sigma) < 0.2 * sigma);
+    free(w);
+}
+
+static void weights_spread_as_planned(void **state)
+{
+    static const enum quantmix mixes[] = {QUANTMIX_F32,    QUANTMIX_BF16,
+                                          QUANTMIX_Q4_0,   QUANTMIX_Q4_K_M,
+                                          QUANTMIX_Q5_K_M, QUANTMIX_Q6_K};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
+        struct model m;
+
+        make(&m, &tiny, mixes[i], 3);
+        assert_spread(&m, "token_embd.weight", 0, 1);
+        assert_spread(&m, "output.weight", 0, 2.0 / 16);
+        assert_spread(&m, "blk.0.attn_norm.weight", 1, 0.05);
+        assert_spread(&m, "blk.3.attn_v.weight", 0, 1.0 / 16);
+        assert_spread(&m, "blk.3.attn_output.weight", 0, 1.0 / 16 / sqrt(8));
+        assert_spread(&m, "blk.1.ffn_down.weight", 0, 1.68 / sqrt(512 * 8));
+        drop(&m);
+    }
+}
+
+/* The constant pins generator, header and layout; it changes only when the
+ * files are meant to change. F32, so that no quantiser is in it. */
+static void equal_seeds_give_equal_bytes(void **state)
+{
+    struct model a, b, c;
+
+    (void)state;
+    make(&a, &tiny, QUANTMIX_F32, 1);
+    assert_int_equal(hash(a.image, a.bytes), 0xa91522ef6e123u);
+    drop(&a);
+    make(&a, &tiny, QUANTMIX_Q4_K_M, 1);
+    make(&b, &tiny, QUANTMIX_Q4_K_M, 1);
+    make(&c, &tiny, QUANTMIX_Q4_K_M, 2);
+    assert_int_equal(a.bytes, b.bytes);
+    assert_memory_equal(a.image, b.image, a.bytes);
+    assert_int_equal(a.bytes, c.bytes);
+    assert_memory_not_equal(gguf_tensor_data(a.g, gguf_tensor_at(a.g, 5)),
+                            gguf_tensor_data(c.g, gguf_tensor_at(c.g, 5)), 4096);
+    drop(&a);
+    drop(&b);
+    drop(&c);
+}
+
+static void pieces_of_any_size_give_the_same_image(void **state)
+{
+    static const size_t steps[] = {1, 7, 31, 4096, 100003};
+    struct err err = ERR_INIT;
+    struct model m;
+    uint8_t buf[100003];
+
+    (void)state;
+    make(&m, &tiny, QUANTMIX_Q4_K_S, 1);
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+        struct synth_stream *s;
+
+        assert_int_equal(synth_stream_open(&s, m.plan, &err), ST_OK);
+        for (size_t at = 0; at < m.bytes;) {
+            const size_t n = steps[k] < m.bytes - at ? steps[k] : m.bytes - at;
+
+            synth_stream_read(s, buf, n);
+            assert_memory_equal(buf, m.image + at, n);
+            at += n;
+        }
+        synth_stream_close(s);
+    }
+    drop(&m);
+}
+
+/* ---- the vocabulary ---------------------------------------------------------- */
+
+static int compare_str(const void *a, const void *b)
+{
+    const struct gguf_str *x = a, *y = b;
+    const size_t n = x->len < y->len ? x->len : y->len;
+    const int c = memcmp(x->data, y->data, n);
+
+    return c ? c : (x->len > y->len) - (x->len < y->len);
+}
+
+static void check_vocabulary(uint32_t n_vocab)
+{
+    struct synth_shape s = tiny;
+    struct model m;
+    int64_t type;
+
+    s.n_vocab = n_vocab;
+    s.n_layers = 1;
+    s.n_embd = 32;
+    make(&m, &s, QUANTMIX_Q8_0, 1);
+    const struct gguf_kv *tokens = gguf_kv_find(m.g, "tokenizer.ggml.tokens");
+    const struct gguf_kv *scores = gguf_kv_find(m.g, "tokenizer.ggml.scores");
+    const struct gguf_kv *types = gguf_kv_find(m.g, "tokenizer.ggml.token_type");
+    struct gguf_str *all = calloc(n_vocab, sizeof *all);
+
+    assert_non_null(all);
+    assert_int_equal(tokens->n, n_vocab);
+    assert_int_equal(scores->n, n_vocab);
+    assert_int_equal(types->n, n_vocab);
+    for (uint32_t i = 0; i < n_vocab; i++) {
+        assert_true(gguf_elem_str(m.g, tokens, i, &all[i]));
+        assert_true(gguf_elem_i64(types, i, &type));
+        assert_int_equal(type, i == 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1);
+    }
+    assert_memory_equal(all[3 + 0x41].data, "<0x41>", 6);
+    assert_memory_equal(all[259].data, "\xe2\x96\x81", 3);
+    assert_memory_equal(all[260].data, "!", 1);
+    qsort(all, n_vocab, sizeof *all, compare_str);
+    for (uint32_t i = 1; i < n_vocab; i++)
+        assert_true(compare_str(&all[i - 1], &all[i]) < 0);
+    free(all);
+    drop(&m);
+}
+
+static void vocabularies_of_any_size_have_unique_pieces(void **state)
+{
+    (void)state;
+    check_vocabulary(SYNTH_MIN_VOCAB);
+    check_vocabulary(355);
+    check_vocabulary(1024);
+    check_vocabulary(64000);
+    check_vocabulary(128256);
+}
+
+/* ---- refusals ---------------------------------------------------------------- */
+
+/* A token reads the experts it takes, and the model runs. */
+static void experts_are_matrices_one_after_another(void **state)
+{
+    static const char *const archs[] = {"llama", "qwen2moe", "qwen3moe"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        struct synth_shape s = tiny;
+        struct slm_params p = slm_params_default();
+        struct err err = ERR_INIT;
+        const int32_t tokens[3] = {5, 6, 7};
+        struct slm *slm = NULL;
+        struct model m;
+
+        strcpy(s.arch, archs[i]);
+        s.n_experts = 6;
+        s.n_experts_used = 2;
+        s.n_ff_shared = i == 1 ? 160 : 0;
+        make(&m, &s, QUANTMIX_Q8_0, 1);
+        const struct gguf_tensor *t = gguf_tensor_find(m.g, "blk.0.ffn_up_exps.weight");
+
+        assert_true(t && t->ne[0] == s.n_embd && t->ne[1] == s.n_ff && t->ne[2] == 6);
+        p.image = m.image;
+        p.image_bytes = m.bytes;
+        if (slm_open(&slm, &p, &err) || slm_eval(slm, tokens, 3, SLM_LOGITS_LAST, &err))
+            fail_msg("%s", err.msg);
+        assert_true(isfinite(slm_logits(slm, 0)[0]));
+        slm_close(slm);
+        drop(&m);
+    }
+}
+
+static void impossible_shapes_are_refused(void **state)
+{
+    static const struct {
+        const char *says;
+        size_t field;
+        uint32_t value;
+    } cases[] = {
+        {"n_layers is 0, it must be 1..4096", offsetof(struct synth_shape, n_layers),
+         0},
+        {"n_embd is 0", offsetof(struct synth_shape, n_embd), 0},
+        {"n_ff is 4294967295", offsetof(struct synth_shape, n_ff), UINT32_MAX},
+        {"n_heads 4 is no multiple of n_kv_heads 3",
+         offsetof(struct synth_shape, n_kv_heads), 3},
+        {"n_kv_heads is 8", offsetof(struct synth_shape, n_kv_heads), 8},
+        {"head_dim is 63", offsetof(struct synth_shape, head_dim), 63},
+        {"n_vocab is 299", offsetof(struct synth_shape, n_vocab), SYNTH_MIN_VOCAB - 1},
+        {"n_ctx_train is 0", offsetof(struct synth_shape, n_ctx_train), 0},
+        {"n_experts_used is 0", offsetof(struct synth_shape, n_experts), 2},
+        {"n_ff_shared is 5", offsetof(struct synth_shape, n_ff_shared), 5},
+        {"rope_base is 0", offsetof(struct synth_shape, rope_base), 0},
+        {"norm_eps is nan", offsetof(struct synth_shape, norm_eps), 0x7fc00000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct synth_shape s = tiny;
+        struct synth_plan *plan = NULL;
+        struct err err = ERR_INIT;
+
+        memcpy((char *)&s + cases[i].field, &cases[i].value, sizeof cases[i].value);
+        assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+        assert_null(plan);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("'%s' does not say '%s'", err.msg, cases[i].says);
+    }
+    struct synth_shape s = tiny;
+    struct synth_plan *plan = NULL;
+    struct err err = ERR_INIT;
+    strcpy(s.arch, "mamba");
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err),
+                     ST_UNSUPPORTED);
+    err = (struct err)ERR_INIT;
+    strcpy(s.arch, "qwen35");
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err),
+                     ST_UNSUPPORTED);
+    err = (struct err)ERR_INIT;
+    strcpy(s.arch, "qwen3moe");
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "n_experts is missing"));
+}
+
+/* ---- files ------------------------------------------------------------------- */
+
+static char dir[] = "/tmp/slm_synth_XXXXXX";
+static char path[64], part[80];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof path, "%s/m.gguf", dir);
+    snprintf(part, sizeof part, "%s.part", path);
+    return 0;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(part);
+    return rmdir(dir);
+}
+
+static void write_junk(const char *name, size_t n)
+{
+    FILE *f = fopen(name, "wb");
+
+    assert_non_null(f);
+    while (n--)
+        fputc('x', f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void file_is_the_image(void **state)
+{
+    struct err err = ERR_INIT;
+    struct synth_plan *other;
+    struct gguf *g;
+    struct model m;
+
+    (void)state;
+    make(&m, &tiny, QUANTMIX_Q5_K_S, 1);
+    assert_false(synth_file_is(m.plan, path));
+    write_junk(part, 9 << 20); /* left by a killed run, longer than the model */
+    assert_int_equal(synth_write_file(m.plan, path, NULL, NULL, &err), ST_OK);
+    assert_int_equal(access(part, F_OK), -1);
+    assert_int_equal(gguf_open(&g, path, &err), ST_OK);
+    assert_int_equal(gguf_image_bytes(g), m.bytes);
+    assert_memory_equal(gguf_image(g), m.image, m.bytes);
+    gguf_close(g);
+
+    assert_true(synth_file_is(m.plan, path));
+    assert_int_equal(synth_plan_make(&other, &tiny, QUANTMIX_Q5_K_S, 2, &err), ST_OK);
+    assert_false(synth_file_is(other, path));
+    synth_plan_free(other);
+    assert_int_equal(truncate(path, (off_t)m.bytes - 1), 0);
+    assert_false(synth_file_is(m.plan, path));
+    drop(&m);
+}
+
+static int stop_at_once(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    return done <= total;
+}
+
+static void interruption_leaves_nothing_behind(void **state)
+{
+    struct err err = ERR_INIT;
+    struct model m;
+
+    (void)state;
+    unlink(path);
+    make(&m, &tiny, QUANTMIX_F32, 1);
+    assert_int_equal(synth_write_file(m.plan, path, stop_at_once, NULL, &err),
+                     ST_INTERRUPTED);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(part, F_OK), -1);
+    err_clear(&err);
+    assert_int_equal(synth_write_memory(m.plan, m.image, stop_at_once, NULL, &err),
+                     ST_INTERRUPTED);
+    drop(&m);
+}
+
+static enum status write_to(const struct synth_shape *s, const char *name,
+                            struct err *err)
+{
+    struct synth_plan *plan;
+
+    err_clear(err);
+    assert_int_equal(synth_plan_make(&plan, s, QUANTMIX_Q8_0, 1, err), ST_OK);
+    const enum status st = synth_write_file(plan, name, NULL, NULL, err);
+    synth_plan_free(plan);
+    return st;
+}
+
+static void places_that_cannot_be_written(void **state)
+{
+    struct synth_shape huge = tiny;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    huge.n_layers = 4096;
+    huge.n_embd = 1 << 18;
+    huge.n_ff = 1 << 20;
+    assert_int_equal(write_to(&huge, path, &err), ST_NO_MEMORY);
+    assert_non_null(strstr(err.msg, "GB are free there"));
+    assert_int_equal(access(part, F_OK), -1);
+    assert_int_equal(write_to(&tiny, "/nowhere/m.gguf", &err), ST_IO);
+    assert_non_null(strstr(err.msg, "/nowhere/m.gguf"));
+    assert_int_equal(write_to(&tiny, dir, &err), ST_USAGE);
+    assert_int_equal(write_to(&tiny, "/dev/null", &err), ST_USAGE);
+
+    const int fd = open(part, O_RDWR | O_CREAT, 0644); /* another process at work */
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(write_to(&tiny, path, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "another process is making"));
+    close(fd);
+    assert_int_equal(write_to(&tiny, path, &err), ST_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mix_is_a_whole_gguf_file),
+        cmocka_unit_test(tensors_have_the_shapes_and_types_of_the_mix),
+        cmocka_unit_test(metadata_tells_the_shape),
+        cmocka_unit_test(tied_output_and_rope_freqs),
+        cmocka_unit_test(odd_sizes_fall_back),
+        cmocka_unit_test(weights_spread_as_planned),
+        cmocka_unit_test(equal_seeds_give_equal_bytes),
+        cmocka_unit_test(pieces_of_any_size_give_the_same_image),
+        cmocka_unit_test(vocabularies_of_any_size_have_unique_pieces),
+        cmocka_unit_test(experts_are_matrices_one_after_another),
+        cmocka_unit_test(impossible_shapes_are_refused),
+        cmocka_unit_test(file_is_the_image),
+        cmocka_unit_test(interruption_leaves_nothing_behind),
+        cmocka_unit_test(places_that_cannot_be_written),
+    };
+
+    return cmocka_run_group_tests_name("synth", tests, make_dir, remove_dir);
+}

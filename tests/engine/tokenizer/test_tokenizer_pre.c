@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_tokenizer_pre.c - where known tokenizers cut a text, and that no text makes
+ * them slow
+ */
+#include "tests/support/test.h"
+
+#include "engine/tokenizer/tokenizer_pre.h"
+
+struct shown {
+    char text[512];
+    size_t n;
+};
+
+static enum status show_piece(void *arg, const char *piece, size_t len, struct err *err)
+{
+    struct shown *s = arg;
+
+    (void)err;
+    assert_true(len > 0 && s->n + len + 2 < sizeof s->text);
+    memcpy(s->text + s->n, piece, len);
+    s->n += len;
+    s->text[s->n++] = '|';
+    return ST_OK;
+}
+
+/* want: the pieces, each with | behind it. */
+static void expect_cuts(const char *pre, const char *text, const char *want)
+{
+    struct err err = ERR_INIT;
+    struct shown s = {.n = 0};
+    struct pre_tokenizer *p;
+
+    if (pre_tokenizer_open(&p, pre, strlen(pre), "file", &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(pre_tokenizer_cut(p, text, strlen(text), show_piece, &s, &err),
+                     ST_OK);
+    s.text[s.n] = '\0';
+    if (strcmp(s.text, want))
+        fail_msg("%s cuts '%s' into '%s', not '%s'", pre, text, s.text, want);
+    pre_tokenizer_close(p);
+}
+
+static const char prose[] = "It's  12345 caf\xc3\xa9s!\n\n I'LL";
+
+static void cuts_words(void **state)
+{
+    (void)state;
+    expect_cuts("gpt-2", prose, "It|'s| | 12345| caf\xc3\xa9s|!|\n\n| I|'|LL|");
+    expect_cuts("llama-bpe", prose, "It|'s| | |123|45| caf\xc3\xa9s|!\n\n| I|'LL|");
+    expect_cuts("glm4", prose, "It|'s| | |123|45| caf\xc3\xa9s|!\n\n| I|'LL|");
+    expect_cuts("qwen2", prose, "It|'s| | |1|2|3|4|5| caf\xc3\xa9s|!\n\n| I|'LL|");
+    expect_cuts("stablelm2", prose, "It|'s| | |1|2|3|4|5| caf\xc3\xa9s|!\n\n| I|'LL|");
+    expect_cuts("starcoder", prose, "It|'s|  |1|2|3|4|5| caf\xc3\xa9s|!|\n\n| I|'|LL|");
+    expect_cuts("falcon", prose, "It|'|s| | |123|45| caf\xc3\xa9s|!|\n\n| I|'|LL|");
+    expect_cuts("default", prose, "It|'|s| | |123|45| caf\xc3\xa9s|!|\n\n| I|'|LL|");
+    expect_cuts("deepseek-coder", prose,
+                "It|'|s|  |1|2|3|4|5| caf\xc3\xa9s|!|\n|\n| I|'|LL|");
+    /* Its punctuation is : to ~, and so has ASCII letters in it. */
+    expect_cuts("deepseek-llm", prose,
+                "It|'|s|  |12345| caf|\xc3\xa9|s|!|\n|\n| I|'|LL|");
+    expect_cuts("deepseek-v3", prose, "It|'s|  |123|45| caf\xc3\xa9s|!\n\n| I|'LL|");
+    expect_cuts("tekken", "HelloWorld's 12 a//\n", "Hello|World|'s| |1|2| a|//\n|");
+    expect_cuts("gpt-4o", "HelloWorld's 1234", "Hello|World's| |123|4|");
+    expect_cuts("bloom", "Hi there, you (all)", "Hi| there|,| you| (|all|)|");
+    expect_cuts("seed-coder", "a!\nb", "a|!|\n|b|");
+    expect_cuts("bailingmoe", "a \n\n b", "a| \n\n| b|");
+    expect_cuts("deepseek-llm", "a  ", "a|  |");
+}
+
+static void cuts_unicode(void **state)
+{
+    (void)state;
+    /* Letters, numbers and blanks of Unicode: Greek, Tamil with a vowel sign (a mark),
+     * Arabic digits, U+3000, U+0085; U+180E is none. */
+    expect_cuts("gpt-2", "\xce\xb1\xce\xb2\xd9\xa1\xd9\xa2",
+                "\xce\xb1\xce\xb2|\xd9\xa1\xd9\xa2|");
+    expect_cuts("qwen2", "\xe0\xae\x95\xe0\xaf\x8d\xe0\xae\x95",
+                "\xe0\xae\x95|\xe0\xaf\x8d\xe0\xae\x95|");
+    expect_cuts("qwen35", "\xe0\xae\x95\xe0\xaf\x8d\xe0\xae\x95",
+                "\xe0\xae\x95\xe0\xaf\x8d\xe0\xae\x95|");
+    expect_cuts("gpt-2", "a\xe3\x80\x80\xc2\x85", "a|\xe3\x80\x80\xc2\x85|");
+    expect_cuts("gpt-2", "!\xe1\xa0\x8e", "!\xe1\xa0\x8e|");
+    expect_cuts("deepseek-v3", "\xe3\x81\x82\xe4\xb8\x80x",
+                "\xe3\x81\x82\xe4\xb8\x80|x|");
+    /* What is no UTF-8 stands alone. */
+    expect_cuts("gpt-2", "a\xff\xfe b\xe2\x82", "a|\xff\xfe| b|\xe2\x82|");
+}
+
+static enum status add_length(void *arg, const char *piece, size_t len, struct err *err)
+{
+    (void)piece;
+    (void)err;
+    *(size_t *)arg += len;
+    return ST_OK;
+}
+
+/* Time in proportion to the length, whatever the text repeats: these would take
+ * hours. */
+static void cuts_long_texts(void **state)
+{
+    static const char *const pres[] = {"gpt-2",        "llama-bpe",      "qwen2",
+                                       "deepseek-llm", "deepseek-coder", "deepseek-v3",
+                                       "falcon",       "tekken",         "gpt-4o",
+                                       "bloom",        "default",        "bailingmoe"};
+    static const char *const units[] = {" ", "\n", "A", "a", "1", "!", "\xe4\xb8\x80"};
+    const size_t len = 600000;
+    char *text = malloc(len + 1);
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t p = 0; p < sizeof pres / sizeof *pres; p++) {
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            struct err err = ERR_INIT;
+            struct pre_tokenizer *pre;
+            const size_t n = strlen(units[u]);
+            size_t total = 0;
+
+            for (size_t i = 0; i < len; i++)
+                text[i] = units[u][i % n];
+            text[len] = 'x';
+            assert_int_equal(
+                pre_tokenizer_open(&pre, pres[p], strlen(pres[p]), "file", &err),
+                ST_OK);
+            assert_int_equal(
+                pre_tokenizer_cut(pre, text, len + 1, add_length, &total, &err), ST_OK);
+            assert_int_equal(total, len + 1);
+            pre_tokenizer_close(pre);
+        }
+    }
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cuts_words),
+        cmocka_unit_test(cuts_unicode),
+        cmocka_unit_test(cuts_long_texts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_format.c - figures as people read them
+ */
+#include "tests/support/test.h"
+
+#include "harness/base/format.h"
+
+static void texts(void **state)
+{
+    static const int cpus[] = {0, 1, 2, 3, 8, 10, 11};
+    char buf[32];
+
+    (void)state;
+    format_cpus(buf, sizeof buf, cpus, 7);
+    assert_string_equal(buf, "0-3,8,10-11");
+    format_cpus(buf, 8, cpus, 7);
+    assert_string_equal(buf, "0-3,...");
+    format_cpus(buf, sizeof buf, cpus, 0);
+    assert_string_equal(buf, "");
+    format_size(buf, sizeof buf, UINT64_C(6) << 30);
+    assert_string_equal(buf, "6G");
+    format_size(buf, sizeof buf, UINT64_C(1536) << 20);
+    assert_string_equal(buf, "1536M");
+    format_size(buf, sizeof buf, 1000001);
+    assert_string_equal(buf, "1000001");
+}
+
+/* What does not fit is cut, and the buffer stays a text. */
+static void append(void **state)
+{
+    char buf[8] = "ab";
+
+    (void)state;
+    text_append(buf, sizeof buf, "%d", 123);
+    assert_string_equal(buf, "ab123");
+    text_append(buf, sizeof buf, "%s", "45678");
+    assert_string_equal(buf, "ab12345");
+    text_append(buf, sizeof buf, "%s", "9");
+    assert_string_equal(buf, "ab12345");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts),
+        cmocka_unit_test(append),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_noise.c - noise counters on recorded trees, and the verdict on them
+ *
+ * v1-*: a quota in the parent group of version 1, PSI of the machine only.
+ * v2-*: version 2, throttled by the group above, PSI of the group.
+ * plain: a kernel without cgroups, PSI and steal.
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/base/clock.h"
+#include "harness/machine/noise.h"
+
+#define TREES TEST_DATA "noise/"
+
+static void v1_counters(void **state)
+{
+    struct noise a, b, d;
+
+    (void)state;
+    noise_read(&a, TREES "v1-before");
+    assert_int_equal(a.n_cpus, 2);
+    assert_int_equal(a.wall_ns, 1000000000000u);
+    assert_int_equal(a.steal_ns, 3000000000u);
+    assert_int_equal(a.busy_ns, 1620000000000u);
+    assert_int_equal(a.throttled_ns, 4000000000u);
+    assert_int_equal(a.n_throttled, 20);
+    assert_int_equal(a.n_refaults, 1000); /* the group's, not /proc/vmstat's */
+    assert_int_equal(a.pressure_ns, 500000000u);
+    assert_int_equal(a.self_ns, 0);
+
+    noise_read(&b, TREES "v1-after");
+    noise_diff(&d, &a, &b);
+    assert_int_equal(d.wall_ns, 10000000000u);
+    assert_int_equal(d.n_throttled, 5);
+    assert_int_equal(d.n_refaults, 600);
+    assert_float_equal(noise_steal_share(&d), 0.04, 1e-9);
+    assert_float_equal(noise_others_share(&d), 0.71, 1e-9);
+    d.self_ns = 14000000000u; /* all but 0.2 s of the busy time was ours */
+    assert_float_equal(noise_others_share(&d), 0.01, 1e-9);
+
+    char text[96];
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: steal 4 %, throttled 5 %");
+}
+
+static void v2_counters(void **state)
+{
+    struct noise a, b, d;
+    char text[96];
+
+    (void)state;
+    noise_read(&a, TREES "v2-before");
+    assert_int_equal(a.throttled_ns, 1000000); /* of the slice above */
+    assert_int_equal(a.n_throttled, 7);
+    assert_int_equal(a.n_refaults, 10);
+    assert_int_equal(a.pressure_ns, 1000000);
+
+    noise_read(&b, TREES "v2-after");
+    noise_diff(&d, &a, &b);
+    assert_int_equal(d.n_refaults, 0);
+    d.self_ns = 21000000000u;
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    /* pressure without paging of our own is somebody else's */
+    assert_string_equal(text, "disturbed: memory pressure 10 %");
+    d.n_refaults = 1;
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "valid");
+}
+
+static void missing_files_leave_zeros(void **state)
+{
+    struct noise n, zero;
+
+    (void)state;
+    noise_read(&n, TREES "plain");
+    assert_int_equal(n.n_cpus, 1);
+    assert_int_equal(n.busy_ns, 1550000000u);
+    assert_int_equal(n.steal_ns, 0);
+    assert_int_equal(n.throttled_ns, 0);
+    assert_int_equal(n.pressure_ns, 0);
+    assert_int_equal(n.n_refaults, 31);
+
+    memset(&zero, 0, sizeof zero);
+    noise_read(&n, TREES "does-not-exist");
+    assert_memory_equal(&n, &zero, sizeof n);
+}
+
+static void differences_do_not_wrap(void **state)
+{
+    struct noise a = {.wall_ns = 5, .steal_ns = 100, .n_cpus = 1};
+    struct noise b = {.wall_ns = 10, .steal_ns = 40, .n_cpus = 4};
+
+    (void)state;
+    noise_diff(&b, &a, &b); /* in place */
+    assert_int_equal(b.wall_ns, 5);
+    assert_int_equal(b.steal_ns, 0);
+    assert_int_equal(b.n_cpus, 4);
+}
+
+static void verdict_thresholds(void **state)
+{
+    const struct noise quiet = {.wall_ns = 10000000000u,
+                                .busy_ns = 20000000000u,
+                                .self_ns = 19900000000u,
+                                .n_cpus = 2};
+    struct noise d = quiet;
+    char text[96], small[32];
+
+    (void)state;
+    assert_true(noise_verdict(&d, 0.049, text, sizeof text));
+    assert_string_equal(text, "valid");
+    assert_false(noise_verdict(&d, -0.07, text, sizeof text));
+    assert_string_equal(text, "disturbed: drift -7 %");
+
+    /* 3.5 % by others: fine on idle CPUs, not where they pushed us off ours */
+    d.self_ns = 19300000000u;
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+    d.n_involuntary = 2000;
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_non_null(strstr(text, "others"));
+
+    /* a run too short for ticks of 10 ms to say anything */
+    d = (struct noise){.wall_ns = 100000000, .busy_ns = 40000000, .n_cpus = 2};
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+
+    /* several causes; those that do not fit are left out whole */
+    d = quiet;
+    d.steal_ns = 2000000000;
+    d.throttled_ns = 1000000000;
+    assert_false(noise_verdict(&d, 0.5, text, sizeof text));
+    assert_string_equal(text, "disturbed: steal 10 %, throttled 10 %, drift +50 %");
+    assert_false(noise_verdict(&d, 0.5, small, sizeof small));
+    assert_string_equal(small, "disturbed: steal 10 %");
+
+    memset(&d, 0, sizeof d);
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+}
+
+static void live_counters_move(void **state)
+{
+    struct noise a, d;
+    volatile double x = 1;
+
+    (void)state;
+    noise_read(&a, "");
+    const uint64_t begin = clock_ns();
+    while (clock_ns() - begin < 50000000u)
+        x = x * 1.0000001;
+    noise_read(&d, "");
+    noise_diff(&d, &a, &d);
+    assert_true(d.wall_ns >= 50000000u);
+    assert_true(d.self_ns > 0);
+    assert_true(d.n_cpus >= 1);
+    assert_true(noise_others_share(&d) >= 0 && noise_others_share(&d) <= 1);
+    assert_true(noise_steal_share(&d) >= 0 && noise_steal_share(&d) <= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v1_counters),
+        cmocka_unit_test(v2_counters),
+        cmocka_unit_test(missing_files_leave_zeros),
+        cmocka_unit_test(differences_do_not_wrap),
+        cmocka_unit_test(verdict_thresholds),
+        cmocka_unit_test(live_counters_move),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_probe.c - the probe's loops read and compute what they claim
+ *
+ * No figure is compared with another one: a loaded machine must pass too.
+ */
+#include "tests/support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+
+#include "harness/machine/probe.h"
+
+#define KIB 1024
+
+static struct topology *small_topology(void)
+{
+    struct topology *t = calloc(1, sizeof *t);
+
+    assert_non_null(t);
+    t->n_cpus = t->n_cores = t->n_allowed = t->n_allowed_cores = 1;
+    t->n_packages = t->n_nodes = 1;
+    t->cpu[0].allowed = true;
+    t->threads_default = 1;
+    t->mem_total = t->mem_available = (uint64_t)1 << 30;
+    return t;
+}
+
+/* Every variant sums every word once, also for sizes that the streams do not
+ * divide, and nothing beyond the end is touched (but prefetched). */
+static void every_read_loop_reads_every_word(void **state)
+{
+    static const size_t sizes[] = {64, 128, 192, 4096, 4096 + 64 * 3, 64 * KIB - 64};
+    static const size_t aheads[] = {0, 512, 4096};
+    size_t n_kernels;
+    const struct probe_kernel *k = probe_kernels(&n_kernels);
+    uint64_t seed = 3;
+
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        uint64_t *p = guard_alloc(sizes[s]), sum = 0;
+
+        for (size_t i = 0; i < sizes[s] / sizeof *p; i++)
+            sum += p[i] = test_random(&seed);
+        for (size_t i = 0; i < n_kernels; i++) {
+            if (k[i].op != PROBE_OP_stream_read || !(isa_usable() >> k[i].isa & 1))
+                continue;
+            for (int n = 1; n <= 4; n *= 2)
+                for (size_t a = 0; a < 3; a++)
+                    assert_int_equal(k[i].fn.stream_read(p, sizes[s], n, aheads[a]),
+                                     sum);
+        }
+        guard_free(p, sizes[s]);
+    }
+}
+
+/* Twice the rounds are twice the operations, and the result depends on them. */
+static void every_peak_loop_counts_its_operations(void **state)
+{
+    size_t n_kernels;
+    const struct probe_kernel *k = probe_kernels(&n_kernels);
+
+    (void)state;
+    for (size_t i = 0; i < n_kernels; i++) {
+        uint64_t once = 0, twice = 0, sink[3] = {0, 0, 0};
+
+        if (k[i].op == PROBE_OP_stream_read || !(isa_usable() >> k[i].isa & 1))
+            continue;
+        kern_peak_int8_fn *run = k[i].op == PROBE_OP_peak_int8
+                                     ? k[i].fn.peak_int8
+                                     : (kern_peak_int8_fn *)k[i].fn.peak_f32;
+        run(0, &sink[0]);
+        once = run(50, &sink[1]);
+        twice = run(100, &sink[2]);
+        assert_true(once > 0);
+        assert_int_equal(twice, 2 * once);
+        assert_int_not_equal(sink[0], sink[1]);
+    }
+}
+
+static void the_scalar_level_is_always_there(void **state)
+{
+    (void)state;
+    for (int op = PROBE_OP_stream_read; op <= PROBE_OP_peak_f32; op++) {
+        const struct probe_kernel *k = probe_kernel_best((enum probe_op)op, 0);
+
+        assert_non_null(k);
+        assert_int_equal(k->isa, KERN_ISA_scalar);
+        assert_true(probe_kernel_best((enum probe_op)op, isa_usable())->isa >= k->isa);
+    }
+}
+
+/* A pass asserts the sum of all words. */
+static void read_well(const struct probe_buffer *b, struct team *team)
+{
+    const struct probe_read_way way = probe_read_tune(b, team, isa_usable());
+
+    assert_non_null(way.kernel);
+    for (int i = 0; i < 2; i++)
+        assert_true(probe_read_pass(b, team, &way) > 0);
+}
+
+static void reading_is_plausible(void **state)
+{
+    static const uint64_t sizes[] = {1, 64 * KIB, 5 * 1024 * KIB + 4096};
+    struct topology *topo = small_topology();
+
+    (void)state;
+    for (int n_threads = 1; n_threads <= 3; n_threads++)
+        for (size_t i = 0; i < 3; i++)
+            for (int pages = MEM_PAGES_4K; pages <= MEM_PAGES_2M; pages++) {
+                struct probe_buffer b = {.huge_bytes = 0};
+                struct err err = ERR_INIT;
+                struct team *team;
+
+                assert_int_equal(team_start(&team, n_threads, NULL, &err), ST_OK);
+                assert_int_equal(probe_buffer_open(&b, team, sizes[i],
+                                                   (enum mem_pages)pages, topo, &err),
+                                 ST_OK);
+                assert_true(b.bytes >= sizes[i] && b.bytes % 4096 == 0);
+                read_well(&b, team);
+                if (pages == MEM_PAGES_4K)
+                    assert_int_equal(b.huge_bytes, 0);
+                probe_buffer_close(&b);
+                probe_buffer_close(&b);
+                assert_null(b.base);
+                team_stop(team);
+            }
+    free(topo);
+}
+
+static void borrowed_memory_stays_as_it_is(void **state)
+{
+    static _Alignas(64) uint64_t words[3 * 512 + 7];
+    struct probe_buffer b;
+    struct err err = ERR_INIT;
+    struct team *team;
+    uint64_t sum = 0, seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        words[i] = test_random(&seed);
+    for (size_t i = 0; i < 3 * 512; i++)
+        sum += words[i];
+    assert_int_equal(team_start(&team, 2, NULL, &err), ST_OK);
+    probe_buffer_borrow(&b, team, words, sizeof words);
+    assert_int_equal(b.bytes, 3 * 4096);
+    assert_true(b.sum == sum);
+    read_well(&b, team);
+    probe_buffer_close(&b);
+    seed = 1;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        assert_true(words[i] == test_random(&seed));
+    team_stop(team);
+}
+
+static void automatic_size_respects_the_limit(void **state)
+{
+    struct topology *topo = small_topology();
+    struct probe_buffer b = {.huge_bytes = 0};
+    struct err err = ERR_INIT;
+    struct team *team;
+
+    (void)state;
+    topo->llc_bytes = (uint64_t)1 << 30;
+    topo->mem_limit = 32 << 20;
+    assert_int_equal(team_start(&team, 1, NULL, &err), ST_OK);
+    assert_int_equal(probe_buffer_open(&b, team, 0, MEM_PAGES_4K, topo, &err), ST_OK);
+    assert_int_equal(b.bytes, 8 << 20);
+    probe_buffer_close(&b);
+    team_stop(team);
+    free(topo);
+}
+
+static void compute_reports_the_level_used(void **state)
+{
+    struct err err = ERR_INIT;
+    struct team *team;
+    double gops = 0;
+
+    (void)state;
+    assert_int_equal(team_start(&team, 1, NULL, &err), ST_OK);
+    assert_int_equal(probe_compute(PROBE_PEAK_INT8, 0, team, 1, &gops),
+                     KERN_ISA_scalar);
+    assert_true(gops > 0);
+    gops = 0;
+    probe_compute(PROBE_PEAK_F32, isa_usable(), team, 1, &gops);
+    assert_true(gops > 0);
+    team_stop(team);
+}
+
+/* Number of files left in a directory is the same before and after. */
+static void disk_leaves_nothing_behind(void **state)
+{
+    char dir[] = "probe-test-XXXXXX", path[64];
+    double gbps[2] = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    const enum status st = probe_disk(dir, 4 << 20, 2, gbps, &err);
+    if (st == ST_OK)
+        assert_true(gbps[0] > 0 && gbps[1] > 0);
+    else
+        assert_true((st == ST_UNSUPPORTED || st == ST_NO_MEMORY) && err.msg[0]);
+
+    err_clear(&err);
+    snprintf(path, sizeof path, "%s/small", dir);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    assert_int_equal(probe_disk(path, 4 << 20, 1, gbps, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "0 bytes"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0); /* fails unless empty */
+
+    err_clear(&err);
+    assert_int_equal(probe_disk(dir, 4 << 20, 1, gbps, &err), ST_IO);
+    assert_non_null(strstr(err.msg, dir));
+}
+
+static void memory_is_no_disk(void **state)
+{
+    struct err err = ERR_INIT;
+    double gbps;
+
+    (void)state;
+    if (access("/dev/shm", W_OK))
+        skip();
+    const enum status st = probe_disk("/dev/shm", 1 << 20, 1, &gbps, &err);
+    assert_true(st == ST_UNSUPPORTED || st == ST_NO_MEMORY);
+}
+
+static void report_has_every_row(void **state)
+{
+    struct topology *topo = small_topology();
+    struct probe_params params = {.topo = topo,
+                                  .placement = PLACEMENT_NONE,
+                                  .max_threads = 2,
+                                  .bytes = 1 << 20,
+                                  .n_passes = 2,
+                                  .isa_mask = isa_usable()};
+    struct probe_report r;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(probe_all(&r, &params, &err), ST_OK);
+    assert_int_equal(r.n_read_rows, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(r.read[i].n_threads, 1 + i / 2);
+        assert_int_equal(r.read[i].gbps.n, 2);
+        assert_true(r.read[i].gbps.min > 0);
+    }
+    assert_true(r.int8_gops[1].median > 0 && r.f32_gops[0].median > 0);
+    assert_false(r.has_disk);
+
+    json_t *json = probe_report_json(&r);
+    assert_non_null(json);
+    assert_int_equal(json_array_size(json_object_get(json, "read")), 4);
+    assert_non_null(json_object_get(json_object_get(json, "disk"), "why_not"));
+    json_decref(json);
+    probe_report_free(&r);
+
+    params.max_threads = 0;
+    assert_int_equal(probe_all(&r, &params, &err), ST_USAGE);
+    free(topo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_read_loop_reads_every_word),
+        cmocka_unit_test(every_peak_loop_counts_its_operations),
+        cmocka_unit_test(the_scalar_level_is_always_there),
+        cmocka_unit_test(reading_is_plausible),
+        cmocka_unit_test(borrowed_memory_stays_as_it_is),
+        cmocka_unit_test(automatic_size_respects_the_limit),
+        cmocka_unit_test(compute_reports_the_level_used),
+        cmocka_unit_test(disk_leaves_nothing_behind),
+        cmocka_unit_test(memory_is_no_disk),
+        cmocka_unit_test(report_has_every_row),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_sandbox.c - where groups are made (on recorded trees), and real groups
+ *
+ * The second half needs the right to make memory cgroups and skips without it.
+ */
+#include "tests/support/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "harness/machine/cgroup.h"
+#include "harness/machine/sandbox.h"
+#include "harness/machine/sandbox_group.h"
+
+#define MIB UINT64_C(1048576)
+
+static char root[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    tree_new(root);
+    tree_put(root, "/proc/meminfo",
+             "MemTotal: 16777216 kB\nMemAvailable: 8000000 kB\n");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+/* A v2 hierarchy in which we are in /user/me, with the files the kernel makes. */
+static void v2_group(const char *dir, const char *controllers, const char *passed_on,
+                     const char *procs)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/cgroup.controllers", dir);
+    tree_put(root, path, controllers);
+    snprintf(path, sizeof path, "%s/cgroup.subtree_control", dir);
+    tree_put(root, path, passed_on);
+    snprintf(path, sizeof path, "%s/cgroup.procs", dir);
+    tree_put(root, path, procs);
+    snprintf(path, sizeof path, "%s/cgroup.type", dir);
+    if (strcmp(dir, "/sys/fs/cgroup") != 0)
+        tree_put(root, path, "domain\n");
+}
+
+static void v2_tree(void)
+{
+    tree_put(root, "/proc/self/cgroup", "0::/user/me\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    v2_group("/sys/fs/cgroup", "cpu memory pids\n", "cpu memory pids\n", "1\n2\n");
+    v2_group("/sys/fs/cgroup/user", "cpu memory pids\n", "cpu memory\n", "");
+    v2_group("/sys/fs/cgroup/user/me", "cpu memory\n", "", "4321\n4322\n");
+}
+
+static void v1_tree(void)
+{
+    tree_put(root, "/proc/self/cgroup", "4:memory:/jobs/mine\n0::/\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes",
+             "9223372036854771712\n");
+    tree_mkdir(root, "/sys/fs/cgroup/memory/jobs/mine");
+}
+
+static const char *in_group(const struct sandbox *s, const char *file)
+{
+    static char buf[256];
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s", sandbox_path(s), file);
+    return tree_get(root, path, buf, sizeof buf);
+}
+
+static void v2_uses_the_nearest_that_passes_memory_on(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char dir[512];
+
+    (void)state;
+    v2_tree();
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_int_equal(sandbox_version(s), 2);
+    snprintf(dir, sizeof dir, "%s", sandbox_path(s));
+    assert_memory_equal(dir, "/sys/fs/cgroup/user/slmbench.", 29);
+    assert_string_equal(in_group(s, "memory.max"), "536870912");
+    assert_string_equal(in_group(s, "memory.swap.max"), "0");
+    assert_int_equal(sandbox_add(s, 777, &err), ST_OK);
+    assert_string_equal(in_group(s, "cgroup.procs"), "777\n");
+    sandbox_destroy(s);
+    assert_false(tree_exists(root, dir));
+}
+
+static void v2_switches_memory_on_where_nobody_lives(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char buf[256];
+
+    (void)state;
+    v2_tree();
+    v2_group("/sys/fs/cgroup", "cpu memory pids\n", "cpu pids\n", "1\n");
+    v2_group("/sys/fs/cgroup/user", "cpu memory pids\n", "cpu\n", "");
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_memory_equal(sandbox_path(s), "/sys/fs/cgroup/user/slmbench.", 29);
+    assert_string_equal(
+        tree_get(root, "/sys/fs/cgroup/user/cgroup.subtree_control", buf, sizeof buf),
+        "+memory");
+    sandbox_destroy(s);
+}
+
+/* Only our own group, as in a container: its processes go into a leaf first. */
+static void v2_retreats_into_a_leaf(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL, *second = NULL;
+    char name[96], leaf[300], file[400], buf[256];
+    struct maker me;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "0::/\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    v2_group("/sys/fs/cgroup", "cpu memory\n", "", "4321\n4322\n");
+    tree_put(root, "/sys/fs/cgroup/cgroup.type", "domain\n"); /* not the real root */
+    maker_self(&me, root);
+    group_name(&me, "self", name, sizeof name);
+    snprintf(leaf, sizeof leaf, "/sys/fs/cgroup/%s", name);
+    snprintf(file, sizeof file, "%s/cgroup.procs", leaf);
+
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_string_equal(tree_get(root, file, buf, sizeof buf), "4321\n4322\n");
+    assert_string_equal(
+        tree_get(root, "/sys/fs/cgroup/cgroup.subtree_control", buf, sizeof buf),
+        "+memory");
+    assert_int_equal(sandbox_create(&second, root, 512 * MIB, &err), ST_OK);
+    assert_string_not_equal(sandbox_path(s), sandbox_path(second));
+    sandbox_destroy(s);
+    assert_true(tree_exists(root, leaf)); /* still needed */
+    sandbox_destroy(second);
+    assert_false(tree_exists(root, leaf));
+    assert_string_equal(
+        tree_get(root, "/sys/fs/cgroup/cgroup.subtree_control", buf, sizeof buf),
+        "-memory");
+}
+
+static void v1_limits_memory_and_swap_together(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+
+    (void)state;
+    v1_tree();
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_int_equal(sandbox_version(s), 1);
+    assert_memory_equal(sandbox_path(s), "/sys/fs/cgroup/memory/jobs/mine/slmbench.",
+                        41);
+    assert_string_equal(in_group(s, "memory.limit_in_bytes"), "536870912");
+    assert_string_equal(in_group(s, "memory.memsw.limit_in_bytes"), "536870912");
+    assert_string_equal(in_group(s, "memory.swappiness"), "0");
+    sandbox_destroy(s);
+}
+
+static void reads_usage(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox_usage u;
+    struct sandbox *s = NULL;
+    char path[600];
+
+    (void)state;
+    v2_tree();
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_int_equal(sandbox_read(s, &u, &err), ST_IO); /* no memory.stat yet */
+    assert_non_null(strstr(err.msg, sandbox_path(s)));
+    snprintf(path, sizeof path, "%s/memory.stat", sandbox_path(s));
+    tree_put(root, path,
+             "anon 1000\nfile 2000\nfile_mapped 5\npgmajfault 7\n"
+             "workingset_refault_anon 1\nworkingset_refault_file 10\n");
+    snprintf(path, sizeof path, "%s/memory.events", sandbox_path(s));
+    tree_put(root, path, "low 0\nmax 12\noom 2\noom_kill 1\n");
+    snprintf(path, sizeof path, "%s/memory.current", sandbox_path(s));
+    tree_put(root, path, "3000\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.limit_bytes, 512 * MIB);
+    assert_int_equal(u.anon_bytes, 1000);
+    assert_int_equal(u.file_bytes, 2000);
+    assert_int_equal(u.n_major_faults, 7);
+    assert_int_equal(u.n_refaults, 11);
+    assert_int_equal(u.n_oom_kills, 1);
+    assert_int_equal(u.peak_bytes, 3000); /* no memory.peak: the most seen */
+    tree_put(root, path, "2000\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.current_bytes, 2000);
+    assert_int_equal(u.peak_bytes, 3000);
+    snprintf(path, sizeof path, "%s/memory.peak", sandbox_path(s));
+    tree_put(root, path, "9000\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.peak_bytes, 9000);
+    sandbox_destroy(s);
+}
+
+static void refuses_impossible_limits(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *says;
+    } cases[] = {{15 * MIB, "16 MiB"},
+                 {17 * 1024 * MIB, "this machine has"},
+                 {2048 * MIB, "/sys/fs/cgroup/user/memory.max"}};
+    struct sandbox *s = NULL;
+
+    (void)state;
+    v2_tree();
+    tree_put(root, "/sys/fs/cgroup/user/memory.max", "1073741824\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = ERR_INIT;
+
+        assert_int_equal(sandbox_create(&s, root, cases[i].bytes, &err), ST_USAGE);
+        assert_non_null(strstr(err.msg, cases[i].says));
+        assert_null(s);
+    }
+    struct err err = ERR_INIT;
+    assert_int_equal(sandbox_create(&s, root, 1024 * MIB, &err), ST_OK); /* just fits */
+    sandbox_destroy(s);
+}
+
+static void says_where_it_looked(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(sandbox_check(root, &err), ST_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "mountinfo"));
+    assert_non_null(strstr(err.msg, "--mem none"));
+}
+
+/* As somebody who may not write there. */
+static void says_how_to_get_permission(void **state)
+{
+    struct err err = ERR_INIT;
+    char path[256];
+
+    (void)state;
+    if (geteuid() == 0) {
+        /* root may write anywhere but below something that is no directory; take the
+         * controller away instead, which leaves no place either */
+        v2_tree();
+        v2_group("/sys/fs/cgroup", "cpu memory\n", "cpu\n", "1\n");
+        tree_put(root, "/sys/fs/cgroup/cgroup.type", "domain\n");
+        v2_group("/sys/fs/cgroup/user", "cpu\n", "", "");
+        v2_group("/sys/fs/cgroup/user/me", "cpu\n", "", "");
+    } else {
+        v2_tree();
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup/user", root);
+        chmod(path, 0555);
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup", root);
+        chmod(path, 0555);
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup/user/me", root);
+        chmod(path, 0555);
+    }
+    assert_int_equal(sandbox_check(root, &err), ST_PERMISSION);
+    assert_non_null(strstr(err.msg, "systemd-run --user --scope -p Delegate=yes"));
+    assert_non_null(strstr(err.msg, "--mem none"));
+    if (geteuid() != 0) {
+        snprintf(path, sizeof path, "chmod -R u+w '%s'", root);
+        assert_int_equal(system(path), 0);
+    }
+}
+
+/* ---- leftovers --------------------------------------------------------------------
+ */
+
+static void names_tell_the_maker(void **state)
+{
+    static const char *const wrong[] = {
+        "slmbench",      "slmbench.",           "slmbench.x.1.2.3",
+        "slmbench.12.1", "slmbench.12.1.5.6.7", "slmbench.-4.1.5.6",
+        "other.12.1.5.6"};
+    struct maker m = {.pid = 12, .start = 345, .pidns = 678}, got;
+    char name[96];
+    bool self;
+
+    (void)state;
+    group_name(&m, "9", name, sizeof name);
+    assert_string_equal(name, "slmbench.12.9.345.678");
+    assert_true(group_parse(name, &got, &self));
+    assert_int_equal(got.pid, 12);
+    assert_int_equal(got.start, 345);
+    assert_int_equal(got.pidns, 678);
+    assert_false(self);
+    assert_true(group_parse("slmbench.12.self.345.678", &got, &self) && self);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(group_parse(wrong[i], &got, &self));
+}
+
+static void removes_only_the_dead(void **state)
+{
+    (void)state;
+    v2_tree();
+    tree_put(root, "/proc/50/stat",
+             "50 (a (b) c) S 1 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 9900 1 1\n");
+    tree_mkdir(root, "/proc/self/ns");
+    char link[200];
+    snprintf(link, sizeof link, "%s/proc/self/ns/pid", root);
+    assert_int_equal(symlink("pid:[4026531836]", link), 0);
+
+    tree_mkdir(root, "/sys/fs/cgroup/user/slmbench.50.1.9900.4026531836"); /* lives */
+    tree_mkdir(root,
+               "/sys/fs/cgroup/user/slmbench.50.1.8800.4026531836"); /* number reused */
+    tree_mkdir(root,
+               "/sys/fs/cgroup/a/b/slmbench.51.1.8800.4026531836"); /* gone, deep */
+    tree_mkdir(root,
+               "/sys/fs/cgroup/user/slmbench.51.1.8800.4026539999"); /* elsewhere */
+    tree_mkdir(root, "/sys/fs/cgroup/user/slmbench.51.self.8800.4026531836");
+    tree_mkdir(root, "/sys/fs/cgroup/user/slmbench.foreign");
+    assert_int_equal(sandbox_clean_leftovers(root), 3);
+    assert_true(tree_exists(root, "/sys/fs/cgroup/user/slmbench.50.1.9900.4026531836"));
+    assert_false(
+        tree_exists(root, "/sys/fs/cgroup/user/slmbench.50.1.8800.4026531836"));
+    assert_false(tree_exists(root, "/sys/fs/cgroup/a/b/slmbench.51.1.8800.4026531836"));
+    assert_true(tree_exists(root, "/sys/fs/cgroup/user/slmbench.51.1.8800.4026539999"));
+    assert_true(tree_exists(root, "/sys/fs/cgroup/user/slmbench.foreign"));
+    assert_int_equal(sandbox_clean_leftovers(root), 0);
+}
+
+/* ---- eviction ----------------------------------------------------------------------
+ */
+
+/* 8 MiB of file, in the page cache. path is filled in. */
+static void cached_file(char path[64])
+{
+    static char block[1 << 20];
+
+    snprintf(path, 64, "slm-test-evict-XXXXXX"); /* in the build tree: a real disk */
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    memset(block, 'x', sizeof block);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(write(fd, block, sizeof block), sizeof block);
+    close(fd);
+}
+
+static size_t resident_bytes(int fd, void *map, size_t n)
+{
+    static unsigned char vec[1 << 16];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = 0;
+
+    (void)fd;
+    assert_int_equal(mincore(map, n, vec), 0);
+    for (size_t i = 0; i < n / page; i++)
+        bytes += (vec[i] & 1u) * page;
+    return bytes;
+}
+
+static void evicts(void **state)
+{
+    const size_t n = 8 << 20;
+    struct err err = ERR_INIT;
+    uint64_t stayed = 1;
+    char path[64];
+
+    (void)state;
+    cached_file(path);
+    const int fd = open(path, O_RDONLY);
+    void *map = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(resident_bytes(fd, map, n), n);
+    assert_int_equal(file_evict(path, &stayed, &err), ST_OK);
+    const size_t left = resident_bytes(fd, map, n);
+    munmap(map, n);
+    close(fd);
+    unlink(path);
+    if (stayed == n && left == n)
+        skip(); /* a file system in memory: nowhere else to put it */
+    assert_int_equal(stayed, 0);
+    assert_int_equal(left, 0);
+}
+
+/* Pages that somebody has mapped and touched stay, and are told of. */
+static void tells_what_stayed(void **state)
+{
+    const size_t n = 8 << 20, held = 1 << 20;
+    struct err err = ERR_INIT;
+    uint64_t stayed = 0;
+    char path[64];
+
+    (void)state;
+    cached_file(path);
+    const int fd = open(path, O_RDONLY);
+    volatile char *map = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+    assert_true(map != MAP_FAILED);
+    for (size_t i = 0; i < held; i += 4096)
+        assert_int_equal(map[i], 'x');
+    assert_int_equal(file_evict(path, &stayed, &err), ST_OK);
+    munmap((void *)map, n);
+    close(fd);
+    unlink(path);
+    assert_true(stayed >= held);
+}
+
+static void evict_names_the_file(void **state)
+{
+    struct err err = ERR_INIT;
+    uint64_t stayed = 5;
+
+    (void)state;
+    assert_int_equal(file_evict("/nowhere/x.gguf", &stayed, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "/nowhere/x.gguf"));
+    err_clear(&err);
+    assert_int_equal(file_evict("/tmp", &stayed, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "not a regular file"));
+    assert_int_equal(stayed, 5);
+}
+
+/* ---- real groups --------------------------------------------------------------------
+ */
+
+static void need_groups(void)
+{
+    struct err err = ERR_INIT;
+
+    if (sandbox_check("", &err)) {
+        print_message("skipped: %s\n", err.msg);
+        skip();
+    }
+}
+
+/* A child that waits until it is in the group, then touches n bytes. */
+static pid_t start_eater(size_t n, int *gate)
+{
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        char c;
+
+        close(ends[1]);
+        if (read(ends[0], &c, 1) != 1)
+            _exit(3);
+        char *p =
+            mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (size_t i = 0; p != MAP_FAILED && i < n; i += 4096)
+            ((volatile char *)p)[i] = 1;
+        if (n < 32 * MIB)
+            pause();
+        _exit(0);
+    }
+    close(ends[0]);
+    *gate = ends[1];
+    return pid;
+}
+
+static void live_limit_kills(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    struct sandbox_usage u;
+    int gate, status;
+
+    (void)state;
+    need_groups();
+    assert_int_equal(sandbox_create(&s, "", 32 * MIB, &err), ST_OK);
+    const pid_t pid = start_eater(64 * MIB, &gate);
+    assert_int_equal(sandbox_add(s, pid, &err), ST_OK);
+    assert_int_equal(write(gate, "x", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(gate);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.limit_bytes, 32 * MIB);
+    assert_int_equal(u.n_oom_kills, 1);
+    assert_true(u.peak_bytes > 16 * MIB && u.peak_bytes <= 32 * MIB);
+    sandbox_destroy(s);
+}
+
+static void live_destroy_kills_and_removes(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char path[512];
+    int gate, status;
+
+    (void)state;
+    need_groups();
+    assert_int_equal(sandbox_create(&s, "", 64 * MIB, &err), ST_OK);
+    snprintf(path, sizeof path, "%s", sandbox_path(s));
+    const pid_t pid = start_eater(1 * MIB, &gate);
+    assert_int_equal(sandbox_add(s, pid, &err), ST_OK);
+    assert_int_equal(write(gate, "x", 1), 1);
+    assert_int_equal(access(path, F_OK), 0);
+    sandbox_destroy(s);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(gate);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* A run that is killed leaves its group and its child; the next start removes both,
+ * and leaves the group of a run that is alive. */
+static void live_leftovers_go(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *mine = NULL;
+    int report[2], status;
+    struct {
+        char path[512];
+        pid_t pid;
+    } left;
+
+    (void)state;
+    need_groups();
+    assert_int_equal(sandbox_create(&mine, "", 64 * MIB, &err), ST_OK);
+    assert_int_equal(pipe(report), 0);
+    const pid_t run = fork();
+    if (!run) {
+        struct sandbox *s = NULL;
+        int gate;
+
+        if (sandbox_create(&s, "", 64 * MIB, &err))
+            _exit(1);
+        memset(&left, 0, sizeof left);
+        snprintf(left.path, sizeof left.path, "%s", sandbox_path(s));
+        left.pid = start_eater(1 * MIB, &gate);
+        if (sandbox_add(s, left.pid, &err) || write(gate, "x", 1) != 1 ||
+            write(report[1], &left, sizeof left) != sizeof left)
+            _exit(1);
+        kill(getpid(), SIGKILL);
+    }
+    close(report[1]);
+    assert_int_equal(read(report[0], &left, sizeof left), sizeof left);
+    close(report[0]);
+    assert_int_equal(waitpid(run, &status, 0), run);
+    assert_int_equal(access(left.path, F_OK), 0);
+    assert_true(sandbox_clean_leftovers("") >= 1);
+    assert_int_equal(access(left.path, F_OK), -1);
+    assert_int_equal(access(sandbox_path(mine), F_OK), 0);
+    sandbox_destroy(mine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(v2_uses_the_nearest_that_passes_memory_on,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_switches_memory_on_where_nobody_lives, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(v2_retreats_into_a_leaf, setup, teardown),
+        cmocka_unit_test_setup_teardown(v1_limits_memory_and_swap_together, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(reads_usage, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_impossible_limits, setup, teardown),
+        cmocka_unit_test_setup_teardown(says_where_it_looked, setup, teardown),
+        cmocka_unit_test_setup_teardown(says_how_to_get_permission, setup, teardown),
+        cmocka_unit_test(names_tell_the_maker),
+        cmocka_unit_test_setup_teardown(removes_only_the_dead, setup, teardown),
+        cmocka_unit_test(evicts),
+        cmocka_unit_test(tells_what_stayed),
+        cmocka_unit_test(evict_names_the_file),
+        cmocka_unit_test(live_limit_kills),
+        cmocka_unit_test(live_destroy_kills_and_removes),
+        cmocka_unit_test(live_leftovers_go),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_point.c - a point's identity, command line, JSON, and what limits it
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/point/point.h"
+#include "harness/point/point_child.h"
+#include "harness/point/point_options.h"
+
+static struct topology *topo; /* eight CPUs, four recommended */
+
+static void sample_point(struct point *p)
+{
+    point_init(p);
+    strcpy(p->model.text, "nano:Q4_K_M");
+    strcpy(p->model.name, "nano");
+    strcpy(p->model.path, "/cache/nano-Q4_K_M.gguf");
+    p->model.synthetic = true;
+    p->model.mix = QUANTMIX_Q4_K_M;
+    p->n_threads = 2;
+    p->ctx = 1024;
+    p->mem_limit = UINT64_C(6) << 30;
+}
+
+static void ids(void **state)
+{
+    struct point p;
+    char id[96], other[96];
+
+    (void)state;
+    sample_point(&p);
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/decode/t2/spread/ctx1024/6G");
+    p.n_threads_prefill = 4;
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/decode/t2p4/spread/ctx1024/6G");
+    assert_int_equal(point_n_members(&p), 4);
+    p.n_threads_prefill = 0;
+    assert_int_equal(point_n_members(&p), 2);
+    p.ctx_prefill = true;
+    p.mem_limit = 0;
+    p.placement = PLACEMENT_NONE;
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/decode/t2/none/ctx1024p");
+    p.kind = POINT_PREFILL;
+    p.n_prompt = 128;
+    p.residency = WEIGHTS_MEMORY;
+    p.explicit_cpus = true;
+    p.cpus[0] = 3;
+    p.cpus[1] = 4;
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/memory/prefill128/t2/cpus3-4");
+
+    p.kind = POINT_SPECULATE;
+    p.explicit_cpus = false;
+    strcpy(p.text, "copy");
+    p.ctx = 0;
+    point_id(&p, id, sizeof id);
+    assert_string_equal(id, "nano:Q4_K_M/memory/text-copy/t2/none");
+    p.ctx = 900;
+    strcpy(p.text, "/a/copy.txt");
+    point_id(&p, id, sizeof id);
+    strcpy(p.text, "/b/copy.txt");
+    point_id(&p, other, sizeof other);
+    assert_string_not_equal(id, other);
+    assert_non_null(strstr(id, "/text-copy.txt~"));
+    assert_non_null(strstr(id, "/ctx900p"));
+    point_text_name(&p, id, sizeof id);
+    assert_string_equal(id, "copy");
+    p.n_prompt = 1000;
+    assert_int_equal(point_depth(&p), 1000);
+    p.n_prompt = 300;
+    assert_int_equal(point_depth(&p), 900);
+    p.kind = POINT_PREFILL;
+
+    /* names too long for the column stay distinct */
+    p.model.synthetic = false;
+    memset(p.model.name, 'x', sizeof p.model.name - 1);
+    strcpy(p.model.path, "/a/model.gguf");
+    point_id(&p, id, sizeof id);
+    strcpy(p.model.path, "/b/model.gguf");
+    point_id(&p, other, sizeof other);
+    assert_true(strlen(id) < sizeof id - 1);
+    assert_string_not_equal(id, other);
+}
+
+/* Split a command line as a shell would, for words without escapes. */
+static int split(char *line, char **argv, int max)
+{
+    int n = 0;
+
+    for (char *c = line; *c && n < max;) {
+        const char end = *c == '\'' ? '\'' : ' ';
+
+        argv[n++] = c += *c == '\'';
+        while (*c && *c != end)
+            c++;
+        while (*c && (*c == ' ' || *c == '\''))
+            *c++ = '\0';
+    }
+    return n;
+}
+
+static void check_same(const struct point *a, const struct point *b)
+{
+    char x[96], y[96];
+
+    point_id(a, x, sizeof x);
+    point_id(b, y, sizeof y);
+    assert_string_equal(x, y);
+    assert_int_equal(a->kind, b->kind);
+    assert_string_equal(a->text, b->text);
+    assert_int_equal(a->n_tokens, b->n_tokens);
+    assert_int_equal(a->n_batch, b->n_batch);
+    assert_true(a->budget_s == b->budget_s);
+    assert_true(a->seed == b->seed);
+    assert_true(a->mem_limit == b->mem_limit);
+    assert_int_equal(a->force, b->force);
+    assert_int_equal(a->residency, b->residency);
+    assert_int_equal(a->kv_type, b->kv_type);
+}
+
+/* The command in a row gives the same point again. */
+static void command_round_trip(void **state)
+{
+    struct point_options o;
+    struct point p;
+    char line[400], *argv[64];
+
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        struct err err = ERR_INIT;
+        int argc;
+
+        sample_point(&p);
+        p.kind = i & 1 ? POINT_PREFILL : i & 2 ? POINT_SPECULATE : POINT_DECODE;
+        if (p.kind == POINT_SPECULATE)
+            strcpy(p.text, "free");
+        p.n_prompt = i & 1 ? 100 : 0;
+        p.ctx = i & 1 ? 0 : 77;
+        p.ctx_prefill = !(i & 1) && i & 2;
+        p.explicit_cpus = i & 4;
+        p.cpus[0] = 0;
+        p.cpus[1] = 5;
+        p.force = i & 8;
+        p.residency = i & 8 ? WEIGHTS_MEMORY : i & 4 ? WEIGHTS_PACKED : WEIGHTS_MMAP;
+        p.kv_type = i % KERN_N_KV;
+        p.mem_limit = i & 2 ? UINT64_C(2560) << 20 : 0;
+        p.placement = i & 2 ? PLACEMENT_COMPACT : PLACEMENT_NONE;
+        p.n_batch = 17 + i;
+        p.n_tokens = 99;
+        p.budget_s = 2.5;
+        p.seed = UINT64_C(12345678901234567890);
+        point_command(&p, line, sizeof line);
+        argc = split(line, argv, 64);
+        assert_string_equal(argv[1], "decode");
+        if (point_options_parse(&o, argc - 1, argv + 1, topo, &err))
+            fail_msg("%s", err.msg);
+        check_same(&p, &o.point);
+    }
+    sample_point(&p);
+    strcpy(p.model.text, "it's a model.gguf");
+    point_command(&p, line, sizeof line);
+    assert_non_null(strstr(line, " -m 'it'\\''s a model.gguf' -t 2"));
+}
+
+static void options_are_checked(void **state)
+{
+    static const struct {
+        const char *line, *says;
+    } bad[] = {
+        {"decode", "which model"},
+        {"decode -m nano:Q4_K_M --speculate copy --prefill 5", "exclude each other"},
+        {"decode -m nano:Q4_K_M --speculate nothing", "come with the program"},
+        {"decode -m nano:Q4_K_M --speculate ./nothing", "cannot open the text"},
+        {"decode -m nano:Q4_K_M --cpus 0 -t 2", "1 CPU for 2 threads"},
+        {"decode -m nano:Q4_K_M --cpus 0 --placement none", "exclude each other"},
+        {"decode -m nano:Q4_K_M --cpus 1023", "not run on CPU 1023"},
+        {"decode -m nano:Q4_K_M --placement sideways", "sideways"},
+        {"decode -m nano:Q4_K_M --mem lots", "lots"},
+        {"decode -m nano:Q4_K_M extra", "extra"},
+        {"decode -m /nowhere.gguf", "/nowhere.gguf"},
+        {"decode -m nano:Q4_K_M -t 0", "outside"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct point_options o;
+        struct err err = ERR_INIT;
+        char line[128], *argv[16];
+
+        snprintf(line, sizeof line, "%s", bad[i].line);
+        const int argc = split(line, argv, 16);
+        assert_int_equal(point_options_parse(&o, argc, argv, topo, &err), ST_USAGE);
+        if (!strstr(err.msg, bad[i].says))
+            fail_msg("'%s' says: %s", bad[i].line, err.msg);
+    }
+}
+
+static void json_round_trip(void **state)
+{
+    struct point in, out;
+    struct err err = ERR_INIT;
+    json_t *object;
+
+    (void)state;
+    sample_point(&in);
+    in.explicit_cpus = true;
+    in.n_threads_prefill = 3;
+    in.cpus[0] = 7;
+    in.cpus[1] = 9;
+    in.cpus[2] = 8;
+    in.seed = UINT64_MAX;
+    in.isa_disabled = 5;
+    in.budget_s = 0.125;
+    object = point_json(&in);
+    assert_non_null(object);
+    assert_int_equal(point_from_json(&out, object, &err), ST_OK);
+    assert_string_equal(out.model.text, in.model.text);
+    assert_string_equal(out.model.path, in.model.path);
+    assert_int_equal(out.n_threads_prefill, 3);
+    assert_int_equal(out.cpus[1], 9);
+    assert_int_equal(out.cpus[2], 8);
+    assert_int_equal(out.isa_disabled, 5);
+    assert_true(out.seed == in.seed && out.budget_s == in.budget_s);
+
+    json_object_set_new(object, "n_threads", json_integer(4));
+    assert_int_equal(point_from_json(&out, object, &err), ST_USAGE);
+    err_clear(&err);
+    json_object_set_new(object, "n_threads", json_string("2"));
+    assert_int_equal(point_from_json(&out, object, &err), ST_USAGE);
+    json_decref(object);
+}
+
+static void wire_round_trip(void **state)
+{
+    struct point_facts facts = {1, 2.5, 3, 0.25, 5}, facts_back = {0};
+    struct noise noise = {.wall_ns = 1, .steal_ns = 2, .n_refaults = 3, .n_cpus = 4};
+    struct noise noise_back;
+    json_t *object = point_facts_json(&facts);
+
+    (void)state;
+    memset(&noise_back, 0, sizeof noise_back);
+    point_facts_from_json(&facts_back, object);
+    json_decref(object);
+    assert_memory_equal(&facts, &facts_back, sizeof facts);
+    object = point_noise_json(&noise);
+    point_noise_from_json(&noise_back, object);
+    json_decref(object);
+    assert_true(noise_back.wall_ns == 1 && noise_back.steal_ns == 2 &&
+                noise_back.n_refaults == 3 && noise_back.n_cpus == 4);
+}
+
+static void probe_size(void **state)
+{
+    const uint64_t mib = UINT64_C(1) << 20;
+
+    (void)state;
+    assert_int_equal(point_probe_bytes(32 * mib, 0, 5000 * mib), 512 * mib);
+    assert_int_equal(point_probe_bytes(256 * mib, 0, 5000 * mib), 1024 * mib);
+    assert_int_equal(point_probe_bytes(32 * mib, 2048 * mib, 5000 * mib), 256 * mib);
+    assert_int_equal(point_probe_bytes(32 * mib, 0, 100 * mib), 100 * mib);
+    assert_int_equal(point_probe_bytes(32 * mib, 0, 5 * mib), 64 * mib);
+    assert_int_equal(point_probe_bytes(0, 16 * mib, 5 * mib), 2 * mib);
+    assert_int_equal(point_probe_bytes(0, 8 * mib, 5 * mib), 2 * mib);
+}
+
+/* ---- judging ---------------------------------------------------------------- */
+
+/* Ten samples around 200 ms of a 5 GB model: 25 GB/s. */
+static double ms[] = {200, 201, 199, 200, 200, 202, 198, 200, 200, 200};
+
+static void judge(struct row *row, const struct noise *noise, double roof_gbps)
+{
+    const struct point_samples samples = {ms, 10, NULL};
+    const struct point_facts facts = {.tokens_per_sample = 1,
+                                      .ops_per_sample = 1.8e10,
+                                      .bytes_per_sample = 5e9,
+                                      .roof_spread = 0.01,
+                                      .llc_bytes = 3e7};
+
+    row_init(row);
+    row->bytes_per_token = 5000000000;
+    row->roof_gbps = roof_gbps;
+    point_judge(row, &samples, &facts, noise);
+}
+
+static struct noise calm(void)
+{
+    struct noise n;
+
+    memset(&n, 0, sizeof n);
+    n.wall_ns = 2000000000;
+    n.self_ns = 4000000000;
+    n.busy_ns = 4000000000;
+    n.n_cpus = 2;
+    return n;
+}
+
+static void figures(void **state)
+{
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    judge(&row, &noise, 30);
+    assert_int_equal(row.n_samples, 10);
+    assert_true(fabs(row.tok_per_s - 5) < 1e-9);
+    assert_true(row.tok_per_s_lo <= 5 && row.tok_per_s_hi >= 5);
+    assert_true(row.tok_per_s_lo < row.tok_per_s_hi);
+    assert_true(fabs(row.roof_tok_per_s - 6) < 1e-9);
+    assert_true(fabs(row.mbu - 5.0 / 6) < 1e-9);
+    assert_true(fabs(row.gops - 90) < 1e-9);
+    assert_true(fabs(row.lat_p50_ms - 200) < 1e-9);
+    assert_true(row.lat_p95_ms > 200 && row.lat_p99_ms >= row.lat_p95_ms);
+    assert_true(row.major_faults_per_token == 0);
+    assert_string_equal(row.validity, "valid");
+    assert_string_equal(row.limiter, "memory");
+    assert_string_equal(row.detail, "");
+}
+
+static void limiters(void **state)
+{
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    judge(&row, &noise, 60);
+    assert_string_equal(row.limiter, "compute");
+
+    noise.n_major_faults = 10000; /* a thousand a token */
+    judge(&row, &noise, 30);
+    assert_true(row.major_faults_per_token == 1000);
+    assert_string_equal(row.limiter, "paging");
+
+    noise = calm();
+    noise.n_major_faults = 20; /* a few, of a million pages */
+    judge(&row, &noise, 30);
+    assert_string_not_equal(row.limiter, "paging");
+
+    noise = calm();
+    noise.n_refaults = 100000;
+    judge(&row, &noise, 30);
+    assert_string_equal(row.limiter, "paging");
+
+    noise = calm();
+    noise.throttled_ns = 500000000;
+    noise.n_throttled = 5;
+    judge(&row, &noise, 30);
+    assert_string_equal(row.limiter, "quota");
+    assert_true(fabs(row.throttled_ms - 500) < 1e-9);
+
+    noise = calm();
+    noise.steal_ns = 1000000000; /* a quarter of both CPUs */
+    judge(&row, &noise, 30);
+    assert_string_equal(row.limiter, "noise");
+    assert_true(fabs(row.steal_pct - 25) < 1);
+    assert_int_equal(strncmp(row.validity, "disturbed", 9), 0);
+
+    judge(&row, NULL, 30);
+    assert_int_equal(strncmp(row.validity, "disturbed", 9), 0);
+}
+
+/* A result above its roof is wrong and must not pass as valid. */
+static void above_the_roof(void **state)
+{
+    const struct point_samples samples = {ms, 10, NULL};
+    struct point_facts facts = {
+        .tokens_per_sample = 1, .bytes_per_sample = 5e6, .llc_bytes = 3e7};
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    judge(&row, &noise, 24.8); /* within the tolerance */
+    assert_string_equal(row.validity, "valid");
+    judge(&row, &noise, 20);
+    assert_non_null(strstr(row.validity, "above its roof"));
+    assert_non_null(strstr(row.detail, "25 %"));
+
+    row_init(&row);
+    row.bytes_per_token = 5000000;
+    row.roof_gbps = 0.02;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_string_equal(row.validity, "valid");
+    assert_non_null(strstr(row.detail, "last-level cache"));
+    assert_string_equal(row.limiter, "compute");
+}
+
+static void no_samples(void **state)
+{
+    const struct point_samples none = {NULL, 0, NULL};
+    const struct point_facts facts = {.tokens_per_sample = 1};
+    struct row row;
+
+    (void)state;
+    row_init(&row);
+    point_judge(&row, &none, &facts, NULL);
+    assert_int_equal(row.n_samples, 0);
+    assert_true(isnan(row.tok_per_s));
+    assert_string_equal(row.limiter, "");
+}
+
+/* Prefill: 100 tokens a pass, judged against the int8 peak. */
+static void prefill(void **state)
+{
+    const struct point_samples samples = {ms, 10, NULL};
+    const struct point_facts facts = {
+        .tokens_per_sample = 100, .ops_per_sample = 6e10, .bytes_per_sample = 1e9};
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    row_init(&row);
+    row.roof_gbps = 30;
+    row.roof_gops = 400;
+    noise.n_major_faults = 1000;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(fabs(row.tok_per_s - 500) < 1e-6);
+    assert_true(fabs(row.gops - 300) < 1e-6);
+    assert_true(fabs(row.major_faults_per_token - 1) < 1e-9);
+    assert_true(isnan(row.mbu));
+    assert_string_equal(row.limiter, "paging");
+    noise = calm();
+    point_judge(&row, &samples, &facts, &noise);
+    assert_string_equal(row.limiter, "compute");
+    row.roof_gops = 200;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_non_null(strstr(row.detail, "peak"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids),
+        cmocka_unit_test(command_round_trip),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(json_round_trip),
+        cmocka_unit_test(wire_round_trip),
+        cmocka_unit_test(probe_size),
+        cmocka_unit_test(figures),
+        cmocka_unit_test(limiters),
+        cmocka_unit_test(above_the_roof),
+        cmocka_unit_test(no_samples),
+        cmocka_unit_test(prefill),
+    };
+
+    topo = calloc(1, sizeof *topo);
+    topo->n_cpus = topo->n_allowed = topo->n_cores = 8;
+    topo->threads_default = 4;
+    for (int i = 0; i < topo->n_cpus; i++)
+        topo->cpu[i] = (struct topo_cpu){.os_id = i, .core = i, .allowed = true};
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(topo);
+    return failed;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_recommend.c - the choice among rows, rule by rule
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/report/report.h"
+#include "harness/result/report_rows.h"
+
+#define GIB ((int64_t)1 << 30)
+
+/* A good decode row; the interval is 2 % to either side. */
+static struct row point(const char *quant, int64_t file_bytes, int threads, int ctx,
+                        double tps)
+{
+    struct row r;
+
+    row_init(&r);
+    strcpy(r.kind, "decode");
+    strcpy(r.model, "m");
+    snprintf(r.quant, sizeof r.quant, "%s", quant);
+    strcpy(r.status, "ok");
+    strcpy(r.validity, "valid");
+    strcpy(r.placement, "spread");
+    r.file_bytes = file_bytes;
+    r.n_threads = threads;
+    r.ctx = ctx;
+    r.tok_per_s = tps;
+    r.tok_per_s_lo = tps * 0.98;
+    r.tok_per_s_hi = tps * 1.02;
+    r.mem_limit_bytes = 6 * GIB;
+    r.mem_peak_bytes = 5 * GIB;
+    return r;
+}
+
+static struct recommendation rec;
+static struct err err;
+
+static enum status choose(const struct row *rows, size_t n, struct recommend_params p)
+{
+    err_clear(&err);
+    return recommend(&rec, rows, n, &p, &err);
+}
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static void the_fastest_lower_bound_wins(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_K_M", 53, 2, 0, 3.0),
+                         point("Q4_0", 50, 1, 0, 2.0)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_false(rec.tie);
+    assert_true(rec.has_runner_up);
+    assert_string_equal(rec.runner_up.quant, "Q4_K_M");
+    assert_int_equal(rec.n_excluded, 0);
+    assert_string_equal(rec.excluded, "");
+    assert_non_null(strstr(rec.why, "4.00 tok/s"));
+    assert_non_null(strstr(rec.why, "3.92 to 4.08"));
+    assert_non_null(strstr(rec.why, "within the limit of 6.00 GiB"));
+    assert_non_null(strstr(rec.why, "25 % slower"));
+
+    /* a higher median with a wide interval overlaps: not a faster setting */
+    rows[1] = point("Q4_K_M", 53, 2, 0, 4.5);
+    rows[1].tok_per_s_lo = 2;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_true(rec.tie);
+}
+
+static void a_tie_prefers_the_larger_quantisation(void **state)
+{
+    const struct row rows[] = {point("Q4_0", 50, 2, 0, 4.00),
+                               point("Q4_K_M", 53, 2, 0, 3.95),
+                               point("Q6_K", 72, 2, 0, 2.00)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_true(rec.tie);
+    assert_string_equal(rec.runner_up.quant, "Q4_0");
+    assert_non_null(strstr(rec.why, "overlaps with Q4_0 with 2 threads"));
+    assert_non_null(strstr(rec.why, "larger quantisation was preferred"));
+}
+
+static void a_tie_prefers_fewer_threads(void **state)
+{
+    const struct row rows[] = {point("Q4_0", 50, 4, 0, 4.00),
+                               point("Q4_0", 50, 2, 0, 3.95),
+                               point("Q4_0", 50, 3, 0, 3.99)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_true(rec.tie);
+    assert_non_null(strstr(rec.why, "fewer threads were preferred"));
+}
+
+/* The same, with a known divergence. */
+static struct row known(const char *quant, int64_t file_bytes, double tps, double kl)
+{
+    struct row r = point(quant, file_bytes, 2, 0, tps);
+
+    strcpy(r.reference, "m-f16");
+    strcpy(r.kv_type, "f16");
+    r.kl_mean = kl;
+    r.top1_pct = 100 - 100 * kl;
+    return r;
+}
+
+static void what_diverges_too_much_is_left_out(void **state)
+{
+    struct row rows[] = {known("Q2_K", 30, 8.0, 0.2), known("Q4_K_M", 53, 4.0, 0.02),
+                         known("Q6_K", 72, 3.0, 0.001)};
+    const struct recommend_params any = {.ctx = 0}, strict = {.ctx = 0, .max_kl = 0.01},
+                                  lax = {.ctx = 0, .max_kl = 1},
+                                  perfect = {.ctx = 0, .max_kl = 1e-6};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_non_null(
+        strstr(rec.why, "KL 0.0200 from m-f16, the same top token in 98.0"));
+    assert_non_null(strstr(rec.why, "25 % slower (KL 0.0010)"));
+    assert_string_equal(rec.excluded, "1 diverging too much");
+    assert_int_equal(choose(rows, COUNT(rows), strict), ST_OK);
+    assert_string_equal(rec.best.quant, "Q6_K");
+    assert_int_equal(choose(rows, COUNT(rows), lax), ST_OK);
+    assert_string_equal(rec.best.quant, "Q2_K");
+    assert_int_equal(choose(rows, COUNT(rows), perfect), ST_CHECK);
+    assert_non_null(strstr(err.msg, "closest is Q6_K with 2 threads: it diverges by "
+                                    "0.0010, and 1e-06 is the most"));
+
+    /* where nothing else qualifies it is used, and said */
+    assert_int_equal(choose(rows, 1, any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q2_K");
+    assert_non_null(strstr(rec.why, "Careful: it diverges by more than 0.05"));
+
+    /* what is not known is no reason, unless the user gave a limit */
+    rows[0].kl_mean = NAN;
+    assert_int_equal(choose(rows, COUNT(rows), any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q2_K");
+    assert_null(strstr(rec.why, "KL 0.2"));
+    assert_int_equal(choose(rows, COUNT(rows), lax), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_string_equal(rec.excluded, "1 without a known divergence");
+}
+
+static void a_tie_prefers_less_divergence(void **state)
+{
+    struct row rows[] = {known("Q4_0", 50, 4.00, 0.02), known("Q5_0", 60, 3.98, 0.03)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+
+    /* a KV cache of fewer bits is a quantisation like another */
+    rows[1] = rows[0];
+    strcpy(rows[1].kv_type, "q4_0");
+    rows[1].kl_mean = 0.04;
+    rows[1].tok_per_s = 4.05;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_true(rec.tie);
+    assert_string_equal(rec.best.kv_type, "f16");
+    /* divergences from different references say nothing: the larger file */
+    rows[1] = known("Q5_0", 60, 3.98, 0.03);
+    strcpy(rows[1].reference, "other-f16");
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q5_0");
+}
+
+static void the_nearest_depth_at_or_above_counts(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 5.0), point("Q4_0", 50, 2, 1024, 4.0),
+                         point("Q4_0", 50, 2, 4096, 3.0)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 1000}),
+                     ST_OK);
+    assert_int_equal(rec.best.ctx, 1024);
+    assert_false(rec.has_runner_up); /* 4096 is the same setting */
+    assert_string_equal(rec.excluded, "1 at less context");
+
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = -1}),
+                     ST_OK);
+    assert_int_equal(rec.best.ctx, 4096);
+
+    /* where the nearer depth did not finish, the deeper one serves */
+    strcpy(rows[1].status, "interrupted");
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 1000}),
+                     ST_OK);
+    assert_int_equal(rec.best.ctx, 4096);
+
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 5000}),
+                     ST_CHECK);
+    assert_non_null(strstr(err.msg, "measured at depth 4096 and not at 5000"));
+}
+
+static void unfinished_points_are_left_out(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9), point("Q4_K_M", 53, 2, 0, 8),
+                         point("Q5_K", 60, 2, 0, NAN), point("Q6_K", 72, 2, 0, 1)};
+
+    (void)state;
+    strcpy(rows[0].status, "partial");
+    strcpy(rows[1].status, "error");
+    strcpy(rows[2].status, "oom");
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q6_K");
+    assert_int_equal(rec.n_excluded, 3);
+    assert_string_equal(rec.excluded, "3 not finished (time budget, out of memory)");
+
+    assert_int_equal(choose(rows + 2, 1, (struct recommend_params){.ctx = 0}),
+                     ST_CHECK);
+    assert_non_null(strstr(err.msg, "Q5_K with 2 threads: it ended as oom"));
+    assert_int_equal(err.code, ST_CHECK);
+}
+
+static void memory_is_a_limit(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 4), point("Q8_0", 94, 2, 0, 5)};
+
+    (void)state;
+    rows[1].mem_limit_bytes = FIELD_NO_INT; /* measured without a sandbox */
+    rows[1].mem_peak_bytes = 9 * GIB;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_string_equal(rec.best.quant, "Q8_0");
+
+    const struct recommend_params six = {.ctx = 0, .mem_limit = 6 * (uint64_t)GIB};
+    assert_int_equal(choose(rows, 2, six), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_string_equal(rec.excluded, "1 over the memory limit");
+
+    const struct recommend_params one = {.ctx = 0, .mem_limit = (uint64_t)GIB};
+    assert_int_equal(choose(rows, 2, one), ST_CHECK);
+    assert_non_null(strstr(err.msg, "needs 5.00 GiB of 1.00 GiB"));
+}
+
+static void threads_stay_within_the_machine(void **state)
+{
+    const struct row rows[] = {point("Q4_0", 50, 4, 0, 8), point("Q4_0", 50, 2, 0, 4)};
+
+    (void)state;
+    assert_int_equal(
+        choose(rows, 2, (struct recommend_params){.ctx = 0, .max_threads = 2}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_string_equal(rec.excluded, "1 with more threads than CPUs");
+    assert_int_equal(
+        choose(rows, 1, (struct recommend_params){.ctx = 0, .max_threads = 2}),
+        ST_CHECK);
+    assert_non_null(strstr(err.msg, "more than the 2"));
+}
+
+static void too_slow_is_judged_by_the_lower_bound(void **state)
+{
+    const struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0),
+                               point("Q4_0", 50, 1, 0, 2.0)};
+
+    (void)state;
+    assert_int_equal(
+        choose(rows, 2, (struct recommend_params){.ctx = 0, .min_tps = 3.9}), ST_OK);
+    assert_string_equal(rec.excluded, "1 too slow");
+    /* 4.0 is the median, but only 3.92 was shown */
+    assert_int_equal(
+        choose(rows, 2, (struct recommend_params){.ctx = 0, .min_tps = 3.95}),
+        ST_CHECK);
+    assert_non_null(strstr(err.msg, "4.00 tok/s at depth 0 (shown: at least 3.92)"));
+}
+
+static void disturbed_points_are_named(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 50, 1, 0, 2.0)};
+
+    (void)state;
+    /* slower, or not shown to be faster: left out */
+    strcpy(rows[1].validity, "disturbed: steal 4 %");
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_string_equal(rec.excluded, "1 disturbed");
+    assert_null(strstr(rec.why, "Careful"));
+    rows[1].tok_per_s = 4.1;
+    rows[1].tok_per_s_lo = 4.0;
+    rows[1].tok_per_s_hi = 4.2;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_string_equal(rec.excluded, "1 disturbed");
+
+    /* faster in spite of it: taken, and said */
+    strcpy(rows[1].validity, "valid");
+    strcpy(rows[0].validity, "disturbed: steal 4 %");
+    rows[0].tok_per_s_lo = 4.5;
+    rows[0].tok_per_s = 4.6;
+    rows[0].tok_per_s_hi = 4.7;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_non_null(strstr(rec.why, "it is the fastest although it was disturbed"));
+    assert_non_null(strstr(rec.why, "steal 4 %"));
+
+    /* nothing else: taken, and said */
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 2);
+    assert_non_null(strstr(rec.why, "every point that qualifies was disturbed"));
+    assert_string_equal(rec.excluded, "");
+}
+
+static void above_the_roof_is_never_used(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9.0), point("Q4_0", 50, 1, 0, 2.0)};
+
+    (void)state;
+    strcpy(rows[0].validity, "disturbed: 30 % above its roof");
+    rows[0].mbu = 1.3;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.best.n_threads, 1);
+    assert_string_equal(rec.excluded, "1 above the roof, so in doubt");
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_CHECK);
+    assert_non_null(strstr(err.msg, "130 % of its roof"));
+}
+
+/* Of several rows for one point the most trusted speaks, then the latest. */
+static void a_repeated_point_speaks_once(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9.0), point("Q4_0", 50, 2, 0, 4.0),
+                         point("Q4_0", 50, 2, 0, 3.0), point("Q4_0", 50, 2, 0, NAN)};
+
+    (void)state;
+    strcpy(rows[0].validity, "disturbed: drift +9 %");
+    strcpy(rows[3].status, "interrupted");
+    assert_int_equal(choose(rows, 4, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 3.0, 0);
+    assert_false(rec.has_runner_up);
+    assert_int_equal(rec.n_excluded, 0);
+}
+
+static void models_and_kinds_are_kept_apart(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 5, 2, 0, 40.0),
+                         point("Q4_0", 50, 2, 0, 99.0)};
+
+    (void)state;
+    strcpy(rows[1].model, "small");
+    strcpy(rows[2].kind, "prefill");
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0, .model = "m"}),
+                     ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 4.0, 0);
+    assert_int_equal(rec.n_excluded, 0);
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_string_equal(rec.best.model, "small");
+
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0, .model = "x"}),
+                     ST_CHECK);
+    assert_non_null(strstr(err.msg, "no decode point of x"));
+    assert_int_equal(choose(rows, 0, (struct recommend_params){.ctx = -1}), ST_CHECK);
+}
+
+/* Without an interval the median stands for it. */
+static void rows_without_an_interval_count(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 50, 1, 0, 2.0)};
+
+    (void)state;
+    rows[0].tok_per_s_lo = rows[0].tok_per_s_hi = NAN;
+    rows[0].mem_peak_bytes = FIELD_NO_INT;
+    rows[0].mbu = NAN;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0, .min_tps = 4}),
+                     ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 4.0, 0);
+    assert_null(strstr(rec.why, "memory"));
+}
+
+/* What guessing ahead gains the setting that is chosen, and no other's. */
+static void guesses_are_told(void **state)
+{
+    struct row rows[5];
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        rows[i] = point("Q4_0", 50, i == 3 ? 1 : 2, i ? 300 : 0, i ? 8.0 : 4.0);
+        snprintf(rows[i].point, sizeof rows[i].point, "%d", i);
+        if (i == 0)
+            continue;
+        strcpy(rows[i].kind, "speculate");
+        strcpy(rows[i].spec_text, i == 1 ? "copy" : i == 2 ? "free" : "other");
+        rows[i].spec_speedup = i == 1 ? 2.125 : 0.996;
+    }
+    strcpy(rows[4].validity, "disturbed: steal");
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 4.0, 0);
+    assert_non_null(strstr(rec.why,
+                           " Guessing ahead (prompt lookup) makes this setting "
+                           "2.12 times as fast on the text copy, 1.00 times as "
+                           "fast on the text free."));
+    assert_null(strstr(rec.why, "other"));
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_null(strstr(rec.why, "Guessing"));
+}
+
+static void nothing_overflows(void **state)
+{
+    struct row rows[2] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 51, 1, 0, 4.0)};
+    json_t *json;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        memset(rows[i].model, 'a' + i, sizeof rows[i].model - 1);
+        memset(rows[i].quant, 'x', sizeof rows[i].quant - 1);
+        memset(rows[i].validity, '!', sizeof rows[i].validity - 1);
+    }
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_true(strlen(rec.why) < sizeof rec.why);
+    json = recommend_json(&rec);
+    assert_non_null(json);
+    assert_true(json_is_true(json_object_get(json, "tie")));
+    json_decref(json);
+    assert_int_equal(
+        choose(rows, 2, (struct recommend_params){.ctx = 0, .min_tps = 100}), ST_CHECK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fastest_lower_bound_wins),
+        cmocka_unit_test(a_tie_prefers_the_larger_quantisation),
+        cmocka_unit_test(a_tie_prefers_fewer_threads),
+        cmocka_unit_test(the_nearest_depth_at_or_above_counts),
+        cmocka_unit_test(unfinished_points_are_left_out),
+        cmocka_unit_test(memory_is_a_limit),
+        cmocka_unit_test(threads_stay_within_the_machine),
+        cmocka_unit_test(too_slow_is_judged_by_the_lower_bound),
+        cmocka_unit_test(disturbed_points_are_named),
+        cmocka_unit_test(above_the_roof_is_never_used),
+        cmocka_unit_test(a_repeated_point_speaks_once),
+        cmocka_unit_test(models_and_kinds_are_kept_apart),
+        cmocka_unit_test(rows_without_an_interval_count),
+        cmocka_unit_test(what_diverges_too_much_is_left_out),
+        cmocka_unit_test(a_tie_prefers_less_divergence),
+        cmocka_unit_test(guesses_are_told),
+        cmocka_unit_test(nothing_overflows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_report.c - charts and the closing table from recorded rows
+ *
+ * tests/data/sweeps/yi-9b-6g is made up to hold every case: a thrashing and an
+ * out-of-memory quantisation, a disturbed point, a point measured twice.
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+#include "harness/base/gnuplot.h"
+#include "harness/report/report.h"
+#include "harness/report/report_chart.h"
+#include "harness/report/report_pareto.h"
+#include "harness/report/report_speculation.h"
+#include "harness/result/report_rows.h"
+
+#define SWEEP TEST_DATA "sweeps/yi-9b-6g"
+
+static char *slurp(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+
+    assert_non_null(text);
+    if (!f) {
+        free(text);
+        return NULL;
+    }
+    assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+static void rows_are_picked_once_and_in_order(void **state)
+{
+    struct row *rows = NULL;
+    struct report_rows p;
+    struct err err = ERR_INIT;
+    size_t n_rows = 0;
+    char name[REPORT_NAME_MAX];
+
+    (void)state;
+    assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
+    assert_int_equal(n_rows, 25);
+    assert_int_equal(report_rows_pick(&p, rows, n_rows, &err), ST_OK);
+    assert_int_equal(p.n, 24); /* one point was measured twice */
+    for (size_t i = 1; i < p.n; i++)
+        assert_true(p.v[i]->file_bytes >= p.v[i - 1]->file_bytes);
+    assert_string_equal(report_setting_name(&p, p.v[0], name, sizeof name), "Q4_0");
+    assert_int_equal(report_setting_end(&p, 0), 8);
+
+    for (size_t i = 0; i < p.n; i++)
+        if (strstr(p.v[i]->point, "Q4_K_M/decode/t2/spread/ctx1024"))
+            assert_int_equal(row_trust(p.v[i]), ROW_GOOD); /* the repetition */
+    report_rows_free(&p);
+
+    /* what differs between settings becomes part of their names */
+    strcpy(rows[0].placement, "compact");
+    rows[1].mem_limit_bytes = FIELD_NO_INT;
+    assert_int_equal(report_rows_pick(&p, rows, n_rows, &err), ST_OK);
+    report_setting_name(&p, &rows[0], name, sizeof name);
+    assert_string_equal(name, "Q4_0 compact 6 GiB");
+    report_setting_name(&p, &rows[1], name, sizeof name);
+    assert_string_equal(name, "Q4_0 spread no limit");
+    report_rows_free(&p);
+    free(rows);
+}
+
+static void machine_is_read_or_left_empty(void **state)
+{
+    struct report_machine m;
+
+    (void)state;
+    report_machine_read(&m, SWEEP);
+    assert_string_equal(m.cpu_model, "AMD EPYC 9R14");
+    assert_string_equal(m.host, "rented-2vcpu");
+    assert_int_equal(m.max_threads, 2);
+    report_machine_read(&m, TEST_DATA "noise");
+    assert_string_equal(m.cpu_model, "");
+    assert_int_equal(m.max_threads, 0);
+}
+
+static void strings_are_quoted_for_gnuplot(void **state)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    (void)state;
+    gnuplot_quote(f, "it's `id` \"x\"\n\\n");
+    fclose(f);
+    assert_string_equal(text, "'it''s `id` \"x\" \\n'");
+    free(text);
+}
+
+static void the_table_has_a_line_per_point(void **state)
+{
+    const struct recommend_params params = {.ctx = -1};
+    static struct recommendation rec;
+    struct row *rows = NULL;
+    struct err err = ERR_INIT;
+    size_t n_rows = 0, n_text = 0;
+    char *text = NULL;
+    int n_lines = 0, n_stars = 0;
+
+    (void)state;
+    assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
+    assert_int_equal(recommend(&rec, rows, n_rows, &params, &err), ST_OK);
+    FILE *f = open_memstream(&text, &n_text);
+    report_table(f, rows, n_rows, &rec.best);
+    fclose(f);
+    for (const char *p = text; *p; p++) {
+        n_lines += *p == '\n';
+        n_stars += *p == '*';
+    }
+    assert_int_equal(n_lines, 25); /* 24 points and the headings */
+    assert_int_equal(n_stars, 1);
+    const char *best = strchr(text, '*');
+    assert_int_equal(strncmp(best, "* Q4_0", 6), 0);
+    assert_non_null(strstr(text, "oom"));
+    assert_non_null(strstr(text, "paging"));
+    assert_non_null(strstr(text, "disturbed: others 11 %"));
+    free(text);
+
+    f = open_memstream(&text, &n_text);
+    report_table(f, rows, 0, NULL);
+    fclose(f);
+    assert_string_equal(text, "");
+    free(text);
+    free(rows);
+}
+
+static void copy_sweep(const char *dir)
+{
+    char path[128];
+    char *text = slurp(SWEEP "/sweep.csv");
+
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    free(text);
+}
+
+static void charts_are_drawn_where_there_is_gnuplot(void **state)
+{
+    static const char *const names[] = {"decode_threads", "decode_context", "prefill",
+                                        "memory"};
+    static const char *const endings[] = {"csv", "gp", "svg", "png"};
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    copy_sweep(dir);
+    const enum status st = report_charts(dir, &err);
+    if (st == ST_UNSUPPORTED)
+        assert_non_null(strstr(err.msg, "gnuplot is not installed"));
+    else
+        assert_int_equal(st, ST_OK);
+
+    if (st == ST_OK) {
+        char *text;
+
+        snprintf(path, sizeof path, "%s/decode_context.csv", dir);
+        text = slurp(path);
+        assert_non_null(
+            strstr(text, "series,group,ctx,tok_per_s,lo,hi,roof_tok_per_s,"));
+        assert_non_null(strstr(text, ",2,Q6_K,oom")); /* a cross */
+        free(text);
+        snprintf(path, sizeof path, "%s/decode_context.gp", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "log_y = 1")); /* 0.15 beside 2.9 */
+        assert_non_null(strstr(text, "n_crosses = 1\n"));
+        free(text);
+        snprintf(path, sizeof path, "%s/memory.svg", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "</svg>"));
+        free(text);
+    }
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            struct stat sb;
+
+            snprintf(path, sizeof path, "%s/%s.%s", dir, names[i], endings[k]);
+            if (st == ST_OK) {
+                assert_int_equal(stat(path, &sb), 0);
+                assert_true(sb.st_size > 200);
+            }
+            unlink(path);
+        }
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left */
+}
+
+/* A point for the chart of speed against divergence. */
+static struct row known(const char *quant, int ctx, double tps, double kl)
+{
+    struct row r;
+
+    row_init(&r);
+    strcpy(r.kind, "decode");
+    strcpy(r.status, "ok");
+    strcpy(r.validity, "valid");
+    strcpy(r.reference, "m-f16");
+    snprintf(r.quant, sizeof r.quant, "%s", quant);
+    snprintf(r.model, sizeof r.model, "m-%s", quant);
+    r.n_threads = 1;
+    r.ctx = ctx;
+    r.tok_per_s = tps;
+    r.kl_mean = kl;
+    r.mem_limit_bytes = 100;
+    r.mem_peak_bytes = 90;
+    return r;
+}
+
+static void the_frontier_is_what_nothing_beats(void **state)
+{
+    struct row rows[] = {known("Q8", 0, 2, 0.001),     known("Q5", 0, 3, 0.01),
+                         known("slow", 0, 2.5, 0.02),  known("Q2", 0, 5, 0.2),
+                         known("page", 0, 9, 0.0001),  known("other", 0, 1, 0.3),
+                         known("unknown", 0, 99, NAN), known("Q5", 1024, 1, 0.01),
+                         known("f16", 0, 1, 0),        known("oom", 0, NAN, 0.0005)};
+    static const char *const frontier[] = {"f16", "Q8", "Q5", "Q2", "other"};
+    struct chart *c = calloc(1, sizeof *c);
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    strcpy(rows[4].limiter, "paging");
+    strcpy(rows[5].reference, "another");
+    strcpy(rows[9].status, "oom");
+    assert_non_null(c);
+    c->log_x = true;
+    assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
+                     ST_OK);
+    assert_int_equal(report_fill_pareto(c, &p, &err), ST_OK);
+    assert_int_equal(c->n, 8);
+    assert_int_equal(c->n_series, 2);
+    assert_non_null(strstr(c->title, "depth 0"));
+    for (size_t i = 0; i < c->n; i++) {
+        const struct mark *m = &c->v[i];
+
+        assert_int_equal(isfinite(m->other) != 0, i < 5);
+        if (i < 5) { /* in the order of series and divergence */
+            size_t k = 0;
+
+            while (k < 5 && strcmp(frontier[k], m->note))
+                k++;
+            assert_true(k < 5 && isfinite(m->other) && m->other == m->y);
+            if (i && c->v[i - 1].series == m->series)
+                assert_true(c->v[i - 1].x < m->x && c->v[i - 1].y <= m->y);
+        } else if (strstr(m->note, "page")) {
+            assert_string_equal(m->note, "page 9.00 tok/s");
+            assert_true(m->group == PARETO_TOO_LARGE && m->state == MARK_CROSS);
+        } else if (strstr(m->note, "oom")) {
+            assert_string_equal(m->note, "oom oom");
+            assert_true(m->group == PARETO_FITS && m->state == MARK_CROSS);
+        } else {
+            assert_string_equal(m->note, "slow");
+        }
+    }
+    report_rows_free(&p);
+    chart_free(c);
+    free(c);
+}
+
+/* Files that are named after their quantisation do not say it twice. */
+static void files_are_named_once(void **state)
+{
+    struct row rows[] = {known("Q8_0", 0, 2, NAN), known("Q4_0", 0, 3, NAN)};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+    char name[REPORT_NAME_MAX];
+
+    (void)state;
+    assert_int_equal(report_rows_pick(&p, rows, 2, &err), ST_OK);
+    assert_string_equal(report_setting_name(&p, &rows[0], name, sizeof name), "Q8_0");
+    report_rows_free(&p);
+    strcpy(rows[1].model, "other.q4_0"); /* another model: names differ in more */
+    assert_int_equal(report_rows_pick(&p, rows, 2, &err), ST_OK);
+    assert_string_equal(report_setting_name(&p, &rows[0], name, sizeof name), "m Q8_0");
+    report_setting_name(&p, &rows[1], name, sizeof name);
+    assert_string_equal(name, "other Q4_0");
+    report_rows_free(&p);
+    strcpy(rows[1].model, "-Q4_0"); /* nothing would be left */
+    assert_string_equal(report_model_name(&rows[1], name, sizeof name), "-Q4_0");
+    strcpy(rows[1].model, "xQ4_0"); /* part of a word */
+    assert_string_equal(report_model_name(&rows[1], name, sizeof name), "xQ4_0");
+}
+
+static struct row guessed(const char *quant, const char *text, int threads, double tps,
+                          double speedup)
+{
+    struct row r = known(quant, 300, tps, NAN);
+
+    strcpy(r.kind, "speculate");
+    snprintf(r.spec_text, sizeof r.spec_text, "%s", text);
+    snprintf(r.point, sizeof r.point, "%s%s%d", quant, text, threads);
+    r.n_threads = threads;
+    r.spec_speedup = speedup;
+    r.spec_accept = 0.5;
+    return r;
+}
+
+static void guesses_are_bars_by_text(void **state)
+{
+    struct row rows[] = {
+        guessed("A", "copy", 1, 5, 1.5),   guessed("A", "copy", 2, 9, 2),
+        guessed("A", "free", 2, 6, 1),     guessed("B", "copy", 2, 4, 3),
+        guessed("B", "free", 2, NAN, NAN), known("C", 0, 7, NAN)};
+    struct chart *c = calloc(1, sizeof *c);
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(c);
+    strcpy(rows[4].status, "oom");
+    assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
+                     ST_OK);
+    assert_int_equal(report_fill_speculation(c, &p, &err), ST_OK);
+    assert_int_equal(c->n_series, 2);
+    assert_int_equal(c->n_groups, 2);
+    assert_int_equal(c->n, 4);
+    assert_true(c->v[0].y == 2.0 && c->v[1].y == 1.0 && c->v[2].y == 3.0);
+    assert_string_equal(c->v[0].note, "50 % right");
+    assert_int_equal(c->v[3].state, MARK_CROSS);
+    assert_string_equal(c->v[3].note, "oom");
+    report_rows_free(&p);
+    chart_free(c);
+    free(c);
+}
+
+/* A chart without a figure is no file, and an old one goes away. */
+static void empty_charts_are_not_drawn(void **state)
+{
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+    struct chart *c = calloc(1, sizeof *c);
+
+    (void)state;
+    assert_non_null(c);
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/prefill.svg", dir);
+    fclose(fopen(path, "w"));
+    c->name = "prefill";
+    c->x_name = "x";
+    c->y_name = c->other_name = "y";
+    c->n_series = 1;
+    assert_int_equal(chart_draw(c, dir, &err), ST_OK);
+    chart_mark(c)->state = MARK_CROSS;
+    assert_int_equal(chart_draw(c, dir, &err), ST_OK);
+    assert_int_equal(rmdir(dir), 0);
+    chart_free(c);
+    free(c);
+}
+
+static void missing_and_empty_sweeps_are_errors(void **state)
+{
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(report_charts(dir, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, dir));
+
+    err_clear(&err);
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    FILE *f = fopen(path, "w");
+    row_csv_header(f);
+    fclose(f);
+    assert_int_equal(report_charts(dir, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "no rows"));
+    unlink(path);
+    rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_picked_once_and_in_order),
+        cmocka_unit_test(machine_is_read_or_left_empty),
+        cmocka_unit_test(strings_are_quoted_for_gnuplot),
+        cmocka_unit_test(the_table_has_a_line_per_point),
+        cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
+        cmocka_unit_test(the_frontier_is_what_nothing_beats),
+        cmocka_unit_test(files_are_named_once),
+        cmocka_unit_test(guesses_are_bars_by_text),
+        cmocka_unit_test(empty_charts_are_not_drawn),
+        cmocka_unit_test(missing_and_empty_sweeps_are_errors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_roofs.c - roofs of one sweep held against each other
+ */
+#include "tests/support/test.h"
+
+#include "harness/result/roofs.h"
+
+static struct row row_of(int n_threads, double gbps)
+{
+    struct row r;
+
+    row_init(&r);
+    snprintf(r.kind, sizeof r.kind, "decode");
+    snprintf(r.validity, sizeof r.validity, "valid");
+    snprintf(r.limiter, sizeof r.limiter, "memory");
+    snprintf(r.cpus, sizeof r.cpus, "0-%d", n_threads - 1);
+    r.n_threads = n_threads;
+    r.roof_gbps = gbps;
+    return r;
+}
+
+static void low_roofs_are_marked(void **state)
+{
+    struct row rows[] = {row_of(2, 50), row_of(2, 41), row_of(2, 43), row_of(1, 25)};
+
+    (void)state;
+    roof_mark_all(rows, 4);
+    assert_string_equal(rows[0].validity, "valid");
+    assert_string_equal(rows[1].validity,
+                        "disturbed: memory gave 41.0 GB/s, at other points 50.0");
+    assert_string_equal(rows[1].limiter, "noise");
+    assert_string_equal(rows[2].validity, "valid");
+    assert_string_equal(rows[3].validity, "valid");
+}
+
+static void only_what_can_be_compared_counts(void **state)
+{
+    struct row paging = row_of(2, 90), prefill = row_of(2, 20), empty = row_of(2, 0);
+    struct row r = row_of(2, 50), other = row_of(2, 30), memory = row_of(2, 80);
+    double best = 0;
+
+    (void)state;
+    snprintf(paging.limiter, sizeof paging.limiter, "paging");
+    snprintf(prefill.kind, sizeof prefill.kind, "prefill");
+    snprintf(memory.pages, sizeof memory.pages, "2m");
+    const struct row rows[] = {paging, prefill, empty, r, memory};
+
+    assert_false(roof_is_low(&r, rows, 5, &best));
+    assert_true(best == 50);
+    assert_true(roof_is_low(&other, rows, 5, NULL));
+    assert_false(roof_is_low(&prefill, rows, 5, NULL));
+    assert_false(roof_is_low(&empty, rows, 5, NULL));
+    assert_false(roof_is_low(&paging, rows, 5, NULL));
+}
+
+/* 2 MB read from a cache are no measure for 5 GB read from memory, but the other way
+ * round they are: nothing is slower than a cache. */
+static void a_small_model_is_no_measure_for_a_large_one(void **state)
+{
+    struct row rows[] = {row_of(2, 190), row_of(2, 45), row_of(2, 44), row_of(2, 20)};
+
+    (void)state;
+    rows[0].file_bytes = 2000000;
+    rows[1].file_bytes = INT64_C(5000000000);
+    rows[2].file_bytes = INT64_C(7000000000);
+    rows[3].file_bytes = 2000000;
+    roof_mark_all(rows, 4);
+    assert_string_equal(rows[0].validity, "valid");
+    assert_string_equal(rows[1].validity, "valid");
+    assert_string_equal(rows[2].validity, "valid");
+    assert_string_equal(rows[3].validity,
+                        "disturbed: memory gave 20.0 GB/s, at other points 190.0");
+}
+
+static void a_known_disturbance_keeps_its_name(void **state)
+{
+    struct row rows[] = {row_of(2, 50), row_of(2, 30)};
+
+    (void)state;
+    snprintf(rows[1].validity, sizeof rows[1].validity, "disturbed: steal 4 %%");
+    roof_mark_all(rows, 2);
+    assert_string_equal(rows[1].validity, "disturbed: steal 4 %");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(low_roofs_are_marked),
+        cmocka_unit_test(only_what_can_be_compared_counts),
+        cmocka_unit_test(a_small_model_is_no_measure_for_a_large_one),
+        cmocka_unit_test(a_known_disturbance_keeps_its_name),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

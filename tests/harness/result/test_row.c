@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_row.c - result rows: columns, CSV there and back, torn files, JSON
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/result/row.h"
+
+static char path[] = "/tmp/slmbench_test_row_XXXXXX";
+
+static void put(const char *text, size_t len)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Columns are a contract with everyone who has old files: they are only added,
+ * each at the end of its group. */
+static void header_is_golden(void **state)
+{
+    static const char golden[] =
+        "utc,point,attempt,kind,model,quant,n_params,file_bytes,n_threads,placement,"
+        "cpus,"
+        "ctx,ctx_fill,n_prompt,kv_type,residency,pages,isa,n_threads_prefill,tuning,"
+        "status,n_samples,tok_per_s,tok_per_s_lo,tok_per_s_hi,lat_p50_ms,lat_p95_ms,"
+        "lat_p99_ms,load_s,ttft_s,"
+        "bytes_per_token,roof_gbps,roof_tok_per_s,mbu,gops,roof_gops,limiter,"
+        "mem_limit_bytes,mem_enforced_bytes,mem_peak_bytes,mem_planned_bytes,"
+        "cached_bytes,"
+        "validity,major_faults_per_token,refaults_per_token,steal_pct,others_pct,"
+        "involuntary,throttled_ms,drift_pct,detail,command,"
+        "text,chunk_tokens,n_scored,perplexity,perplexity_se,reference,"
+        "reference_bytes,ppl_ratio,ppl_ratio_se,kl_mean,kl_se,kl_median,kl_p99,"
+        "top1_pct,top1_se_pct,"
+        "spec_mode,spec_text,spec_answer,spec_tokens,spec_guessed,spec_accept,"
+        "spec_tokens_per_pass,spec_plain_tok_per_s,spec_speedup,spec_speedup_lo,spec_"
+        "speedup_hi\n";
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+
+    (void)state;
+    row_csv_header(f);
+    fclose(f);
+    assert_string_equal(text, golden);
+    free(text);
+}
+
+static void fields_are_sound(void **state)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    (void)state;
+    assert_true(n > 40);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(*f[i].doc && *f[i].group);
+        assert_ptr_equal(row_field(f[i].name), &f[i]);
+        assert_true(f[i].cap <= 400);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(f[i].name, f[j].name);
+    }
+    assert_null(row_field("no such column"));
+}
+
+static void sample_row(struct row *r)
+{
+    row_init(r);
+    strcpy(r->point, "yi:Q4_K_M/decode/t2");
+    strcpy(r->model, "a \"quoted\", comma'd name");
+    strcpy(r->detail, "two\nlines\r and a\ttab");
+    r->attempt = 1;
+    r->n_params = 8830000000;
+    r->drift_pct = -1.25;
+    r->tok_per_s = 3.14159;
+}
+
+static void csv_there_and_back(void **state)
+{
+    struct row in, *out = NULL;
+    size_t n = 0;
+    struct err err = ERR_INIT;
+    FILE *f = fopen(path, "w");
+
+    (void)state;
+    sample_row(&in);
+    row_csv_header(f);
+    row_csv_write(f, &in);
+    row_csv_write(f, &in);
+    fclose(f);
+    assert_int_equal(row_csv_read(path, &out, &n, &err), ST_OK);
+    assert_int_equal(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(out[i].model, in.model);
+        assert_string_equal(out[i].detail, "two lines  and a tab");
+        assert_int_equal(out[i].attempt, 1);
+        assert_int_equal(out[i].n_params, 8830000000);
+        assert_true(out[i].n_samples == FIELD_NO_INT);
+        assert_true(fabs(out[i].tok_per_s - 3.1416) < 1e-9);
+        assert_true(fabs(out[i].drift_pct + 1.25) < 1e-9);
+        assert_true(isnan(out[i].mbu));
+        assert_string_equal(out[i].status, "");
+    }
+    free(out);
+}
+
+static void quotes_are_rfc_4180(void **state)
+{
+    struct row r;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+
+    (void)state;
+    row_init(&r);
+    strcpy(r.utc, "a,b");
+    strcpy(r.point, "say \"x\"");
+    row_csv_write(f, &r);
+    fclose(f);
+    assert_memory_equal(text, "\"a,b\",\"say \"\"x\"\"\",,", 19);
+    assert_int_equal(strcspn(text, "\n"), len - 1);
+    free(text);
+}
+
+static void reads_foreign_order_and_crlf(void **state)
+{
+    static const char csv[] = "mbu,unknown,model,ctx\r\n"
+                              "0.5,\"x\ny\",\"a,b\",\r\n"
+                              "\r\n"
+                              ",,plain,1024\r\n";
+    struct row *rows = NULL;
+    size_t n = 0;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    put(csv, strlen(csv));
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
+    assert_int_equal(n, 2);
+    assert_true(rows[0].mbu == 0.5);
+    assert_string_equal(rows[0].model, "a,b");
+    assert_true(rows[0].ctx == FIELD_NO_INT);
+    assert_true(isnan(rows[1].mbu));
+    assert_string_equal(rows[1].model, "plain");
+    assert_int_equal(rows[1].ctx, 1024);
+    free(rows);
+}
+
+/* Cut a file of three rows at every byte: whole rows stay, nothing is invented. */
+static void torn_at_every_byte(void **state)
+{
+    struct row r;
+    char *text = NULL;
+    size_t len = 0, header_end, expect;
+    FILE *f = open_memstream(&text, &len);
+
+    (void)state;
+    sample_row(&r);
+    row_csv_header(f);
+    for (int i = 0; i < 3; i++)
+        row_csv_write(f, &r);
+    fclose(f);
+    header_end = strcspn(text, "\n") + 1;
+    for (size_t cut = 0; cut <= len; cut++) {
+        struct row *rows = NULL;
+        size_t n = 99;
+        uint64_t dropped = 0;
+        struct err err = ERR_INIT;
+
+        put(text, cut);
+        expect = 0;
+        for (size_t i = header_end; i < cut; i++)
+            expect += text[i] == '\n';
+        if (cut < header_end) {
+            assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_INPUT);
+            assert_int_equal(n, 99);
+            continue;
+        }
+        assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
+        assert_int_equal(n, expect);
+        free(rows);
+        assert_int_equal(row_csv_repair(path, &dropped, &err), ST_OK);
+        f = fopen(path, "r");
+        fseek(f, 0, SEEK_END);
+        assert_int_equal((size_t)ftell(f) + dropped, cut);
+        fclose(f);
+        assert_true(cut - dropped == 0 || text[cut - dropped - 1] == '\n');
+    }
+    free(text);
+}
+
+static void bad_cells_are_named(void **state)
+{
+    static const struct {
+        const char *csv, *says;
+    } bad[] = {
+        {"ctx,model\n1,a\n1x,b\n", ":3: column ctx: '1x'"},
+        {"mbu\nnan\n", ":2: column mbu"},
+        {"mbu\ninf\n", ":2: column mbu"},
+        {"ctx\n99999999999999999999\n", "column ctx"},
+        {"ctx,model\n1\n", ":2: 1 cells, the header has 2"},
+        {"ctx,model\n1,\"a\n\n", NULL}, /* open quote: a torn line */
+        {"this,that\n1,2\n", "no table of results"},
+        {"", "no header"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct row *rows = NULL;
+        size_t n = 0;
+        struct err err = ERR_INIT;
+
+        put(bad[i].csv, strlen(bad[i].csv));
+        if (!bad[i].says) {
+            assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
+            assert_int_equal(n, 0);
+            continue;
+        }
+        assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_INPUT);
+        assert_non_null(strstr(err.msg, bad[i].says));
+        assert_non_null(strstr(err.msg, path));
+    }
+    struct row *rows;
+    size_t n;
+    struct err err = ERR_INIT;
+    assert_int_equal(row_csv_read("/nowhere/x.csv", &rows, &n, &err), ST_IO);
+}
+
+static void json_there_and_back(void **state)
+{
+    struct row in, out;
+    json_t *object;
+
+    (void)state;
+    sample_row(&in);
+    strcpy(in.model, "latin1 \xe9t\xe9");
+    object = row_json(&in);
+    assert_non_null(object);
+    size_t n;
+    row_fields(&n);
+    assert_int_equal(json_object_size(object), n);
+    assert_true(json_is_null(json_object_get(object, "mbu")));
+    row_init(&out);
+    row_from_json(&out, object);
+    assert_string_equal(out.model, "latin1 ?t?");
+    assert_int_equal(out.n_params, in.n_params);
+    assert_true(out.tok_per_s == in.tok_per_s);
+    assert_true(isnan(out.mbu));
+    json_decref(object);
+
+    /* wrong types and overlong strings are not trusted */
+    object = json_pack("{s:s, s:i, s:s, s:s}", "ctx", "many", "model", 3, "kind",
+                       "a kind much longer than the column", "mbu", "x");
+    row_init(&out);
+    row_from_json(&out, object);
+    assert_true(out.ctx == FIELD_NO_INT);
+    assert_string_equal(out.model, "");
+    assert_int_equal(strlen(out.kind), sizeof out.kind - 1);
+    json_decref(object);
+}
+
+static void print_leaves_out_empty(void **state)
+{
+    struct row r;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+
+    (void)state;
+    row_init(&r);
+    r.roof_gbps = 24.5;
+    row_print(f, &r);
+    fclose(f);
+    assert_string_equal(text, "roof_gbps               24.500 GB/s\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_is_golden),
+        cmocka_unit_test(fields_are_sound),
+        cmocka_unit_test(csv_there_and_back),
+        cmocka_unit_test(quotes_are_rfc_4180),
+        cmocka_unit_test(reads_foreign_order_and_crlf),
+        cmocka_unit_test(torn_at_every_byte),
+        cmocka_unit_test(bad_cells_are_named),
+        cmocka_unit_test(json_there_and_back),
+        cmocka_unit_test(print_leaves_out_empty),
+    };
+    const int fd = mkstemp(path);
+
+    if (fd < 0)
+        return 1;
+    close(fd);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}

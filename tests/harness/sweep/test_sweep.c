@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_sweep.c - configuration, plan, and a directory that survives its writer
+ */
+#include "tests/support/test.h"
+
+#include <sys/stat.h>
+
+#include "harness/sweep/sweep.h"
+
+static struct topology *topo;
+static char work[] = "/tmp/slmbench_test_sweep_XXXXXX";
+static char buf[512];
+
+static const char *in_work(const char *name)
+{
+    snprintf(buf, sizeof buf, "%s/%s", work, name);
+    return buf;
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static char *get(const char *path)
+{
+    char *text = NULL;
+    size_t cap = 0;
+    FILE *f = fopen(path, "r");
+
+    assert_non_null(f);
+    if (getdelim(&text, &cap, '\0', f) < 0)
+        text[0] = '\0';
+    fclose(f);
+    return text;
+}
+
+static enum status load(struct sweep_settings *s, const char *yaml, struct err *err)
+{
+    assert_int_equal(sweep_settings_init(s, topo, err), ST_OK);
+    put(in_work("c.yaml"), yaml);
+    return sweep_config_load(s, buf, topo, err);
+}
+
+/* ---- configuration ---------------------------------------------------------- */
+
+static void shipped_configs_load(void **state)
+{
+    static const char *const names[] = {"default", "quick", "quick.yaml"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct sweep_settings s;
+        struct err err = ERR_INIT;
+
+        assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
+        if (sweep_config_load(&s, names[i], topo, &err))
+            fail_msg("%s", err.msg);
+        assert_true(s.n_models > 0 && s.threads.n > 0);
+        assert_true(i > 0 || s.mem_limit == UINT64_C(6) << 30);
+        sweep_settings_free(&s);
+    }
+}
+
+static void values_arrive(void **state)
+{
+    struct sweep_settings s;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    if (load(&s,
+             "models: [a:Q4_0, 'b c.gguf']\n"
+             "threads: [1, 2-4]\n"
+             "ctx: [none]\n"
+             "prefill: [7]\n"
+             "placement: [compact, none]\n"
+             "weights: [packed, mmap]\n"
+             "kv_type: [q8_0, f16]\n"
+             "speculate: [copy, free]\n"
+             "mem: 512M\ntokens: 9\npasses: 8\nbatch: 7\nctx_fill: prefill\n"
+             "budget: 1.5\ntimeout: 30\nrepeats: 3\nseed: 18446744073709551615\n"
+             "keep_models: true\n",
+             &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(s.n_models, 2);
+    assert_string_equal(s.models[1], "b c.gguf");
+    assert_int_equal(s.threads.n, 4);
+    assert_int_equal(s.threads.v[3], 4);
+    assert_int_equal(s.ctx.n, 0);
+    assert_int_equal(s.prefill.v[0], 7);
+    assert_int_equal(s.n_placements, 2);
+    assert_int_equal(s.placements[0], PLACEMENT_COMPACT);
+    assert_int_equal(s.n_residencies, 2);
+    assert_int_equal(s.residencies[0], WEIGHTS_PACKED);
+    assert_int_equal(s.residencies[1], WEIGHTS_MMAP);
+    assert_int_equal(s.n_texts, 2);
+    assert_string_equal(s.texts[1], "free");
+    assert_int_equal(s.n_kv_types, 2);
+    assert_int_equal(s.kv_types[0], KERN_KV_q8_0);
+    assert_int_equal(s.kv_types[1], KERN_KV_f16);
+    assert_true(s.mem_limit == 512 << 20);
+    assert_int_equal(s.n_tokens, 9);
+    assert_int_equal(s.n_passes, 8);
+    assert_int_equal(s.n_batch, 7);
+    assert_true(s.ctx_prefill && s.keep_models);
+    assert_true(s.budget_s == 1.5 && s.load_budget_s == 30);
+    assert_int_equal(s.n_repeats, 3);
+    assert_true(s.seed == UINT64_MAX);
+    sweep_settings_free(&s);
+}
+
+static void config_errors_name_file_and_key(void **state)
+{
+    static const struct {
+        const char *yaml, *says;
+    } bad[] = {
+        {"tokenz: 3\n", "tokenz"},
+        {"tokens: many\n", "tokens"},
+        {"tokens: 0\n", "tokens"},
+        {"mem: 6X\n", "mem"},
+        {"threads: [0]\n", "threads"},
+        {"threads: [none]\n", "threads"},
+        {"ctx: []\n", "c.yaml"},
+        {"ctx: [-1]\n", "ctx"},
+        {"ctx: [1, x]\n", "ctx"},
+        {"placement: [sideways]\n", "sideways"},
+        {"placement: []\n", "c.yaml"},
+        {"weights: [paper]\n", "paper"},
+        {"weights: [memory]\n", "bench decode"},
+        {"weights: [mmap, packed, auto, mmap]\n", "weights"},
+        {"models: []\n", "c.yaml"},
+        {"keep_models: perhaps\n", "perhaps"},
+        {"ctx_fill: magic\n", "magic"},
+        {"budget: -1\n", "budget"},
+        {"models: nano:Q4_0\n", "c.yaml"},
+        {"models: [a\n", "c.yaml"},
+        {"- a\n- b\n", "c.yaml"},
+        {"models: [&x a, *x]\n", "c.yaml"},
+        {"", "c.yaml"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct sweep_settings s;
+        struct err err = ERR_INIT;
+
+        if (status_exit_code(load(&s, bad[i].yaml, &err)) != 2)
+            fail_msg("'%s' was accepted", bad[i].yaml);
+        if (!strstr(err.msg, bad[i].says) ||
+            (!strstr(err.msg, "c.yaml") && !strstr(err.msg, "placement")))
+            fail_msg("'%s' says: %s", bad[i].yaml, err.msg);
+        sweep_settings_free(&s);
+    }
+    struct sweep_settings s;
+    struct err err = ERR_INIT;
+    assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
+    assert_int_equal(sweep_config_load(&s, "/nowhere/x.yaml", topo, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "/nowhere/x.yaml"));
+    sweep_settings_free(&s);
+}
+
+static void settings_json_round_trip(void **state)
+{
+    struct sweep_settings in, out;
+    struct err err = ERR_INIT;
+    json_t *a, *b;
+
+    (void)state;
+    assert_int_equal(load(&in,
+                          "models: [a:Q4_0, b:Q8_0]\nctx: [1, 5]\nseed: 77\n"
+                          "placement: [smt]\nweights: [packed]\nmem: 1G\nbudget: 0.1\n",
+                          &err),
+                     ST_OK);
+    strcpy(in.cache_dir, "/some/where");
+    a = sweep_settings_json(&in);
+    assert_non_null(a);
+    assert_int_equal(sweep_settings_from_json(&out, a, &err), ST_OK);
+    b = sweep_settings_json(&out);
+    assert_true(json_equal(a, b));
+    sweep_settings_free(&out);
+
+    /* settings stored before there was a choice */
+    json_object_del(b, "weights");
+    assert_int_equal(sweep_settings_from_json(&out, b, &err), ST_OK);
+    assert_int_equal(out.n_residencies, 1);
+    assert_int_equal(out.residencies[0], WEIGHTS_MMAP);
+    sweep_settings_free(&out);
+
+    static const char *const keys[] = {"models", "threads", "budget_s", "placements"};
+    for (int i = 0; i < 4; i++) {
+        json_t *broken = json_deep_copy(a);
+
+        err_clear(&err);
+        json_object_set_new(broken, keys[i],
+                            i == 1 ? json_pack("[i]", -3) : json_null());
+        assert_int_equal(sweep_settings_from_json(&out, broken, &err), ST_INPUT);
+        json_decref(broken);
+    }
+    err_clear(&err);
+    assert_int_equal(sweep_settings_from_json(&out, NULL, &err), ST_INPUT);
+    json_decref(a);
+    json_decref(b);
+    sweep_settings_free(&in);
+}
+
+static void all_threads_are_thinned(void **state)
+{
+    struct sweep_settings s;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    topo->threads_default = 1;
+    assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
+    assert_int_equal(s.threads.n, 1);
+    topo->threads_default = 96;
+    assert_int_equal(sweep_set_threads(&s, "all", topo, "threads", &err), ST_OK);
+    assert_true(s.threads.n < 20);
+    assert_int_equal(s.threads.v[0], 1);
+    assert_int_equal(s.threads.v[s.threads.n - 1], 96);
+    for (size_t i = 1; i < s.threads.n; i++)
+        assert_true(s.threads.v[i] > s.threads.v[i - 1]);
+    assert_int_equal(s.threads_prefill.n, 0);
+    assert_int_equal(sweep_set_threads_prefill(&s, "2,4", topo, "here", &err), ST_OK);
+    assert_int_equal(s.threads_prefill.n, 2);
+    assert_int_equal(sweep_set_threads_prefill(&s, "none", topo, "here", &err), ST_OK);
+    assert_int_equal(s.threads_prefill.n, 0);
+    assert_int_equal(sweep_set_threads_prefill(&s, "9999", topo, "here", &err),
+                     ST_USAGE);
+    assert_non_null(strstr(err.msg, "here: 9999 threads"));
+    topo->threads_default = 4;
+    sweep_settings_free(&s);
+}
+
+/* ---- plan ------------------------------------------------------------------- */
+
+static void plan_ids(const char *yaml, char ids[][96], size_t *n, uint64_t seed)
+{
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(load(&s, yaml, &err), ST_OK);
+    s.seed = seed;
+    if (sweep_plan_make(&plan, &s, &err))
+        fail_msg("%s", err.msg);
+    assert_true(plan.n_points <= 64);
+    assert_int_equal(plan.first[plan.n_models], plan.n_points);
+    for (size_t i = 0; i < plan.n_points; i++)
+        point_id(&plan.points[i], ids[i], 96);
+    *n = plan.n_points;
+    sweep_plan_free(&plan);
+    sweep_settings_free(&s);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Prefill points have thread counts of their own where they are given. */
+static void prefill_has_its_own_threads(void **state)
+{
+    static const char yaml[] = "models: [nano:Q4_0]\nthreads: [1, 2]\nctx: [0]\n"
+                               "prefill: [8]\nthreads_prefill: [2, 4, 6]\n";
+    static char ids[64][96];
+    size_t n;
+
+    (void)state;
+    plan_ids(yaml, ids, &n, 5);
+    qsort(ids, n, sizeof ids[0], compare);
+    assert_int_equal(n, 5);
+    assert_string_equal(ids[0], "nano:Q4_0/decode/t1/spread/ctx0");
+    assert_string_equal(ids[2], "nano:Q4_0/prefill8/t2/spread");
+    assert_string_equal(ids[4], "nano:Q4_0/prefill8/t6/spread");
+}
+
+static void order_is_random_but_repeatable(void **state)
+{
+    static const char yaml[] = "models: [nano:Q4_0, nano:Q8_0]\nthreads: [1-4]\n"
+                               "ctx: [0, 16, 16]\nprefill: [8]\n";
+    static char a[64][96], b[64][96], c[64][96];
+    size_t n, n_b, n_c;
+
+    (void)state;
+    plan_ids(yaml, a, &n, 5);
+    plan_ids(yaml, b, &n_b, 5);
+    plan_ids(yaml, c, &n_c, 6);
+    assert_int_equal(n, 2 * 4 * 3); /* the second depth of 16 is left out */
+    assert_int_equal(n_b, n);
+    assert_int_equal(n_c, n);
+    assert_memory_equal(a, b, n * sizeof a[0]);
+    assert_memory_not_equal(a, c, n * sizeof a[0]);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(strncmp(a[i], i < n / 2 ? "nano:Q4_0" : "nano:Q8_0", 9), 0);
+    qsort(a, n, sizeof a[0], compare);
+    qsort(c, n, sizeof c[0], compare);
+    assert_memory_equal(a, c, n * sizeof a[0]);
+    for (size_t i = 1; i < n; i++)
+        assert_string_not_equal(a[i], a[i - 1]);
+}
+
+static void each_residency_is_a_point(void **state)
+{
+    static char ids[64][96];
+    size_t n;
+
+    (void)state;
+    plan_ids("models: [nano:Q4_0]\nthreads: [1, 2]\nctx: [0]\nprefill: [8]\n"
+             "weights: [mmap, packed]\n",
+             ids, &n, 1);
+    assert_int_equal(n, 8);
+    size_t n_packed = 0;
+    for (size_t i = 0; i < n; i++)
+        n_packed += !strncmp(ids[i], "nano:Q4_0/packed/", 17);
+    assert_int_equal(n_packed, 4);
+}
+
+static void each_kv_type_is_a_point(void **state)
+{
+    static char ids[64][96];
+    size_t n, n_q8 = 0;
+
+    (void)state;
+    plan_ids("models: [nano:Q4_0]\nthreads: [1]\nctx: [0, 8]\nprefill: [8]\n"
+             "kv_type: [f16, q8_0]\n",
+             ids, &n, 1);
+    assert_int_equal(n, 6);
+    for (size_t i = 0; i < n; i++)
+        n_q8 += strstr(ids[i], "/kv-q8_0") != NULL;
+    assert_int_equal(n_q8, 3);
+}
+
+static void empty_plan_is_an_error(void **state)
+{
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        load(&s, "models: [nano:Q4_0]\nctx: [none]\nprefill: [none]\n", &err), ST_OK);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_USAGE);
+    sweep_settings_free(&s);
+    err_clear(&err);
+    assert_int_equal(load(&s, "models: [nowhere:Q4_0]\n", &err), ST_OK);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_USAGE);
+    sweep_settings_free(&s);
+}
+
+static void make_row(struct row *r, const char *id, const char *status,
+                     const char *validity)
+{
+    row_init(r);
+    snprintf(r->point, sizeof r->point, "%s", id);
+    snprintf(r->status, sizeof r->status, "%s", status);
+    snprintf(r->validity, sizeof r->validity, "%s", validity);
+    r->attempt = 1;
+}
+
+static void attempts(void **state)
+{
+    struct row rows[4];
+
+    (void)state;
+    assert_int_equal(sweep_attempt_due(NULL, 0, "a", 1), 1);
+    make_row(&rows[0], "a", "ok", "disturbed: steal 9 %");
+    make_row(&rows[1], "b", "ok", "valid");
+    make_row(&rows[2], "c", "error", "");
+    make_row(&rows[3], "d", "oom", "");
+    assert_int_equal(sweep_attempt_due(rows, 4, "a", 0), 0);
+    assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 2);
+    assert_int_equal(sweep_attempt_due(rows, 4, "b", 1), 0);
+    assert_int_equal(sweep_attempt_due(rows, 4, "c", 1), 1);
+    assert_int_equal(sweep_attempt_due(rows, 4, "d", 1), 0);
+    assert_int_equal(sweep_attempt_due(rows, 4, "e", 1), 1);
+    strcpy(rows[0].limiter, "paging");
+    assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 0);
+}
+
+/* ---- directory -------------------------------------------------------------- */
+
+static void append_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "a");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* A writer that died in the middle of a line, with samples of a row that never
+ * came: what was whole stays, the rest goes. */
+static void resume_repairs(void **state)
+{
+    double ms[] = {1.5, 2.5};
+    const struct point_samples samples = {ms, 2, NULL};
+    char path[256], csv[300], side[300];
+    struct sweep_dir *dir, *other;
+    struct err err = ERR_INIT;
+    struct row row;
+    size_t n;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/deep/er/dir", work);
+    snprintf(csv, sizeof csv, "%s/sweep.csv", path);
+    snprintf(side, sizeof side, "%s/samples.csv", path);
+    assert_int_equal(sweep_dir_create(&dir, path, &err), ST_OK);
+    make_row(&row, "p1", "ok", "valid");
+    assert_int_equal(sweep_dir_append(dir, &row, &samples, &err), ST_OK);
+    make_row(&row, "p,2", "ok", "valid");
+    assert_int_equal(sweep_dir_append(dir, &row, &samples, &err), ST_OK);
+    json_t *machine = json_pack("{s:i}", "x", 1);
+    assert_int_equal(sweep_dir_write_machine(dir, machine, &err), ST_OK);
+    json_decref(machine);
+
+    /* one at a time, and never over an old one */
+    assert_int_equal(sweep_dir_resume(&other, path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "another sweep"));
+    err_clear(&err);
+    sweep_dir_close(dir);
+    assert_int_equal(sweep_dir_create(&dir, path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "--resume"));
+    err_clear(&err);
+
+    append_text(csv, "2025-01-01T00:00:00Z,p3,1,dec");
+    append_text(side, "p3,1,0,7.0\np3,1,1,8.");
+    if (sweep_dir_resume(&dir, path, &err))
+        fail_msg("%s", err.msg);
+    const struct row *rows = sweep_dir_rows(dir, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[1].point, "p,2");
+    machine = NULL;
+    assert_int_equal(sweep_dir_read_machine(dir, &machine, &err), ST_OK);
+    assert_int_equal(json_integer_value(json_object_get(machine, "x")), 1);
+    json_decref(machine);
+    make_row(&row, "p3", "ok", "valid");
+    assert_int_equal(sweep_dir_append(dir, &row, &samples, &err), ST_OK);
+    sweep_dir_close(dir);
+
+    char *text = get(side);
+    assert_string_equal(text, "point,attempt,index,ms\n"
+                              "p1,1,0,1.500000\np1,1,1,2.500000\n"
+                              "\"p,2\",1,0,1.500000\n\"p,2\",1,1,2.500000\n"
+                              "p3,1,0,1.500000\np3,1,1,2.500000\n");
+    free(text);
+    assert_int_equal(sweep_dir_resume(&dir, path, &err), ST_OK);
+    sweep_dir_rows(dir, &n);
+    assert_int_equal(n, 3);
+    sweep_dir_close(dir);
+}
+
+static void resume_of_nothing(void **state)
+{
+    struct sweep_dir *dir;
+    struct err err = ERR_INIT;
+    char path[256], csv[300];
+
+    (void)state;
+    assert_int_equal(sweep_dir_resume(&dir, "/nowhere", &err), ST_USAGE);
+    err_clear(&err);
+
+    /* killed before the header was whole */
+    snprintf(path, sizeof path, "%s/early", work);
+    snprintf(csv, sizeof csv, "%s/sweep.csv", path);
+    mkdir(path, 0755);
+    snprintf(buf, sizeof buf, "%s/machine.json", path);
+    put(buf, "{}");
+    put(csv, "utc,poi");
+    if (sweep_dir_resume(&dir, path, &err))
+        fail_msg("%s", err.msg);
+    sweep_dir_close(dir);
+
+    /* another version's columns */
+    put(csv, "utc,point\n2025,p1\n");
+    assert_int_equal(sweep_dir_resume(&dir, path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "columns"));
+}
+
+static void only_made_models_are_removed(void **state)
+{
+    struct sweep_dir *dir;
+    struct err err = ERR_INIT;
+    char path[256], mine[300], theirs[300];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/made", work);
+    snprintf(mine, sizeof mine, "%s/mine.gguf", work);
+    snprintf(theirs, sizeof theirs, "%s/theirs.gguf", work);
+    put(mine, "x");
+    put(theirs, "x");
+    assert_int_equal(sweep_dir_create(&dir, path, &err), ST_OK);
+    assert_int_equal(sweep_dir_will_make(dir, mine, &err), ST_OK);
+    sweep_dir_remove_made(dir, mine);
+    sweep_dir_remove_made(dir, theirs);
+    assert_int_not_equal(access(mine, F_OK), 0);
+    assert_int_equal(access(theirs, F_OK), 0);
+    sweep_dir_close(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shipped_configs_load),
+        cmocka_unit_test(values_arrive),
+        cmocka_unit_test(config_errors_name_file_and_key),
+        cmocka_unit_test(settings_json_round_trip),
+        cmocka_unit_test(all_threads_are_thinned),
+        cmocka_unit_test(prefill_has_its_own_threads),
+        cmocka_unit_test(order_is_random_but_repeatable),
+        cmocka_unit_test(each_residency_is_a_point),
+        cmocka_unit_test(each_kv_type_is_a_point),
+        cmocka_unit_test(empty_plan_is_an_error),
+        cmocka_unit_test(attempts),
+        cmocka_unit_test(resume_repairs),
+        cmocka_unit_test(resume_of_nothing),
+        cmocka_unit_test(only_made_models_are_removed),
+    };
+    char command[64];
+
+    if (!mkdtemp(work))
+        return 1;
+    topo = calloc(1, sizeof *topo);
+    topo->threads_default = 4;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    snprintf(command, sizeof command, "rm -rf %s", work);
+    if (system(command))
+        return 1;
+    free(topo);
+    return failed;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_isa.c - names, parsing and switching off of instruction-set levels
+ *
+ * isa_disable() cannot be undone, so each test of it runs in a child.
+ */
+#include "tests/support/test.h"
+
+#include <sys/wait.h>
+
+#include "kernels/isa.h"
+
+static void names_are_what_files_use(void **state)
+{
+    (void)state;
+    assert_string_equal(isa_name(KERN_ISA_scalar), "scalar");
+    assert_string_equal(isa_name(KERN_ISA_avx512vnni), "avx512vnni");
+    assert_string_equal(isa_name(KERN_ISA_neon_i8mm), "neon_i8mm");
+    for (int isa = 0; isa < KERN_N_ISA; isa++) {
+        assert_non_null(isa_name((enum kern_isa)isa));
+        assert_true(strlen(isa_extensions((enum kern_isa)isa)) > 2);
+    }
+}
+
+static void parses_lists(void **state)
+{
+    uint32_t mask = 99;
+    const char *bad = NULL;
+    int bad_len = 0;
+
+    (void)state;
+    assert_int_equal(isa_parse_list("avx2", &mask, &bad, &bad_len), 0);
+    assert_int_equal(mask, 1u << KERN_ISA_avx2);
+    assert_int_equal(isa_parse_list("avx512vnni,neon,avx512", &mask, &bad, &bad_len),
+                     0);
+    assert_int_equal(mask, 1u << KERN_ISA_avx512vnni | 1u << KERN_ISA_neon |
+                               1u << KERN_ISA_avx512);
+    assert_null(bad);
+}
+
+static void names_the_unknown_one(void **state)
+{
+    static const struct {
+        const char *list, *bad;
+    } cases[] = {
+        {"avx1024", "avx1024"}, {"avx2,sse9,neon", "sse9"}, {"", ""},
+        {"avx2,", ""},          {"AVX2", "AVX2"},           {"avx", "avx"},
+        {"avx2 ", "avx2 "},     {"scalar", "scalar"},       {"avx2,scalar", "scalar"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t mask = 12345;
+        const char *bad = NULL;
+        int bad_len = -1;
+
+        assert_int_equal(isa_parse_list(cases[i].list, &mask, &bad, &bad_len), -1);
+        assert_int_equal(mask, 12345);
+        assert_int_equal(bad_len, strlen(cases[i].bad));
+        assert_memory_equal(bad, cases[i].bad, (size_t)bad_len);
+        assert_true(bad >= cases[i].list);
+    }
+}
+
+static void detection_is_stable_and_layered(void **state)
+{
+    const uint32_t mask = isa_detected();
+
+    (void)state;
+    assert_int_equal(isa_detected(), mask);
+    assert_int_equal(isa_usable(), mask);
+    assert_true(mask & 1u << KERN_ISA_scalar);
+    if (mask & (1u << KERN_ISA_avx512 | 1u << KERN_ISA_avxvnni))
+        assert_true(mask & 1u << KERN_ISA_avx2);
+    if (mask & 1u << KERN_ISA_avx512vbmi)
+        assert_true(mask & 1u << KERN_ISA_avx512vnni);
+    if (mask & 1u << KERN_ISA_avx512vnni)
+        assert_true(mask & 1u << KERN_ISA_avx512);
+    if (mask & 1u << KERN_ISA_neon_i8mm)
+        assert_true(mask & 1u << KERN_ISA_neon);
+}
+
+/* On an emulated CPU it is known which levels there are: SLM_TEST_ISA lists them. */
+static void finds_the_levels_of_a_known_cpu(void **state)
+{
+    const char *list = getenv("SLM_TEST_ISA"), *bad;
+    uint32_t mask = 0;
+    int bad_len;
+
+    (void)state;
+    if (list == NULL)
+        skip();
+    if (strcmp(list, "none") != 0)
+        assert_int_equal(isa_parse_list(list, &mask, &bad, &bad_len), 0);
+    assert_int_equal(isa_detected(), mask | 1u << KERN_ISA_scalar);
+}
+
+#if defined(__x86_64__)
+/* What the compiler's own detection says of the same CPU: it looks at CPUID and
+ * XCR0 too, by other code. */
+static void agrees_with_the_compiler(void **state)
+{
+    const uint32_t mask = isa_detected();
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const int avx512 =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+
+    (void)state;
+    if (mask == 1u << KERN_ISA_scalar && avx2)
+        skip(); /* built without libcpuid */
+    assert_int_equal(mask >> KERN_ISA_avx2 & 1, avx2 != 0);
+    assert_int_equal(mask >> KERN_ISA_avx512 & 1, avx512 != 0);
+    assert_int_equal(mask >> KERN_ISA_avx512vnni & 1,
+                     avx512 && __builtin_cpu_supports("avx512vnni"));
+    assert_int_equal(mask >> KERN_ISA_avx512vbmi & 1,
+                     avx512 && __builtin_cpu_supports("avx512vnni") &&
+                         __builtin_cpu_supports("avx512vbmi"));
+}
+#endif
+
+/* What isa_usable() is after isa_disable(off), asked in a child. */
+static uint32_t usable_after(uint32_t off)
+{
+    const pid_t pid = fork();
+    int status = 0;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        isa_disable(off);
+        _exit((int)isa_usable());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return (uint32_t)WEXITSTATUS(status);
+}
+
+static void disabling_takes_what_builds_on_it(void **state)
+{
+    const uint32_t all = isa_detected();
+    const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
+                         1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
+                         1u << KERN_ISA_avx512vbmi;
+    const uint32_t vnni = 1u << KERN_ISA_avx512vnni | 1u << KERN_ISA_avx512vbmi;
+    const uint32_t wide = 1u << KERN_ISA_avx512 | vnni;
+
+    (void)state;
+    assert_true(KERN_N_ISA <= 8); /* an exit code holds the mask */
+    assert_int_equal(usable_after(0), all);
+    assert_int_equal(usable_after(1u << KERN_ISA_scalar), all);
+    assert_int_equal(usable_after(1u << KERN_ISA_avx2), all & ~x86);
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512), all & ~wide);
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512vnni), all & ~vnni);
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512vbmi),
+                     all & ~(1u << KERN_ISA_avx512vbmi));
+    assert_int_equal(usable_after(~0u), 1u << KERN_ISA_scalar);
+}
+
+static void levels_include_what_they_build_on(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < KERN_N_ISA; isa++) {
+        const uint32_t included = isa_included((enum kern_isa)isa);
+
+        assert_true(included >> isa & 1);
+        assert_true(included < 2u << isa); /* nothing above itself */
+    }
+    assert_int_equal(isa_included(KERN_ISA_scalar), 1u << KERN_ISA_scalar);
+    assert_int_equal(isa_included(KERN_ISA_avx512vnni), 1u << KERN_ISA_avx2 |
+                                                            1u << KERN_ISA_avx512 |
+                                                            1u << KERN_ISA_avx512vnni);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_include_what_they_build_on),
+        cmocka_unit_test(names_are_what_files_use),
+        cmocka_unit_test(parses_lists),
+        cmocka_unit_test(names_the_unknown_one),
+        cmocka_unit_test(detection_is_stable_and_layered),
+        cmocka_unit_test(finds_the_levels_of_a_known_cpu),
+#if defined(__x86_64__)
+        cmocka_unit_test(agrees_with_the_compiler),
+#endif
+        cmocka_unit_test(disabling_takes_what_builds_on_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
