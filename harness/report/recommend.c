@@ -152,7 +152,7 @@ static enum reason judge(const struct chooser *c, size_t i)
         return UNKNOWN_QUALITY;
     if (r->kl_mean > c->max_kl) /* not of a NaN */
         return TOO_LOSSY;
-    if (strstr(r->validity, "above its roof"))
+    if (row_above_roof(r))
         return ABOVE_ROOF;
     return row_trust(r) == ROW_DISTURBED ? DISTURBED : QUALIFIES;
 }

@@ -3,7 +3,8 @@
  * report_rows.h - the rows of a sweep, ordered and named for a reader
  *
  * Model of the world: a point may have been measured several times (disturbed
- * points are repeated, a resumed sweep may repeat others); one row speaks for it.
+ * points are repeated, a resumed sweep may repeat others); one row speaks for it: the
+ * most trusted, of disturbed ones the least disturbed, then the latest.
  * Points that differ only in kind, threads, depth and prompt length belong to one
  * *setting*: a line of a chart. A setting is named by its quantisation, and by
  * whatever else differs between the settings of this sweep.
@@ -30,6 +31,10 @@ enum row_trust {
 };
 
 enum row_trust row_trust(const struct row *r);
+
+/* Was the row marked because it reached more than its roof? Then one of the two is
+ * wrong. */
+bool row_above_roof(const struct row *r);
 
 /* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h) and what
  * dir/quality.csv knows of them (quality_rows.h). Errors: those of row_csv_read();

@@ -407,6 +407,25 @@ static void guesses_are_told(void **state)
     assert_null(strstr(rec.why, "Guessing"));
 }
 
+static struct row disturbed(struct row r, const char *by)
+{
+    snprintf(r.validity, sizeof r.validity, "disturbed: %s", by);
+    return r;
+}
+
+/* Of disturbed attempts the one that was slowed down least speaks, not the latest. */
+static void the_least_disturbed_attempt_speaks(void **state)
+{
+    struct row rows[] = {disturbed(point("Q4_0", 50, 2, 0, 8.67), "others 8 %"),
+                         disturbed(point("Q4_0", 50, 2, 0, 4.66), "others 30 %"),
+                         disturbed(point("Q4_0", 50, 2, 0, 99), "9 % above its roof")};
+
+    (void)state;
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 8.67, 0);
+    assert_non_null(strstr(rec.why, "others 8 %"));
+}
+
 static void nothing_overflows(void **state)
 {
     struct row rows[2] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 51, 1, 0, 4.0)};
@@ -447,6 +466,7 @@ int main(void)
         cmocka_unit_test(what_diverges_too_much_is_left_out),
         cmocka_unit_test(a_tie_prefers_less_divergence),
         cmocka_unit_test(guesses_are_told),
+        cmocka_unit_test(the_least_disturbed_attempt_speaks),
         cmocka_unit_test(nothing_overflows),
     };
 
