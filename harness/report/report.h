@@ -37,29 +37,41 @@ struct recommend_params {
  * by a third or so now and then (sqrt(2 KL) is a typical error of its logarithm). */
 #define RECOMMEND_MAX_KL 0.05
 
+/* A preference (less divergence, a larger quantisation, fewer threads) may cost this
+ * share of the speed: in expectation, and of the medians. */
+#define RECOMMEND_MAX_REGRET 0.03
+
 struct recommendation {
-    struct row best, runner_up;
+    struct row best, runner_up; /* as measured */
     int has_runner_up;
-    int tie; /* the intervals overlap: no difference was shown */
-    char why[800];
+    double best_tok_per_s, runner_up_tok_per_s; /* as judged: of a row that was
+                                                   disturbed it may be estimated */
+    int64_t best_from_ctx, runner_up_from_ctx;  /* from that depth; -1: measured */
+    double p_best; /* probability that best is the fastest of those that qualify */
+    double regret; /* what it loses against the fastest: expected share of the speed */
+    int tie;       /* others are within RECOMMEND_MAX_REGRET of the fastest */
+    char why[2000];
     int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */
     char excluded[300]; /* how many for which reason */
 };
 
-/* Choose among rows: the highest lower end of an interval, and among those whose
- * intervals overlap with it the lesser divergence where quality is known, else the
- * larger quantisation, then the fewer threads. A
- * setting is judged at its least measured depth that serves ctx. Disturbed points
- * are used only where there is nothing else or where they were shown to be faster all
- * the same, and rec->why says so; points above their roof never. Errors: ST_CHECK
- * when nothing qualifies (says what came closest), ST_NO_MEMORY. */
+/* Choose among rows the least expected regret (recommend_speed.h: how sure speeds are),
+ * or, of what is within RECOMMEND_MAX_REGRET of the fastest, the lesser divergence
+ * where quality is known, else the larger quantisation, then the fewer threads. A
+ * setting is judged at its least measured depth that serves ctx. A row that was
+ * disturbed there competes with an estimate from the setting's other depths, else with
+ * its own speed, a lower bound, and rec->why says so; points above their roof never.
+ * The runner-up has another quantisation of weights or KV cache, where there is one.
+ * Errors: ST_CHECK when nothing qualifies (says what came closest), ST_NO_MEMORY. */
 enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
                       const struct recommend_params *params, struct err *err);
 
 /* For a person. */
 void recommend_print(FILE *f, const struct recommendation *rec);
 
-/* {"best": row, "runner_up": row or null, "tie", "why", "n_excluded", "excluded"} */
+/* {"best": row, "runner_up": row or null, "best_tok_per_s", "runner_up_tok_per_s",
+ * "best_from_ctx", "runner_up_from_ctx" (each null where there is none), "p_best",
+ * "regret", "tie", "why", "n_excluded", "excluded"} */
 json_t *recommend_json(const struct recommendation *rec);
 
 /* The table a sweep ends with: one line per point, aligned, the chosen one

@@ -187,7 +187,8 @@ void recommend_print(FILE *f, const struct recommendation *rec)
 
         fputs("Runner-up: ", f);
         print_choice(f, r);
-        fprintf(f, ": %.*f tok/s\n", report_decimals(r->tok_per_s), r->tok_per_s);
+        fprintf(f, ": %s%.*f tok/s\n", rec->runner_up_from_ctx >= 0 ? "about " : "",
+                report_decimals(rec->runner_up_tok_per_s), rec->runner_up_tok_per_s);
     }
     if (rec->excluded[0]) {
         char text[sizeof rec->excluded + 32];
@@ -199,10 +200,23 @@ void recommend_print(FILE *f, const struct recommendation *rec)
         fprintf(f, "Measure it again:\n  %s\n", b->command);
 }
 
+static json_t *depth_or_null(int64_t ctx)
+{
+    return ctx >= 0 ? json_integer(ctx) : json_null();
+}
+
 json_t *recommend_json(const struct recommendation *rec)
 {
+    const bool second = rec->has_runner_up;
+
     return json_pack(
-        "{s:o, s:o, s:b, s:s, s:i, s:s}", "best", row_json(&rec->best), "runner_up",
-        rec->has_runner_up ? row_json(&rec->runner_up) : json_null(), "tie", rec->tie,
-        "why", rec->why, "n_excluded", rec->n_excluded, "excluded", rec->excluded);
+        "{s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:f, s:b, s:s, s:i, s:s}", "best",
+        row_json(&rec->best), "runner_up",
+        second ? row_json(&rec->runner_up) : json_null(), "best_tok_per_s",
+        rec->best_tok_per_s, "runner_up_tok_per_s",
+        second ? json_real(rec->runner_up_tok_per_s) : json_null(), "best_from_ctx",
+        depth_or_null(rec->best_from_ctx), "runner_up_from_ctx",
+        depth_or_null(second ? rec->runner_up_from_ctx : -1), "p_best", rec->p_best,
+        "regret", rec->regret, "tie", rec->tie, "why", rec->why, "n_excluded",
+        rec->n_excluded, "excluded", rec->excluded);
 }

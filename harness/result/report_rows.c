@@ -153,6 +153,12 @@ bool report_same_setting(const struct row *a, const struct row *b)
     return compare_settings(a, b) == 0;
 }
 
+bool report_same_line(const struct row *a, const struct row *b)
+{
+    return report_same_setting(a, b) && !strcmp(a->kind, b->kind) &&
+           a->n_threads == b->n_threads;
+}
+
 static unsigned differences(const struct row *a, const struct row *b)
 {
     return (compare_models(a, b) ? VARIES_MODEL : 0u) |

@@ -56,6 +56,10 @@ void report_rows_free(struct report_rows *p);
 
 bool report_same_setting(const struct row *a, const struct row *b);
 
+/* The same setting, kind and number of threads: they differ in depth or prompt, and
+ * stand beside each other in report_rows. */
+bool report_same_line(const struct row *a, const struct row *b);
+
 /* The model's name; of files called "m-Q4_K_M" or "m.q4_k_m" just "m" where that is
  * their quantisation, which stands beside it anyway. Returns buf. */
 const char *report_model_name(const struct row *r, char *buf, size_t cap);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recommend_text.c - what a recommendation says of itself
+ */
+#include "harness/report/recommend_choice.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/options.h"
+#include "harness/report/report_speculation.h"
+
+static const char *const reason_text[N_REASONS] = {
+    [TOO_SHALLOW] = "at less context",
+    [UNFINISHED] = "not finished (time budget, out of memory)",
+    [TOO_LARGE] = "over the memory limit",
+    [TOO_MANY_THREADS] = "with more threads than CPUs",
+    [TOO_SLOW] = "too slow",
+    [UNKNOWN_QUALITY] = "without a known divergence",
+    [TOO_LOSSY] = "diverging too much",
+    [ABOVE_ROOF] = "above the roof, so in doubt",
+    [DISTURBED] = "disturbed",
+};
+
+__attribute__((format(printf, 3, 4))) static void append(char *buf, size_t cap,
+                                                         const char *fmt, ...)
+{
+    const size_t used = strlen(buf);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(buf + used, cap - used, fmt, ap);
+    va_end(ap);
+}
+
+static void name_of(const struct chooser *c, const struct row *r, char *buf, size_t cap)
+{
+    report_setting_name(&c->rows, r, buf, cap);
+    append(buf, cap, " with %lld thread%s", (long long)r->n_threads,
+           r->n_threads == 1 ? "" : "s");
+}
+
+static const char *disturbed_by(const struct row *r)
+{
+    return !strncmp(r->validity, "disturbed: ", 11) ? r->validity + 11 : "unknown";
+}
+
+/* ---- the choice ------------------------------------------------------------- */
+
+static void say_memory(const struct chooser *c, const struct row *r, char *why,
+                       size_t cap)
+{
+    const uint64_t limit = recommend_limit(c, r);
+    char peak[32], most[32];
+
+    if (!(r->mem_peak_bytes > 0))
+        return;
+    append(why, cap, "; its memory peaked at %s",
+           format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes));
+    if (limit)
+        append(why, cap, ", within the limit of %s",
+               format_bytes(most, sizeof most, limit));
+}
+
+static void say_speed(const struct chooser *c, char *why, size_t cap)
+{
+    const struct row *r = c->rows.v[c->best];
+    const struct speed *s = &c->speed[c->best];
+    const int digits = report_decimals(s->median);
+    char name[REPORT_NAME_MAX + 32];
+
+    name_of(c, r, name, sizeof name);
+    if (s->from_ctx >= 0)
+        append(
+            why, cap,
+            "%s decodes about %.*f tok/s at context depth %lld, estimated from depth "
+            "%lld (95 %% interval %.*f to %.*f)",
+            name, digits, s->median, (long long)r->ctx, (long long)s->from_ctx, digits,
+            speed_lo(s), digits, speed_hi(s));
+    else if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
+        append(why, cap,
+               "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to "
+               "%.*f)",
+               name, digits, s->median, (long long)r->ctx, digits, row_lo(r), digits,
+               row_hi(r));
+    else
+        append(why, cap, "%s decodes %.*f tok/s at context depth %lld (no interval)",
+               name, digits, s->median, (long long)r->ctx);
+    if (r->mbu > 0 && s->from_ctx < 0)
+        append(why, cap, ", %.0f %% of its roof", 100 * r->mbu);
+    say_memory(c, r, why, cap);
+    append(why, cap, ".");
+    if (isfinite(r->kl_mean))
+        append(why, cap, " Quality: KL %.4f from %.60s, the same top token in %.1f %%.",
+               r->kl_mean, r->reference, r->top1_pct);
+}
+
+/* Is the lower end of the interval of the choice above everybody's upper end? */
+static bool shown_fastest(const struct chooser *c)
+{
+    for (size_t i = 0; i < c->rows.n; i++)
+        if (i != c->best && c->why[i] >= DISTURBED &&
+            speed_hi(&c->speed[i]) >= speed_lo(&c->speed[c->best]))
+            return false;
+    return true;
+}
+
+static void say_doubts(const struct chooser *c, char *why, size_t cap)
+{
+    const struct row *r = c->rows.v[c->best];
+
+    if (c->speed[c->best].from_ctx >= 0)
+        append(why, cap,
+               " Careful: its row at depth %lld was disturbed (%s) and shows only %.*f "
+               "tok/s; measure again on a quiet machine.",
+               (long long)r->ctx, disturbed_by(r), report_decimals(r->tok_per_s),
+               r->tok_per_s);
+    else if (row_trust(r) == ROW_DISTURBED)
+        append(
+            why, cap, " Careful: %s (%s); measure again on a quiet machine.",
+            !c->n[QUALIFIES] ? "every point that qualifies was disturbed, this one, too"
+            : shown_fastest(c) ? "it is the fastest although it was disturbed"
+                               : "it was disturbed, and undisturbed it may be faster",
+            disturbed_by(r));
+    if (r->kl_mean > RECOMMEND_MAX_KL && !(c->params->max_kl > 0))
+        append(why, cap,
+               " Careful: it diverges by more than %g, as everything else does that "
+               "qualifies.",
+               RECOMMEND_MAX_KL);
+}
+
+/* ---- the others ------------------------------------------------------------- */
+
+static void say_probability(const struct chooser *c, char *why, size_t cap)
+{
+    const struct speed *s = &c->speed[c->best];
+
+    append(why, cap, " The probability that it is the fastest is ");
+    if (s->p_best >= 0.999)
+        append(why, cap, "more than 99.9 %%");
+    else if (s->p_best < 0.001)
+        append(why, cap, "less than 0.1 %%");
+    else
+        append(why, cap, "%.*f %%", s->p_best < 0.01 || s->p_best >= 0.99,
+               100 * s->p_best);
+    if (s->regret > RECOMMEND_MAX_REGRET)
+        append(why, cap,
+               "; against the fastest it loses %.1f %% of the speed on average, the "
+               "least of all, so measure longer to be sure",
+               100 * s->regret);
+    append(why, cap, ".");
+}
+
+/* Of those that equal the choice, the top where it is another, else the next. */
+static size_t best_equal(const struct chooser *c)
+{
+    size_t other = NO_ROW;
+
+    if (c->best != c->top)
+        return c->top;
+    for (size_t i = 0; i < c->rows.n; i++)
+        if (i != c->best && recommend_is_equal(c, i) &&
+            (other == NO_ROW || c->speed[i].regret < c->speed[other].regret))
+            other = i;
+    return other;
+}
+
+static void say_tie(const struct chooser *c, char *why, size_t cap)
+{
+    const struct row *best = c->rows.v[c->best], *top = c->rows.v[c->top];
+    const double limit_pct = 100 * RECOMMEND_MAX_REGRET;
+    char name[REPORT_NAME_MAX + 32];
+
+    if (c->n_equals == 2 || best != top) {
+        const size_t other = best_equal(c);
+
+        name_of(c, c->rows.v[other], name, sizeof name);
+        append(why, cap, " Tie: %s (%.*f tok/s) is within %g %%", name,
+               report_decimals(c->speed[other].median), c->speed[other].median,
+               limit_pct);
+    } else {
+        append(why, cap, " Tie: %d others are within %g %%", c->n_equals - 1,
+               limit_pct);
+    }
+    if (best == top) {
+        append(why, cap, ".");
+        return;
+    }
+    append(why, cap,
+           "; %s preferred, which costs %.1f %% of the speed on average (%g %% at "
+           "most).",
+           recommend_keeps_more(best, top)      ? "the one that diverges less was"
+           : best->file_bytes > top->file_bytes ? "the larger quantisation was"
+           : best->n_threads < top->n_threads   ? "fewer threads were"
+                                                : "it was",
+           100 * c->speed[c->best].regret, limit_pct);
+}
+
+static void say_runner_up(const struct chooser *c, char *why, size_t cap)
+{
+    const struct row *r = c->rows.v[c->runner_up];
+    const struct speed *s = &c->speed[c->runner_up];
+    const double share = s->median / c->speed[c->best].median;
+    const int digits = report_decimals(s->median);
+    char name[REPORT_NAME_MAX + 32];
+
+    name_of(c, r, name, sizeof name);
+    if (share <= 1)
+        append(why, cap, " %s is %.0f %% slower", name, 100 * (1 - share));
+    else
+        append(
+            why, cap,
+            " %s has a median %.0f %% higher, but may be slower (95 %% interval %.*f "
+            "to %.*f)",
+            name, 100 * (share - 1), digits, speed_lo(s), digits, speed_hi(s));
+    if (isfinite(r->kl_mean))
+        append(why, cap, " (KL %.4f)", r->kl_mean);
+    if (s->from_ctx >= 0)
+        append(why, cap, ", estimated from depth %lld, as its row was disturbed",
+               (long long)s->from_ctx);
+    append(why, cap, ".");
+}
+
+static void say_excluded(struct recommendation *rec, const struct chooser *c)
+{
+    char *text = rec->excluded;
+
+    for (int i = 0; i < N_REASONS; i++) {
+        /* Where the choice itself is known from below only, all such took part. */
+        if (!c->n[i] || !reason_text[i] ||
+            (i == DISTURBED && c->why[c->best] == DISTURBED))
+            continue;
+        append(text, sizeof rec->excluded, "%s%d %s", text[0] ? ", " : "", c->n[i],
+               reason_text[i]);
+        rec->n_excluded += c->n[i];
+    }
+}
+
+void recommend_say(struct recommendation *rec, const struct chooser *c)
+{
+    char *why = rec->why;
+    const size_t cap = sizeof rec->why;
+
+    why[0] = rec->excluded[0] = '\0';
+    rec->n_excluded = 0;
+    say_speed(c, why, cap);
+    say_doubts(c, why, cap);
+    if (c->n[QUALIFIES] + c->n[ESTIMATED] + c->n[DISTURBED] > 1)
+        say_probability(c, why, cap);
+    if (rec->tie)
+        say_tie(c, why, cap);
+    if (rec->has_runner_up && !recommend_is_equal(c, c->runner_up))
+        say_runner_up(c, why, cap);
+    report_say_speculation(&c->rows, c->rows.v[c->best], why, cap);
+    say_excluded(rec, c);
+}
+
+/* ---- nobody qualifies ------------------------------------------------------- */
+
+/* Of two points that fail the same check, the one that fails it by less. */
+static bool closer(enum reason why, const struct row *a, const struct row *b)
+{
+    if (why == TOO_SHALLOW && a->ctx != b->ctx)
+        return a->ctx > b->ctx;
+    if (why == TOO_LARGE && a->mem_peak_bytes != b->mem_peak_bytes)
+        return a->mem_peak_bytes < b->mem_peak_bytes;
+    if (why == TOO_MANY_THREADS && a->n_threads != b->n_threads)
+        return a->n_threads < b->n_threads;
+    if (why == TOO_LOSSY && a->kl_mean != b->kl_mean)
+        return a->kl_mean < b->kl_mean;
+    return row_lo(a) > row_lo(b) || !(row_lo(b) > 0);
+}
+
+static const struct row *closest(const struct chooser *c, enum reason *why)
+{
+    const struct row *best = NULL;
+
+    for (size_t i = 0; i < c->rows.n; i++) {
+        const struct row *r = c->rows.v[i];
+
+        if (c->why[i] <= OTHER_KIND || c->why[i] == DEEPER)
+            continue;
+        if (!best || c->why[i] > *why || (c->why[i] == *why && closer(*why, r, best))) {
+            best = r;
+            *why = c->why[i];
+        }
+    }
+    return best;
+}
+
+enum status recommend_say_nothing(const struct chooser *c, struct err *err)
+{
+    char name[REPORT_NAME_MAX + 32], text[160] = "", peak[32], limit[32];
+    enum reason why = OTHER_MODEL;
+    const struct row *r = closest(c, &why);
+
+    if (!r)
+        return err_set(err, ST_CHECK,
+                       "no decode point%s%.60s was measured, so nothing can be "
+                       "recommended; see `bench sweep --help`",
+                       c->params->model ? " of " : "",
+                       c->params->model ? c->params->model : "");
+    name_of(c, r, name, sizeof name);
+    if (why == TOO_SHALLOW)
+        append(text, sizeof text, "measured at depth %lld and not at %lld or more",
+               (long long)r->ctx, (long long)c->ctx);
+    else if (why == UNFINISHED)
+        append(text, sizeof text, "it ended as %s at depth %lld",
+               r->status[0] ? r->status : "unknown", (long long)r->ctx);
+    else if (why == TOO_LARGE)
+        append(text, sizeof text, "it needs %s of %s",
+               format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
+               format_bytes(limit, sizeof limit, recommend_limit(c, r)));
+    else if (why == ABOVE_ROOF)
+        append(text, sizeof text, "%.0f %% of its roof, so one of the two is wrong",
+               100 * r->mbu);
+    else if (why == TOO_LOSSY)
+        append(text, sizeof text, "it diverges by %.4f, and %g is the most", r->kl_mean,
+               c->max_kl);
+    else if (why == UNKNOWN_QUALITY)
+        append(text, sizeof text,
+               "its divergence is not known; `bench quality -o DIR` measures it");
+    else if (why == TOO_MANY_THREADS)
+        append(text, sizeof text, "more than the %d this machine allows",
+               c->params->max_threads);
+    else
+        append(text, sizeof text,
+               "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
+               report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
+               report_decimals(row_lo(r)), row_lo(r), c->params->min_tps);
+    return err_set(err, ST_CHECK,
+                   "no measured setting qualifies; the closest is %.150s: %s", name,
+                   text);
+}
