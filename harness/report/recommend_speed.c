@@ -89,6 +89,13 @@ static int compare_doubles(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* Is it a row of the model and kind of r at that depth, and no limit of its own? */
+static bool is_like(const struct row *at, const struct row *r, int64_t ctx)
+{
+    return at->ctx == ctx && !strcmp(at->kind, r->kind) && !limits_itself(at) &&
+           same_model(at, r);
+}
+
 /* Median over settings like that of r of speed at depth `to` over speed at depth
  * `from`; 0: no setting was undisturbed at both. */
 static double median_share(const struct report_rows *p, const struct row *r,
@@ -99,8 +106,8 @@ static double median_share(const struct report_rows *p, const struct row *r,
     for (size_t k = 0; k < p->n; k++) {
         const struct row *at = p->v[k], *before;
 
-        if (at->ctx != to || !is_quiet(at) || strcmp(at->kind, r->kind) ||
-            !same_model(at, r) || (same_kv && strcmp(at->kv_type, r->kv_type)))
+        if (!is_like(at, r, to) || !is_quiet(at) ||
+            (same_kv && strcmp(at->kv_type, r->kv_type)))
             continue;
         before = undisturbed_at(p, k, from);
         if (before)
@@ -112,19 +119,47 @@ static double median_share(const struct report_rows *p, const struct row *r,
     return (scratch[(n - 1) / 2] + scratch[n / 2]) / 2;
 }
 
-/* What the undisturbed row at another depth says of the speed of r; median 0: nothing.
- * *told: other settings said it. */
+/* Where all were disturbed at depth `to`: the most that any other kept of its speed
+ * all the same, a lower bound; 0: there is none. */
+static double least_share(const struct report_rows *p, const struct row *r,
+                          int64_t from, int64_t to)
+{
+    double most = 0;
+
+    for (size_t k = 0; k < p->n; k++) {
+        const struct row *at = p->v[k], *before;
+
+        if (!is_like(at, r, to) || row_trust(at) != ROW_DISTURBED ||
+            row_above_roof(at) || report_same_line(at, r))
+            continue;
+        before = undisturbed_at(p, k, from);
+        if (before)
+            most = fmax(most, at->tok_per_s / before->tok_per_s);
+    }
+    return most;
+}
+
+/* What a share rests on; more is better. */
+enum grounds { DEPTH_SLOWS, OTHERS_DISTURBED, OTHERS_QUIET };
+
+/* What the undisturbed row at another depth says of the speed of r, median 0: nothing;
+ * and on what grounds. */
 static struct speed carry_over(const struct report_rows *p, const struct row *r,
-                               const struct row *from, double *scratch, bool *told)
+                               const struct row *from, double *scratch,
+                               enum grounds *grounds)
 {
     struct speed s = speed_measured(from);
     double share = median_share(p, r, from->ctx, r->ctx, true, scratch);
 
     if (!share)
         share = median_share(p, r, from->ctx, r->ctx, false, scratch);
-    *told = share > 0;
-    if (!share && from->ctx > r->ctx)
-        share = 1;
+    *grounds = share ? OTHERS_QUIET : OTHERS_DISTURBED;
+    if (!share)
+        share = least_share(p, r, from->ctx, r->ctx);
+    if (!share)
+        *grounds = DEPTH_SLOWS;
+    if (*grounds != OTHERS_QUIET && from->ctx > r->ctx)
+        share = fmax(share, 1);
     s.median *= share;
     s.sigma_lo = hypot(s.sigma_lo, SPEED_ESTIMATE_SPREAD);
     s.sigma_hi = hypot(s.sigma_hi, SPEED_ESTIMATE_SPREAD);
@@ -137,7 +172,7 @@ bool speed_estimate(struct speed *speed, const struct report_rows *rows, size_t 
 {
     const struct row *r = rows->v[i];
     struct speed best = {0};
-    bool best_told = false;
+    enum grounds best_grounds = DEPTH_SLOWS, grounds;
     size_t k = i;
 
     if (limits_itself(r))
@@ -146,17 +181,16 @@ bool speed_estimate(struct speed *speed, const struct report_rows *rows, size_t 
         k--;
     for (; k < rows->n && report_same_line(rows->v[k], r); k++) {
         const struct row *from = rows->v[k];
-        bool told;
 
         if (from->ctx == r->ctx || !is_quiet(from))
             continue;
-        const struct speed s = carry_over(rows, r, from, scratch, &told);
+        const struct speed s = carry_over(rows, r, from, scratch, &grounds);
         if (s.median > 0 &&
-            (!best.median || told > best_told ||
-             (told == best_told &&
+            (!best.median || grounds > best_grounds ||
+             (grounds == best_grounds &&
               llabs(s.from_ctx - r->ctx) < llabs(best.from_ctx - r->ctx)))) {
             best = s;
-            best_told = told;
+            best_grounds = grounds;
         }
     }
     if (!best.median)

@@ -45,10 +45,11 @@ struct speed speed_measured(const struct row *r);
 /* What the setting of rows->v[i], a row that was disturbed, does undisturbed at that
  * depth: its speed at the nearest depth d0 where it was not disturbed, times the median
  * over the undisturbed settings of its model (with its type of KV cache, where there is
- * one) of speed at this depth over speed at d0. Without such a setting only a deeper d0
- * says something: no less than its own speed there. The row's own speed where that is
- * more. False: no other depth says anything, or paging or a quota
- * slowed it down, which are its own. scratch has room for rows->n. */
+ * one) of speed at this depth over speed at d0. Where all were disturbed at this depth,
+ * the most that any other one kept; without others only a deeper d0 says something: no
+ * less than its own speed there. The row's own speed where that is more. False: no
+ * other depth says anything, or paging or a quota slowed it down, which are its own.
+ * scratch has room for rows->n. */
 bool speed_estimate(struct speed *speed, const struct report_rows *rows, size_t i,
                     double *scratch);
 

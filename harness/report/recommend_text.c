@@ -137,7 +137,7 @@ static void say_probability(const struct chooser *c, char *why, size_t cap)
 {
     const struct speed *s = &c->speed[c->best];
 
-    append(why, cap, " The probability that it is the fastest is ");
+    append(why, cap, " The probability that this setting is the fastest is ");
     if (s->p_best >= 0.999)
         append(why, cap, "more than 99.9 %%");
     else if (s->p_best < 0.001)
@@ -145,6 +145,8 @@ static void say_probability(const struct chooser *c, char *why, size_t cap)
     else
         append(why, cap, "%.*f %%", s->p_best < 0.01 || s->p_best >= 0.99,
                100 * s->p_best);
+    if (c->n[DISTURBED] > (c->why[c->best] == DISTURBED))
+        append(why, cap, ", if no disturbed point is faster than it was measured");
     if (s->regret > RECOMMEND_MAX_REGRET)
         append(why, cap,
                "; against the fastest it loses %.1f %% of the speed on average, the "
@@ -177,7 +179,8 @@ static void say_tie(const struct chooser *c, char *why, size_t cap)
         const size_t other = best_equal(c);
 
         name_of(c, c->rows.v[other], name, sizeof name);
-        append(why, cap, " Tie: %s (%.*f tok/s) is within %g %%", name,
+        append(why, cap, " Tie: %s (%s%.*f tok/s) is within %g %%", name,
+               c->speed[other].from_ctx >= 0 ? "about " : "",
                report_decimals(c->speed[other].median), c->speed[other].median,
                limit_pct);
     } else {
@@ -189,8 +192,8 @@ static void say_tie(const struct chooser *c, char *why, size_t cap)
         return;
     }
     append(why, cap,
-           "; %s preferred, which costs %.1f %% of the speed on average (%g %% at "
-           "most).",
+           "; %s preferred, which costs %.1f %% of the speed on average (the limit "
+           "is %g %%).",
            recommend_keeps_more(best, top)      ? "the one that diverges less was"
            : best->file_bytes > top->file_bytes ? "the larger quantisation was"
            : best->n_threads < top->n_threads   ? "fewer threads were"
@@ -220,6 +223,8 @@ static void say_runner_up(const struct chooser *c, char *why, size_t cap)
     if (s->from_ctx >= 0)
         append(why, cap, ", estimated from depth %lld, as its row was disturbed",
                (long long)s->from_ctx);
+    else if (row_trust(r) == ROW_DISTURBED)
+        append(why, cap, ", but was disturbed");
     append(why, cap, ".");
 }
 
@@ -247,10 +252,10 @@ void recommend_say(struct recommendation *rec, const struct chooser *c)
     rec->n_excluded = 0;
     say_speed(c, why, cap);
     say_doubts(c, why, cap);
-    if (c->n[QUALIFIES] + c->n[ESTIMATED] + c->n[DISTURBED] > 1)
-        say_probability(c, why, cap);
     if (rec->tie)
         say_tie(c, why, cap);
+    if (c->n[QUALIFIES] + c->n[ESTIMATED] + c->n[DISTURBED] > 1)
+        say_probability(c, why, cap);
     if (rec->has_runner_up && !recommend_is_equal(c, c->runner_up))
         say_runner_up(c, why, cap);
     report_say_speculation(&c->rows, c->rows.v[c->best], why, cap);

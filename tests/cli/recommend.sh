@@ -16,8 +16,8 @@ same default << 'TEXT'
 Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, weights mmap, context up to 4096
   Q4_0 with 2 threads decodes 2.45 tok/s at context depth 4096 (95 % interval
   2.42 to 2.48), 42 % of its roof; its memory peaked at 5.16 GiB, within the
-  limit of 6.00 GiB. The probability that it is the fastest is more than 99.9
-  %. Q4_K_M with 2 threads is 17 % slower.
+  limit of 6.00 GiB. The probability that this setting is the fastest is more
+  than 99.9 %. Q4_K_M with 2 threads is 17 % slower.
 Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread, weights mmap: 2.04 tok/s
 Left out: 12 at less context, 2 not finished (time budget, out of memory).
 TEXT
