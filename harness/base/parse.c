@@ -15,8 +15,8 @@
 
 #include "harness/base/options.h"
 
-enum status parse_integer(const char *text, const char *what, long long min,
-                          long long max, long long *out, struct err *err)
+enum status parse_count(const char *text, const char *what, const char *unit,
+                        long long min, long long max, long long *out, struct err *err)
 {
     char *end;
 
@@ -25,10 +25,16 @@ enum status parse_integer(const char *text, const char *what, long long min,
     if (end == text || *end || isspace((unsigned char)text[0]))
         return err_set(err, ST_USAGE, "%s: '%s' is not a whole number", what, text);
     if (errno || v < min || v > max)
-        return err_set(err, ST_USAGE, "%s: %s is outside %lld..%lld", what, text, min,
-                       max);
+        return err_set(err, ST_USAGE, "%s: %s %s%s outside %lld..%lld", what, text,
+                       unit, *unit ? " are" : "is", min, max);
     *out = v;
     return ST_OK;
+}
+
+enum status parse_integer(const char *text, const char *what, long long min,
+                          long long max, long long *out, struct err *err)
+{
+    return parse_count(text, what, "", min, max, out, err);
 }
 
 enum status parse_u64(const char *text, const char *what, uint64_t *out,
@@ -128,7 +134,7 @@ enum status parse_bytes(const char *text, const char *what, uint64_t *out,
     const double factor = suffix_factor(end);
     const double bytes = v * factor;
     if (end == text || !isdigit((unsigned char)text[0]) || factor == 0 ||
-        !(bytes >= 1) || bytes > 0x1p60)
+        !(bytes >= 1) || bytes > (double)PARSE_MAX_BYTES)
         return err_set(err, ST_USAGE,
                        "%s: '%s' is not a size; write 512M, 6G, 1.5GiB or none", what,
                        text);
@@ -148,8 +154,8 @@ static enum status ints_append(struct int_list *list, int v, struct err *err)
 }
 
 /* One item of a list: "4" or "1-4". */
-static enum status ints_item(const char *item, const char *what, int min, int max,
-                             struct int_list *list, struct err *err)
+static enum status ints_item(const char *item, const char *what, const char *unit,
+                             int min, int max, struct int_list *list, struct err *err)
 {
     char first[32];
     const char *dash = strchr(item + (item[0] == '-'), '-');
@@ -163,10 +169,10 @@ static enum status ints_item(const char *item, const char *what, int min, int ma
                        item);
     memcpy(first, item, len);
     first[len] = '\0';
-    if (parse_integer(first, what, min, max, &lo, err))
+    if (parse_count(first, what, unit, min, max, &lo, err))
         return ST_USAGE;
     hi = lo;
-    if (dash && parse_integer(dash + 1, what, min, max, &hi, err))
+    if (dash && parse_count(dash + 1, what, unit, min, max, &hi, err))
         return ST_USAGE;
     if (hi < lo || hi - lo > 4096)
         return err_set(err, ST_USAGE, "%s: %s is not a range upwards", what, item);
@@ -177,8 +183,8 @@ static enum status ints_item(const char *item, const char *what, int min, int ma
     return ST_OK;
 }
 
-enum status parse_ints(const char *text, const char *what, int min, int max,
-                       struct int_list *out, struct err *err)
+enum status parse_counts(const char *text, const char *what, const char *unit, int min,
+                         int max, struct int_list *out, struct err *err)
 {
     struct int_list list = {NULL, 0};
     char *copy = strdup(text), *save = NULL;
@@ -186,7 +192,7 @@ enum status parse_ints(const char *text, const char *what, int min, int max,
 
     for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && s == ST_OK;
          item = strtok_r(NULL, ",", &save))
-        s = ints_item(item, what, min, max, &list, err);
+        s = ints_item(item, what, unit, min, max, &list, err);
     if (s == ST_OK && !list.n)
         s = err_set(err, ST_USAGE, "%s: an empty list; write 1,2,4 or 1-4", what);
     free(copy);
@@ -196,6 +202,12 @@ enum status parse_ints(const char *text, const char *what, int min, int max,
     }
     *out = list;
     return ST_OK;
+}
+
+enum status parse_ints(const char *text, const char *what, int min, int max,
+                       struct int_list *out, struct err *err)
+{
+    return parse_counts(text, what, "", min, max, out, err);
 }
 
 const char *format_bytes(char *buf, size_t cap, uint64_t bytes)

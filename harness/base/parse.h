@@ -12,10 +12,21 @@
 
 #include "engine/base/status.h"
 #include "engine/weights/weights.h"
+#include "harness/base/options.h"
 #include "kernels/kernels.h"
+
+/* The most that parse_bytes() takes. */
+#define PARSE_MAX_BYTES (UINT64_C(1) << 60)
 
 enum status parse_integer(const char *text, const char *what, long long min,
                           long long max, long long *out, struct err *err);
+/* The same of what has a unit, a plural for messages: "5000 threads are outside
+ * 1..1024"; "": none. */
+enum status parse_count(const char *text, const char *what, const char *unit,
+                        long long min, long long max, long long *out, struct err *err);
+/* Likewise parse_ints(). */
+enum status parse_counts(const char *text, const char *what, const char *unit, int min,
+                         int max, struct int_list *out, struct err *err);
 enum status parse_u64(const char *text, const char *what, uint64_t *out,
                       struct err *err);
 enum status parse_double(const char *text, const char *what, double min, double max,

@@ -19,6 +19,7 @@
 #include "harness/report/report.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
+#include "harness/settings/setting.h"
 #include "harness/sweep/sweep.h"
 #include "kernels/isa.h"
 
@@ -70,9 +71,10 @@ static enum status apply_lists(struct sweep_settings *s, const struct request *q
         status = sweep_set_threads_prefill(s, q->threads_prefill, topo,
                                            "--threads-prefill", err);
     if (status == ST_OK && q->ctx)
-        status = sweep_set_ints(&s->ctx, q->ctx, 0, "--ctx", err);
+        status = setting_parse_list(SETTING_ctx, q->ctx, "--ctx", &s->ctx, err);
     if (status == ST_OK && q->prefill)
-        status = sweep_set_ints(&s->prefill, q->prefill, 1, "--prefill", err);
+        status = setting_parse_list(SETTING_prefill, q->prefill, "--prefill",
+                                    &s->prefill, err);
     if (status == ST_OK && q->placement)
         status = sweep_set_placements(s, q->placement, "--placement", err);
     if (status == ST_OK && q->weights)
@@ -344,6 +346,21 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
     return status;
 }
 
+static enum status stored_settings(struct sweep_settings *s, const json_t *machine,
+                                   const char *dir, struct err *err)
+{
+    struct err why = ERR_INIT;
+    const enum status status =
+        sweep_settings_from_json(s, json_object_get(machine, "sweep"), &why);
+
+    return status
+               ? err_set(err, status,
+                         "%.160s/machine.json: sweep: %s; correct it there, or begin "
+                         "a new sweep with -o",
+                         dir, why.msg)
+               : ST_OK;
+}
+
 static enum status begin_again(struct session *x, const struct request *q,
                                struct err *err)
 {
@@ -355,8 +372,7 @@ static enum status begin_again(struct session *x, const struct request *q,
     if (status == ST_OK)
         status = sweep_dir_read_machine(x->dir, &machine, err);
     if (status == ST_OK)
-        status = sweep_settings_from_json(&x->settings,
-                                          json_object_get(machine, "sweep"), err);
+        status = stored_settings(&x->settings, machine, sweep_dir_path(x->dir), err);
     json_decref(machine);
     if (status)
         return status;
@@ -417,10 +433,10 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "mem", &q.mem, "LIMIT", "memory limit of each point, as 6G; none for no sandbox"),
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
         OPT_STR(0, "resume", &q.resume, "DIR", "go on with the sweep in DIR; other options are ignored"),
-        OPT_INT('n', "tokens", &q.n_tokens, "N", "most tokens measured per decode point", 1, 1000000),
-        OPT_DOUBLE(0, "budget", &q.budget_s, "S", "measure each point for at most S seconds", 0.01, 86400),
-        OPT_DOUBLE(0, "timeout", &q.timeout_s, "S", "end a point after S seconds without progress", 0.01, 86400),
-        OPT_INT(0, "repeats", &q.n_repeats, "N", "measure a disturbed point up to N times more", 0, 100),
+        OPT_INT('n', "tokens", &q.n_tokens, "N", "most tokens measured per decode point", SETTING_MIN(tokens), SETTING_MAX(tokens)),
+        OPT_DOUBLE(0, "budget", &q.budget_s, "S", "measure each point for at most S seconds", setting_row(SETTING_budget)->min, setting_row(SETTING_budget)->max),
+        OPT_DOUBLE(0, "timeout", &q.timeout_s, "S", "end a point after S seconds without progress", setting_row(SETTING_timeout)->min, setting_row(SETTING_timeout)->max),
+        OPT_INT(0, "repeats", &q.n_repeats, "N", "measure a disturbed point up to N times more", SETTING_MIN(repeats), SETTING_MAX(repeats)),
         OPT_U64(0, "seed", &q.seed, "N", "of the order of points (default: by the clock)"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
         OPT_FLAG(0, "keep-models", &q.keep_models, "keep the model files that were made"),

@@ -21,6 +21,7 @@
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
 #include "harness/machine/sandbox.h"
+#include "harness/settings/setting.h"
 #include "harness/tune/tune_model.h"
 #include "harness/tune/tuned.h"
 
@@ -266,7 +267,7 @@ int cmd_tune(int argc, char **argv)
         OPT_BYTES(0, "mem", &s.model.mem_limit, "LIMIT", "tune under this memory limit, as 6G (default: none)"),
         OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds that it may take, loading included (default 180)", 1, 86400),
         OPT_STR(0, "weights", &s.weights, "W", "auto: packed or mapped is tuned too (default); packed, mmap: only that; memory: synthetic, packed, no file"),
-        OPT_INT(0, "ctx", &s.model.depth, "D", "context depth that decoding is measured at (default 0)", 0, 1 << 24),
+        OPT_INT(0, "ctx", &s.model.depth, "D", "context depth that decoding is measured at (default 0)", SETTING_MIN(ctx), SETTING_MAX(ctx)),
         OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory, for --tuned auto)"),
         OPT_FLAG(0, "explain", &s.explain, "print a table: what every candidate was worth"),
         OPT_FLAG(0, "exhaustive", &s.exhaustive, "try all combinations too, after the budget: is one more than 2 % faster?"),

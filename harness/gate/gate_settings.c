@@ -11,11 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"
 #include "harness/base/yamlfile.h"
-#include "harness/sweep/sweep.h"
+#include "harness/settings/setting.h"
 
 #define MAX_LIST 64
 
@@ -50,11 +49,8 @@ static enum status set_threads(struct gate_settings *s, const char *text,
     enum status st;
 
     snprintf(own, sizeof own, "%d", topo->threads_default);
-    st = sweep_set_ints(&s->threads, strcmp(text, "auto") ? text : own, 1, what, err);
-    for (size_t i = 0; st == ST_OK && i < s->threads.n; i++)
-        if (s->threads.v[i] > TOPO_MAX_CPUS)
-            st = err_set(err, ST_USAGE, "%s: %d threads; %d are the most", what,
-                         s->threads.v[i], TOPO_MAX_CPUS);
+    st = setting_parse_list(SETTING_threads, strcmp(text, "auto") ? text : own, what,
+                            &s->threads, err);
     if (st == ST_OK && !s->threads.n)
         st = err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
     return st;
@@ -135,9 +131,9 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
     if (KEY("threads"))
         return set_threads(s, text, what, topo, err);
     if (KEY("prefill"))
-        return sweep_set_ints(&s->prefill, text, 1, what, err);
+        return setting_parse_list(SETTING_prefill, text, what, &s->prefill, err);
     if (KEY("ctx"))
-        return sweep_set_ints(&s->ctx, text, 0, what, err);
+        return setting_parse_list(SETTING_ctx, text, what, &s->ctx, err);
     if (KEY("kernels"))
         return set_kernels(s, text, what, err);
     if (KEY("weights"))
@@ -147,7 +143,7 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
     if (KEY("placement"))
         return placement_parse(text, &s->placement, err);
     if (KEY("batch"))
-        return set_int(&s->n_batch, text, what, 1, 65536, err);
+        return setting_parse_int(SETTING_batch, text, what, &s->n_batch, err);
     if (KEY("mem"))
         return parse_bytes(text, what, &s->mem_limit, err);
     if (KEY("budget"))
@@ -304,7 +300,7 @@ static void set_defaults(struct gate_settings *s)
         .residency = WEIGHTS_MMAP,
         .kv_type = KERN_KV_f16,
         .placement = PLACEMENT_SPREAD,
-        .n_batch = SLM_DEFAULT_BATCH,
+        .n_batch = SETTING_DEFAULT(batch),
         .budget_s = 600,
         .timeout_s = 120,
         .n_rounds = 4,

@@ -384,6 +384,20 @@ enum status modelref_make_file(const struct modelref *ref, bool *made, struct er
     return st;
 }
 
+bool modelref_is_made(const struct modelref *ref)
+{
+    struct err ignored = ERR_INIT;
+    struct synth_plan *plan;
+    bool is_made;
+
+    if (!ref->synthetic ||
+        synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, &ignored))
+        return false;
+    is_made = synth_file_is(plan, ref->path);
+    synth_plan_free(plan);
+    return is_made;
+}
+
 enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes, struct err *err)
 {
     struct synth_plan *plan;

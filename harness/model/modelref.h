@@ -62,6 +62,10 @@ enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
  * progress. Errors: as synth_write_file(). */
 enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err);
 
+/* Whether the file is one that modelref_make_file() has made: a file of anyone else's
+ * may have its name. */
+bool modelref_is_made(const struct modelref *ref);
+
 /* Size of the file, made or not; of what is made while loading, the size of the GGUF
  * file it would be. Errors: ST_IO, ST_USAGE, modelfile_open()'s. */
 enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,

@@ -10,6 +10,7 @@
 
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
+#include "harness/settings/setting.h"
 #include "kernels/isa.h"
 
 static const struct opt_usage usage = {
@@ -152,21 +153,21 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     const struct opt opts[] = {
         OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
         OPT_STR(0, "quant", &raw.quant, "QUANT", "quantise an F32, F16 or BF16 model to this while loading it (as MODEL:QUANT does)"),
-        OPT_INT('t', "threads", &raw.n_threads, "N", "threads (default: what `bench topo` recommends)", 1, TOPO_MAX_CPUS),
-        OPT_INT(0, "threads-prefill", &raw.n_threads_prefill, "N", "threads of prefill passes, where another number is wanted; both counts use the first of the same CPUs", 1, TOPO_MAX_CPUS),
+        OPT_INT('t', "threads", &raw.n_threads, "N", "threads (default: what `bench topo` recommends)", SETTING_MIN(threads), SETTING_MAX(threads)),
+        OPT_INT(0, "threads-prefill", &raw.n_threads_prefill, "N", "threads of prefill passes, where another number is wanted; both counts use the first of the same CPUs", SETTING_MIN(threads_prefill), SETTING_MAX(threads_prefill)),
         OPT_STR(0, "placement", &raw.placement, "P", "spread (default), compact, smt or none"),
         OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each, in this order"),
-        OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0; with --speculate: the prompt's)", 0, 1 << 24),
+        OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0; with --speculate: the prompt's)", SETTING_MIN(ctx), SETTING_MAX(ctx)),
         OPT_FLAG(0, "ctx-prefill", &p->ctx_prefill, "reach the depth by real prefill, not by synthetic values"),
-        OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", 1, 1 << 24),
+        OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", SETTING_MIN(prefill), SETTING_MAX(prefill)),
         OPT_STR(0, "speculate", &raw.speculate, "TEXT", "measure speculative decoding against plain decoding on a text: copy, free, or a file of a prompt, a line <answer> and the answer"),
-        OPT_INT(0, "batch", &raw.n_batch, "N", "most tokens in one pass of prefill (default 512)", 1, 65536),
-        OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, passes of prefill, or runs over the text (default 64)", 1, 1000000),
+        OPT_INT(0, "batch", &raw.n_batch, "N", "most tokens in one pass of prefill (default 512)", SETTING_MIN(batch), SETTING_MAX(batch)),
+        OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, passes of prefill, or runs over the text (default 64)", SETTING_MIN(tokens), SETTING_MAX(tokens)),
         OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
         OPT_STR(0, "kv-type", &raw.kv_type, "TYPE", "what the KV cache holds: f16 (default), q8_0 or q4_0"),
         OPT_STR(0, "weights", &raw.weights, "W", "auto: packed where it fits, else mmap (default); packed: rows interleaved, in 2 MiB pages; mmap: the file as it is; memory: synthetic, packed, no file"),
         OPT_FLAG(0, "in-memory", &raw.in_memory, "the same as --weights memory"),
-        OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", 0.01, 86400),
+        OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", setting_row(SETTING_budget)->min, setting_row(SETTING_budget)->max),
         OPT_U64(0, "seed", &p->seed, "N", "of the tokens and the synthetic context (default 1)"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
         OPT_STR(0, "tuned", &raw.tuned, "auto|FILE", "run it with a profile of `bench tune`, where it still fits: auto looks in the cache directory; other options win over it"),

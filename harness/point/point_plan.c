@@ -14,6 +14,7 @@
 #include "harness/machine/room.h"
 #include "harness/model/script.h"
 #include "harness/point/point_child.h"
+#include "harness/settings/setting.h"
 
 /* ---- plan ------------------------------------------------------------------- */
 
@@ -35,6 +36,15 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
     status = script_read(&s, p->text, g, n_vocab, err);
     if (status)
         return status;
+    if (s.n_prompt > SETTING_MAX(prefill) || s.n_answer > SETTING_MAX(answer)) {
+        status = err_set(
+            err, ST_USAGE,
+            "the text %s has %zu tokens before its answer and %zu in it; %d "
+            "and %d are the most, so take a shorter one",
+            p->text, s.n_prompt, s.n_answer, SETTING_MAX(prefill), SETTING_MAX(answer));
+        script_free(&s);
+        return status;
+    }
     p->n_prompt = (int)s.n_prompt;
     p->n_answer = s.n_answer ? (int)s.n_answer : SCRIPT_OWN_TOKENS;
     if (!s.n_answer && !s.tok)

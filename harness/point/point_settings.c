@@ -6,15 +6,14 @@
 #include "harness/point/point.h"
 #include "harness/point/point_tuned.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
 #include "harness/base/parse.h"
 #include "harness/base/shellword.h"
 #include "harness/model/script.h"
+#include "harness/settings/setting.h"
 
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
 
@@ -22,12 +21,12 @@ void point_init(struct point *p)
 {
     memset(p, 0, sizeof *p);
     p->kind = POINT_DECODE;
-    p->n_threads = 1;
+    p->n_threads = SETTING_DEFAULT(threads);
     p->placement = PLACEMENT_SPREAD;
-    p->n_tokens = 64;
-    p->n_batch = SLM_DEFAULT_BATCH;
-    p->budget_s = 10;
-    p->load_budget_s = 120;
+    p->n_tokens = SETTING_DEFAULT(tokens);
+    p->n_batch = SETTING_DEFAULT(batch);
+    p->budget_s = setting_row(SETTING_budget)->value;
+    p->load_budget_s = setting_row(SETTING_timeout)->value;
     p->seed = 1;
 }
 
@@ -228,75 +227,78 @@ json_t *point_json(const struct point *p)
         "quant", modelref_quant(&p->model));
 }
 
-static enum status check_ranges(const struct point *p, int kind, int placement,
-                                int residency, int kv_type, size_t n_cpus,
-                                struct err *err)
+#define FIELD(key, form, name, field) \
+    SETTING_FIELD(key, form, name, struct point, field)
+#define PLAIN(key, form, field) SETTING_PLAIN(key, form, struct point, field)
+#define CHOICE(key, least, most, field) \
+    SETTING_CHOICE(key, least, most, struct point, field)
+
+static const struct setting_member members[] = {
+    CHOICE("kind", POINT_DECODE, POINT_SPECULATE, kind),
+    SETTING_CHARS("model", struct point, model.text),
+    SETTING_CHARS("path", struct point, model.path),
+    CHOICE("residency", WEIGHTS_AUTO, WEIGHTS_MEMORY, residency),
+    FIELD("n_threads", INT, threads, n_threads),
+    FIELD("n_threads_prefill", INT_OR_0, threads_prefill, n_threads_prefill),
+    CHOICE("placement", PLACEMENT_SPREAD, PLACEMENT_NONE, placement),
+    PLAIN("explicit_cpus", BOOL, explicit_cpus),
+    FIELD("ctx", INT, ctx, ctx),
+    PLAIN("ctx_prefill", BOOL, ctx_prefill),
+    FIELD("n_prompt", INT_OR_0, prefill, n_prompt),
+    FIELD("n_answer", INT_OR_0, answer, n_answer),
+    FIELD("n_tokens", INT, tokens, n_tokens),
+    FIELD("n_batch", INT, batch, n_batch),
+    FIELD("budget_s", REAL, budget, budget_s),
+    FIELD("load_budget_s", REAL, timeout, load_budget_s),
+    FIELD("mem_limit", SIZE, mem, mem_limit),
+    PLAIN("seed", U64, seed),
+    FIELD("isa_disabled", U32, isa_disabled, isa_disabled),
+    PLAIN("force", BOOL, force),
+    PLAIN("profile", BOOL, profile),
+    CHOICE("kv_type", 0, KERN_N_KV - 1, kv_type),
+    SETTING_CHARS("text", struct point, text),
+};
+
+/* Settings are stored as int, and a thread count is an index. */
+_Static_assert(sizeof(enum point_kind) == sizeof(int) &&
+                   sizeof(enum weights_residency) == sizeof(int) &&
+                   sizeof(enum placement) == sizeof(int) &&
+                   sizeof(enum kern_kv) == sizeof(int),
+               "an enumeration is no int");
+_Static_assert(sizeof((struct point *)NULL)->cpus / sizeof(int) >= SETTING_MAX(threads),
+               "a point has fewer CPUs than threads");
+
+static enum status read_cpus(struct point *p, const json_t *cpus, struct err *err)
 {
-    if (kind < POINT_DECODE || kind > POINT_SPECULATE || placement < PLACEMENT_SPREAD ||
-        placement > PLACEMENT_NONE || residency < WEIGHTS_AUTO ||
-        residency > WEIGHTS_MEMORY || kv_type < 0 || kv_type >= KERN_N_KV ||
-        p->n_threads < 1 || p->n_threads > TOPO_MAX_CPUS || p->n_threads_prefill < 0 ||
-        p->n_threads_prefill > TOPO_MAX_CPUS || p->ctx < 0 || p->n_prompt < 0 ||
-        p->n_answer < 0 || p->n_answer > INT_MAX / 4 || p->n_prompt > INT_MAX / 4 ||
-        p->n_tokens < 1 || p->n_batch < 1 || !(p->budget_s > 0) ||
-        !(p->load_budget_s > 0))
-        return err_set(err, ST_USAGE, "the point's settings hold a value out of range");
-    if (p->explicit_cpus && n_cpus != (size_t)point_n_members(p))
+    const int n = p->explicit_cpus ? point_n_members(p) : 0;
+
+    if (n && json_array_size(cpus) != (size_t)n)
         return err_set(err, ST_USAGE,
-                       "the point's settings name %zu CPUs for %d threads", n_cpus,
-                       point_n_members(p));
+                       "the point's settings name %zu CPUs for %d threads",
+                       json_array_size(cpus), n);
+    for (int i = 0; i < n; i++)
+        if (setting_json_int(SETTING_cpu, json_array_get(cpus, (size_t)i),
+                             "a CPU of the point", &p->cpus[i], err))
+            return ST_USAGE;
     return ST_OK;
 }
 
 enum status point_from_json(struct point *p, const json_t *object, struct err *err)
 {
+    const json_t *quant = json_object_get(object, "quant");
+    struct err why = ERR_INIT;
     struct point out;
-    const char *quant = json_string_value(json_object_get(object, "quant"));
-    const char *model, *path, *text;
-    json_t *cpus;
-    json_error_t why;
-    json_int_t mem_limit, seed, isa_disabled;
-    int kind, placement, residency, explicit_cpus, ctx_prefill, force, profile, kv_type;
 
     point_init(&out);
-    if (json_unpack_ex(
-            (json_t *)(uintptr_t)object, &why, 0,
-            "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-            " s:F, s:F, s:I, s:I, s:I, s:b, s:b, s:i, s:i, s:s}",
-            "kind", &kind, "model", &model, "path", &path, "residency", &residency,
-            "n_threads", &out.n_threads, "n_threads_prefill", &out.n_threads_prefill,
-            "placement", &placement, "cpus", &cpus, "explicit_cpus", &explicit_cpus,
-            "ctx", &out.ctx, "ctx_prefill", &ctx_prefill, "n_prompt", &out.n_prompt,
-            "n_tokens", &out.n_tokens, "n_batch", &out.n_batch, "budget_s",
-            &out.budget_s, "load_budget_s", &out.load_budget_s, "mem_limit", &mem_limit,
-            "seed", &seed, "isa_disabled", &isa_disabled, "force", &force, "profile",
-            &profile, "kv_type", &kv_type, "n_answer", &out.n_answer, "text", &text))
+    if (setting_read_members(&out, members, sizeof members / sizeof members[0], object,
+                             &why) ||
+        point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), &why) ||
+        read_cpus(&out, json_object_get(object, "cpus"), &why))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
-                       why.text);
-    if (point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), err))
+                       why.msg);
+    out.model.at_load = json_is_string(quant);
+    if (out.model.at_load && mix_parse(&out.model.mix, json_string_value(quant), err))
         return ST_USAGE;
-    out.explicit_cpus = explicit_cpus;
-    if (check_ranges(&out, kind, placement, residency, kv_type, json_array_size(cpus),
-                     err))
-        return ST_USAGE;
-    out.kv_type = (enum kern_kv)kv_type;
-    out.kind = kind;
-    out.placement = placement;
-    out.residency = residency;
-    out.ctx_prefill = ctx_prefill;
-    out.force = force;
-    out.profile = profile;
-    out.mem_limit = (uint64_t)mem_limit;
-    out.seed = (uint64_t)seed;
-    out.isa_disabled = (uint32_t)isa_disabled;
-    for (int i = 0; out.explicit_cpus && i < point_n_members(&out); i++)
-        out.cpus[i] = (int)json_integer_value(json_array_get(cpus, (size_t)i));
-    snprintf(out.model.text, sizeof out.model.text, "%s", model);
-    snprintf(out.model.path, sizeof out.model.path, "%s", path);
-    snprintf(out.text, sizeof out.text, "%s", text);
-    if (quant && mix_parse(&out.model.mix, quant, err))
-        return ST_USAGE;
-    out.model.at_load = quant != NULL;
     *p = out;
     return ST_OK;
 }

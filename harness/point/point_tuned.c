@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/settings/setting.h"
 
 /* ---- the deciding side ------------------------------------------------------------
  */
@@ -73,10 +74,23 @@ static json_t *numbers_json(const uint32_t *v)
     return list;
 }
 
-static void numbers_from_json(uint32_t *v, const json_t *list)
+/* One number for each weight format, at most max. */
+static enum status numbers_from_json(uint32_t *v, const json_t *object, const char *key,
+                                     int max, struct err *err)
 {
-    for (int i = 0; i < KERN_N_FMT; i++)
-        v[i] = (uint32_t)json_integer_value(json_array_get(list, (size_t)i));
+    const json_t *list = json_object_get(object, key);
+
+    if (json_array_size(list) != KERN_N_FMT)
+        return err_set(err, ST_USAGE, "%s: %zu numbers for %d weight formats", key,
+                       json_array_size(list), KERN_N_FMT);
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        int n;
+
+        if (setting_json_int_in(json_array_get(list, (size_t)i), key, 0, max, &n, err))
+            return ST_USAGE;
+        v[i] = (uint32_t)n;
+    }
+    return ST_OK;
 }
 
 json_t *point_tuning_json(const struct point_tuning *t)
@@ -94,33 +108,40 @@ json_t *point_tuning_json(const struct point_tuning *t)
                      numbers_json(c->ahead));
 }
 
+#define FIELD(key, form, name, field) \
+    SETTING_FIELD(key, form, name, struct point_tuning, field)
+
+static const struct setting_member members[] = {
+    FIELD("n_threads", INT, threads, n_threads),
+    FIELD("n_threads_prefill", INT_OR_0, threads_prefill, n_threads_prefill),
+    FIELD("n_batch", INT, batch, n_batch),
+    SETTING_CHOICE("placement", PLACEMENT_SPREAD, PLACEMENT_NONE, struct point_tuning,
+                   placement),
+    FIELD("chunks", INT, chunks, choices.chunks_decode),
+    FIELD("chunks_prefill", INT, chunks, choices.chunks_prefill),
+    SETTING_CHOICE("pages", MEM_PAGES_4K, MEM_PAGES_2M, struct point_tuning,
+                   choices.pages),
+};
+
 enum status point_tuning_from_json(struct point_tuning *t, const json_t *object,
                                    struct err *err)
 {
     struct point_tuning new = {.state = TUNED_USED};
     struct slm_tuning *c = &new.choices;
-    json_t *isa, *isa_prefill, *ahead;
-    int placement, pages;
+    struct err why = ERR_INIT;
 
     *t = (struct point_tuning){.state = TUNED_NOT};
     if (!object || json_is_null(object))
         return ST_OK;
-    if (json_unpack((json_t *)(uintptr_t)object,
-                    "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "n_threads",
-                    &new.n_threads, "n_threads_prefill", &new.n_threads_prefill,
-                    "n_batch", &new.n_batch, "placement", &placement, "chunks",
-                    &c->chunks_decode, "chunks_prefill", &c->chunks_prefill, "pages",
-                    &pages, "isa", &isa, "isa_prefill", &isa_prefill, "ahead",
-                    &ahead) ||
-        new.n_threads < 1 || new.n_threads_prefill < 0 || new.n_batch < 1 ||
-        new.n_threads > TOPO_MAX_CPUS || new.n_threads_prefill > TOPO_MAX_CPUS ||
-        placement < PLACEMENT_SPREAD || placement > PLACEMENT_NONE)
-        return err_set(err, ST_USAGE, "the point's profile is not as expected");
-    new.placement = (enum placement)placement;
-    c->pages = pages ? MEM_PAGES_2M : MEM_PAGES_4K;
-    numbers_from_json(c->isa_mask, isa);
-    numbers_from_json(c->isa_mask_prefill, isa_prefill);
-    numbers_from_json(c->ahead, ahead);
+    if (setting_read_members(&new, members, sizeof members / sizeof members[0], object,
+                             &why) ||
+        numbers_from_json(c->isa_mask, object, "isa", SETTING_MAX(isa_disabled),
+                          &why) ||
+        numbers_from_json(c->isa_mask_prefill, object, "isa_prefill",
+                          SETTING_MAX(isa_disabled), &why) ||
+        numbers_from_json(c->ahead, object, "ahead", SETTING_MAX(ahead), &why))
+        return err_set(err, ST_USAGE, "the point's profile is not as expected: %s",
+                       why.msg);
     *t = new;
     return ST_OK;
 }

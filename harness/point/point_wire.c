@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "engine/speculate/speculate_rule.h"
+#include "harness/settings/setting.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -107,6 +108,11 @@ int point_n_logits(const struct point *p)
 {
     return p->kind == POINT_SPECULATE ? SPECULATE_MAX + 1 : 1;
 }
+
+/* With settings in their ranges none of this overflows. */
+_Static_assert((long long)SETTING_MAX(ctx) + SETTING_MAX(answer) + 1 <= INT_MAX &&
+                   (long long)SETTING_MAX(prefill) + SETTING_MAX(answer) + 1 <= INT_MAX,
+               "the positions of a point do not fit into an int");
 
 int point_n_ctx(const struct point *p)
 {

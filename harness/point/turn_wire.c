@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "harness/settings/setting.h"
 
 int turn_n_threads(const struct turn_open *o)
 {
@@ -56,27 +56,54 @@ json_t *turn_open_json(const struct turn_open *o)
         "slower", o->slower, "n_loads", o->n_loads, "steps", steps);
 }
 
+/* What n is of a kind of step: an index into it is enum turn_kind. */
+static const enum setting_id step_size[] = {
+    [TURN_DECODE] = SETTING_ctx,
+    [TURN_PREFILL] = SETTING_prefill,
+    [TURN_KERNEL] = SETTING_ctx, /* not used */
+};
+
+_Static_assert(SETTING_MAX(ctx) < INT_MAX - TURN_DECODE_SPAN - 2 &&
+                   SETTING_MAX(prefill) < INT_MAX - 1,
+               "the positions of a turn do not fit into an int");
+_Static_assert(sizeof((struct turn_open *)NULL)->cpus / sizeof(int) >=
+                   SETTING_MAX(threads),
+               "a turn has fewer CPUs than threads");
+
+static enum status read_step(struct turn_step *s, const json_t *step, struct err *err)
+{
+    const char *format = json_string_value(json_array_get(step, 3));
+    int kind;
+
+    if (json_array_size(step) != 4 || !format)
+        return err_set(err, ST_USAGE,
+                       "it is not a list of kind, threads, size, format");
+    if (setting_json_int_in(json_array_get(step, 0), "kind", TURN_DECODE, TURN_KERNEL,
+                            &kind, err) ||
+        setting_json_int(SETTING_threads, json_array_get(step, 1), "threads",
+                         &s->n_threads, err) ||
+        setting_json_int(step_size[kind], json_array_get(step, 2), "size", &s->n, err))
+        return ST_USAGE;
+    s->kind = (enum turn_kind)kind;
+    s->format = kern_format_by_name(format);
+    if (s->kind == TURN_KERNEL && s->format == KERN_N_FMT)
+        return err_set(err, ST_USAGE, "this program knows no format %.20s", format);
+    return ST_OK;
+}
+
 static enum status read_steps(struct turn_open *o, const json_t *steps, struct err *err)
 {
-    if (json_array_size(steps) < 1 || json_array_size(steps) > TURN_MAX_STEPS)
-        return err_set(err, ST_USAGE, "a turn of %zu steps: 1 to %d are possible",
-                       json_array_size(steps), TURN_MAX_STEPS);
-    o->n_steps = (int)json_array_size(steps);
-    for (int i = 0; i < o->n_steps; i++) {
-        struct turn_step *s = &o->step[i];
-        const char *format;
-        int kind;
+    const size_t n = json_array_size(steps);
 
-        if (json_unpack(json_array_get(steps, (size_t)i), "[i, i, i, s]", &kind,
-                        &s->n_threads, &s->n, &format) ||
-            kind < TURN_DECODE || kind > TURN_KERNEL || s->n_threads < 1 ||
-            s->n_threads > TOPO_MAX_CPUS || s->n < (kind == TURN_PREFILL) ||
-            s->n > 1 << 24)
-            return err_set(err, ST_USAGE, "step %d of a turn is out of range", i);
-        s->kind = kind;
-        s->format = kern_format_by_name(format);
-        if (kind == TURN_KERNEL && s->format == KERN_N_FMT)
-            return err_set(err, ST_USAGE, "this program knows no format %.20s", format);
+    if (n < 1 || n > TURN_MAX_STEPS)
+        return err_set(err, ST_USAGE, "a turn of %zu steps: 1 to %d are possible", n,
+                       TURN_MAX_STEPS);
+    o->n_steps = (int)n;
+    for (size_t i = 0; i < n; i++) {
+        struct err why = ERR_INIT;
+
+        if (read_step(&o->step[i], json_array_get(steps, i), &why))
+            return err_set(err, ST_USAGE, "step %zu of a turn: %s", i, why.msg);
     }
     return ST_OK;
 }
@@ -85,48 +112,53 @@ static enum status read_cpus(struct turn_open *o, const json_t *cpus, struct err
 {
     const size_t n = json_array_size(cpus);
 
-    if (n && n != (size_t)turn_n_threads(o))
+    if (!json_is_array(cpus) || (n && n != (size_t)turn_n_threads(o)))
         return err_set(err, ST_USAGE, "%zu CPUs for the %d threads of a turn", n,
                        turn_n_threads(o));
     o->n_cpus = (int)n;
     for (size_t i = 0; i < n; i++)
-        o->cpus[i] = (int)json_integer_value(json_array_get(cpus, i));
+        if (setting_json_int(SETTING_cpu, json_array_get(cpus, i), "a CPU of the turn",
+                             &o->cpus[i], err))
+            return ST_USAGE;
     return ST_OK;
 }
+
+#define FIELD(key, form, name, field) \
+    SETTING_FIELD(key, form, name, struct turn_open, field)
+#define CHOICE(key, least, most, field) \
+    SETTING_CHOICE(key, least, most, struct turn_open, field)
+
+static const struct setting_member members[] = {
+    SETTING_CHARS("model", struct turn_open, model.text),
+    SETTING_CHARS("path", struct turn_open, model.path),
+    CHOICE("residency", WEIGHTS_AUTO, WEIGHTS_PACKED, residency),
+    CHOICE("kv_type", 0, KERN_N_KV - 1, kv_type),
+    FIELD("n_batch", INT, batch, n_batch),
+    FIELD("memory_bytes", SIZE, mem, memory_bytes),
+    FIELD("isa_disabled", U32, isa_disabled, isa_disabled),
+    SETTING_PLAIN("seed", U64, struct turn_open, seed),
+    CHOICE("n_loads", 1, TURN_MAX_LOADS, n_loads),
+};
 
 enum status turn_open_from_json(struct turn_open *o, const json_t *object,
                                 struct err *err)
 {
+    const json_t *quant = json_object_get(object, "quant");
+    const json_t *slower = json_object_get(object, "slower");
     struct turn_open out = {0};
-    json_int_t memory, isa, seed;
-    const char *model, *path, *quant = NULL;
-    json_t *cpus, *steps;
-    json_error_t why;
-    int residency, kv;
+    struct err why = ERR_INIT;
 
-    if (json_unpack_ex(
-            (json_t *)(uintptr_t)object, &why, 0,
-            "{s:s, s:s, s?s, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:F, s:i, s:o}",
-            "model", &model, "path", &path, "quant", &quant, "residency", &residency,
-            "kv_type", &kv, "n_batch", &out.n_batch, "cpus", &cpus, "memory_bytes",
-            &memory, "isa_disabled", &isa, "seed", &seed, "slower", &out.slower,
-            "n_loads", &out.n_loads, "steps", &steps))
-        return err_set(err, ST_USAGE, "what to open is not as expected: %s", why.text);
-    if (residency < WEIGHTS_AUTO || residency > WEIGHTS_PACKED || kv < 0 ||
-        kv >= KERN_N_KV || out.n_batch < 1 || !(out.slower >= 0 && out.slower < 1) ||
-        out.n_loads < 1 || out.n_loads > TURN_MAX_LOADS)
-        return err_set(err, ST_USAGE, "what to open holds a value out of range");
-    snprintf(out.model.text, sizeof out.model.text, "%s", model);
-    snprintf(out.model.path, sizeof out.model.path, "%s", path);
-    out.model.at_load = quant != NULL;
-    if (quant && mix_parse(&out.model.mix, quant, err))
+    if (setting_read_members(&out, members, sizeof members / sizeof members[0], object,
+                             &why))
+        return err_set(err, ST_USAGE, "what to open is not as expected: %s", why.msg);
+    out.slower = json_number_value(slower);
+    if (!json_is_number(slower) || !(out.slower >= 0 && out.slower < 1))
+        return err_set(err, ST_USAGE, "what to open is slower by a share outside 0..1");
+    out.model.at_load = json_is_string(quant);
+    if (out.model.at_load && mix_parse(&out.model.mix, json_string_value(quant), err))
         return ST_USAGE;
-    out.residency = residency;
-    out.kv_type = (enum kern_kv)kv;
-    out.memory_bytes = (uint64_t)memory;
-    out.isa_disabled = (uint32_t)isa;
-    out.seed = (uint64_t)seed;
-    if (read_steps(&out, steps, err) || read_cpus(&out, cpus, err))
+    if (read_steps(&out, json_object_get(object, "steps"), err) ||
+        read_cpus(&out, json_object_get(object, "cpus"), err))
         return ST_USAGE;
     *o = out;
     return ST_OK;

@@ -12,6 +12,7 @@
 
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
+#include "harness/settings/setting.h"
 
 enum {
     VARIES_MODEL = 1,
@@ -296,10 +297,13 @@ void report_machine_read(struct report_machine *m, const char *dir)
     copy_string(m->host, sizeof m->host, root, "host");
     copy_string(m->cpu_model, sizeof m->cpu_model, json_object_get(topo, "cpu"),
                 "model");
-    m->n_cpus = (int)json_integer_value(json_object_get(limits, "cpus_allowed"));
+    if (setting_json_int(SETTING_threads, json_object_get(limits, "cpus_allowed"), "",
+                         &m->n_cpus, NULL))
+        m->n_cpus = 0; /* not known */
     m->quota_cpus = json_number_value(json_object_get(limits, "cpu_quota"));
     m->max_threads = m->n_cpus;
-    if (m->quota_cpus > 0 && (m->max_threads == 0 || m->quota_cpus < m->max_threads))
+    if (m->quota_cpus > 0 &&
+        m->quota_cpus < (m->n_cpus ? m->n_cpus : SETTING_MAX(threads)))
         m->max_threads = m->quota_cpus < 1 ? 1 : (int)m->quota_cpus;
     json_decref(root);
 }

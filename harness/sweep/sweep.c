@@ -194,8 +194,10 @@ static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
             again = true;
         }
     }
+    /* .made comes with the directory, which may be another's: what it names goes only
+     * if it is such a file as this sweep makes */
     if (first < end && status != ST_INTERRUPTED && !sweep->s->keep_models &&
-        sweep->plan->points[first].model.synthetic)
+        modelref_is_made(&sweep->plan->points[first].model))
         sweep_dir_remove_made(sweep->dir, sweep->plan->points[first].model.path);
     return status;
 }

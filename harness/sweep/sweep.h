@@ -35,6 +35,7 @@
 #define SWEEP_MAX_RESIDENCIES 3 /* auto, mmap, packed */
 #define SWEEP_MAX_MODELS      64
 #define SWEEP_MAX_TEXTS       8
+#define SWEEP_MAX_POINTS      10000 /* a week of points that take a minute */
 
 struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
@@ -91,9 +92,6 @@ enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
 enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text,
                                       const struct topology *topo, const char *what,
                                       struct err *err);
-/* text may be "none" for an empty list. */
-enum status sweep_set_ints(struct int_list *list, const char *text, int min,
-                           const char *what, struct err *err);
 
 /* Read a YAML file over *s; configs/sweeps/default.yaml documents the keys. name
  * is a path, or the name of a file in configs/sweeps. Errors: ST_USAGE (unknown
@@ -114,9 +112,14 @@ enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
 enum status sweep_set_texts(struct sweep_settings *s, const char *text,
                             const char *what, struct err *err);
 json_t *sweep_texts_json(const struct sweep_settings *s);
-enum status sweep_texts_from_json(struct sweep_settings *s, const json_t *array,
-                                  struct err *err);
 
+/* One text more. Error: ST_USAGE (too many, or none that can be found). */
+enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,
+                           struct err *err);
+
+/* As machine.json keeps them (sweep_stored.c). What is read may be anyone's: all of it
+ * is held against the ranges of setting.h. Errors: ST_INPUT (which member, and what it
+ * may be), ST_NO_MEMORY. */
 json_t *sweep_settings_json(const struct sweep_settings *s);
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,
                                      struct err *err);
@@ -131,7 +134,8 @@ struct sweep_plan {
 };
 
 /* Expand settings into points: equal settings give equal plans. Duplicates are
- * left out. Errors: those of modelref_parse(). */
+ * left out. Errors: ST_USAGE (none, or more than SWEEP_MAX_POINTS), those of
+ * modelref_parse(). */
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
                             struct err *err);
 void sweep_plan_free(struct sweep_plan *plan);

@@ -15,6 +15,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"
 #include "harness/base/yamlfile.h"
+#include "harness/settings/setting.h"
 
 #define MAX_LIST 256
 
@@ -92,11 +93,12 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
             s, threads_prefill, topo,
             key_name(key, sizeof key, path, "threads_prefill"), err);
     if (status == ST_OK && ctx)
-        status = sweep_set_ints(&s->ctx, ctx, 0, key_name(key, sizeof key, path, "ctx"),
-                                err);
+        status = setting_parse_list(
+            SETTING_ctx, ctx, key_name(key, sizeof key, path, "ctx"), &s->ctx, err);
     if (status == ST_OK && prefill)
-        status = sweep_set_ints(&s->prefill, prefill, 1,
-                                key_name(key, sizeof key, path, "prefill"), err);
+        status = setting_parse_list(SETTING_prefill, prefill,
+                                    key_name(key, sizeof key, path, "prefill"),
+                                    &s->prefill, err);
     if (status == ST_OK && placement)
         status = sweep_set_placements(
             s, placement, key_name(key, sizeof key, path, "placement"), err);
@@ -120,29 +122,24 @@ static enum status apply_lists(struct sweep_settings *s, const struct raw *raw,
     return status;
 }
 
-static enum status set_int(int *out, const char *text, int min, int max,
+static enum status set_int(int *out, const char *text, enum setting_id id,
                            const char *path, const char *key, struct err *err)
 {
     char what[512];
-    long long v;
 
-    if (!text)
-        return ST_OK;
-    if (parse_integer(text, key_name(what, sizeof what, path, key), min, max, &v, err))
-        return ST_USAGE;
-    *out = (int)v;
-    return ST_OK;
+    return text ? setting_parse_int(id, text, key_name(what, sizeof what, path, key),
+                                    out, err)
+                : ST_OK;
 }
 
-static enum status set_seconds(double *out, const char *text, const char *path,
-                               const char *key, struct err *err)
+static enum status set_real(double *out, const char *text, enum setting_id id,
+                            const char *path, const char *key, struct err *err)
 {
     char what[512];
 
-    if (!text)
-        return ST_OK;
-    return parse_double(text, key_name(what, sizeof what, path, key), 0.01, 86400, out,
-                        err);
+    return text ? setting_parse_real(id, text, key_name(what, sizeof what, path, key),
+                                     out, err)
+                : ST_OK;
 }
 
 /* A key with two words: *out is whether it is the second. */
@@ -179,12 +176,13 @@ static enum status apply_scalars(struct sweep_settings *s, const struct raw *raw
                                    key_name(what, sizeof what, path, "quality"), err);
     if (status)
         return status;
-    if (set_int(&s->n_tokens, raw->tokens, 1, 1000000, path, "tokens", err) ||
-        set_int(&s->n_passes, raw->passes, 1, 1000000, path, "passes", err) ||
-        set_int(&s->n_batch, raw->batch, 1, 65536, path, "batch", err) ||
-        set_int(&s->n_repeats, raw->repeats, 0, 100, path, "repeats", err) ||
-        set_seconds(&s->budget_s, raw->budget, path, "budget", err) ||
-        set_seconds(&s->load_budget_s, raw->timeout, path, "timeout", err) ||
+    if (set_int(&s->n_tokens, raw->tokens, SETTING_tokens, path, "tokens", err) ||
+        set_int(&s->n_passes, raw->passes, SETTING_passes, path, "passes", err) ||
+        set_int(&s->n_batch, raw->batch, SETTING_batch, path, "batch", err) ||
+        set_int(&s->n_repeats, raw->repeats, SETTING_repeats, path, "repeats", err) ||
+        set_real(&s->budget_s, raw->budget, SETTING_budget, path, "budget", err) ||
+        set_real(&s->load_budget_s, raw->timeout, SETTING_timeout, path, "timeout",
+                 err) ||
         set_choice(&s->keep_models, raw->keep_models, "false", "true", path,
                    "keep_models", err) ||
         set_choice(&s->ctx_prefill, raw->ctx_fill, "synthetic", "prefill", path,

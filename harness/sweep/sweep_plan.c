@@ -31,36 +31,58 @@ static void shuffle(struct point *points, size_t n, uint64_t seed)
     }
 }
 
-static bool known(const struct sweep_plan *plan, const struct point *p)
-{
-    char id[96], other[96];
+/* A plan while it is made. */
+struct making {
+    struct sweep_plan plan;
+    char (*ids)[96]; /* of its points, in the order they came */
+    size_t cap;      /* of both */
+};
 
-    point_id(p, id, sizeof id);
-    for (size_t i = 0; i < plan->n_points; i++) {
-        point_id(&plan->points[i], other, sizeof other);
-        if (!strcmp(id, other))
+static bool known(const struct making *m, const char *id)
+{
+    for (size_t i = 0; i < m->plan.n_points; i++)
+        if (!strcmp(id, m->ids[i]))
             return true;
-    }
     return false;
 }
 
-static enum status add(struct sweep_plan *plan, const struct point *p, struct err *err)
+static enum status grow(struct making *m, struct err *err)
 {
-    struct point *grown;
+    const size_t cap = m->cap ? 2 * m->cap : 64;
+    struct point *points = realloc(m->plan.points, cap * sizeof *points);
+    char(*ids)[96] = realloc(m->ids, cap * sizeof *ids);
 
-    if (known(plan, p))
+    if (points)
+        m->plan.points = points;
+    if (ids)
+        m->ids = ids;
+    if (!points || !ids)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu points", cap);
+    m->cap = cap;
+    return ST_OK;
+}
+
+static enum status add(struct making *m, const struct point *p, struct err *err)
+{
+    char id[sizeof *m->ids];
+
+    point_id(p, id, sizeof id);
+    if (known(m, id))
         return ST_OK;
-    grown = realloc(plan->points, (plan->n_points + 1) * sizeof *grown);
-    if (!grown)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu points",
-                       plan->n_points + 1);
-    plan->points = grown;
-    plan->points[plan->n_points++] = *p;
+    if (m->plan.n_points == SWEEP_MAX_POINTS)
+        return err_set(err, ST_USAGE,
+                       "the settings make more than %d points, the most of a sweep: "
+                       "leave out values of a list, or measure the models one by one",
+                       SWEEP_MAX_POINTS);
+    if (m->plan.n_points == m->cap && grow(m, err))
+        return ST_NO_MEMORY;
+    memcpy(m->ids[m->plan.n_points], id, sizeof id);
+    m->plan.points[m->plan.n_points++] = *p;
     return ST_OK;
 }
 
 /* Every context depth with one thread count, placement, residency and KV type. */
-static enum status add_depths(struct sweep_plan *plan, const struct sweep_settings *s,
+static enum status add_depths(struct making *m, const struct sweep_settings *s,
                               const struct point *base, struct err *err)
 {
     enum status status = ST_OK;
@@ -72,13 +94,13 @@ static enum status add_depths(struct sweep_plan *plan, const struct sweep_settin
         p.ctx = s->ctx.v[i];
         p.ctx_prefill = s->ctx_prefill;
         p.n_tokens = s->n_tokens;
-        status = add(plan, &p, err);
+        status = add(m, &p, err);
     }
     return status;
 }
 
 /* Every prompt length, likewise. */
-static enum status add_prompts(struct sweep_plan *plan, const struct sweep_settings *s,
+static enum status add_prompts(struct making *m, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
     enum status status = ST_OK;
@@ -89,13 +111,13 @@ static enum status add_prompts(struct sweep_plan *plan, const struct sweep_setti
         p.kind = POINT_PREFILL;
         p.n_prompt = s->prefill.v[i];
         p.n_tokens = s->n_passes;
-        status = add(plan, &p, err);
+        status = add(m, &p, err);
     }
     return status;
 }
 
 /* Every text, likewise; it is as deep as its prompt. */
-static enum status add_texts(struct sweep_plan *plan, const struct sweep_settings *s,
+static enum status add_texts(struct making *m, const struct sweep_settings *s,
                              const struct point *base, struct err *err)
 {
     enum status status = ST_OK;
@@ -107,12 +129,12 @@ static enum status add_texts(struct sweep_plan *plan, const struct sweep_setting
         snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
         p.ctx_prefill = s->ctx_prefill;
         p.n_tokens = s->n_passes;
-        status = add(plan, &p, err);
+        status = add(m, &p, err);
     }
     return status;
 }
 
-static enum status add_threads(struct sweep_plan *plan, const struct sweep_settings *s,
+static enum status add_threads(struct making *m, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
     const struct int_list *prefill =
@@ -126,19 +148,19 @@ static enum status add_threads(struct sweep_plan *plan, const struct sweep_setti
         p.kv_type = s->kv_types[j % s->n_kv_types];
         for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
             p.n_threads = s->threads.v[i];
-            status = add_depths(plan, s, &p, err);
+            status = add_depths(m, s, &p, err);
             if (status == ST_OK)
-                status = add_texts(plan, s, &p, err);
+                status = add_texts(m, s, &p, err);
         }
         for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
             p.n_threads = prefill->v[i];
-            status = add_prompts(plan, s, &p, err);
+            status = add_prompts(m, s, &p, err);
         }
     }
     return status;
 }
 
-static enum status add_model(struct sweep_plan *plan, const struct sweep_settings *s,
+static enum status add_model(struct making *m, const struct sweep_settings *s,
                              const char *text, struct err *err)
 {
     struct point base;
@@ -159,7 +181,7 @@ static enum status add_model(struct sweep_plan *plan, const struct sweep_setting
         modelref_parse(&base.model, text, *s->cache_dir ? s->cache_dir : NULL, err);
     for (int i = 0; i < s->n_placements && status == ST_OK; i++) {
         base.placement = s->placements[i];
-        status = add_threads(plan, s, &base, err);
+        status = add_threads(m, s, &base, err);
     }
     return status;
 }
@@ -167,25 +189,27 @@ static enum status add_model(struct sweep_plan *plan, const struct sweep_setting
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
                             struct err *err)
 {
-    struct sweep_plan out = {.points = NULL, .n_models = s->n_models};
+    struct making m = {.plan = {.points = NULL, .n_models = s->n_models}};
+    struct sweep_plan *out = &m.plan;
     enum status status = ST_OK;
 
     for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
-        out.first[i] = out.n_points;
-        status = add_model(&out, s, s->models[i], err);
-        if (out.n_points > out.first[i])
-            shuffle(out.points + out.first[i], out.n_points - out.first[i],
+        out->first[i] = out->n_points;
+        status = add_model(&m, s, s->models[i], err);
+        if (out->n_points > out->first[i])
+            shuffle(out->points + out->first[i], out->n_points - out->first[i],
                     s->seed + i * 0x632be59bd9b4e019u);
     }
-    out.first[s->n_models] = out.n_points;
-    if (status == ST_OK && !out.n_points)
+    out->first[s->n_models] = out->n_points;
+    if (status == ST_OK && !out->n_points)
         status = err_set(err, ST_USAGE,
                          "nothing to measure: neither a context depth (--ctx) nor a "
                          "prompt length (--prefill) nor a text (--speculate) is given");
+    free(m.ids);
     if (status)
-        free(out.points);
+        free(out->points);
     else
-        *plan = out;
+        *plan = *out;
     return status;
 }
 

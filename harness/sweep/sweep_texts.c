@@ -10,8 +10,8 @@
 
 /* A text of our own stays a name; a file is named absolutely, so that --resume works
  * from anywhere. */
-static enum status add_text(struct sweep_settings *s, const char *word,
-                            const char *what, struct err *err)
+enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,
+                           struct err *err)
 {
     const bool is_file = strchr(word, '/') || strchr(word, '.');
     struct err why = ERR_INIT;
@@ -42,7 +42,7 @@ enum status sweep_set_texts(struct sweep_settings *s, const char *text,
     for (char *word = copy ? strtok_r(copy, ",", &save) : NULL;
          word && status == ST_OK && strcmp(text, "none");
          word = strtok_r(NULL, ",", &save))
-        status = add_text(s, word + strspn(word, " "), what, err);
+        status = sweep_add_text(s, word + strspn(word, " "), what, err);
     free(copy);
     return status;
 }
@@ -54,17 +54,4 @@ json_t *sweep_texts_json(const struct sweep_settings *s)
     for (int i = 0; i < s->n_texts; i++)
         json_array_append_new(array, json_string(s->texts[i]));
     return array;
-}
-
-enum status sweep_texts_from_json(struct sweep_settings *s, const json_t *array,
-                                  struct err *err)
-{
-    s->n_texts = 0;
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const char *text = json_string_value(json_array_get(array, i));
-
-        if (add_text(s, text ? text : "?", "the stored settings' texts", err))
-            return ST_INPUT;
-    }
-    return ST_OK;
 }

@@ -16,6 +16,7 @@
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
+#include "harness/settings/setting.h"
 
 #define VERSION "1"
 
@@ -218,15 +219,12 @@ static const char *name_of(const struct place *at, const char *key, char *buf,
 }
 
 static bool get_int(const struct place *at, const char *key, const char *text,
-                    long long min, long long max, int *out)
+                    enum setting_id id, int *out)
 {
     char what[512];
-    long long v;
 
-    if (parse_integer(text, name_of(at, key, what, sizeof what), min, max, &v, at->err))
-        return false;
-    *out = (int)v;
-    return true;
+    return setting_parse_int(id, text, name_of(at, key, what, sizeof what), out,
+                             at->err) == ST_OK;
 }
 
 static bool get_level(const struct place *at, const char *format, const char *text,
@@ -269,7 +267,7 @@ static bool get_format(const struct place *at, const struct raw_format *raw, boo
     snprintf(what, sizeof what, "%.20s: ahead", raw->name);
     if (!get_level(at, raw->name, raw->level, &t->isa_mask[fmt]) ||
         !get_level(at, raw->name, raw->level_prefill, &t->isa_mask_prefill[fmt]) ||
-        !get_int(at, what, raw->ahead, 0, TUNING_MAX_AHEAD, &ahead))
+        !get_int(at, what, raw->ahead, SETTING_ahead, &ahead))
         return false;
     t->ahead[fmt] = (uint32_t)ahead;
     return true;
@@ -310,16 +308,14 @@ static bool get_setup(const struct place *at, const struct raw *raw,
 
     s->tuning = slm_tuning_default();
     if (!get_words(at, raw, s) ||
-        !get_int(at, "threads", raw->choices.threads, 1, TOPO_MAX_CPUS,
-                 &s->n_threads) ||
-        !get_int(at, "threads_prefill", raw->choices.threads_prefill, 1, TOPO_MAX_CPUS,
-                 &s->n_threads_prefill) ||
-        !get_int(at, "chunks", raw->choices.chunks, 1, TUNING_MAX_CHUNKS,
+        !get_int(at, "threads", raw->choices.threads, SETTING_threads, &s->n_threads) ||
+        !get_int(at, "threads_prefill", raw->choices.threads_prefill,
+                 SETTING_threads_prefill, &s->n_threads_prefill) ||
+        !get_int(at, "chunks", raw->choices.chunks, SETTING_chunks,
                  &s->tuning.chunks_decode) ||
-        !get_int(at, "chunks_prefill", raw->choices.chunks_prefill, 1,
-                 TUNING_MAX_CHUNKS, &s->tuning.chunks_prefill) ||
-        !get_int(at, "batch", raw->choices.batch, 1, FORWARD_MAX_BATCH,
-                 &s->tuning.n_batch))
+        !get_int(at, "chunks_prefill", raw->choices.chunks_prefill, SETTING_chunks,
+                 &s->tuning.chunks_prefill) ||
+        !get_int(at, "batch", raw->choices.batch, SETTING_batch, &s->tuning.n_batch))
         return false;
     for (unsigned i = 0; i < raw->formats_count; i++)
         if (!get_format(at, &raw->formats[i], seen, &s->tuning))

@@ -81,7 +81,7 @@ static void keys_are_parsed_and_refused(void **state)
     refuses("budget", "0.1s", "outside");
     refuses("budget", "", "not a time");
     refuses("threads", "none", "at least one");
-    refuses("threads", "5000", "are the most");
+    refuses("threads", "5000", "5000 threads are outside 1..1024");
     refuses("memory", "yes", "neither true nor false");
     refuses("exit_codes", "0,1,4,5", "not three numbers");
     refuses("exit_codes", "0,1,400", "outside");

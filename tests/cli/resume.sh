@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench sweep --resume in a directory that someone else may have written: settings out
+# of their ranges are refused in one sentence, and no file is removed that no sweep made.
+. "$SRC/tests/cli/lib.sh"
+export SLMBENCH_CACHE=$WORK/cache
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+
+"$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0 --prefill none -n 2 --budget 0.1 --mem none \
+    --no-probe --no-charts --repeats 0 -o good >out 2>err || fail "exit $?: $(cat err)"
+
+# with KEY VALUE: the directory bad, whose sweep has another value, a Python expression
+with() {
+    rm -rf bad
+    cp -r good bad
+    python3 - "$1" "$2" <<'EOF'
+import json, sys
+machine = json.load(open("good/machine.json"))
+machine["sweep"][sys.argv[1]] = eval(sys.argv[2])
+json.dump(machine, open("bad/machine.json", "w"))
+EOF
+}
+
+# is_refused SAYS KEY VALUE
+is_refused() {
+    local code=0
+    with "$2" "$3"
+    timeout 60 "$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || code=$?
+    [ "$code" = 2 ] || fail "$2 = $3: exit code $code: $(head -c 2000 err)"
+    [ "$(wc -l <err)" = 1 ] || fail "$2 = $3: not one line: $(cat err)"
+    grep -qF "bad/machine.json: sweep: $1" err || fail "$2 = $3 says: $(cat err)"
+    grep -q "correct it there, or begin a new sweep" err || fail "no way out: $(cat err)"
+}
+is_refused 'threads: 5000 threads are outside 1..1024' threads '[5000]'
+is_refused 'threads: 1025 threads are outside 1..1024' threads '[1, 1025]'
+is_refused 'threads: a list of 0' threads '[]'
+is_refused 'threads_prefill: 5000 threads are outside' threads_prefill '[5000]'
+is_refused 'ctx: 2147483647 tokens are outside 0..16777216' ctx '[2147483647]'
+is_refused 'ctx: 4294967297 tokens are outside' ctx '[2**32 + 1]'
+is_refused 'ctx: a list of 100000' ctx '[1] * 100000'
+is_refused 'prefill: 0 tokens are outside 1..16777216' prefill '[0]'
+is_refused 'batch: 4294967297 tokens are outside 1..65536' batch '2**32 + 1'
+is_refused 'budget_s: 1e+308 seconds are outside 0.01..86400' budget_s '1e308'
+is_refused 'mem_limit: -1 bytes are outside' mem_limit '-1'
+is_refused 'cache_dir: a text of 10000 characters; 255 are the most' cache_dir '"x" * 10000'
+is_refused 'tuned: a text of 10000 characters' tuned '"x" * 10000'
+is_refused 'models: a name of 10000 characters' models '["x" * 10000]'
+is_refused 'weights: ' weights '["x" * 10000]'
+is_refused 'keep_models is true or false, not a whole number' keep_models '1'
+
+# Each in range, and more together than any sweep has.
+rm -rf bad
+cp -r good bad
+python3 - <<'EOF'
+import json
+machine = json.load(open("good/machine.json"))
+machine["sweep"].update(threads=list(range(1, 1025)), ctx=list(range(1024)))
+json.dump(machine, open("bad/machine.json", "w"))
+EOF
+code=0
+timeout 60 "$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || code=$?
+[ "$code" = 2 ] && grep -q "more than 10000 points" err || fail "exit code $code: $(cat err)"
+
+# The machine's description is read for the advice.
+rm -rf bad
+cp -r good bad
+python3 - <<'EOF'
+import json
+machine = json.load(open("good/machine.json"))
+machine["topology"]["limits"].update(cpus_allowed=2**40, cpu_quota=1e308)
+json.dump(machine, open("bad/machine.json", "w"))
+EOF
+"$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || fail "exit $?: $(cat err)"
+
+# ---- a file of the user's that has a model's name, in a directory that .made names
+mkdir theirs
+head -c 3000 /dev/zero >theirs/nano-Q4_0.gguf
+with cache_dir '"'"$WORK"'/theirs"'
+echo "$WORK/theirs/nano-Q4_0.gguf" >bad/.made
+"$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || fail "exit $?: $(cat err)"
+[ -e theirs/nano-Q4_0.gguf ] || fail "the user's file was removed"

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_settings.c - the ranges of settings hold wherever a setting comes from
+ *
+ * Every member of a stored sweep, of what a measuring child is told and of a YAML file
+ * gets every value of a list of bad and extreme ones. What is refused says which member
+ * it is; what is taken goes through all that is computed of it, for the sanitizers.
+ */
+#include "tests/support/test.h"
+
+#include <limits.h>
+#include <math.h>
+
+#include "harness/point/point_child.h"
+#include "harness/point/turn.h"
+#include "harness/sweep/sweep.h"
+
+#define LONG_TEXT 10240
+#define LONG_LIST 100000
+
+static struct topology *topo;
+static char work[] = "/tmp/slmbench_test_settings_XXXXXX";
+
+enum kind { WHOLE, REAL, LIST, WORD, WORDS, YES_NO };
+
+struct member {
+    const char *key;
+    enum kind kind;
+    double min, max; /* of a number; min > max: any */
+    const char *good;
+    bool may_be_empty; /* a list; a text of WORD */
+};
+
+#define ANY 1, 0
+
+/* ---- values -------------------------------------------------------------------- */
+
+/* clang-format off */
+static const char *const numbers[] = {
+    "0", "-1", "1", "2", "99", "100", "101", "1023", "1024", "1025", "5000", "65535",
+    "65536", "65537", "86400", "86401", "999999", "1000000", "1000001", "16777215",
+    "16777216", "16777217", "536870911", "2147483646", "2147483647", "2147483648",
+    "4294967295", "4294967296", "4294967297", "-4294967295", "9007199254740992",
+    "1152921504606846976", "1152921504606846977", "9223372036854775807",
+    "-9223372036854775808", "0.005", "0.01", "0.5", "1.0", "-0.5", "86400.5", "1e300",
+    "-1e300", "1.7e308"
+};
+
+static const char *const odd[] = {
+    "null", "true", "\"\"", "\"x\"", "\"1\"", "{}", "[]", "[[]]", "[[1]]", "[\"1\"]",
+    "[null]", "[true]", "[1.5]", "{\"a\": [1]}", "[{}]", "[1, 2, 2147483648]", "[1, -1]"
+};
+/* clang-format on */
+
+static json_t *value_of(const char *text)
+{
+    json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
+
+    assert_non_null(v);
+    return v;
+}
+
+static json_t *long_text(void)
+{
+    char *text = malloc(LONG_TEXT + 1);
+
+    assert_non_null(text);
+    memset(text, 'a', LONG_TEXT);
+    text[LONG_TEXT] = '\0';
+    json_t *v = json_string(text);
+    free(text);
+    return v;
+}
+
+static json_t *long_list(const char *item)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < LONG_LIST; i++)
+        json_array_append_new(list, value_of(item));
+    return list;
+}
+
+static bool in_range(const struct member *m, const json_t *v)
+{
+    if (m->min > m->max)
+        return true;
+    const double d = json_number_value(v);
+    /* beyond 2^53 a double does not tell neighbours apart */
+    if (json_is_integer(v) && m->max == 0x1p60)
+        return json_integer_value(v) >= (json_int_t)m->min &&
+               json_integer_value(v) <= (json_int_t)1 << 60;
+    return d >= m->min && d <= m->max;
+}
+
+/* Whether the member may have that value, its place being its own. */
+static bool is_right(const struct member *m, const json_t *v)
+{
+    switch (m->kind) {
+    case WHOLE:
+        return json_is_integer(v) && in_range(m, v);
+    case REAL:
+        return json_is_number(v) && in_range(m, v);
+    case YES_NO:
+        return json_is_boolean(v);
+    case WORD:
+        return json_is_string(v) && (m->may_be_empty || json_string_length(v)) &&
+               json_string_length(v) < 255;
+    case LIST:
+        if (!json_is_array(v) || (!json_array_size(v) && !m->may_be_empty) ||
+            json_array_size(v) > 1024)
+            return false;
+        for (size_t i = 0; i < json_array_size(v); i++)
+            if (!json_is_integer(json_array_get(v, i)) ||
+                !in_range(m, json_array_get(v, i)))
+                return false;
+        return true;
+    case WORDS:
+        if (json_is_array(v) && !json_array_size(v))
+            return m->may_be_empty;
+        /* any name may be a model's; the plan looks for it */
+        return json_is_array(v) && json_array_size(v) == 1 &&
+               !strcmp(m->key, "models") && json_is_string(json_array_get(v, 0)) &&
+               json_string_length(json_array_get(v, 0)) < 256;
+    }
+    return false;
+}
+
+/* ---- all values for all members ---------------------------------------------------
+ */
+
+typedef enum status take_fn(const json_t *object, struct err *err);
+
+/* Takes v. */
+static void check(const json_t *base, const struct member *m, json_t *v, take_fn *take)
+{
+    json_t *object = json_deep_copy(base);
+    struct err err = ERR_INIT;
+    char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    const bool right = is_right(m, v);
+
+    json_object_set_new(object, m->key, v);
+    const enum status st = take(object, &err);
+    if (right && st)
+        fail_msg("%s: %.60s was refused: %s", m->key, text, err.msg);
+    if (!right && (status_exit_code(st) != 2 || !strstr(err.msg, m->key)))
+        fail_msg("%s: %.60s was taken, or says: %s", m->key, text, err.msg);
+    free(text);
+    json_decref(object);
+}
+
+static void check_all(const json_t *base, const struct member *m, take_fn *take)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        check(base, m, value_of(numbers[i]), take);
+        check(base, m, json_pack("[o]", value_of(numbers[i])), take);
+    }
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        if (m->kind != WORD || strcmp(odd[i], "\"x\"") || !strstr(m->good, "word"))
+            check(base, m, value_of(odd[i]), take);
+    check(base, m, long_text(), take);
+    check(base, m, json_pack("[o]", long_text()), take);
+    check(base, m, long_list("1"), take);
+    check(base, m, long_list("\"nano:Q4_0\""), take);
+    if (*m->good)
+        check(base, m, value_of(m->good), take);
+}
+
+/* ---- a stored sweep -----------------------------------------------------------------
+ */
+
+static const struct member stored[] = {
+    {"models", WORDS, ANY, "", false},
+    {"threads", LIST, 1, TOPO_MAX_CPUS, "[1, 1024]", false},
+    {"threads_prefill", LIST, 1, TOPO_MAX_CPUS, "[]", true},
+    {"ctx", LIST, 0, 1 << 24, "[0, 16777216]", true},
+    {"prefill", LIST, 1, 1 << 24, "[]", true},
+    {"placements", WORDS, ANY, "", false},
+    {"weights", WORDS, ANY, "", false},
+    {"kv_type", WORDS, ANY, "", false},
+    {"speculate", WORDS, ANY, "[]", true},
+    {"mem_limit", WHOLE, 0, 0x1p60, "0", false},
+    {"tokens", WHOLE, 1, 1000000, "64", false},
+    {"passes", WHOLE, 1, 1000000, "64", false},
+    {"batch", WHOLE, 1, 65536, "64", false},
+    {"ctx_prefill", YES_NO, ANY, "false", false},
+    {"budget_s", REAL, 0.01, 86400, "0.01", false},
+    {"load_budget_s", REAL, 0.01, 86400, "1", false},
+    {"repeats", WHOLE, 0, 100, "0", false},
+    {"seed", WHOLE, ANY, "-1", false},
+    {"keep_models", YES_NO, ANY, "true", false},
+    {"cache_dir", WORD, ANY, "\"/tmp\"", true},
+    {"tuned", WORD, ANY, "\"auto\"", true},
+    {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "1", false},
+};
+
+/* All that is computed of a point before and while it travels. */
+static void use_point(const struct point *p)
+{
+    char text[1024];
+    struct point back;
+    struct err err = ERR_INIT;
+    json_t *object;
+
+    point_id(p, text, sizeof text);
+    point_command(p, text, sizeof text);
+    assert_true(point_n_members(p) <= (int)(sizeof p->cpus / sizeof p->cpus[0]));
+    assert_true(point_n_ctx(p) > 0);
+    assert_true(point_depth(p) >= 0);
+    object = point_json(p);
+    assert_non_null(object);
+    if (point_from_json(&back, object, &err))
+        fail_msg("the child does not take what the sweep takes: %s", err.msg);
+    json_decref(object);
+}
+
+static enum status take_stored(const json_t *object, struct err *err)
+{
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct err why = ERR_INIT;
+    const enum status st = sweep_settings_from_json(&s, object, err);
+
+    if (st)
+        return st;
+    if (sweep_plan_make(&plan, &s, &why) == ST_OK) {
+        for (size_t i = 0; i < plan.n_points; i++)
+            use_point(&plan.points[i]);
+        sweep_plan_free(&plan);
+    }
+    sweep_settings_free(&s);
+    return ST_OK;
+}
+
+static json_t *stored_sweep(void)
+{
+    struct sweep_settings s;
+    struct err err = ERR_INIT;
+    const char *const model = "nano:Q4_0";
+
+    assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
+    assert_int_equal(sweep_set_models(&s, &model, 1, "models", &err), ST_OK);
+    s.seed = 5;
+    strcpy(s.cache_dir, work);
+    json_t *object = sweep_settings_json(&s);
+    sweep_settings_free(&s);
+    assert_non_null(object);
+    return object;
+}
+
+static void stored_settings_are_checked(void **state)
+{
+    json_t *base = stored_sweep();
+    const char *key;
+    json_t *value;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(take_stored(base, &err), ST_OK);
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++)
+        check_all(base, &stored[i], take_stored);
+    json_object_foreach(base, key, value)
+    {
+        bool listed = false;
+
+        for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++)
+            listed |= !strcmp(stored[i].key, key);
+        if (!listed)
+            fail_msg("no value of the stored setting '%s' is tried", key);
+    }
+    json_decref(base);
+}
+
+/* A sweep of more points than anyone measures, each setting by itself in range. */
+static void a_plan_has_a_limit(void **state)
+{
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct err err = ERR_INIT;
+    const char *const model = "nano:Q4_0";
+
+    (void)state;
+    assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
+    assert_int_equal(sweep_set_models(&s, &model, 1, "models", &err), ST_OK);
+    assert_int_equal(sweep_set_threads(&s, "1-1024", topo, "threads", &err), ST_OK);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_OK);
+    assert_int_equal(plan.n_points, 1024 * 4);
+    sweep_plan_free(&plan);
+    assert_int_equal(sweep_set_threads_prefill(&s, "1-1024", topo, "p", &err), ST_OK);
+    assert_int_equal(
+        sweep_set_placements(&s, "spread,compact,smt,none", "placement", &err), ST_OK);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "10000"));
+    sweep_settings_free(&s);
+}
+
+/* ---- what a child is told ---------------------------------------------------------
+ */
+
+static const struct member told[] = {
+    {"kind", WHOLE, POINT_DECODE, POINT_SPECULATE, "0", false},
+    {"model", WORD, ANY, "\"word\"", true},
+    {"path", WORD, ANY, "\"word\"", true},
+    {"residency", WHOLE, WEIGHTS_AUTO, WEIGHTS_MEMORY, "0", false},
+    {"n_threads", WHOLE, 1, TOPO_MAX_CPUS, "1", false},
+    {"n_threads_prefill", WHOLE, 0, TOPO_MAX_CPUS, "0", false},
+    {"placement", WHOLE, PLACEMENT_SPREAD, PLACEMENT_NONE, "0", false},
+    {"ctx", WHOLE, 0, 1 << 24, "0", false},
+    {"ctx_prefill", YES_NO, ANY, "true", false},
+    {"n_prompt", WHOLE, 0, 1 << 24, "0", false},
+    {"n_answer", WHOLE, 0, 1 << 24, "0", false},
+    {"n_tokens", WHOLE, 1, 1000000, "1", false},
+    {"n_batch", WHOLE, 1, 65536, "1", false},
+    {"budget_s", REAL, 0.01, 86400, "10", false},
+    {"load_budget_s", REAL, 0.01, 86400, "10", false},
+    {"mem_limit", WHOLE, 0, 0x1p60, "0", false},
+    {"seed", WHOLE, ANY, "1", false},
+    {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "0", false},
+    {"force", YES_NO, ANY, "true", false},
+    {"profile", YES_NO, ANY, "true", false},
+    {"kv_type", WHOLE, 0, KERN_N_KV - 1, "0", false},
+    {"text", WORD, ANY, "\"word\"", true},
+};
+
+static enum status take_told(const json_t *object, struct err *err)
+{
+    struct point p;
+    const enum status st = point_from_json(&p, object, err);
+
+    if (st == ST_OK && p.kind != POINT_PREFILL)
+        assert_true(point_n_ctx(&p) > point_depth(&p));
+    if (st == ST_OK)
+        assert_true(point_n_members(&p) <= (int)(sizeof p.cpus / sizeof p.cpus[0]));
+    return st;
+}
+
+static void what_a_child_is_told_is_checked(void **state)
+{
+    struct point p;
+    json_t *base;
+
+    (void)state;
+    point_init(&p);
+    strcpy(p.model.text, "nano:Q4_0");
+    strcpy(p.model.path, "/x");
+    base = point_json(&p);
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        check_all(base, &told[i], take_told);
+    json_decref(base);
+}
+
+/* CPUs, one for each thread. */
+static void cpus_of_a_child_are_checked(void **state)
+{
+    static const char *const bad[] = {
+        "[]",      "[1, 2]", "[-1]", "[2147483647]", "[4294967296]", "[1.5]",
+        "[\"1\"]", "[null]", "3",    "null",         "[[1]]"};
+    struct point p;
+    struct err err = ERR_INIT;
+    json_t *base;
+
+    (void)state;
+    point_init(&p);
+    p.explicit_cpus = true;
+    base = point_json(&p);
+    assert_int_equal(take_told(base, &err), ST_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        err_clear(&err);
+        json_object_set_new(base, "cpus", value_of(bad[i]));
+        if (take_told(base, &err) != ST_USAGE || !strstr(err.msg, "CPU"))
+            fail_msg("the CPUs %s were taken, or say: %s", bad[i], err.msg);
+    }
+    json_object_set_new(base, "cpus", long_list("1"));
+    err_clear(&err);
+    assert_int_equal(take_told(base, &err), ST_USAGE);
+    json_decref(base);
+}
+
+static const struct member profile[] = {
+    {"n_threads", WHOLE, 1, TOPO_MAX_CPUS, "1", false},
+    {"n_threads_prefill", WHOLE, 0, TOPO_MAX_CPUS, "0", false},
+    {"n_batch", WHOLE, 1, 65536, "1", false},
+    {"placement", WHOLE, PLACEMENT_SPREAD, PLACEMENT_NONE, "0", false},
+    {"chunks", WHOLE, 1, TUNING_MAX_CHUNKS, "1", false},
+    {"chunks_prefill", WHOLE, 1, TUNING_MAX_CHUNKS, "1", false},
+};
+
+static json_t *tuned_base;
+
+static enum status take_profile(const json_t *object, struct err *err)
+{
+    json_t *whole = json_deep_copy(tuned_base);
+    struct point p;
+
+    json_object_set(whole, "tuning", (json_t *)(uintptr_t)object);
+    const enum status st = point_from_json(&p, whole, err);
+    json_decref(whole);
+    return st;
+}
+
+static void a_child_s_profile_is_checked(void **state)
+{
+    static const char *const arrays[] = {"isa", "isa_prefill", "ahead"};
+    struct point p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    point_init(&p);
+    p.tuning = (struct point_tuning){.state = TUNED_USED,
+                                     .choices = slm_tuning_default(),
+                                     .n_threads = 1,
+                                     .n_batch = 1};
+    tuned_base = point_json(&p);
+    json_t *base = json_object_get(tuned_base, "tuning");
+    assert_int_equal(take_profile(base, &err), ST_OK);
+    for (size_t i = 0; i < sizeof profile / sizeof profile[0]; i++)
+        check_all(base, &profile[i], take_profile);
+    for (size_t i = 0; i < 3; i++) {
+        const struct member m = {arrays[i], WORDS, ANY, "", false};
+
+        check_all(base, &m, take_profile);
+        check(base, &m, long_list("-1"), take_profile);
+    }
+    json_decref(tuned_base);
+}
+
+/* ---- a turn --------------------------------------------------------------------- */
+
+static enum status take_turn(const json_t *object, struct err *err)
+{
+    struct turn_open o;
+    const enum status st = turn_open_from_json(&o, object, err);
+
+    if (st == ST_OK) {
+        assert_true(turn_n_ctx(&o) > 0);
+        assert_true(turn_n_threads(&o) <= TOPO_MAX_CPUS);
+    }
+    return st;
+}
+
+static void what_a_turn_opens_is_checked(void **state)
+{
+    static const struct member opened[] = {
+        {"n_batch", WHOLE, 1, 65536, "1", false},
+        {"memory_bytes", WHOLE, 0, 0x1p60, "0", false},
+        {"seed", WHOLE, ANY, "1", false},
+        {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "0", false},
+        {"n_loads", WHOLE, 1, TURN_MAX_LOADS, "1", false},
+        {"residency", WHOLE, WEIGHTS_AUTO, WEIGHTS_PACKED, "0", false},
+        {"kv_type", WHOLE, 0, KERN_N_KV - 1, "0", false},
+        {"model", WORD, ANY, "\"word\"", true},
+        {"path", WORD, ANY, "\"word\"", true}};
+    static const char *const steps[] = {"[[0, %s, 1, \"\"]]", "[[0, 1, %s, \"\"]]",
+                                        "[[1, 1, %s, \"\"]]"};
+    static const double range[3][2] = {{1, TOPO_MAX_CPUS}, {0, 1 << 24}, {1, 1 << 24}};
+    const struct turn_open o = {.n_batch = 1,
+                                .n_loads = 1,
+                                .n_steps = 1,
+                                .step = {{TURN_DECODE, 1, 1, KERN_N_FMT}}};
+    json_t *base = turn_open_json(&o);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(take_turn(base, &err), ST_OK);
+    for (size_t i = 0; i < sizeof opened / sizeof opened[0]; i++)
+        check_all(base, &opened[i], take_turn);
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            char text[80];
+            json_t *v = value_of(numbers[i]);
+            const double d = json_number_value(v);
+            const bool right =
+                json_is_integer(v) && d >= range[k][0] && d <= range[k][1];
+
+            json_decref(v);
+            snprintf(text, sizeof text, steps[k], numbers[i]);
+            json_object_set_new(base, "steps", value_of(text));
+            err_clear(&err);
+            if ((take_turn(base, &err) == ST_OK) != right)
+                fail_msg("the steps %s: %s", text, right ? err.msg : "taken");
+        }
+    json_decref(base);
+}
+
+/* ---- YAML ----------------------------------------------------------------------- */
+
+static const struct member keys[] = {
+    {"threads", LIST, 1, TOPO_MAX_CPUS, "", false},
+    {"threads_prefill", LIST, 1, TOPO_MAX_CPUS, "", false},
+    {"ctx", LIST, 0, 1 << 24, "", false},
+    {"prefill", LIST, 1, 1 << 24, "", false},
+    {"tokens", WHOLE, 1, 1000000, "", false},
+    {"passes", WHOLE, 1, 1000000, "", false},
+    {"batch", WHOLE, 1, 65536, "", false},
+    {"repeats", WHOLE, 0, 100, "", false},
+    {"budget", REAL, 0.01, 86400, "", false},
+    {"timeout", REAL, 0.01, 86400, "", false}};
+
+static enum status load(const char *text, struct err *err)
+{
+    char path[256];
+    struct sweep_settings s;
+
+    snprintf(path, sizeof path, "%s/c.yaml", work);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(sweep_settings_init(&s, topo, err), ST_OK);
+    const enum status st = sweep_config_load(&s, path, topo, err);
+    sweep_settings_free(&s);
+    return st;
+}
+
+static void yaml_settings_are_checked(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            const bool list = keys[k].kind == LIST;
+            char text[128];
+            struct err err = ERR_INIT;
+            json_t *v = value_of(numbers[i]);
+            const bool right =
+                (keys[k].kind == REAL || json_is_integer(v)) && in_range(&keys[k], v);
+
+            json_decref(v);
+            snprintf(text, sizeof text, list ? "%s: [%s]\n" : "%s: %s\n", keys[k].key,
+                     numbers[i]);
+            const enum status st = load(text, &err);
+            if ((st == ST_OK) != right ||
+                (st && (status_exit_code(st) != 2 || !strstr(err.msg, "c.yaml") ||
+                        !strstr(err.msg, keys[k].key))))
+                fail_msg("%s: %s", text, st ? err.msg : "was taken");
+        }
+}
+
+static void long_yaml_lists_are_refused(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        struct err err = ERR_INIT;
+        char *text = NULL;
+        size_t len;
+        FILE *f = open_memstream(&text, &len);
+
+        fprintf(f, "%s: [1", keys[k].key);
+        for (int i = 0; i < LONG_LIST; i++)
+            fputs(", 1", f);
+        fputs("]\n", f);
+        fclose(f);
+        assert_int_equal(status_exit_code(load(text, &err)), 2);
+        free(text);
+
+        char line[64];
+        err_clear(&err);
+        snprintf(line, sizeof line, "%s: [1-1000, 1-1000]\n", keys[k].key);
+        assert_int_equal(status_exit_code(load(line, &err)), 2);
+        assert_non_null(strstr(err.msg, keys[k].key));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stored_settings_are_checked),
+        cmocka_unit_test(a_plan_has_a_limit),
+        cmocka_unit_test(what_a_child_is_told_is_checked),
+        cmocka_unit_test(cpus_of_a_child_are_checked),
+        cmocka_unit_test(a_child_s_profile_is_checked),
+        cmocka_unit_test(what_a_turn_opens_is_checked),
+        cmocka_unit_test(yaml_settings_are_checked),
+        cmocka_unit_test(long_yaml_lists_are_refused),
+    };
+    char command[64];
+
+    if (!mkdtemp(work))
+        return 1;
+    topo = calloc(1, sizeof *topo);
+    topo->threads_default = 4;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    snprintf(command, sizeof command, "rm -rf %s", work);
+    if (system(command))
+        return 1;
+    free(topo);
+    return failed;
+}
