@@ -286,6 +286,12 @@ static enum status check_threads(int n_threads, int n_threads_prefill, struct er
     return ST_OK;
 }
 
+static enum status no_team(struct err *err)
+{
+    return err_set(err, ST_NO_MEMORY,
+                   "the model lost its threads when they were to be placed elsewhere");
+}
+
 static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
                                 struct err *err)
 {
@@ -303,12 +309,15 @@ static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
                        "tuning: passes of %d tokens; the model was opened for %d",
                        t->n_batch, m->info.n_batch);
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-        if (t->ahead[fmt] > TUNING_MAX_AHEAD)
-            return err_set(
-                err, ST_USAGE,
-                "tuning: %s asks for weights %u bytes ahead; %u are the most",
-                kern_format_info((enum kern_format)fmt)->name, (unsigned)t->ahead[fmt],
-                TUNING_MAX_AHEAD);
+        if (t->prefetch[fmt].distance > TUNING_MAX_DISTANCE ||
+            (unsigned)t->prefetch[fmt].hint >= KERN_N_PREFETCH)
+            return err_set(err, ST_USAGE,
+                           "tuning: %s is prefetched at a distance of %u bytes with "
+                           "hint %d; %u bytes and hint %d are the most",
+                           kern_format_info((enum kern_format)fmt)->name,
+                           (unsigned)t->prefetch[fmt].distance,
+                           (int)t->prefetch[fmt].hint, TUNING_MAX_DISTANCE,
+                           KERN_N_PREFETCH - 1);
     return ST_OK;
 }
 
@@ -332,6 +341,28 @@ enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
     m->pass_tokens = tuning->n_batch ? tuning->n_batch : m->info.n_batch;
     forward_tune(m->forward, tuning);
     return ST_OK;
+}
+
+void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning)
+{
+    forward_get_tuning(m->forward, tuning);
+}
+
+enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,
+                                 struct err *err)
+{
+    if (!m->team)
+        return no_team(err);
+    if (!weights_ready(m->w))
+        return err_set(err, ST_USAGE,
+                       "the weights have not been read in: preload them first");
+    team_use(m->team, m->n_threads);
+    return forward_measure_prefetch(m->forward, budget_s, cache_bytes, err);
+}
+
+bool slm_prefetches(const struct slm *m, enum kern_format fmt)
+{
+    return forward_prefetches(m->forward, fmt);
 }
 
 enum status slm_place(struct slm *m, const int *cpus, struct err *err)
@@ -435,9 +466,7 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
     const size_t room = (size_t)(m->info.n_ctx - m->n_past);
 
     if (!m->team)
-        return err_set(err, ST_NO_MEMORY,
-                       "the model lost its threads when they were "
-                       "to be placed elsewhere");
+        return no_team(err);
     if (n == 0)
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
     if (!weights_ready(m->w))

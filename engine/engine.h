@@ -143,6 +143,28 @@ const float *slm_logits(const struct slm *m, size_t i);
 enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
                      const struct slm_tuning *tuning, struct err *err);
 
+/* The choices that are in force; n_batch as tuned. */
+void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
+
+/* Seconds that measuring the prefetch takes at most, unless memory is very slow. */
+#define SLM_PREFETCH_BUDGET_S 0.3
+
+/* Find out how this machine wants weights prefetched, and decode so from here on: the
+ * model's own panels are multiplied, by the threads that decode, with the prefetch in
+ * force and a few others, in rounds of random order; one that is faster in most rounds
+ * and by more than a small margin takes its place. A small model takes less than
+ * budget_s. What caches hold (cache_bytes: their last level; 0: as the system says),
+ * formats that are a small share of what a token reads, and weights in file order
+ * (mmap) are not measured. The sequence and its logits stay. To be called again after a
+ * change of threads or place. Errors: ST_USAGE (packed weights that weights_preload()
+ * has not filled), ST_NO_MEMORY. */
+enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,
+                                 struct err *err);
+
+/* Whether enough of what a token reads is panels of this format for its prefetch to
+ * matter. */
+bool slm_prefetches(const struct slm *m, enum kern_format fmt);
+
 /* Another placement of the team: cpus as in slm_params, for the most threads of
  * slm_open(), or NULL. On an error (of team_start()) the model runs unpinned. */
 enum status slm_place(struct slm *m, const int *cpus, struct err *err);
@@ -172,7 +194,8 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
- * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less what a sliding window hides. */
+ * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less what a sliding window
+ * hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 
 #endif

@@ -20,7 +20,9 @@ int main(int argc, char **argv)
     struct utf8_stream utf8 = {.n_pending = 0};
 
     params.path = argc == 4 ? argv[1] : "";
-    if (slm_open(&m, &params, &err) || tokenizer_open(&tok, slm_gguf(m), &err) ||
+    if (slm_open(&m, &params, &err) ||
+        slm_measure_prefetch(m, SLM_PREFETCH_BUDGET_S, 0, &err) ||
+        tokenizer_open(&tok, slm_gguf(m), &err) ||
         tokenizer_encode(tok, argv[2], strlen(argv[2]), true, false, &ids, &n, &err) ||
         slm_eval(m, ids, n, SLM_LOGITS_LAST, &err)) {
         fprintf(stderr, "%s\nusage: %s MODEL.gguf TEXT TOKENS\n", err.msg, argv[0]);

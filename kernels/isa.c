@@ -160,16 +160,6 @@ uint32_t isa_detected(void)
     return mask;
 }
 
-bool isa_is_intel(void)
-{
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_is("intel") != 0;
-#else
-    return false;
-#endif
-}
-
 uint32_t isa_usable(void)
 {
     return isa_detected() & ~atomic_load(&disabled_mask);

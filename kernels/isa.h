@@ -50,10 +50,6 @@ uint32_t isa_usable(void);
  * disabled: its bit is ignored. */
 void isa_disable(uint32_t mask);
 
-/* Does the CPU say that Intel made it? What its prefetchers follow differs from other
- * makers', and no feature bit tells it. */
-bool isa_is_intel(void);
-
 /* Parse a comma-separated list of level names ("avx512vnni,avx2").
  * Returns 0 and sets *mask, or returns -1, leaves *mask alone and points *bad
  * at the first unknown name (length *bad_len). scalar is an unknown name. */

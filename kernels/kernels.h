@@ -141,16 +141,37 @@ static inline size_t kern_panel_body_at(size_t body, size_t heads, size_t n_bloc
  * row's bytes. The two may not overlap. */
 typedef void kern_pack_fn(size_t k, const void *rows, size_t w_stride, void *panel);
 
-/* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels.
- * ahead: how many bytes of a panel before their use weights are asked for by software
- * prefetch; 0 for not at all. w is best aligned to 64 bytes. */
-typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
-                              float *y, size_t ahead);
+/* Which caches a software prefetch brings a line to: all (T0), all but the first (T1),
+ * or the first, in a place that is soon given up (NTA). On Arm: the first, the second,
+ * the first as streaming. */
+enum kern_prefetch_hint {
+    KERN_PREFETCH_T0,
+    KERN_PREFETCH_T1,
+    KERN_PREFETCH_NTA,
+    KERN_N_PREFETCH
+};
 
-/* gemm_x16: the same for n_cols >= 1 columns, as in gemm. */
+/* Software prefetch of weights in panels. distance: bytes of a panel between what is
+ * multiplied and what is prefetched meanwhile, 0 for no prefetch; hint: how. Both are
+ * free at every call and change no result. Passed by value. */
+struct kern_prefetch {
+    uint32_t distance;
+    enum kern_prefetch_hint hint;
+};
+
+/* "T0", "T1" or "NTA". */
+const char *kern_prefetch_hint_name(enum kern_prefetch_hint hint);
+
+/* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels. w is
+ * best aligned to 64 bytes. */
+typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
+                              float *y, struct kern_prefetch prefetch);
+
+/* gemm_x16: the same for n_cols >= 1 columns, as in gemm. Of several columns the hint
+ * NTA is taken as T0: some read a panel more than once. */
 typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n_cols,
                               const void *x, size_t x_stride, float *y, size_t y_stride,
-                              size_t ahead);
+                              struct kern_prefetch prefetch);
 
 /* rmsnorm: y[i] = x[i] * w[i] / sqrt(mean(x^2) + eps). y may be x. */
 typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n,

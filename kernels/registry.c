@@ -57,6 +57,13 @@ size_t kern_format_bytes(enum kern_format fmt, size_t n)
     return n / formats[fmt].block_elems * formats[fmt].block_bytes;
 }
 
+const char *kern_prefetch_hint_name(enum kern_prefetch_hint hint)
+{
+    static const char *const names[KERN_N_PREFETCH] = {"T0", "T1", "NTA"};
+
+    return names[hint];
+}
+
 const char *kern_act_name(enum kern_act act)
 {
     return act_names[act];

@@ -10,13 +10,11 @@
  * while leaves the rest to the others, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8
 
-/* Panels are read in ascending order. AMD's prefetchers follow that over the borders
- * of pages, and asking besides only keeps them busy; but of the scattered formats some
- * levels, or all, take what belongs together from several places of a block. Intel's
- * begin anew in every page of 4 KiB, so there the next pages are asked for. */
-#define STREAM_AHEAD 8192
-static const enum kern_format scattered[] = {KERN_FMT_q3_K, KERN_FMT_iq2_s,
-                                             KERN_FMT_iq3_s, KERN_FMT_iq3_xxs};
+/* Of the settings measured (x86: distances of 2 to 8 KiB, all hints) this one was near
+ * the best where the best was another: prefetchers that follow ascending panels over
+ * the borders of pages gain little or much from it, and those that begin anew in every
+ * page of 4 KiB have the next page's lines on their way. */
+static const struct kern_prefetch default_prefetch = {4096, KERN_PREFETCH_T0};
 
 struct slm_tuning slm_tuning_default(void)
 {
@@ -24,11 +22,8 @@ struct slm_tuning slm_tuning_default(void)
                            .chunks_prefill = CHUNKS_PER_MEMBER,
                            .pages = MEM_PAGES_2M};
 
-    if (isa_is_intel())
-        for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-            t.ahead[fmt] = STREAM_AHEAD;
-    for (size_t i = 0; i < sizeof scattered / sizeof scattered[0]; i++)
-        t.ahead[scattered[i]] = STREAM_AHEAD;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        t.prefetch[fmt] = default_prefetch;
     return t;
 }
 
@@ -68,6 +63,11 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
         f->kern.gemm_x16[fmt] =
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
     }
+}
+
+void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)
+{
+    *tuning = f->tuning;
 }
 
 /* ---- products -------------------------------------------------------------- */
@@ -159,10 +159,10 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
 
         if (n == 1)
             f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
-                                     f->tuning.ahead[w->fmt]);
+                                     f->tuning.prefetch[w->fmt]);
         else
             f->kern.gemm_x16[w->fmt](n_panels, w->k, panels, n, x, x_stride, y,
-                                     y_stride, f->tuning.ahead[w->fmt]);
+                                     y_stride, f->tuning.prefetch[w->fmt]);
         y += in_panels - begin;
         begin = in_panels;
     }

@@ -55,6 +55,13 @@ void forward_set_team(struct forward *f, struct team *team);
 /* Other choices from the next pass on. Opened with slm_tuning_default(). */
 void forward_tune(struct forward *f, const struct slm_tuning *tuning);
 
+void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning);
+
+/* As slm_measure_prefetch() and slm_prefetches(), on the members in use. */
+enum status forward_measure_prefetch(struct forward *f, double budget_s,
+                                     uint64_t cache_bytes, struct err *err);
+bool forward_prefetches(const struct forward *f, enum kern_format fmt);
+
 /* Tell tap(arg, ...) of the inputs of all matrices but routers from the next pass on;
  * NULL: nobody. */
 void forward_tap(struct forward *f, slm_tap_fn *tap, void *arg);

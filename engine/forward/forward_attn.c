@@ -19,8 +19,8 @@
 /* Split a head's positions only where each part gets at least this many. */
 #define MIN_SPLIT 256
 
-/* How far in front of their use quantised keys are asked for by software prefetch. */
-#define KEYS_AHEAD 512
+/* How quantised keys are prefetched: a head's are few, and near. */
+static const struct kern_prefetch keys_prefetch = {512, KERN_PREFETCH_T1};
 
 static int gcd(int a, int b)
 {
@@ -136,7 +136,7 @@ static void score(const struct forward *f, struct fwd_member *me, size_t n,
     /* Quantised keys are rows of weights in all but name. */
     if (me->query_q8 && product)
         product(n_panels, key_dim, keys, n, query, stride, me->score, ATTN_BLOCK,
-                KEYS_AHEAD);
+                keys_prefetch);
     else
         f->kern.attn_dot[type](n_panels, key_dim, keys, n, query, stride, me->score,
                                ATTN_BLOCK);

@@ -31,7 +31,7 @@ static const struct opt_usage usage = {
     .about =
         "Finds what runs this model fastest on this machine, within --budget seconds:\n"
         "weights packed or mapped, page size, threads and placement of decode and of\n"
-        "prefill, kernel level and prefetch distance of each weight format, parts per\n"
+        "prefill, kernel level and software prefetch of each weight format, parts per\n"
         "thread, tokens per prefill pass. Each candidate runs by turns with the "
         "default\n"
         "and has to be clearly faster; at the end all choices together do too, or the\n"

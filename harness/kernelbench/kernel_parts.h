@@ -39,7 +39,7 @@ bool parts_columns(struct columns *x, enum kern_act act, size_t k, size_t n);
 struct product_call {
     const struct kern_row *row;
     size_t k, w_stride, n_x, y_stride;
-    size_t ahead; /* of software prefetch, where the row takes it */
+    struct kern_prefetch prefetch; /* where the row takes it */
     const struct columns *x;
     float *y;
 };

@@ -110,12 +110,12 @@ void parts_product(const struct product_call *p, const void *w, size_t begin,
         break;
     case KERN_OP_gemv_x16:
         p->row->fn.gemv_x16((end - begin) / KERN_PANEL_ROWS, p->k, first, p->x->data,
-                            p->y + begin, p->ahead);
+                            p->y + begin, p->prefetch);
         break;
     case KERN_OP_gemm_x16:
         p->row->fn.gemm_x16((end - begin) / KERN_PANEL_ROWS, p->k, first, p->n_x,
                             p->x->data, p->x->stride, p->y + begin, p->y_stride,
-                            p->ahead);
+                            p->prefetch);
         break;
     default:
         assert(!"an operation that kernel_product() has must be called here");

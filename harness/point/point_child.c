@@ -24,6 +24,7 @@
 #include "harness/point/point_child_impl.h"
 #include "harness/point/point_speculate.h"
 #include "harness/point/point_tuned.h"
+#include "harness/tune/prefetch.h"
 #include "kernels/isa.h"
 
 #define FLUSH_NS      50000000u /* samples reach the parent within 50 ms */
@@ -364,14 +365,19 @@ static enum status prepare(struct point_child *c, struct err *err)
     return status;
 }
 
-/* Once it is loaded. What pages from disk has no time for it. */
-static enum status look_at_profile(struct point_child *c, struct err *err)
+/* Once it is loaded: a profile is looked at, or else the prefetch measured. What pages
+ * from disk has no time for either. */
+static enum status choose_tuning(struct point_child *c, struct err *err)
 {
     struct tuned_side side = {c->p->n_threads, c->p->n_threads_prefill, NULL,
                               c->p->tuning.choices};
 
-    if (c->p->tuning.state != TUNED_USED)
-        return ST_OK;
+    if (c->p->tuning.state != TUNED_USED) {
+        if (!c->fits || c->p->kind == POINT_PREFILL)
+            return ST_OK;
+        return slm_measure_prefetch(c->model, SLM_PREFETCH_BUDGET_S, c->topo.llc_bytes,
+                                    err);
+    }
     point_tell_phase(c, "check", 0);
     if (c->fits)
         return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
@@ -389,8 +395,10 @@ static enum status run(struct point_child *c, struct err *err)
     if ((status = load(c, err)))
         return status;
     fill_row(c);
-    if ((status = look_at_profile(c, err)) || (status = fill_context(c, err)))
+    if ((status = choose_tuning(c, err)) || (status = fill_context(c, err)))
         return status;
+    if (c->p->kind != POINT_PREFILL)
+        prefetch_of_model(c->model, c->row.prefetch, sizeof c->row.prefetch);
     if (c->fits) {
         point_tell_phase(c, "probe", 0);
         status = point_probe_roof(c, true, err);

@@ -93,6 +93,40 @@ static enum status numbers_from_json(uint32_t *v, const json_t *object, const ch
     return ST_OK;
 }
 
+/* Distance and hint of each format, one after the other. */
+static json_t *prefetch_json(const struct kern_prefetch *v)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        json_array_append_new(list, json_integer(v[i].distance));
+        json_array_append_new(list, json_integer(v[i].hint));
+    }
+    return list;
+}
+
+static enum status prefetch_from_json(struct kern_prefetch *v, const json_t *object,
+                                      struct err *err)
+{
+    const json_t *list = json_object_get(object, "prefetch");
+
+    if (json_array_size(list) != 2 * KERN_N_FMT)
+        return err_set(err, ST_USAGE, "prefetch: %zu numbers for %d weight formats",
+                       json_array_size(list), KERN_N_FMT);
+    for (size_t i = 0; i < KERN_N_FMT; i++) {
+        int distance, hint;
+
+        if (setting_json_int(SETTING_prefetch, json_array_get(list, 2 * i), "prefetch",
+                             &distance, err) ||
+            setting_json_int_in(json_array_get(list, 2 * i + 1), "prefetch", 0,
+                                KERN_N_PREFETCH - 1, &hint, err))
+            return ST_USAGE;
+        v[i] =
+            (struct kern_prefetch){(uint32_t)distance, (enum kern_prefetch_hint)hint};
+    }
+    return ST_OK;
+}
+
 json_t *point_tuning_json(const struct point_tuning *t)
 {
     const struct slm_tuning *c = &t->choices;
@@ -104,8 +138,8 @@ json_t *point_tuning_json(const struct point_tuning *t)
                      t->n_batch, "placement", (int)t->placement, "chunks",
                      c->chunks_decode, "chunks_prefill", c->chunks_prefill, "pages",
                      (int)c->pages, "isa", numbers_json(c->isa_mask), "isa_prefill",
-                     numbers_json(c->isa_mask_prefill), "ahead",
-                     numbers_json(c->ahead));
+                     numbers_json(c->isa_mask_prefill), "prefetch",
+                     prefetch_json(c->prefetch));
 }
 
 #define FIELD(key, form, name, field) \
@@ -139,7 +173,7 @@ enum status point_tuning_from_json(struct point_tuning *t, const json_t *object,
                           &why) ||
         numbers_from_json(c->isa_mask_prefill, object, "isa_prefill",
                           SETTING_MAX(isa_disabled), &why) ||
-        numbers_from_json(c->ahead, object, "ahead", SETTING_MAX(ahead), &why))
+        prefetch_from_json(c->prefetch, object, &why))
         return err_set(err, ST_USAGE, "the point's profile is not as expected: %s",
                        why.msg);
     *t = new;

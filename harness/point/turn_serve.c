@@ -32,6 +32,7 @@ struct server {
     struct slm *m;
     struct kernel_bed *bed; /* of kernels; NULL: none yet */
     int32_t *tokens;        /* the longest prompt, at least one */
+    struct slm_tuning tuning[TURN_MAX_STEPS];
     double *s[TURN_MAX_STEPS];
     double own[TURN_MAX_STEPS][N_REMEMBERED]; /* without what was put in */
     size_t n_own[TURN_MAX_STEPS];
@@ -134,6 +135,27 @@ static enum status make_buffers(struct server *v, struct err *err)
     return ok ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for samples");
 }
 
+/* Each number of threads that decode measures its prefetch. */
+static enum status choose_tunings(struct server *v, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; i < v->o.n_steps && st == ST_OK; i++) {
+        const struct turn_step *s = &v->o.step[i];
+
+        v->tuning[i] = slm_tuning_default();
+        if (s->kind != TURN_DECODE)
+            continue;
+        st = slm_tune(v->m, s->n_threads, s->n_threads, &v->tuning[i], err);
+        if (st == ST_OK)
+            st = slm_measure_prefetch(v->m, SLM_PREFETCH_BUDGET_S, v->topo.llc_bytes,
+                                      err);
+        if (st == ST_OK)
+            slm_get_tuning(v->m, &v->tuning[i]);
+    }
+    return st;
+}
+
 static enum status answer_open(struct server *v, const json_t *object, struct err *err)
 {
     struct turn_ready r = {0};
@@ -147,7 +169,8 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
         return st;
     isa_disable(v->o.isa_disabled);
     v->told_ns = clock_ns();
-    if ((st = load(v, &r, err)) || (st = make_buffers(v, err)))
+    if ((st = load(v, &r, err)) || (st = make_buffers(v, err)) ||
+        (st = choose_tunings(v, err)))
         return st;
     snprintf(r.quant, sizeof r.quant, "%s", slm_info(v->m)->quant);
     snprintf(r.residency, sizeof r.residency, "%s",
@@ -277,14 +300,13 @@ static enum status take_kernel(struct server *v, int step, int n, struct err *er
 static enum status take_step(struct server *v, int step, int n, struct err *err)
 {
     const struct turn_step *s = &v->o.step[step];
-    const struct slm_tuning tuning = slm_tuning_default();
     enum status st;
 
     if (!n)
         return ST_OK;
     if (s->kind == TURN_KERNEL)
         return take_kernel(v, step, n, err);
-    st = slm_tune(v->m, s->n_threads, s->n_threads, &tuning, err);
+    st = slm_tune(v->m, s->n_threads, s->n_threads, &v->tuning[step], err);
     if (st == ST_OK)
         st =
             s->kind == TURN_DECODE ? decode(v, step, n, err) : prefill(v, step, n, err);

@@ -198,6 +198,8 @@ static enum status choose_side(struct opening *o, struct slm *m, int *n_threads,
             o->sides[i].tuning.n_batch = slm_info(m)->n_batch;
     if (o->tuned == TUNED_USED)
         st = tuned_check(m, o->sides, 1, TUNE_BOTH, &slower, note, sizeof note, err);
+    else if (o->asked->decodes)
+        st = slm_measure_prefetch(m, SLM_PREFETCH_BUDGET_S, o->topo.llc_bytes, err);
     if (st == ST_OK && slower)
         fprintf(stderr, "bench: %s\n", note);
     if (n_threads)

@@ -9,6 +9,8 @@
 #ifndef SLM_HARNESS_SESSION_SESSION_H
 #define SLM_HARNESS_SESSION_SESSION_H
 
+#include <stdbool.h>
+
 #include "engine/engine.h"
 #include "harness/model/modelref.h"
 
@@ -22,6 +24,7 @@ struct session_params {
     int n_ctx, n_batch, n_logits; /* as in struct slm_params */
     const char *weights;          /* "auto", "packed" or "mmap"; NULL: auto */
     const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
+    bool decodes;      /* much: its prefetch is measured, where no profile is used */
     const char *tuned; /* "auto", or a profile; NULL: none. What is set above wins */
 };
 

@@ -43,7 +43,10 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
 enum status textmodel_open(struct textmodel *t, const struct session_params *params,
                            struct err *err)
 {
-    return session_open(&t->m, params, &t->n_threads, err);
+    struct session_params decoding = *params;
+
+    decoding.decodes = true;
+    return session_open(&t->m, &decoding, &t->n_threads, err);
 }
 
 void textmodel_close(struct textmodel *t)

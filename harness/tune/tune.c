@@ -305,6 +305,10 @@ static enum status look_around(struct tuner *t, struct err *err)
     enum status st = t->m->open(t->m->arg, s, err);
 
     t->r->open_s = now(t) - begin;
+    if (st == ST_OK && t->m->measure) {
+        st = t->m->measure(t->m->arg, &t->r->base, err);
+        t->r->chosen = t->r->base;
+    }
     for (int i = 0; i < 2 && st == ST_OK; i++) { /* the first one warms up */
         st = t->m->decode(t->m->arg, s, &got, err);
         t->r->token_s = got.seconds;

@@ -45,6 +45,9 @@ struct tune_machine {
     bool (*stop)(void *arg);  /* asked to end; NULL: never */
     /* fraction of the budget, and what is done; NULL: nobody wants to know */
     void (*progress)(void *arg, double fraction, const char *what);
+    /* Complete the default with what a model finds out by itself when it is loaded;
+     * NULL: nothing. */
+    enum status (*measure)(void *arg, struct tune_setup *base, struct err *err);
 };
 
 struct tune_params {

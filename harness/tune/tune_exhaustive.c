@@ -4,7 +4,7 @@
  * what was tuned
  *
  * Knob by knob can miss a pair that is good only together. Here all combinations of
- * threads, chunks, one distance and one level for all formats run by turns; the best
+ * threads, chunks, one prefetch and one level for all formats run by turns; the best
  * of them meets the tuned choice in a duel of fresh rounds.
  */
 #include "harness/tune/tune.h"
@@ -57,25 +57,25 @@ static size_t values_of_all(const struct tune_params *p, const struct tune_setup
 static void make_grid(struct grid *g, const struct tune_params *p,
                       const struct tune_setup *base)
 {
-    long long threads[TUNE_MAX_VALUES], chunks[TUNE_MAX_VALUES], ahead[TUNE_MAX_VALUES],
-        level[TUNE_MAX_VALUES];
+    long long threads[TUNE_MAX_VALUES], chunks[TUNE_MAX_VALUES],
+        prefetch[TUNE_MAX_VALUES], level[TUNE_MAX_VALUES];
     const size_t n_threads =
         tune_values(&p->space, base, TUNE_THREADS, KERN_N_FMT, threads);
     const size_t n_chunks =
         tune_values(&p->space, base, TUNE_CHUNKS, KERN_N_FMT, chunks);
-    const size_t n_ahead = values_of_all(p, base, TUNE_AHEAD, ahead);
+    const size_t n_prefetch = values_of_all(p, base, TUNE_PREFETCH, prefetch);
     const size_t n_level = values_of_all(p, base, TUNE_LEVEL, level);
 
     for (size_t a = 0; a < n_level; a++)
         for (size_t b = 0; b < n_threads; b++)
             for (size_t c = 0; c < n_chunks; c++)
-                for (size_t d = 0; d < n_ahead; d++) {
+                for (size_t d = 0; d < n_prefetch; d++) {
                     struct tune_setup s = *base;
 
                     tune_set(&s, TUNE_THREADS, KERN_N_FMT, threads[b]);
                     tune_set(&s, TUNE_CHUNKS, KERN_N_FMT, chunks[c]);
                     set_all(p, &s, TUNE_LEVEL, level[a]);
-                    set_all(p, &s, TUNE_AHEAD, ahead[d]);
+                    set_all(p, &s, TUNE_PREFETCH, prefetch[d]);
                     add(g, &s);
                 }
 }

@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/tune/prefetch.h"
+
 static const struct tune_knob_info infos[TUNE_N_KNOBS] = {
     [TUNE_WEIGHTS] = {"weights", TUNE_BOTH, false, true, 3},
     [TUNE_THREADS] = {"threads", TUNE_DECODE, false, false, 1.5},
     [TUNE_PLACEMENT] = {"placement", TUNE_DECODE, false, false, 1},
     [TUNE_LEVEL] = {"level", TUNE_DECODE, true, false, 1.5},
-    [TUNE_AHEAD] = {"ahead", TUNE_DECODE, true, false, 2},
+    [TUNE_PREFETCH] = {"prefetch", TUNE_DECODE, true, false, 2},
     [TUNE_CHUNKS] = {"chunks", TUNE_DECODE, false, false, 2},
     [TUNE_THREADS_PREFILL] = {"threads, prefill", TUNE_PREFILL, false, false, 1.5},
     [TUNE_LEVEL_PREFILL] = {"level, prefill", TUNE_PREFILL, true, false, 1.5},
@@ -32,6 +34,19 @@ const struct tune_knob_info *tune_knob_info(enum tune_knob knob)
 static long long weights_value(enum weights_residency r, enum mem_pages pages)
 {
     return 2 * (long long)r + (r != WEIGHTS_MMAP && pages == MEM_PAGES_2M);
+}
+
+long long tune_prefetch_value(struct kern_prefetch prefetch)
+{
+    return prefetch.distance
+               ? (long long)prefetch.distance * KERN_N_PREFETCH + prefetch.hint
+               : 0;
+}
+
+static struct kern_prefetch value_prefetch(long long value)
+{
+    return (struct kern_prefetch){(uint32_t)(value / KERN_N_PREFETCH),
+                                  (enum kern_prefetch_hint)(value % KERN_N_PREFETCH)};
 }
 
 uint32_t tune_level_mask(long long level)
@@ -62,8 +77,8 @@ long long tune_get(const struct tune_setup *s, enum tune_knob knob,
         return s->placement;
     case TUNE_LEVEL:
         return tune_mask_level(t->isa_mask[fmt]);
-    case TUNE_AHEAD:
-        return t->ahead[fmt];
+    case TUNE_PREFETCH:
+        return tune_prefetch_value(t->prefetch[fmt]);
     case TUNE_CHUNKS:
         return t->chunks_decode;
     case TUNE_THREADS_PREFILL:
@@ -98,8 +113,8 @@ void tune_set(struct tune_setup *s, enum tune_knob knob, enum kern_format fmt,
     case TUNE_LEVEL:
         t->isa_mask[fmt] = tune_level_mask(value);
         break;
-    case TUNE_AHEAD:
-        t->ahead[fmt] = (uint32_t)value;
+    case TUNE_PREFETCH:
+        t->prefetch[fmt] = value_prefetch(value);
         break;
     case TUNE_CHUNKS:
         t->chunks_decode = (int)value;
@@ -132,6 +147,8 @@ const char *tune_value_text(enum tune_knob knob, long long value, char *buf, siz
                                    : ", 4k pages");
     } else if (knob == TUNE_PLACEMENT) {
         snprintf(buf, cap, "%s", placement_name((enum placement)value));
+    } else if (knob == TUNE_PREFETCH) {
+        prefetch_text(value_prefetch(value), buf, cap);
     } else if (knob == TUNE_LEVEL || knob == TUNE_LEVEL_PREFILL) {
         snprintf(buf, cap, "%s", value < 0 ? "best" : isa_name((enum kern_isa)value));
     } else {
@@ -262,7 +279,10 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
                    enum tune_knob knob, enum kern_format fmt, long long *value)
 {
     static const int chunks[] = {1, 2, 4, 16, 32, 64};
-    static const int ahead[] = {0, 512, 1024, 2048, 4096, 8192, 16384};
+    static const struct kern_prefetch prefetch[] = {
+        {0, KERN_PREFETCH_T0},    {2048, KERN_PREFETCH_T0}, {4096, KERN_PREFETCH_T0},
+        {8192, KERN_PREFETCH_T0}, {2048, KERN_PREFETCH_T1}, {8192, KERN_PREFETCH_T1},
+        {4096, KERN_PREFETCH_NTA}};
     static const int batch[] = {64, 128, 256, 512};
     struct values out = {value, 0};
 
@@ -283,11 +303,12 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
     case TUNE_LEVEL_PREFILL:
         add_levels(space, s, fmt, knob == TUNE_LEVEL_PREFILL, &out);
         break;
-    case TUNE_AHEAD:
-        /* Only kernels of panels ask ahead. */
+    case TUNE_PREFETCH:
+        /* Only kernels of panels take it. */
         if (s->residency != WEIGHTS_MMAP &&
             kern_best(KERN_OP_gemv_x16, (int)fmt, space->isa_mask))
-            add_all(&out, ahead, sizeof ahead / sizeof ahead[0], 1 << 20);
+            for (size_t i = 0; i < sizeof prefetch / sizeof prefetch[0]; i++)
+                add(&out, tune_prefetch_value(prefetch[i]));
         break;
     case TUNE_CHUNKS:
     case TUNE_CHUNKS_PREFILL:

@@ -34,7 +34,7 @@ enum tune_knob {
     TUNE_THREADS,
     TUNE_PLACEMENT,
     TUNE_LEVEL,
-    TUNE_AHEAD,
+    TUNE_PREFETCH,
     TUNE_CHUNKS,
     TUNE_THREADS_PREFILL,
     TUNE_LEVEL_PREFILL,
@@ -75,9 +75,12 @@ long long tune_get(const struct tune_setup *setup, enum tune_knob knob,
 void tune_set(struct tune_setup *setup, enum tune_knob knob, enum kern_format fmt,
               long long value);
 
-/* "packed, 2m", "avx512vnni", "4096", "best" for the best level. */
+/* "packed, 2m", "avx512vnni", "4", "T0 4096", "best" for the best level. */
 const char *tune_value_text(enum tune_knob knob, long long value, char *buf,
                             size_t cap);
+
+/* A prefetch as a value of its knob; 0 is off. */
+long long tune_prefetch_value(struct kern_prefetch prefetch);
 
 /* A mask of all levels up to this one; -1: 0, which is all there are. */
 uint32_t tune_level_mask(long long level);

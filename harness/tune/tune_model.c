@@ -215,6 +215,21 @@ static enum status prefill(void *arg, const struct tune_setup *s, int n_tokens,
     return run(t, s, n_tokens < t->n_batch ? n_tokens : t->n_batch, out, err);
 }
 
+static enum status measure(void *arg, struct tune_setup *base, struct err *err)
+{
+    struct tune_model *t = arg;
+    struct slm_tuning measured;
+    enum status st = tune_apply(t->m, base, t->topo, &t->placed, err);
+
+    if (st == ST_OK)
+        st = slm_measure_prefetch(t->m, SLM_PREFETCH_BUDGET_S, t->topo->llc_bytes, err);
+    if (st)
+        return st;
+    slm_get_tuning(t->m, &measured);
+    memcpy(base->tuning.prefetch, measured.prefetch, sizeof measured.prefetch);
+    return ST_OK;
+}
+
 static double now(void *arg)
 {
     (void)arg;
@@ -236,8 +251,8 @@ static void on_progress(void *arg, double fraction, const char *what)
 
 struct tune_machine tune_model_machine(struct tune_model *t)
 {
-    return (struct tune_machine){t,   open_model, decode,     prefill,
-                                 now, stop,       on_progress};
+    return (struct tune_machine){t,   open_model, decode,      prefill,
+                                 now, stop,       on_progress, measure};
 }
 
 /* ---- what may be chosen from -------------------------------------------------------

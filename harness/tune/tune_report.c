@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/tune/prefetch.h"
+
 const char *tune_ratio_text(const struct rank_ratio *r, char *buf, size_t cap)
 {
     if (r->lo > 0 && isfinite(r->hi))
@@ -137,15 +139,16 @@ static void print_final(FILE *f, const char *phase, const struct tune_final *fin
 static void print_exhaustive(FILE *f, const struct tune_result *r)
 {
     const struct tune_exhaustive *e = &r->exhaustive;
-    char best[64], value[32];
+    char best[64], value[32], text[24];
 
     if (!e->n_combinations)
         return;
     fprintf(f, "\nOf %zu combinations the best (%d threads, %d chunks",
             e->n_combinations, e->best.n_threads, e->best.tuning.chunks_decode);
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-        if (tune_find(r, TUNE_AHEAD, (enum kern_format)fmt)) {
-            fprintf(f, ", %u ahead, level %s", (unsigned)e->best.tuning.ahead[fmt],
+        if (tune_find(r, TUNE_PREFETCH, (enum kern_format)fmt)) {
+            fprintf(f, ", prefetch %s, level %s",
+                    prefetch_text(e->best.tuning.prefetch[fmt], text, sizeof text),
                     tune_value_text(TUNE_LEVEL,
                                     tune_mask_level(e->best.tuning.isa_mask[fmt]),
                                     value, sizeof value));

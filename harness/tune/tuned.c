@@ -17,6 +17,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
 #include "harness/settings/setting.h"
+#include "harness/tune/prefetch.h"
 
 #define VERSION "1"
 
@@ -86,12 +87,12 @@ static void put_formats(FILE *f, const struct tuned *t, const struct tune_result
     for (int i = 0; i < KERN_N_FMT; i++) {
         const enum kern_format fmt = (enum kern_format)i;
 
-        if (!tune_find(r, TUNE_AHEAD, fmt))
+        if (!tune_find(r, TUNE_PREFETCH, fmt))
             continue;
         fprintf(f, "%s  - name: %s\n", any ? "" : "formats:\n",
                 kern_format_info(fmt)->name);
         put_knob(f, "    ", "level", t, r, TUNE_LEVEL, fmt);
-        put_knob(f, "    ", "ahead", t, r, TUNE_AHEAD, fmt);
+        put_knob(f, "    ", "prefetch", t, r, TUNE_PREFETCH, fmt);
         put_knob(f, "    ", "level_prefill", t, r, TUNE_LEVEL_PREFILL, fmt);
         any = true;
     }
@@ -152,7 +153,8 @@ enum status tuned_save(const char *path, const struct tuned *t,
 /* ---- reading ------------------------------------------------------------------- */
 
 struct raw_format {
-    char *name, *level, *level_prefill, *ahead;
+    char *name, *level, *level_prefill, *prefetch;
+    char *ahead; /* of older profiles: a distance, of hint T1 */
 };
 
 struct raw {
@@ -171,6 +173,9 @@ struct raw {
 
 #define TEXT(type, name) \
     CYAML_FIELD_STRING_PTR(#name, CYAML_FLAG_POINTER, type, name, 0, 1024)
+#define TEXT_OR_NONE(type, name)                                                  \
+    CYAML_FIELD_STRING_PTR(#name, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, \
+                           name, 0, 1024)
 #define IN(part, field) TEXT(__typeof__(((struct raw *)NULL)->part), field)
 
 static const cyaml_schema_field_t key_fields[] = {
@@ -185,9 +190,9 @@ static const cyaml_schema_field_t choice_fields[] = {
     IN(choices, chunks_prefill),  IN(choices, batch),     CYAML_FIELD_END};
 
 static const cyaml_schema_field_t format_fields[] = {
-    TEXT(struct raw_format, name), TEXT(struct raw_format, level),
-    TEXT(struct raw_format, level_prefill), TEXT(struct raw_format, ahead),
-    CYAML_FIELD_END};
+    TEXT(struct raw_format, name),          TEXT(struct raw_format, level),
+    TEXT(struct raw_format, level_prefill), TEXT_OR_NONE(struct raw_format, prefetch),
+    TEXT_OR_NONE(struct raw_format, ahead), CYAML_FIELD_END};
 
 static const cyaml_schema_value_t format_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_format, format_fields)};
@@ -246,12 +251,33 @@ static bool get_level(const struct place *at, const char *format, const char *te
     return false;
 }
 
+static bool get_prefetch(const struct place *at, const struct raw_format *raw,
+                         struct kern_prefetch *prefetch)
+{
+    char what[64];
+    int distance;
+
+    if (raw->prefetch && prefetch_parse(raw->prefetch, prefetch))
+        return true;
+    snprintf(what, sizeof what, "%.20s: ahead", raw->name);
+    if (!raw->prefetch && raw->ahead) {
+        if (!get_int(at, what, raw->ahead, SETTING_prefetch, &distance))
+            return false;
+        *prefetch = (struct kern_prefetch){(uint32_t)distance, KERN_PREFETCH_T1};
+        return true;
+    }
+    err_set(
+        at->err, ST_INPUT,
+        "%s: %.20s: prefetch: '%.40s' is neither off nor a hint (T0, T1, NTA) and a "
+        "distance of 1 to %u bytes, as \"T0 4096\"",
+        at->path, raw->name, raw->prefetch ? raw->prefetch : "", TUNING_MAX_DISTANCE);
+    return false;
+}
+
 static bool get_format(const struct place *at, const struct raw_format *raw, bool *seen,
                        struct slm_tuning *t)
 {
     const enum kern_format fmt = kern_format_by_name(raw->name);
-    char what[64];
-    int ahead;
 
     if (fmt == KERN_N_FMT) {
         err_set(at->err, ST_INPUT, "%s: there is no weight format '%.40s'", at->path,
@@ -264,12 +290,10 @@ static bool get_format(const struct place *at, const struct raw_format *raw, boo
         return false;
     }
     seen[fmt] = true;
-    snprintf(what, sizeof what, "%.20s: ahead", raw->name);
     if (!get_level(at, raw->name, raw->level, &t->isa_mask[fmt]) ||
         !get_level(at, raw->name, raw->level_prefill, &t->isa_mask_prefill[fmt]) ||
-        !get_int(at, what, raw->ahead, SETTING_ahead, &ahead))
+        !get_prefetch(at, raw, &t->prefetch[fmt]))
         return false;
-    t->ahead[fmt] = (uint32_t)ahead;
     return true;
 }
 

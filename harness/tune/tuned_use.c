@@ -89,7 +89,7 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
 
 struct check {
     struct slm *m;
-    const struct tuned_side *sides;
+    struct tuned_side sides[2];
     int placed; /* side whose CPUs the team is on */
     int depth;
 };
@@ -112,6 +112,19 @@ static enum status take(struct check *c, int side, struct err *err)
     c->placed = side;
     return st ? st
               : slm_tune(c->m, s->n_threads, s->n_threads_prefill, &s->tuning, err);
+}
+
+/* What runs without a profile has measured its prefetch. */
+static enum status measure_default(struct check *c, struct err *err)
+{
+    struct slm_tuning measured;
+    enum status st = take(c, 0, err);
+
+    if (st == ST_OK)
+        st = slm_measure_prefetch(c->m, SLM_PREFETCH_BUDGET_S, 0, err);
+    slm_get_tuning(c->m, &measured);
+    memcpy(c->sides[0].tuning.prefetch, measured.prefetch, sizeof measured.prefetch);
+    return st;
 }
 
 static enum status time_side(struct check *c, int side, int n_tokens, double *seconds,
@@ -172,7 +185,7 @@ enum status tuned_check(struct slm *m, const struct tuned_side sides[2], int pla
                         enum tune_phase phase, bool *slower, char *note, size_t cap,
                         struct err *err)
 {
-    struct check c = {m, sides, placed, slm_n_past(m)};
+    struct check c = {m, {sides[0], sides[1]}, placed, slm_n_past(m)};
     const int room = slm_info(m)->n_ctx - c.depth;
     const double seconds = phase == TUNE_BOTH ? TUNED_CHECK_S / 2 : TUNED_CHECK_S;
     struct rank_ratio ratio = {1, 0, 0};
@@ -180,7 +193,9 @@ enum status tuned_check(struct slm *m, const struct tuned_side sides[2], int pla
     bool worse = false;
     char text[64];
 
-    if (phase != TUNE_PREFILL && room >= 1)
+    if (phase != TUNE_PREFILL)
+        st = measure_default(&c, err);
+    if (st == ST_OK && phase != TUNE_PREFILL && room >= 1)
         st = compare(&c, 1, seconds, &worse, &ratio, err);
     if (st == ST_OK && !worse && phase != TUNE_DECODE && room >= 2)
         st = compare(&c, room < CHECK_PROMPT ? room : CHECK_PROMPT, seconds, &worse,

@@ -42,7 +42,8 @@ struct tuned_side {
     struct slm_tuning tuning;
 };
 
-/* The second look: sides[0] is the default, sides[1] the profile. Tokens, a short
+/* The second look: sides[0] is the default, whose prefetch is measured first as it is
+ * where no profile is used, sides[1] the profile. Tokens, a short
  * prompt, or both by turns for TUNED_CHECK_S, from positions that are free; the model
  * is left on the side that is to be used, with the positions it had, and was on side
  * `placed`. *slower: the profile is not, and note says so. Errors: of slm_tune(),

@@ -47,7 +47,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
     for (int s = 0; s < 16; s += 2) {
         vi index[4];
 
-        x16_ask(sink, s / 2, 8, sum);
+        x16_fetch_later(sink, s / 2, 8, sum);
         indices(body, s / 2, index);
         SIMD_UNROLL
         for (int unit = s; unit < s + 2; unit++) {

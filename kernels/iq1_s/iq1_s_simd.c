@@ -49,7 +49,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
     for (int u = 0; u < 8; u++) {
         vi index[4], low = v_zero(), high = v_zero();
 
-        x16_ask(sink, u, 8, sum);
+        x16_fetch_later(sink, u, 8, sum);
         indices(body, u, index);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)

@@ -51,7 +51,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         const int half = group / 2, odd = group % 2;
         vi part[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
 
-        x16_ask(sink, group, 4, sum_4);
+        x16_fetch_later(sink, group, 4, sum_4);
         SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             const vi raw = v_keep(v_load(body + 64 * (4 + 4 * group + j)));

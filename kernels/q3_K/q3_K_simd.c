@@ -121,7 +121,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         const int h = group / 2, odd = group % 2;
         vi part[4];
 
-        x16_ask(sink, group, 4, sum_1);
+        x16_fetch_later(sink, group, 4, sum_1);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
             part[i] = v_bcast_4(&sink->column->start[8 * h + 2 * i + odd]);

@@ -28,13 +28,13 @@
 #define SIMD_UNROLL_64 _Pragma("GCC unroll 64")
 #endif
 
-/* Asks for every cache line that holds one of `bytes` bytes at p + ahead (before p
- * where ahead is negative; they need not be readable) into the second level: several
+/* Prefetches every cache line that holds one of `bytes` bytes at p + offset (before p
+ * where offset is negative; they need not be readable) into the second level: several
  * streams at once would push each other, and the activations, out of the first. No
- * line may be left out, so with an odd step some are asked for twice. */
-SIMD_INLINE void prefetch_lines(const void *p, ptrdiff_t ahead, size_t bytes)
+ * line may be left out, so with an odd step some are prefetched twice. */
+SIMD_INLINE void prefetch_lines(const void *p, ptrdiff_t offset, size_t bytes)
 {
-    const uintptr_t at = (uintptr_t)p + (uintptr_t)ahead;
+    const uintptr_t at = (uintptr_t)p + (uintptr_t)offset;
 
     SIMD_UNROLL
     for (size_t i = 0; i < bytes; i += 64)

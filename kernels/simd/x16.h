@@ -54,12 +54,55 @@ enum {
 };
 
 /* How far behind byte `at` of one of n panels that take turns the bytes are that are to
- * be asked for: `ahead` bytes, or, where that is beyond the panel, as far in the panel
- * that follows the last of the n. */
-SIMD_INLINE size_t x16_turn_ahead(size_t at, size_t ahead, size_t n_panels,
-                                  size_t panel_bytes)
+ * be prefetched: `distance` bytes, or, where that is beyond the panel, as far in the
+ * panel that follows the last of the n. */
+SIMD_INLINE size_t x16_turn_offset(size_t at, size_t distance, size_t n_panels,
+                                   size_t panel_bytes)
 {
-    return ahead + (at + ahead < panel_bytes ? 0 : (n_panels - 1) * panel_bytes);
+    return distance + (at + distance < panel_bytes ? 0 : (n_panels - 1) * panel_bytes);
+}
+
+/* Prefetches the line at p (it need not be readable) as the hint says. The hint is no
+ * constant, and the compiler is not to know that it stays the same: it would make a
+ * copy of the loop around it for each hint. For x86 the choice is one instruction in
+ * its eyes, so that it orders the others as if there were none. */
+SIMD_INLINE void x16_prefetch_line(const void *p, enum kern_prefetch_hint hint)
+{
+#ifdef __x86_64__
+    __asm__ volatile("cmpl %2, %1\n\t"
+                     "je 1f\n\t"
+                     "ja 2f\n\t"
+                     "prefetcht0 %0\n\t"
+                     "jmp 3f\n"
+                     "1:\n\t"
+                     "prefetcht1 %0\n\t"
+                     "jmp 3f\n"
+                     "2:\n\t"
+                     "prefetchnta %0\n"
+                     "3:"
+                     :
+                     : "m"(*(const char *)p), "rm"(hint), "i"(KERN_PREFETCH_T1)
+                     : "cc");
+#else
+    __asm__("" : "+r"(hint));
+    if (hint == KERN_PREFETCH_T0)
+        __builtin_prefetch(p, 0, 3);
+    else if (hint == KERN_PREFETCH_T1)
+        __builtin_prefetch(p, 0, 2);
+    else
+        __builtin_prefetch(p, 0, 0);
+#endif
+}
+
+/* prefetch_lines() as the hint says. */
+SIMD_INLINE void x16_prefetch_lines(const void *p, ptrdiff_t offset, size_t bytes,
+                                    enum kern_prefetch_hint hint)
+{
+    const uintptr_t at = (uintptr_t)p + (uintptr_t)offset;
+
+    SIMD_UNROLL
+    for (size_t i = 0; i < bytes; i += 64)
+        x16_prefetch_line((const void *)(at + i), hint);
 }
 
 /* Of a block in the file's order. body_bytes is a multiple of 4, at least 16. */
@@ -242,7 +285,7 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
  * share it. */
 typedef void x16_tile_fn(const uint8_t *panel, const struct x16_rows *rows, size_t k,
                          size_t n_cols, const char *x, size_t x_stride, float *y,
-                         size_t y_stride, size_t n_rows, size_t ahead);
+                         size_t y_stride, size_t n_rows, struct kern_prefetch prefetch);
 
 /* All panels take the same columns before the next ones come: those stay in the
  * second-level cache, where all columns of a prompt would not, and weights, of which
@@ -263,26 +306,35 @@ SIMD_INLINE void x16_gemm_rows(x16_tile_fn *tile, size_t n_rows, size_t k,
             }
             tile(NULL, rows, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
                  x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i,
-                 0);
+                 (struct kern_prefetch){0});
         }
 }
 
 SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n_panels,
                                  size_t k, const uint8_t *w, size_t n_cols,
                                  const char *x, size_t x_stride, float *y,
-                                 size_t y_stride, size_t ahead)
+                                 size_t y_stride, struct kern_prefetch prefetch)
 {
     for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
         for (size_t p = 0; p < n_panels; p += V_TILE_PANELS)
             tile(w + p * panel_bytes, NULL, k,
                  n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
                  x + c * x_stride, x_stride, y + c * y_stride + p * X16_ROWS, y_stride,
-                 (n_panels - p) * X16_ROWS, ahead);
+                 (n_panels - p) * X16_ROWS, prefetch);
+}
+
+/* Several columns may read a panel again, which NTA would keep no longer than for one.
+ */
+SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefetch)
+{
+    if (prefetch.hint == KERN_PREFETCH_NTA)
+        prefetch.hint = KERN_PREFETCH_T0;
+    return prefetch;
 }
 
 /* Defines the five kernels of a format at this level from the frame that suits it. What
- * one column asks for where it need not (ahead is 0) is soon used: that does no harm
- * beside the work of a format that is not light, and spares its second copy. */
+ * one column prefetches where it need not (the distance is 0) is soon used: that does
+ * no harm beside the work of a format that is not light, and spares its second copy. */
 #define X16_KERNELS(name, format, block, panels_fn, few_max, few_fn, rows_fn, tile_fn) \
     void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
                                void *panel)                                            \
@@ -290,33 +342,36 @@ SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n
         x16_pack(format.layout, k / (block), rows, w_stride, panel);                   \
     }                                                                                  \
     void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
-                                   const void *x, float *y, size_t ahead)              \
+                                   const void *x, float *y,                            \
+                                   struct kern_prefetch prefetch)                      \
     {                                                                                  \
-        if (ahead != 0 || !format.light)                                               \
-            panels_fn(format, 1, true, n_panels, k, w, 1, x, 0, y, 0, ahead);          \
+        if (prefetch.distance != 0 || !format.light)                                   \
+            panels_fn(format, 1, true, n_panels, k, w, 1, x, 0, y, 0, prefetch);       \
         else                                                                           \
-            panels_fn(format, 1, false, n_panels, k, w, 1, x, 0, y, 0, 0);             \
+            panels_fn(format, 1, false, n_panels, k, w, 1, x, 0, y, 0, prefetch);      \
     }                                                                                  \
     static SIMD_NOINLINE void KERN_NAME(tile, name)(                                   \
         const uint8_t *panel, const struct x16_rows *rows, size_t k, size_t n_cols,    \
         const char *x, size_t x_stride, float *y, size_t y_stride, size_t n_rows,      \
-        size_t ahead)                                                                  \
+        struct kern_prefetch prefetch)                                                 \
     {                                                                                  \
         tile_fn(format, panel, rows, k, n_cols, x, x_stride, y, y_stride, n_rows,      \
-                ahead);                                                                \
+                prefetch);                                                             \
     }                                                                                  \
-    void KERN_NAME(gemm_x16, name)(size_t n_panels, size_t k, const void *w,           \
-                                   size_t n_cols, const void *x, size_t x_stride,      \
-                                   float *y, size_t y_stride, size_t ahead)            \
+    void KERN_NAME(gemm_x16, name)(                                                    \
+        size_t n_panels, size_t k, const void *w, size_t n_cols, const void *x,        \
+        size_t x_stride, float *y, size_t y_stride, struct kern_prefetch prefetch)     \
     {                                                                                  \
         if (n_cols == 1)                                                               \
-            KERN_NAME(gemv_x16, name)(n_panels, k, w, x, y, ahead);                    \
+            KERN_NAME(gemv_x16, name)(n_panels, k, w, x, y, prefetch);                 \
         else if (V_FEW_COLS > 1 && n_cols <= (few_max))                                \
-            few_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);   \
+            few_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,           \
+                   x16_prefetch_several(prefetch));                                    \
         else                                                                           \
             x16_gemm_panels(KERN_NAME(tile, name),                                     \
                             X16_ROWS *(k / (block)) * format.layout.block_bytes,       \
-                            n_panels, k, w, n_cols, x, x_stride, y, y_stride, ahead);  \
+                            n_panels, k, w, n_cols, x, x_stride, y, y_stride,          \
+                            x16_prefetch_several(prefetch));                           \
     }                                                                                  \
     void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                 \
                                size_t w_stride, const void *x, float *y)               \

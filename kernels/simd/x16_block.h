@@ -39,9 +39,10 @@
 SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_panels,
                                     size_t k, const uint8_t *w, size_t n_cols,
                                     const char *x, size_t x_stride, float *y,
-                                    size_t y_stride, size_t ahead)
+                                    size_t y_stride, struct kern_prefetch prefetch)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
+    const struct kern_prefetch again = {0, prefetch.hint};
     const size_t at_once = n_cols <= V_FEW_COLS ? n_panels : 1;
 
     for (size_t p = 0; p < n_panels; p += at_once)
@@ -51,7 +52,7 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
 #define X16_FRAME(n)                                                                   \
     x16_block_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
                   x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
-                  c == 0 ? ahead : 0)
+                  c == 0 ? prefetch : again)
             X16_BLOCK_FRAME(left, X16_FRAME);
 #undef X16_FRAME
         }

@@ -70,16 +70,17 @@ SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
     }
 }
 
-/* What is to be used later, of which a block asks for the lines from first to end - 1
- * behind `at`; where end is first, for nothing. */
+/* What is to be used later, of which a block prefetches the lines from first to end - 1
+ * behind `at`; where end is first, nothing. */
 struct x16_later {
     const uint8_t *at;
     size_t first, end;
+    enum kern_prefetch_hint hint;
 };
 
 /* acc[slice][c] += one block of n_s slices times n columns. Wide weights cost every
- * column two instructions, others four for all columns. Lines are asked for step by
- * step, not before the last step's products are made: see x16_ask(). */
+ * column two instructions, others four for all columns. Lines are prefetched step
+ * by step, not before the last step's products are made: see x16_fetch_later(). */
 SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
                                 const int n, const uint8_t *const *body,
                                 const uint8_t *const *head, struct x16_block_at at,
@@ -105,8 +106,8 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
         sink.wide = V_WIDE && f.wide != NULL && n <= 2;
         sink.q = at.q;
         if (from < to)
-            prefetch_lines(later.at, 64 * (ptrdiff_t)(later.first + from),
-                           64 * (to - from));
+            x16_prefetch_lines(later.at, 64 * (ptrdiff_t)(later.first + from),
+                               64 * (to - from), later.hint);
         SIMD_UNROLL
         for (int t = 0; t < n_s; t++) {
             sink.strand = t;
@@ -167,19 +168,21 @@ SIMD_INLINE struct x16_block_at x16_block_next(struct x16_block_at at, size_t i)
 
 /* As many blocks as have their heads together, at `w`, and their bodies behind them,
  * times one column. They share out the lines that are to be used later. */
-SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool prefetch,
-                                 const uint8_t *w, struct x16_block_at at, size_t ahead,
+SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool fetch,
+                                 const uint8_t *w, struct x16_block_at at,
+                                 size_t offset, enum kern_prefetch_hint hint,
                                  vf (*acc)[X16_FEW])
 {
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t head_bytes = x16_head_bytes(f.layout);
     const size_t n = kern_panel_group(head_bytes);
-    const size_t lines = prefetch ? (n * (body_bytes + head_bytes) + 63) / 64 : 0;
+    const size_t lines = fetch ? (n * (body_bytes + head_bytes) + 63) / 64 : 0;
     const uint8_t *head = w, *body = x16_forget(w + n * head_bytes);
 
     SIMD_UNROLL
     for (size_t i = 0; i < n; i++) {
-        const struct x16_later later = {w + ahead, lines * i / n, lines * (i + 1) / n};
+        const struct x16_later later = {w + offset, lines * i / n, lines * (i + 1) / n,
+                                        hint};
 
         x16_block_slices(f, 1, body, head, x16_block_next(at, i), later, acc);
         body = x16_forget(body + body_bytes);
@@ -251,13 +254,14 @@ SIMD_INLINE struct x16_block_at x16_block_forget(struct x16_block_at at)
 
 /* At most X16_TURNS panels times n columns, of which n_cols are to be stored, a group
  * of blocks of each by turns. One column's full group is unrolled: blocks are found by
- * adding constants. prefetch: whether one column asks for what is `ahead` bytes later;
- * several do, or for what they are about to use, which does no harm beside their
- * products and spares this code's second copy. */
+ * adding constants. fetch: whether one column prefetches; several do, at a distance of
+ * 0 what they are about to use, which does no harm beside their products and spares
+ * this code's second copy. */
 SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
-                                 const bool prefetch, size_t n_panels, size_t k,
+                                 const bool fetch, size_t n_panels, size_t k,
                                  const uint8_t *w, size_t n_cols, const char *const *x,
-                                 float *y, size_t y_stride, size_t ahead)
+                                 float *y, size_t y_stride,
+                                 struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(f.layout);
@@ -283,7 +287,8 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
             const size_t b = from + i,
                          some = in_batch - i < group ? in_batch - i : group;
             const size_t at = b * (body_bytes + head_bytes);
-            const size_t later = x16_turn_ahead(at, ahead, n_panels, panel_bytes);
+            const size_t later =
+                x16_turn_offset(at, prefetch.distance, n_panels, panel_bytes);
 
             for (size_t p = 0; p < n_panels; p++) {
                 const uint8_t *blocks = x16_forget(w + p * panel_bytes + at);
@@ -297,7 +302,7 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
                 for (int c = 0; c < n; c++)
                     of[s][c] = acc[p][s][c];
                 if (n == 1 && some == group)
-                    x16_block_group(f, prefetch, blocks, column, later, of);
+                    x16_block_group(f, fetch, blocks, column, later, prefetch.hint, of);
                 else
                     for (size_t j = 0; j < some; j++) {
                         const uint8_t *body =
@@ -308,7 +313,8 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
                         x16_block_slices(
                             f, n, x16_forget(body), x16_forget(blocks + j * head_bytes),
                             x16_block_next(column, j),
-                            (struct x16_later){body + later, 0, lines}, of);
+                            (struct x16_later){body + later, 0, lines, prefetch.hint},
+                            of);
                     }
                 SIMD_UNROLL
                 for (int s = 0; s < X16_SLICES; s++)
@@ -330,9 +336,10 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
 SIMD_INLINE void x16_block_few(const struct x16_block_format f, const int n,
-                               const bool prefetch, size_t n_panels, size_t k,
+                               const bool fetch, size_t n_panels, size_t k,
                                const uint8_t *w, size_t n_cols, const char *x,
-                               size_t x_stride, float *y, size_t y_stride, size_t ahead)
+                               size_t x_stride, float *y, size_t y_stride,
+                               struct kern_prefetch prefetch)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
     const char *column_at[X16_FEW];
@@ -341,9 +348,10 @@ SIMD_INLINE void x16_block_few(const struct x16_block_format f, const int n,
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
     for (size_t p = 0; p < n_panels; p += X16_TURNS)
-        x16_block_turns(
-            f, n, prefetch, n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
-            w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS, y_stride, ahead);
+        x16_block_turns(f, n, fetch,
+                        n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
+                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
+                        y_stride, prefetch);
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */

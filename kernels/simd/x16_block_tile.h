@@ -204,7 +204,7 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
                                       const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
                                       float *y, size_t y_stride, size_t n_rows,
-                                      size_t ahead)
+                                      struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(f.layout);
@@ -236,8 +236,9 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
 
                     at = x16_body_of(f.layout, panel, n_blocks, b + i);
                     head = x16_heads_of(f.layout, panel, b + i);
-                    if (ahead != 0 && s == 0)
-                        prefetch_lines(at, (ptrdiff_t)ahead, body_bytes + head_bytes);
+                    if (prefetch.distance != 0 && s == 0)
+                        x16_prefetch_lines(at, (ptrdiff_t)prefetch.distance,
+                                           body_bytes + head_bytes, prefetch.hint);
                 } else if (s == 0) {
                     x16_interleave(f.layout, rows[p], (b + i) * f.layout.block_bytes,
                                    body_buffer + i * body_bytes,

@@ -27,10 +27,11 @@
 SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_panels,
                                     size_t k, const uint8_t *w, size_t n_cols,
                                     const char *x, size_t x_stride, float *y,
-                                    size_t y_stride, size_t ahead)
+                                    size_t y_stride, struct kern_prefetch prefetch)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
     const size_t group = V_FEW_COLS > 4 && n_cols <= 6 ? 6 : 4;
+    const struct kern_prefetch again = {0, prefetch.hint};
     const size_t at_once = n_cols <= group ? n_panels : 1;
 
     for (size_t p = 0; p < n_panels; p += at_once)
@@ -40,7 +41,7 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_pa
 #define X16_FRAME(n)                                                                   \
     x16_super_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
                   x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
-                  c == 0 ? ahead : 0)
+                  c == 0 ? prefetch : again)
             if (V_FEW_COLS > 4 && f.light && left > 4)
                 X16_FRAME(6);
             else if (left > 2)

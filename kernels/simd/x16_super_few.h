@@ -29,14 +29,15 @@ struct x16_sink {
     const vf *factor; /* of a sub-block's products, for x16_in_floats() */
     const uint8_t *later[X16_TURNS]; /* to be used later, n_lines each; 0: nothing */
     size_t n_lines;
+    enum kern_prefetch_hint hint;
     vi *tile; /* or weights are kept here */
     x16_restore_fn *restore;
 };
 
-/* Asks for part `part` of n_parts of what is to be used later; the first strand does.
+/* Prefetches part `part` of n_parts of what is to be used later; the first strand does.
  * Not before the product `made` in the last part: compilers would move all of it to the
  * front, and requests at once hold up the loads behind them. */
-SIMD_INLINE void x16_ask(struct x16_sink *sink, int part, int n_parts, vi made)
+SIMD_INLINE void x16_fetch_later(struct x16_sink *sink, int part, int n_parts, vi made)
 {
     const size_t lines = X16_TURNS * sink->n_lines;
     const size_t end = lines * (size_t)(part + 1) / (size_t)n_parts;
@@ -49,7 +50,7 @@ SIMD_INLINE void x16_ask(struct x16_sink *sink, int part, int n_parts, vi made)
 
         if (part > 0)
             *later = v_after(*later, made);
-        prefetch_lines(*later, 64 * (ptrdiff_t)(i % sink->n_lines), 64);
+        x16_prefetch_line(*later + 64 * (i % sink->n_lines), sink->hint);
     }
 }
 
@@ -161,7 +162,7 @@ SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_str
     for (int step = 0; step < steps; step++) {
         sink->strand = 0;
         if (!whole)
-            x16_ask(sink, step, f.steps, sink->to->last);
+            x16_fetch_later(sink, step, f.steps, sink->to->last);
         SIMD_UNROLL
         for (int t = 0; t < n_strands; t++) {
             sink->strand = t;
@@ -195,12 +196,13 @@ SIMD_INLINE size_t x16_quarter_lines(const struct x16_layout l)
 }
 
 /* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
- * b say which of the columns. later: quarters to ask for, or NULL. */
+ * b say which of the columns. later: quarters to prefetch, or NULL. */
 SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
                                 const int n, const uint8_t *const *body,
                                 const uint8_t *const *head, const char *const *x,
                                 size_t k, size_t b, const struct x16_column *column,
-                                const uint8_t *const *later, vf (*acc)[X16_FEW])
+                                const uint8_t *const *later,
+                                enum kern_prefetch_hint hint, vf (*acc)[X16_FEW])
 {
     struct x16_scales sc[X16_STRANDS];
     vi scale_pairs[X16_STRANDS][8];
@@ -219,6 +221,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.column = column;
     sink.to = &sums;
     sink.factor = factor;
+    sink.hint = hint;
     sink.n_lines = later != NULL ? x16_quarter_lines(f.layout) : 0;
     SIMD_UNROLL
     for (int i = 0; i < X16_TURNS; i++)
@@ -273,7 +276,8 @@ SIMD_INLINE void x16_super_block(const struct x16_super_format f, const int n_s,
                                  const int n, const uint8_t *bodies,
                                  const uint8_t *heads, const char *const *x, size_t k,
                                  size_t b, const struct x16_column *column,
-                                 const uint8_t *const *later, vf (*acc)[X16_FEW])
+                                 const uint8_t *const *later,
+                                 enum kern_prefetch_hint hint, vf (*acc)[X16_FEW])
 {
     SIMD_UNROLL
     for (int s = 0; s < X16_SLICES; s += n_s) {
@@ -287,18 +291,19 @@ SIMD_INLINE void x16_super_block(const struct x16_super_format f, const int n_s,
             head[t] = heads + slice * V_LANES * f.layout.head_bytes;
         }
         x16_super_step(f, n_s, n, body, head, x, k, b, column, s == 0 ? later : NULL,
-                       acc + s);
+                       hint, acc + s);
     }
 }
 
 /* At most X16_TURNS panels times n columns, of which n_cols are to be stored, a
  * super-block of each panel by turns. Of all panels' super-blocks that come later, each
- * turn asks for a quarter, if `prefetch` is true: a super-block in one piece would be
+ * turn prefetches a quarter, if `fetch` is true: a super-block in one piece would be
  * one stream again. */
 SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
-                                 const bool prefetch, size_t n_panels, size_t k,
+                                 const bool fetch, size_t n_panels, size_t k,
                                  const uint8_t *w, size_t n_cols, const char *const *x,
-                                 float *y, size_t y_stride, size_t ahead)
+                                 float *y, size_t y_stride,
+                                 struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_SUPER;
     const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
@@ -316,7 +321,8 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
     for (size_t b = 0; b < n_blocks; b++) {
         const size_t at = kern_panel_body_at(body_bytes, head_bytes, n_blocks, b);
         const size_t heads_at = kern_panel_heads_at(body_bytes, head_bytes, b);
-        const uint8_t *ask = w + at + x16_turn_ahead(at, ahead, n_panels, panel_bytes);
+        const uint8_t *next =
+            w + at + x16_turn_offset(at, prefetch.distance, n_panels, panel_bytes);
         struct x16_column column[X16_FEW] __attribute__((aligned(64)));
 
         SIMD_UNROLL
@@ -332,8 +338,8 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
                 column_at[c] = (const void *)x16_forget((const uint8_t *)x[c]);
             SIMD_UNROLL
             for (size_t i = 0; i < X16_TURNS; i++)
-                later[i] = n_panels == X16_TURNS ? ask + i * panel_bytes + p * quarter
-                                                 : ask + p * panel_bytes + i * quarter;
+                later[i] = n_panels == X16_TURNS ? next + i * panel_bytes + p * quarter
+                                                 : next + p * panel_bytes + i * quarter;
             SIMD_UNROLL
             for (int i = 0; i < X16_SLICES; i++)
                 SIMD_UNROLL
@@ -342,7 +348,7 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
             x16_super_block(f, X16_AT_ONCE, n, x16_forget(panel + at),
                             x16_forget(panel + heads_at), column_at, k, b,
                             (const void *)x16_forget((const uint8_t *)column),
-                            prefetch ? later : NULL, of);
+                            fetch ? later : NULL, prefetch.hint, of);
             SIMD_UNROLL
             for (int i = 0; i < X16_SLICES; i++)
                 SIMD_UNROLL
@@ -362,9 +368,10 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
 SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
-                               const bool prefetch, size_t n_panels, size_t k,
+                               const bool fetch, size_t n_panels, size_t k,
                                const uint8_t *w, size_t n_cols, const char *x,
-                               size_t x_stride, float *y, size_t y_stride, size_t ahead)
+                               size_t x_stride, float *y, size_t y_stride,
+                               struct kern_prefetch prefetch)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
     const char *column_at[X16_FEW];
@@ -373,9 +380,10 @@ SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
     for (size_t p = 0; p < n_panels; p += X16_TURNS)
-        x16_super_turns(
-            f, n, prefetch, n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
-            w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS, y_stride, ahead);
+        x16_super_turns(f, n, fetch,
+                        n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
+                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
+                        y_stride, prefetch);
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */
@@ -412,7 +420,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
                     heads[t] = head + (size_t)(s + t) * V_LANES * f.layout.head_bytes;
                 }
                 x16_super_step(f, X16_AT_ONCE, 1, bodies, heads, &x, k, b, &column,
-                               NULL, acc + s);
+                               NULL, KERN_PREFETCH_T0, acc + s);
             }
         }
         for (size_t s = 0; s < X16_SLICES; s++)

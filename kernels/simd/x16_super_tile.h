@@ -256,7 +256,7 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
                                       const struct x16_rows *rows, size_t k,
                                       size_t n_cols, const char *x, size_t x_stride,
                                       float *y, size_t y_stride, size_t n_rows,
-                                      size_t ahead)
+                                      struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_SUPER;
     const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
@@ -280,10 +280,11 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
 
                     body = x16_body_of(f.layout, panel, n_blocks, b);
                     head = x16_heads_of(f.layout, panel, b);
-                    if (ahead != 0 && s == 0)
-                        prefetch_lines(body, (ptrdiff_t)ahead,
-                                       x16_body_bytes(f.layout) +
-                                           x16_head_bytes(f.layout));
+                    if (prefetch.distance != 0 && s == 0)
+                        x16_prefetch_lines(body, (ptrdiff_t)prefetch.distance,
+                                           x16_body_bytes(f.layout) +
+                                               x16_head_bytes(f.layout),
+                                           prefetch.hint);
                 } else if (s == 0) {
                     x16_interleave(f.layout, rows[p], b * f.layout.block_bytes,
                                    body_buffer[p], head_buffer[p]);

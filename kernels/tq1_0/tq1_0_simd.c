@@ -110,12 +110,12 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         sums.first[i] = sums.rest[i] = v_zero();
     SIMD_UNROLL
     for (int j = 0; j < 8; j++) {
-        x16_ask(sink, j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
+        x16_fetch_later(sink, j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
         fractions(v_load(body + 64 * j), 5, j, 8, j % CHAINS, x, &sums);
     }
     SIMD_UNROLL
     for (int j = 0; j < 4; j++) {
-        x16_ask(sink, 8 + j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
+        x16_fetch_later(sink, 8 + j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
         fractions(v_load(body + 64 * (8 + j)), 5, 40 + j, 4, j % CHAINS, x, &sums);
     }
     fractions(v_load(body + 64 * 12), 4, 60, 1, 0, x, &sums);

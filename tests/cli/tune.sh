@@ -19,7 +19,7 @@ for key in cpu isa topology cpu_quota memory_limit kernel build model quant file
 done
 [ "$(grep -c "^  - name: q[46]_K" "$profile")" = 2 ] || fail "formats: $(cat "$profile")"
 grep -q "^ *threads: [0-9]* *# " "$profile" || fail "no comment: $(cat "$profile")"
-for knob in weights threads level ahead chunks batch; do
+for knob in weights threads level prefetch chunks batch; do
     grep -q "^$knob " out || fail "the table has no $knob: $(cat out)"
 done
 

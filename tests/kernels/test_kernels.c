@@ -215,14 +215,16 @@ static void run_row(const struct kern_row *row, const struct product *p, unsigne
     const struct shape *s = &p->s;
 
     if (is_x16(row)) {
-        const size_t ahead = mix % 3 * 1000, n_panels = s->n_rows / KERN_PANEL_ROWS;
+        const struct kern_prefetch prefetch = {
+            mix % 3 * 1000, (enum kern_prefetch_hint)(mix / 3 % KERN_N_PREFETCH)};
+        const size_t n_panels = s->n_rows / KERN_PANEL_ROWS;
         const struct buffer w = panels_new(row, p);
 
         if (is_gemv(row))
-            row->fn.gemv_x16(n_panels, s->k, w.p, p->x.p, p->y.p, ahead);
+            row->fn.gemv_x16(n_panels, s->k, w.p, p->x.p, p->y.p, prefetch);
         else
             row->fn.gemm_x16(n_panels, s->k, w.p, s->n_cols, p->x.p, p->x_stride,
-                             p->y.p, p->y_stride, ahead);
+                             p->y.p, p->y_stride, prefetch);
         buffer_free(w);
     } else if (is_gemv(row)) {
         row->fn.gemv(s->n_rows, s->k, p->w.p, p->w_stride, p->x.p, p->y.p);

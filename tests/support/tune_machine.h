@@ -15,8 +15,8 @@
  */
 
 /* Its clock is what its samples take. The best: 3 of 4 threads to decode and 4 to
- * prefill, 2 chunks, 8192 ahead for q4_K, no matter what for q6_K, the level avx2 to
- * decode q6_K, batches of 256, mapped weights. */
+ * prefill, 2 chunks, prefetch distance 8192 for q4_K, no matter what for q6_K, the
+ * level avx2 to decode q6_K, batches of 256, mapped weights. */
 struct invented {
     double clock, noise, effect; /* effect 0: nothing matters */
     double open_s;
@@ -62,7 +62,8 @@ static inline enum status invented_decode(void *arg, const struct tune_setup *s,
     assert_int_equal(v->opened, tune_get(s, TUNE_WEIGHTS, KERN_N_FMT));
     memset(out, 0, sizeof *out);
     out->fmt_s[KERN_FMT_q4_K] =
-        0.007 * all * better(v, s->tuning.ahead[KERN_FMT_q4_K] == 8192, 0.1);
+        0.007 * all *
+        better(v, s->tuning.prefetch[KERN_FMT_q4_K].distance == 8192, 0.1);
     out->fmt_s[KERN_FMT_q6_K] = 0.002 * all * better(v, avx2, 0.1);
     out->seconds = 0.001 * all + out->fmt_s[KERN_FMT_q4_K] + out->fmt_s[KERN_FMT_q6_K];
     v->clock += out->seconds;
@@ -125,8 +126,8 @@ static inline void make_params(struct tune_params *p, const struct topology *t)
                                   .n_threads_prefill = 2,
                                   .tuning = slm_tuning_default()};
     p->base.tuning.n_batch = 64;
-    p->base.tuning.ahead[KERN_FMT_q4_K] = 0; /* whatever the CPU's default is */
-    p->base.tuning.ahead[KERN_FMT_q6_K] = 0;
+    p->base.tuning.prefetch[KERN_FMT_q4_K].distance = 0; /* whatever the default is */
+    p->base.tuning.prefetch[KERN_FMT_q6_K].distance = 0;
     p->budget_s = 120;
 }
 
@@ -139,6 +140,7 @@ static inline enum status tune(struct tune_result *r, const struct tune_params *
                                    invented_prefill,
                                    invented_now,
                                    invented_stop,
+                                   NULL,
                                    NULL};
 
     return tune_run(r, p, &m, err);

@@ -351,7 +351,8 @@ static struct slm_tuning choice_of_all(int i)
     tuning.chunks_decode = 1 + 7 * i;
     tuning.chunks_prefill = i == 3 ? TUNING_MAX_CHUNKS : 1 + i;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-        tuning.ahead[fmt] = i % 3 == 0 ? 0 : 64u << i;
+        tuning.prefetch[fmt] = (struct kern_prefetch){
+            i % 3 == 0 ? 0 : 64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH)};
     return tuning;
 }
 
@@ -407,15 +408,101 @@ static void same_logits_however_tuned(void **state)
     assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
     err_clear(&err);
     tuning = slm_tuning_default();
-    tuning.ahead[KERN_FMT_q4_K] = TUNING_MAX_AHEAD + 1;
+    tuning.prefetch[KERN_FMT_q4_K].distance = TUNING_MAX_DISTANCE + 1;
     assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "q4_K"));
+    err_clear(&err);
+    tuning = slm_tuning_default();
+    tuning.prefetch[KERN_FMT_q6_K].hint = KERN_N_PREFETCH;
+    assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "q6_K"));
     err_clear(&err);
     tuning = slm_tuning_default();
     assert_int_equal(slm_tune(m, 4, 0, &tuning, &err), ST_USAGE);
     err_clear(&err);
     tuning.n_batch = slm_info(m)->n_batch + 1;
     assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
+    slm_close(m);
+    unlink(path);
+}
+
+/* Measuring leaves the sequence, its logits and all other choices alone. To the test's
+ * cache of one byte every model is cold. */
+static void same_logits_after_measuring(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    struct slm_tuning before = slm_tuning_default(), after;
+    struct err err = ERR_INIT;
+    const int32_t token = 5;
+    int n_measured = 0;
+    struct slm *m;
+
+    (void)state;
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
+    m = open_model(path, WEIGHTS_PACKED, 3, isa_usable());
+    before.chunks_decode = 3;
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) /* none of the candidates */
+        before.prefetch[fmt] = (struct kern_prefetch){192, KERN_PREFETCH_T1};
+    for (int threads = 1; threads <= 3; threads++) {
+        const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
+        float *want, *have, *last = calloc(n_vocab, sizeof *last);
+
+        assert_int_equal(slm_tune(m, threads, 0, &before, &err), ST_OK);
+        slm_truncate(m, 0);
+        want = logits_of(m);
+        slm_truncate(m, N_TOKENS - 1);
+        assert_int_equal(slm_eval(m, &token, 1, SLM_LOGITS_LAST, &err), ST_OK);
+        memcpy(last, slm_logits(m, 0), n_vocab * sizeof *last);
+        assert_int_equal(slm_measure_prefetch(m, 0.05, 1, &err), ST_OK);
+        assert_memory_equal(slm_logits(m, 0), last, n_vocab * sizeof *last);
+        slm_truncate(m, N_TOKENS - 1);
+        assert_int_equal(slm_eval(m, &token, 1, SLM_LOGITS_LAST, &err), ST_OK);
+        assert_memory_equal(slm_logits(m, 0), last, n_vocab * sizeof *last);
+        slm_truncate(m, 0);
+        have = logits_of(m);
+        assert_memory_equal(have, want, N_TOKENS * n_vocab * sizeof *have);
+        slm_get_tuning(m, &after);
+        assert_int_equal(after.chunks_decode, 3);
+        for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
+            n_measured += slm_prefetches(m, (enum kern_format)fmt);
+            if (!slm_prefetches(m, (enum kern_format)fmt))
+                assert_int_equal(after.prefetch[fmt].distance, 192);
+        }
+        free(want);
+        free(have);
+        free(last);
+    }
+    assert_int_equal(n_measured > 0,
+                     kern_best(KERN_OP_pack, KERN_FMT_q4_K, isa_usable()) != NULL);
+    /* What caches hold stays as it is. */
+    assert_int_equal(slm_tune(m, 1, 0, &before, &err), ST_OK);
+    assert_int_equal(slm_measure_prefetch(m, 0.05, UINT64_MAX, &err), ST_OK);
+    slm_get_tuning(m, &after);
+    assert_memory_equal(after.prefetch, before.prefetch, sizeof after.prefetch);
+    slm_close(m);
+    unlink(path);
+}
+
+/* Rows in file order have no prefetch to measure; packed ones have to be there. */
+static void nothing_to_measure(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *m;
+
+    (void)state;
+    make_file(path, &uneven_shape, QUANTMIX_Q4_K_M);
+    m = open_model(path, WEIGHTS_MMAP, 2, isa_usable());
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        assert_false(slm_prefetches(m, (enum kern_format)fmt));
+    assert_int_equal(slm_measure_prefetch(m, 0.05, 1, &err), ST_OK);
+    slm_close(m);
+    p.path = path;
+    p.residency = WEIGHTS_PACKED;
+    assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+    if (!weights_ready(slm_weights(m)))
+        assert_int_equal(slm_measure_prefetch(m, 0.05, 1, &err), ST_USAGE);
     slm_close(m);
     unlink(path);
 }
@@ -487,6 +574,8 @@ int main(void)
         cmocka_unit_test(shrunk),
         cmocka_unit_test(image_in_place),
         cmocka_unit_test(same_logits_however_tuned),
+        cmocka_unit_test(same_logits_after_measuring),
+        cmocka_unit_test(nothing_to_measure),
         cmocka_unit_test(automatic),
         cmocka_unit_test(no_memory),
     };

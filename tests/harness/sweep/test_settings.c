@@ -400,7 +400,7 @@ static enum status take_profile(const json_t *object, struct err *err)
 
 static void a_child_s_profile_is_checked(void **state)
 {
-    static const char *const arrays[] = {"isa", "isa_prefill", "ahead"};
+    static const char *const arrays[] = {"isa", "isa_prefill", "prefetch"};
     struct point p;
     struct err err = ERR_INIT;
 

@@ -27,8 +27,8 @@ static void the_best_is_chosen(void **state)
         assert_true(v.clock <= f->p.budget_s);
         n_right += s->n_threads == 3 && s->n_threads_prefill == 4;
         n_right += s->tuning.chunks_decode == 2;
-        n_right += s->tuning.ahead[KERN_FMT_q4_K] == 8192;
-        n_right += s->tuning.ahead[KERN_FMT_q6_K] == 0; /* a tie */
+        n_right += s->tuning.prefetch[KERN_FMT_q4_K].distance == 8192;
+        n_right += s->tuning.prefetch[KERN_FMT_q6_K].distance == 0; /* a tie */
         n_right += !has_avx2 ||
                    s->tuning.isa_mask[KERN_FMT_q6_K] == tune_level_mask(KERN_ISA_avx2);
         n_right += s->tuning.n_batch == 256;
@@ -40,7 +40,7 @@ static void the_best_is_chosen(void **state)
     assert_true(n_right >= 7 * 20 * 9 / 10);
 }
 
-/* Only there is no weight asked for ahead. */
+/* Only there is no weight prefetched. */
 static void weights_are_mapped_where_that_is_faster(void **state)
 {
     struct fixture *f = *state;
@@ -51,7 +51,7 @@ static void weights_are_mapped_where_that_is_faster(void **state)
     assert_int_equal(tune(&f->r, &f->p, &v, &err), ST_OK);
     assert_int_equal(f->r.chosen.residency, WEIGHTS_MMAP);
     assert_int_equal(v.opened, tune_get(&f->r.chosen, TUNE_WEIGHTS, KERN_N_FMT));
-    assert_int_equal(tune_find(&f->r, TUNE_AHEAD, KERN_FMT_q4_K)->n, 1);
+    assert_int_equal(tune_find(&f->r, TUNE_PREFETCH, KERN_FMT_q4_K)->n, 1);
 }
 
 /* Where nothing matters a knob is turned for nothing in at most one of twenty races,
@@ -84,7 +84,7 @@ static enum status spoiled_prefill(void *arg, const struct tune_setup *s, int n_
     struct invented *v = arg;
     const enum status st = invented_prefill(arg, s, n_tokens, out, err);
 
-    out->seconds *= s->tuning.ahead[KERN_FMT_q4_K] == 8192 ? 2 : 1;
+    out->seconds *= s->tuning.prefetch[KERN_FMT_q4_K].distance == 8192 ? 2 : 1;
     v->clock += out->seconds / 2;
     return st;
 }
@@ -94,7 +94,8 @@ static void a_spoiled_phase_takes_choices_back(void **state)
     struct fixture *f = *state;
     struct invented v = {.noise = 0.01, .effect = 1, .open_s = 0.2, .seed = 5};
     const struct tune_machine m = {
-        &v, invented_open, invented_decode, spoiled_prefill, invented_now, NULL, NULL};
+        &v,   invented_open, invented_decode, spoiled_prefill, invented_now, NULL,
+        NULL, NULL};
     struct err err = ERR_INIT;
 
     f->p.seed = 4;
@@ -102,7 +103,7 @@ static void a_spoiled_phase_takes_choices_back(void **state)
     assert_true(f->r.prefill.ratio.hi < 1);
     assert_false(f->r.decode.kept);
     assert_int_equal(f->r.chosen.n_threads, 2);
-    assert_int_equal(f->r.chosen.tuning.ahead[KERN_FMT_q4_K], 0);
+    assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q4_K].distance, 0);
     assert_int_equal(f->r.chosen.tuning.n_batch, 64);
 }
 

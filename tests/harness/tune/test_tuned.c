@@ -81,6 +81,30 @@ static void edit(const char *path, const char *text, const char *from, const cha
     fclose(f);
 }
 
+/* Older ones have a distance alone, and its hint was T1. */
+static void an_older_profile_reads(void **state)
+{
+    struct fixture *f = *state;
+    struct invented v = {.open_s = 0.2, .seed = 1};
+    char *path = temporary(), text[8192];
+    struct err err = ERR_INIT;
+    struct tuned t;
+    FILE *file;
+
+    f->p.budget_s = 0.1;
+    assert_int_equal(tune(&f->r, &f->p, &v, &err), ST_OK);
+    make_profile(&t, f);
+    assert_int_equal(tuned_save(path, &t, &f->r, &err), ST_OK);
+    file = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    edit(path, text, "prefetch: off", "ahead: 8192");
+    assert_int_equal(tuned_load(&t, path, &err), ST_OK);
+    assert_int_equal(t.setup.tuning.prefetch[KERN_FMT_q4_K].distance, 8192);
+    assert_int_equal(t.setup.tuning.prefetch[KERN_FMT_q4_K].hint, KERN_PREFETCH_T1);
+    unlink(path);
+}
+
 static void a_spoiled_profile_is_refused(void **state)
 {
     static const struct {
@@ -96,8 +120,12 @@ static void a_spoiled_profile_is_refused(void **state)
         {"pages: 2m", "pages: 1g", "1g"},
         {"name: q4_K", "name: q4_Q", "q4_Q"},
         {"name: q4_K", "name: q6_K", "twice"},
-        {"ahead: 0", "ahead: -1", "ahead"},
-        {"ahead: 0", "ahead: 1048577", "ahead"},
+        {"prefetch: off", "prefetch: T0 0", "T0 0"},
+        {"prefetch: off", "prefetch: T0 1048577", "T0 1048577"},
+        {"prefetch: off", "prefetch: T2 4096", "T2 4096"},
+        {"prefetch: off", "prefetch: 4096", "off nor a hint"},
+        {"prefetch: off", "ahead: -1", "ahead"},
+        {"prefetch: off", "ahead: 1048577", "ahead"},
         {"level: best", "level: avx1024", "avx1024"},
         {"version: 1", "version: 2", "tune again"},
         {"  cpu:", "  cqu:", "cqu"},
@@ -214,7 +242,8 @@ static void same_logits_under_a_profile(void **state)
         t.setup.tuning.chunks_prefill = 1 + i;
         t.setup.tuning.n_batch = 1 + i;
         for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-            t.setup.tuning.ahead[fmt] = 64u << i;
+            t.setup.tuning.prefetch[fmt] = (struct kern_prefetch){
+                64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH)};
             t.setup.tuning.isa_mask[fmt] = tune_level_mask(i);
             t.setup.tuning.isa_mask_prefill[fmt] = tune_level_mask(KERN_N_ISA - 1 - i);
         }
@@ -277,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_profile_reads_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_older_profile_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(a_spoiled_profile_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(same_logits_under_a_profile, setup, teardown),
         cmocka_unit_test(a_slower_profile_is_seen_when_loaded),

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_prefetch.c - asking the machine how it wants weights prefetched
+ *
+ * Each weight format's panels are walked in the order of a pass, in the pieces that
+ * decoding hands out, round and round: a run of one candidate goes on where the one
+ * before it ended, so that weights come from memory as they do in decoding. How long
+ * until a piece is met again follows from what is walked; a format that caches could
+ * hold for that long is left as it is.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/random.h"
+#include "engine/forward/forward_impl.h"
+#include "engine/forward/prefetch_rule.h"
+
+#define NOTABLE_SHARE 0.1       /* of the bytes that a token reads */
+#define RUN_NS        1000000.0 /* a run, about: waking the threads is a small part */
+#define FIRST_BYTES   ((uint64_t)4 << 20) /* of the run that tells the speed */
+#define WANTED_ROUNDS 16
+#define MAX_PASSES    2     /* over a format's panels, in WANTED_ROUNDS */
+#define MAX_PIECES    65536 /* of a format */
+#define UNKNOWN_CACHE ((uint64_t)32 << 20)
+
+static const struct kern_prefetch candidates[] = {
+    {4096, KERN_PREFETCH_T0}, {8192, KERN_PREFETCH_T0},  {2048, KERN_PREFETCH_T0},
+    {8192, KERN_PREFETCH_T1}, {4096, KERN_PREFETCH_NTA}, {0, KERN_PREFETCH_T0},
+};
+
+#define N_CANDIDATES ((int)(sizeof candidates / sizeof candidates[0]))
+_Static_assert(sizeof candidates / sizeof candidates[0] < PREFETCH_MAX_CANDIDATES,
+               "the rule takes these and the one in force");
+
+/* What decoding hands out at once. */
+struct piece {
+    const void *panels;
+    uint32_t n_panels, k;
+};
+
+/* One format's walk. */
+struct walk {
+    enum kern_format fmt;
+    struct piece *pieces;
+    size_t n_pieces, at;
+    uint64_t bytes, run_bytes;
+    struct kern_prefetch tried[PREFETCH_MAX_CANDIDATES]; /* [0]: in force */
+    int n_tried;
+    size_t n_rounds;
+    double time[PREFETCH_MAX_ROUNDS][PREFETCH_MAX_CANDIDATES]; /* ns per byte */
+};
+
+struct measuring {
+    struct forward *f;
+    struct walk walks[KERN_N_FMT];
+    int n_walks;
+    struct mem scratch;
+    const void *x; /* a column, long enough in every layout, of zeros */
+    float *y;      /* [members][longest piece] */
+    size_t y_stride;
+    uint64_t random, cache_bytes;
+
+    /* the run under way */
+    const struct walk *walk;
+    struct kern_prefetch prefetch;
+    size_t n_run; /* pieces from walk->at on */
+};
+
+/* ---- the matrices of a pass -------------------------------------------------------
+ */
+
+typedef void visit_fn(void *arg, const struct forward *f, const struct matrix *w);
+
+static void visit_matrices(const struct forward *f, visit_fn *visit, void *arg)
+{
+    for (int i = 0; i < f->m->n_layers; i++) {
+        const struct layer *y = &f->m->layers[i];
+        const struct matrix *const all[] = {
+            &y->wq,         &y->wk,          &y->wv,        &y->delta_in,
+            &y->delta_gate, &y->delta_beta,  &y->wo,        &y->delta_alpha,
+            &y->delta_out,  &y->router,      &y->gate,      &y->up,
+            &y->down,       &y->shared_gate, &y->shared_up, &y->shared_down,
+        };
+
+        for (size_t j = 0; j < sizeof all / sizeof all[0]; j++)
+            if (all[j]->panel_rows)
+                visit(arg, f, all[j]);
+    }
+    if (f->m->output.panel_rows)
+        visit(arg, f, &f->m->output);
+}
+
+struct shares {
+    double bytes[KERN_N_FMT]; /* of panels, read for a token */
+};
+
+static void add_share(void *arg, const struct forward *f, const struct matrix *w)
+{
+    struct shares *s = arg;
+    const double used = w->n_slices > 1 ? f->m->n_experts_used : 1;
+
+    s->bytes[w->fmt] += used * (double)w->panel_rows * (double)w->row_bytes;
+}
+
+bool forward_prefetches(const struct forward *f, enum kern_format fmt)
+{
+    struct shares s = {{0}};
+
+    visit_matrices(f, add_share, &s);
+    return s.bytes[fmt] > 0 &&
+           s.bytes[fmt] >= NOTABLE_SHARE * (double)f->m->weight_token_bytes;
+}
+
+/* ---- a format's walk --------------------------------------------------------------
+ */
+
+/* With pieces NULL they are only counted. */
+static void add_pieces(void *arg, const struct forward *f, const struct matrix *w)
+{
+    struct walk *to = arg;
+    const size_t parts = (size_t)team_size(f->team) * (size_t)f->tuning.chunks_decode;
+    const size_t chunk = pad_rows(w->n_rows / parts + 1);
+
+    if (w->fmt != to->fmt)
+        return;
+    for (size_t s = 0; s < w->n_slices; s++)
+        for (size_t r = 0; r < w->panel_rows && to->n_pieces < MAX_PIECES; r += chunk) {
+            const size_t left = w->panel_rows - r, n = left < chunk ? left : chunk;
+
+            if (to->pieces) {
+                to->pieces[to->n_pieces] =
+                    (struct piece){matrix_row(w, s, r), (uint32_t)(n / KERN_PANEL_ROWS),
+                                   (uint32_t)w->k};
+                to->bytes += n * w->row_bytes;
+            }
+            to->n_pieces++;
+        }
+}
+
+static bool same(struct kern_prefetch a, struct kern_prefetch b)
+{
+    return a.distance == b.distance && (a.distance == 0 || a.hint == b.hint);
+}
+
+static enum status open_walk(struct measuring *g, enum kern_format fmt, struct err *err)
+{
+    struct walk *w = &g->walks[g->n_walks];
+
+    *w = (struct walk){.fmt = fmt};
+    visit_matrices(g->f, add_pieces, w);
+    w->pieces = calloc(w->n_pieces, sizeof *w->pieces);
+    if (!w->pieces)
+        return err_set(err, ST_NO_MEMORY, "no memory to measure the prefetch");
+    g->n_walks++;
+    w->n_pieces = 0;
+    visit_matrices(g->f, add_pieces, w);
+    w->tried[w->n_tried++] = g->f->tuning.prefetch[fmt];
+    for (int i = 0; i < N_CANDIDATES; i++)
+        if (!same(candidates[i], w->tried[0]))
+            w->tried[w->n_tried++] = candidates[i];
+    return ST_OK;
+}
+
+static void close_walk(struct measuring *g, int i)
+{
+    free(g->walks[i].pieces);
+    memmove(&g->walks[i], &g->walks[i + 1],
+            (size_t)(g->n_walks - i - 1) * sizeof g->walks[i]);
+    g->n_walks--;
+}
+
+/* One column of zeros serves all layouts, and each member writes results of its own. */
+static enum status open_scratch(struct measuring *g, struct err *err)
+{
+    size_t x_bytes = 0, n_rows = 0;
+    enum status st;
+
+    for (int i = 0; i < g->n_walks; i++)
+        for (size_t j = 0; j < g->walks[i].n_pieces; j++) {
+            const struct piece *p = &g->walks[i].pieces[j];
+            const size_t bytes =
+                kern_act_bytes(kern_format_info(g->walks[i].fmt)->act, p->k);
+            const size_t rows = (size_t)p->n_panels * KERN_PANEL_ROWS;
+
+            x_bytes = bytes > x_bytes ? bytes : x_bytes;
+            n_rows = rows > n_rows ? rows : n_rows;
+        }
+    g->y_stride = n_rows + 32; /* no two members write to neighbouring lines */
+    st =
+        mem_alloc(&g->scratch,
+                  x_bytes + (size_t)team_size(g->f->team) * g->y_stride * sizeof(float),
+                  MEM_PAGES_4K, "prefetch measurement", err);
+    if (st)
+        return st;
+    memset(g->scratch.base, 0, g->scratch.bytes);
+    g->x = g->scratch.base;
+    g->y = (float *)(void *)((unsigned char *)g->scratch.base + x_bytes);
+    return ST_OK;
+}
+
+/* ---- runs --------------------------------------------------------------------------
+ */
+
+static void run_share(void *arg, int member, int n_members)
+{
+    struct measuring *g = arg;
+    const struct walk *w = g->walk;
+    float *y = g->y + (size_t)member * g->y_stride;
+
+    (void)n_members;
+    for (size_t i; (i = team_next(g->f->team, 1)) < g->n_run;) {
+        const struct piece *p = &w->pieces[(w->at + i) % w->n_pieces];
+
+        g->f->kern.gemv_x16[w->fmt](p->n_panels, p->k, p->panels, g->x, y, g->prefetch);
+    }
+}
+
+/* ns per byte of about `bytes` bytes from where the walk is. */
+static double run(struct measuring *g, struct walk *w, struct kern_prefetch prefetch,
+                  uint64_t bytes)
+{
+    uint64_t have = 0, begin;
+    double ns;
+
+    g->walk = w;
+    g->prefetch = prefetch;
+    for (g->n_run = 0; have < bytes && g->n_run < w->n_pieces; g->n_run++) {
+        const struct piece *p = &w->pieces[(w->at + g->n_run) % w->n_pieces];
+
+        have +=
+            KERN_PANEL_ROWS * (uint64_t)p->n_panels * kern_format_bytes(w->fmt, p->k);
+    }
+    begin = fwd_now_ns();
+    team_run(g->f->team, run_share, g);
+    ns = (double)(fwd_now_ns() - begin);
+    w->at = (w->at + g->n_run) % w->n_pieces;
+    return (ns > 1 ? ns : 1) / (double)have;
+}
+
+/* What a run takes: about RUN_NS, and no more than leaves enough of them. */
+static void size_runs(struct measuring *g, struct walk *w)
+{
+    const uint64_t most =
+        MAX_PASSES * w->bytes / ((uint64_t)WANTED_ROUNDS * (uint64_t)w->n_tried);
+    double bytes;
+
+    run(g, w, w->tried[0], FIRST_BYTES < most ? FIRST_BYTES : most);
+    bytes = RUN_NS / run(g, w, w->tried[0], FIRST_BYTES < most ? FIRST_BYTES : most);
+    w->run_bytes = bytes < (double)most ? (uint64_t)bytes : most;
+}
+
+static uint64_t system_cache_bytes(void)
+{
+    long bytes = 0;
+
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (uint64_t)bytes : UNKNOWN_CACHE;
+}
+
+/* Whether more than caches hold is walked before a piece of w is met again. */
+static bool stays_cold(const struct measuring *g, const struct walk *w)
+{
+    double round = 0;
+
+    for (int i = 0; i < g->n_walks; i++)
+        round += (double)g->walks[i].run_bytes * g->walks[i].n_tried;
+    return (double)w->bytes / ((double)w->run_bytes * w->n_tried) * round >
+           (double)g->cache_bytes;
+}
+
+static void drop_warm(struct measuring *g)
+{
+    for (int i = 0; i < g->n_walks;)
+        if (g->walks[i].run_bytes == 0 || !stays_cold(g, &g->walks[i])) {
+            close_walk(g, i);
+            i = 0; /* the others are met again sooner */
+        } else {
+            i++;
+        }
+}
+
+/* Every candidate once, in random order. */
+static void run_round(struct measuring *g, struct walk *w)
+{
+    int order[PREFETCH_MAX_CANDIDATES] = {0};
+
+    for (int i = 0; i < w->n_tried; i++) {
+        const int j = (int)random_below(&g->random, (uint64_t)i + 1);
+
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (int i = 0; i < w->n_tried; i++)
+        w->time[w->n_rounds][order[i]] = run(g, w, w->tried[order[i]], w->run_bytes);
+    w->n_rounds++;
+}
+
+static void run_rounds(struct measuring *g, uint64_t end_ns)
+{
+    uint64_t walked = 0, most = 0;
+
+    for (int i = 0; i < g->n_walks; i++)
+        most += MAX_PASSES * g->walks[i].bytes;
+    for (size_t n = 0;
+         n < PREFETCH_MAX_ROUNDS &&
+         (n < PREFETCH_MIN_ROUNDS || (fwd_now_ns() < end_ns && walked < most));
+         n++)
+        for (int i = 0; i < g->n_walks; i++) {
+            struct walk *w = &g->walks[i];
+
+            run_round(g, w);
+            walked += w->run_bytes * (uint64_t)w->n_tried;
+        }
+}
+
+static void choose(struct measuring *g)
+{
+    struct slm_tuning tuning = g->f->tuning;
+
+    for (int i = 0; i < g->n_walks; i++) {
+        struct walk *w = &g->walks[i];
+
+        tuning.prefetch[w->fmt] =
+            w->tried[prefetch_choose(w->n_rounds, w->n_tried, w->time)];
+    }
+    forward_tune(g->f, &tuning);
+}
+
+enum status forward_measure_prefetch(struct forward *f, double budget_s,
+                                     uint64_t cache_bytes, struct err *err)
+{
+    const uint64_t end_ns = fwd_now_ns() + (uint64_t)(budget_s * 1e9);
+    struct measuring *g = calloc(1, sizeof *g);
+    enum status st = ST_OK;
+
+    if (!g)
+        return err_set(err, ST_NO_MEMORY, "no memory to measure the prefetch");
+    g->f = f;
+    g->random = 1;
+    g->cache_bytes = cache_bytes ? cache_bytes : system_cache_bytes();
+    for (int fmt = 0; fmt < KERN_N_FMT && st == ST_OK; fmt++)
+        if (forward_prefetches(f, (enum kern_format)fmt))
+            st = open_walk(g, (enum kern_format)fmt, err);
+    if (st == ST_OK && g->n_walks)
+        st = open_scratch(g, err);
+    if (st == ST_OK && g->n_walks) {
+        for (int i = 0; i < g->n_walks; i++)
+            size_runs(g, &g->walks[i]);
+        drop_warm(g);
+        run_rounds(g, end_ns);
+        choose(g);
+    }
+    while (g->n_walks)
+        close_walk(g, 0);
+    mem_free(&g->scratch);
+    free(g);
+    return st;
+}

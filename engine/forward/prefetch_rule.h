@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prefetch_rule.h - which of some settings is faster, told from interleaved rounds
+ *
+ * Model of the world: a machine has one best setting and neighbours that are as good
+ * within the noise; single rounds may be disturbed by anything. Settings that are
+ * near-equal may be mistaken for each other at no loss, so the one in force stays
+ * unless another is better by a margin in the median and in nearly all rounds.
+ *
+ * Threading: a pure function.
+ */
+#ifndef SLM_ENGINE_FORWARD_PREFETCH_RULE_H
+#define SLM_ENGINE_FORWARD_PREFETCH_RULE_H
+
+#include <stddef.h>
+
+enum {
+    PREFETCH_MAX_CANDIDATES = 7,
+    PREFETCH_MIN_ROUNDS = 8, /* with fewer nothing changes */
+    PREFETCH_MAX_ROUNDS = 64,
+};
+
+/* By what part a challenger's median is to be below that of the one in force. */
+#define PREFETCH_MARGIN 0.03
+
+/* time[i][c]: of candidate c in round i, in any unit, > 0; candidate 0 is in force.
+ * Returns the one to use. */
+int prefetch_choose(size_t n_rounds, int n_candidates,
+                    double time[][PREFETCH_MAX_CANDIDATES]);
+
+#endif
