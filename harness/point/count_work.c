@@ -28,7 +28,7 @@ struct count_work {
     void *weights, *panels;
     size_t n_rows;
 
-    struct other_call other;
+    struct operation_call other;
 
     /* decode */
     struct slm *model;
@@ -139,8 +139,8 @@ static enum status load(struct count_work *w, const struct synth_plan *plan,
     if (st == ST_OK)
         st = slm_open(&w->model, &params, err);
     if (st == ST_OK)
-        st =
-            weights_preload(slm_weights(w->model), slm_team(w->model), NULL, NULL, err);
+        st = weights_preload(slm_weights(w->model), slm_thread_pool(w->model), NULL,
+                             NULL, err);
     return st;
 }
 

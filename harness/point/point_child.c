@@ -19,7 +19,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/parse.h"
 #include "harness/machine/child.h"
-#include "harness/machine/room.h"
+#include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_child_impl.h"
 #include "harness/point/point_speculate.h"
@@ -63,8 +63,8 @@ static enum status preload(struct point_child *c, bool fits, struct err *err)
         how.stop_at = (uint64_t)(PRELOAD_SHARE * (double)room);
         how.stop_at = how.stop_at > anon ? how.stop_at - anon : 0;
     }
-    status = weights_preload(slm_weights(c->model), slm_team(c->model), preload_step,
-                             &how, &stopped);
+    status = weights_preload(slm_weights(c->model), slm_thread_pool(c->model),
+                             preload_step, &how, &stopped);
     if (status == ST_OK || (status == ST_INTERRUPTED && !fits))
         return ST_OK;
     return err_set(err, status, "%s", stopped.msg);
@@ -87,7 +87,7 @@ static bool model_fits(const struct point_child *c)
     const uint64_t need = info->weight_bytes + info->kv_bytes + info->scratch_bytes;
     const uint64_t room = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
 
-    return need + ROOM_SPARE_BYTES <= room;
+    return need + RESERVE_SPARE_BYTES <= room;
 }
 
 /* Open the model and read it in. */

@@ -52,7 +52,7 @@
 
 /* Samples as long as this one are taken singly: those of both sides by turns, so that
  * a neighbour's burst, which lasts seconds, meets both; and without a token before
- * them that does not count, since waking the team is nothing beside them. */
+ * them that does not count, since waking the pool is nothing beside them. */
 #define TURN_LONG_S 0.05
 
 enum turn_kind { TURN_DECODE, TURN_PREFILL, TURN_KERNEL };
@@ -105,16 +105,17 @@ int turn_n_ctx(const struct turn_open *o);
 
 /* ---- inside (turn_kernel.c) ------------------------------------------------------ */
 
-struct kernel_bed;
+struct kernel_fixture;
 
-/* n samples of a kernel in seconds; *bed is made when it is NULL, for
- * kernel_bed_close(). end is called with the time (clock_ns()) that a sample began at,
- * as soon as it is over, and returns its seconds. Errors: ST_UNSUPPORTED (no such
+/* n samples of a kernel in seconds; *fixture is made when it is NULL, for
+ * kernel_fixture_close(). end is called with the time (clock_ns()) that a sample began
+ * at, as soon as it is over, and returns its seconds. Errors: ST_UNSUPPORTED (no such
  * kernel), those of kernel_work_open(). */
 typedef double turn_end_fn(void *arg, uint64_t begin);
-enum status turn_kernel_take(struct kernel_bed **bed, const struct topology *topo,
-                             enum kern_format format, int n, double *seconds,
-                             turn_end_fn *end, void *arg, struct err *err);
+enum status turn_kernel_take(struct kernel_fixture **fixture,
+                             const struct topology *topo, enum kern_format format,
+                             int n, double *seconds, turn_end_fn *end, void *arg,
+                             struct err *err);
 
 /* The process itself: returns its exit code. */
 int turn_serve(void);

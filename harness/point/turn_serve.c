@@ -4,7 +4,7 @@
  *
  * A slowdown that was asked for is put in after each sample: the process spins until
  * as much time has passed as the step's usual sample takes longer at that loss of
- * speed, while the other threads of the team wait as they do between two samples.
+ * speed, while the other threads of the pool wait as they do between two samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ struct server {
     struct turn_open o;
     struct topology topo;
     struct slm *m;
-    struct kernel_bed *bed; /* of kernels; NULL: none yet */
-    int32_t *tokens;        /* the longest prompt, at least one */
+    struct kernel_fixture *fixture; /* of kernels; NULL: none yet */
+    int32_t *tokens;                /* the longest prompt, at least one */
     struct slm_tuning tuning[TURN_MAX_STEPS];
     double *s[TURN_MAX_STEPS];
     double own[TURN_MAX_STEPS][N_REMEMBERED]; /* without what was put in */
@@ -74,7 +74,7 @@ static enum status read_weights(struct server *v, uint64_t room, struct err *err
     if (info->residency == WEIGHTS_MMAP &&
         info->weight_bytes + info->kv_bytes + info->scratch_bytes > room)
         return ST_OK;
-    return weights_preload(slm_weights(v->m), slm_team(v->m), on_load, v, err);
+    return weights_preload(slm_weights(v->m), slm_thread_pool(v->m), on_load, v, err);
 }
 
 static enum status open_model(struct server *v, struct err *err)
@@ -220,7 +220,7 @@ static double end_sample(struct server *v, int step, uint64_t begin)
     return v->last_s[step] = (double)(now - begin) * 1e-9;
 }
 
-/* Back at the step's depth, with a token run that does not count: it wakes the team,
+/* Back at the step's depth, with a token run that does not count: it wakes the pool,
  * and takes what going back has left to be done. */
 static enum status begin_decode(struct server *v, int depth, struct err *err)
 {
@@ -293,8 +293,8 @@ static enum status take_kernel(struct server *v, int step, int n, struct err *er
 {
     struct sample_of of = {v, step};
 
-    return turn_kernel_take(&v->bed, &v->topo, v->o.step[step].format, n, v->s[step],
-                            end_kernel, &of, err);
+    return turn_kernel_take(&v->fixture, &v->topo, v->o.step[step].format, n,
+                            v->s[step], end_kernel, &of, err);
 }
 
 static enum status take_step(struct server *v, int step, int n, struct err *err)
@@ -406,7 +406,7 @@ int turn_serve(void)
         say(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
     if (v) {
         slm_close(v->m);
-        kernel_bed_close(v->bed);
+        kernel_fixture_close(v->fixture);
         for (int i = 0; i < v->o.n_steps; i++)
             free(v->s[i]);
         free(v->tokens);

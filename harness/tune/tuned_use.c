@@ -90,14 +90,14 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
 struct check {
     struct slm *m;
     struct tuned_side sides[2];
-    int placed; /* side whose CPUs the team is on */
+    int placed; /* side whose CPUs the pool is on */
     int depth;
 };
 
 static bool same_cpus(const struct check *c)
 {
     const int *a = c->sides[0].cpus, *b = c->sides[1].cpus;
-    const size_t n = (size_t)team_capacity(slm_team(c->m));
+    const size_t n = (size_t)thread_pool_capacity(slm_thread_pool(c->m));
 
     return a == b || (a && b && !memcmp(a, b, n * sizeof *a));
 }

@@ -38,7 +38,7 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
 /* One of the two ways to run an open model. */
 struct tuned_side {
     int n_threads, n_threads_prefill;
-    const int *cpus; /* [capacity of its team], or NULL: unpinned */
+    const int *cpus; /* [capacity of its pool], or NULL: unpinned */
     struct slm_tuning tuning;
 };
 
