@@ -185,34 +185,11 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
     return st;
 }
 
-uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
-{
-    const uint64_t all = (uint64_t)n_past * info->kv_pos_bytes;
-    const uint64_t layer =
-        info->kv_pos_bytes / (uint64_t)(info->n_layers - info->n_recurrent);
-    uint64_t hidden = 0;
-
-    if (info->n_window && n_past > info->n_window)
-        hidden = (uint64_t)(n_past - info->n_window) * (uint64_t)info->n_window_layers *
-                 layer;
-    return info->weight_token_bytes + info->state_bytes + all - hidden;
-}
-
 /* ---- opening and closing ------------------------------------------------------ */
 
 static uint64_t machine_bytes(void)
 {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_t room)
-{
-    const uint64_t rest = info->kv_bytes + info->scratch_bytes;
-
-    if (info->made_on_load)
-        return WEIGHTS_PACKED;
-    return rest <= room && info->weight_bytes <= room - rest ? WEIGHTS_PACKED
-                                                             : WEIGHTS_MMAP;
 }
 
 static enum status open_weights(struct slm *m, const struct slm_params *p,
