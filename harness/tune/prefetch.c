@@ -58,7 +58,7 @@ const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap)
         char one[24];
 
         if (slm_prefetches(m, fmt) && n < cap)
-            n += (size_t)snprintf(buf + n, cap - n, "%s%s %s", n ? ", " : "",
+            n += (size_t)snprintf(buf + n, cap - n, "%s%s %s", n ? "; " : "",
                                   kern_format_info(fmt)->name,
                                   prefetch_text(tuning.prefetch[fmt], one, sizeof one));
     }

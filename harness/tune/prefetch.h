@@ -19,8 +19,8 @@ const char *prefetch_text(struct kern_prefetch prefetch, char *buf, size_t cap);
  * matter. */
 bool prefetch_parse(const char *text, struct kern_prefetch *prefetch);
 
-/* That of each format for which it matters: "q4_K T0 4096, q6_K off"; "" where there is
- * none. */
+/* That of each format for which it matters: "q4_K T0 4096; q6_K off", without a comma
+ * as it goes into a CSV that people cut at commas; "" where there is none. */
 const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap);
 
 #endif
