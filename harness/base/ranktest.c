@@ -141,13 +141,6 @@ double rank_test_least(size_t n_a, size_t n_b)
     return fmin(1, 2 * exp(-log_choices));
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* How many of the sorted quotients to cut off at each end; 0: the series are too
  * short for an interval. U, the rank sum less its least value, is at most k - 1 with
  * a probability of 2.5 % or less. */
@@ -203,7 +196,7 @@ enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
     for (size_t i = 0; i < n_a; i++)
         for (size_t j = 0; j < n_b; j++)
             quotient[i * n_b + j] = b[j] / a[i];
-    qsort(quotient, n, sizeof *quotient, by_size);
+    stats_sort(quotient, n);
     const size_t k = cut(n_a, n_b);
     r->ratio = stats_quantile_sorted(quotient, n, 0.5);
     r->lo = k ? quotient[k - 1] : 0;
@@ -351,7 +344,7 @@ enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double 
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             mean[at++] = (v[i] + v[j]) / 2;
-    qsort(mean, n_means, sizeof *mean, by_size);
+    stats_sort(mean, n_means);
     const size_t k = n ? cut_paired(n, (1 - level) / 2) : 0;
     r->ratio = n ? exp(stats_quantile_sorted(mean, n_means, 0.5)) : 1;
     r->lo = k ? exp(mean[k - 1]) : 0;

@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sort(double *v, size_t n)
+void stats_sort(double *v, size_t n)
 {
     qsort(v, n, sizeof *v, compare);
 }
@@ -53,7 +53,7 @@ double stats_median(const double *v, size_t n, double *scratch)
     if (n == 0)
         return 0;
     memmove(scratch, v, n * sizeof *v);
-    sort(scratch, n);
+    stats_sort(scratch, n);
     return stats_quantile_sorted(scratch, n, 0.5);
 }
 
@@ -85,7 +85,7 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
     if (n == 0)
         return;
     memmove(scratch, v, n * sizeof *v);
-    sort(scratch, n);
+    stats_sort(scratch, n);
     for (size_t i = 0; i < n; i++)
         sum += scratch[i];
 
@@ -146,7 +146,7 @@ void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
         }
         ratio[i] = a / b;
     }
-    sort(ratio, N_RESAMPLES);
+    stats_sort(ratio, N_RESAMPLES);
     *lo = stats_quantile_sorted(ratio, N_RESAMPLES, 0.025);
     *hi = stats_quantile_sorted(ratio, N_RESAMPLES, 0.975);
 }

@@ -21,6 +21,9 @@ struct stats {
     double mad; /* median absolute deviation, times 1.4826 */
 };
 
+/* Ascending. */
+void stats_sort(double *v, size_t n);
+
 /* Quantile q in [0,1] of v[n], n >= 1, already sorted; linear interpolation
  * between order statistics (Hyndman & Fan type 7). */
 double stats_quantile_sorted(const double *v, size_t n, double q);

@@ -40,13 +40,6 @@ size_t gate_look(size_t i, size_t n_looks)
     return i + 1 < n_looks ? looks[i] : i + 1 == n_looks ? GATE_MAX_LAUNCHES : 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double gate_middle(const double *v, size_t n)
 {
     double sorted[GATE_MAX_ROUNDS], sum = 0;
@@ -54,7 +47,7 @@ double gate_middle(const double *v, size_t n)
 
     assert(n >= 1 && n <= GATE_MAX_ROUNDS);
     memcpy(sorted, v, n * sizeof *v);
-    qsort(sorted, n, sizeof *sorted, by_size);
+    stats_sort(sorted, n);
     for (size_t i = cut; i < n - cut; i++)
         sum += sorted[i];
     return sum / (double)(n - 2 * cut);
@@ -93,7 +86,7 @@ static double hodges_lehmann(const double *v, size_t n, double *scratch)
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             scratch[at++] = (v[i] + v[j]) / 2;
-    qsort(scratch, at, sizeof *scratch, by_size);
+    stats_sort(scratch, at);
     return stats_quantile_sorted(scratch, at, 0.5);
 }
 
@@ -128,7 +121,7 @@ static enum status bootstrap(struct gate_effect *e, const struct gate_series *s,
             v[i] = drawn_launch(s, with, n, &seed);
         middle[b] = stats_median(v, n, scratch);
     }
-    qsort(middle, n_boot, sizeof *middle, by_size);
+    stats_sort(middle, n_boot);
     e->lo = exp(stats_quantile_sorted(middle, n_boot, 0.025));
     e->hi = exp(stats_quantile_sorted(middle, n_boot, 0.975));
     free(middle);

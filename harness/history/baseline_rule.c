@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/ranktest.h"
@@ -49,13 +48,6 @@ double student_quantile(double p, size_t df)
 
 /* ---- the rule
  * -------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 struct past {
     double middle, spread;
@@ -105,7 +97,7 @@ void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
 
     assert(n >= BASELINE_LEAST && n_sessions >= 1 && n_sessions <= BASELINE_MOST);
     memcpy(v, old + n_old - n, n * sizeof *v);
-    qsort(v, n, sizeof *v, by_size);
+    stats_sort(v, n);
     const struct past p = summarise(v, n);
     const double off = stats_median(fresh, n_sessions, scratch) - p.middle;
     const double scale = p.spread * sqrt(median_variance(n_sessions) + 1 / (double)p.n);

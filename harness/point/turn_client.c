@@ -285,16 +285,9 @@ enum status turn_client_start(struct turn_client *c, const struct turn_client_pa
 /* ---- a turn -------------------------------------------------------------------------
  */
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double turn_quick(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_size);
+    stats_sort(v, n);
     return n ? stats_quantile_sorted(v, n, 0.25) : 0;
 }
 

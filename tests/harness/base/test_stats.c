@@ -221,9 +221,23 @@ static void ratio_interval_covers_the_ratio(void **state)
     assert_true(isnan(lo) && isnan(hi));
 }
 
+static void sorting_ascends(void **state)
+{
+    double v[] = {3, -1, 2.5, -1, INFINITY, 0};
+    const size_t n = sizeof v / sizeof v[0];
+
+    (void)state;
+    stats_sort(v, n);
+    for (size_t i = 1; i < n; i++)
+        assert_true(v[i - 1] <= v[i]);
+    assert_true(v[0] == -1 && v[1] == -1 && v[n - 1] == INFINITY);
+    stats_sort(v, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sorting_ascends),
         cmocka_unit_test(quantiles_are_interpolated),
         cmocka_unit_test(median_leaves_its_input_alone),
         cmocka_unit_test(summary_of_a_small_series),
