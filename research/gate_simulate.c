@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_simulate.c - `bench gate --simulate`: which cells there are, and what is asked
+ * gate_simulate.c - `bench-research gates`: which cells there are, and what is asked
  */
 #include "research/gate_simulate.h"
 
@@ -14,7 +14,7 @@
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"
-#include "harness/gate/gate_options.h"
+#include "research/research.h"
 
 #define N_GATES 10000
 #define SEED    1
@@ -191,24 +191,24 @@ enum status simulation_read_traces(struct simulation *s, const struct str_list *
     return st;
 }
 
-/* ---- the mode ----------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------------- */
 
-static enum status parse_options(struct simulation *s, const struct gate_options *o,
+static enum status parse_options(struct simulation *s, const struct research_options *o,
                                  struct err *err)
 {
     long long n_threads = sysconf(_SC_NPROCESSORS_ONLN);
     enum status st = ST_OK;
 
-    if (o->gates > 10000000)
+    if (o->n > 10000000)
         return err_set(err, ST_USAGE, "--gates %llu is more than ten million",
-                       (unsigned long long)o->gates);
+                       (unsigned long long)o->n);
     if (o->threads)
         st =
             parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);
     if (o->margin && st == ST_OK)
         st = parse_percent(o->margin, "--margin", 1e-4, 0.5, &s->rule.margin, err);
     s->n_threads = n_threads < 1 ? 1 : (int)n_threads;
-    s->n_gates = o->gates ? o->gates : N_GATES;
+    s->n_gates = o->n ? o->n : N_GATES;
     s->seed = o->seed ? o->seed : SEED;
     return st;
 }
@@ -243,7 +243,7 @@ static enum status keep_tables(const struct simulation *s, const char *dir,
     return fclose(f) ? err_set_errno(err, ST_IO, "%s cannot be written", path) : ST_OK;
 }
 
-enum status gate_simulate(const struct gate_options *o, struct err *err)
+enum status research_gates(const struct research_options *o, struct err *err)
 {
     struct simulation s = {.rule = gate_rule_default()};
     enum status st = parse_options(&s, o, err);

@@ -16,9 +16,9 @@
 #include "harness/base/progress.h"
 #include "harness/base/stats.h"
 #include "harness/base/textfile.h"
-#include "harness/gate/gate_options.h"
 #include "harness/gate/gate_run.h"
 #include "harness/machine/topology.h"
+#include "research/research.h"
 
 /* ---- reading ------------------------------------------------------------------ */
 
@@ -193,7 +193,7 @@ enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *
     if (st == ST_OK && t->n < GATE_TRACE_LEAST)
         st = err_set(err, ST_INPUT,
                      "%.500s has %zu turns, and a trace is at least %d; "
-                     "`bench gate --record-trace FILE -m MODEL` records one",
+                     "`bench-research record-trace FILE -m MODEL` records one",
                      path, t->n, GATE_TRACE_LEAST);
     free(whole);
     if (st)
@@ -276,8 +276,8 @@ static enum status write_head(FILE *f, const struct gate_trace_plan *plan,
     if (st == ST_OK)
         fprintf(f,
                 "# %s, %d CPUs; %s, %d thread%s, %d token%s a turn%s%s\n"
-                "# milliseconds of each turn, in order; recorded by bench gate "
-                "--record-trace\n",
+                "# milliseconds of each turn, in order; recorded by "
+                "bench-research record-trace\n",
                 topo->cpu_model, topo->n_cpus, plan->session.model, n_threads,
                 n_threads > 1 ? "s" : "", n_tokens, n_tokens > 1 ? "s" : "",
                 plan->note ? "; " : "", plan->note ? plan->note : "");
@@ -328,12 +328,12 @@ enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *er
 #define TURN_S  0.03
 #define N_TURNS 2000
 
-enum status gate_record(const struct gate_options *o, struct err *err)
+enum status research_record_trace(const struct research_options *o, struct err *err)
 {
-    struct gate_trace_plan plan = {.path = o->record_trace,
+    struct gate_trace_plan plan = {.path = o->path,
                                    .note = o->note,
                                    .session = {.model = o->model},
-                                   .n_turns = o->turns ? o->turns : N_TURNS,
+                                   .n_turns = o->n ? o->n : N_TURNS,
                                    .turn_s = TURN_S};
     long long n_threads = 0;
     enum status st = ST_OK;

@@ -5,18 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/gate/gate_options.h"
 #include "research/baseline_sim.h"
 #include "research/gate_simulate.h"
 #include "research/history_sim.h"
+#include "research/research.h"
 
 #define SIM_HISTORIES 200
 
-enum status gate_simulate_history(const struct gate_options *o, struct err *err)
+enum status research_histories(const struct research_options *o, struct err *err)
 {
     struct sim_histories *s = malloc(sizeof *s);
     struct simulation traces = {0};
-    const size_t n = o->gates ? o->gates : SIM_HISTORIES;
+    const size_t n = o->n ? o->n : SIM_HISTORIES;
     enum status st = s ? sim_histories_run(s, n, o->seed ? o->seed : 1, err)
                        : err_set(err, ST_NO_MEMORY, "no memory for histories");
 

@@ -81,9 +81,15 @@ static void print_examples(FILE *f, const char *lines)
     }
 }
 
+static const char *program_of(const struct opt_usage *u)
+{
+    return u->program ? u->program : "bench";
+}
+
 static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *u)
 {
-    fprintf(f, "usage: bench %s\n\n%s\n\noptions:\n", u->synopsis, u->about);
+    fprintf(f, "usage: %s %s\n\n%s\n\noptions:\n", program_of(u), u->synopsis,
+            u->about);
     for (const struct opt *o = opts; o->kind != OPT_KIND_END; o++)
         print_option(f, o);
     for (const struct opt *o = common_opts; o->kind != OPT_KIND_END; o++)
@@ -185,8 +191,8 @@ static const struct opt *table_find(const struct getopt_table *t, int value)
     return NULL;
 }
 
-static enum status bad_option(const struct getopt_table *t, const char *command,
-                              const char *word, struct err *err)
+static enum status bad_option(const struct getopt_table *t, const struct opt_usage *u,
+                              const char *command, const char *word, struct err *err)
 {
     const char *names[MAX_OPTS];
     char given[64];
@@ -198,8 +204,8 @@ static enum status bad_option(const struct getopt_table *t, const char *command,
     if (near)
         return err_set(err, ST_USAGE, "%s has no option %s; did you mean --%s?",
                        command, given, near);
-    return err_set(err, ST_USAGE, "%s has no option %s; `bench %s --help` lists them",
-                   command, given, command);
+    return err_set(err, ST_USAGE, "%s has no option %s; `%s %s --help` lists them",
+                   command, given, program_of(u), command);
 }
 
 static enum status apply_isa_disable(struct err *err)
@@ -250,8 +256,8 @@ enum status opt_parse(struct opt_args *args, int argc, char **argv,
 
             /* A bad letter inside "-xyz" leaves optind on the word itself. */
             if (value == '?' && optopt && optopt < LONG_BASE)
-                return bad_option(&t, argv[0], letter, err);
-            return bad_option(&t, argv[0], argv[optind - 1], err);
+                return bad_option(&t, usage, argv[0], letter, err);
+            return bad_option(&t, usage, argv[0], argv[optind - 1], err);
         }
         const enum status s = store(o, optarg, err);
         if (s != ST_OK)

@@ -70,6 +70,7 @@ struct opt_usage {
     const char *synopsis; /* "gguf FILE [--tensor NAME -o OUT]" */
     const char *about;    /* one or more paragraphs */
     const char *example;  /* one or more lines "bench ...", or NULL */
+    const char *program;  /* NULL: bench */
 };
 
 struct opt_args {

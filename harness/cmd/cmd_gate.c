@@ -17,8 +17,7 @@
 static const struct opt_usage usage = {
     .synopsis = "gate --a PROGRAM --b PROGRAM [-m MODEL] [--budget 10m] [--margin 2%]\n"
                 "       bench gate --baseline RESULTS --rows NEW|-m MODEL\n"
-                "       bench gate --record DB --rows NEW | --history RESULTS\n"
-                "       bench gate --simulate [-o DIR] | --record-trace FILE -m MODEL",
+                "       bench gate --record DB --rows NEW | --history RESULTS",
     .about =
         "Is B slower than A by more than the margin? Two builds take turns on this\n"
         "machine, launch after launch of both, until that is clear or the budget is "
@@ -32,16 +31,13 @@ static const struct opt_usage usage = {
         "machine;\n"
         "--record keeps rows of runs; --baseline judges new rows by those of the same\n"
         "machine, model and settings (exit code 3: there are none, or too few), and\n"
-        "--history names the commits with which they have changed;\n"
-        "--simulate plays gates on invented and recorded machines. docs/gate.md "
+        "--history names the commits with which they have changed. docs/gate.md "
         "explains\n"
         "all of it, configs/gates/default.yaml every setting; options come on top.",
     .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
                "bench gate --record results.db --rows new\n"
                "bench gate --baseline results.db --rows new --margin 5%\n"
-               "bench gate --history results.db -o history\n"
-               "bench gate --record-trace mine.txt -m model.gguf\n"
-               "bench gate --simulate --trace mine.txt -o sim",
+               "bench gate --history results.db -o history",
 };
 
 /* The ways it can be run; one of both functions. */
@@ -57,25 +53,16 @@ static enum status run_mode(const struct gate_options *o, struct gate_result *r,
 {
     /* A mode has its row's function once its file is there. */
     static const struct mode modes[] = {
-        {"--a and --b", gate_ab, NULL},
-        {"--baseline", gate_baseline, NULL},
-        {"--report", gate_report, NULL},
-        {"--history", NULL, gate_history},
-        {"--simulate", NULL, gate_simulate},
-        {"--calibrate", NULL, gate_calibrate},
-        {"--record-trace", NULL, gate_record},
-        {"--record", NULL, gate_store},
-        {"--simulate-history", NULL, gate_simulate_history},
+        {"--a and --b", gate_ab, NULL},        {"--baseline", gate_baseline, NULL},
+        {"--report", gate_report, NULL},       {"--history", NULL, gate_history},
+        {"--calibrate", NULL, gate_calibrate}, {"--record", NULL, gate_store},
     };
     const bool given[] = {(o->a || o->b) && !o->calibrate && !o->baseline,
                           o->baseline != NULL,
                           o->report != NULL,
                           o->history != NULL,
-                          o->simulate,
                           o->calibrate,
-                          o->record_trace != NULL,
-                          o->record && !o->baseline,
-                          o->simulate_history};
+                          o->record && !o->baseline};
 
     *chosen = NULL;
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -154,13 +141,6 @@ int cmd_gate(int argc, char **argv)
         OPT_U64(0, "last", &o.last, "N", "runs of a series that are looked at, the latest (default: 500)"),
         OPT_STR(0, "report", &o.report, "DIR", "the outputs of a gate that has run, again"),
         OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what this gate sees on this machine, and which budget it needs"),
-        OPT_FLAG(0, "simulate", &o.simulate, "gates on invented and recorded machines: how often they err, and what they see; -o keeps rows, tables and charts, and a run that was stopped goes on"),
-        OPT_STRS(0, "trace", &o.traces, "FILE", "simulate with turns recorded on a real machine, or a gate's rounds.csv, too; may be repeated (default: those that come with bench)"),
-        OPT_U64(0, "gates", &o.gates, "N", "simulated gates of each kind (default: 10000), or histories (200)"),
-        OPT_FLAG(0, "simulate-history", &o.simulate_history, "change points and plain thresholds on invented histories: what they find"),
-        OPT_STR(0, "record-trace", &o.record_trace, "FILE", "record how long equal turns take on this machine, for --simulate"),
-        OPT_U64(0, "turns", &o.turns, "N", "how many turns to record (default: 2000)"),
-        OPT_STR(0, "note", &o.note, "TEXT", "the machine's state while recording: idle, building, ..."),
         OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates (default: default)"),
         OPT_STR('m', "model", &o.model, "MODEL", "GGUF file or SHAPE:QUANT"),
         OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
@@ -208,7 +188,6 @@ int cmd_gate(int argc, char **argv)
     }
     if (st)
         code = cmd_fail(&err);
-    free(o.traces.v);
     free(o.rows.v);
     if (r)
         gate_result_free(r);

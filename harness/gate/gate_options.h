@@ -24,13 +24,7 @@ struct gate_options {
     const char *baseline; /* rows of earlier runs: CSV, SQLite, or a directory */
     const char *history;  /* a series of results to find changes in */
     const char *report;   /* directory of a gate that has run: its outputs again */
-    bool calibrate, simulate, simulate_history;
-    const char *record_trace; /* file for turns of this machine */
-
-    /* of a simulation and a recording */
-    struct str_list traces; /* files that were recorded */
-    uint64_t gates, turns;  /* how many of them; 0: the default */
-    const char *note;       /* the machine's state */
+    bool calibrate;
 
     /* rows of earlier runs */
     const char *record;   /* database to put rows into */
@@ -74,11 +68,8 @@ enum status gate_report(const struct gate_options *o, struct gate_result *r,
 
 /* Print and write by themselves. */
 enum status gate_history(const struct gate_options *o, struct err *err);
-enum status gate_simulate_history(const struct gate_options *o, struct err *err);
 /* --rows into the database --record. */
 enum status gate_store(const struct gate_options *o, struct err *err);
-enum status gate_simulate(const struct gate_options *o, struct err *err);
-enum status gate_record(const struct gate_options *o, struct err *err);
 enum status gate_calibrate(const struct gate_options *o, struct err *err);
 
 #endif

@@ -170,8 +170,3 @@ refused 2 "which rows?" gate --record h.db
 refused 2 "name it new.db" gate --record new.csv --rows tree
 refused 2 "'speed' is no column" gate --history h.db --metric speed
 refused 2 "no series named like 70b" gate --history h.db --only 70b
-
-# Change points beside thresholds, at a small size.
-"$BENCH" gate --simulate-history --gates 24 > sim
-grep -q "^| change points (ours) | [89][0-9] %\|^| change points (ours) | 100 %" sim || fail "$(cat sim)"
-[ "$(grep -c "^| .* from the " sim)" = 8 ] || fail "thresholds: $(cat sim)"

@@ -37,7 +37,7 @@ static enum status parse(struct values *v, struct opt_args *args, const char *li
         OPT_STRS('m', "model", &v->models, "FILE", "models"),
         OPT_END,
     };
-    const struct opt_usage usage = {"test", "About.", NULL};
+    const struct opt_usage usage = {.synopsis = "test", .about = "About."};
 
     snprintf(buf, sizeof buf, "%s", line);
     for (char *w = strtok_r(buf, " ", &save); w; w = strtok_r(NULL, " ", &save))

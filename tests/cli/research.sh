@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# bench gate --simulate and --record-trace: counts depend on the seed alone, an
-# interrupted run goes on where it was, and a recorded machine is one more.
+# bench-research: counts depend on the seed alone, an interrupted run goes on where it
+# was, and a recorded machine is one more; change points beside thresholds.
 . "$SRC/tests/cli/lib.sh"
+BENCH=${RESEARCH:?}
 export SLMBENCH_CACHE=$WORK/cache
 
 trace=$SRC/configs/traces/xeon-building.txt
 
 # ---- counts do not depend on the threads
-"$BENCH" gate --simulate --gates 8 -t 1 --trace "$trace" --no-charts -o one >one.txt
-"$BENCH" gate --simulate --gates 8 -t 3 --trace "$trace" --no-charts -o three >out
+"$RESEARCH" gates --gates 8 -t 1 --trace "$trace" --no-charts -o one >one.txt
+"$RESEARCH" gates --gates 8 -t 3 --trace "$trace" --no-charts -o three >out
 cmp one/gate_simulation.csv three/gate_simulation.csv
 cmp one.txt out
 cmp one.txt one/gate_simulation.md
-"$BENCH" gate --simulate --gates 8 --seed 2 --trace "$trace" --no-charts -o two >out
+"$RESEARCH" gates --gates 8 --seed 2 --trace "$trace" --no-charts -o two >out
 ! cmp -s one/gate_simulation.csv two/gate_simulation.csv || fail "the seed changes nothing"
 python3 - one/gate_simulation.csv <<'EOF'
 import csv, sys
@@ -39,7 +40,7 @@ head -c -20 one/gate_simulation.csv >cut && mv cut one/gate_simulation.csv
 sed -n 2p one/gate_simulation.csv >kept
 grep -q ',5,3,80,' kept || fail "the row is another than this test thinks: $(cat kept)"
 code=0
-"$BENCH" gate --simulate --gates 8 --trace "$trace" --no-charts -o one >out 2>err || code=$?
+"$RESEARCH" gates --gates 8 --trace "$trace" --no-charts -o one >out 2>err || code=$?
 [ $code = 1 ] || fail "five false failures of eight ended with $code: $(cat err)"
 grep -qF '62.50 % of the gates of equal builds failed (gaussian, 1 metric' err || fail "odd: $(cat err)"
 sed 2d one/gate_simulation.csv >a && sed 2d three/gate_simulation.csv >b && cmp a b
@@ -47,7 +48,7 @@ sed -n 2p one/gate_simulation.csv | grep -q ',5,3,80,62.5' || fail "a finished c
 
 # ---- stopped while it plays
 code=0
-"$BENCH" gate --simulate --trace "$trace" --gates 3000 -o long >out 2>err &
+"$RESEARCH" gates --trace "$trace" --gates 3000 -o long >out 2>err &
 pid=$!
 for _ in $(seq 1200); do
     [ ! -s long/gate_simulation.csv ] || [ "$(wc -l <long/gate_simulation.csv)" -lt 2 ] || break
@@ -60,30 +61,46 @@ wait $pid || code=$?
 
 # ---- charts
 if command -v gnuplot >/dev/null; then
-    "$BENCH" gate --simulate --gates 4 --trace "$trace" -o drawn >out
+    "$RESEARCH" gates --gates 4 --trace "$trace" -o drawn >out
     for chart in gate_power gate_rivals; do
         [ -s drawn/$chart.svg ] && [ -s drawn/$chart.png ] || fail "no chart $chart"
     done
 fi
 
 # ---- recording
-"$BENCH" gate --record-trace t.txt -m nano:Q4_K_M -t 1 --turns 100 --note "being tested"
+"$RESEARCH" record-trace t.txt -m nano:Q4_K_M -t 1 --turns 100 --note "being tested"
 [ "$(grep -vc '^#' t.txt)" = 100 ] || fail "not 100 turns: $(cat t.txt)"
 head -1 t.txt | grep -qE '^# .*; nano:Q4_K_M, 1 thread, [0-9]+ tokens? a turn; being tested$' ||
     fail "odd head: $(head -1 t.txt)"
-"$BENCH" gate --simulate --gates 2 --trace t.txt --no-charts >out
+"$RESEARCH" gates --gates 2 --trace t.txt --no-charts >out
 grep -q '^- t: 100 turns; .*being tested' out || fail "the trace is not told: $(cat out)"
 
 # ---- refusals
-refused 2 "say which model" gate --record-trace t2.txt
-refused 2 "--turns 10 is outside 100..1000000" gate --record-trace t2.txt -m nano:Q4_K_M --turns 10
-refused 2 "no-such-dir/t.txt" gate --record-trace no-such-dir/t.txt -m nano:Q4_K_M
-refused 2 "two traces are called t" gate --simulate --trace t.txt --trace ./t.txt
-refused 2 "is more than ten million" gate --simulate --gates 100000000
-refused 2 "--margin: 60 is outside" gate --simulate --margin 60
+refused 2 "say which model" record-trace t2.txt
+refused 2 "--turns 10 is outside 100..1000000" record-trace t2.txt -m nano:Q4_K_M --turns 10
+refused 2 "no-such-dir/t.txt" record-trace no-such-dir/t.txt -m nano:Q4_K_M
+refused 2 "two traces are called t" gates --trace t.txt --trace ./t.txt
+refused 2 "is more than ten million" gates --gates 100000000
+refused 2 "--margin: 60 is outside" gates --margin 60
 head -50 t.txt >short.txt
-refused 2 "short.txt has 48 turns, and a trace is at least 100" gate --simulate --trace short.txt
+refused 2 "short.txt has 48 turns, and a trace is at least 100" gates --trace short.txt
 sed '7s/.*/-3/' t.txt >odd.txt
-refused 2 "odd.txt, line 7: -3 is outside" gate --simulate --trace odd.txt
-refused 2 "gone.txt" gate --simulate --trace gone.txt
+refused 2 "odd.txt, line 7: -3 is outside" gates --trace odd.txt
+refused 2 "gone.txt" gates --trace gone.txt
+refused 2 "record-trace needs the file to write" record-trace -m nano:Q4_K_M
+refused 2 "unexpected argument 'surplus'" gates surplus
+refused 2 "there is no command 'gate'" gate
+refused 2 "gates has no option --budget; \`bench-research gates --help\` lists them" gates --budget 3
+
+# ---- change points beside thresholds, at a small size
+"$RESEARCH" histories --histories 24 >sim
+grep -q "^| change points (ours) | [89][0-9] %\|^| change points (ours) | 100 %" sim || fail "$(cat sim)"
+[ "$(grep -c "^| .* from the " sim)" = 8 ] || fail "thresholds: $(cat sim)"
+
+# ---- help fits a terminal
+for command in "" gates histories record-trace; do
+    "$RESEARCH" $command --help >help || fail "$command --help"
+    grep -q "^usage: bench-research " help || fail "$command --help: $(cat help)"
+    [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large"
+done
 rm -rf "$WORK"
