@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textfile.c - reading whole files, finding our own
+ * textfile.c - reading and writing whole files, finding our own
  */
 #include "harness/base/textfile.h"
 
@@ -48,6 +48,51 @@ enum status textfile_read(const char *path, char **text, size_t *len, struct err
     *text = buf;
     *len = n;
     return ST_OK;
+}
+
+static const char *write_mode(const char *path)
+{
+    const char *summary = getenv("GITHUB_STEP_SUMMARY");
+
+    return summary && !strcmp(path, summary) ? "ae" : "we";
+}
+
+enum status textfile_write(const char *path, void (*write)(FILE *f, const void *arg),
+                           const void *arg, struct err *err)
+{
+    const bool to_stdout = !strcmp(path, "-");
+    FILE *f = to_stdout ? stdout : fopen(path, write_mode(path));
+
+    if (!f)
+        return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
+    write(f, arg);
+    const int failed = ferror(f) | (to_stdout ? fflush(f) : fclose(f));
+    return failed ? err_set_errno(err, ST_IO, "%.300s cannot be written", path) : ST_OK;
+}
+
+struct json_text {
+    const json_t *object;
+    size_t flags;
+};
+
+static void write_json(FILE *f, const void *arg)
+{
+    const struct json_text *t = arg;
+
+    json_dumpf(t->object, f, t->flags);
+    fputc('\n', f);
+}
+
+enum status textfile_write_json(const char *path, json_t *object, size_t flags,
+                                struct err *err)
+{
+    const struct json_text t = {object, flags};
+    const enum status st =
+        object ? textfile_write(path, write_json, &t, err)
+               : err_set(err, ST_NO_MEMORY, "no memory for %.300s", path);
+
+    json_decref(object);
+    return st;
 }
 
 const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textfile.h - a text from a file, and from what comes with the program
+ * textfile.h - a text from a file, from what comes with the program, and to a file
  *
  * Threading: none.
  */
@@ -8,12 +8,25 @@
 #define SLM_HARNESS_BASE_TEXTFILE_H
 
 #include <stddef.h>
+#include <stdio.h>
+#include <jansson.h>
 
 #include "engine/base/status.h"
 
 /* The whole file, or standard input for "-"; *text is malloc'ed. Errors: ST_IO,
  * ST_NO_MEMORY. */
 enum status textfile_read(const char *path, char **text, size_t *len, struct err *err);
+
+/* What write() makes of arg to path; "-" is standard output, and the page that GitHub
+ * collects from all steps of a job ($GITHUB_STEP_SUMMARY) is added to, not begun anew.
+ * Error: ST_IO. */
+enum status textfile_write(const char *path, void (*write)(FILE *f, const void *arg),
+                           const void *arg, struct err *err);
+
+/* The same of a JSON object, which is released; flags are json_dumpf()'s, NULL: there
+ * was no memory to make it. Errors: ST_IO, ST_NO_MEMORY. */
+enum status textfile_write_json(const char *path, json_t *object, size_t flags,
+                                struct err *err);
 
 /* Where a file that comes with the program is, kind/name: in the source tree's
  * configs, or beside the executable in ../share/slmbench. NULL: in neither. Returns

@@ -13,6 +13,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/gate/gate_count.h"
+#include "harness/gate/gate_options.h"
 #include "harness/gate/gate_run.h"
 
 #define N_BOOT 2000

@@ -15,6 +15,8 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/stats.h"
+#include "harness/base/textfile.h"
+#include "harness/gate/gate_options.h"
 #include "harness/gate/gate_resample.h"
 #include "harness/gate/gate_run.h"
 
@@ -296,27 +298,19 @@ static json_t *one_json(const struct calibrated *at)
         "metrics", metrics);
 }
 
-static enum status write_json(const struct calibration *c,
-                              const struct gate_settings *s, const char *path,
-                              struct err *err)
+static json_t *to_json(const struct calibration *c, const struct gate_settings *s)
 {
-    json_t *budgets = json_array(), *object;
-    bool ok;
+    json_t *budgets = json_array();
 
     for (int i = 0; i < N_BUDGETS; i++)
         json_array_append_new(budgets, one_json(&c->at[i]));
-    object = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o}", "program",
-                       c->side.name, "commit", c->side.commit, "model", s->model.text,
-                       "settings", gate_settings_text(s, (char[256]){0}, 256), "margin",
-                       s->rule.margin, "wanted", c->wanted, "recommended_budget_s",
-                       c->advice < 0 ? json_null()
-                                     : json_real(ceil(c->at[c->advice].budget_s)),
-                       "budgets", budgets);
-    ok = object && (strcmp(path, "-") ? !json_dump_file(object, path, JSON_INDENT(2))
-                                      : !json_dumpf(object, stdout, JSON_INDENT(2)) &&
-                                            putchar('\n') != EOF);
-    json_decref(object);
-    return ok ? ST_OK : err_set_errno(err, ST_IO, "cannot write %.300s", path);
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o}", "program",
+                     c->side.name, "commit", c->side.commit, "model", s->model.text,
+                     "settings", gate_settings_text(s, (char[256]){0}, 256), "margin",
+                     s->rule.margin, "wanted", c->wanted, "recommended_budget_s",
+                     c->advice < 0 ? json_null()
+                                   : json_real(ceil(c->at[c->advice].budget_s)),
+                     "budgets", budgets);
 }
 
 /* ---- all ------------------------------------------------------------------------ */
@@ -364,8 +358,10 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
     choose(c);
     print(c, s);
     snprintf(path, sizeof path, "%s/calibration.json", c->dir);
-    st = write_json(c, s, path, err);
-    return st == ST_OK && o->json ? write_json(c, s, o->json, err) : st;
+    st = textfile_write_json(path, to_json(c, s), JSON_INDENT(2), err);
+    if (st == ST_OK && o->outputs.json)
+        st = textfile_write_json(o->outputs.json, to_json(c, s), JSON_INDENT(2), err);
+    return st;
 }
 
 enum status gate_calibrate(const struct gate_options *o, struct err *err)

@@ -12,6 +12,7 @@
 #ifndef SLM_HARNESS_GATE_GATE_PLAN_H
 #define SLM_HARNESS_GATE_GATE_PLAN_H
 
+#include "harness/gate/gate_result.h"
 #include "harness/gate/gate_settings.h"
 #include "harness/point/turn.h"
 

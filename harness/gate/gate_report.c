@@ -4,65 +4,41 @@
  */
 #include "harness/gate/gate_report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/textfile.h"
 #include "harness/gate/gate_options.h"
 
-/* A page that GitHub collects from all steps of a job is added to, not begun anew. */
-static const char *open_mode(const char *path)
+/* What writes one form, for textfile_write(). */
+struct form {
+    void (*write)(FILE *f, const struct gate_result *r);
+    const struct gate_result *r;
+};
+
+static void write_form(FILE *f, const void *arg)
 {
-    const char *summary = getenv("GITHUB_STEP_SUMMARY");
+    const struct form *form = arg;
 
-    return summary && !strcmp(path, summary) ? "ae" : "we";
-}
-
-static enum status json_write(FILE *f, const struct gate_result *r, struct err *err)
-{
-    json_t *object = gate_json(r);
-
-    if (!object)
-        return err_set(err, ST_NO_MEMORY, "no memory for a gate's result as JSON");
-    json_dumpf(object, f, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    fputc('\n', f);
-    json_decref(object);
-    return ST_OK;
-}
-
-/* write: NULL for JSON, which can fail. */
-static enum status write_form(const struct gate_result *r, const char *path,
-                              void (*write)(FILE *, const struct gate_result *),
-                              struct err *err)
-{
-    const bool to_stdout = path && !strcmp(path, "-");
-    enum status st = ST_OK;
-
-    if (!path)
-        return ST_OK;
-    FILE *f = to_stdout ? stdout : fopen(path, open_mode(path));
-    if (!f)
-        return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
-    if (write)
-        write(f, r);
-    else
-        st = json_write(f, r, err);
-    const int failed = ferror(f) | (to_stdout ? fflush(f) : fclose(f));
-    if (st == ST_OK && failed)
-        st = err_set_errno(err, ST_IO, "%.300s cannot be written", path);
-    return st;
+    form->write(f, form->r);
 }
 
 enum status gate_report_write(const struct gate_result *r,
                               const struct gate_report_paths *p, struct err *err)
 {
-    enum status st = write_form(r, p->json, NULL, err);
+    const struct {
+        const char *path;
+        struct form form;
+    } texts[] = {{p->markdown, {gate_markdown_write, r}},
+                 {p->junit, {gate_junit_write, r}},
+                 {p->annotations, {gate_annotations_write, r}}};
+    enum status st = ST_OK;
 
-    if (st == ST_OK)
-        st = write_form(r, p->markdown, gate_markdown_write, err);
-    if (st == ST_OK)
-        st = write_form(r, p->junit, gate_junit_write, err);
-    if (st == ST_OK)
-        st = write_form(r, p->annotations, gate_annotations_write, err);
+    if (p->json)
+        st = textfile_write_json(p->json, gate_json(r),
+                                 JSON_INDENT(2) | JSON_REAL_PRECISION(17), err);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && st == ST_OK; i++)
+        if (texts[i].path)
+            st = textfile_write(texts[i].path, write_form, &texts[i].form, err);
     if (st == ST_OK && p->chart)
         st = gate_forest_draw(r, p->chart, err);
     return st;
@@ -82,11 +58,50 @@ enum status gate_report_dir(const struct gate_result *r, const char *dir, bool c
     return gate_report_write(r, &paths, err);
 }
 
+enum status gate_report_all(const struct gate_result *r, const struct gate_outputs *o,
+                            struct err *err)
+{
+    const struct gate_report_paths paths = {.json = o->json,
+                                            .markdown = o->markdown,
+                                            .junit = o->junit,
+                                            .annotations = o->annotations ? "-" : NULL};
+    struct err chart = ERR_INIT;
+    enum status st = ST_OK;
+
+    gate_print(stdout, r);
+    if (*r->dir)
+        st = gate_report_dir(r, r->dir, false, err);
+    if (st == ST_OK)
+        st = gate_report_write(r, &paths, err);
+    /* A verdict is worth no less for want of a chart. */
+    if (st == ST_OK && *r->dir && !o->no_charts && gate_forest_draw(r, r->dir, &chart))
+        printf("no chart: %s\n", chart.msg);
+    if (st == ST_OK && *r->dir)
+        printf("results: %s\n", r->dir);
+    return st;
+}
+
+int gate_exit_code(const struct gate_result *r, const int codes[3])
+{
+    if (r->end == GATE_END_INTERRUPTED)
+        return status_exit_code(ST_INTERRUPTED);
+    return codes[r->verdict == GATE_PASS ? 0 : r->verdict == GATE_FAIL ? 1 : 2];
+}
+
 enum status gate_report(const struct gate_options *o, struct gate_result *r,
                         struct err *err)
 {
     char path[4096];
+    const enum status st =
+        strlen(o->report) < sizeof r->dir
+            ? ST_OK
+            : err_set(err, ST_USAGE, "--report: the name of the directory is too long");
 
+    if (st)
+        return st;
     snprintf(path, sizeof path, "%s/" GATE_JSON_NAME, o->report);
-    return gate_json_read(r, path, err);
+    if (gate_json_read(r, path, err))
+        return err->code;
+    snprintf(r->dir, sizeof r->dir, "%s", o->report);
+    return ST_OK;
 }

@@ -42,6 +42,21 @@ enum status gate_report_write(const struct gate_result *r,
 enum status gate_report_dir(const struct gate_result *r, const char *dir, bool chart,
                             struct err *err);
 
+/* What a command line asks for beside the directory. */
+struct gate_outputs {
+    const char *json, *markdown, *junit; /* files; NULL: not there */
+    bool annotations;                    /* on standard output */
+    bool no_charts;
+};
+
+/* Print r, and write all its forms into r->dir, which is there ("": it has none), and
+ * to where o says. A chart that cannot be drawn is no error. Errors as above. */
+enum status gate_report_all(const struct gate_result *r, const struct gate_outputs *o,
+                            struct err *err);
+
+/* codes[3]: of pass, fail, inconclusive. */
+int gate_exit_code(const struct gate_result *r, const int codes[3]);
+
 /* ---- JSON (gate_json.c) ------------------------------------------------------------
  */
 

@@ -14,7 +14,9 @@
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"
 #include "harness/base/yamlfile.h"
+#include "harness/gate/gate_options.h"
 #include "harness/settings/setting.h"
+#include "harness/sweep/sweep.h"
 
 #define MAX_LIST 64
 
@@ -264,12 +266,27 @@ static enum status load_file(const struct origin *from, struct err *err)
 
 /* ---- all ------------------------------------------------------------------------- */
 
+/* An option of the command line, as the key that it stands for. */
+struct given {
+    const char *key, *text, *what;
+};
+
+static enum status set_given(struct gate_settings *s, const struct given *given,
+                             size_t n, const struct topology *topo, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < n; i++)
+        if (given[i].text)
+            st = gate_settings_set(s, given[i].key, given[i].text, topo, given[i].what,
+                                   err);
+    return st;
+}
+
 static enum status set_options(struct gate_settings *s, const struct gate_options *o,
                                const struct topology *topo, struct err *err)
 {
-    const struct {
-        const char *key, *text, *what;
-    } given[] = {
+    const struct given given[] = {
         {"model", o->model, "--model"},
         {"threads", o->threads, "--threads"},
         {"prefill", o->prefill, "--prefill"},
@@ -281,15 +298,10 @@ static enum status set_options(struct gate_settings *s, const struct gate_option
         {"inject_slowdown", o->inject, "--inject-slowdown"},
         {"exit_codes", o->exit_codes, "--exit-codes"},
     };
-    enum status st = ST_OK;
 
-    for (size_t i = 0; st == ST_OK && i < sizeof given / sizeof given[0]; i++)
-        if (given[i].text)
-            st = gate_settings_set(s, given[i].key, given[i].text, topo, given[i].what,
-                                   err);
     if (o->seed)
         s->seed = o->seed;
-    return st;
+    return set_given(s, given, sizeof given / sizeof given[0], topo, err);
 }
 
 static void set_defaults(struct gate_settings *s)
@@ -313,17 +325,24 @@ static void set_defaults(struct gate_settings *s)
     memcpy(s->exit_code, exit_code, sizeof exit_code);
 }
 
-enum status gate_settings_make(struct gate_settings *s, const struct gate_options *o,
+/* Defaults, then the file. */
+static enum status load_config(struct gate_settings *s, const char *config,
                                const struct topology *topo, struct err *err)
 {
     char buf[8192];
-    struct origin from = {s, topo, NULL};
-    enum status st;
+    const struct origin from = {
+        s, topo,
+        textfile_config(buf, sizeof buf, "gates", config ? config : "default")};
 
     set_defaults(s);
-    from.path =
-        textfile_config(buf, sizeof buf, "gates", o->config ? o->config : "default");
-    st = load_file(&from, err);
+    return load_file(&from, err);
+}
+
+enum status gate_settings_make(struct gate_settings *s, const struct gate_options *o,
+                               const struct topology *topo, struct err *err)
+{
+    enum status st = load_config(s, o->config, topo, err);
+
     if (st == ST_OK)
         st = set_options(s, o, topo, err);
     if (!s->seed)
@@ -333,6 +352,17 @@ enum status gate_settings_make(struct gate_settings *s, const struct gate_option
                      "which model? -m FILE.gguf, -m SHAPE:QUANT, or a configuration "
                      "that names one");
     return st ? st : modelref_parse(&s->model, s->model_text, NULL, err);
+}
+
+enum status gate_settings_make_rule(struct gate_settings *s, const char *config,
+                                    const char *margin, const char *exit_codes,
+                                    const struct topology *topo, struct err *err)
+{
+    const struct given given[] = {{"margin", margin, "--margin"},
+                                  {"exit_codes", exit_codes, "--exit-codes"}};
+    const enum status st = load_config(s, config, topo, err);
+
+    return st ? st : set_given(s, given, sizeof given / sizeof given[0], topo, err);
 }
 
 void gate_settings_free(struct gate_settings *s)

@@ -12,11 +12,13 @@
 
 #include "engine/weights/weights.h"
 #include "harness/base/options.h"
-#include "harness/gate/gate_options.h"
+#include "harness/gate/gate_rule.h"
 #include "harness/machine/topology.h"
 #include "harness/model/modelref.h"
 
 #define GATE_MAX_BUDGET_S 86400
+
+struct gate_options;
 
 struct gate_settings {
     char model_text[256];
@@ -44,6 +46,13 @@ struct gate_settings {
 enum status gate_settings_make(struct gate_settings *s, const struct gate_options *o,
                                const struct topology *topo, struct err *err);
 void gate_settings_free(struct gate_settings *s);
+
+/* The same without a model, for a judgement on what is measured elsewhere: rule,
+ * margins and exit codes of the configuration and of two options, each NULL where it
+ * was not given. */
+enum status gate_settings_make_rule(struct gate_settings *s, const char *config,
+                                    const char *margin, const char *exit_codes,
+                                    const struct topology *topo, struct err *err);
 
 /* One key's value; what names it in messages. Error: ST_USAGE, also for no such key. */
 enum status gate_settings_set(struct gate_settings *s, const char *key,

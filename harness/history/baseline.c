@@ -192,7 +192,7 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
     if (p->changed && p->n)
         history_commit(&j->old->runs[p->run[0]], commit, sizeof commit);
     refuse(j, fresh,
-           "%zu stored run%s%s%s do%s not say how far runs scatter; record %zu more%s",
+           "%zu stored run%s%s%s do%s not say how far runs scatter; add %zu more%s",
            p->n, p->n == 1 ? "" : "s", *commit ? " since it changed at " : "", commit,
            p->n == 1 ? "es" : "", missing,
            old->n_joined      ? " (runs of a commit within three hours count as one)"
@@ -393,14 +393,14 @@ static void write_advice(struct judging *j)
             BASELINE_FRESH);
     else if (one_session)
         snprintf(r->advice, sizeof r->advice,
-                 "Record runs of other hours and days, or compare two builds side by "
-                 "side (--a and --b).");
+                 "Add runs of other hours and days, or compare two builds side by side "
+                 "(`bench gate`).");
     else
         snprintf(
             r->advice, sizeof r->advice,
             "Runs of this history scatter by %.2g %%, so that a program as fast as "
             "before passes at a --margin of %.2g %% or more; two builds side by side "
-            "(--a and --b) see less than that.",
+            "(`bench gate`) find less than that.",
             100 * spread, 100 * worst);
 }
 

@@ -198,7 +198,7 @@ static enum status find_runs(size_t *run, const struct row *rows, size_t n,
     return ST_OK;
 }
 
-/* rows[n] of one table; described is the run that machine.json told of, or NULL. */
+/* rows[n] of one table; described is the run that machine.json describes, or NULL. */
 static enum status add_rows(struct history *h, const char *path, const struct row *rows,
                             size_t n, const struct history_run *described,
                             const struct machine_key *here, struct err *err)
@@ -262,7 +262,7 @@ static enum status read_csv(struct history *h, const char *path,
         return st;
     roof_mark_all(rows, n);
     if (n && extra.cells[0]) {
-        st = history_add_told(h, path, rows, n, extra.cells, here, err);
+        st = history_add_identified(h, path, rows, n, extra.cells, here, err);
     } else {
         st = read_beside(&machine, path, err);
         memset(&described, 0, sizeof described);

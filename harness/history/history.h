@@ -63,9 +63,9 @@ extern const char *const history_columns[HISTORY_N_COLUMNS];
 
 /* Rows with such columns, cells[n][HISTORY_N_COLUMNS], NULL or foreign text each; here
  * and errors as for history_read(). A run's rows need not stand together. */
-enum status history_add_told(struct history *h, const char *path,
-                             const struct row *rows, size_t n, char *const *cells,
-                             const struct machine_key *here, struct err *err);
+enum status history_add_identified(struct history *h, const char *path,
+                                   const struct row *rows, size_t n, char *const *cells,
+                                   const struct machine_key *here, struct err *err);
 
 /* What machine.json (foreign text) says of a run: all but the rows. */
 void history_run_describe(struct history_run *run, const json_t *machine);

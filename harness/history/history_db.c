@@ -108,7 +108,7 @@ static enum status check_ours(sqlite3 *db, const char *path, struct err *err)
                    "name IN ('rows', 'machines')") != 2)
         return err_set(err, ST_INPUT,
                        "%s is a database of something else; histories are made by "
-                       "`bench gate --record %s --rows DIR`",
+                       "`bench history add %s DIR`",
                        path, path);
     return ST_OK;
 }
@@ -315,7 +315,7 @@ enum status history_db_record(const char *path, const struct history *h,
 
     if (len > 4 && !strcmp(path + len - 4, ".csv") && access(path, F_OK))
         return err_set(err, ST_USAGE,
-                       "%s: rows are recorded in an SQLite database; name it %.*s.db",
+                       "%s: rows are added to an SQLite database; name it %.*s.db",
                        path, (int)(len - 4), path);
     st = open_db(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
 

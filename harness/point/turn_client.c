@@ -63,7 +63,7 @@ static enum status cannot_take_turns(const struct turn_client *c, const char *wh
     return err_set(err, ST_USAGE,
                    "%s, %.200s (%s), cannot take part in a gate: %s; build it from a "
                    "commit whose `bench gate` is like this one's, or compare with "
-                   "stored results (--baseline)",
+                   "stored results (`bench history compare`)",
                    c->who, c->program,
                    *version ? version : "which does not tell its version", why);
 }

@@ -132,8 +132,23 @@ refused 2 "--exit-codes: '0,1' is not three numbers" gate --a "$BENCH" --exit-co
 refused 2 "--weights: a gate's weights are mmap or packed" gate --a "$BENCH" --weights memory
 refused 2 "a budget of 1.0 s holds" gate --a "$BENCH" -m nano:Q4_0 --budget 1s --ctx 0-9
 refused 2 "what is to be compared" gate
-refused 2 "exclude each other" gate --a "$BENCH" --history x
-refused 2 "what is 'surplus'" gate surplus
+refused 2 "--report and --a and --b exclude each other" gate --a "$BENCH" --report x
+refused 2 "unexpected argument 'surplus'" gate surplus
+
+# ---- what has moved is named, in one sentence
+refused 2 "gate has no option --baseline any more; the command is now \`bench history compare RESULTS" \
+    gate --rows new --baseline=results.db
+refused 2 "the command is now \`bench history add DB ROWS...\`" gate --record results.db --rows new
+refused 2 "the command is now \`bench history changes RESULTS\`" gate --history results.db -o there
+refused 2 "the command is now \`bench-research gates\`" gate --simulate --gates 3
+refused 2 "the command is now \`bench-research histories\`" gate --simulate-history
+refused 2 "the command is now \`bench-research record-trace" gate --record-trace mine.txt -m nano:Q4_0
+
+# ---- help fits a terminal
+for command in gate history "history add" "history compare" "history changes"; do
+    "$BENCH" $command --help >help || fail "$command --help"
+    [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large: $(cat help)"
+done
 printf 'modell: nano:Q4_0\n' >bad.yaml
 refused 2 "modell" gate --a "$BENCH" -c ./bad.yaml
 

@@ -76,7 +76,7 @@ class Checker:
                 known = set(re.findall(r"(?<!\S)\[?(--[a-z-]+)", own)) \
                     | self.options_of("gate")
             else:
-                text = subprocess.run([self.bench, command, "--help"],
+                text = subprocess.run([self.bench, *command.split(), "--help"],
                                       capture_output=True, text=True).stdout
                 known = set(re.findall(r"(?<![\w-])(--[a-z-]+|-[a-z])(?![\w-])", text))
             self.helps[command] = known
@@ -97,6 +97,10 @@ class Checker:
                 command = word
                 if not self.options_of(word):
                     self.say(where, f"there is no `bench {word}`")
+            elif previous == "history" and command == previous and not word.startswith("-"):
+                command = f"{previous} {word}"
+                if not self.options_of(command):
+                    self.say(where, f"there is no `bench {command}`")
             elif word.startswith("-") and command and command != "bench":
                 if word not in self.options_of(command):
                     self.say(where, f"{command} has no option {word}")

@@ -47,6 +47,7 @@ breaks "${github[2]}" 's/bench sweep/bench sweeps/' "there is no \`bench sweeps\
 breaks "${github[2]}" 's/^          fi$//' "syntax error"
 breaks "${gitlab[0]}" 's/--budget/--budge/' "ci/gate has no option --budge"
 breaks "${gitlab[0]}" 's/paths: \[gate\]/paths: [other]/' "is in no artifact"
-breaks "${gitlab[1]}" 's/bench gate --history/bench gate --histories/' "no option --histories"
+breaks "${gitlab[1]}" 's/bench history changes/bench history change/' "there is no \`bench history change\`"
+breaks "${gitlab[1]}" 's/history compare "$HISTORY" --rows/history compare "$HISTORY" --row/' "history compare has no option --row"
 breaks "${gitlab[1]}" 's/resource_group/resource_groups/' "unknown key 'resource_groups'"
 rm -rf "$WORK"

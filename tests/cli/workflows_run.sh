@@ -27,7 +27,7 @@ cat >bin/bench <<'END'
 #!/bin/sh
 case $1,$2 in
 sweep,*) set -- "$@" --ctx 0 --prefill none --budget 0.2 --repeats 0 --no-probe --no-charts ;;
-gate,--baseline) set -- "$@" --disturbed ;; # as this machine may be all the time
+history,compare) set -- "$@" --disturbed ;; # as this machine may be all the time
 esac
 exec "$BENCH" "$@"
 END
@@ -75,14 +75,14 @@ runs "${github[2]}" nightly "0" nights
 grep -q "The first night" out || fail "the first night: $(cat out)"
 [ -s nights/history.sqlite ] || fail "nothing was remembered: $(cat out)"
 runs "${github[2]}" nightly "0" nights
-grep -q "::warning title=bench gate::bench: " out || fail "the second night: $(cat out)"
+grep -q "::warning title=bench history::bench: " out || fail "the second night: $(cat out)"
 grep -q " series, " summary.md && [ -s nights/history/history.md ] || fail "no history: $(cat out)"
 for day in 1 2 3 4 5 6 7; do
     cp -r nights/night/$((day % 3 + 1)) day$day
     sed -i "s/20[0-9-]*T/2020-01-0${day}T/" day$day/machine.json day$day/sweep.csv
-    "$BENCH" gate --record nights/history.sqlite --rows day$day >out || fail "$(cat out)"
+    "$BENCH" history add nights/history.sqlite day$day >out || fail "$(cat out)"
 done
 runs "${gitlab[1]}" nightly "0 1 4" nights # by how busy this machine is
 [ -s nights/gate/junit.xml ] || fail "the third night was not judged: $(cat out)"
-grep -q " of 3 runs recorded" out || fail "the third night was not remembered: $(cat out)"
+grep -q " of 3 runs added" out || fail "the third night was not remembered: $(cat out)"
 rm -rf "$WORK"

@@ -313,7 +313,7 @@ static void what_differs_is_named(void **state)
     row = add_run(&fresh, 30, 10);
     was = *row;
     refused(&old, &fresh, ST_UNSUPPORTED,
-            "4 stored runs do not say how far runs scatter; record 1 more");
+            "4 stored runs do not say how far runs scatter; add 1 more");
     add_days(&old, 4, 10, 10);
 
     strcpy(row->placement, "compact");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_told.c - rows that say themselves which run they are of
+ * history_identified.c - rows that carry the identity of their run in columns
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +32,9 @@ static void put_extra(char *buf, size_t cap, const char *cell)
             *p = ' ';
 }
 
-enum status history_add_told(struct history *h, const char *path,
-                             const struct row *rows, size_t n, char *const *cells,
-                             const struct machine_key *here, struct err *err)
+enum status history_add_identified(struct history *h, const char *path,
+                                   const struct row *rows, size_t n, char *const *cells,
+                                   const struct machine_key *here, struct err *err)
 {
     const size_t first = h->n_runs;
     enum status st = ST_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_now.c - the points of a history, measured again now
+ * history_measure.c - the points of a history, measured again now
  *
  * What a stored row says may come from a foreign file: each column is checked before it
  * becomes a setting.
  */
-#include "harness/history/gate_now.h"
+#include "harness/history/history_measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
 #include "harness/history/baseline_rule.h"
-#include "harness/history/gate_rows.h"
+#include "harness/history/history_rows.h"
 #include "harness/machine/sandbox.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
@@ -149,7 +149,7 @@ static enum status refuse(const struct series_set *set, const struct now *now,
             err, ST_UNSUPPORTED,
             "%zu stored run%s of %s on this machine (%zu more were disturbed, "
             "%zu within three hours of one of the same commit) do not say how "
-            "far runs scatter; record %zu more",
+            "far runs scatter; add %zu more",
             thin->n, thin->n == 1 ? "" : "s", thin->name, thin->n_disturbed,
             thin->n_joined, BASELINE_LEAST - thin->n);
     if (other)
@@ -248,7 +248,7 @@ static enum status measure_all(struct now *now, uint64_t seed, struct err *err)
 {
     enum status st = ST_OK;
 
-    progress_begin(&now->progress, "gate");
+    progress_begin(&now->progress, "history");
     for (size_t round = 0; round < 2 * now->runs && st == ST_OK; round++) {
         size_t order[MAX_POINTS];
 
@@ -270,7 +270,7 @@ static enum status measure_all(struct now *now, uint64_t seed, struct err *err)
     return st;
 }
 
-static enum status make_dir(struct now *now, const struct gate_options *o,
+static enum status make_dir(struct now *now, const struct history_options *o,
                             struct gate_result *r, struct err *err)
 {
     struct sweep_settings s;
@@ -280,7 +280,7 @@ static enum status make_dir(struct now *now, const struct gate_options *o,
     if (o->out)
         snprintf(r->dir, sizeof r->dir, "%s", o->out);
     else
-        dirs_results(r->dir, sizeof r->dir, "gate-");
+        dirs_results(r->dir, sizeof r->dir, "history-");
     st = sweep_dir_create(&now->dir, r->dir, err);
     if (st == ST_OK)
         st = sweep_settings_init(&s, &now->topo, err);
@@ -294,7 +294,7 @@ static enum status make_dir(struct now *now, const struct gate_options *o,
     return st;
 }
 
-static enum status prepare(struct now *now, const struct gate_options *o,
+static enum status prepare(struct now *now, const struct history_options *o,
                            struct gate_result *r, struct err *err)
 {
     bool needs_file = false, needs_group = false;
@@ -311,10 +311,10 @@ static enum status prepare(struct now *now, const struct gate_options *o,
     return st ? st : make_dir(now, o, r, err);
 }
 
-enum status gate_now_measure(const struct history *old,
-                             const struct series_choice *choice,
-                             const struct gate_options *o, struct gate_result *r,
-                             struct err *err)
+enum status history_measure(const struct history *old,
+                            const struct series_choice *choice,
+                            const struct history_options *o, struct gate_result *r,
+                            struct err *err)
 {
     struct now *now = calloc(1, sizeof *now);
     struct series_set set = {0};
@@ -322,10 +322,10 @@ enum status gate_now_measure(const struct history *old,
     enum status st;
 
     if (!now)
-        return err_set(err, ST_NO_MEMORY, "no memory for a gate");
-    now->runs = o->runs > 0 && o->runs <= MAX_RUNS ? o->runs : GATE_NOW_RUNS;
+        return err_set(err, ST_NO_MEMORY, "no memory to measure");
+    now->runs = o->runs > 0 && o->runs <= MAX_RUNS ? o->runs : HISTORY_MEASURE_RUNS;
     now->least_trust = choice->disturbed ? ROW_DISTURBED : ROW_GOOD;
-    st = gate_machine_here(&here, &now->topo, err);
+    st = history_machine_here(&here, &now->topo, err);
     if (st == ST_OK)
         st = modelref_parse(&now->model, o->model, NULL, err);
     if (st == ST_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_baseline.c - `bench gate --baseline`: new rows against stored ones
+ * history_compare.c - `bench history compare`: new rows against stored ones
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 #include "harness/base/dirs.h"
 #include "harness/gate/gate_settings.h"
 #include "harness/history/baseline.h"
-#include "harness/history/gate_now.h"
-#include "harness/history/gate_rows.h"
 #include "harness/history/history_db.h"
+#include "harness/history/history_measure.h"
+#include "harness/history/history_rows.h"
 
 /* Margin and probabilities, and exit codes, from --config and the options. */
 static enum status read_rule(struct gate_rule *rule, struct baseline_margins *margins,
-                             const struct gate_options *o, struct err *err)
+                             const struct history_options *o, struct err *err)
 {
     struct topology *topo = calloc(1, sizeof *topo);
     struct gate_settings s = {0};
@@ -24,7 +24,8 @@ static enum status read_rule(struct gate_rule *rule, struct baseline_margins *ma
                           : err_set(err, ST_NO_MEMORY, "no memory for a topology");
 
     if (st == ST_OK)
-        st = gate_settings_make(&s, o, topo, err);
+        st =
+            gate_settings_make_rule(&s, o->config, o->margin, o->exit_codes, topo, err);
     if (st == ST_OK) {
         *rule = s.rule;
         *margins = (struct baseline_margins){s.margin_memory, s.margin_load};
@@ -38,7 +39,7 @@ static enum status read_rule(struct gate_rule *rule, struct baseline_margins *ma
 /* The new rows: given, or measured now into r->dir. */
 static enum status find_rows(struct history *fresh, const struct history *old,
                              const struct series_choice *choice,
-                             const struct gate_options *o, struct gate_result *r,
+                             const struct history_options *o, struct gate_result *r,
                              struct err *err)
 {
     if (o->rows.n && o->model)
@@ -49,22 +50,22 @@ static enum status find_rows(struct history *fresh, const struct history *old,
         return err_set(err, ST_USAGE,
                        "what is to be compared with %s? --rows DIR names new rows, -m "
                        "MODEL measures now what is stored of that model",
-                       o->baseline);
+                       o->path);
     if (o->rows.n) {
         if (o->out)
             snprintf(r->dir, sizeof r->dir, "%s", o->out);
         return o->out && dirs_make(o->out, err) ? err->code
-                                                : gate_rows_read(fresh, o, err);
+                                                : history_rows_read(fresh, o, err);
     }
-    const enum status st = gate_now_measure(old, choice, o, r, err);
+    const enum status st = history_measure(old, choice, o, r, err);
     return st ? st : history_read(fresh, r->dir, NULL, err);
 }
 
-static void name_sides(struct gate_result *r, const struct gate_options *o)
+static void name_sides(struct gate_result *r, const struct history_options *o)
 {
     const char *fresh = o->rows.n ? o->rows.v[0] : r->dir;
 
-    snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->baseline);
+    snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->path);
     snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", fresh,
              o->rows.n > 1 ? " and others" : "");
 }
@@ -72,27 +73,27 @@ static void name_sides(struct gate_result *r, const struct gate_options *o)
 static enum status compare(struct gate_result *r, struct history *old,
                            struct history *fresh,
                            const struct baseline_margins *margins,
-                           const struct gate_options *o, struct err *err)
+                           const struct history_options *o, struct err *err)
 {
     const struct series_choice choice = {.metrics =
                                              o->metrics ? o->metrics : "tok_per_s",
                                          .only = o->only,
                                          .disturbed = o->disturbed};
-    enum status st = gate_history_read(old, o, o->baseline, err);
+    enum status st = history_path_read(old, o, o->path, err);
     size_t n_new;
 
     if (st == ST_OK)
         st = find_rows(fresh, old, &choice, o, r, err);
     if (st == ST_OK)
         st = baseline_compare(r, old, fresh, &choice, margins, err);
-    /* afterwards: what is recorded is the next gate's history, not this one's */
-    if (st == ST_OK && o->record)
-        st = history_db_record(o->record, fresh, o->commit, &n_new, err);
+    /* afterwards: what is added is the next comparison's history, not this one's */
+    if (st == ST_OK && o->add_to)
+        st = history_db_record(o->add_to, fresh, o->commit, &n_new, err);
     return st;
 }
 
-enum status gate_baseline(const struct gate_options *o, struct gate_result *r,
-                          struct err *err)
+enum status history_compare(const struct history_options *o, struct gate_result *r,
+                            struct err *err)
 {
     struct history old = {0}, fresh = {0};
     struct baseline_margins margins;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# gate_history.sh - `bench gate` and stored results: --record, --history
+# history.sh - `bench history`: add, compare, changes
 . "$SRC/tests/cli/lib.sh"
 example=$SRC/results/examples/epyc-zen4-2vcpu
 
@@ -20,20 +20,20 @@ for i in $(seq 10 49); do
     } > "tree/$i/sweep.csv"
 done
 
-# --record: all, nothing new, and what a run has got since.
-[ "$("$BENCH" gate --record h.db --rows tree)" = \
-    "h.db: 40 rows of 40 runs recorded, 0 were there already" ] || fail "record"
-[ "$("$BENCH" gate --record h.db --rows tree/12 --rows tree/13/sweep.csv)" = \
-    "h.db: 0 rows of 2 runs recorded, 2 were there already" ] || fail "record again"
+# add: all, nothing new, and what a run has got since.
+[ "$("$BENCH" history add h.db tree)" = \
+    "h.db: 40 rows of 40 runs added, 0 were there already" ] || fail "record"
+[ "$("$BENCH" history add h.db tree/12 tree/13/sweep.csv)" = \
+    "h.db: 0 rows of 2 runs added, 2 were there already" ] || fail "record again"
 
-# --history: the same from the database, the tree, and the rows in one file.
-"$BENCH" gate --history h.db > db.txt
+# changes: the same from the database, the tree, and the rows in one file.
+"$BENCH" history changes h.db > db.txt
 grep -q "^  commit30 *commit29 *-6\.[0-9] % (-6\.[0-9] to -5\.[0-9]) *worse *0\.002 " db.txt ||
     fail "no change at commit30: $(cat db.txt)"
 grep -q "^1 series, 1 with a change\.$" db.txt || fail "$(cat db.txt)"
-"$BENCH" gate --history tree | cmp - db.txt || fail "the tree tells something else"
+"$BENCH" history changes tree | cmp - db.txt || fail "the tree tells something else"
 { echo "$header"; tail -q -n 1 tree/*/sweep.csv; } > all.csv
-"$BENCH" gate --history all.csv | grep -q "^  ? *? *-6" || fail "one CSV of all runs"
+"$BENCH" history changes all.csv | grep -q "^  ? *? *-6" || fail "one CSV of all runs"
 
 if command -v python3 > /dev/null; then
     python3 - << 'PY' || fail "results.csv"
@@ -43,11 +43,11 @@ w = csv.writer(open("results.csv", "w"))
 w.writerow([d[0] for d in c.description])
 w.writerows(c)
 PY
-    "$BENCH" gate --history results.csv | cmp - db.txt || fail "the CSV tells something else"
+    "$BENCH" history changes results.csv | cmp - db.txt || fail "the CSV tells something else"
 fi
-"$BENCH" gate --history h.db --last 10 | grep -q "^1 series, 0 with a change" ||
+"$BENCH" history changes h.db --last 10 | grep -q "^1 series, 0 with a change" ||
     fail "the last ten runs have no change"
-"$BENCH" gate --history h.db --json h.json --markdown h.md --no-charts > /dev/null
+"$BENCH" history changes h.db --json h.json --markdown h.md --no-charts > /dev/null
 if command -v python3 > /dev/null; then
     python3 - << 'PY' || fail "h.json"
 import json
@@ -67,19 +67,19 @@ if command -v gnuplot > /dev/null; then
     for i in $(seq 10 49); do
         sed -i "s/\"commit\": .*/\"commit\": \"a';system('touch broken');'\`touch broken\`\",/" "odd/tree/$i/machine.json"
     done
-    (cd odd && "$BENCH" gate --history tree -o out > /dev/null) || fail "charts"
+    (cd odd && "$BENCH" history changes tree -o out > /dev/null) || fail "charts"
     for ending in csv gp svg png json md; do
         [ -s "odd/out/history.$ending" ] || fail "no history.$ending"
     done
     [ ! -e odd/broken ] && [ ! -e odd/out/broken ] || fail "a name was executed"
 fi
 
-# --baseline: a run of the tree against those before it.
+# compare: a run of the tree against those before it.
 run() { # run CODE ARGUMENTS...: into out
     local code=$1 got=0
     shift
-    "$BENCH" gate "$@" > out 2> err || got=$?
-    [ "$got" = "$code" ] || fail "'$*' ended with $got, not $code: $(cat out err)"
+    "$BENCH" history compare "$@" > out 2> err || got=$?
+    [ "$got" = "$code" ] || fail "'compare $*' ended with $got, not $code: $(cat out err)"
 }
 new() { # new NAME SPEED...: a sweep of a later day
     local i=0 speed
@@ -95,78 +95,85 @@ new() { # new NAME SPEED...: a sweep of a later day
 new same 947 945 949
 new slow 880 884 879
 new once 880
-run 0 --baseline h.db --rows same
+run 0 h.db --rows same
 grep -q "^m Q4_0, 20 stored runs since commit30, 2026-03-31; AMD EPYC" out || fail "$(cat out)"
 grep -q "^decode, 2 threads, depth 0 .* pass$" out || fail "$(cat out)"
-run 1 --baseline h.db --rows slow --json b.json --junit b.xml --markdown b.md
+run 1 h.db --rows slow --json b.json --junit b.xml --markdown b.md
 grep -q "^fail: B is worse in decode, 2 threads, depth 0: -[67]\..* Look at what changed from commit49 to " out ||
     fail "$(cat out)"
 grep -q '"mode": "baseline"' b.json && grep -q "<failure" b.xml && grep -q "3 new runs" b.md || fail "outputs"
-run 0 --baseline h.db --rows slow --margin 12%
-run 4 --baseline h.db --rows once
+run 0 h.db --rows slow --margin 12%
+run 4 h.db --rows once
 grep -q "measure 3 times or more" out || fail "$(cat out)"
-run 1 --baseline tree --rows slow -o b --no-charts
+run 1 tree --rows slow -o b --no-charts
 [ -s b/gate.json ] || fail "no gate.json"
-run 1 --baseline tree --rows tree/30 --rows tree/31 --rows tree/32 # the step itself
+run 1 tree --rows tree/30 --rows tree/31 --rows tree/32 # the step itself
 grep -q "20 stored runs since commit10" out || fail "$(cat out)"
-run 0 --baseline h.db --rows same --record h2.db --commit today
-"$BENCH" gate --record h2.db --rows same | grep -q "0 rows of 1 run recorded" || fail "recorded"
-run 7 --baseline h.db --rows same --exit-codes 7,8,9
+run 0 h.db --rows same --add-to h2.db --commit today
+"$BENCH" history add h2.db same | grep -q "0 rows of 1 run added" || fail "recorded"
+run 7 h.db --rows same --exit-codes 7,8,9
 
 # What differs is named, and how much is missing.
 sed 's/spread/compact/' slow/sweep.csv > changed.csv
 cp slow/machine.json .
-refused 3 "its placement is 'spread', here 'compact'" gate --baseline h.db --rows changed.csv
+refused 3 "its placement is 'spread', here 'compact'" history compare h.db --rows changed.csv
 sed 's/,Q4_0,/,Q8_0,/' slow/sweep.csv > changed.csv
-refused 3 "its quant is 'Q4_0', here 'Q8_0'" gate --baseline h.db --rows changed.csv
+refused 3 "its quant is 'Q4_0', here 'Q8_0'" history compare h.db --rows changed.csv
 sed -i 's/"model": "AMD EPYC"/"model": "Another"/' machine.json
-refused 3 "its CPU is 'AMD EPYC', here 'Another'" gate --baseline h.db --rows changed.csv
+refused 3 "its CPU is 'AMD EPYC', here 'Another'" history compare h.db --rows changed.csv
 rm machine.json
-refused 3 "nothing says which machine the new rows" gate --baseline h.db --rows changed.csv
-refused 3 "2 stored runs do not say how far runs scatter; record 3 more" \
-    gate --baseline h.db --rows tree/12
-refused 2 "--rows and -m exclude each other" gate --baseline h.db --rows slow -m nano:Q4_0
-refused 2 "what is to be compared with h.db" gate --baseline h.db
+refused 3 "nothing says which machine the new rows" history compare h.db --rows changed.csv
+refused 3 "2 stored runs do not say how far runs scatter; add 3 more" \
+    history compare h.db --rows tree/12
+refused 2 "--rows and -m exclude each other" history compare h.db --rows slow -m nano:Q4_0
+refused 2 "what is to be compared with h.db" history compare h.db
+
+refused 2 "history needs a command, add, compare or changes;" history
+refused 2 "there is no \`bench history comapre\`; did you mean \`bench history compare\`?" history comapre h.db
+refused 2 "history needs a command, add, compare or changes, not 'h.db'" history h.db
+refused 2 "which history? usage: bench history changes RESULTS" history changes
+refused 2 "unexpected argument 'slow'" history compare h.db slow
+refused 2 "history add has no option --rows; \`bench history add --help\` lists them" history add h.db --rows slow
 
 # Another machine is another series.
 cp -r tree tree2
 sed -i 's/"model": "AMD EPYC"/"model": "Another"/' tree2/4?/machine.json
-"$BENCH" gate --history tree2 | grep -q "^2 series, 1 with a change" || fail "two machines"
+"$BENCH" history changes tree2 | grep -q "^2 series, 1 with a change" || fail "two machines"
 
 # A row that names no machine, and one that is said to be from here.
 "$BENCH" decode -m nano:Q4_0 --in-memory -n 6 --json > row.json 2> /dev/null || fail "decode"
-refused 2 "no machine.json says which machine" gate --record h.db --rows row.json
-"$BENCH" gate --record h.db --rows row.json --here --commit mine | grep -q "1 row of 1 run recorded" ||
+refused 2 "no machine.json says which machine" history add h.db row.json
+"$BENCH" history add h.db row.json --here --commit mine | grep -q "1 row of 1 run added" ||
     fail "a row of this machine"
 
 # Measured now: too few runs first; then what is stored is measured, and can be recorded.
-refused 3 "record " gate --baseline h.db -m nano:Q4_0
+refused 3 "add " history compare h.db -m nano:Q4_0
 for i in 1 2 3 4 5 6; do
     "$BENCH" decode -m nano:Q4_0 --in-memory -n 6 --json > "row$i.json" 2> /dev/null || fail "decode"
-    "$BENCH" gate --record now.db --rows "row$i.json" --here --commit "c$i" > /dev/null || fail "record"
+    "$BENCH" history add now.db "row$i.json" --here --commit "c$i" > /dev/null || fail "record"
 done
 code=0
-"$BENCH" gate --baseline now.db -m nano:Q4_0 --disturbed --runs 2 -o now --no-charts --record now.db > out || code=$?
+"$BENCH" history compare now.db -m nano:Q4_0 --disturbed --runs 2 -o now --no-charts --add-to now.db > out || code=$?
 case $code in 0 | 4) ;; *) fail "measured now: $code: $(cat out)" ;; esac # one session: never 1
 grep -q "^nano Q4_0, 6 stored runs" out || fail "$(cat out)"
 [ "$(grep -c ",decode,nano,Q4_0," now/sweep.csv)" = 2 ] || fail "$(cat now/sweep.csv)"
-"$BENCH" gate --record now.db --rows now | grep -q "0 rows of 1 run recorded" || fail "not recorded"
-refused 3 "no stored run is of nano:Q8_0; there is nano Q4_0" gate --baseline now.db -m nano:Q8_0 --disturbed
-refused 3 "no stored run is from this machine" gate --baseline tree2 -m nano:Q4_0
+"$BENCH" history add now.db now | grep -q "0 rows of 1 run added" || fail "not recorded"
+refused 3 "no stored run is of nano:Q8_0; there is nano Q4_0" history compare now.db -m nano:Q8_0 --disturbed
+refused 3 "no stored run is from this machine" history compare tree2 -m nano:Q4_0
 
 # Foreign and damaged files.
-refused 2 "cannot read nowhere" gate --history nowhere
-refused 2 "is no table of results" gate --history "$SRC/LICENSE"
+refused 2 "cannot read nowhere" history changes nowhere
+refused 2 "is no table of results" history changes "$SRC/LICENSE"
 head -c 3000 h.db > cut.db
-refused 2 "cut.db is no whole database" gate --history cut.db
+refused 2 "cut.db is no whole database" history changes cut.db
 mkdir empty
-refused 2 "no sweep.csv with rows is in empty" gate --history empty
+refused 2 "no sweep.csv with rows is in empty" history changes empty
 echo '{"a": 1' > bad.json
-refused 2 "bad.json, line" gate --history bad.json
+refused 2 "bad.json, line" history changes bad.json
 echo '{"a": 1}' > bad.json
-refused 2 "is no row of results" gate --history bad.json
-refused 2 "file is not a database" gate --record "$SRC/LICENSE" --rows tree
-refused 2 "which rows?" gate --record h.db
-refused 2 "name it new.db" gate --record new.csv --rows tree
-refused 2 "'speed' is no column" gate --history h.db --metric speed
-refused 2 "no series named like 70b" gate --history h.db --only 70b
+refused 2 "is no row of results" history changes bad.json
+refused 2 "file is not a database" history add "$SRC/LICENSE" tree
+refused 2 "which rows?" history add h.db
+refused 2 "name it new.db" history add new.csv tree
+refused 2 "'speed' is no column" history changes h.db --metric speed
+refused 2 "no series named like 70b" history changes h.db --only 70b

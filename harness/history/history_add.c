@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_store.c - `bench gate --record`: rows into a history; and where rows come from
+ * history_add.c - `bench history add`: rows into a database; and where rows come from
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "harness/history/gate_rows.h"
+#include "harness/history/history_rows.h"
 #include "harness/history/history_db.h"
 
-enum status gate_machine_here(struct machine_key *key, struct topology *topo,
-                              struct err *err)
+enum status history_machine_here(struct machine_key *key, struct topology *topo,
+                                 struct err *err)
 {
     struct topology *own = topo ? NULL : calloc(1, sizeof *own);
     struct topology *t = topo ? topo : own;
@@ -28,32 +28,29 @@ enum status gate_machine_here(struct machine_key *key, struct topology *topo,
     return st;
 }
 
-/* path as it is; rows that do not say where they are from are this machine's if the
- * options say so. */
-enum status gate_history_read(struct history *h, const struct gate_options *o,
+enum status history_path_read(struct history *h, const struct history_options *o,
                               const char *path, struct err *err)
 {
     struct machine_key here;
     enum status st = ST_OK;
 
     if (o->here)
-        st = gate_machine_here(&here, NULL, err);
+        st = history_machine_here(&here, NULL, err);
     return st ? st : history_read(h, path, o->here ? &here : NULL, err);
 }
 
-enum status gate_rows_read(struct history *h, const struct gate_options *o,
-                           struct err *err)
+enum status history_rows_read(struct history *h, const struct history_options *o,
+                              struct err *err)
 {
     enum status st = ST_OK;
 
     if (!o->rows.n)
         return err_set(
             err, ST_USAGE,
-            "which rows? --rows DIR names a directory that `bench sweep` has "
-            "written, a sweep.csv, or a row that `bench decode --json` has "
-            "printed");
+            "which rows? Name a directory that `bench sweep` has written, a sweep.csv, "
+            "or a row that `bench decode --json` has printed");
     for (size_t i = 0; i < o->rows.n && st == ST_OK; i++)
-        st = gate_history_read(h, o, o->rows.v[i], err);
+        st = history_path_read(h, o, o->rows.v[i], err);
     return st;
 }
 
@@ -69,18 +66,18 @@ static enum status check_machines(const struct history *h, struct err *err)
     return ST_OK;
 }
 
-enum status gate_store(const struct gate_options *o, struct err *err)
+enum status history_add(const struct history_options *o, struct err *err)
 {
     struct history h = {0};
     size_t n_new = 0;
-    enum status st = gate_rows_read(&h, o, err);
+    enum status st = history_rows_read(&h, o, err);
 
     if (st == ST_OK)
         st = check_machines(&h, err);
     if (st == ST_OK)
-        st = history_db_record(o->record, &h, o->commit, &n_new, err);
+        st = history_db_record(o->path, &h, o->commit, &n_new, err);
     if (st == ST_OK)
-        printf("%s: %zu row%s of %zu run%s recorded, %zu %s there already\n", o->record,
+        printf("%s: %zu row%s of %zu run%s added, %zu %s there already\n", o->path,
                n_new, n_new == 1 ? "" : "s", h.n_runs, h.n_runs == 1 ? "" : "s",
                h.n_rows - n_new, h.n_rows - n_new == 1 ? "was" : "were");
     history_free(&h);

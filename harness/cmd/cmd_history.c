@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_history.c - `bench history`: rows of many runs, kept, compared, searched for
+ * change points
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/suggest.h"
+#include "harness/gate/gate_settings.h"
+#include "harness/history/history_options.h"
+
+/* A command of a command: reads o, and may set the exit code. */
+struct verb {
+    const char *name, *help;
+    struct opt_usage usage;
+    const struct opt *opts;
+    enum status (*run)(const struct history_options *o, int *code, struct err *err);
+    bool takes_rows; /* as further arguments */
+};
+
+static int codes[3] = {0, 1, 4}; /* of pass, fail, inconclusive */
+static struct history_options o = {.codes = codes};
+
+/* clang-format off */
+#define COMMIT    OPT_STR(0, "commit", &o.commit, "NAME", "what was measured (default: the rows' commit)")
+#define HERE      OPT_FLAG(0, "here", &o.here, "rows without a machine.json are from here")
+#define METRIC    OPT_STR(0, "metric", &o.metrics, "LIST", "columns to judge (default: tok_per_s)")
+#define ONLY      OPT_STR(0, "only", &o.only, "TEXT", "only series with this in their name")
+#define DISTURBED OPT_FLAG(0, "disturbed", &o.disturbed, "disturbed rows count, too")
+#define JSON      OPT_STR(0, "json", &o.outputs.json, "FILE", "the result as JSON")
+#define MARKDOWN  OPT_STR(0, "markdown", &o.outputs.markdown, "FILE", "a summary for people")
+#define NO_CHARTS OPT_FLAG(0, "no-charts", &o.outputs.no_charts, "draw no charts")
+
+static const struct opt add_opts[] = {COMMIT, HERE, OPT_END};
+
+static const struct opt compare_opts[] = {
+    OPT_STRS(0, "rows", &o.rows, "FILE|DIR", "the new rows; may be repeated"),
+    OPT_STR('m', "model", &o.model, "MODEL", "or: measure now what is stored of it"),
+    OPT_U64(0, "runs", &o.runs, "N", "measurements of each point (default: 3)"),
+    OPT_U64(0, "seed", &o.seed, "N", "for the order of points (default: 1)"),
+    OPT_STR(0, "add-to", &o.add_to, "DB", "add the new rows to this database afterwards"),
+    COMMIT, HERE, METRIC, ONLY, DISTURBED,
+    OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
+    OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, percent (default: 2)"),
+    OPT_STR('o', "out", &o.out, "DIR", "where the results go"),
+    JSON, MARKDOWN,
+    OPT_STR(0, "junit", &o.outputs.junit, "FILE", "the result as JUnit XML"),
+    OPT_FLAG(0, "annotations", &o.outputs.annotations, "print GitHub workflow commands"),
+    NO_CHARTS,
+    OPT_STR(0, "exit-codes", &o.exit_codes, "P,F,I", "pass, fail, inconclusive (default: 0,1,4)"),
+    OPT_END
+};
+
+static const struct opt changes_opts[] = {
+    METRIC, ONLY,
+    OPT_U64(0, "last", &o.last, "N", "latest runs of a series (default: 500)"),
+    DISTURBED, HERE,
+    OPT_STR('o', "out", &o.out, "DIR", "write history.json, history.md and a chart there"),
+    JSON, MARKDOWN, NO_CHARTS, OPT_END
+};
+/* clang-format on */
+
+static enum status run_add(const struct history_options *opt, int *code,
+                           struct err *err)
+{
+    (void)code;
+    return history_add(opt, err);
+}
+
+static enum status run_compare(const struct history_options *opt, int *code,
+                               struct err *err)
+{
+    struct gate_result *r = calloc(1, sizeof *r);
+    enum status st = r ? history_compare(opt, r, err)
+                       : err_set(err, ST_NO_MEMORY, "no memory for a result");
+
+    if (st == ST_OK)
+        st = gate_report_all(r, &opt->outputs, err);
+    if (st == ST_OK)
+        *code = gate_exit_code(r, opt->codes);
+    if (r)
+        gate_result_free(r);
+    free(r);
+    return st;
+}
+
+static enum status run_changes(const struct history_options *opt, int *code,
+                               struct err *err)
+{
+    (void)code;
+    return history_changes(opt, err);
+}
+
+static const struct verb verbs[] = {
+    {.name = "add",
+     .help = "add rows of `bench sweep` or `bench decode --json` to a database",
+     .run = run_add,
+     .opts = add_opts,
+     .takes_rows = true,
+     .usage = {.synopsis = "history add DB ROWS...",
+               .about = "Adds rows with their machine, commit and time to the SQLite "
+                        "database DB, made if\n"
+                        "it is missing. ROWS is a directory of `bench sweep` or one "
+                        "above several, a\n"
+                        "sweep.csv, or a row of `bench decode --json`. Rows that are "
+                        "there already stay.",
+               .example = "bench history add results.db new"}},
+    {.name = "compare",
+     .help = "judge new rows by the stored ones of the same machine and settings",
+     .run = run_compare,
+     .opts = compare_opts,
+     .usage =
+         {.synopsis = "history compare RESULTS --rows NEW | -m MODEL",
+          .about =
+              "Are new rows slower than the stored runs of the same machine, model and "
+              "settings\n"
+              "lead to expect? RESULTS is a database of `bench history add`, a "
+              "directory with\n"
+              "sweeps, or a CSV. Exit code 0 (pass: no slowdown beyond the margin), 1 "
+              "(fail), 4\n"
+              "(inconclusive), 3 (too few stored runs, or none that compare), 2 (wrong "
+              "input).\n"
+              "docs/history.md explains the rule.",
+          .example = "bench history compare results.db --rows new --margin 5%\n"
+                     "bench history compare results.db -m model.gguf --add-to "
+                     "results.db"}},
+    {.name = "changes",
+     .help = "find the commits with which a series has changed",
+     .run = run_changes,
+     .opts = changes_opts,
+     .usage = {.synopsis = "history changes RESULTS [-o DIR]",
+               .about =
+                   "Finds the change points of every series in RESULTS (a database, a "
+                   "directory with\n"
+                   "sweeps, or a CSV): commit, size with its 95 % interval, and the "
+                   "commit before.",
+               .example = "bench history changes results.db -o history"}},
+};
+#define N_VERBS ((int)(sizeof verbs / sizeof verbs[0]))
+
+static void print_help(void)
+{
+    puts("usage: bench history COMMAND\n\n"
+         "Results of many runs, to see what changed over days and commits.\n\n"
+         "commands:");
+    for (int i = 0; i < N_VERBS; i++)
+        printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
+    puts("\n`bench history COMMAND --help` lists its options; docs/history.md explains "
+         "all.\n\n"
+         "examples:\n"
+         "  bench history add results.db new\n"
+         "  bench history compare results.db --rows new --margin 5%\n"
+         "  bench history changes results.db -o history");
+}
+
+static enum status find_verb(const struct verb **verb, const char *name,
+                             struct err *err)
+{
+    const char *names[sizeof verbs / sizeof verbs[0]];
+
+    for (int i = 0; i < N_VERBS; i++) {
+        names[i] = verbs[i].name;
+        *verb = &verbs[i];
+        if (name && !strcmp(name, names[i]))
+            return ST_OK;
+    }
+    const char *near = name ? suggest(name, names, N_VERBS) : NULL;
+    if (near)
+        return err_set(err, ST_USAGE,
+                       "there is no `bench history %.40s`; did you mean "
+                       "`bench history %s`?",
+                       name, near);
+    return err_set(err, ST_USAGE,
+                   "history needs a command, add, compare or changes%s%.40s%s; `bench "
+                   "history --help` explains them",
+                   name ? ", not '" : "", name ? name : "", name ? "'" : "");
+}
+
+/* The history, and the rows of a verb that takes them. */
+static enum status take_arguments(const struct verb *verb, const struct opt_args *args,
+                                  struct err *err)
+{
+    if (args->n < 1)
+        return err_set(err, ST_USAGE, "which history? usage: bench %s",
+                       verb->usage.synopsis);
+    if (args->n > 1 && !verb->takes_rows)
+        return err_set(err, ST_USAGE, "unexpected argument '%s'; usage: bench %s",
+                       args->v[1], verb->usage.synopsis);
+    o.path = args->v[0];
+    if (!verb->takes_rows)
+        return ST_OK;
+    o.rows.n = (size_t)args->n - 1;
+    o.rows.v = malloc((o.rows.n + 1) * sizeof *o.rows.v);
+    if (!o.rows.v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu names", o.rows.n);
+    memcpy(o.rows.v, args->v + 1, o.rows.n * sizeof *o.rows.v);
+    return ST_OK;
+}
+
+static enum status run_verb(const struct verb *verb, int argc, char **argv, int *code,
+                            struct err *err)
+{
+    char name[32];
+    struct opt_args args;
+
+    snprintf(name, sizeof name, "history %s", verb->name);
+    o.argc = argc + 1;
+    o.argv = argv - 1;
+    argv[0] = name; /* in messages about options */
+    enum status st = opt_parse(&args, argc, argv, verb->opts, &verb->usage, err);
+    argv[0] = (char *)(uintptr_t)verb->name;
+    if (st || args.help)
+        return st;
+    st = take_arguments(verb, &args, err);
+    if (st == ST_OK && o.exit_codes)
+        st = gate_exit_codes_parse(o.exit_codes, "--exit-codes", codes, err);
+    if (st)
+        return st;
+    interrupt_catch();
+    return verb->run(&o, code, err);
+}
+
+int cmd_history(int argc, char **argv)
+{
+    const struct verb *verb;
+    struct err err = ERR_INIT;
+    int code = 0;
+
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        print_help();
+        return 0;
+    }
+    enum status st = find_verb(&verb, argc > 1 ? argv[1] : NULL, &err);
+    if (st == ST_OK)
+        st = run_verb(verb, argc - 1, argv + 1, &code, &err);
+    free(o.rows.v);
+    return st ? cmd_fail(&err) : code;
+}
