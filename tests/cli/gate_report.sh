@@ -13,7 +13,6 @@ model: $SRC/tests/data/models/stories260K-f32.gguf
 threads: [1]
 prefill: [none]
 ctx: [8]
-budget: 2s
 margin: 40%
 memory: false
 load: false
@@ -23,8 +22,8 @@ END
 gate() {
     local a=$1 dir=$2 code=0
     shift 2
-    "$BENCH" gate --b "$BENCH" --a "$a" -c ./gate.yaml --no-charts -o "$dir" "$@" \
-        >out 2>err || code=$?
+    with_budget 2 "$BENCH" gate --b "$BENCH" --a "$a" -c ./gate.yaml --no-charts -o "$dir" "$@" ||
+        code=$?
     case $code in
     0 | 1 | 4) ;;
     *) fail "gate $*: exit $code: $(cat err)" ;;
@@ -61,7 +60,7 @@ END
         said no_counts stripped.out | grep -q "A cannot be counted: it has no symbols" ||
             fail "stripped: $(said no_counts stripped.out)"
     fi
-    PATH=/nowhere "$BENCH" gate --a "$BENCH" -c ./gate.yaml --no-charts -o nowhere --counts >out 2>err || true
+    PATH=/nowhere with_budget 2 "$BENCH" gate --a "$BENCH" -c ./gate.yaml --no-charts -o nowhere --counts || true
     said counted_by same | grep -q callgrind && { grep -q "apt-get install valgrind" out ||
         fail "without valgrind: $(cat out err)"; }
 fi
