@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * history_measure.c - the points of a history, measured again now
- *
- * What a stored row says may come from a foreign file: each column is checked before it
- * becomes a setting.
  */
 #include "harness/history/history_measure.h"
 
@@ -14,19 +11,17 @@
 #include "engine/base/random.h"
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/parse.h"
 #include "harness/base/progress.h"
 #include "harness/history/baseline_rule.h"
+#include "harness/history/history_point.h"
 #include "harness/history/history_rows.h"
 #include "harness/machine/sandbox.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
-#define MAX_POINTS   GATE_MAX_METRICS
-#define MAX_RUNS     100
-#define MAX_SAMPLES  1000
-#define MAX_POSITION (1 << 24)
+#define MAX_POINTS GATE_MAX_METRICS
+#define MAX_RUNS   100
 
 struct now {
     struct point p[MAX_POINTS];
@@ -41,81 +36,6 @@ struct now {
     struct progress progress;
     size_t n_done, n_planned;
 };
-
-/* ---- from a stored row to a point ---------------------------------------------------
- */
-
-/* A number that the command of a row has after an option. */
-static double option_number(const char *command, const char *option, double without,
-                            double min, double max)
-{
-    const char *at = strstr(command, option);
-    const double v = at ? strtod(at + strlen(option), NULL) : without;
-
-    return v >= min && v <= max ? v : without;
-}
-
-static enum status whole(int *out, int64_t v, int64_t min, int64_t max,
-                         const char *what, struct err *err)
-{
-    if (v < min || v > max)
-        return err_set(err, ST_INPUT, "a stored row's %s is %lld", what, (long long)v);
-    *out = (int)v;
-    return ST_OK;
-}
-
-static enum status set_threads(struct point *p, const struct row *r,
-                               const struct topology *topo, struct err *err)
-{
-    enum status st =
-        whole(&p->n_threads, r->n_threads, 1, TOPO_MAX_CPUS, "n_threads", err);
-
-    if (st == ST_OK && r->n_threads_prefill != FIELD_NO_INT)
-        st = whole(&p->n_threads_prefill, r->n_threads_prefill, 1, TOPO_MAX_CPUS,
-                   "n_threads_prefill", err);
-    if (st == ST_OK && !strcmp(r->placement, "list")) {
-        p->explicit_cpus = true;
-        return placement_parse_cpus(r->cpus, topo, &p->n_threads, p->n_threads_prefill,
-                                    p->cpus, err);
-    }
-    return st ? st : placement_parse(r->placement, &p->placement, err);
-}
-
-static enum status set_depth(struct point *p, const struct row *r, struct err *err)
-{
-    if (!strcmp(r->kind, "prefill")) {
-        p->kind = POINT_PREFILL;
-        return whole(&p->n_prompt, r->n_prompt, 1, MAX_POSITION, "n_prompt", err);
-    }
-    p->ctx_prefill = !strcmp(r->ctx_fill, "prefill");
-    return whole(&p->ctx, r->ctx, 0, MAX_POSITION, "ctx", err);
-}
-
-static enum status make_point(struct point *p, const struct row *r,
-                              const struct now *now, struct err *err)
-{
-    enum status st;
-
-    point_init(p);
-    p->model = now->model;
-    p->isa_disabled = isa_detected() & ~isa_usable();
-    p->n_tokens = r->n_samples > 0 && r->n_samples <= MAX_SAMPLES ? (int)r->n_samples
-                                                                  : p->n_tokens;
-    p->n_batch = (int)option_number(r->command, " --batch ", p->n_batch, 1, 65536);
-    p->budget_s = option_number(r->command, " --budget ", p->budget_s, 0.01, 600);
-    p->mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
-    if (!strcmp(r->tuning, "tuned"))
-        snprintf(p->tuned, sizeof p->tuned, "auto");
-    st = set_threads(p, r, &now->topo, err);
-    if (st == ST_OK)
-        st = set_depth(p, r, err);
-    if (st == ST_OK && *r->kv_type)
-        st = kv_type_parse(r->kv_type, "kv_type of a stored row", &p->kv_type, err);
-    if (st == ST_OK && *r->residency)
-        st = residency_parse(r->residency, "residency of a stored row", &p->residency,
-                             err);
-    return st;
-}
 
 /* ---- which of them
  * -------------------------------------------------------------------- */
@@ -193,7 +113,7 @@ static enum status choose(struct now *now, const struct series_set *set,
                            "--only",
                            MAX_POINTS);
         known[now->n] = &s->like;
-        st = make_point(&now->p[now->n], &s->like, now, err);
+        st = history_point(&now->p[now->n], &s->like, &now->model, &now->topo, err);
         now->n++;
     }
     if (st == ST_OK && !now->n)

@@ -203,6 +203,9 @@ void point_describe(struct point_run *r, const struct point *p)
     }
     if (p->kind == POINT_SPECULATE)
         point_text_name(p, row->spec_text, sizeof row->spec_text);
+    row->n_wanted = p->n_tokens;
+    row->n_batch = p->n_batch;
+    row->budget_s = p->budget_s;
     if (p->mem_limit)
         row->mem_limit_bytes = (int64_t)p->mem_limit;
     snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(p->tuning.state));

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_history_point.c - stored rows as points: from their columns, and older rows'
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/history/history_point.h"
+
+static struct topology *topo;
+static struct modelref model;
+
+static struct row stored(void)
+{
+    struct row r;
+
+    row_init(&r);
+    strcpy(r.kind, "decode");
+    strcpy(r.placement, "spread");
+    strcpy(r.ctx_fill, "synthetic");
+    r.n_threads = 1;
+    r.ctx = 128;
+    return r;
+}
+
+static struct point point_of(const struct row *r)
+{
+    struct err err = ERR_INIT;
+    struct point p;
+
+    assert_int_equal(history_point(&p, r, &model, topo, &err), ST_OK);
+    return p;
+}
+
+static void columns_say_how_it_was_measured(void **state)
+{
+    struct row r = stored();
+
+    (void)state;
+    r.n_wanted = 200;
+    r.n_samples = 20; /* time ended it */
+    r.n_batch = 96;
+    r.budget_s = 2.5;
+    strcpy(r.command, "bench decode -m x -n 3 --batch 5 --budget 7"); /* not read */
+    const struct point p = point_of(&r);
+    assert_int_equal(p.n_tokens, 200);
+    assert_int_equal(p.n_batch, 96);
+    assert_true(p.budget_s == 2.5);
+    assert_int_equal(p.ctx, 128);
+}
+
+static void older_rows_say_it_in_their_command(void **state)
+{
+    struct row r = stored();
+    struct point usual;
+
+    (void)state;
+    r.n_samples = 20;
+    strcpy(r.command,
+           "bench decode -m x -t 1 -n 64 --batch 5 --mem none --budget 0.75");
+    struct point p = point_of(&r);
+    assert_int_equal(p.n_tokens, 20);
+    assert_int_equal(p.n_batch, 5);
+    assert_true(p.budget_s == 0.75);
+
+    /* one that says nothing has the defaults */
+    r = stored();
+    point_init(&usual);
+    p = point_of(&r);
+    assert_int_equal(p.n_tokens, usual.n_tokens);
+    assert_int_equal(p.n_batch, usual.n_batch);
+    assert_true(p.budget_s == usual.budget_s);
+}
+
+static void foreign_values_are_checked(void **state)
+{
+    struct row r = stored();
+    struct err err = ERR_INIT;
+    struct point p, usual;
+
+    (void)state;
+    point_init(&usual);
+    r.n_wanted = -1;
+    r.n_batch = (int64_t)1 << 40;
+    r.budget_s = INFINITY;
+    strcpy(r.command, "--batch --budget --budget x --batch");
+    p = point_of(&r);
+    assert_int_equal(p.n_tokens, usual.n_tokens);
+    assert_int_equal(p.n_batch, usual.n_batch);
+    assert_true(p.budget_s == usual.budget_s);
+
+    r.n_threads = 1 << 20;
+    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "a stored row's n_threads is 1048576"));
+    r = stored();
+    strcpy(r.placement, "everywhere");
+    assert_int_not_equal(history_point(&p, &r, &model, topo, &err), ST_OK);
+    r = stored();
+    strcpy(r.kind, "prefill"); /* without a length */
+    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+}
+
+static void a_prefill_point_is_one(void **state)
+{
+    struct row r = stored();
+
+    (void)state;
+    strcpy(r.kind, "prefill");
+    r.n_prompt = 77;
+    r.n_threads_prefill = FIELD_NO_INT;
+    r.mem_limit_bytes = 1 << 30;
+    strcpy(r.kv_type, "q8_0");
+    strcpy(r.residency, "packed");
+    const struct point p = point_of(&r);
+    assert_true(p.kind == POINT_PREFILL && p.n_prompt == 77);
+    assert_true(p.mem_limit == 1 << 30 && p.kv_type == KERN_KV_q8_0);
+    assert_true(p.residency == WEIGHTS_PACKED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_say_how_it_was_measured),
+        cmocka_unit_test(older_rows_say_it_in_their_command),
+        cmocka_unit_test(foreign_values_are_checked),
+        cmocka_unit_test(a_prefill_point_is_one),
+    };
+    struct err err = ERR_INIT;
+
+    topo = calloc(1, sizeof *topo);
+    if (!topo || topology_read(topo, "", &err) ||
+        modelref_parse(&model, "nano:Q4_0", NULL, &err))
+        return 1;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(topo);
+    return failed;
+}
