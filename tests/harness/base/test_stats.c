@@ -234,10 +234,21 @@ static void sorting_ascends(void **state)
     stats_sort(v, 0);
 }
 
+static void bounds_are_clopper_and_pearsons(void **state)
+{
+    (void)state;
+    assert_true(fabs(stats_binomial_upper(0, 300) - (1 - pow(0.05, 1.0 / 300))) < 1e-9);
+    assert_true(fabs(stats_binomial_upper(1, 10) - 0.394163) < 1e-5);
+    assert_true(stats_binomial_upper(10, 10) == 1);
+    assert_true(fabs(stats_binomial_upper(5000, 10000) - 0.508273) < 1e-5);
+    assert_true(fabs(stats_binomial_upper(9999, 10000) - 0.9999948707) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorting_ascends),
+        cmocka_unit_test(bounds_are_clopper_and_pearsons),
         cmocka_unit_test(quantiles_are_interpolated),
         cmocka_unit_test(median_leaves_its_input_alone),
         cmocka_unit_test(summary_of_a_small_series),

@@ -9,7 +9,6 @@
 
 #include "harness/history/baseline.h"
 #include "harness/history/baseline_rule.h"
-#include "research/baseline_sim.h"
 
 static void students_t_is_the_tables(void **state)
 {
@@ -105,65 +104,6 @@ static void failing_needs_three(void **state)
     assert_int_equal(baseline_decide(&verdict, of, &rule, e + 1, n_fresh, 1, &err),
                      ST_OK);
     assert_int_equal(verdict, GATE_PASS);
-}
-
-/* 400 gates each; bounds that an honest repetition with another seed stays within. */
-static void it_is_calm_and_sees_much(void **state)
-{
-    struct err err = ERR_INIT;
-
-    (void)state;
-    for (int k = 0; k <= HISTORY_N_NOISES; k++) {
-        struct sim_baseline b = {.noise = (enum history_noise)(k % HISTORY_N_NOISES),
-                                 .sessions = k == HISTORY_N_NOISES,
-                                 .sigma = 0.01,
-                                 .n_past = 20};
-        struct sim_verdicts v;
-
-        assert_int_equal(sim_baseline_run(&v, &b, 400, 11, &err), ST_OK);
-        assert_int_equal(v.n, 400);
-        assert_true(v.n_fail <= 8);
-        b.slowdown = 0.02;
-        assert_int_equal(sim_baseline_run(&v, &b, 400, 12, &err), ST_OK);
-        assert_true(v.n_fail <= 10 && v.n_pass <= 30);
-        b.slowdown = 0.05;
-        assert_int_equal(sim_baseline_run(&v, &b, 400, 12, &err), ST_OK);
-        const size_t one_session = v.n_fail;
-        b.apart = true;
-        assert_int_equal(sim_baseline_run(&v, &b, 400, 12, &err), ST_OK);
-        assert_true(v.n_fail > one_session && v.n_pass <= 2);
-        b.slowdown = 0.1;
-        assert_int_equal(sim_baseline_run(&v, &b, 400, 13, &err), ST_OK);
-        assert_true(v.n_fail >= 360 && v.n_pass <= 1);
-    }
-}
-
-/* Machines that were recorded under load: it may be blind there, but is calm. */
-static void it_is_calm_on_recorded_machines(void **state)
-{
-    static const char *const names[] = {"xeon-building", "xeon-hog", "xeon-memory"};
-    struct err err = ERR_INIT;
-
-    (void)state;
-    for (size_t i = 0; i < 3; i++)
-        for (int apart = 0; apart < 2; apart++) {
-            struct gate_trace trace;
-            struct sim_baseline b = {
-                .trace = &trace, .n_past = 20, .apart = apart != 0};
-            struct sim_verdicts v;
-            char path[512];
-
-            snprintf(path, sizeof path, SLM_SOURCE_DIR "/configs/traces/%s.txt",
-                     names[i]);
-            assert_int_equal(gate_trace_read(&trace, path, &err), ST_OK);
-            assert_int_equal(sim_baseline_run(&v, &b, 400, 21, &err), ST_OK);
-            assert_int_equal(v.n, 400);
-            assert_true(v.n_fail <= 8);
-            b.slowdown = 0.5; /* even so much is hard to see, but never passes */
-            assert_int_equal(sim_baseline_run(&v, &b, 400, 22, &err), ST_OK);
-            assert_true(v.n_pass <= 8);
-            gate_trace_free(&trace);
-        }
 }
 
 /* ---- histories ----------------------------------------------------------------------
@@ -388,8 +328,6 @@ int main(void)
         cmocka_unit_test(an_interval_is_as_by_hand),
         cmocka_unit_test(outliers_and_constants_do_no_harm),
         cmocka_unit_test(failing_needs_three),
-        cmocka_unit_test(it_is_calm_and_sees_much),
-        cmocka_unit_test(it_is_calm_on_recorded_machines),
         cmocka_unit_test(only_the_past_since_the_last_change_counts),
         cmocka_unit_test(what_differs_is_named),
         cmocka_unit_test(what_is_not_covered_is_told),

@@ -1,136 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_gate_rule.c - the gate's decision: by hand where that is possible, and how often
- * it errs on invented machines, beside the rules of other tools
+ * test_gate_sim.c - how often the gate's decision errs on invented machines, beside the
+ * rules of other tools
  */
 #include "tests/support/test.h"
 
 #include <math.h>
 
-#include "harness/base/stats.h"
 #include "harness/gate/gate_rule.h"
 #include "research/gate_sim.h"
 #include "research/gate_trace.h"
 
 #define N_GATES 300
 #define SIGMA   0.02
-
-static void looks_ascend_and_the_first_can_fail(void **state)
-{
-    const struct gate_rule rule = gate_rule_default();
-    const size_t n = rule.n_looks;
-    const double share = rule.alpha_fail / (double)n;
-
-    (void)state;
-    assert_true(ldexp(1, -(int)gate_look(0, n)) <= share);
-    for (size_t i = 1; i < n; i++)
-        assert_true(gate_look(i, n) > gate_look(i - 1, n));
-    assert_int_equal(gate_look(n - 1, n), GATE_MAX_LAUNCHES);
-    assert_int_equal(gate_look(n, n), 0);
-    /* a gate of few launches has fewer looks, the last of them its end */
-    assert_int_equal(gate_n_looks(GATE_MAX_LAUNCHES), n);
-    assert_int_equal(gate_n_looks(1), 1);
-    assert_int_equal(gate_n_looks(10), 1);
-    assert_int_equal(gate_n_looks(11), 2);
-    assert_int_equal(gate_n_looks(22), 4);
-    assert_int_equal(gate_look(2, 4), 20);
-    assert_int_equal(gate_look(3, 4), GATE_MAX_LAUNCHES);
-}
-
-/* n launches of two rounds each, of which one is a hair faster. */
-static void fill(struct gate_series *s, size_t n, double log_ratio)
-{
-    s->n_launches = n;
-    for (size_t i = 0; i < n; i++) {
-        s->n_rounds[i] = 2;
-        s->v[i][0] = log_ratio + 1e-5 * (double)i;
-        s->v[i][1] = log_ratio - 1e-5 * (double)i + 1e-6 * (double)i;
-    }
-}
-
-static void one_sign_gives_the_least_probability(void **state)
-{
-    const struct gate_rule rule = gate_rule_default();
-    struct gate_series s;
-    double p_fail, p_pass;
-
-    (void)state;
-    fill(&s, 10, log(0.95));
-    gate_test(&s, &rule, &p_fail, &p_pass);
-    assert_true(fabs(p_fail - 0x1p-10) < 1e-12);
-    assert_true(fabs(p_pass - 1) < 1e-12);
-    fill(&s, 10, log(0.99)); /* slower, but within the margin */
-    gate_test(&s, &rule, &p_fail, &p_pass);
-    assert_true(fabs(p_fail - 1) < 1e-12);
-    assert_true(fabs(p_pass - 0x1p-10) < 1e-12);
-    s.n_rounds[3] = 0; /* all of a launch was disturbed */
-    gate_test(&s, &rule, &p_fail, &p_pass);
-    assert_true(fabs(p_pass - 0x1p-9) < 1e-12);
-}
-
-static void a_disturbed_round_does_not_spoil_its_launch(void **state)
-{
-    const double v[8] = {3, -900, 4, 5, 6, 1000, 7, 1};
-
-    (void)state;
-    assert_true(gate_middle(v, 1) == 3);
-    assert_true(gate_middle(v + 2, 2) == 4.5);
-    assert_true(fabs(gate_middle(v + 2, 3) - 5) < 1e-12);
-    assert_true(gate_middle(v + 3, 4) == 6.5); /* of 5 6 7 1000 */
-    assert_true(gate_middle(v, 8) == 4.5);     /* of 3 4 5 6 */
-}
-
-static void an_effect_has_its_interval(void **state)
-{
-    const struct gate_rule rule = gate_rule_default();
-    struct gate_series s;
-    struct gate_effect e;
-    struct err err = ERR_INIT;
-    uint64_t seed = 5;
-    int n_inside = 0;
-
-    (void)state;
-    for (int i = 0; i < 200; i++) {
-        s.n_launches = 20;
-        for (size_t l = 0; l < 20; l++) {
-            const double offset = 0.02 * (double)test_random_float(&seed);
-
-            s.n_rounds[l] = 3;
-            for (int r = 0; r < 3; r++)
-                s.v[l][r] =
-                    log(0.97) + offset + 0.01 * (double)test_random_float(&seed);
-        }
-        assert_int_equal(gate_effect(&e, &s, &rule, 400, (uint64_t)i, &err), ST_OK);
-        assert_true(e.lo <= e.ratio && e.ratio <= e.hi);
-        assert_true(fabs(e.ratio - 0.97) < 0.02);
-        n_inside += e.lo <= 0.97 && 0.97 <= e.hi;
-    }
-    assert_in_range(n_inside, 178, 199);
-}
-
-static void metrics_share_a_look(void **state)
-{
-    const struct gate_rule rule = gate_rule_default();
-    const double least = rule.alpha_fail / (double)rule.n_looks;
-    const double pass = rule.alpha_pass / (double)rule.n_looks / 2;
-    const double fail[3] = {0.9, least / 2, 1}, all[3] = {pass, pass, pass};
-    const double two[3] = {pass, 0.5, pass};
-    enum gate_verdict verdict;
-    struct err err = ERR_INIT;
-    bool failed[3];
-
-    (void)state;
-    assert_int_equal(gate_decide(&verdict, &rule, fail + 1, all, 1, failed, &err),
-                     ST_OK);
-    assert_int_equal(verdict, GATE_FAIL);
-    assert_true(failed[0]);
-    /* A third of the level is not enough for a half of it. */
-    gate_decide(&verdict, &rule, fail, two, 3, failed, &err);
-    assert_int_equal(verdict, GATE_OPEN);
-    assert_false(failed[1]);
-    gate_decide(&verdict, &rule, fail, all, 3, failed, &err);
-    assert_int_equal(verdict, GATE_PASS);
-}
 
 /* Of N_GATES: verdicts[], and the mean length. */
 static double play(const struct sim_gate *g, enum sim_noise noise,
@@ -276,31 +158,15 @@ static void other_rules_are_what_they_claim(void **state)
     assert_int_equal(alarms(RIVAL_PLAIN, SIM_GAUSSIAN, 0.05), N_GATES);
 }
 
-static void bounds_are_clopper_and_pearsons(void **state)
-{
-    (void)state;
-    assert_true(fabs(stats_binomial_upper(0, 300) - (1 - pow(0.05, 1.0 / 300))) < 1e-9);
-    assert_true(fabs(stats_binomial_upper(1, 10) - 0.394163) < 1e-5);
-    assert_true(stats_binomial_upper(10, 10) == 1);
-    assert_true(fabs(stats_binomial_upper(5000, 10000) - 0.508273) < 1e-5);
-    assert_true(fabs(stats_binomial_upper(9999, 10000) - 0.9999948707) < 1e-9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_ascend_and_the_first_can_fail),
-        cmocka_unit_test(one_sign_gives_the_least_probability),
-        cmocka_unit_test(a_disturbed_round_does_not_spoil_its_launch),
-        cmocka_unit_test(an_effect_has_its_interval),
-        cmocka_unit_test(metrics_share_a_look),
         cmocka_unit_test(equal_builds_do_not_fail),
         cmocka_unit_test(recorded_machines_do_not_fail_equal_builds),
         cmocka_unit_test(at_the_margin_few_fail),
         cmocka_unit_test(five_percent_are_seen),
         cmocka_unit_test(a_small_budget_stays_unclear),
         cmocka_unit_test(other_rules_are_what_they_claim),
-        cmocka_unit_test(bounds_are_clopper_and_pearsons),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
