@@ -145,8 +145,8 @@ static void play_launch(struct gate_series *s, struct sim_machine *m,
     s->n_rounds[s->n_launches++] = g->rounds_per_launch;
 }
 
-static enum status look(enum gate_verdict *verdict, const struct sim_gate *g,
-                        const struct gate_series *s, struct err *err)
+static enum status analyse(enum gate_verdict *verdict, const struct sim_gate *g,
+                           const struct gate_series *s, struct err *err)
 {
     const struct gate_series *of[GATE_MAX_METRICS];
 
@@ -170,13 +170,14 @@ enum status sim_gate_play(enum gate_verdict *verdict, size_t *n_launches,
         sim_machine_start(&m[i], noise, sigma, trace, random_bits(&seed));
     }
     *verdict = GATE_OPEN;
-    for (size_t k = 0; *verdict == GATE_OPEN && gate_look(k, g->rule.n_looks); k++) {
-        if (gate_look(k, g->rule.n_looks) > g->most_launches)
+    for (size_t k = 0; *verdict == GATE_OPEN && gate_interim_at(k, g->rule.n_interim);
+         k++) {
+        if (gate_interim_at(k, g->rule.n_interim) > g->most_launches)
             break;
-        for (; n < gate_look(k, g->rule.n_looks); n++)
+        for (; n < gate_interim_at(k, g->rule.n_interim); n++)
             for (size_t i = 0; i < g->n_metrics; i++)
                 play_launch(&s[i], &m[i], g, i ? 0 : -log1p(-g->slowdown), &seed);
-        const enum status st = look(verdict, g, s, err);
+        const enum status st = analyse(verdict, g, s, err);
         if (st)
             return st;
     }

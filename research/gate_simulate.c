@@ -70,7 +70,7 @@ static void add_cells(struct simulation *s, int rule, size_t machine, double sig
     const size_t n = simulation_slowdowns(s, slowdown);
 
     for (size_t i = 0; i < n; i++)
-        if (rule == SIM_OURS || slowdown[i] == 0 || slowdown[i] == SIM_SHARP)
+        if (rule == SIM_OURS || slowdown[i] == 0 || slowdown[i] == SIM_DETECT)
             s->cell[s->n_cells++] =
                 (struct sim_cell){.rule = rule,
                                   .machine = machine,

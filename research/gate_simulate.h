@@ -22,11 +22,11 @@
 
 #define SIM_OURS        RIVAL_N /* as a cell's rule: `bench gate` */
 #define SIM_N_RULES     (RIVAL_N + 1)
-#define SIM_RIVAL_TURNS 80   /* of each side: what our first look has seen */
+#define SIM_RIVAL_TURNS 80   /* of each side: what our first interim analysis has */
 #define SIM_ROUNDS      4    /* of a launch */
 #define SIM_MANY        4    /* metrics of a gate that has several */
 #define SIM_SIGMA       0.02 /* noise of a round, where there is no other */
-#define SIM_SHARP       0.05 /* the slowdown that a gate has to see */
+#define SIM_DETECT      0.05 /* the slowdown that a gate has to find */
 
 /* A machine is a noise below SIM_TRACE, or SIM_TRACE and the number of a trace. */
 struct sim_cell {

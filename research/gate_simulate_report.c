@@ -32,7 +32,7 @@ static const char *percent(char buf[16], double share)
 }
 
 /* Rows of one number of metrics: equal builds, and a B that loses just the margin. */
-static void print_calm(FILE *f, const struct simulation *s, size_t n_metrics)
+static void print_false_positives(FILE *f, const struct simulation *s, size_t n_metrics)
 {
     char a[5][16];
 
@@ -60,21 +60,21 @@ static void print_power_row(FILE *f, const struct simulation *s, size_t machine,
 {
     double slowdown[SIM_MOST_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
-    const struct sim_cell *sharp =
-        simulation_find(s, SIM_OURS, machine, sigma, SIM_SHARP, n_metrics);
+    const struct sim_cell *slower =
+        simulation_find(s, SIM_OURS, machine, sigma, SIM_DETECT, n_metrics);
     char a[16];
 
-    if (!sharp)
+    if (!slower)
         return;
     fprintf(f, "| %-18s | %5s | %zu |", simulation_machine(s, machine),
-            percent(a, sharp->sigma), n_metrics);
+            percent(a, slower->sigma), n_metrics);
     for (size_t i = 1; i < n; i++) {
         const struct sim_cell *c =
             simulation_find(s, SIM_OURS, machine, sigma, slowdown[i], n_metrics);
 
         fprintf(f, " %5s |", c ? percent(a, sim_cell_rate(c)) : "");
     }
-    fprintf(f, " %5.1f |\n", (double)sharp->n_launches / (double)sharp->n_played);
+    fprintf(f, " %5.1f |\n", (double)slower->n_launches / (double)slower->n_played);
 }
 
 static void print_power(FILE *f, const struct simulation *s)
@@ -88,7 +88,7 @@ static void print_power(FILE *f, const struct simulation *s)
             100 * s->rule.margin);
     for (size_t i = 1; i < n; i++)
         fprintf(f, " %g %% |", 100 * slowdown[i]);
-    fprintf(f, " launches at %g %% |\n|---|--:|--:|", 100 * SIM_SHARP);
+    fprintf(f, " launches at %g %% |\n|---|--:|--:|", 100 * SIM_DETECT);
     for (size_t i = 0; i < n; i++)
         fprintf(f, "--:|");
     fputc('\n', f);
@@ -110,7 +110,7 @@ static void print_rivals(FILE *f, const struct simulation *s)
     fprintf(f,
             "\nAlarms of equal builds / of a B that is %g %% slower, in percent; the "
             "others see %d turns of A, then %d of B:\n\n| noise | of a round, %% |",
-            100 * SIM_SHARP, SIM_RIVAL_TURNS, SIM_RIVAL_TURNS);
+            100 * SIM_DETECT, SIM_RIVAL_TURNS, SIM_RIVAL_TURNS);
     for (int rule = 0; rule < SIM_N_RULES; rule++)
         fprintf(f, " %s |", simulation_rule(rule));
     fprintf(f, " its turns, mean |\n|---|--:|--:|");
@@ -123,14 +123,14 @@ static void print_rivals(FILE *f, const struct simulation *s)
         fprintf(f, "| %-18s | %5s |", simulation_machine(s, m),
                 percent(a[0], simulation_sigma(s, m, SIM_SIGMA)));
         for (int rule = 0; rule < SIM_N_RULES; rule++) {
-            const struct sim_cell *calm = simulation_find(s, rule, m, SIM_SIGMA, 0, 1);
-            const struct sim_cell *sharp =
-                simulation_find(s, rule, m, SIM_SIGMA, SIM_SHARP, 1);
+            const struct sim_cell *equal = simulation_find(s, rule, m, SIM_SIGMA, 0, 1);
+            const struct sim_cell *slower =
+                simulation_find(s, rule, m, SIM_SIGMA, SIM_DETECT, 1);
 
-            fprintf(f, " %5s / %5s |", calm ? percent(a[0], sim_cell_rate(calm)) : "",
-                    sharp ? percent(a[1], sim_cell_rate(sharp)) : "");
-            if (rule == SIM_OURS && calm && sharp)
-                fprintf(f, " %4.0f / %4.0f |", mean_turns(calm), mean_turns(sharp));
+            fprintf(f, " %5s / %5s |", equal ? percent(a[0], sim_cell_rate(equal)) : "",
+                    slower ? percent(a[1], sim_cell_rate(slower)) : "");
+            if (rule == SIM_OURS && equal && slower)
+                fprintf(f, " %4.0f / %4.0f |", mean_turns(equal), mean_turns(slower));
         }
         fputc('\n', f);
     }
@@ -150,7 +150,7 @@ static void print_summary(FILE *f, const struct simulation *s)
         n++;
         if (c->slowdown == 0)
             worst = fmax(worst, stats_binomial_upper(c->n_fail, c->n_played));
-        if (fabs(c->slowdown - SIM_SHARP) < 1e-12 && c->sigma < SIM_SIGMA + 1e-12)
+        if (fabs(c->slowdown - SIM_DETECT) < 1e-12 && c->sigma < SIM_SIGMA + 1e-12)
             least = fmin(least, sim_cell_rate(c));
     }
     if (n == 0)
@@ -160,7 +160,7 @@ static void print_summary(FILE *f, const struct simulation *s)
         "\nOf equal builds at most %.3g %% fail on any machine (upper 95 %% bound). "
         "A slowdown of %g %% is seen by %.4g %% of the gates at least, where a "
         "round's noise is %g %% or less.\n",
-        100 * worst, 100 * SIM_SHARP, 100 * least, 100 * SIM_SIGMA);
+        100 * worst, 100 * SIM_DETECT, 100 * least, 100 * SIM_SIGMA);
 }
 
 void simulation_print(FILE *f, const struct simulation *s)
@@ -173,8 +173,8 @@ void simulation_print(FILE *f, const struct simulation *s)
             "bound, %% |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
             s->n_gates, (unsigned long long)s->seed, 100 * s->rule.margin, SIM_ROUNDS,
             GATE_MAX_LAUNCHES);
-    print_calm(f, s, 1);
-    print_calm(f, s, SIM_MANY);
+    print_false_positives(f, s, 1);
+    print_false_positives(f, s, SIM_MANY);
     print_power(f, s);
     print_rivals(f, s);
     for (size_t i = 0; i < s->n_traces; i++)
@@ -274,13 +274,13 @@ static enum status write_rivals(const struct simulation *s, const char *dir,
     fprintf(f, "series,row,false_percent,seen_percent,rule,machine\n");
     for (int rule = 0; rule < SIM_N_RULES; rule++)
         for (size_t m = 0; m < simulation_machines(s); m++) {
-            const struct sim_cell *calm = simulation_find(s, rule, m, SIM_SIGMA, 0, 1);
-            const struct sim_cell *sharp =
-                simulation_find(s, rule, m, SIM_SIGMA, SIM_SHARP, 1);
+            const struct sim_cell *equal = simulation_find(s, rule, m, SIM_SIGMA, 0, 1);
+            const struct sim_cell *slower =
+                simulation_find(s, rule, m, SIM_SIGMA, SIM_DETECT, 1);
 
             fprintf(f, "%d,%zu", rule, m);
-            chart_file_number(f, calm ? 100 * sim_cell_rate(calm) : NAN);
-            chart_file_number(f, sharp ? 100 * sim_cell_rate(sharp) : NAN);
+            chart_file_number(f, equal ? 100 * sim_cell_rate(equal) : NAN);
+            chart_file_number(f, slower ? 100 * sim_cell_rate(slower) : NAN);
             chart_file_text(f, simulation_rule(rule));
             chart_file_text(f, simulation_machine(s, m));
             fputc('\n', f);
@@ -317,7 +317,7 @@ static enum status draw_rivals(const struct simulation *s, const char *dir,
     fprintf(f,
             "sharp = %.6g\nx_min = -2\nx_max = 102\ny_min = %zu.6\ny_max = -0.6\n"
             "log_y = 0\n\n",
-            100 * SIM_SHARP, n - 1);
+            100 * SIM_DETECT, n - 1);
     return chart_file_draw(f, dir, RIVALS, again, err);
 }
 

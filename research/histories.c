@@ -23,10 +23,11 @@ enum status research_histories(const struct research_options *o, struct err *err
     if (st == ST_OK)
         st = simulation_read_traces(&traces, &o->traces, err);
     if (st == ST_OK) {
-        printf("%zu histories of 60 to 150 runs, noise of 1 to 2 %%, %zu breaks; an "
+        printf("%zu histories of 60 to 150 runs, noise of 1 to 2 %%, %zu change "
+               "points; an "
                "alarm within %d runs of one is true.\nUnder a kind of noise: precision "
                "/ recall, in percent.\n\n",
-               s->n, s->all[0].n_breaks, SIM_NEAR);
+               s->n, s->all[0].n_changes, SIM_NEAR);
         sim_histories_print(stdout, s);
         st = sim_baselines_print(stdout, traces.trace, traces.n_traces, 5 * n,
                                  o->seed ? o->seed : 1, err);

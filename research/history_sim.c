@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_sim.c - change points and thresholds on histories whose breaks are known
+ * history_sim.c - change points and thresholds on histories whose change points are
+ * known
  */
 #include "research/history_sim.h"
 
@@ -15,7 +16,7 @@
 
 #define PI         3.14159265358979323846
 #define LEAST_RUNS 60
-#define EDGE       10 /* runs between breaks, and before the first */
+#define EDGE       10 /* runs between change points, and before the first */
 #define LEVEL      0.01
 #define MOST_FOUND 12
 
@@ -71,36 +72,36 @@ double sim_history_noise(enum history_noise noise, double sigma, uint64_t *rando
 /* Places at least EDGE apart, ascending. */
 static void draw_places(struct sim_history *h, uint64_t *random)
 {
-    const size_t room = h->n - EDGE * (h->n_breaks + 1) + 1;
+    const size_t room = h->n - EDGE * (h->n_changes + 1) + 1;
 
-    for (size_t i = 0; i < h->n_breaks; i++) {
+    for (size_t i = 0; i < h->n_changes; i++) {
         size_t k = i, at = random_bits(random) % room;
 
         for (; k > 0 && h->at[k - 1] > at; k--)
             h->at[k] = h->at[k - 1];
         h->at[k] = at;
     }
-    for (size_t i = 0; i < h->n_breaks; i++)
+    for (size_t i = 0; i < h->n_changes; i++)
         h->at[i] += EDGE * (i + 1);
 }
 
-void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_breaks,
+void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_changes,
                       uint64_t seed)
 {
     const double sigma = 0.01 + 0.01 * uniform(&seed);
     double level = log(10 + 20 * uniform(&seed));
 
-    assert(n_breaks <= SIM_MAX_BREAKS);
+    assert(n_changes <= SIM_MAX_CHANGES);
     h->n = LEAST_RUNS + random_bits(&seed) % (SIM_MAX_RUNS - LEAST_RUNS + 1);
-    h->n_breaks = n_breaks;
+    h->n_changes = n_changes;
     draw_places(h, &seed);
-    for (size_t i = 0; i < n_breaks; i++) {
+    for (size_t i = 0; i < n_changes; i++) {
         const double size = 0.01 * pow(10, uniform(&seed));
 
         h->size[i] = random_bits(&seed) & 1 ? size : -size;
     }
     for (size_t i = 0, b = 0; i < h->n; i++) {
-        if (b < n_breaks && i == h->at[b])
+        if (b < n_changes && i == h->at[b])
             level += log1p(h->size[b++]);
         h->v[i] = exp(level + sim_history_noise(noise, sigma, &seed));
     }
@@ -176,11 +177,11 @@ void sim_score_add(struct sim_score *s, const struct sim_history *h, const size_
     for (size_t k = 0; k < n_alarms; k++) {
         bool is_true = false;
 
-        for (size_t b = 0; b < h->n_breaks; b++)
+        for (size_t b = 0; b < h->n_changes; b++)
             is_true |= near(at[k], h->at[b]);
         s->n_true += is_true;
     }
-    for (size_t b = 0; b < h->n_breaks; b++) {
+    for (size_t b = 0; b < h->n_changes; b++) {
         bool found = false;
         size_t band = 0;
 
@@ -188,15 +189,15 @@ void sim_score_add(struct sim_score *s, const struct sim_history *h, const size_
             found |= near(at[k], h->at[b]);
         while (band + 1 < SIM_N_BANDS && fabs(h->size[b]) > bands[band + 1])
             band++;
-        s->band_breaks[band]++;
+        s->band_changes[band]++;
         s->band_found[band] += found;
         s->n_found += found;
     }
     s->n_alarms += n_alarms;
-    s->n_breaks += h->n_breaks;
+    s->n_changes += h->n_changes;
     s->n_runs += h->n;
-    s->n_quiet += !h->n_breaks;
-    s->n_quiet_alarmed += !h->n_breaks && n_alarms;
+    s->n_quiet += !h->n_changes;
+    s->n_quiet_alarmed += !h->n_changes && n_alarms;
 }
 
 double sim_precision(const struct sim_score *s)
@@ -206,7 +207,7 @@ double sim_precision(const struct sim_score *s)
 
 double sim_recall(const struct sim_score *s)
 {
-    return s->n_breaks ? (double)s->n_found / (double)s->n_breaks : 1;
+    return s->n_changes ? (double)s->n_found / (double)s->n_changes : 1;
 }
 
 enum status sim_histories_run(struct sim_histories *s, size_t n, uint64_t seed,
@@ -219,10 +220,10 @@ enum status sim_histories_run(struct sim_histories *s, size_t n, uint64_t seed,
     progress_begin(&progress, "histories");
     for (; s->n < n && st == ST_OK; s->n++) {
         const enum history_noise noise = (enum history_noise)(s->n % HISTORY_N_NOISES);
-        const size_t n_breaks = s->n / HISTORY_N_NOISES % (SIM_MAX_BREAKS + 1);
+        const size_t n_changes = s->n / HISTORY_N_NOISES % (SIM_MAX_CHANGES + 1);
         struct sim_history h;
 
-        sim_history_make(&h, noise, n_breaks, random_bits(&seed));
+        sim_history_make(&h, noise, n_changes, random_bits(&seed));
         for (size_t f = 0; f < SIM_N_FINDERS && st == ST_OK; f++) {
             size_t at[SIM_MAX_RUNS], n_alarms = 0;
 
@@ -252,9 +253,9 @@ static void print_score(FILE *f, const struct sim_histories *s, size_t i)
 
     fprintf(f, "| %s | %.0f %% (%zu of %zu) | %.0f %% (%zu of %zu) |",
             sim_finder_name(i), 100 * sim_precision(a), a->n_true, a->n_alarms,
-            100 * sim_recall(a), a->n_found, a->n_breaks);
+            100 * sim_recall(a), a->n_found, a->n_changes);
     for (int b = 0; b < SIM_N_BANDS; b++)
-        fprintf(f, " %.0f %% |", percent(a->band_found[b], a->band_breaks[b]));
+        fprintf(f, " %.0f %% |", percent(a->band_found[b], a->band_changes[b]));
     fprintf(f, " %zu of %zu |", a->n_quiet_alarmed, a->n_quiet);
     for (int k = 0; k < HISTORY_N_NOISES; k++)
         fprintf(f, " %.0f / %.0f |", 100 * sim_precision(&s->of[k][i]),
@@ -266,7 +267,7 @@ void sim_histories_print(FILE *f, const struct sim_histories *s)
 {
     fprintf(f,
             "| rule | precision | recall | of 1–2 %% | of 2–5 %% | of 5–10 %% | alarm "
-            "without break |");
+            "without any |");
     for (int k = 0; k < HISTORY_N_NOISES; k++)
         fprintf(f, " %s |", noise_names[k]);
     fprintf(f, "\n|---|---|---|---|---|---|---|");

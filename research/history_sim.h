@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_sim.h - invented histories whose breaks are known, and who finds them
+ * history_sim.h - invented histories whose change points are known, and who finds them
  *
- * A history is 60 to 150 runs of a benchmark. It has 0 to 3 breaks, at least 10 runs
- * from each other and from the ends, each a step of 1 to 10 % up or down; around the
- * steps is noise of 1 to 2 %. An alarm is true if it lies within SIM_NEAR runs of a
- * break; of several alarms near one break all are true, and the break is found once.
+ * A history is 60 to 150 runs of a benchmark. It has 0 to 3 change points, at least 10
+ * runs from each other and from the ends, each a step of 1 to 10 % up or down; around
+ * the steps is noise of 1 to 2 %. An alarm is true if it lies within SIM_NEAR runs of a
+ * change point; of several alarms near one change point all are true, and the change
+ * point is found once.
  *
  * Threading: pure functions.
  */
@@ -19,10 +20,10 @@
 
 #include "engine/base/status.h"
 
-#define SIM_NEAR       5
-#define SIM_MAX_RUNS   150
-#define SIM_MAX_BREAKS 3
-#define SIM_N_BANDS    3 /* steps of 1 to 2 %, 2 to 5 %, 5 to 10 % */
+#define SIM_NEAR        5
+#define SIM_MAX_RUNS    150
+#define SIM_MAX_CHANGES 3
+#define SIM_N_BANDS     3 /* steps of 1 to 2 %, 2 to 5 %, 5 to 10 % */
 
 enum history_noise {
     HISTORY_GAUSSIAN,
@@ -35,9 +36,9 @@ enum history_noise {
 struct sim_history {
     double v[SIM_MAX_RUNS]; /* tok/s */
     size_t n;
-    size_t at[SIM_MAX_BREAKS];   /* first run after a break, ascending */
-    double size[SIM_MAX_BREAKS]; /* 0.03: 3 %, of either sign */
-    size_t n_breaks;
+    size_t at[SIM_MAX_CHANGES];   /* first run after a change point, ascending */
+    double size[SIM_MAX_CHANGES]; /* 0.03: 3 %, of either sign */
+    size_t n_changes;
 };
 
 const char *history_noise_name(enum history_noise noise);
@@ -46,7 +47,7 @@ const char *history_noise_name(enum history_noise noise);
  * but for outliers and the two runners' difference. */
 double sim_history_noise(enum history_noise noise, double sigma, uint64_t *random);
 
-void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_breaks,
+void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_changes,
                       uint64_t seed);
 
 /* Runs that differ by more than `threshold` (0.05) from the one before them (n_mean 1),
@@ -56,17 +57,18 @@ size_t sim_threshold_alarms(size_t *at, const double *v, size_t n, double thresh
                             size_t n_mean);
 
 struct sim_score {
-    size_t n_breaks, n_found;
+    size_t n_changes, n_found;
     size_t n_alarms, n_true;
-    size_t band_breaks[SIM_N_BANDS], band_found[SIM_N_BANDS];
+    size_t band_changes[SIM_N_BANDS], band_found[SIM_N_BANDS];
     size_t n_runs;
-    size_t n_quiet, n_quiet_alarmed; /* histories without a break; with an alarm */
+    size_t n_quiet,
+        n_quiet_alarmed; /* histories without a change point; with an alarm */
 };
 
 void sim_score_add(struct sim_score *s, const struct sim_history *h, const size_t *at,
                    size_t n_alarms);
 
-/* Share of alarms that are true (1 where there is none), and of breaks found. */
+/* Share of alarms that are true (1 where there is none), and of change points found. */
 double sim_precision(const struct sim_score *s);
 double sim_recall(const struct sim_score *s);
 
@@ -80,7 +82,7 @@ struct sim_histories {
     size_t n;
 };
 
-/* n histories, the kinds of noise and the numbers of breaks in turn. Errors:
+/* n histories, the kinds of noise and the numbers of change points in turn. Errors:
  * ST_NO_MEMORY, ST_INTERRUPTED. */
 enum status sim_histories_run(struct sim_histories *s, size_t n, uint64_t seed,
                               struct err *err);

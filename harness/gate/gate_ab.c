@@ -19,8 +19,8 @@
 #define N_BOOT 2000
 
 /* The verdict at the launches there are, and which metrics have failed. */
-static enum status look(struct gate_result *r, bool failed[GATE_MAX_METRICS],
-                        struct err *err)
+static enum status analyse(struct gate_result *r, bool failed[GATE_MAX_METRICS],
+                           struct err *err)
 {
     const struct gate_series *series[GATE_MAX_METRICS];
     double margin[GATE_MAX_METRICS];
@@ -29,36 +29,37 @@ static enum status look(struct gate_result *r, bool failed[GATE_MAX_METRICS],
         series[i] = &r->metric[i].series;
         margin[i] = r->metric[i].margin;
     }
-    r->n_looks++;
+    r->n_interim++;
     return gate_judge(&r->verdict, &r->rule, margin, series, r->n_metrics, failed, err);
 }
 
-/* Launches until a look is clear, or the budget or the looks are at their end. How many
- * looks there are follows from the plan; where the budget ends between two of them, the
- * next one comes early: when it ends has nothing to do with which side is faster. */
+/* Launches until an interim analysis is clear, or the budget or the analyses are at
+ * their end. How many there are follows from the plan; where the budget ends between
+ * two of them, the next one comes early: when it ends has nothing to do with which side
+ * is faster. */
 static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
                         struct err *err)
 {
     struct gate_result *r = run->r;
-    const size_t n_looks = gate_n_looks(run->plan.most_launches);
-    size_t looked_at = 0;
+    const size_t n_interim = gate_n_interim(run->plan.most_launches);
+    size_t n_analysed = 0;
 
-    r->rule.n_looks = n_looks;
-    for (size_t k = 0; k < n_looks; k++) {
+    r->rule.n_interim = n_interim;
+    for (size_t k = 0; k < n_interim; k++) {
         bool room = true;
         enum status st = ST_OK;
 
-        while (st == ST_OK && r->n_launches < gate_look(k, n_looks) && room) {
+        while (st == ST_OK && r->n_launches < gate_interim_at(k, n_interim) && room) {
             st = gate_run_launch(run, err);
             room = gate_run_has_time(run);
         }
-        if (st == ST_OK && r->n_launches > looked_at)
-            st = look(r, failed, err);
-        looked_at = r->n_launches;
+        if (st == ST_OK && r->n_launches > n_analysed)
+            st = analyse(r, failed, err);
+        n_analysed = r->n_launches;
         if (st)
             return st;
         r->end = r->verdict != GATE_OPEN ? GATE_END_CLEAR
-                 : room                  ? GATE_END_LOOKS
+                 : room                  ? GATE_END_INTERIM
                                          : GATE_END_BUDGET;
         if (r->verdict != GATE_OPEN || !room)
             break;
@@ -70,7 +71,7 @@ static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
 static enum status judge(struct gate_result *r, uint64_t seed, const bool *failed,
                          struct err *err)
 {
-    const double pass = r->rule.alpha_pass / (double)r->rule.n_looks;
+    const double pass = r->rule.alpha_pass / (double)r->rule.n_interim;
 
     for (size_t i = 0; i < r->n_metrics; i++) {
         struct gate_metric *m = &r->metric[i];

@@ -47,7 +47,7 @@ static double loss(const struct gate_metric *m)
 /* The metrics of a verdict, the slowest first. */
 static void put_metrics(FILE *f, const struct gate_result *r, enum gate_verdict verdict)
 {
-    bool told[GATE_MAX_METRICS] = {false};
+    bool reported[GATE_MAX_METRICS] = {false};
 
     for (;;) {
         const struct gate_metric *m = NULL;
@@ -55,14 +55,14 @@ static void put_metrics(FILE *f, const struct gate_result *r, enum gate_verdict 
         size_t at = 0;
 
         for (size_t i = 0; i < r->n_metrics; i++)
-            if (!told[i] && gate_metric_verdict(&r->metric[i]) == verdict &&
+            if (!reported[i] && gate_metric_verdict(&r->metric[i]) == verdict &&
                 (!m || loss(&r->metric[i]) > loss(m))) {
                 m = &r->metric[i];
                 at = i;
             }
         if (!m)
             return;
-        told[at] = true;
+        reported[at] = true;
         snprintf(title, sizeof title, "%s: %s", m->name, gate_verdict_word(verdict));
         put_line(f, verdict, title, gate_effect_text(effect, sizeof effect, m));
     }

@@ -54,7 +54,8 @@ static const struct member result_members[] = {
     MEMBER_TEXT(gate_result, settings),
     MEMBER(SIZE, gate_result, n_launches),
     MEMBER(SIZE, gate_result, n_rounds),
-    MEMBER(SIZE, gate_result, n_looks),
+    /* the name that older files have */
+    {"n_looks", SIZE, offsetof(struct gate_result, n_interim), 0, NULL},
     MEMBER(SIZE, gate_result, n_disturbed),
     MEMBER_TEXT(gate_result, disturbed),
     MEMBER(NUMBER, gate_result, seconds),

@@ -112,8 +112,8 @@ static void put_facts(FILE *f, const struct gate_result *r)
                  r->n_launches == 1 ? "" : "s");
     else
         snprintf(text, sizeof text,
-                 "%zu rounds of %zu launches, looked at %zu times, in %s", r->n_rounds,
-                 r->n_launches, r->n_looks,
+                 "%zu rounds of %zu launches, %zu interim analyses, in %s", r->n_rounds,
+                 r->n_launches, r->n_interim,
                  format_duration(took, sizeof took, r->seconds));
     if (r->budget_s > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), " of %s",

@@ -119,7 +119,7 @@ size_t gate_plan_fewest(const struct gate_rule *rule, size_t n_metrics)
 {
     size_t n = 1;
 
-    while (ldexp(1, -(int)n) > rule->alpha_fail / (double)gate_n_looks(n) /
+    while (ldexp(1, -(int)n) > rule->alpha_fail / (double)gate_n_interim(n) /
                                    (double)(n_metrics ? n_metrics : 1))
         n++;
     return n;

@@ -28,7 +28,8 @@ static void draw(struct gate_series *out, const struct gate_record *record, size
     }
 }
 
-/* As gate_ab.c does it: where the budget ends between two looks, the next comes early.
+/* As gate_ab.c does it: where the budget ends between two interim analyses, the next
+ * comes early.
  */
 static enum status play(enum gate_verdict *verdict, size_t *n,
                         const struct gate_record *record, struct gate_series *s,
@@ -44,9 +45,10 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
     }
     *n = 0;
     *verdict = GATE_OPEN;
-    rule.n_looks = gate_n_looks(most);
-    for (size_t k = 0; *verdict == GATE_OPEN && k < rule.n_looks; k++) {
-        const size_t at = gate_look(k, rule.n_looks), until = at < most ? at : most;
+    rule.n_interim = gate_n_interim(most);
+    for (size_t k = 0; *verdict == GATE_OPEN && k < rule.n_interim; k++) {
+        const size_t at = gate_interim_at(k, rule.n_interim),
+                     until = at < most ? at : most;
 
         for (; *n < until; ++*n) {
             const uint64_t bits = random_bits(&random);

@@ -4,9 +4,9 @@
  *
  * Recorded launches of two equal builds are drawn with replacement, all metrics of a
  * launch together, each with either sign: with equal builds both signs are as likely. A
- * slowdown is put into one metric on top. The gate then goes through its looks as a
- * real one does. How often it fails, passes, and at which slowdown it does so nearly
- * always, is what it can do on that machine.
+ * slowdown is put into one metric on top. The gate then goes through its interim
+ * analyses as a real one does. How often it fails, passes, and at which slowdown it
+ * does so nearly always, is what it can do on that machine.
  *
  * Threading: pure functions.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_result.h - what a gate found, as all its outputs tell it
+ * gate_result.h - what a gate found, as all its outputs report it
  *
  * A gate of two programs and one against stored rows end in the same struct; text,
  * Markdown, JUnit, annotations, JSON and the forest plot are written from it alone.
@@ -21,7 +21,7 @@ enum gate_mode { GATE_MODE_AB, GATE_MODE_BASELINE };
 enum gate_end {
     GATE_END_CLEAR,      /* every metric was decided */
     GATE_END_BUDGET,     /* the time was up */
-    GATE_END_LOOKS,      /* the last look was passed */
+    GATE_END_INTERIM,    /* the last interim analysis was passed */
     GATE_END_INTERRUPTED /* the verdict is unclear, whatever was seen */
 };
 
@@ -62,7 +62,7 @@ struct gate_result {
     char when[32]; /* ISO 8601, UTC, of its start */
     struct gate_metric metric[GATE_MAX_METRICS];
     size_t n_metrics;
-    size_t n_launches, n_rounds, n_looks;
+    size_t n_launches, n_rounds, n_interim;
     size_t n_disturbed;  /* rounds left out, by rules fixed beforehand */
     char disturbed[256]; /* what disturbed them, and how often: "" if none were */
     double seconds, budget_s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_rule.c - sign flips about the margin, looks, Holm, and a bootstrap interval
+ * gate_rule.c - sign flips about the margin, interim analyses, Holm, and a bootstrap
+ * interval
  */
 #include "harness/gate/gate_rule.h"
 
@@ -13,31 +14,31 @@
 #include "harness/base/ranktest.h"
 #include "harness/base/stats.h"
 
-/* So that the first look can reach its share of alpha: 2^-10 < 0.01 / 7. Growing by
- * 1.4 loses little: a gate that could have ended runs on for two fifths of its length
- * at most. */
-static const size_t looks[] = {10, 14, 20, 28, 40, 56, GATE_MAX_LAUNCHES};
+/* So that the first interim analysis can reach its share of alpha: 2^-10 < 0.01 / 7.
+ * Growing by 1.4 loses little: a gate that could have ended runs on for two fifths of
+ * its length at most. */
+static const size_t interim[] = {10, 14, 20, 28, 40, 56, GATE_MAX_LAUNCHES};
 
-#define N_LOOKS (sizeof looks / sizeof looks[0])
+#define N_INTERIM (sizeof interim / sizeof interim[0])
 
 struct gate_rule gate_rule_default(void)
 {
     return (struct gate_rule){
-        .margin = 0.02, .alpha_fail = 0.01, .alpha_pass = 0.05, .n_looks = N_LOOKS};
+        .margin = 0.02, .alpha_fail = 0.01, .alpha_pass = 0.05, .n_interim = N_INTERIM};
 }
 
-size_t gate_n_looks(size_t most_launches)
+size_t gate_n_interim(size_t most_launches)
 {
     size_t n = 1;
 
-    while (n < N_LOOKS && looks[n - 1] < most_launches)
+    while (n < N_INTERIM && interim[n - 1] < most_launches)
         n++;
     return n;
 }
 
-size_t gate_look(size_t i, size_t n_looks)
+size_t gate_interim_at(size_t i, size_t n_interim)
 {
-    return i + 1 < n_looks ? looks[i] : i + 1 == n_looks ? GATE_MAX_LAUNCHES : 0;
+    return i + 1 < n_interim ? interim[i] : i + 1 == n_interim ? GATE_MAX_LAUNCHES : 0;
 }
 
 double gate_middle(const double *v, size_t n)
@@ -161,10 +162,10 @@ enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule
     if (st)
         return st;
     for (size_t i = 0; i < n; i++) {
-        const bool this_fails = p[i] <= rule->alpha_fail / (double)rule->n_looks;
+        const bool this_fails = p[i] <= rule->alpha_fail / (double)rule->n_interim;
 
         fails = fails || this_fails;
-        passes = passes && p_pass[i] <= rule->alpha_pass / (double)rule->n_looks;
+        passes = passes && p_pass[i] <= rule->alpha_pass / (double)rule->n_interim;
         if (failed)
             failed[i] = this_fails;
     }

@@ -13,12 +13,12 @@
  *
  * The test flips the signs of the launches' ranks (Wilcoxon's, exact up to 40 launches)
  * about the margin: failing needs a slowdown beyond the margin to be shown, passing
- * needs one to be ruled out. Both are looked at after fixed numbers of launches only,
- * and at the end; the level of a look is an equal share of the whole (a gate whose
- * budget holds few launches has fewer looks to share it among), and Holm's correction
- * shares a look among the metrics, so that over all looks and metrics a B that is no
- * slower than the margin fails with a probability of at most alpha. To pass, every
- * metric must.
+ * needs one to be ruled out. Both are tested in interim analyses after fixed numbers of
+ * launches, and at the end; the level of an analysis is an equal share of the whole (a
+ * gate whose budget holds few launches has fewer of them to share it among), and Holm's
+ * correction shares it among the metrics, so that over all analyses and metrics a B
+ * that is no slower than the margin fails with a probability of at most alpha (the
+ * false-positive rate). To pass, every metric must.
  *
  * Threading: pure functions; a series belongs to one thread.
  */
@@ -36,7 +36,7 @@
 #define GATE_MAX_METRICS  48 /* a default sweep against stored rows has 27 */
 
 enum gate_verdict {
-    GATE_OPEN, /* more rounds may tell */
+    GATE_OPEN, /* more rounds may decide */
     GATE_PASS, /* no slowdown beyond the margin */
     GATE_FAIL, /* a slowdown beyond the margin */
     GATE_UNCLEAR
@@ -46,10 +46,10 @@ struct gate_rule {
     double margin;     /* share of speed that may be lost: 0.02 */
     double alpha_fail; /* chance of failing a B that is within the margin */
     double alpha_pass; /* chance of passing a B that is beyond it */
-    size_t n_looks;    /* that share these chances */
+    size_t n_interim;  /* that share these chances */
 };
 
-/* 2 %, 1 %, 5 %, and all looks. */
+/* 2 %, 1 %, 5 %, and all interim analyses. */
 struct gate_rule gate_rule_default(void);
 
 /* One metric's rounds, launch by launch. */
@@ -70,12 +70,12 @@ struct gate_effect {
     double p_pass; /* of so fast a B, or faster, likewise */
 };
 
-/* Looks of a gate that has room for so many launches: those before, and its end. */
-size_t gate_n_looks(size_t most_launches);
+/* Interim analyses of a gate of so many launches: those before its end, and the end. */
+size_t gate_n_interim(size_t most_launches);
 
-/* How many launches there are at look i of n_looks; at the last one, as many as a gate
- * can have, or as it has when its budget is over. 0 after that. */
-size_t gate_look(size_t i, size_t n_looks);
+/* How many launches there are at interim analysis i of n_interim; at the last one, as
+ * many as a gate can have, or as it has when its budget is over. 0 after that. */
+size_t gate_interim_at(size_t i, size_t n_interim);
 
 /* The series' effect; seed draws the bootstrap, n_boot times (0: no interval). At least
  * one launch with a round. Error: ST_NO_MEMORY. */
@@ -87,14 +87,15 @@ enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
 void gate_test(const struct gate_series *s, const struct gate_rule *rule,
                double *p_fail, double *p_pass);
 
-/* The verdict of a look at n metrics, given each one's probabilities: GATE_OPEN if
- * neither is shown. failed[i], if not NULL, says which metrics did. Error:
+/* The verdict of an interim analysis of n metrics, given each one's probabilities:
+ * GATE_OPEN if neither is shown. failed[i], if not NULL, says which metrics did. Error:
  * ST_NO_MEMORY. */
 enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule,
                         const double *p_fail, const double *p_pass, size_t n,
                         bool *failed, struct err *err);
 
-/* Both: a look at n series, margin[i] (NULL: all the rule's) that of s[i]. */
+/* Both: an interim analysis of n series, margin[i] (NULL: all the rule's) that of s[i].
+ */
 enum status gate_judge(enum gate_verdict *verdict, const struct gate_rule *rule,
                        const double *margin, const struct gate_series *const *s,
                        size_t n, bool *failed, struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_run.h - two programs that take turns, launch after launch
+ * gate_run.h - two programs measured interleaved, launch after launch
  *
  * A launch is a pair of fresh processes, each with its own address-space layout; only
  * one of the two ever runs, the other sleeps until it is asked. The launch begins with

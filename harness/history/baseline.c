@@ -443,8 +443,8 @@ static enum status judge_all(struct judging *j, struct err *err)
     write_notes(j);
     write_advice(j);
     r->mode = GATE_MODE_BASELINE;
-    r->end = r->verdict == GATE_UNCLEAR ? GATE_END_LOOKS : GATE_END_CLEAR;
-    r->n_looks = 1;
+    r->end = r->verdict == GATE_UNCLEAR ? GATE_END_INTERIM : GATE_END_CLEAR;
+    r->n_interim = 1;
     return st;
 }
 

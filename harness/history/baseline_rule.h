@@ -13,8 +13,8 @@
  * New values of one session may all be slow for a reason that is none of the program's:
  * they count as one run, by their median, however many they are. Values of several
  * sessions are so many runs: of three and more the median is judged, whose scatter is
- * smaller. That a single run was disturbed can never be told from a regression, so that
- * failing needs BASELINE_FRESH new values.
+ * smaller. That a single run was disturbed can never be distinguished from a
+ * regression, so that failing needs BASELINE_FRESH new values.
  *
  * Threading: pure functions.
  */
@@ -45,8 +45,8 @@ void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
                     const struct gate_rule *rule);
 
 /* The verdict on n metrics: Holm's correction for failing, all of them for passing; the
- * whole of alpha, as there is one look. n_fresh[i]: new values of a metric. Each one's
- * into verdicts[i]. Error: ST_NO_MEMORY. */
+ * whole of alpha, as there is one analysis. n_fresh[i]: new values of a metric. Each
+ * one's into verdicts[i]. Error: ST_NO_MEMORY. */
 enum status baseline_decide(enum gate_verdict *verdict, enum gate_verdict *verdicts,
                             const struct gate_rule *rule,
                             const struct baseline_effect *e, const size_t *n_fresh,

@@ -28,7 +28,7 @@ struct history_options {
     const char *metrics; /* columns, separated by commas; NULL: tok_per_s */
     const char *only;    /* series whose name has this text */
     bool disturbed;      /* disturbed rows count, too */
-    uint64_t last;       /* runs of a series that are looked at; 0: 500 */
+    uint64_t last;       /* latest runs of a series that count; 0: 500 */
 
     /* of a comparison */
     const char *model;  /* to be measured now, instead of rows */

@@ -12,7 +12,7 @@
 #include "harness/base/progress.h"
 #include "harness/result/report_rows.h"
 
-#define MOST_GATHERED 1000 /* changes that are looked through for equal commits */
+#define MOST_GATHERED 1000 /* changes that are searched for equal commits */
 
 #define SEED 1 /* of the shuffles: the same history has the same changes */
 

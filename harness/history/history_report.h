@@ -18,7 +18,7 @@
 #define HISTORY_LEVEL        0.01
 
 struct history_change {
-    struct change at; /* index within the values looked at; medians in the unit */
+    struct change at; /* index within the values that count; medians in the unit */
     /* Value after it over that before, of the segments on its two sides. */
     struct rank_ratio size;
     bool worse;
@@ -27,7 +27,7 @@ struct history_change {
 /* One series with its changes. */
 struct history_line {
     const struct series *s;
-    const struct series_value *v; /* the values looked at: the latest of s */
+    const struct series_value *v; /* the values that count: the latest of s */
     size_t n;
     struct history_change change[HISTORY_MOST_CHANGES];
     size_t n_changes;

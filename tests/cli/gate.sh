@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # bench gate --a --b: a slowdown that is put in is seen, equal builds do not fail; what is
-# written, and read back; programs that cannot take turns or die; Ctrl-C and kill -9.
+# written, and read back; programs that cannot be measured or die; Ctrl-C and kill -9.
 # Margins are wide, since nothing here may depend on how quiet the machine is.
 . "$SRC/tests/cli/lib.sh"
 command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
@@ -170,7 +170,7 @@ gone() { # the children that were seen are not there any more
         [ -n "$alive" ] || return 0
         sleep 0.05
     done
-    fail "a program that takes turns outlived its gate"
+    fail "a measured program outlived its gate"
 }
 trap '' HUP # as nohup does: the end of a session is not its end
 start stopped

@@ -31,7 +31,7 @@ done
 grep -q "^  commit30 *commit29 *-6\.[0-9] % (-6\.[0-9] to -5\.[0-9]) *worse *0\.002 " db.txt ||
     fail "no change at commit30: $(cat db.txt)"
 grep -q "^1 series, 1 with a change\.$" db.txt || fail "$(cat db.txt)"
-"$BENCH" history changes tree | cmp - db.txt || fail "the tree tells something else"
+"$BENCH" history changes tree | cmp - db.txt || fail "the tree gives something else"
 { echo "$header"; tail -q -n 1 tree/*/sweep.csv; } > all.csv
 "$BENCH" history changes all.csv | grep -q "^  ? *? *-6" || fail "one CSV of all runs"
 
@@ -43,7 +43,7 @@ w = csv.writer(open("results.csv", "w"))
 w.writerow([d[0] for d in c.description])
 w.writerows(c)
 PY
-    "$BENCH" history changes results.csv | cmp - db.txt || fail "the CSV tells something else"
+    "$BENCH" history changes results.csv | cmp - db.txt || fail "the CSV gives something else"
 fi
 "$BENCH" history changes h.db --last 10 | grep -q "^1 series, 0 with a change" ||
     fail "the last ten runs have no change"

@@ -10,7 +10,7 @@
 #include "harness/history/history_report.h"
 #include "research/history_sim.h"
 
-static void breaks_are_where_they_are_said_to_be(void **state)
+static void change_points_are_where_they_are_said_to_be(void **state)
 {
     double before = 0, after = 0;
 
@@ -20,11 +20,11 @@ static void breaks_are_where_they_are_said_to_be(void **state)
         struct sim_history h;
 
         sim_history_make(&h, noise, seed % 4, seed);
-        assert_int_equal(h.n_breaks, seed % 4);
+        assert_int_equal(h.n_changes, seed % 4);
         assert_in_range(h.n, 60, SIM_MAX_RUNS);
-        for (size_t b = 0; b < h.n_breaks; b++) {
+        for (size_t b = 0; b < h.n_changes; b++) {
             const size_t from = b ? h.at[b - 1] : 0;
-            const size_t to = b + 1 < h.n_breaks ? h.at[b + 1] : h.n;
+            const size_t to = b + 1 < h.n_changes ? h.at[b + 1] : h.n;
 
             assert_true(h.at[b] >= from + 10 && to >= h.at[b] + 10);
             assert_true(fabs(h.size[b]) >= 0.01 && fabs(h.size[b]) <= 0.1);
@@ -56,7 +56,7 @@ static void thresholds_compare_as_they_say(void **state)
 static void alarms_are_counted_once_each(void **state)
 {
     const struct sim_history h = {
-        .n = 100, .n_breaks = 2, .at = {30, 60}, .size = {0.015, -0.07}};
+        .n = 100, .n_changes = 2, .at = {30, 60}, .size = {0.015, -0.07}};
     const struct sim_history quiet = {.n = 80};
     const size_t at[] = {25, 35, 36, 90};
     struct sim_score s = {0};
@@ -64,12 +64,12 @@ static void alarms_are_counted_once_each(void **state)
     (void)state;
     assert_true(sim_precision(&s) == 1 && sim_recall(&s) == 1);
     sim_score_add(&s, &h, at, 4);
-    assert_int_equal(s.n_breaks, 2);
+    assert_int_equal(s.n_changes, 2);
     assert_int_equal(s.n_found, 1);
     assert_int_equal(s.n_alarms, 4);
     assert_int_equal(s.n_true, 2);
-    assert_true(s.band_breaks[0] == 1 && s.band_found[0] == 1);
-    assert_true(s.band_breaks[2] == 1 && s.band_found[2] == 0);
+    assert_true(s.band_changes[0] == 1 && s.band_found[0] == 1);
+    assert_true(s.band_changes[2] == 1 && s.band_found[2] == 0);
     sim_score_add(&s, &quiet, at, 1);
     sim_score_add(&s, &quiet, at, 0);
     assert_true(s.n_quiet == 2 && s.n_quiet_alarmed == 1 && s.n_runs == 260);
@@ -86,10 +86,10 @@ static void change_points_are_calm_and_find_most(void **state)
     (void)state;
     assert_int_equal(sim_histories_run(&s, 64, 5, &err), ST_OK);
     assert_int_equal(s.n, 64);
-    assert_int_equal(s.all[0].n_breaks, 96);
+    assert_int_equal(s.all[0].n_changes, 96);
     assert_true(sim_precision(&s.all[0]) > 0.85);
     assert_true(sim_recall(&s.all[0]) > 0.55);
-    assert_true(s.all[0].band_found[2] * 10 >= s.all[0].band_breaks[2] * 9);
+    assert_true(s.all[0].band_found[2] * 10 >= s.all[0].band_changes[2] * 9);
     assert_true(s.all[0].n_quiet_alarmed <= 1);
     for (size_t i = 1; i < SIM_N_FINDERS; i++)
         assert_true(sim_precision(&s.all[i]) < 0.6 || sim_recall(&s.all[i]) < 0.4);
@@ -187,7 +187,7 @@ static void a_change_has_commit_size_and_direction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(breaks_are_where_they_are_said_to_be),
+        cmocka_unit_test(change_points_are_where_they_are_said_to_be),
         cmocka_unit_test(thresholds_compare_as_they_say),
         cmocka_unit_test(alarms_are_counted_once_each),
         cmocka_unit_test(change_points_are_calm_and_find_most),

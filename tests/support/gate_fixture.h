@@ -72,7 +72,7 @@ static inline struct gate_result *fixture_result(void)
     snprintf(r->when, sizeof r->when, "2026-01-15T10:15:00Z");
     r->n_launches = 14;
     r->n_rounds = 28;
-    r->n_looks = 2;
+    r->n_interim = 2;
     r->seconds = 61.5;
     r->budget_s = 600;
     return r;

@@ -42,7 +42,7 @@ static struct gate_result *hostile_result(void)
     struct gate_metric *m;
 
     r->verdict = GATE_FAIL;
-    r->end = GATE_END_LOOKS;
+    r->end = GATE_END_INTERIM;
     r->mode = GATE_MODE_AB;
     m = fixture_metric(r, FIXTURE_HOSTILE, 0.93, 0.01, 14);
     m->less_is_better = true;
@@ -474,7 +474,7 @@ static void the_sentence_names_the_worst(void **state)
          "more time");
     r->end = GATE_END_INTERRUPTED;
     says(r, "Interrupted after 28 rounds, so there is no verdict; ");
-    r->end = GATE_END_LOOKS;
+    r->end = GATE_END_INTERIM;
     says(r, "Undecided after 14 launches; ");
     fixture_metric(r, "fifth", 0.95, 0.01, 14);
     m = fixture_metric(r, "sixth", 0.9, 0.01, 14);

@@ -115,7 +115,7 @@ static void what_is_seen_follows_noise_and_launches(void **state)
     gate_resample(&c, quiet, N_GATES, 40, 0, seen - 0.002, 3, &err);
     assert_true(c.n_failed < N_GATES * 95 / 100);
     /* seven launches cannot fail with two metrics, 2^-7 being above the level of their
-       one look; eight can */
+       one interim analysis; eight can */
     assert_true(isnan(least(quiet, 7, 0)));
     assert_true(least(quiet, 8, 0) > 0.02);
     free(quiet);

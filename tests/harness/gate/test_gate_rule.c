@@ -11,23 +11,23 @@
 static void interim_analyses_ascend_and_the_first_can_fail(void **state)
 {
     const struct gate_rule rule = gate_rule_default();
-    const size_t n = rule.n_looks;
+    const size_t n = rule.n_interim;
     const double share = rule.alpha_fail / (double)n;
 
     (void)state;
-    assert_true(ldexp(1, -(int)gate_look(0, n)) <= share);
+    assert_true(ldexp(1, -(int)gate_interim_at(0, n)) <= share);
     for (size_t i = 1; i < n; i++)
-        assert_true(gate_look(i, n) > gate_look(i - 1, n));
-    assert_int_equal(gate_look(n - 1, n), GATE_MAX_LAUNCHES);
-    assert_int_equal(gate_look(n, n), 0);
-    /* a gate of few launches has fewer looks, the last of them its end */
-    assert_int_equal(gate_n_looks(GATE_MAX_LAUNCHES), n);
-    assert_int_equal(gate_n_looks(1), 1);
-    assert_int_equal(gate_n_looks(10), 1);
-    assert_int_equal(gate_n_looks(11), 2);
-    assert_int_equal(gate_n_looks(22), 4);
-    assert_int_equal(gate_look(2, 4), 20);
-    assert_int_equal(gate_look(3, 4), GATE_MAX_LAUNCHES);
+        assert_true(gate_interim_at(i, n) > gate_interim_at(i - 1, n));
+    assert_int_equal(gate_interim_at(n - 1, n), GATE_MAX_LAUNCHES);
+    assert_int_equal(gate_interim_at(n, n), 0);
+    /* a gate of few launches has fewer interim analyses, the last of them its end */
+    assert_int_equal(gate_n_interim(GATE_MAX_LAUNCHES), n);
+    assert_int_equal(gate_n_interim(1), 1);
+    assert_int_equal(gate_n_interim(10), 1);
+    assert_int_equal(gate_n_interim(11), 2);
+    assert_int_equal(gate_n_interim(22), 4);
+    assert_int_equal(gate_interim_at(2, 4), 20);
+    assert_int_equal(gate_interim_at(3, 4), GATE_MAX_LAUNCHES);
 }
 
 /* n launches of two rounds each, of which one is a hair faster. */
@@ -104,8 +104,8 @@ static void an_effect_has_its_interval(void **state)
 static void metrics_share_an_interim_analysis(void **state)
 {
     const struct gate_rule rule = gate_rule_default();
-    const double least = rule.alpha_fail / (double)rule.n_looks;
-    const double pass = rule.alpha_pass / (double)rule.n_looks / 2;
+    const double least = rule.alpha_fail / (double)rule.n_interim;
+    const double pass = rule.alpha_pass / (double)rule.n_interim / 2;
     const double fail[3] = {0.9, least / 2, 1}, all[3] = {pass, pass, pass};
     const double two[3] = {pass, 0.5, pass};
     enum gate_verdict verdict;

@@ -148,7 +148,7 @@ static void fewest_launches_can_fail(void **state)
         enum gate_verdict verdict;
         struct err err = ERR_INIT;
 
-        rule.n_looks = gate_n_looks(fewest);
+        rule.n_interim = gate_n_interim(fewest);
         for (size_t i = 0; i < n; i++)
             p_fail[i] = p_pass[i] = 1;
         p_fail[0] = ldexp(1, -(int)fewest);

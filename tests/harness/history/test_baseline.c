@@ -285,7 +285,7 @@ static void what_differs_is_named(void **state)
     history_free(&fresh);
 }
 
-/* What cannot be judged beside what can is told; so is a history of one session. */
+/* What cannot be judged beside what can is reported; so is a history of one session. */
 static void what_is_not_covered_is_told(void **state)
 {
     const struct series_choice choice = {.metrics = "tok_per_s"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_change.c - histories whose breaks are known, and some that have none
+ * test_change.c - histories whose change points are known, and some that have none
  */
 #include "tests/support/test.h"
 
@@ -66,27 +66,27 @@ static void a_flat_history_has_none(void **state)
     }
 }
 
-/* Two or three breaks of 4 to 10 %, single outliers besides: nearly all are found
+/* Two or three changes of 4 to 10 %, single outliers besides: nearly all are found
  * within 3 places, and nearly nothing else. A threshold on the step from one value to
  * the next finds the outliers. */
-static void breaks_are_found_among_outliers(void **state)
+static void changes_are_found_among_outliers(void **state)
 {
     struct err err = ERR_INIT;
     uint64_t seed = 21;
-    size_t n_breaks = 0, n_hits = 0, n_false = 0, n_steps = 0;
+    size_t n_changes = 0, n_hits = 0, n_false = 0, n_steps = 0;
 
     (void)state;
     for (uint64_t h = 0; h < 30; h++) {
-        const size_t breaks[3] = {20 + test_random(&seed) % 9,
-                                  45 + test_random(&seed) % 9,
-                                  70 + test_random(&seed) % 9};
+        const size_t steps_at[3] = {20 + test_random(&seed) % 9,
+                                    45 + test_random(&seed) % 9,
+                                    70 + test_random(&seed) % 9};
         const size_t n_here = 2 + h % 2;
         double v[N], level = 1;
         struct change c[MOST];
         size_t n;
 
         for (size_t i = 0, b = 0; i < N; i++) {
-            if (b < n_here && i == breaks[b]) {
+            if (b < n_here && i == steps_at[b]) {
                 const double size = 0.07 + 0.03 * (double)test_random_float(&seed);
 
                 level += b++ % 2 ? -size : size;
@@ -95,19 +95,19 @@ static void breaks_are_found_among_outliers(void **state)
             n_steps += i && fabs(v[i] - v[i - 1]) > 0.05;
         }
         assert_int_equal(change_points(c, MOST, &n, v, N, 0.01, h, &err), ST_OK);
-        n_breaks += n_here;
+        n_changes += n_here;
         for (size_t k = 0; k < n; k++) {
             size_t hits = 0;
 
             for (size_t b = 0; b < n_here; b++)
-                hits += c[k].at + 3 >= breaks[b] && c[k].at <= breaks[b] + 3;
+                hits += c[k].at + 3 >= steps_at[b] && c[k].at <= steps_at[b] + 3;
             n_hits += hits;
             n_false += !hits;
         }
     }
-    assert_true(n_hits * 10 >= n_breaks * 9);
-    assert_true(n_false * 10 <= n_breaks);
-    assert_true(n_steps > 2 * n_breaks);
+    assert_true(n_hits * 10 >= n_changes * 9);
+    assert_true(n_false * 10 <= n_changes);
+    assert_true(n_steps > 2 * n_changes);
 }
 
 int main(void)
@@ -115,7 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_step_is_found),
         cmocka_unit_test(a_flat_history_has_none),
-        cmocka_unit_test(breaks_are_found_among_outliers),
+        cmocka_unit_test(changes_are_found_among_outliers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -460,7 +460,7 @@ static void a_csv_that_names_its_runs(void **state)
     profile = json_dumps(object, JSON_COMPACT);
     f = fopen(path, "w");
     fprintf(f, "commit_id,utc,run,kind,tok_per_s,profile,unknown\n");
-    for (int i = 0; i < 5; i++) { /* the runs by turns */
+    for (int i = 0; i < 5; i++) { /* the runs interleaved */
         fprintf(f, "c%d,%s,r%d,decode,%d,\"", i % 2, h.rows[i % 2].utc, i % 2, 10 + i);
         for (const char *c = i ? profile : "{\"CPU\":1}"; *c; c++)
             fprintf(f, *c == '"' ? "\"\"" : "%c", *c);
