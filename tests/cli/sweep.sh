@@ -10,10 +10,11 @@ rows() {
     echo $(($(wc -l <"$1/sweep.csv") - 1))
 }
 
-# column FILE NAME: values, one per row (no cell of these columns is quoted)
+# column FILE NAME: values, one per row
 column() {
-    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i }
-                          NR > 1 { print $c }' "$1"
+    python3 -c 'import csv, sys
+for row in csv.DictReader(open(sys.argv[1], newline="")):
+    print(row[sys.argv[2]])' "$1" "$2"
 }
 
 # whole DIR: every line of the table has as many cells as its header
