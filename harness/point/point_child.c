@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/random.h"
 #include "engine/synth/synth.h"
 #include "harness/base/clock.h"
 #include "harness/base/parse.h"
@@ -32,101 +31,56 @@
 
 /* ---- loading ---------------------------------------------------------------- */
 
-struct preload {
-    struct point_child *c;
-    uint64_t stop_at; /* bytes */
-};
-
-static int preload_step(void *arg, size_t done, size_t total)
+static uint64_t room(const struct point_child *c)
 {
-    const struct preload *preload = arg;
-
-    if (done >= preload->stop_at)
-        return 1;
-    return point_tell_load(preload->c, done,
-                           total < preload->stop_at ? total : preload->stop_at);
+    return c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
 }
 
 /* Read the weights in: all of them where they fit, and otherwise only as much as
  * the limit holds, since every further page would only push out another. */
-static enum status preload(struct point_child *c, bool fits, struct err *err)
+static enum status preload(struct point_child *c, struct err *err)
 {
     const struct slm_info *info = slm_info(c->model);
     const uint64_t anon = info->kv_bytes + info->scratch_bytes;
-    struct preload how = {.c = c, .stop_at = UINT64_MAX};
-    struct err stopped = ERR_INIT;
-    enum status status;
+    const uint64_t most = (uint64_t)(PRELOAD_SHARE * (double)room(c));
 
-    if (!fits) {
-        const uint64_t room = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
-
-        how.stop_at = (uint64_t)(PRELOAD_SHARE * (double)room);
-        how.stop_at = how.stop_at > anon ? how.stop_at - anon : 0;
-    }
-    status = weights_preload(slm_weights(c->model), slm_team(c->model), preload_step,
-                             &how, &stopped);
-    if (status == ST_OK || (status == ST_INTERRUPTED && !fits))
-        return ST_OK;
-    return err_set(err, status, "%s", stopped.msg);
-}
-
-/* The synthetic model written straight into huge pages. */
-static enum status make_image(struct point_child *c, struct err *err)
-{
-    const enum status status =
-        mem_alloc(&c->image, c->image_bytes, MEM_PAGES_2M, "model image", err);
-
-    if (status)
-        return status;
-    return synth_write_memory(c->plan, c->image.base, point_tell_load, c, err);
-}
-
-static bool model_fits(const struct point_child *c)
-{
-    const struct slm_info *info = slm_info(c->model);
-    const uint64_t need = info->weight_bytes + info->kv_bytes + info->scratch_bytes;
-    const uint64_t room = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
-
-    return need + ROOM_SPARE_BYTES <= room;
+    return measured_preload(&c->measured,
+                            c->fits       ? UINT64_MAX
+                            : most > anon ? most - anon
+                                          : 0,
+                            err);
 }
 
 /* Open the model and read it in. */
 static enum status load(struct point_child *c, struct err *err)
 {
-    struct slm_params params = slm_params_default();
+    struct measured_params params = {.model = &c->ref,
+                                     .residency = c->p->residency,
+                                     .image_seed = c->p->seed,
+                                     .slm = slm_params_default()};
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status = ST_OK;
 
     point_tell_phase(c, "load", 0);
-    if (c->p->residency == WEIGHTS_MEMORY) {
-        status = make_image(c, err);
-        params.image = c->image.base;
-        params.image_bytes = c->image_bytes;
-        params.image_rewrite = true;
-        params.name = c->p->model.text;
-    } else {
-        params.path = c->p->model.path;
-        params.quant = modelref_quant(&c->p->model);
-        params.residency = c->p->residency;
-    }
-    params.isa_mask = isa_usable();
-    params.memory_bytes = c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
-    params.n_threads = c->p->n_threads;
-    params.n_threads_prefill = c->p->n_threads_prefill;
-    params.n_ctx = point_n_ctx(c->p);
-    params.n_batch = c->p->n_batch;
-    params.n_logits = point_n_logits(c->p);
-    params.kv_type = c->p->kv_type;
-    point_tuned_params(c->p, &params);
-    if (status == ST_OK && c->p->tuning.state == TUNED_USED)
+    params.slm.memory_bytes = room(c);
+    params.slm.n_threads = c->p->n_threads;
+    params.slm.n_threads_prefill = c->p->n_threads_prefill;
+    params.slm.n_ctx = point_n_ctx(c->p);
+    params.slm.n_batch = c->p->n_batch;
+    params.slm.n_logits = point_n_logits(c->p);
+    params.slm.kv_type = c->p->kv_type;
+    point_tuned_params(c->p, &params.slm);
+    if (c->p->tuning.state == TUNED_USED)
         status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
-    params.cpus = c->cpus;
+    params.slm.cpus = c->cpus;
     if (status == ST_OK)
-        status = slm_open(&c->model, &params, err);
+        status = measured_open(&c->measured, &params, err);
+    c->model = c->measured.m;
     if (status == ST_OK) {
         /* Memory that cannot be paged fits, or the system ends us. */
-        c->fits = c->p->residency != WEIGHTS_MMAP || model_fits(c);
+        c->fits =
+            c->p->residency != WEIGHTS_MMAP || measured_fits(&c->measured, room(c));
         if (!c->fits) {
             const uint64_t probe_begin = clock_ns();
 
@@ -134,7 +88,7 @@ static enum status load(struct point_child *c, struct err *err)
             probing = clock_ns() - probe_begin;
         }
         if (status == ST_OK)
-            status = preload(c, c->fits, err);
+            status = preload(c, err);
     }
     c->row.load_s = (double)(clock_ns() - begin - probing) * 1e-9;
     return status;
@@ -165,7 +119,6 @@ static void fill_row(struct point_child *c)
 {
     const struct slm_info *info = slm_info(c->model);
     struct row *row = &c->row;
-    const uint32_t isa = isa_usable();
 
     row->n_params = (int64_t)info->n_params;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
@@ -183,10 +136,7 @@ static void fill_row(struct point_child *c)
         if (mem_huge_bytes(memory, bytes) >= bytes / 2)
             snprintf(row->pages, sizeof row->pages, "2m");
     }
-    for (int i = 0; i < KERN_N_ISA; i++) {
-        if (isa >> i & 1)
-            snprintf(row->isa, sizeof row->isa, "%s", isa_name(i));
-    }
+    snprintf(row->isa, sizeof row->isa, "%s", measured_isa());
     if (c->p->kind == POINT_DECODE)
         row->bytes_per_token = (int64_t)slm_bytes_per_token(info, c->p->ctx);
     evaluate_facts(c);
@@ -194,35 +144,10 @@ static void fill_row(struct point_child *c)
 
 /* ---- measuring -------------------------------------------------------------- */
 
-/* Which token it is does not change the cost, so they are drawn. */
-static int32_t next_token(struct point_child *c)
+static int tell_fill(void *arg, uint64_t done, uint64_t total)
 {
-    return (int32_t)random_below(&c->random, (uint64_t)slm_info(c->model)->n_vocab);
-}
-
-static enum status eval_prompt(struct point_child *c, int n, enum slm_logits which,
-                               const char *phase, struct err *err)
-{
-    const int batch = c->p->n_batch;
-    int32_t *tokens = malloc((size_t)batch * sizeof *tokens);
-    enum status status = ST_OK;
-
-    if (!tokens)
-        return err_set(err, ST_NO_MEMORY, "no memory for %d tokens", batch);
-    for (int i = 0; i < n && status == ST_OK; i += batch) {
-        const int m = n - i < batch ? n - i : batch;
-
-        for (int j = 0; j < m; j++)
-            tokens[j] = next_token(c);
-        status = slm_eval(c->model, tokens, (size_t)m,
-                          i + m == n ? which : SLM_LOGITS_NONE, err);
-        if (phase)
-            point_tell_phase(c, phase, (double)(i + m) / n);
-        else
-            point_tell_life(c);
-    }
-    free(tokens);
-    return status;
+    point_tell_phase(arg, "fill", (double)done / (double)total);
+    return 0;
 }
 
 static enum status fill_context(struct point_child *c, struct err *err)
@@ -232,35 +157,30 @@ static enum status fill_context(struct point_child *c, struct err *err)
     if (c->p->kind == POINT_PREFILL || !c->p->ctx)
         return ST_OK;
     point_tell_phase(c, "fill", 0);
-    if (c->p->ctx_prefill)
-        return eval_prompt(c, c->p->ctx, SLM_LOGITS_NONE, "fill", err);
-    return slm_fill_synthetic(c->model, c->p->ctx, c->p->seed, err);
+    c->measured.progress = tell_fill;
+    return measured_fill(&c->measured, c->p->ctx, c->p->ctx_prefill, c->p->seed, err);
 }
 
-/* One sample: its time in *ns; the sequence is as before afterwards. */
-static enum status sample(struct point_child *c, uint64_t *ns, struct err *err)
+static enum status speculate(void *arg, uint64_t *ns, struct err *err)
 {
+    struct point_child *c = arg;
     const int depth = slm_n_past(c->model);
-    uint64_t begin;
-    enum status status;
+    const enum status status = point_speculate_run(c, ns, err);
 
-    if (c->p->kind == POINT_SPECULATE) {
-        status = point_speculate_run(c, ns, err);
-        slm_truncate(c->model, depth);
-        return status;
-    }
-    if (c->p->kind == POINT_PREFILL) {
-        begin = clock_ns();
-        status = eval_prompt(c, c->p->n_prompt, SLM_LOGITS_LAST, NULL, err);
-    } else {
-        const int32_t token = next_token(c);
-
-        begin = clock_ns();
-        status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
-    }
-    *ns = clock_ns() - begin;
     slm_truncate(c->model, depth);
     return status;
+}
+
+static void describe_step(struct point_child *c)
+{
+    static const enum measured_kind kinds[] = {MEASURED_DECODE, MEASURED_PREFILL,
+                                               MEASURED_CALL};
+
+    c->step = (struct measured_step){.kind = kinds[c->p->kind],
+                                     .depth = slm_n_past(c->model),
+                                     .n_tokens = c->p->n_prompt,
+                                     .call = speculate,
+                                     .call_arg = c};
 }
 
 /* Not counted: first touches of scratch, and clocks that need to wake up. Left
@@ -268,9 +188,7 @@ static enum status sample(struct point_child *c, uint64_t *ns, struct err *err)
 static enum status warm_up(struct point_child *c, struct err *err)
 {
     const uint64_t slow_ns = (uint64_t)(c->p->budget_s * 1e9 / 8);
-    const int32_t token = next_token(c);
-    const int depth = slm_n_past(c->model);
-    uint64_t ns = clock_ns();
+    uint64_t ns = 0;
     enum status status;
 
     if (!c->fits)
@@ -278,21 +196,39 @@ static enum status warm_up(struct point_child *c, struct err *err)
     point_tell_phase(c, "warm", 0);
     if (c->p->kind == POINT_SPECULATE)
         return point_speculate_warm(c, err);
-    status = slm_eval(c->model, &token, 1, SLM_LOGITS_LAST, err);
-    slm_truncate(c->model, depth);
-    ns = clock_ns() - ns;
+    status = measured_wake(&c->measured, &ns, err);
     if (c->p->kind == POINT_PREFILL)
         ns *= (uint64_t)c->p->n_prompt; /* at most: a prompt shares its weights */
     if (status == ST_OK && ns < slow_ns)
-        status = sample(c, &ns, err);
+        status = measured_sample(&c->measured, &c->step, &ns, err);
     return status;
+}
+
+/* Samples go out between two of them. */
+static bool take_sample(void *arg, uint64_t ns)
+{
+    struct point_child *c = arg;
+    uint64_t now;
+
+    c->ms[c->n_ms++] = (double)ns * 1e-6;
+    point_probe_beside(c);
+    now = clock_ns();
+    if (now - c->told_ns > FLUSH_NS) {
+        point_tell_samples(c);
+        c->told_ns = now;
+    }
+    point_tell_life(c);
+    return now < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
+}
+
+static void tell_life(void *arg)
+{
+    point_tell_life(arg);
 }
 
 static enum status measure(struct point_child *c, struct err *err)
 {
-    const uint64_t budget_ns = (uint64_t)(c->p->budget_s * 1e9);
     enum status status = ST_OK;
-    uint64_t now = 0;
 
     if (c->p->profile)
         status = slm_profile_start(c->model, err);
@@ -301,21 +237,9 @@ static enum status measure(struct point_child *c, struct err *err)
     point_tell_phase(c, "measure", 0);
     noise_read(&c->noise_begin, "");
     c->measure_begin_ns = c->told_ns = c->noise_told_ns = clock_ns();
-    while (c->n_ms < (size_t)c->p->n_tokens && now < c->measure_begin_ns + budget_ns) {
-        uint64_t ns;
-
-        status = sample(c, &ns, err);
-        if (status)
-            break;
-        c->ms[c->n_ms++] = (double)ns * 1e-6;
-        point_probe_beside(c);
-        now = clock_ns();
-        if (now - c->told_ns > FLUSH_NS) {
-            point_tell_samples(c);
-            c->told_ns = now;
-        }
-        point_tell_life(c);
-    }
+    c->measured.alive = tell_life;
+    status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
+                              take_sample, c, err);
     point_tell_noise(c);
     point_tell_samples(c);
     return status;
@@ -323,9 +247,8 @@ static enum status measure(struct point_child *c, struct err *err)
 
 static void close_model(struct point_child *c)
 {
-    slm_close(c->model);
+    measured_close(&c->measured);
     c->model = NULL;
-    mem_free(&c->image);
 }
 
 /* The file's pages are charged to the group; with the probe's buffer on top they
@@ -343,25 +266,29 @@ static void make_room(struct point_child *c)
 static enum status prepare(struct point_child *c, struct err *err)
 {
     const struct point *p = c->p;
-    struct modelref ref;
+    struct synth_plan *plan = NULL;
     enum status status = topology_read(&c->topo, "", err);
 
     if (status)
         return status;
-    c->random = p->seed ? p->seed : 1;
+    measured_init(&c->measured, p->seed);
+    c->measured.progress = point_tell_load;
+    c->measured.arg = c;
     c->fits = true;
     c->ms = calloc((size_t)p->n_tokens, sizeof *c->ms);
     if (!c->ms)
         return err_set(err, ST_NO_MEMORY, "no memory for %d samples", p->n_tokens);
     memset(c->ms, 0xff,
            (size_t)p->n_tokens * sizeof *c->ms); /* touched now, not later */
+    c->ref = p->model;
     if (p->residency != WEIGHTS_MEMORY)
         return modelref_bytes(&p->model, &c->image_bytes, err);
-    status = modelref_parse(&ref, p->model.text, NULL, err);
+    status = modelref_parse(&c->ref, p->model.text, NULL, err);
     if (status == ST_OK)
-        status = synth_plan_make(&c->plan, &ref.shape, ref.mix, p->seed, err);
+        status = synth_plan_make(&plan, &c->ref.shape, c->ref.mix, p->seed, err);
     if (status == ST_OK)
-        c->image_bytes = synth_plan_bytes(c->plan);
+        c->image_bytes = synth_plan_bytes(plan);
+    synth_plan_free(plan);
     return status;
 }
 
@@ -404,6 +331,7 @@ static enum status run(struct point_child *c, struct err *err)
         status = point_probe_roof(c, true, err);
     }
     point_tell_row(c);
+    describe_step(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
     if (c->p->kind == POINT_SPECULATE)
@@ -436,7 +364,6 @@ int point_child_run(const struct point *p)
         status = run(c, &err);
         point_speculate_close(c);
         close_model(c);
-        synth_plan_free(c->plan);
         free(c->ms);
         free(c);
     }

@@ -16,6 +16,7 @@
 #include "harness/machine/probe.h"
 #include "harness/point/point.h"
 #include "harness/point/point_child.h"
+#include "harness/worker/measured.h"
 
 #define N_ROOF_PASSES 5   /* before the measurement, and again after it */
 #define N_ROOF_BESIDE 200 /* at most, between samples */
@@ -29,8 +30,9 @@ struct point_child {
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
     struct slm *model;
-    struct synth_plan *plan; /* in memory only */
-    struct mem image;
+    struct modelref ref;      /* its shape, too, where it is made in memory */
+    struct measured measured; /* model is its */
+    struct measured_step step;
     uint64_t image_bytes; /* of the file, or of the image in memory */
     bool fits;            /* all of the model stays in memory */
     struct row row;       /* columns told so far */
@@ -47,7 +49,6 @@ struct point_child {
     size_t n_ms, n_told;
     struct noise noise_begin;
     uint64_t measure_begin_ns, told_ns, noise_told_ns, phase_told_ns;
-    uint64_t random;
     struct point_speculation *speculation; /* point_speculate.c's; or NULL */
 };
 

@@ -106,15 +106,17 @@ int turn_n_ctx(const struct turn_open *o);
 /* ---- inside (turn_kernel.c) ------------------------------------------------------ */
 
 struct kernel_bed;
+struct kernel_work;
 
-/* n samples of a kernel in seconds; *bed is made when it is NULL, for
- * kernel_bed_close(). end is called with the time (clock_ns()) that a sample began at,
- * as soon as it is over, and returns its seconds. Errors: ST_UNSUPPORTED (no such
- * kernel), those of kernel_work_open(). */
-typedef double turn_end_fn(void *arg, uint64_t begin);
-enum status turn_kernel_take(struct kernel_bed **bed, const struct topology *topo,
-                             enum kern_format format, int n, double *seconds,
-                             turn_end_fn *end, void *arg, struct err *err);
+/* The best gemv of a format, which has run once; *bed is made when it is NULL, for
+ * kernel_bed_close(). Errors: ST_UNSUPPORTED (no such kernel), those of
+ * kernel_work_open(). */
+enum status turn_kernel_open(struct kernel_work **work, struct kernel_bed **bed,
+                             const struct topology *topo, enum kern_format format,
+                             struct err *err);
+
+/* A sample's calls, as a measured_step has it. */
+enum status turn_kernel_run(void *work, uint64_t *ns, struct err *err);
 
 /* The process itself: returns its exit code. */
 int turn_serve(void);

@@ -1,43 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
  * turn_serve.c - the process that measures when it is its turn
- *
- * A slowdown that was asked for is put in after each sample: the process spins until
- * as much time has passed as the step's usual sample takes longer at that loss of
- * speed, while the other threads of the team wait as they do between two samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/random.h"
-#include "engine/engine.h"
 #include "harness/base/clock.h"
 #include "harness/base/program.h"
-#include "harness/base/stats.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"
 #include "harness/point/point_child.h"
 #include "harness/point/turn.h"
+#include "harness/worker/measured.h"
 #include "kernels/isa.h"
 
-#define N_REMEMBERED 15       /* samples that the usual one is taken of */
-#define LOADS_NS     20000000 /* further loads end with this */
-#define TOLD_NS      500000000
+#define LOADS_NS 20000000 /* further loads end with this */
+#define TOLD_NS  500000000
 
 struct server {
     struct turn_open o;
     struct topology topo;
-    struct slm *m;
+    struct measured measured;
     struct kernel_bed *bed; /* of kernels; NULL: none yet */
-    int32_t *tokens;        /* the longest prompt, at least one */
     struct slm_tuning tuning[TURN_MAX_STEPS];
+    struct measured_step step[TURN_MAX_STEPS];
     double *s[TURN_MAX_STEPS];
-    double own[TURN_MAX_STEPS][N_REMEMBERED]; /* without what was put in */
-    size_t n_own[TURN_MAX_STEPS];
-    double last_s[TURN_MAX_STEPS]; /* the last sample, with what was put in */
-    int step;                      /* the one that was taken last; -1: none */
     uint64_t told_ns;
 };
 
@@ -53,7 +42,7 @@ static void say(json_t *object)
 
 /* ---- opening -------------------------------------------------------------------- */
 
-static int on_load(void *arg, size_t done, size_t total)
+static int on_load(void *arg, uint64_t done, uint64_t total)
 {
     struct server *v = arg;
     const uint64_t now = clock_ns();
@@ -69,12 +58,12 @@ static int on_load(void *arg, size_t done, size_t total)
 /* A mapped model that memory does not hold is left to page itself in. */
 static enum status read_weights(struct server *v, uint64_t room, struct err *err)
 {
-    const struct slm_info *info = slm_info(v->m);
+    const struct slm_info *info = slm_info(v->measured.m);
 
     if (info->residency == WEIGHTS_MMAP &&
         info->weight_bytes + info->kv_bytes + info->scratch_bytes > room)
         return ST_OK;
-    return weights_preload(slm_weights(v->m), slm_team(v->m), on_load, v, err);
+    return measured_preload(&v->measured, UINT64_MAX, err);
 }
 
 static enum status open_model(struct server *v, struct err *err)
@@ -82,21 +71,18 @@ static enum status open_model(struct server *v, struct err *err)
     const struct turn_open *o = &v->o;
     const uint64_t room =
         o->memory_bytes ? o->memory_bytes : topology_model_bytes(&v->topo);
-    struct slm_params p = slm_params_default();
+    struct measured_params p = {
+        .model = &o->model, .residency = o->residency, .slm = slm_params_default()};
     enum status st;
 
-    p.path = o->model.path;
-    p.quant = modelref_quant(&o->model);
-    p.residency = o->residency;
-    p.memory_bytes = room;
-    p.isa_mask = isa_usable();
-    p.n_threads = p.n_threads_prefill = turn_n_threads(o);
-    p.cpus = o->n_cpus ? o->cpus : NULL;
-    p.n_ctx = turn_n_ctx(o);
-    p.n_batch = o->n_batch;
-    p.n_logits = 1;
-    p.kv_type = o->kv_type;
-    st = slm_open(&v->m, &p, err);
+    p.slm.memory_bytes = room;
+    p.slm.n_threads = p.slm.n_threads_prefill = turn_n_threads(o);
+    p.slm.cpus = o->n_cpus ? o->cpus : NULL;
+    p.slm.n_ctx = turn_n_ctx(o);
+    p.slm.n_batch = o->n_batch;
+    p.slm.n_logits = 1;
+    p.slm.kv_type = o->kv_type;
+    st = measured_open(&v->measured, &p, err);
     return st ? st : read_weights(v, room, err);
 }
 
@@ -110,8 +96,7 @@ static enum status load(struct server *v, struct turn_ready *r, struct err *err)
            (!r->n_loads || clock_ns() - begin < LOADS_NS)) {
         uint64_t ns;
 
-        slm_close(v->m);
-        v->m = NULL;
+        measured_close(&v->measured);
         ns = clock_ns();
         st = open_model(v, err);
         r->load_s[r->n_loads++] = (double)(clock_ns() - ns) * 1e-9;
@@ -121,18 +106,28 @@ static enum status load(struct server *v, struct turn_ready *r, struct err *err)
 
 static enum status make_buffers(struct server *v, struct err *err)
 {
-    uint64_t random = v->o.seed | 1;
-    const int n = turn_n_ctx(&v->o);
-    bool ok;
+    bool ok = true;
 
-    v->tokens = malloc((size_t)n * sizeof *v->tokens);
-    ok = v->tokens != NULL;
-    for (int i = 0; ok && i < n; i++)
-        v->tokens[i] =
-            (int32_t)random_below(&random, (uint64_t)slm_info(v->m)->n_vocab);
     for (int i = 0; ok && i < v->o.n_steps; i++)
         ok = (v->s[i] = calloc(TURN_MAX_SAMPLES, sizeof *v->s[i])) != NULL;
     return ok ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for samples");
+}
+
+/* A step's state is the same at the beginning of every turn, and so are its tokens. */
+static void describe_steps(struct server *v)
+{
+    for (int i = 0; i < v->o.n_steps; i++) {
+        const struct turn_step *s = &v->o.step[i];
+        const bool decodes = s->kind == TURN_DECODE;
+
+        v->step[i] =
+            (struct measured_step){.kind = decodes ? MEASURED_DECODE : MEASURED_PREFILL,
+                                   .depth = decodes ? s->n : 0,
+                                   .n_tokens = decodes ? 1 : s->n,
+                                   .span = TURN_DECODE_SPAN,
+                                   .again = true,
+                                   .wakes = true};
+    }
 }
 
 /* Each number of threads that decode measures its prefetch. */
@@ -146,12 +141,12 @@ static enum status choose_tunings(struct server *v, struct err *err)
         v->tuning[i] = slm_tuning_default();
         if (s->kind != TURN_DECODE)
             continue;
-        st = slm_tune(v->m, s->n_threads, s->n_threads, &v->tuning[i], err);
+        st = slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[i], err);
         if (st == ST_OK)
-            st = slm_measure_prefetch(v->m, SLM_PREFETCH_BUDGET_S, v->topo.llc_bytes,
-                                      err);
+            st = slm_measure_prefetch(v->measured.m, SLM_PREFETCH_BUDGET_S,
+                                      v->topo.llc_bytes, err);
         if (st == ST_OK)
-            slm_get_tuning(v->m, &v->tuning[i]);
+            slm_get_tuning(v->measured.m, &v->tuning[i]);
     }
     return st;
 }
@@ -161,157 +156,80 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
     struct turn_ready r = {0};
     enum status st = turn_open_from_json(&v->o, object, err);
 
-    if (st == ST_OK && v->m)
+    if (st == ST_OK && v->measured.m)
         st = err_set(err, ST_USAGE, "the model is open already");
     if (st == ST_OK)
         st = topology_read(&v->topo, "", err);
     if (st)
         return st;
     isa_disable(v->o.isa_disabled);
+    measured_init(&v->measured, v->o.seed | 1);
+    v->measured.slower = v->o.slower;
+    v->measured.progress = on_load;
+    v->measured.arg = v;
+    describe_steps(v);
     v->told_ns = clock_ns();
     if ((st = load(v, &r, err)) || (st = make_buffers(v, err)) ||
         (st = choose_tunings(v, err)))
         return st;
-    snprintf(r.quant, sizeof r.quant, "%s", slm_info(v->m)->quant);
+    snprintf(r.quant, sizeof r.quant, "%s", slm_info(v->measured.m)->quant);
     snprintf(r.residency, sizeof r.residency, "%s",
-             weights_residency_name(slm_info(v->m)->residency));
-    for (int i = 0; i < KERN_N_ISA; i++)
-        if (isa_usable() >> i & 1)
-            snprintf(r.isa, sizeof r.isa, "%s", isa_name(i));
-    r.weight_bytes = slm_info(v->m)->weight_bytes;
+             weights_residency_name(slm_info(v->measured.m)->residency));
+    snprintf(r.isa, sizeof r.isa, "%s", measured_isa());
+    r.weight_bytes = slm_info(v->measured.m)->weight_bytes;
     say(json_pack("{s:o}", "ready", turn_ready_json(&r)));
     return ST_OK;
 }
 
 /* ---- samples -------------------------------------------------------------------- */
 
-/* What a sample of a step takes by itself: the lower quartile of the last ones, as the
- * gate takes it. */
-static double usual_ns(const struct server *v, int step)
-{
-    const size_t n = v->n_own[step] < N_REMEMBERED ? v->n_own[step] : N_REMEMBERED;
-    double sorted[N_REMEMBERED];
-
-    for (size_t i = 0; i < n; i++) {
-        size_t at = i;
-
-        for (; at > 0 && sorted[at - 1] > v->own[step][i]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = v->own[step][i];
-    }
-    return stats_quantile_sorted(sorted, n, 0.25);
-}
-
-/* The time of a sample that began at begin, with what is to be put in. */
-static double end_sample(struct server *v, int step, uint64_t begin)
-{
-    const double slower = v->o.slower;
-    uint64_t now = clock_ns();
-
-    if (slower > 0) {
-        const double own = (double)(now - begin);
-        uint64_t end;
-
-        v->own[step][v->n_own[step]++ % N_REMEMBERED] = own;
-        end = now + (uint64_t)(usual_ns(v, step) * slower / (1 - slower));
-        while ((now = clock_ns()) < end)
-            ;
-    }
-    return v->last_s[step] = (double)(now - begin) * 1e-9;
-}
-
-/* Back at the step's depth, with a token run that does not count: it wakes the team,
- * and takes what going back has left to be done. */
-static enum status begin_decode(struct server *v, int depth, struct err *err)
-{
-    enum status st = ST_OK;
-
-    if (slm_n_past(v->m) > depth)
-        slm_truncate(v->m, depth);
-    else if (slm_n_past(v->m) < depth)
-        st = slm_fill_synthetic(v->m, depth, v->o.seed, err);
-    return st ? st : slm_eval(v->m, v->tokens, 1, SLM_LOGITS_LAST, err);
-}
-
-static bool is_long(const struct server *v, int step)
-{
-    return v->last_s[step] >= TURN_LONG_S;
-}
-
-static enum status decode(struct server *v, int step, int n, struct err *err)
-{
-    const int depth = v->o.step[step].n;
-    const bool goes_on = is_long(v, step) && v->step == step;
-    enum status st = goes_on ? ST_OK : begin_decode(v, depth, err);
-
-    for (int i = 0; i < n && st == ST_OK; i++) {
-        const int at = slm_n_past(v->m) - depth;
-        uint64_t begin;
-
-        if (at > TURN_DECODE_SPAN) {
-            if ((st = begin_decode(v, depth, err)))
-                break;
-            i--;
-            continue;
-        }
-        begin = clock_ns();
-        st = slm_eval(v->m, &v->tokens[at], 1, SLM_LOGITS_LAST, err);
-        v->s[step][i] = end_sample(v, step, begin);
-    }
-    return st;
-}
-
-static enum status prefill(struct server *v, int step, int n, struct err *err)
-{
-    const size_t n_tokens = (size_t)v->o.step[step].n;
-    enum status st = is_long(v, step) ? ST_OK : begin_decode(v, 0, err);
-
-    for (int i = 0; i < n && st == ST_OK; i++) {
-        uint64_t begin;
-
-        slm_truncate(v->m, 0);
-        begin = clock_ns();
-        st = slm_eval(v->m, v->tokens, n_tokens, SLM_LOGITS_LAST, err);
-        v->s[step][i] = end_sample(v, step, begin);
-    }
-    return st;
-}
-
-struct sample_of {
-    struct server *v;
-    int step;
+struct kept {
+    double *s;
+    size_t n;
 };
 
-static double end_kernel(void *arg, uint64_t begin)
+static bool keep_sample(void *arg, uint64_t ns)
 {
-    const struct sample_of *of = arg;
+    struct kept *kept = arg;
 
-    return end_sample(of->v, of->step, begin);
+    kept->s[kept->n++] = (double)ns * 1e-9;
+    return true;
 }
 
-static enum status take_kernel(struct server *v, int step, int n, struct err *err)
+/* The work is opened anew each time: between turns nothing of it may be left, since its
+ * thread is the model's first. */
+static enum status take_kernel(struct server *v, int step, int n, struct kept *kept,
+                               struct err *err)
 {
-    struct sample_of of = {v, step};
+    struct measured_step *s = &v->step[step];
+    struct kernel_work *work = NULL;
+    enum status st =
+        turn_kernel_open(&work, &v->bed, &v->topo, v->o.step[step].format, err);
 
-    return turn_kernel_take(&v->bed, &v->topo, v->o.step[step].format, n, v->s[step],
-                            end_kernel, &of, err);
+    if (st)
+        return st;
+    s->kind = MEASURED_CALL;
+    s->call = turn_kernel_run;
+    s->call_arg = work;
+    st = measured_samples(&v->measured, s, (size_t)n, keep_sample, kept, err);
+    kernel_work_close(work);
+    return st;
 }
 
 static enum status take_step(struct server *v, int step, int n, struct err *err)
 {
     const struct turn_step *s = &v->o.step[step];
+    struct kept kept = {v->s[step], 0};
     enum status st;
 
     if (!n)
         return ST_OK;
     if (s->kind == TURN_KERNEL)
-        return take_kernel(v, step, n, err);
-    st = slm_tune(v->m, s->n_threads, s->n_threads, &v->tuning[step], err);
-    if (st == ST_OK)
-        st =
-            s->kind == TURN_DECODE ? decode(v, step, n, err) : prefill(v, step, n, err);
-    v->step = step;
-    return st;
+        return take_kernel(v, step, n, &kept, err);
+    st = slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[step], err);
+    return st ? st
+              : measured_samples(&v->measured, &v->step[step], (size_t)n, keep_sample,
+                                 &kept, err);
 }
 
 /* The largest amount of memory that this process has had, page cache it has mapped
@@ -337,7 +255,7 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
     enum status st = ST_OK;
     int n[TURN_MAX_STEPS];
 
-    if (!v->m || json_array_size(counts) != (size_t)v->o.n_steps)
+    if (!v->measured.m || json_array_size(counts) != (size_t)v->o.n_steps)
         st = err_set(err, ST_USAGE, "a turn that does not fit what was opened");
     for (int i = 0; st == ST_OK && i < v->o.n_steps; i++) {
         const json_t *count = json_array_get(counts, (size_t)i);
@@ -394,8 +312,6 @@ int turn_serve(void)
     char *line = NULL;
     size_t cap = 0;
 
-    if (v)
-        v->step = -1;
     child_offer_to_oom_killer();
     say(json_pack("{s:i, s:s, s:s, s:s}", "turn", TURN_PROTOCOL, "version",
                   build_version(), "commit", build_commit(), "compiler",
@@ -405,11 +321,10 @@ int turn_serve(void)
     if (st)
         say(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
     if (v) {
-        slm_close(v->m);
+        measured_close(&v->measured);
         kernel_bed_close(v->bed);
         for (int i = 0; i < v->o.n_steps; i++)
             free(v->s[i]);
-        free(v->tokens);
     }
     free(v);
     free(line);
