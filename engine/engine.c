@@ -19,7 +19,7 @@ struct slm {
     struct gguf *g;
     struct weights *w;
     struct model *model;
-    struct team *team;
+    struct thread_pool *pool;
     struct kvcache kv;
     struct rewind rewind;
     struct forward *forward;
@@ -136,10 +136,10 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     const int n_ctx = p->n_ctx, n_batch = p->n_batch, n_logits = p->n_logits;
     const int n_threads = slm_params_threads(p);
 
-    if (n_threads < 1 || n_threads > TEAM_MAX_MEMBERS)
+    if (n_threads < 1 || n_threads > THREAD_POOL_MAX)
         return err_set(err, ST_USAGE,
                        "%d threads asked for: between 1 and %d are possible", n_threads,
-                       TEAM_MAX_MEMBERS);
+                       THREAD_POOL_MAX);
     if (n_ctx < 0)
         return err_set(err, ST_USAGE, "a context of %d positions is not possible",
                        n_ctx);
@@ -286,7 +286,7 @@ static enum status check_threads(int n_threads, int n_threads_prefill, struct er
     return ST_OK;
 }
 
-static enum status no_team(struct err *err)
+static enum status no_pool(struct err *err)
 {
     return err_set(err, ST_NO_MEMORY,
                    "the model lost its threads when they were to be placed elsewhere");
@@ -324,7 +324,7 @@ static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
 enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
                      const struct slm_tuning *tuning, struct err *err)
 {
-    const int most = team_capacity(m->team);
+    const int most = thread_pool_capacity(m->pool);
     enum status st = check_threads(n_threads, n_threads_prefill, err);
 
     if (!st && (n_threads > most || n_threads_prefill > most))
@@ -351,12 +351,12 @@ void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning)
 enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,
                                  struct err *err)
 {
-    if (!m->team)
-        return no_team(err);
+    if (!m->pool)
+        return no_pool(err);
     if (!weights_ready(m->w))
         return err_set(err, ST_USAGE,
                        "the weights have not been read in: preload them first");
-    team_use(m->team, m->n_threads);
+    thread_pool_use(m->pool, m->n_threads);
     return forward_measure_prefetch(m->forward, budget_s, cache_bytes, err);
 }
 
@@ -367,16 +367,16 @@ bool slm_prefetches(const struct slm *m, enum kern_format fmt)
 
 enum status slm_place(struct slm *m, const int *cpus, struct err *err)
 {
-    const int n = team_capacity(m->team);
+    const int n = thread_pool_capacity(m->pool);
     struct err ignored = ERR_INIT;
     enum status st;
 
-    team_stop(m->team);
-    m->team = NULL;
-    st = team_start(&m->team, n, cpus, err);
-    if (st && team_start(&m->team, n, NULL, &ignored))
-        m->team = NULL;
-    forward_set_team(m->forward, m->team);
+    thread_pool_stop(m->pool);
+    m->pool = NULL;
+    st = thread_pool_start(&m->pool, n, cpus, err);
+    if (st && thread_pool_start(&m->pool, n, NULL, &ignored))
+        m->pool = NULL;
+    forward_set_pool(m->forward, m->pool);
     return st;
 }
 
@@ -404,7 +404,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = check_threads(p->n_threads, p->n_threads_prefill, err);
     if (!st)
-        st = team_start(&new->team, slm_params_threads(p), p->cpus, err);
+        st = thread_pool_start(&new->pool, slm_params_threads(p), p->cpus, err);
     if (!st) {
         const struct kvcache_shape shape = kv_shape(new->model, p->kv_type);
 
@@ -413,7 +413,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = rewind_open(&new->rewind, &new->kv, info->n_ctx, err);
     if (!st)
-        st = forward_open(&new->forward, new->model, &new->kv, new->team, p->isa_mask,
+        st = forward_open(&new->forward, new->model, &new->kv, new->pool, p->isa_mask,
                           info->n_batch, info->n_logits, err);
     if (!st)
         st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);
@@ -431,7 +431,7 @@ void slm_close(struct slm *m)
     forward_close(m->forward);
     rewind_close(&m->rewind);
     kvcache_close(&m->kv);
-    team_stop(m->team);
+    thread_pool_stop(m->pool);
     model_free(m->model);
     weights_close(m->w);
     gguf_close(m->g);
@@ -453,9 +453,9 @@ struct weights *slm_weights(struct slm *m)
     return m->w;
 }
 
-struct team *slm_team(struct slm *m)
+struct thread_pool *slm_thread_pool(struct slm *m)
 {
-    return m->team;
+    return m->pool;
 }
 
 /* ---- the sequence ------------------------------------------------------------- */
@@ -465,8 +465,8 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
 {
     const size_t room = (size_t)(m->info.n_ctx - m->n_past);
 
-    if (!m->team)
-        return no_team(err);
+    if (!m->pool)
+        return no_pool(err);
     if (n == 0)
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
     if (!weights_ready(m->w))
@@ -494,7 +494,7 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
 static void run_pass(struct slm *m, const int32_t *tokens, int n, int n_past,
                      int n_logits)
 {
-    team_use(m->team, n == 1 ? m->n_threads : m->n_threads_prefill);
+    thread_pool_use(m->pool, n == 1 ? m->n_threads : m->n_threads_prefill);
     rewind_pass(&m->rewind, &m->kv, tokens, n);
     forward_run(m->forward, tokens, n, n_past, n_logits);
 }
@@ -553,9 +553,9 @@ void slm_profile_read(const struct slm *m, struct slm_profile *out)
     forward_profile_read(m->forward, out);
 }
 
-void slm_tap(struct slm *m, slm_tap_fn *tap, void *arg)
+void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *arg)
 {
-    forward_tap(m->forward, tap, arg);
+    forward_tap(m->forward, hook, arg);
 }
 
 int slm_n_past(const struct slm *m)
@@ -577,16 +577,17 @@ struct fill {
     int end;
 };
 
-/* The team fills, so that pages come from the memory near those who read them. */
-static void fill_heads(void *arg, int member, int n_members)
+/* The pool fills, so that pages come from the memory near those who read them. */
+static void fill_heads(void *arg, int thread, int n_threads)
 {
     struct fill *fill = arg;
     struct slm *m = fill->m;
     const size_t n_kv = (size_t)m->info.n_kv_heads;
 
-    (void)member;
-    (void)n_members;
-    for (size_t i; (i = team_next(m->team, 1)) < (size_t)m->kv.shape.n_layers * n_kv;)
+    (void)thread;
+    (void)n_threads;
+    for (size_t i;
+         (i = thread_pool_next(m->pool, 1)) < (size_t)m->kv.shape.n_layers * n_kv;)
         kvcache_fill(&m->kv, &fill->kern, (int)(i / n_kv), (int)(i % n_kv), m->n_past,
                      fill->end, &fill->pool, fill->seed);
 }
@@ -607,8 +608,8 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
     st = kvcache_make_pool(&fill.pool, &m->kv, &fill.kern, seed, err);
     if (st)
         return st;
-    team_use(m->team, team_capacity(m->team));
-    team_run(m->team, fill_heads, &fill);
+    thread_pool_use(m->pool, thread_pool_capacity(m->pool));
+    thread_pool_run(m->pool, fill_heads, &fill);
     kvcache_close(&fill.pool);
     rewind_fill(&m->rewind, &m->kv, n_past);
     m->n_past = n_past;

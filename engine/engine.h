@@ -12,12 +12,12 @@
  *
  * and from the choice back to slm_eval(). examples/generate.c is this as a program.
  *
- * A struct slm is one model, one sequence, one thread team. All memory is
+ * A struct slm is one model, one sequence, one thread pool. All memory is
  * allocated by slm_open(); slm_eval() neither allocates nor enters the kernel
  * but to wait for its threads and for pages.
  *
  * Threading: one thread at a time per struct slm, and the same one that opened
- * it (it is member 0 of the team).
+ * it (it is thread 0 of the pool).
  */
 #ifndef SLM_ENGINE_ENGINE_H
 #define SLM_ENGINE_ENGINE_H
@@ -27,9 +27,9 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "engine/forward/profile.h"
-#include "engine/forward/tap.h"
+#include "engine/forward/activation_hook.h"
 #include "engine/forward/tuning.h"
 #include "engine/gguf/gguf.h"
 #include "engine/text/sampler.h"
@@ -108,11 +108,11 @@ const struct slm_info *slm_info(const struct slm *m);
 const struct gguf *slm_gguf(const struct slm *m);
 struct weights *slm_weights(struct slm *m);
 
-/* The team, to run something else on the same pinned threads between two
- * evaluations: while it is pinned, its first member can start no team elsewhere.
- * All members are in use after slm_open(); slm_eval() leaves those of its last pass,
- * and does not mind what team_use() has said before it. */
-struct team *slm_team(struct slm *m);
+/* The pool, to run something else on the same pinned threads between two
+ * evaluations: while it is pinned, its first thread can start no pool elsewhere.
+ * All threads are in use after slm_open(); slm_eval() leaves those of its last pass,
+ * and does not mind what thread_pool_use() has said before it. */
+struct thread_pool *slm_thread_pool(struct slm *m);
 
 /* What slm_open() would allocate besides the weights, without opening: fills
  * *info from the file's metadata alone. For planning against a memory limit. */
@@ -165,8 +165,8 @@ enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_
  * matter. */
 bool slm_prefetches(const struct slm *m, enum kern_format fmt);
 
-/* Another placement of the team: cpus as in slm_params, for the most threads of
- * slm_open(), or NULL. On an error (of team_start()) the model runs unpinned. */
+/* Another placement of the pool: cpus as in slm_params, for the most threads of
+ * slm_open(), or NULL. On an error (of thread_pool_start()) the model runs unpinned. */
 enum status slm_place(struct slm *m, const int *cpus, struct err *err);
 
 /* Account for the time of every slm_eval() from here on. Costs a reading of the clock
@@ -178,7 +178,7 @@ void slm_profile_read(const struct slm *m, struct slm_profile *out);
 
 /* Listen to what matrices are multiplied with, all but routers, from the next
  * slm_eval() on; NULL: no more. The output matrix only where logits are asked for. */
-void slm_tap(struct slm *m, slm_tap_fn *tap, void *arg);
+void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *arg);
 
 /* Positions now in the KV cache. */
 int slm_n_past(const struct slm *m);

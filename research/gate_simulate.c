@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"
@@ -203,8 +203,8 @@ static enum status parse_options(struct simulation *s, const struct gate_options
         return err_set(err, ST_USAGE, "--gates %llu is more than ten million",
                        (unsigned long long)o->gates);
     if (o->threads)
-        st = parse_integer(o->threads, "--threads", 1, TEAM_MAX_MEMBERS, &n_threads,
-                           err);
+        st =
+            parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);
     if (o->margin && st == ST_OK)
         st = parse_percent(o->margin, "--margin", 1e-4, 0.5, &s->rule.margin, err);
     s->n_threads = n_threads < 1 ? 1 : (int)n_threads;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
@@ -342,8 +342,8 @@ enum status gate_record(const struct gate_options *o, struct err *err)
         return err_set(err, ST_USAGE, "--turns %zu is outside %d..%d", plan.n_turns,
                        GATE_TRACE_LEAST, GATE_TRACE_MOST);
     if (o->threads)
-        st = parse_integer(o->threads, "--threads", 1, TEAM_MAX_MEMBERS, &n_threads,
-                           err);
+        st =
+            parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);
     plan.session.n_threads = (int)n_threads;
     return st ? st : gate_trace_record(&plan, err);
 }

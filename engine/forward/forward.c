@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Chunks per member and stage: enough that a member that lost its CPU for a
+/* Chunks per thread and stage: enough that a thread that lost its CPU for a
  * while leaves the rest to the others, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8
 
@@ -27,9 +27,9 @@ struct slm_tuning slm_tuning_default(void)
     return t;
 }
 
-void forward_set_team(struct forward *f, struct team *team)
+void forward_set_pool(struct forward *f, struct thread_pool *pool)
 {
-    f->team = team;
+    f->pool = pool;
 }
 
 /* Kernels of the levels chosen, 0 for all; in *other where those are not all. */
@@ -106,7 +106,7 @@ static void convert(const struct forward *f, float *tmp, const float *src, size_
             f->kern.quantize_act[a](src, dst[a], k);
 }
 
-struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
+struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float *src,
                            size_t src_stride, size_t n, size_t k,
                            const struct norm *norm, uint32_t act_mask)
 {
@@ -121,7 +121,7 @@ struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float
         fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
         return c;
     }
-    for (size_t j; (j = team_next(f->team, 1)) < n;) {
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < n;) {
         unsigned char *dst[KERN_N_ACT] = {NULL};
 
         for (int a = 0; a < KERN_N_ACT; a++)
@@ -138,9 +138,9 @@ bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
 {
     const int each = f->n == 1 ? f->tuning.chunks_decode : f->tuning.chunks_prefill;
     const size_t chunk =
-        pad_rows(n_rows / ((size_t)team_size(f->team) * (size_t)each) + 1);
+        pad_rows(n_rows / ((size_t)thread_pool_size(f->pool) * (size_t)each) + 1);
 
-    *begin = team_next(f->team, chunk);
+    *begin = thread_pool_next(f->pool, chunk);
     if (*begin >= n_rows)
         return false;
     *end = *begin + chunk < n_rows ? *begin + chunk : n_rows;
@@ -179,7 +179,7 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
 
 /* y[j * y_stride + i] = row i of w times column j, plus bias[i] unless it is NULL,
  * begin <= i < end. */
-static void product(const struct forward *f, struct fwd_member *me, enum slm_op op,
+static void product(const struct forward *f, struct fwd_thread *me, enum slm_op op,
                     const struct matrix *w, const float *bias, size_t begin, size_t end,
                     const struct columns *c, float *y, size_t y_stride)
 {
@@ -190,13 +190,13 @@ static void product(const struct forward *f, struct fwd_member *me, enum slm_op 
     fwd_count_product(me, op, w, end - begin, c->n);
 }
 
-/* x += norm(y) for all tokens, which members take in turn. */
-static void add_normalised(struct forward *f, struct fwd_member *me,
+/* x += norm(y) for all tokens, which threads take in turn. */
+static void add_normalised(struct forward *f, struct fwd_thread *me,
                            const struct norm *norm)
 {
     const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
 
-    for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         fwd_norm(f, me->row, f->y + j * stride, norm, n);
         f->kern.add(f->x + j * stride, me->row, n);
     }
@@ -204,9 +204,9 @@ static void add_normalised(struct forward *f, struct fwd_member *me,
     fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
 }
 
-/* x += w times columns + bias. Each member adds the rows it has computed; or, where
+/* x += w times columns + bias. Each thread adds the rows it has computed; or, where
  * there is a norm in between, all rows must be there first. */
-static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op,
+static void add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
                         const struct matrix *w, const float *bias,
                         const struct norm *norm, const struct columns *c)
 {
@@ -227,12 +227,12 @@ static void add_product(struct forward *f, struct fwd_member *me, enum slm_op op
 /* ---- stages ---------------------------------------------------------------- */
 
 /* Embeddings, and the rotations of each position. */
-static void embed(struct forward *f, struct fwd_member *me)
+static void embed(struct forward *f, struct fwd_thread *me)
 {
     const struct model *m = f->m;
     const size_t n_embd = (size_t)m->n_embd;
 
-    for (size_t j; (j = team_next(f->team, 1)) < (size_t)f->n;) {
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         float *x = f->x + j * pad16(n_embd);
 
         f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
@@ -248,7 +248,7 @@ static void embed(struct forward *f, struct fwd_member *me)
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
 }
 
-void fwd_project(struct forward *f, struct fwd_member *me,
+void fwd_project(struct forward *f, struct fwd_thread *me,
                  const struct fwd_target *target, size_t n_targets,
                  const struct norm *norm)
 {
@@ -260,8 +260,8 @@ void fwd_project(struct forward *f, struct fwd_member *me,
         act_mask |= act_bit(target[i].w);
         total += pad_rows(target[i].w->n_rows);
         /* Not twice of a fused tensor. */
-        if (f->tap && (i == 0 || target[i].w->name != target[i - 1].w->name))
-            fwd_tap_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
+        if (f->hook && (i == 0 || target[i].w->name != target[i - 1].w->name))
+            fwd_hook_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
     }
     const struct columns c =
         fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
@@ -288,7 +288,7 @@ void fwd_project(struct forward *f, struct fwd_member *me,
 }
 
 /* Queries, keys, values; and attention. */
-static void attend(struct forward *f, struct fwd_member *me, int layer)
+static void attend(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct layer *y = &f->m->layers[layer];
     const struct fwd_target targets[] = {
@@ -299,7 +299,7 @@ static void attend(struct forward *f, struct fwd_member *me, int layer)
 }
 
 /* The attention's output matrix, added to x. */
-static void project_back(struct forward *f, struct fwd_member *me,
+static void project_back(struct forward *f, struct fwd_thread *me,
                          const struct layer *y)
 {
     const struct matrix *w = y->recurrent ? &y->delta_out : &y->wo;
@@ -312,8 +312,8 @@ static void project_back(struct forward *f, struct fwd_member *me,
             fwd_gate_head(f, y, q, 0, me->row + q * d);
         src = me->row;
     }
-    if (f->tap)
-        fwd_tap_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
+    if (f->hook)
+        fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
 
     const struct columns c =
         fwd_prepare(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
@@ -322,8 +322,8 @@ static void project_back(struct forward *f, struct fwd_member *me,
 }
 
 /* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
- * meet in one member, which leaves act(gate) * up in gate; without a gate act(up). */
-static void expand(struct forward *f, struct fwd_member *me, const struct layer *y)
+ * meet in one thread, which leaves act(gate) * up in gate; without a gate act(up). */
+static void expand(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = (size_t)f->m->n_ff, stride = pad16(n_ff);
@@ -331,10 +331,10 @@ static void expand(struct forward *f, struct fwd_member *me, const struct layer 
     const struct norm *norm = y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
     float *up_rows = gated ? f->up : f->gate;
 
-    if (f->tap && gated && y->gate.name != y->up.name)
-        fwd_tap_rows(f, me, &y->gate, f->x, pad16(n_embd), n, norm);
-    if (f->tap)
-        fwd_tap_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
+    if (f->hook && gated && y->gate.name != y->up.name)
+        fwd_hook_rows(f, me, &y->gate, f->x, pad16(n_embd), n, norm);
+    if (f->hook)
+        fwd_hook_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
 
     const struct columns c =
         fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
@@ -358,12 +358,12 @@ static void expand(struct forward *f, struct fwd_member *me, const struct layer 
 }
 
 /* Second half, from f->gate, added to x. */
-static void contract(struct forward *f, struct fwd_member *me, const struct layer *y)
+static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n_ff = (size_t)f->m->n_ff;
 
-    if (f->tap)
-        fwd_tap_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
+    if (f->hook)
+        fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
 
     const struct columns c = fwd_prepare(f, me, f->gate, pad16(n_ff), (size_t)f->n,
                                          n_ff, NULL, act_bit(&y->down));
@@ -372,7 +372,7 @@ static void contract(struct forward *f, struct fwd_member *me, const struct laye
 }
 
 /* Logits of the last n_logits tokens. */
-static void output(struct forward *f, struct fwd_member *me)
+static void output(struct forward *f, struct fwd_thread *me)
 {
     const struct model *m = f->m;
     const size_t n_embd = (size_t)m->n_embd, stride = pad16(n_embd);
@@ -382,9 +382,9 @@ static void output(struct forward *f, struct fwd_member *me)
         return;
     const float *x = f->x + (size_t)(f->n - f->n_logits) * stride;
 
-    if (f->tap)
-        fwd_tap_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
-                     &m->output_norm);
+    if (f->hook)
+        fwd_hook_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
+                      &m->output_norm);
 
     const struct columns c = fwd_prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
                                          &m->output_norm, act_bit(&m->output));
@@ -401,7 +401,7 @@ static void output(struct forward *f, struct fwd_member *me)
 
 /* One layer. Where attention and feed-forward part have the same input, the latter
  * takes it before attention's result is added to the stream. */
-static void run_layer(struct forward *f, struct fwd_member *me, int i)
+static void run_layer(struct forward *f, struct fwd_thread *me, int i)
 {
     const struct layer *y = &f->m->layers[i];
 
@@ -421,12 +421,12 @@ static void run_layer(struct forward *f, struct fwd_member *me, int i)
     contract(f, me, y);
 }
 
-static void pass(void *arg, int member, int n_members)
+static void pass(void *arg, int thread, int n_threads)
 {
     struct forward *f = arg;
-    struct fwd_member *me = &f->members[member];
+    struct fwd_thread *me = &f->threads[thread];
 
-    (void)n_members;
+    (void)n_threads;
     embed(f, me);
     for (int i = 0; i < f->m->n_layers; i++)
         run_layer(f, me, i);
@@ -443,7 +443,7 @@ void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
     f->n_splits = n == 1 ? fwd_choose_splits(f, n_past + 1) : 1;
     if (f->laps)
         fwd_profile_begin(f);
-    team_run(f->team, pass, f);
+    thread_pool_run(f->pool, pass, f);
     if (f->laps)
         fwd_profile_end(f);
 }

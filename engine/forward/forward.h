@@ -3,17 +3,17 @@
  * forward.h - from tokens to logits
  *
  * One pass takes 1..n_batch tokens of one sequence through all layers inside a
- * single team_run(); members meet at barriers between stages:
+ * single thread_pool_run(); threads meet at barriers between stages:
  *
  *     embed | per layer: q k v | attention | attention output | gate, up | down
  *           | output
  *
- * For one token each member prepares (normalises, quantises) the stage's input
+ * For one token each thread prepares (normalises, quantises) the stage's input
  * for itself, which costs less than a barrier; for several the columns are shared
  * out and a barrier follows. Rows of a matrix are handed out in chunks. Nothing
  * allocates during a pass.
  *
- * Threading: as team_run(), on the members that are in use (team_use()).
+ * Threading: as thread_pool_run(), on the threads that are in use (thread_pool_use()).
  */
 #ifndef SLM_ENGINE_FORWARD_FORWARD_H
 #define SLM_ENGINE_FORWARD_FORWARD_H
@@ -23,23 +23,23 @@
 
 #include "engine/arch/arch.h"
 #include "engine/base/status.h"
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "engine/forward/profile.h"
-#include "engine/forward/tap.h"
+#include "engine/forward/activation_hook.h"
 #include "engine/forward/tuning.h"
 #include "engine/kv/kvcache.h"
 
 struct forward;
 
-/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a team of
- * n_members, all of which it can run on. */
+/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a pool of
+ * n_threads, all of which it can run on. */
 #define FORWARD_MAX_BATCH 65536
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_logits, int n_members);
+                       int n_logits, int n_threads);
 
-/* The model, the cache and the team must outlive it. Error: ST_NO_MEMORY. */
+/* The model, the cache and the pool must outlive it. Error: ST_NO_MEMORY. */
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
-                         struct team *team, uint32_t isa_mask, int n_batch,
+                         struct thread_pool *pool, uint32_t isa_mask, int n_batch,
                          int n_logits, struct err *err);
 void forward_close(struct forward *f);
 
@@ -49,22 +49,22 @@ void forward_close(struct forward *f);
 void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
                  int n_logits);
 
-/* Another team of the same capacity; NULL: none until the next call. */
-void forward_set_team(struct forward *f, struct team *team);
+/* Another pool of the same capacity; NULL: none until the next call. */
+void forward_set_pool(struct forward *f, struct thread_pool *pool);
 
 /* Other choices from the next pass on. Opened with slm_tuning_default(). */
 void forward_tune(struct forward *f, const struct slm_tuning *tuning);
 
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning);
 
-/* As slm_measure_prefetch() and slm_prefetches(), on the members in use. */
+/* As slm_measure_prefetch() and slm_prefetches(), on the threads in use. */
 enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err);
 bool forward_prefetches(const struct forward *f, enum kern_format fmt);
 
-/* Tell tap(arg, ...) of the inputs of all matrices but routers from the next pass on;
- * NULL: nobody. */
-void forward_tap(struct forward *f, slm_tap_fn *tap, void *arg);
+/* Tell activation hook(arg, ...) of the inputs of all matrices but routers from the
+ * next pass on; NULL: nobody. */
+void forward_tap(struct forward *f, slm_activation_hook_fn *hook, void *arg);
 
 /* Take a profile of the passes from here on; what there was is forgotten. Error:
  * ST_NO_MEMORY. */

@@ -35,10 +35,10 @@ static int gcd(int a, int b)
 
 int fwd_choose_splits(const struct forward *f, int n_pos)
 {
-    const int n_members = team_size(f->team);
+    const int n_threads = thread_pool_size(f->pool);
     const int possible = n_pos / MIN_SPLIT;
-    /* as many parts per head as make all parts a multiple of the members */
-    const int wanted = n_members / gcd(f->m->n_kv_heads, n_members);
+    /* as many parts per head as make all parts a multiple of the threads */
+    const int wanted = n_threads / gcd(f->m->n_kv_heads, n_threads);
 
     if (possible <= 1)
         return 1;
@@ -95,7 +95,7 @@ static void store(struct forward *f, int layer, int head, size_t j)
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
  * scaled, so that scores need not be. */
-static void gather(struct forward *f, struct fwd_member *me, int layer, int head,
+static void gather(struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t j, size_t n)
 {
     const struct model *m = f->m;
@@ -123,7 +123,7 @@ static void gather(struct forward *f, struct fwd_member *me, int layer, int head
 }
 
 /* Scores of n queries against the n_panels panels from `keys` on. */
-static void score(const struct forward *f, struct fwd_member *me, size_t n,
+static void score(const struct forward *f, struct fwd_thread *me, size_t n,
                   const void *keys, size_t n_panels)
 {
     const enum kern_kv type = f->kv->shape.type;
@@ -145,7 +145,7 @@ static void score(const struct forward *f, struct fwd_member *me, size_t n,
 /* Turn query i's scores of positions t .. t + n - 1, of which it sees first .. end-1,
  * into weights relative to the largest score so far, and bring what was mixed before
  * to that level. n is a multiple of 16. */
-static void weigh(const struct forward *f, struct fwd_member *me, size_t i, size_t t,
+static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size_t t,
                   size_t n, size_t first, size_t end)
 {
     const size_t n_seen = end <= t ? 0 : end - t < n ? end - t : n;
@@ -165,7 +165,7 @@ static void weigh(const struct forward *f, struct fwd_member *me, size_t i, size
 
 /* Attend with the queries gathered of n tokens, the first of them at position pos, to
  * positions begin .. end-1 of one head; begin is a multiple of 16. */
-static void attend(const struct forward *f, struct fwd_member *me, int layer, int head,
+static void attend(const struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t n, size_t pos, size_t begin, size_t end)
 {
     const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
@@ -202,7 +202,7 @@ void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, siz
 }
 
 /* The gathered queries' results to attn, for tokens j on. */
-static void finish(struct forward *f, struct fwd_member *me, int layer, int head,
+static void finish(struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t j, size_t n)
 {
     const struct model *m = f->m;
@@ -228,7 +228,7 @@ static float *partial_of(const struct forward *f, size_t q, int split)
                             pad16((size_t)f->m->head_dim + 2);
 }
 
-static void keep_partial(struct forward *f, const struct fwd_member *me, int head,
+static void keep_partial(struct forward *f, const struct fwd_thread *me, int head,
                          int split)
 {
     const size_t d = (size_t)f->m->head_dim;
@@ -266,19 +266,20 @@ void fwd_join_splits(const struct forward *f, float *out)
     }
 }
 
-static void attend_one(struct forward *f, struct fwd_member *me, int layer)
+static void attend_one(struct forward *f, struct fwd_thread *me, int layer)
 {
     const size_t pos = (size_t)f->n_past;
     const size_t from =
         first_seen(&f->m->layers[layer], pos) / KVCACHE_PANEL * KVCACHE_PANEL;
     const size_t n_items = (size_t)f->m->n_kv_heads * (size_t)f->n_splits;
 
-    for (size_t item; (item = team_next(f->team, 1)) < n_items;) {
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_items;) {
         const int head = (int)(item / (size_t)f->n_splits);
         const int split = (int)(item % (size_t)f->n_splits);
         size_t begin, end;
 
-        team_share(pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin, &end);
+        thread_pool_share(pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin,
+                          &end);
         /* Only one part reads the new position, so nobody else waits. */
         if (begin < end && from + end == pos + 1)
             store(f, layer, head, 0);
@@ -295,16 +296,16 @@ static void attend_one(struct forward *f, struct fwd_member *me, int layer)
 
 /* ---- several tokens: tiles of a head's queries ------------------------------- */
 
-/* Keys and values of all tokens into the cache. Members take whole panels of a head:
+/* Keys and values of all tokens into the cache. Threads take whole panels of a head:
  * neighbours in a panel share cache lines. */
-static void store_batch(struct forward *f, struct fwd_member *me, int layer)
+static void store_batch(struct forward *f, struct fwd_thread *me, int layer)
 {
     const size_t n_heads = (size_t)f->m->n_kv_heads;
     const size_t begin = (size_t)f->n_past, end = begin + (size_t)f->n;
     const size_t first = begin / KVCACHE_PANEL;
     const size_t n_panels = (end - 1) / KVCACHE_PANEL - first + 1;
 
-    for (size_t item; (item = team_next(f->team, 1)) < n_panels * n_heads;) {
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_panels * n_heads;) {
         const size_t at = (first + item / n_heads) * KVCACHE_PANEL;
         const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
 
@@ -315,7 +316,7 @@ static void store_batch(struct forward *f, struct fwd_member *me, int layer)
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 }
 
-static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
+static void attend_batch(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct model *m = f->m;
     const size_t n = (size_t)f->n, group = (size_t)(m->n_heads / m->n_kv_heads);
@@ -324,7 +325,7 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
 
     store_batch(f, me, layer);
     for (size_t item;
-         (item = team_next(f->team, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
+         (item = thread_pool_next(f->pool, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
         const int head = (int)(item % (size_t)m->n_kv_heads);
         /* The last tile sees most: long items first. */
         const size_t j = (n_tiles - 1 - item / (size_t)m->n_kv_heads) * tile;
@@ -341,7 +342,7 @@ static void attend_batch(struct forward *f, struct fwd_member *me, int layer)
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 }
 
-void fwd_attention(struct forward *f, struct fwd_member *me, int layer)
+void fwd_attention(struct forward *f, struct fwd_thread *me, int layer)
 {
     if (f->n == 1)
         attend_one(f, me, layer);

@@ -13,7 +13,7 @@
  * convolution. Several heads of values may share one of queries and keys: value head h
  * takes key head h % n_k_heads.
  *
- * Members take heads, and go through a pass's tokens one by one.
+ * Threads take heads, and go through a pass's tokens one by one.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -30,17 +30,17 @@ static size_t n_channels(const struct model *m)
 static float convolve(const struct forward *f, const struct layer *y, size_t c,
                       size_t j)
 {
-    const size_t n_taps = (size_t)f->m->delta.n_conv, n = n_channels(f->m);
-    const float *taps = y->delta_conv + c * n_taps;
+    const size_t n_hooks = (size_t)f->m->delta.n_conv, n = n_channels(f->m);
+    const float *hooks = y->delta_conv + c * n_hooks;
     const float *past = kvcache_state(f->kv, y->cached);
     float sum = 0.0f;
 
-    for (size_t t = 0; t < n_taps; t++) {
+    for (size_t t = 0; t < n_hooks; t++) {
         const size_t at = j + t; /* counted from the first input kept */
 
-        sum +=
-            taps[t] * (at < n_taps - 1 ? past[at * n + c]
-                                       : f->delta_in[(at + 1 - n_taps) * pad16(n) + c]);
+        sum += hooks[t] * (at < n_hooks - 1
+                               ? past[at * n + c]
+                               : f->delta_in[(at + 1 - n_hooks) * pad16(n) + c]);
     }
     return sum / (1.0f + expf(-sum));
 }
@@ -88,7 +88,7 @@ static float softplus(float x)
     return x > 20.0f ? x : log1pf(expf(x));
 }
 
-static void run_head(struct forward *f, struct fwd_member *me, const struct layer *y,
+static void run_head(struct forward *f, struct fwd_thread *me, const struct layer *y,
                      size_t head)
 {
     const struct delta_sizes *s = &f->m->delta;
@@ -139,7 +139,7 @@ static void keep_inputs(struct forward *f, const struct layer *y)
     }
 }
 
-void fwd_delta(struct forward *f, struct fwd_member *me, const struct layer *y)
+void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const struct fwd_target targets[] = {
         {&y->delta_in, NULL, f->delta_in},
@@ -149,11 +149,12 @@ void fwd_delta(struct forward *f, struct fwd_member *me, const struct layer *y)
     };
 
     fwd_project(f, me, targets, sizeof targets / sizeof targets[0], &y->attn_norm);
-    for (size_t head; (head = team_next(f->team, 1)) < (size_t)f->m->delta.n_v_heads;)
+    for (size_t head;
+         (head = thread_pool_next(f->pool, 1)) < (size_t)f->m->delta.n_v_heads;)
         run_head(f, me, y, head);
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
     /* The next stage passes a barrier before anybody comes back here. */
-    if (me == &f->members[0])
+    if (me == &f->threads[0])
         keep_inputs(f, y);
 }

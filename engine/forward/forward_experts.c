@@ -48,7 +48,7 @@ static void choose(const float *score, int n, int n_used, bool over_all, int *ex
 }
 
 /* How much of the shared expert token j takes. */
-static void route_shared(struct forward *f, struct fwd_member *me,
+static void route_shared(struct forward *f, struct fwd_thread *me,
                          const struct layer *y, const struct columns *c, size_t j)
 {
     float score;
@@ -59,13 +59,13 @@ static void route_shared(struct forward *f, struct fwd_member *me,
     fwd_count_product(me, SLM_OP_ROUTER, &y->shared_router, 1, 1);
 }
 
-static void route(struct forward *f, struct fwd_member *me, const struct layer *y,
+static void route(struct forward *f, struct fwd_thread *me, const struct layer *y,
                   const struct columns *c)
 {
     const int n_used = f->m->n_experts_used;
     const size_t stride = pad16((size_t)f->m->n_experts);
 
-    for (size_t j; (j = team_next(f->team, 1)) < c->n;) {
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < c->n;) {
         float *score = f->route + j * stride;
 
         fwd_product(f, &y->router, 0, 0, y->router.n_rows, 1,
@@ -82,7 +82,7 @@ static void route(struct forward *f, struct fwd_member *me, const struct layer *
 
 /* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]); and
  * the list of experts that have any. */
-static void sort_pairs(const struct forward *f, struct fwd_member *me)
+static void sort_pairs(const struct forward *f, struct fwd_thread *me)
 {
     const int n_pairs = f->n * f->m->n_experts_used, n = f->m->n_experts;
 
@@ -105,7 +105,7 @@ static void sort_pairs(const struct forward *f, struct fwd_member *me)
 }
 
 /* The token's columns in the order of sorted pairs. One token's serves all. */
-static struct columns line_up(struct forward *f, struct fwd_member *me,
+static struct columns line_up(struct forward *f, struct fwd_thread *me,
                               const struct layer *y, const struct columns *tokens)
 {
     const uint32_t act_mask = act_bit(&y->gate) | act_bit(&y->up);
@@ -117,7 +117,7 @@ static struct columns line_up(struct forward *f, struct fwd_member *me,
         memset(c.stride, 0, sizeof c.stride);
         return c;
     }
-    for (size_t i; (i = team_next(f->team, 1)) < n_pairs;) {
+    for (size_t i; (i = thread_pool_next(f->pool, 1)) < n_pairs;) {
         const size_t token = (size_t)(me->pair[i] / f->m->n_experts_used);
 
         for (int a = 0; a < KERN_N_ACT; a++)
@@ -133,7 +133,7 @@ static struct columns line_up(struct forward *f, struct fwd_member *me,
 }
 
 /* gate and up rows begin..end-1 of one expert for all its pairs. */
-static void expand(struct forward *f, struct fwd_member *me, const struct layer *y,
+static void expand(struct forward *f, struct fwd_thread *me, const struct layer *y,
                    int expert, const struct columns *c, size_t begin, size_t end)
 {
     const size_t stride = pad16((size_t)f->m->n_ff), s = (size_t)expert;
@@ -153,7 +153,7 @@ static void expand(struct forward *f, struct fwd_member *me, const struct layer 
 }
 
 /* The same of the expert that all tokens take. */
-static void expand_shared(struct forward *f, struct fwd_member *me,
+static void expand_shared(struct forward *f, struct fwd_thread *me,
                           const struct layer *y, const struct columns *c, size_t begin,
                           size_t end)
 {
@@ -171,7 +171,7 @@ static void expand_shared(struct forward *f, struct fwd_member *me,
     fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_up, end - begin, c->n);
 }
 
-static void expand_all(struct forward *f, struct fwd_member *me, const struct layer *y,
+static void expand_all(struct forward *f, struct fwd_thread *me, const struct layer *y,
                        const struct columns *pairs, const struct columns *tokens)
 {
     const size_t n_ff = (size_t)f->m->n_ff, each = pad_rows(n_ff);
@@ -200,7 +200,7 @@ static void expand_all(struct forward *f, struct fwd_member *me, const struct la
 
 /* Rows begin..end-1, at most TILE_ROWS, of x += share * down * h for all pairs of one
  * expert. */
-static void contract(struct forward *f, struct fwd_member *me, const struct layer *y,
+static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y,
                      int expert, const struct columns *c, size_t begin, size_t end)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
@@ -226,7 +226,7 @@ static void contract(struct forward *f, struct fwd_member *me, const struct laye
                       last - (size_t)me->first[expert]);
 }
 
-static void contract_all(struct forward *f, struct fwd_member *me,
+static void contract_all(struct forward *f, struct fwd_thread *me,
                          const struct layer *y, const struct columns *c)
 {
     for (size_t begin, end; fwd_next_rows(f, y->down.n_rows, &begin, &end);)
@@ -239,14 +239,14 @@ static void contract_all(struct forward *f, struct fwd_member *me,
 }
 
 /* x += share * down * h of the shared expert. */
-static void add_shared(struct forward *f, struct fwd_member *me, const struct layer *y)
+static void add_shared(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n_ff = (size_t)f->m->n_ff_shared;
     const size_t stride = pad16((size_t)f->m->n_embd);
 
-    if (f->tap)
-        fwd_tap_rows(f, me, &y->shared_down, f->shared_gate, pad16(n_ff), (size_t)f->n,
-                     NULL);
+    if (f->hook)
+        fwd_hook_rows(f, me, &y->shared_down, f->shared_gate, pad16(n_ff), (size_t)f->n,
+                      NULL);
 
     const struct columns c =
         fwd_prepare(f, me, f->shared_gate, pad16(n_ff), (size_t)f->n, n_ff, NULL,
@@ -264,7 +264,7 @@ static void add_shared(struct forward *f, struct fwd_member *me, const struct la
     fwd_barrier(f, me, SLM_OP_DOWN, y->shared_down.fmt);
 }
 
-void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y)
+void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = (size_t)f->m->n_ff;
@@ -280,19 +280,19 @@ void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y
     route(f, me, y, &tokens);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
-    if (f->tap) {
-        fwd_tap_pairs(f, me, &y->gate, &y->ffn_norm);
-        fwd_tap_pairs(f, me, &y->up, &y->ffn_norm);
+    if (f->hook) {
+        fwd_hook_pairs(f, me, &y->gate, &y->ffn_norm);
+        fwd_hook_pairs(f, me, &y->up, &y->ffn_norm);
         if (shared) {
-            fwd_tap_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), n, &y->ffn_norm);
-            fwd_tap_rows(f, me, &y->shared_up, f->x, pad16(n_embd), n, &y->ffn_norm);
+            fwd_hook_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), n, &y->ffn_norm);
+            fwd_hook_rows(f, me, &y->shared_up, f->x, pad16(n_embd), n, &y->ffn_norm);
         }
     }
     const struct columns pairs = line_up(f, me, y, &tokens);
 
     expand_all(f, me, y, &pairs, &tokens);
-    if (f->tap)
-        fwd_tap_pairs(f, me, &y->down, NULL);
+    if (f->hook)
+        fwd_hook_pairs(f, me, &y->down, NULL);
     const struct columns c =
         fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
                     NULL, act_bit(&y->down));

@@ -20,7 +20,7 @@
  * work on together. */
 #define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
-/* One member's share of an operation. */
+/* One thread's share of an operation. */
 struct fwd_lap {
     uint64_t work_ns, wait_ns, bytes, macs;
 };
@@ -32,8 +32,8 @@ struct fwd_laps {
     struct fwd_lap of[SLM_N_OPS][KERN_N_FMT + 1];
 };
 
-/* One member's own buffers. */
-struct fwd_member {
+/* One thread's own buffers. */
+struct fwd_thread {
     struct fwd_laps *laps;          /* NULL: no profile is taken */
     float *row;                     /* a normalised or combined input */
     unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
@@ -51,22 +51,22 @@ struct fwd_member {
 struct forward {
     const struct model *m;
     struct kvcache *kv;
-    struct team *team;
+    struct thread_pool *pool;
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
     struct slm_tuning tuning;
     enum kern_kv kv_type;
-    int n_batch, n_members, n_queries, n_splits_max;
+    int n_batch, n_threads, n_queries, n_splits_max;
     size_t act_k[KERN_N_ACT];        /* longest column in a layout; 0: not in use */
     size_t act_bytes[KERN_N_ACT];    /* of all columns of the widest stage */
     size_t routed_bytes[KERN_N_ACT]; /* of experts' input columns */
     struct mem scratch, logits_mem;
-    struct fwd_member *members;
-    struct fwd_laps *laps; /* [n_members], while a profile is taken */
-    size_t n_profiled;     /* passes in it */
-    int n_timed;           /* members of the last of them */
-    slm_tap_fn *tap;       /* NULL: nobody listens */
-    void *tap_arg;
+    struct fwd_thread *threads;
+    struct fwd_laps *laps;        /* [n_threads], while a profile is taken */
+    size_t n_profiled;            /* passes in it */
+    int n_timed;                  /* threads of the last of them */
+    slm_activation_hook_fn *hook; /* NULL: nobody listens */
+    void *hook_arg;
 
     /* shared; rows are tokens of the batch */
     float *x;                          /* [n_batch][n_embd] the residual stream */
@@ -139,14 +139,14 @@ void fwd_profile_begin(struct forward *f);
 void fwd_profile_end(struct forward *f);
 
 /* The time since the last lap was for op, on weights of fmt. */
-static inline void fwd_lap(struct fwd_member *me, enum slm_op op, enum kern_format fmt)
+static inline void fwd_lap(struct fwd_thread *me, enum slm_op op, enum kern_format fmt)
 {
     if (me->laps)
         fwd_lap_take(me->laps, op, fmt, false);
 }
 
 /* What op has read and computed. */
-static inline void fwd_count(struct fwd_member *me, enum slm_op op,
+static inline void fwd_count(struct fwd_thread *me, enum slm_op op,
                              enum kern_format fmt, uint64_t bytes, uint64_t macs)
 {
     if (!me->laps)
@@ -156,10 +156,10 @@ static inline void fwd_count(struct fwd_member *me, enum slm_op op,
 }
 
 /* The barrier that ends op. */
-static inline void fwd_barrier(struct forward *f, struct fwd_member *me, enum slm_op op,
+static inline void fwd_barrier(struct forward *f, struct fwd_thread *me, enum slm_op op,
                                enum kern_format fmt)
 {
-    team_barrier(f->team);
+    thread_pool_barrier(f->pool);
     if (me->laps)
         fwd_lap_take(me->laps, op, fmt, true);
 }
@@ -180,18 +180,18 @@ void fwd_activate(const struct forward *f, float *y, const float *gate, const fl
                   size_t n);
 
 /* Bring n rows of k floats into the layouts of act_mask, normalised unless norm is
- * NULL. One row goes to the member's own buffers; of several each
- * member does some, and a barrier is passed. */
-struct columns fwd_prepare(struct forward *f, struct fwd_member *me, const float *src,
+ * NULL. One row goes to the thread's own buffers; of several each
+ * thread does some, and a barrier is passed. */
+struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float *src,
                            size_t src_stride, size_t n, size_t k,
                            const struct norm *norm, uint32_t act_mask);
 
-/* The next of n_rows rows for this member, in multiples of ROW_UNIT; false: none
+/* The next of n_rows rows for this thread, in multiples of ROW_UNIT; false: none
  * left. */
 bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
 
 /* All targets' products with x, normalised; ends in a barrier. */
-void fwd_project(struct forward *f, struct fwd_member *me,
+void fwd_project(struct forward *f, struct fwd_thread *me,
                  const struct fwd_target *target, size_t n_targets,
                  const struct norm *norm);
 
@@ -203,7 +203,7 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
                  float *y, size_t y_stride);
 
 /* The same n rows of one slice, as part of op: counted. */
-static inline void fwd_count_product(struct fwd_member *me, enum slm_op op,
+static inline void fwd_count_product(struct fwd_thread *me, enum slm_op op,
                                      const struct matrix *w, size_t n_rows, size_t n)
 {
     fwd_count(me, op, w->fmt, (uint64_t)n_rows * w->row_bytes,
@@ -213,18 +213,18 @@ static inline void fwd_count_product(struct fwd_member *me, enum slm_op op,
 /* n rows at src, not yet normalised by norm (NULL: by nothing), are what w is about
  * to be multiplied with; pairs: the same of the rows of experts, from x with a norm,
  * from gate without one. Nothing but a comparison where nobody listens. */
-void fwd_tap_rows(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                  const float *src, size_t stride, size_t n, const struct norm *norm);
-void fwd_tap_pairs(struct forward *f, struct fwd_member *me, const struct matrix *w,
-                   const struct norm *norm);
+void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                   const float *src, size_t stride, size_t n, const struct norm *norm);
+void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                    const struct norm *norm);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1); linear attention, x -> attn; and the routed feed-forward part added to x. */
-void fwd_attention(struct forward *f, struct fwd_member *me, int layer);
-void fwd_delta(struct forward *f, struct fwd_member *me, const struct layer *y);
-void fwd_experts(struct forward *f, struct fwd_member *me, const struct layer *y);
+void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
+void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y);
+void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);
 
-/* Parts into which n_pos positions of one KV head are split among the members in use,
+/* Parts into which n_pos positions of one KV head are split among the threads in use,
  * at most one each. */
 int fwd_choose_splits(const struct forward *f, int n_pos);
 

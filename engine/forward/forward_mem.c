@@ -14,7 +14,7 @@ static size_t max_size(size_t a, size_t b)
 
 /* Cuts cache-line aligned pieces off a block; base NULL only measures. Sizes
  * cannot overflow 64 bits: arch_*.c bound every dimension, FORWARD_MAX_BATCH and
- * TEAM_MAX_MEMBERS the rest. */
+ * THREAD_POOL_MAX the rest. */
 struct carver {
     unsigned char *base;
     uint64_t used;
@@ -50,9 +50,9 @@ static void count_routed(struct forward *f, const struct matrix *w, size_t n_col
             max_size(f->routed_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
 }
 
-/* Everything that follows from the model, the batch and the team. */
+/* Everything that follows from the model, the batch and the pool. */
 static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
-                    int n_batch, int n_members)
+                    int n_batch, int n_threads)
 {
     const int group = m->n_heads / m->n_kv_heads;
     const size_t n = (size_t)n_batch;
@@ -61,9 +61,9 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
     f->m = m;
     f->kv_type = kv_type;
     f->n_batch = n_batch;
-    f->n_members = n_members;
+    f->n_threads = n_threads;
     f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;
-    f->n_splits_max = n_members;
+    f->n_splits_max = n_threads;
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *y = &m->layers[i];
 
@@ -92,14 +92,14 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
     count_columns(f, &m->output, n);
 }
 
-static void carve_member(const struct forward *f, struct fwd_member *me,
+static void carve_thread(const struct forward *f, struct fwd_thread *me,
                          struct carver *c)
 {
     const struct model *m = f->m;
     const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
     const size_t n_queries = (size_t)f->n_queries;
     const size_t key_dim = kvcache_key_dim(f->kv_type, m->head_dim);
-    struct fwd_member own = {0};
+    struct fwd_thread own = {0};
 
     own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
     own.delta = carve_floats(c, 4, (size_t)m->delta.head_dim);
@@ -119,7 +119,7 @@ static void carve_member(const struct forward *f, struct fwd_member *me,
         own.first = carve(c, sizeof(int) * ((uint64_t)m->n_experts + 1));
         own.taken = carve(c, sizeof(int) * (uint64_t)m->n_experts);
     }
-    /* No two members write to neighbouring lines, which prefetchers pair up. */
+    /* No two threads write to neighbouring lines, which prefetchers pair up. */
     carve(c, 128);
     if (me)
         *me = own;
@@ -168,8 +168,8 @@ static void carve_shared(struct forward *f, struct carver *c)
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->routed_bytes[a])
             f->routed[a] = carve(c, f->routed_bytes[a]);
-    for (int i = 0; i < f->n_members; i++)
-        carve_member(f, f->members ? &f->members[i] : NULL, c);
+    for (int i = 0; i < f->n_threads; i++)
+        carve_thread(f, f->threads ? &f->threads[i] : NULL, c);
 }
 
 static uint64_t logits_bytes(const struct model *m, int n_logits)
@@ -178,31 +178,31 @@ static uint64_t logits_bytes(const struct model *m, int n_logits)
 }
 
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_logits, int n_members)
+                       int n_logits, int n_threads)
 {
     struct forward f = {0};
     struct carver c = {0};
 
-    measure(&f, m, kv_type, n_batch, n_members);
+    measure(&f, m, kv_type, n_batch, n_threads);
     carve_shared(&f, &c);
     return c.used + logits_bytes(m, n_logits);
 }
 
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
-                         struct team *team, uint32_t isa_mask, int n_batch,
+                         struct thread_pool *pool, uint32_t isa_mask, int n_batch,
                          int n_logits, struct err *err)
 {
-    const int n_members = team_capacity(team);
+    const int n_threads = thread_pool_capacity(pool);
     struct forward *new = calloc(1, sizeof *new);
     struct carver c = {0};
     enum status st;
 
     if (!new)
         return err_set(err, ST_NO_MEMORY, "no memory for a forward pass");
-    measure(new, m, kv->shape.type, n_batch, n_members);
+    measure(new, m, kv->shape.type, n_batch, n_threads);
     carve_shared(new, &c);
     new->kv = kv;
-    new->team = team;
+    new->pool = pool;
     kern_select(&new->kern, isa_mask);
     new->isa_mask = isa_mask;
     new->tuning = slm_tuning_default();
@@ -213,10 +213,10 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
         st = mem_alloc(&new->logits_mem, (size_t)logits_bytes(m, n_logits),
                        MEM_PAGES_4K, "logits", err);
     if (!st) {
-        new->members = calloc((size_t)n_members, sizeof *new->members);
-        if (!new->members)
+        new->threads = calloc((size_t)n_threads, sizeof *new->threads);
+        if (!new->threads)
             st = err_set(err, ST_NO_MEMORY, "no memory for %d threads' buffers",
-                         n_members);
+                         n_threads);
     }
     if (st) {
         forward_close(new);
@@ -235,7 +235,7 @@ void forward_close(struct forward *f)
         return;
     mem_free(&f->scratch);
     mem_free(&f->logits_mem);
-    free(f->members);
+    free(f->threads);
     free(f->laps);
     free(f);
 }

@@ -57,7 +57,7 @@ struct measuring {
     int n_walks;
     struct mem scratch;
     const void *x; /* a column, long enough in every layout, of zeros */
-    float *y;      /* [members][longest piece] */
+    float *y;      /* [threads][longest piece] */
     size_t y_stride;
     uint64_t random, cache_bytes;
 
@@ -119,7 +119,8 @@ bool forward_prefetches(const struct forward *f, enum kern_format fmt)
 static void add_pieces(void *arg, const struct forward *f, const struct matrix *w)
 {
     struct walk *to = arg;
-    const size_t parts = (size_t)team_size(f->team) * (size_t)f->tuning.chunks_decode;
+    const size_t parts =
+        (size_t)thread_pool_size(f->pool) * (size_t)f->tuning.chunks_decode;
     const size_t chunk = pad_rows(w->n_rows / parts + 1);
 
     if (w->fmt != to->fmt)
@@ -170,7 +171,7 @@ static void close_walk(struct measuring *g, int i)
     g->n_walks--;
 }
 
-/* One column of zeros serves all layouts, and each member writes results of its own. */
+/* One column of zeros serves all layouts, and each thread writes results of its own. */
 static enum status open_scratch(struct measuring *g, struct err *err)
 {
     size_t x_bytes = 0, n_rows = 0;
@@ -186,11 +187,11 @@ static enum status open_scratch(struct measuring *g, struct err *err)
             x_bytes = bytes > x_bytes ? bytes : x_bytes;
             n_rows = rows > n_rows ? rows : n_rows;
         }
-    g->y_stride = n_rows + 32; /* no two members write to neighbouring lines */
-    st =
-        mem_alloc(&g->scratch,
-                  x_bytes + (size_t)team_size(g->f->team) * g->y_stride * sizeof(float),
-                  MEM_PAGES_4K, "prefetch measurement", err);
+    g->y_stride = n_rows + 32; /* no two threads write to neighbouring lines */
+    st = mem_alloc(&g->scratch,
+                   x_bytes + (size_t)thread_pool_size(g->f->pool) * g->y_stride *
+                                 sizeof(float),
+                   MEM_PAGES_4K, "prefetch measurement", err);
     if (st)
         return st;
     memset(g->scratch.base, 0, g->scratch.bytes);
@@ -202,14 +203,14 @@ static enum status open_scratch(struct measuring *g, struct err *err)
 /* ---- runs --------------------------------------------------------------------------
  */
 
-static void run_share(void *arg, int member, int n_members)
+static void run_share(void *arg, int thread, int n_threads)
 {
     struct measuring *g = arg;
     const struct walk *w = g->walk;
-    float *y = g->y + (size_t)member * g->y_stride;
+    float *y = g->y + (size_t)thread * g->y_stride;
 
-    (void)n_members;
-    for (size_t i; (i = team_next(g->f->team, 1)) < g->n_run;) {
+    (void)n_threads;
+    for (size_t i; (i = thread_pool_next(g->f->pool, 1)) < g->n_run;) {
         const struct piece *p = &w->pieces[(w->at + i) % w->n_pieces];
 
         g->f->kern.gemv_x16[w->fmt](p->n_panels, p->k, p->panels, g->x, y, g->prefetch);
@@ -232,7 +233,7 @@ static double run(struct measuring *g, struct walk *w, struct kern_prefetch pref
             KERN_PANEL_ROWS * (uint64_t)p->n_panels * kern_format_bytes(w->fmt, p->k);
     }
     begin = fwd_now_ns();
-    team_run(g->f->team, run_share, g);
+    thread_pool_run(g->f->pool, run_share, g);
     ns = (double)(fwd_now_ns() - begin);
     w->at = (w->at + g->n_run) % w->n_pieces;
     return (ns > 1 ? ns : 1) / (double)have;

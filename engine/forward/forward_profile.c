@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_profile.c - laps of each member, and their sums
+ * forward_profile.c - laps of each thread, and their sums
  */
 #include "engine/forward/forward_impl.h"
 
@@ -31,13 +31,13 @@ void fwd_lap_take(struct fwd_laps *laps, enum slm_op op, enum kern_format fmt,
 enum status forward_profile_start(struct forward *f, struct err *err)
 {
     if (!f->laps)
-        f->laps = calloc((size_t)f->n_members, sizeof *f->laps);
+        f->laps = calloc((size_t)f->n_threads, sizeof *f->laps);
     if (!f->laps)
         return err_set(err, ST_NO_MEMORY, "no memory for a profile of %d threads",
-                       f->n_members);
-    memset(f->laps, 0, (size_t)f->n_members * sizeof *f->laps);
-    for (int i = 0; i < f->n_members; i++)
-        f->members[i].laps = &f->laps[i];
+                       f->n_threads);
+    memset(f->laps, 0, (size_t)f->n_threads * sizeof *f->laps);
+    for (int i = 0; i < f->n_threads; i++)
+        f->threads[i].laps = &f->laps[i];
     f->n_profiled = 0;
     f->n_timed = 1;
     return ST_OK;
@@ -47,12 +47,12 @@ void fwd_profile_begin(struct forward *f)
 {
     const uint64_t now = fwd_now_ns();
 
-    f->n_timed = team_size(f->team);
+    f->n_timed = thread_pool_size(f->pool);
     for (int i = 0; i < f->n_timed; i++)
         f->laps[i].last_ns = now;
 }
 
-/* What a member has not accounted for, it has waited for the others to end. */
+/* What a thread has not accounted for, it has waited for the others to end. */
 void fwd_profile_end(struct forward *f)
 {
     for (int i = 0; i < f->n_timed; i++)
@@ -65,7 +65,7 @@ static void sum_up(const struct forward *f, int op, int fmt,
 {
     *row =
         (struct slm_profile_row){.op = (enum slm_op)op, .fmt = (enum kern_format)fmt};
-    for (int i = 0; i < f->n_members; i++) {
+    for (int i = 0; i < f->n_threads; i++) {
         const struct fwd_lap *lap = &f->laps[i].of[op][fmt];
 
         row->work_ns += (double)lap->work_ns / f->n_timed;

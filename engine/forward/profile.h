@@ -2,7 +2,7 @@
  *
  * profile.h - where the time of a pass went, operation by operation
  *
- * While a profile is taken each member of the team reads the clock whenever it goes
+ * While a profile is taken each thread of the pool reads the clock whenever it goes
  * from one operation to the next, so that what it did and what it waited for add up
  * to the pass, to the nanosecond. Weights of one operation may differ in format from
  * layer to layer; each format is a row of its own.
@@ -33,11 +33,11 @@ enum slm_op {
 struct slm_profile_row {
     enum slm_op op;
     enum kern_format fmt; /* of the weights; KERN_N_FMT: of none */
-    /* Per member that ran the last pass, on average, over all passes. The rows' sum of
+    /* Per thread that ran the last pass, on average, over all passes. The rows' sum of
      * both is the time of the passes. */
     double work_ns;
     double wait_ns; /* at the barrier that ends the operation */
-    /* Of all members together. */
+    /* Of all threads together. */
     uint64_t bytes; /* of weights and KV cache, each counted once per reading */
     uint64_t macs;  /* multiply-adds of products and attention */
 };

@@ -23,7 +23,7 @@ struct chunk {
 
 struct save {
     const struct gguf *g;
-    struct team *team;
+    struct thread_pool *pool;
     struct outfile *file;
     struct mem mem;
     struct chunk making, writing;
@@ -77,7 +77,8 @@ static void member(void *arg, int me, int n_members)
     const size_t piece =
         c->t->ne[0] < PIECE_VALUES ? (size_t)(PIECE_VALUES / c->t->ne[0]) : 1;
 
-    for (size_t row; !err.code && (row = team_next(s->team, piece)) < c->n_rows;) {
+    for (size_t row;
+         !err.code && (row = thread_pool_next(s->pool, piece)) < c->n_rows;) {
         const uint64_t n = c->n_rows - row < piece ? c->n_rows - row : piece;
 
         gguf_read_rows(s->g, c->t, c->row + row, n, true, c->data + row * row_bytes,
@@ -103,7 +104,7 @@ static enum status save_tensors(struct save *s, size_t buffer_bytes,
             n = buffer_bytes / row_bytes < n_rows - row ? buffer_bytes / row_bytes
                                                         : n_rows - row;
             s->making = (struct chunk){base + (size_t)at * buffer_bytes, t, row, n};
-            team_run(s->team, member, s);
+            thread_pool_run(s->pool, member, s);
             s->writing = s->making;
             if (s->err.code)
                 return err_set(err, s->err.code, "%s", s->err.msg);
@@ -112,17 +113,17 @@ static enum status save_tensors(struct save *s, size_t buffer_bytes,
         }
     }
     s->making.t = NULL;
-    team_run(s->team, member, s);
+    thread_pool_run(s->pool, member, s);
     return s->err.code ? err_set(err, s->err.code, "%s", s->err.msg) : ST_OK;
 }
 
-enum status gguf_save(const struct gguf *g, const char *path, struct team *team,
+enum status gguf_save(const struct gguf *g, const char *path, struct thread_pool *pool,
                       gguf_save_progress_fn *progress, void *arg, const char *way_out,
                       struct err *err)
 {
     const uint64_t total = gguf_image_bytes(g);
     struct save s = {
-        .g = g, .team = team, .lock = PTHREAD_MUTEX_INITIALIZER, .err = ERR_INIT};
+        .g = g, .pool = pool, .lock = PTHREAD_MUTEX_INITIALIZER, .err = ERR_INIT};
     size_t buffer_bytes = CHUNK_BYTES;
     enum status st = outfile_open(&s.file, path, total, false, way_out, err);
 

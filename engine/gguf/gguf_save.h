@@ -3,11 +3,11 @@
  * gguf_save.h - any gguf into a file
  *
  * The head is written as it is and the tensors' rows behind it, in chunks of a few
- * MiB that all members of a team make together; for an assembled gguf (gguf.h) that
+ * MiB that all members of a pool make together; for an assembled gguf (gguf.h) that
  * is where its tensors are computed. One member writes a chunk while the others make
  * the next.
  *
- * Threading: as team_run().
+ * Threading: as thread_pool_run().
  */
 #ifndef SLM_ENGINE_GGUF_GGUF_SAVE_H
 #define SLM_ENGINE_GGUF_GGUF_SAVE_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "engine/gguf/gguf.h"
 
 /* Called between chunks; true ends the work. */
@@ -25,7 +25,7 @@ typedef bool gguf_save_progress_fn(void *arg, uint64_t done_bytes,
 /* Errors: those of outfile.h, where way_out is explained, of mem_alloc() and of
  * gguf_read_rows(); ST_INTERRUPTED. path may be the file that g is read from: it is
  * replaced when the new one is complete. */
-enum status gguf_save(const struct gguf *g, const char *path, struct team *team,
+enum status gguf_save(const struct gguf *g, const char *path, struct thread_pool *pool,
                       gguf_save_progress_fn *progress, void *arg, const char *way_out,
                       struct err *err);
 

@@ -159,7 +159,7 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
 {
     const struct safetensor *t = e->parts[0];
     const bool flat = e->how == HF_FLAT && t->n_dims == 2 && t->shape[0] == 1;
-    /* Convolutions of each channel alone: [channels][1][taps]. */
+    /* Convolutions of each channel alone: [channels][1][activation hooks]. */
     const bool channels = e->how == HF_VALUES && t->n_dims == 3 && t->shape[1] == 1;
     const int n_dims = t->n_dims - (flat || channels);
     char shown[80];

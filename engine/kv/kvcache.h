@@ -17,7 +17,7 @@
  *
  *     states [n_states][state_floats], the copy
  *
- * Threading: no locking; members of a team write different panels, or different
+ * Threading: no locking; threads of a pool write different panels, or different
  * positions of one.
  */
 #ifndef SLM_ENGINE_KV_KVCACHE_H

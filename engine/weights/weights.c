@@ -102,11 +102,11 @@ bool weights_ready(const struct weights *w)
     return !w->packed || packed_ready(w->packed);
 }
 
-enum status weights_preload(struct weights *w, struct team *team,
+enum status weights_preload(struct weights *w, struct thread_pool *pool,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err)
 {
-    return w->policy->preload(w, team, progress, arg, err);
+    return w->policy->preload(w, pool, progress, arg, err);
 }
 
 const char *weights_residency_name(enum weights_residency residency)

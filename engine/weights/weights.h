@@ -25,7 +25,7 @@
 
 #include "engine/base/mem.h"
 #include "engine/base/status.h"
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "engine/gguf/gguf.h"
 
 enum weights_residency { WEIGHTS_AUTO, WEIGHTS_MMAP, WEIGHTS_PACKED, WEIGHTS_MEMORY };
@@ -71,12 +71,12 @@ size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t);
 /* Bring every page into memory and into our page table, a few MiB at a time with
  * the disk reading ahead, so that the first token does not pay for it. A mapped
  * model larger than memory ends with its tail cached. Packed weights are filled
- * here, by the members of team (NULL: by the caller alone), and have no content
+ * here, by the threads of pool (NULL: by the caller alone), and have no content
  * before; an image that may be rewritten is rewritten here. progress (may be NULL) is
  * called by the caller's thread after pieces, with bytes done and total; returning
  * non-zero stops with ST_INTERRUPTED. Errors: ST_IO (the file shrank, or the disk
  * failed), ST_NO_MEMORY. */
-enum status weights_preload(struct weights *w, struct team *team,
+enum status weights_preload(struct weights *w, struct thread_pool *pool,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err);
 

@@ -17,7 +17,7 @@ struct weights {
 };
 
 struct weights_policy {
-    enum status (*preload)(struct weights *w, struct team *team,
+    enum status (*preload)(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err);
 };

@@ -5,11 +5,11 @@
 #include "engine/weights/weights_impl.h"
 
 /* Whoever wrote the image has touched its pages. */
-static enum status preload(struct weights *w, struct team *team,
+static enum status preload(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)
 {
-    (void)team;
+    (void)pool;
     if (progress && progress(arg, weights_bytes(w), weights_bytes(w)))
         return err_set(err, ST_INTERRUPTED, "interrupted");
     return ST_OK;

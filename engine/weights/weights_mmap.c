@@ -37,7 +37,7 @@ static enum status populate(const struct weights *w, char *p, size_t bytes, size
     return ST_OK;
 }
 
-static enum status preload(struct weights *w, struct team *team,
+static enum status preload(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)
 {
@@ -46,7 +46,7 @@ static enum status preload(struct weights *w, struct team *team,
     char *image = (char *)(uintptr_t)gguf_image(w->g);
     size_t advised = first;
 
-    (void)team;
+    (void)pool;
     for (size_t at = first; at < w->end;) {
         const size_t n = w->end - at < PIECE ? w->end - at : PIECE;
         const size_t want = w->end - at < AHEAD ? w->end : at + AHEAD;

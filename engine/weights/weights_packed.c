@@ -4,8 +4,8 @@
  *
  * Of a file: anonymous memory has every tensor once, in the file's order, each from a
  * cache line on. Filling it goes through the file in pieces of about PIECE bytes: of a
- * matrix in panels a piece is read into the member's buffer and packed from there into
- * its place; everything else is read straight into place. Members of the team take the
+ * matrix in panels a piece is read into the thread's buffer and packed from there into
+ * its place; everything else is read straight into place. Threads of the pool take the
  * pieces in turns of EXTENT bytes of memory, a huge page: where two write to a new page
  * at once, the kernel clears one for each and throws one away. The disk is told to read
  * AHEAD bytes in front. Where memory has no room for a second copy of the weights, what
@@ -19,7 +19,7 @@
  * are its affair.
  *
  * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
- * through the member's buffer back to its place.
+ * through the thread's buffer back to its place.
  */
 #include "engine/weights/weights_impl.h"
 
@@ -325,43 +325,43 @@ static void steer_page_cache(struct fill *f, off_t at)
 }
 
 /* False: one has failed, and nobody need go on. */
-static bool take(struct fill *f, int member, const struct piece *piece)
+static bool take(struct fill *f, int thread, const struct piece *piece)
 {
     const uint64_t at = gguf_tensor_at(f->p->g, piece->tensor)->offset + piece->offset;
     struct err err = ERR_INIT;
 
     if (atomic_load(&f->failed))
         return false;
-    if (fill_piece(f->p, piece, f->buffers + (size_t)member * f->p->buffer_bytes,
+    if (fill_piece(f->p, piece, f->buffers + (size_t)thread * f->p->buffer_bytes,
                    &err)) {
         give_up(f, &err);
         return false;
     }
     const size_t done = atomic_fetch_add(&f->done, piece->bytes) + piece->bytes;
 
-    if (member == 0) {
+    if (thread == 0) {
         steer_page_cache(f, (off_t)at);
         tell(f, done);
     }
     return true;
 }
 
-/* Every member walks over all pieces, and takes those of the turns that it drew; last
+/* Every thread walks over all pieces, and takes those of the turns that it drew; last
  * of all the one that begins in the extent before, whose pages are there by then. */
-static void work(void *arg, int member, int n_members)
+static void work(void *arg, int thread, int n_threads)
 {
     struct fill *f = arg;
     struct piece piece = {0}, last = {0};
     size_t mine;
 
-    (void)n_members;
-    if (member >= f->n_workers)
+    (void)n_threads;
+    if (thread >= f->n_workers)
         return;
     mine = atomic_fetch_add(&f->next, 1);
     while (next_piece(f->p, &piece)) {
         /* Turns have no gaps: what is drawn here is this one's number or more. */
         if (piece.turn > mine) {
-            if (last.bytes && !take(f, member, &last))
+            if (last.bytes && !take(f, thread, &last))
                 return;
             last.bytes = 0;
             mine = atomic_fetch_add(&f->next, 1);
@@ -370,11 +370,11 @@ static void work(void *arg, int member, int n_members)
             continue;
         if (piece.astride)
             last = piece;
-        else if (!take(f, member, &piece))
+        else if (!take(f, thread, &piece))
             return;
     }
     if (last.bytes)
-        (void)take(f, member, &last);
+        (void)take(f, thread, &last);
 }
 
 /* The file is not needed any more, and our page table's claim on it neither: some
@@ -389,15 +389,15 @@ static void let_go_of_file(const struct weights *w)
         pagecache_drop(gguf_fd(w->g), w->begin, w->end);
 }
 
-static enum status preload(struct weights *w, struct team *team,
+static enum status preload(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)
 {
     struct packed *p = w->packed;
-    const int n_members = team ? team_size(team) : 1;
+    const int n_threads = pool ? thread_pool_size(pool) : 1;
     struct fill f = {
         .p = p,
-        .n_workers = n_members < MAX_WORKERS ? n_members : MAX_WORKERS,
+        .n_workers = n_threads < MAX_WORKERS ? n_threads : MAX_WORKERS,
         .progress = progress,
         .arg = arg,
     };
@@ -413,8 +413,8 @@ static enum status preload(struct weights *w, struct team *team,
     f.buffers = malloc((size_t)f.n_workers * p->buffer_bytes + 1);
     if (!f.buffers)
         return err_set(err, ST_NO_MEMORY, "no memory for buffers to pack weights in");
-    if (team)
-        team_run(team, work, &f);
+    if (pool)
+        thread_pool_run(pool, work, &f);
     else
         work(&f, 0, 1);
     free(f.buffers);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "engine/speculate/speculate.h"
 #include "harness/base/clock.h"
 #include "harness/base/interrupt.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/quality/quality.h"

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/model/quantize.h"
@@ -64,7 +64,7 @@ int cmd_quantize(int argc, char **argv)
                  "print what each tensor becomes, and stop"),
         OPT_FLAG(0, "rmse", &job.rmse, "measure the error of every format"),
         OPT_INT('t', "threads", &job.n_threads, "N",
-                "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS),
+                "threads (default: what `bench topo` recommends)", 1, THREAD_POOL_MAX),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);

@@ -334,7 +334,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
     if (status || q->dry_run)
         return status;
     clean_leftovers(&x->plan);
-    status = sweep_check_room(&x->settings, &x->plan, &x->topo, err);
+    status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
     if (status == ST_OK && x->settings.mem_limit)
         status = sandbox_check("", err);
     if (status == ST_OK)
@@ -381,7 +381,7 @@ static enum status begin_again(struct session *x, const struct request *q,
     if (status)
         return status;
     clean_leftovers(&x->plan);
-    status = sweep_check_room(&x->settings, &x->plan, &x->topo, err);
+    status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
     if (status == ST_OK && x->settings.mem_limit)
         status = sandbox_check("", err);
     return status;

@@ -23,7 +23,7 @@
 #define SPARE       0.03  /* of the budget, for what was not foreseen */
 #define HOPE        3 /* times as fast a machine may become as in the first timing */
 
-/* A thread that waits while another program has its CPU: all others of its team wait
+/* A thread that waits while another program has its CPU: all others of its pool wait
  * for it. Timers and kernel threads cost less than a hundredth. */
 #define MAX_WAIT 0.05
 

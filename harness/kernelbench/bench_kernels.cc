@@ -41,7 +41,7 @@ extern "C" {
 namespace
 {
 
-kernel_bed *bed;
+kernel_fixture *fixture;
 bool any_error = false;
 int progress_fd = -1;
 std::map<std::string, benchmark::IterationCount> batches; /* by name of the case */
@@ -105,10 +105,10 @@ void bench_case(benchmark::State &state, const kernel_case c, const std::string 
     if (interrupted())
         return run_nothing(state, name);
     if (kernel_case_read_roof(&roof, &c))
-        roofs[0] = kernel_bed_roof(bed, &roof);
+        roofs[0] = kernel_fixture_roof(fixture, &roof);
     if (kernel_case_peak(&roof, &c))
-        roofs[1] = kernel_bed_roof(bed, &roof);
-    if (kernel_work_open(&work, bed, &c, &e) != ST_OK)
+        roofs[1] = kernel_fixture_roof(fixture, &roof);
+    if (kernel_work_open(&work, fixture, &c, &e) != ST_OK)
         return fail(state, e.msg);
 
     const auto batch = benchmark::IterationCount(kernel_work_batch(work));
@@ -122,7 +122,7 @@ void bench_case(benchmark::State &state, const kernel_case c, const std::string 
 
     count(state, kernel_work_cost(work), double(state.iterations()) / seconds, roofs);
     if (kernel_case_is_roof(&c) && std::strcmp(c.what, "read") == 0)
-        state.counters["huge_pages"] = kernel_bed_huge_share(bed);
+        state.counters["huge_pages"] = kernel_fixture_huge_share(fixture);
     kernel_work_close(work);
     tell_progress(seconds, name);
 }
@@ -203,7 +203,7 @@ void add_context(const topology *topo)
     benchmark::AddCustomContext("cpu_model", topo->cpu_model);
     benchmark::AddCustomContext("kernel", topo->kernel);
     benchmark::AddCustomContext("cold_bytes",
-                                std::to_string(kernel_bed_cold_bytes(bed)));
+                                std::to_string(kernel_fixture_cold_bytes(fixture)));
 }
 
 void print_help()
@@ -296,7 +296,7 @@ int run(const Settings &settings, const topology *topo)
 {
     err e = ERR_INIT;
 
-    if (kernel_bed_open(&bed, topo, settings.pinning, &e) != ST_OK) {
+    if (kernel_fixture_open(&fixture, topo, settings.pinning, &e) != ST_OK) {
         std::fprintf(stderr, "bench_kernels: %s\n", e.msg);
         return 2;
     }
@@ -304,7 +304,7 @@ int run(const Settings &settings, const topology *topo)
         return 2;
     add_context(topo);
     const size_t n_run = benchmark::RunSpecifiedBenchmarks();
-    kernel_bed_close(bed);
+    kernel_fixture_close(fixture);
     if (interrupted())
         return 130;
     return n_run == 0 ? 2 : any_error ? 1 : 0;

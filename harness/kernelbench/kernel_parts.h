@@ -52,7 +52,7 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
                                 double *weight_ns, struct err *err);
 
 /* Any other operation, on n elements of buffers of its own. */
-struct other_call {
+struct operation_call {
     const struct kern_row *row;
     size_t n;
     void *out, *blocks;
@@ -63,9 +63,9 @@ struct other_call {
 };
 
 /* False: no memory, and nothing to release. */
-bool parts_other_open(struct other_call *o, const struct kern_row *row, size_t n);
-void parts_other_run(const struct other_call *o);
-void parts_other_close(struct other_call *o);
+bool parts_other_open(struct operation_call *o, const struct kern_row *row, size_t n);
+void parts_other_run(const struct operation_call *o);
+void parts_other_close(struct operation_call *o);
 
 /* Whether one call writes what the scalar row writes. Errors as above. */
 enum status parts_check_other(const struct kern_row *row, struct err *err);

@@ -9,9 +9,9 @@
 
 #include "engine/forward/tuning.h"
 #include "harness/base/clock.h"
-#include "harness/kernelbench/kernel_bed.h"
+#include "harness/kernelbench/kernel_fixture.h"
 
-#define BATCH_NS  2e6 /* of calls between two wakings of the team, about */
+#define BATCH_NS  2e6 /* of calls between two wakings of the pool, about */
 #define MAX_BATCH 4096
 #define PEAK_NS   1000000u /* one call of a peak */
 #define ROW_SHARE                                                      \
@@ -22,8 +22,8 @@ enum work_kind { WORK_PRODUCT, WORK_OTHER, WORK_READ, WORK_PEAK };
 
 struct kernel_work {
     enum work_kind kind;
-    struct kernel_bed *bed;
-    struct team *team; /* NULL: WORK_OTHER */
+    struct kernel_fixture *fixture;
+    struct thread_pool *pool; /* NULL: WORK_OTHER */
     size_t batch;
     struct kernel_cost cost;
 
@@ -36,7 +36,7 @@ struct kernel_work {
     bool cold;
     size_t n_calls; /* of the batch that runs now */
 
-    struct other_call other; /* WORK_OTHER */
+    struct operation_call other; /* WORK_OTHER */
 
     /* WORK_READ */
     struct probe_buffer buffer;
@@ -58,15 +58,15 @@ static enum status no_memory(const struct kernel_case *c, struct err *err)
 /* ---- products ------------------------------------------------------------------- */
 
 /* A hot matrix: the pattern, repeated. */
-static uint8_t *hot_matrix(struct kernel_bed *bed, enum kern_format format, bool packed,
-                           size_t n_rows)
+static uint8_t *hot_matrix(struct kernel_fixture *fixture, enum kern_format format,
+                           bool packed, size_t n_rows)
 {
     const size_t row_bytes = kern_format_bytes(format, KERNEL_COLS);
-    const uint8_t *pattern = bed_pattern(bed, format, packed);
+    const uint8_t *pattern = fixture_pattern(fixture, format, packed);
     uint8_t *w = pattern ? parts_alloc(n_rows * row_bytes) : NULL;
 
     for (size_t i = 0; w && i < n_rows; i++)
-        memcpy(w + i * row_bytes, pattern + i % BED_PATTERN_ROWS * row_bytes,
+        memcpy(w + i * row_bytes, pattern + i % FIXTURE_PATTERN_ROWS * row_bytes,
                row_bytes);
     return w;
 }
@@ -78,7 +78,7 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
     const size_t n_x = (size_t)c->n_x;
     const bool packed = kernel_product(row->op)->packed;
     double weight_ns;
-    enum status st = bed_check(w->bed, row, n_x, &weight_ns, err);
+    enum status st = fixture_check(w->fixture, row, n_x, &weight_ns, err);
 
     if (st)
         return st;
@@ -100,16 +100,16 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         !parts_columns(&w->x, kern_format_info(format)->act, KERNEL_COLS, n_x))
         return no_memory(c, err);
     if (w->cold) {
-        st = bed_cold(w->bed, format, packed, &w->w, err);
+        st = fixture_cold(w->fixture, format, packed, &w->w, err);
         if (st)
             return st;
-        w->n_matrices = kernel_bed_cold_bytes(w->bed) / w->matrix_bytes;
+        w->n_matrices = kernel_fixture_cold_bytes(w->fixture) / w->matrix_bytes;
         if (w->n_matrices < 2)
             return no_memory(c, err);
-        w->turn = (*bed_cold_at(w->bed) + w->matrix_bytes - 1) / w->matrix_bytes %
-                  w->n_matrices;
+        w->turn = (*fixture_cold_at(w->fixture) + w->matrix_bytes - 1) /
+                  w->matrix_bytes % w->n_matrices;
     } else {
-        w->w = w->own_w = hot_matrix(w->bed, format, packed, w->n_rows);
+        w->w = w->own_w = hot_matrix(w->fixture, format, packed, w->n_rows);
         if (!w->w)
             return no_memory(c, err);
     }
@@ -118,7 +118,7 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
                                    n_weights};
     const double calls = BATCH_NS / (weight_ns * n_weights + 1);
     w->batch = calls < 1 ? 1 : calls > MAX_BATCH ? MAX_BATCH : (size_t)calls;
-    return bed_team(&w->team, w->bed, c->n_threads, err);
+    return fixture_pool(&w->pool, w->fixture, c->n_threads, err);
 }
 
 static void product_share(void *arg, int member, int n_members)
@@ -126,7 +126,7 @@ static void product_share(void *arg, int member, int n_members)
     const struct kernel_work *w = arg;
     size_t begin, end, turn = w->turn;
 
-    team_share(w->n_rows, ROW_SHARE, member, n_members, &begin, &end);
+    thread_pool_share(w->n_rows, ROW_SHARE, member, n_members, &begin, &end);
     if (begin == end)
         return;
     for (size_t i = 0; i < w->n_calls; i++) {
@@ -138,10 +138,10 @@ static void product_share(void *arg, int member, int n_members)
 static void run_product(struct kernel_work *w, size_t n_calls)
 {
     w->n_calls = n_calls;
-    team_run(w->team, product_share, w);
+    thread_pool_run(w->pool, product_share, w);
     w->turn = (w->turn + n_calls) % w->n_matrices;
     if (w->cold)
-        *bed_cold_at(w->bed) = w->turn * w->matrix_bytes;
+        *fixture_cold_at(w->fixture) = w->turn * w->matrix_bytes;
 }
 
 /* ---- roofs ------------------------------------------------------------------------
@@ -178,24 +178,25 @@ static void calibrate_peak(struct kernel_work *w)
         ns = clock_ns() - begin;
     }
     w->n_iters /= 2;
-    w->cost.ops = (double)n_ops * team_size(w->team);
+    w->cost.ops = (double)n_ops * thread_pool_size(w->pool);
 }
 
 static enum status open_read(struct kernel_work *w, const struct kernel_case *c,
                              struct err *err)
 {
     const uint8_t *base;
-    enum status st = bed_cold(w->bed, KERN_N_FMT, false, &base, err);
+    enum status st = fixture_cold(w->fixture, KERN_N_FMT, false, &base, err);
 
     if (st == ST_OK)
-        st = bed_team(&w->team, w->bed, c->n_threads, err);
+        st = fixture_pool(&w->pool, w->fixture, c->n_threads, err);
     if (st)
         return st;
     w->kind = WORK_READ;
     w->batch = 1;
-    w->cost.bytes = (double)kernel_bed_cold_bytes(w->bed);
-    probe_buffer_borrow(&w->buffer, w->team, base, kernel_bed_cold_bytes(w->bed));
-    w->way = bed_read_way(w->bed, w->team, &w->buffer);
+    w->cost.bytes = (double)kernel_fixture_cold_bytes(w->fixture);
+    probe_buffer_borrow(&w->buffer, w->pool, base,
+                        kernel_fixture_cold_bytes(w->fixture));
+    w->way = fixture_read_way(w->fixture, w->pool, &w->buffer);
     return w->way ? ST_OK : no_memory(c, err);
 }
 
@@ -219,7 +220,7 @@ static enum status open_roof(struct kernel_work *w, const struct kernel_case *c,
         return err_set(err, ST_UNSUPPORTED, "%s is not usable here", c->isa);
     w->kind = WORK_PEAK;
     w->batch = 1;
-    st = bed_team(&w->team, w->bed, c->n_threads, err);
+    st = fixture_pool(&w->pool, w->fixture, c->n_threads, err);
     if (st == ST_OK)
         calibrate_peak(w);
     return st;
@@ -244,7 +245,7 @@ static enum status open_row(struct kernel_work *w, const struct kernel_case *c,
         return open_product(w, c, row, err);
     }
     w->kind = WORK_OTHER;
-    st = bed_check(w->bed, row, 1, &weight_ns, err);
+    st = fixture_check(w->fixture, row, 1, &weight_ns, err);
     if (st == ST_OK && !parts_other_open(&w->other, row, (size_t)c->n))
         st = no_memory(c, err);
     w->cost = w->other.cost;
@@ -252,7 +253,7 @@ static enum status open_row(struct kernel_work *w, const struct kernel_case *c,
     return st;
 }
 
-enum status kernel_work_open(struct kernel_work **work, struct kernel_bed *bed,
+enum status kernel_work_open(struct kernel_work **work, struct kernel_fixture *fixture,
                              const struct kernel_case *c, struct err *err)
 {
     struct kernel_work *w = calloc(1, sizeof *w);
@@ -260,7 +261,7 @@ enum status kernel_work_open(struct kernel_work **work, struct kernel_bed *bed,
 
     if (!w)
         return no_memory(c, err);
-    w->bed = bed;
+    w->fixture = fixture;
     st = kernel_case_is_roof(c) ? open_roof(w, c, err) : open_row(w, c, err);
     if (st)
         kernel_work_close(w);
@@ -291,11 +292,11 @@ void kernel_work_run(struct kernel_work *w, size_t n_calls)
         break;
     case WORK_READ:
         for (size_t i = 0; i < n_calls; i++)
-            probe_read_pass(&w->buffer, w->team, w->way);
+            probe_read_pass(&w->buffer, w->pool, w->way);
         break;
     case WORK_PEAK:
         w->n_calls = n_calls;
-        team_run(w->team, peak_share, w);
+        thread_pool_run(w->pool, peak_share, w);
         break;
     }
 }
@@ -304,7 +305,7 @@ void kernel_work_close(struct kernel_work *w)
 {
     if (!w)
         return;
-    team_stop(w->team);
+    thread_pool_stop(w->pool);
     free(w->call.y);
     free(w->x.data);
     free(w->own_w);

@@ -2,13 +2,13 @@
  *
  * kernel_work.h - the work of one case, ready to be timed
  *
- * Model of the world: a *bed* holds what the cases of a process share: the buffer of
- * cold weights, patterns of quantised weights, which rows have been checked, the
+ * Model of the world: a *fixture* holds what the cases of a process share: the buffer
+ * of cold weights, patterns of quantised weights, which rows have been checked, the
  * roofs. A *work* is one case with everything made and checked, so that running it
  * does nothing but call the kernel. A case with several threads, and every product
  * and roof with one, runs on pinned threads, each on its own part of the rows.
  *
- * Threading: one thread uses a bed and its works, of which one is open at a time.
+ * Threading: one thread uses a fixture and its works, of which one is open at a time.
  */
 #ifndef SLM_HARNESS_KERNELBENCH_KERNEL_WORK_H
 #define SLM_HARNESS_KERNELBENCH_KERNEL_WORK_H
@@ -16,24 +16,26 @@
 #include "harness/kernelbench/kernel_case.h"
 #include "harness/machine/topology.h"
 
-struct kernel_bed;
+struct kernel_fixture;
 
-/* Allocates nothing large yet. topo outlives the bed. Error: ST_NO_MEMORY. */
-enum status kernel_bed_open(struct kernel_bed **bed, const struct topology *topo,
-                            enum placement placement, struct err *err);
-void kernel_bed_close(struct kernel_bed *bed);
+/* Allocates nothing large yet. topo outlives the fixture. Error: ST_NO_MEMORY. */
+enum status kernel_fixture_open(struct kernel_fixture **fixture,
+                                const struct topology *topo, enum placement placement,
+                                struct err *err);
+void kernel_fixture_close(struct kernel_fixture *fixture);
 
 /* Bytes of the buffer of cold weights: four times the last-level cache, at least
  * 512 MiB, within a quarter of the memory there is. */
-size_t kernel_bed_cold_bytes(const struct kernel_bed *bed);
+size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture);
 
 /* Share of the buffer in 2 MiB pages, 0..1; 0 before anything cold was opened. */
-double kernel_bed_huge_share(const struct kernel_bed *bed);
+double kernel_fixture_huge_share(const struct kernel_fixture *fixture);
 
 /* What a roof case gives, in GB/s or GOPS: the median of a few passes, measured when
  * first asked for; 0 where it cannot be. For a quick look while a row is timed:
  * results are compared with roofs timed as rows, interleaved with the others. */
-double kernel_bed_roof(struct kernel_bed *bed, const struct kernel_case *roof);
+double kernel_fixture_roof(struct kernel_fixture *fixture,
+                           const struct kernel_case *roof);
 
 struct kernel_work;
 
@@ -48,7 +50,7 @@ struct kernel_cost {
  * in double precision, anything else against its scalar row. Errors: ST_CHECK (a
  * wrong result: not to be timed), ST_UNSUPPORTED (this build or CPU lacks the row),
  * ST_NO_MEMORY, ST_USAGE (threads). */
-enum status kernel_work_open(struct kernel_work **work, struct kernel_bed *bed,
+enum status kernel_work_open(struct kernel_work **work, struct kernel_fixture *fixture,
                              const struct kernel_case *c, struct err *err);
 
 /* How many calls to run at a time, so that waking the threads is lost in it. */

@@ -14,7 +14,8 @@
  * together did not overlap, or steal was counted; it is repeated, up to twice as many
  * times as rounds are wanted.
  *
- * Threading: as team_start(); cores_measure() pins its caller for the time being.
+ * Threading: as thread_pool_start(); cores_measure() pins its caller for the time
+ * being.
  */
 #ifndef SLM_HARNESS_MACHINE_CORES_H
 #define SLM_HARNESS_MACHINE_CORES_H
@@ -77,7 +78,8 @@ enum status cores_sort(struct cores_map *map, const int *cpus, int n, double bud
 
 /* cores_sort() of the CPUs allowed here, by measurement: 0.1 s for two CPUs of a quiet
  * machine, 2 s of a busy one; a test under way is not ended by budget_s. Errors:
- * ST_UNSUPPORTED (fewer than two CPUs), those of team_start(), ST_INTERRUPTED. */
+ * ST_UNSUPPORTED (fewer than two CPUs), those of thread_pool_start(), ST_INTERRUPTED.
+ */
 enum status cores_measure(struct cores_map *map, const struct topology *topo,
                           double budget_s, struct err *err);
 

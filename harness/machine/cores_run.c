@@ -3,7 +3,7 @@
  * cores_run.c - the rounds of cores.h on this machine
  *
  * A round has a part for each CPU alone and one for all together, in an order drawn
- * anew. All parts run on one pinned team; who has nothing to do in a part sleeps.
+ * anew. All parts run on one pinned pool; who has nothing to do in a part sleeps.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/sysfile.h"
@@ -31,10 +31,10 @@ struct worker {
 };
 
 struct run {
-    struct team *team;
+    struct thread_pool *pool;
     const struct probe_kernel *kernel;
     uint64_t n_iters; /* of a chunk */
-    int active;       /* the member of this part; -1: all */
+    int active;       /* the thread of this part; -1: all */
     struct worker *w; /* [n] */
 };
 
@@ -46,15 +46,15 @@ static uint64_t thread_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void run_part(void *arg, int member, int n_members)
+static void run_part(void *arg, int thread, int n_threads)
 {
     struct run *run = arg;
-    struct worker *w = &run->w[member];
+    struct worker *w = &run->w[thread];
 
-    (void)n_members;
+    (void)n_threads;
     if (run->active < 0)
-        team_barrier(run->team); /* together means at the same time */
-    else if (run->active != member)
+        thread_pool_barrier(run->pool); /* together means at the same time */
+    else if (run->active != thread)
         return;
     const uint64_t cpu_ns = thread_ns();
 
@@ -135,7 +135,7 @@ static bool run_round(struct run *run, int n, int *order, uint64_t *random,
         share[i] = 1;
     for (int i = 0; i <= n; i++) {
         run->active = order[i] < n ? order[i] : -1;
-        team_run(run->team, run_part, run);
+        thread_pool_run(run->pool, run_part, run);
         if (run->active >= 0) {
             share[run->active] /= speed(&run->w[run->active]);
             continue;
@@ -161,7 +161,7 @@ static enum status test(void *arg, const int *cpus, int n, double *share, int *n
     if (!order || !run.w)
         st = err_set(err, ST_NO_MEMORY, "no memory to run on %d CPUs", n);
     else
-        st = team_start(&run.team, n, cpus, err);
+        st = thread_pool_start(&run.pool, n, cpus, err);
     *n_rounds = *n_disturbed = 0;
     for (int i = 0; i <= n && !st; i++)
         order[i] = i;
@@ -173,7 +173,7 @@ static enum status test(void *arg, const int *cpus, int n, double *share, int *n
         else
             ++*n_disturbed;
     }
-    team_stop(run.team);
+    thread_pool_stop(run.pool);
     free(run.w);
     free(order);
     return st;

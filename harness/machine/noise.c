@@ -25,7 +25,7 @@
 
 /* ---- thresholds ------------------------------------------------------------ */
 
-/* Threads of a team wait for the slowest, so a stolen slice of one costs all of
+/* Threads of a pool wait for the slowest, so a stolen slice of one costs all of
  * them: 2 % of all CPUs' time is 4 % of the run on two CPUs. Below that a median
  * over samples does not move. */
 #define MAX_STEAL 0.02

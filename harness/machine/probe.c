@@ -45,7 +45,7 @@ static enum status step(struct run *run, double share, const char *what,
     return ST_OK;
 }
 
-static enum status start_team(struct team **team, const struct probe_params *p,
+static enum status start_pool(struct thread_pool **pool, const struct probe_params *p,
                               int n_threads, struct err *err)
 {
     int cpus[TOPO_MAX_CPUS];
@@ -57,8 +57,8 @@ static enum status start_team(struct team **team, const struct probe_params *p,
         if (st)
             return st;
     }
-    return team_start(team, n_threads, p->placement != PLACEMENT_NONE ? cpus : NULL,
-                      err);
+    return thread_pool_start(pool, n_threads,
+                             p->placement != PLACEMENT_NONE ? cpus : NULL, err);
 }
 
 /* ---- reading -------------------------------------------------------------- */
@@ -73,13 +73,13 @@ static int next_count(int n, int max)
 static enum status open_buffers(struct probe_buffer *buffers, const struct run *run,
                                 int n_threads, struct err *err)
 {
-    struct team *team = NULL;
-    enum status st = start_team(&team, run->p, n_threads, err);
+    struct thread_pool *pool = NULL;
+    enum status st = start_pool(&pool, run->p, n_threads, err);
 
     for (int pages = MEM_PAGES_4K; pages <= MEM_PAGES_2M && st == ST_OK; pages++)
-        st = probe_buffer_open(&buffers[pages], team, run->p->bytes,
+        st = probe_buffer_open(&buffers[pages], pool, run->p->bytes,
                                (enum mem_pages)pages, run->p->topo, err);
-    team_stop(team);
+    thread_pool_stop(pool);
     return st;
 }
 
@@ -87,16 +87,16 @@ static enum status open_buffers(struct probe_buffer *buffers, const struct run *
 static enum status visit(struct series *s, int pass, const struct run *run,
                          const struct probe_buffer *b, struct err *err)
 {
-    struct team *team;
-    const enum status st = start_team(&team, run->p, s->row->n_threads, err);
+    struct thread_pool *pool;
+    const enum status st = start_pool(&pool, run->p, s->row->n_threads, err);
 
     if (st)
         return st;
     if (pass < 0)
-        s->way = probe_read_tune(b, team, run->p->isa_mask);
+        s->way = probe_read_tune(b, pool, run->p->isa_mask);
     else
-        s->gbps[pass] = probe_read_pass(b, team, &s->way);
-    team_stop(team);
+        s->gbps[pass] = probe_read_pass(b, pool, &s->way);
+    thread_pool_stop(pool);
     return ST_OK;
 }
 
@@ -183,20 +183,20 @@ static enum status compute_all(struct probe_report *r, struct run *run, struct e
         return err_set(err, ST_NO_MEMORY, "no memory for %d passes", run->n_passes);
     r->n_peak_threads = run->p->max_threads;
     for (int i = 0; i < 2 && st == ST_OK; i++) {
-        struct team *team = NULL;
+        struct thread_pool *pool = NULL;
 
         st = step(run, COMPUTE_SHARE / 2, "arithmetic", err);
         if (st == ST_OK)
-            st = start_team(&team, run->p, counts[i], err);
+            st = start_pool(&pool, run->p, counts[i], err);
         if (st)
             break;
         r->int8_isa =
-            probe_compute(PROBE_PEAK_INT8, run->p->isa_mask, team, run->n_passes, gops);
+            probe_compute(PROBE_PEAK_INT8, run->p->isa_mask, pool, run->n_passes, gops);
         stats_summary(&r->int8_gops[i], gops, (size_t)run->n_passes, run->scratch);
         r->f32_isa =
-            probe_compute(PROBE_PEAK_F32, run->p->isa_mask, team, run->n_passes, gops);
+            probe_compute(PROBE_PEAK_F32, run->p->isa_mask, pool, run->n_passes, gops);
         stats_summary(&r->f32_gops[i], gops, (size_t)run->n_passes, run->scratch);
-        team_stop(team);
+        thread_pool_stop(pool);
     }
     free(gops);
     return st;

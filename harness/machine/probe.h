@@ -5,10 +5,10 @@
  * Every figure is the median over passes, with its spread, of the best the
  * machine gives to a loop that does nothing else: read-only streaming from
  * memory, multiply-add in registers, sequential reading past the page cache.
- * Threads are pinned as the engine pins them (engine/base/team.h), each reads a
+ * Threads are pinned as the engine pins them (engine/base/thread_pool.h), each reads a
  * contiguous share, and the working set is several times the last-level cache.
  *
- * Threading: one probe at a time; it uses the team it is given.
+ * Threading: one probe at a time; it uses the pool it is given.
  */
 #ifndef SLM_HARNESS_MACHINE_PROBE_H
 #define SLM_HARNESS_MACHINE_PROBE_H
@@ -19,7 +19,7 @@
 
 #include "engine/base/mem.h"
 #include "engine/base/status.h"
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/stats.h"
 #include "harness/machine/topology.h"
 #include "kernels/probe/probe.h"
@@ -34,19 +34,19 @@ struct probe_buffer {
 };
 
 /* bytes 0: max(4 x last-level cache, 512 MiB), within a quarter of the memory that
- * is available and of the limit; other sizes are rounded up to 4 KiB. The team's
- * members first touch their own shares. Errors: ST_NO_MEMORY. */
-enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_t bytes,
-                              enum mem_pages pages, const struct topology *topo,
-                              struct err *err);
+ * is available and of the limit; other sizes are rounded up to 4 KiB. The pool's
+ * threads first touch their own shares. Errors: ST_NO_MEMORY. */
+enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
+                              uint64_t bytes, enum mem_pages pages,
+                              const struct topology *topo, struct err *err);
 void probe_buffer_close(struct probe_buffer *b);
 
 /* Memory that is there already and does not change: the weights of a model, whose
  * pages and mapping are then exactly what the model is judged by. It is read once,
  * for its sum. base is 64-byte aligned; bytes is rounded down to 4 KiB and must leave
  * some. */
-void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
-                         size_t bytes);
+void probe_buffer_borrow(struct probe_buffer *b, struct thread_pool *pool,
+                         const void *base, size_t bytes);
 
 /* A way to read: which loop, how many places side by side, how far ahead to
  * prefetch. Machines differ in what they like, and the roof is the best of all. */
@@ -58,11 +58,11 @@ struct probe_read_way {
 
 /* Try every way that isa_mask allows twice; the fastest wins. Ends early when
  * interrupted(). */
-struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team *team,
-                                      uint32_t isa_mask);
+struct probe_read_way probe_read_tune(const struct probe_buffer *b,
+                                      struct thread_pool *pool, uint32_t isa_mask);
 
-/* Read the buffer once, every member its share; GB/s (1e9 bytes). */
-double probe_read_pass(const struct probe_buffer *b, struct team *team,
+/* Read the buffer once, every thread its share; GB/s (1e9 bytes). */
+double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
                        const struct probe_read_way *way);
 
 enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
@@ -70,8 +70,8 @@ enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 /* Multiply-adds in registers with the widest usable ISA level in isa_mask;
  * giga-operations per second (one multiply-add = 2) of n_passes passes of about
  * 50 ms each, fewer when interrupted(). Returns the level used. */
-enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team *team,
-                            int n_passes, double *gops);
+enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
+                            struct thread_pool *pool, int n_passes, double *gops);
 
 /* Sequential read of path with O_DIRECT through io_uring, depth 16, 1 MiB
  * requests, GB/s per pass of at most max_bytes and about two seconds. With path a

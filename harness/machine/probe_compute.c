@@ -10,14 +10,14 @@
 #include "harness/base/interrupt.h"
 
 #define PASS_NS                                                        \
-    50000000u /* one pass: long against waking the team, short against \
+    50000000u /* one pass: long against waking the pool, short against \
                  a visit of the hypervisor */
 #define CALIB_NS 2000000u
 
 struct compute_job {
     const struct probe_kernel *kernel;
     uint64_t n_iters;
-    uint64_t n_ops[TOPO_MAX_CPUS]; /* [member] */
+    uint64_t n_ops[TOPO_MAX_CPUS]; /* [thread] */
     volatile uint64_t sink;
 };
 
@@ -28,14 +28,14 @@ static uint64_t run_kernel(const struct probe_kernel *k, uint64_t n_iters,
                                        : k->fn.peak_f32(n_iters, sink);
 }
 
-static void compute_share(void *arg, int member, int n_members)
+static void compute_share(void *arg, int thread, int n_threads)
 {
     struct compute_job *job = arg;
     uint64_t sink = 0;
 
-    (void)n_members;
-    job->n_ops[member] = run_kernel(job->kernel, job->n_iters, &sink);
-    if (member == 0)
+    (void)n_threads;
+    job->n_ops[thread] = run_kernel(job->kernel, job->n_iters, &sink);
+    if (thread == 0)
         job->sink = sink;
 }
 
@@ -53,14 +53,14 @@ static uint64_t calibrate(const struct probe_kernel *k)
     return (uint64_t)((double)n_iters * PASS_NS / (double)ns) + 1;
 }
 
-enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team *team,
-                            int n_passes, double *gops)
+enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
+                            struct thread_pool *pool, int n_passes, double *gops)
 {
     struct compute_job job = {
         .kernel = probe_kernel_best(
             what == PROBE_PEAK_INT8 ? PROBE_OP_peak_int8 : PROBE_OP_peak_f32, isa_mask),
     };
-    const int n = team_size(team);
+    const int n = thread_pool_size(pool);
 
     assert(n <= TOPO_MAX_CPUS);
     job.n_iters = calibrate(job.kernel);
@@ -68,7 +68,7 @@ enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask, struct team
         uint64_t n_ops = 0;
 
         const uint64_t begin = clock_ns();
-        team_run(team, compute_share, &job);
+        thread_pool_run(pool, compute_share, &job);
         const uint64_t ns = clock_ns() - begin;
         for (int i = 0; i < n; i++)
             n_ops += job.n_ops[i];

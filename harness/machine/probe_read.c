@@ -29,25 +29,25 @@ static const struct {
 struct read_job {
     const struct probe_buffer *buffer;
     const struct probe_read_way *way;
-    uint64_t sum[TOPO_MAX_CPUS]; /* [member]; on its own line is not needed: each is
+    uint64_t sum[TOPO_MAX_CPUS]; /* [thread]; on its own line is not needed: each is
                                     written once per pass */
 };
 
-static void share_of(const struct probe_buffer *b, int member, int n_members,
+static void share_of(const struct probe_buffer *b, int thread, int n_threads,
                      size_t *begin, size_t *end)
 {
     const size_t unit =
-        b->bytes >= HUGE_BYTES * (size_t)n_members ? HUGE_BYTES : READ_UNIT;
+        b->bytes >= HUGE_BYTES * (size_t)n_threads ? HUGE_BYTES : READ_UNIT;
 
-    team_share(b->bytes, unit, member, n_members, begin, end);
+    thread_pool_share(b->bytes, unit, thread, n_threads, begin, end);
 }
 
-static void touch_share(void *arg, int member, int n_members)
+static void touch_share(void *arg, int thread, int n_threads)
 {
     struct probe_buffer *b = arg;
     size_t begin, end;
 
-    share_of(b, member, n_members, &begin, &end);
+    share_of(b, thread, n_threads, &begin, &end);
     memset((char *)b->mem.base + begin, FILL_BYTE, end - begin);
 }
 
@@ -64,9 +64,9 @@ static uint64_t default_bytes(const struct topology *topo)
     return bytes / HUGE_BYTES * HUGE_BYTES;
 }
 
-enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_t bytes,
-                              enum mem_pages pages, const struct topology *topo,
-                              struct err *err)
+enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
+                              uint64_t bytes, enum mem_pages pages,
+                              const struct topology *topo, struct err *err)
 {
     struct probe_buffer new = {.huge_bytes = 0};
 
@@ -81,7 +81,7 @@ enum status probe_buffer_open(struct probe_buffer *b, struct team *team, uint64_
     new.base = new.mem.base;
     new.bytes = bytes;
     new.sum = bytes / sizeof(uint64_t) * FILL_WORD;
-    team_run(team, touch_share, &new);
+    thread_pool_run(pool, touch_share, &new);
     new.huge_bytes = mem_huge_bytes(new.mem.base, new.mem.bytes);
     *b = new;
     return ST_OK;
@@ -93,36 +93,36 @@ void probe_buffer_close(struct probe_buffer *b)
     *b = (struct probe_buffer){.base = NULL};
 }
 
-static void read_share(void *arg, int member, int n_members)
+static void read_share(void *arg, int thread, int n_threads)
 {
     struct read_job *job = arg;
     size_t begin, end;
 
-    share_of(job->buffer, member, n_members, &begin, &end);
-    job->sum[member] =
+    share_of(job->buffer, thread, n_threads, &begin, &end);
+    job->sum[thread] =
         job->way->kernel->fn.stream_read(job->buffer->base + begin, end - begin,
                                          job->way->n_streams, job->way->ahead_bytes);
 }
 
 /* One pass; the sum of all words. */
-static uint64_t read_once(const struct probe_buffer *b, struct team *team,
+static uint64_t read_once(const struct probe_buffer *b, struct thread_pool *pool,
                           const struct probe_read_way *way, uint64_t *ns)
 {
     struct read_job job = {.buffer = b, .way = way};
-    const int n = team_size(team);
+    const int n = thread_pool_size(pool);
     uint64_t sum = 0;
 
     assert(n <= TOPO_MAX_CPUS);
     const uint64_t begin = clock_ns();
-    team_run(team, read_share, &job);
+    thread_pool_run(pool, read_share, &job);
     *ns = clock_ns() - begin;
     for (int i = 0; i < n; i++)
         sum += job.sum[i];
     return sum;
 }
 
-void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *base,
-                         size_t bytes)
+void probe_buffer_borrow(struct probe_buffer *b, struct thread_pool *pool,
+                         const void *base, size_t bytes)
 {
     const struct probe_read_way way = {
         probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 0};
@@ -130,14 +130,14 @@ void probe_buffer_borrow(struct probe_buffer *b, struct team *team, const void *
 
     assert(bytes >= READ_UNIT && (uintptr_t)base % 64 == 0);
     *b = (struct probe_buffer){.base = base, .bytes = bytes / READ_UNIT * READ_UNIT};
-    b->sum = read_once(b, team, &way, &ns);
+    b->sum = read_once(b, pool, &way, &ns);
 }
 
-double probe_read_pass(const struct probe_buffer *b, struct team *team,
+double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
                        const struct probe_read_way *way)
 {
     uint64_t ns;
-    const uint64_t sum = read_once(b, team, way, &ns);
+    const uint64_t sum = read_once(b, pool, way, &ns);
 
     /* every word was read exactly once, or the figure is a lie */
     assert(sum == b->sum);
@@ -145,8 +145,8 @@ double probe_read_pass(const struct probe_buffer *b, struct team *team,
     return (double)b->bytes / (double)(ns ? ns : 1);
 }
 
-struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team *team,
-                                      uint32_t isa_mask)
+struct probe_read_way probe_read_tune(const struct probe_buffer *b,
+                                      struct thread_pool *pool, uint32_t isa_mask)
 {
     const struct probe_kernel *kernel =
         probe_kernel_best(PROBE_OP_stream_read, isa_mask);
@@ -157,7 +157,7 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b, struct team 
         for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !interrupted(); i++) {
             const struct probe_read_way way = {kernel, ways[i].n_streams,
                                                ways[i].ahead_bytes};
-            const double gbps = probe_read_pass(b, team, &way);
+            const double gbps = probe_read_pass(b, pool, &way);
 
             if (gbps > best_gbps) {
                 best_gbps = gbps;

@@ -15,7 +15,7 @@
 
 struct collector {
     struct imatrix *im;
-    pthread_mutex_t lock; /* members of the team tell of their rows at the same time */
+    pthread_mutex_t lock; /* members of the pool tell of their rows at the same time */
     struct err err;       /* the first */
 };
 
@@ -71,7 +71,7 @@ enum status importance_collect(struct imatrix *im, struct slm *m,
         st = err_set(err, ST_NO_MEMORY, "no memory for a chunk of the text");
     if (!st && tokenizer_adds_bos(t))
         bos = tokenizer_bos(t);
-    slm_tap(m, add_input, &c);
+    slm_set_activation_hook(m, add_input, &c);
     progress_begin(&bar, "reading");
     while (!st && *done < text->n_chunks && !interrupted()) {
         char detail[64];
@@ -86,7 +86,7 @@ enum status importance_collect(struct imatrix *im, struct slm *m,
         progress_update(&bar, (double)*done / (double)text->n_chunks, detail);
     }
     progress_end(&bar);
-    slm_tap(m, NULL, NULL);
+    slm_set_activation_hook(m, NULL, NULL);
     tokenizer_close(t);
     free(ids);
     return st;

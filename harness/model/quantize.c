@@ -159,19 +159,19 @@ static enum status choose_threads(int *n, struct err *err)
 static enum status save(struct work *w, struct err *err)
 {
     int n_threads = w->job->n_threads;
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
     struct progress bar;
     enum status st = choose_threads(&n_threads, err);
 
     if (!st)
-        st = team_start(&team, n_threads, NULL, err);
+        st = thread_pool_start(&pool, n_threads, NULL, err);
     if (st)
         return st;
     progress_begin(&bar, "quantising");
-    st = gguf_save(w->made, w->job->out, team, on_progress, &bar,
+    st = gguf_save(w->made, w->job->out, pool, on_progress, &bar,
                    "choose a smaller quantisation", err);
     progress_end(&bar);
-    team_stop(team);
+    thread_pool_stop(pool);
     return st;
 }
 

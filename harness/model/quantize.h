@@ -2,7 +2,7 @@
  *
  * quantize.h - a model file in another quantisation: the plan, the work, what it gave
  *
- * Threading: one thread, which becomes the first of the team that does the work.
+ * Threading: one thread, which becomes the first of the pool that does the work.
  */
 #ifndef SLM_HARNESS_MODEL_QUANTIZE_H
 #define SLM_HARNESS_MODEL_QUANTIZE_H
@@ -25,7 +25,7 @@ struct quantize_job {
 
 /* Plan, remarks (standard error), work with a progress line, result (standard output).
  * Errors: ST_USAGE, those of modelfile_open(), imatrix_read(), requant_open(),
- * team_start() and gguf_save(). */
+ * thread_pool_start() and gguf_save(). */
 enum status quantize_run(const struct quantize_job *job, struct err *err);
 
 #endif

@@ -31,7 +31,7 @@ static enum status resolve_cpus(struct point_run *r, struct err *err)
     if (p->explicit_cpus || p->placement == PLACEMENT_NONE)
         return ST_OK;
     p->explicit_cpus = true;
-    return placement_cpus(r->topo, p->placement, point_n_members(p), p->cpus, err);
+    return placement_cpus(r->topo, p->placement, point_max_threads(p), p->cpus, err);
 }
 
 /* ---- starting the child ----------------------------------------------------- */

@@ -58,7 +58,7 @@ struct point {
     int n_threads;
     int n_threads_prefill; /* of a decode point's prefill passes; 0: the same */
     enum placement placement;
-    int cpus[TOPO_MAX_CPUS]; /* point_n_members() of them, where explicit_cpus */
+    int cpus[TOPO_MAX_CPUS]; /* point_max_threads() of them, where explicit_cpus */
     bool explicit_cpus;
     int ctx; /* depth of a decode point; of a speculate point the least: as deep as its
                 text's prompt it is in any case */
@@ -66,7 +66,7 @@ struct point {
     bool ctx_prefill; /* reach it by real prefill */
     int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
     int n_answer;     /* likewise, at most; both filled in by point_run() */
-    char text[256];   /* of a speculate point, as script_find() takes it */
+    char text[256];   /* of a speculate point, as test_prompt_find() takes it */
     int n_tokens;     /* most samples wanted */
     int n_batch;
     double budget_s;      /* measuring stops after this long, with what there is */
@@ -115,13 +115,13 @@ int point_child_run(const struct point *p);
 void point_init(struct point *p);
 
 /* Threads that are started: the larger of the two counts. */
-int point_n_members(const struct point *p);
+int point_max_threads(const struct point *p);
 
 /* Positions in the cache when measuring begins. */
 int point_depth(const struct point *p);
 
-/* Make it a speculate point of that text. Errors: script_find()'s, ST_USAGE (too long a
- * name). */
+/* Make it a speculate point of that text. Errors: test_prompt_find()'s, ST_USAGE (too
+ * long a name). */
 enum status point_set_text(struct point *p, const char *text, struct err *err);
 
 /* A speculate point's text without its directory and ".txt". */

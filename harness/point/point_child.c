@@ -18,7 +18,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/parse.h"
 #include "harness/machine/child.h"
-#include "harness/machine/room.h"
+#include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_child_impl.h"
 #include "harness/point/point_speculate.h"

@@ -3,7 +3,7 @@
  * point_child_impl.h - the measuring child of a point from inside: point_child.c
  * runs it, point_roof.c probes, point_tell.c writes what it knows
  *
- * Threading: the child's main thread only; a team works inside its calls.
+ * Threading: the child's main thread only; a pool works inside its calls.
  */
 #ifndef SLM_HARNESS_POINT_POINT_CHILD_IMPL_H
 #define SLM_HARNESS_POINT_POINT_CHILD_IMPL_H
@@ -80,7 +80,7 @@ enum status point_tell_profile(const struct point_child *c, struct err *err);
 /* Passes of the roof and, where the point needs them, the peaks of arithmetic, into
  * c->row and c->facts. With the model's own threads while there is a model, as many
  * as are measured. weights: read the model's own, else a buffer of the same page
- * size. Errors: of team_start() and probe_buffer_open(). */
+ * size. Errors: of thread_pool_start() and probe_buffer_open(). */
 enum status point_probe_roof(struct point_child *c, bool weights, struct err *err);
 
 /* Between two samples, where the last time is long enough ago: one pass over another

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "harness/base/options.h"
-#include "harness/machine/room.h"
+#include "harness/machine/memory_reserve.h"
 
 static void set_status(struct point_run *r, const char *status)
 {
@@ -66,7 +66,7 @@ static void say_no_fit(struct point_run *r)
     const uint64_t need = r->weight_bytes + r->anon_bytes;
     char have[24], want[24];
 
-    format_bytes(want, sizeof want, need + ROOM_OWN_BYTES);
+    format_bytes(want, sizeof want, need + RESERVE_OWN_BYTES);
     format_bytes(have, sizeof have,
                  r->settings.mem_limit ? r->settings.mem_limit
                                        : r->topo->mem_available);

@@ -11,8 +11,8 @@
 #include "engine/engine.h"
 #include "harness/base/format.h"
 #include "harness/base/options.h"
-#include "harness/machine/room.h"
-#include "harness/model/script.h"
+#include "harness/machine/memory_reserve.h"
+#include "harness/model/test_prompt.h"
 #include "harness/point/point_child.h"
 #include "harness/settings/setting.h"
 
@@ -28,12 +28,12 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
                              struct err *err)
 {
     struct point *p = &r->settings;
-    struct script s;
+    struct test_prompt s;
     enum status status;
 
     if (p->kind != POINT_SPECULATE)
         return ST_OK;
-    status = script_read(&s, p->text, g, n_vocab, err);
+    status = test_prompt_read(&s, p->text, g, n_vocab, err);
     if (status)
         return status;
     if (s.n_prompt > SETTING_MAX(prefill) || s.n_answer > SETTING_MAX(answer)) {
@@ -42,11 +42,11 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
             "the text %s has %zu tokens before its answer and %zu in it; %d "
             "and %d are the most, so take a shorter one",
             p->text, s.n_prompt, s.n_answer, SETTING_MAX(prefill), SETTING_MAX(answer));
-        script_free(&s);
+        test_prompt_free(&s);
         return status;
     }
     p->n_prompt = (int)s.n_prompt;
-    p->n_answer = s.n_answer ? (int)s.n_answer : SCRIPT_OWN_TOKENS;
+    p->n_answer = s.n_answer ? (int)s.n_answer : TEST_PROMPT_OWN_TOKENS;
     if (!s.n_answer && !s.tok)
         status = err_set(err, ST_USAGE,
                          "%s has random weights, or no vocabulary, and so no answer of "
@@ -59,7 +59,7 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
                          p->ctx, p->text, p->n_prompt);
     if (!s.n_answer)
         snprintf(r->row->ctx_fill, sizeof r->row->ctx_fill, "prefill");
-    script_free(&s);
+    test_prompt_free(&s);
     r->row->ctx = point_depth(p);
     return status;
 }
@@ -100,7 +100,7 @@ static enum status plan_file(struct point_run *r, struct err *err)
     params.n_ctx = 1;
     params.n_batch = p->n_batch;
     params.n_logits = point_n_logits(p);
-    params.n_threads = point_n_members(p);
+    params.n_threads = point_max_threads(p);
     if (p->kind == POINT_SPECULATE) {
         status = slm_plan(&info, g, &params, err);
         if (status == ST_OK)
@@ -111,7 +111,7 @@ static enum status plan_file(struct point_run *r, struct err *err)
         status = slm_plan(&info, g, &params, err);
     if (status == ST_OK) {
         if (p->residency == WEIGHTS_AUTO)
-            r->settings.residency = slm_choose_residency(&info, room_for_model(room));
+            r->settings.residency = slm_choose_residency(&info, memory_for_model(room));
         r->weight_bytes = gguf_image_bytes(g);
         r->anon_bytes = info.kv_bytes + info.scratch_bytes;
         if (p->residency == WEIGHTS_PACKED)
@@ -141,7 +141,7 @@ enum status point_plan(struct point_run *r, struct err *err)
     planned = r->anon_bytes + (p->residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
-    r->fits = planned + ROOM_OWN_BYTES <= point_room(r);
+    r->fits = planned + RESERVE_OWN_BYTES <= point_room(r);
     snprintf(r->row->residency, sizeof r->row->residency, "%s",
              weights_residency_name(p->residency));
     return ST_OK;
@@ -155,9 +155,9 @@ bool point_may_try(struct point_run *r)
     const uint64_t room = point_room(r);
     char need[24], have[24];
 
-    if (p->force || r->anon_bytes + ROOM_OWN_BYTES <= room)
+    if (p->force || r->anon_bytes + RESERVE_OWN_BYTES <= room)
         return true;
-    format_bytes(need, sizeof need, r->anon_bytes + ROOM_OWN_BYTES);
+    format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
     format_bytes(have, sizeof have, room);
     snprintf(r->row->status, sizeof r->row->status, "no_fit");
     snprintf(r->row->detail, sizeof r->row->detail,
@@ -192,7 +192,8 @@ void point_describe(struct point_run *r, const struct point *p)
     snprintf(row->placement, sizeof row->placement, "%s",
              p->explicit_cpus ? "list" : placement_name(p->placement));
     if (r->settings.explicit_cpus)
-        format_cpus(row->cpus, sizeof row->cpus, r->settings.cpus, point_n_members(p));
+        format_cpus(row->cpus, sizeof row->cpus, r->settings.cpus,
+                    point_max_threads(p));
     if (p->kind == POINT_PREFILL) {
         row->n_prompt = p->n_prompt;
     } else {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "engine/base/mem.h"
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/clock.h"
 #include "harness/base/stats.h"
 #include "harness/point/point_child_impl.h"
@@ -40,16 +40,16 @@ static void evaluate_roof(struct point_child *c)
 
 /* One pass; the way to read is chosen once per point. */
 static void read_pass(struct point_child *c, const struct probe_buffer *buffer,
-                      struct team *team)
+                      struct thread_pool *pool)
 {
     if (!c->way.kernel)
-        c->way = probe_read_tune(buffer, team, isa_usable());
-    c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, team, &c->way);
+        c->way = probe_read_tune(buffer, pool, isa_usable());
+    c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, pool, &c->way);
 }
 
 /* Places of the weights, as large as a pass may be. Reading one place again and again
  * would find part of it in a last-level cache of hundreds of MB. */
-static void choose_places(struct point_child *c, struct team *team)
+static void choose_places(struct point_child *c, struct thread_pool *pool)
 {
     size_t bytes;
     const char *memory = weights_memory(slm_weights(c->model), &bytes);
@@ -58,7 +58,7 @@ static void choose_places(struct point_child *c, struct team *team)
 
     c->n_places = n < 1 ? 1 : n > N_ROOF_PLACES ? N_ROOF_PLACES : (int)n;
     for (int i = 0; i < c->n_places; i++)
-        probe_buffer_borrow(&c->place[i], team, memory + (size_t)i * most,
+        probe_buffer_borrow(&c->place[i], pool, memory + (size_t)i * most,
                             bytes < most ? bytes : most);
 }
 
@@ -67,32 +67,32 @@ static const struct probe_buffer *next_place(struct point_child *c)
     return &c->place[c->n_place_reads++ % c->n_places];
 }
 
-static double peak_pass(enum probe_peak which, struct team *team)
+static double peak_pass(enum probe_peak which, struct thread_pool *pool)
 {
     double gops;
 
-    probe_compute(which, isa_usable(), team, 1, &gops);
+    probe_compute(which, isa_usable(), pool, 1, &gops);
     return gops;
 }
 
-static double probe_peak(enum probe_peak which, struct team *team)
+static double probe_peak(enum probe_peak which, struct thread_pool *pool)
 {
     double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
 
-    probe_compute(which, isa_usable(), team, N_PEAK_PASSES, gops);
+    probe_compute(which, isa_usable(), pool, N_PEAK_PASSES, gops);
     return stats_median(gops, N_PEAK_PASSES, scratch);
 }
 
-static void add_peak_pass(struct point_child *c, struct team *team)
+static void add_peak_pass(struct point_child *c, struct thread_pool *pool)
 {
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
 
-    c->roof_gops[c->n_roof_gops++] = peak_pass(PROBE_PEAK_INT8, team);
+    c->roof_gops[c->n_roof_gops++] = peak_pass(PROBE_PEAK_INT8, pool);
     c->row.roof_gops = stats_median(c->roof_gops, (size_t)c->n_roof_gops, scratch);
 }
 
-static enum status read_passes(struct point_child *c, struct team *team, bool weights,
-                               struct err *err)
+static enum status read_passes(struct point_child *c, struct thread_pool *pool,
+                               bool weights, struct err *err)
 {
     const enum mem_pages pages =
         c->p->residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
@@ -102,34 +102,34 @@ static enum status read_passes(struct point_child *c, struct team *team, bool we
         const uint64_t bytes =
             point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);
         const enum status status =
-            probe_buffer_open(&own, team, bytes, pages, &c->topo, err);
+            probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
 
         if (status)
             return status;
     } else if (!c->n_places) {
-        choose_places(c, team);
+        choose_places(c, pool);
     }
     for (int i = 0; i < N_ROOF_PASSES; i++)
-        read_pass(c, weights ? next_place(c) : &own, team);
+        read_pass(c, weights ? next_place(c) : &own, pool);
     evaluate_roof(c);
     probe_buffer_close(&own);
     return ST_OK;
 }
 
 /* weights: read the model's own, else a buffer of the same page size. */
-static enum status probe_with(struct point_child *c, struct team *team, bool weights,
-                              struct err *err)
+static enum status probe_with(struct point_child *c, struct thread_pool *pool,
+                              bool weights, struct err *err)
 {
-    const enum status status = read_passes(c, team, weights, err);
+    const enum status status = read_passes(c, pool, weights, err);
 
     if (status)
         return status;
     if (c->p->kind == POINT_PREFILL && !c->n_roof_gops)
         for (int i = 0; i < N_PEAK_PASSES; i++)
-            add_peak_pass(c, team);
+            add_peak_pass(c, pool);
     if (c->p->profile && !(c->int8_gops > 0)) {
-        c->int8_gops = probe_peak(PROBE_PEAK_INT8, team);
-        c->f32_gops = probe_peak(PROBE_PEAK_F32, team);
+        c->int8_gops = probe_peak(PROBE_PEAK_INT8, pool);
+        c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }
     return ST_OK;
 }
@@ -143,27 +143,27 @@ void point_probe_beside(struct point_child *c)
     if (!c->n_places || c->n_beside >= N_ROOF_BESIDE || c->p->kind == POINT_SPECULATE ||
         (double)(clock_ns() - last) * 1e-9 < wanted)
         return;
-    team_use(slm_team(c->model), c->p->n_threads);
+    thread_pool_use(slm_thread_pool(c->model), c->p->n_threads);
     if (c->p->kind == POINT_PREFILL)
-        add_peak_pass(c, slm_team(c->model));
+        add_peak_pass(c, slm_thread_pool(c->model));
     else
-        read_pass(c, next_place(c), slm_team(c->model));
+        read_pass(c, next_place(c), slm_thread_pool(c->model));
     c->n_beside++;
     c->beside_ns = clock_ns();
 }
 
 enum status point_probe_roof(struct point_child *c, bool weights, struct err *err)
 {
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
     enum status status;
 
     if (c->model) {
-        team_use(slm_team(c->model), c->p->n_threads);
-        return probe_with(c, slm_team(c->model), weights, err);
+        thread_pool_use(slm_thread_pool(c->model), c->p->n_threads);
+        return probe_with(c, slm_thread_pool(c->model), weights, err);
     }
-    status = team_start(&team, c->p->n_threads, c->cpus, err);
+    status = thread_pool_start(&pool, c->p->n_threads, c->cpus, err);
     if (status == ST_OK)
-        status = probe_with(c, team, weights, err);
-    team_stop(team);
+        status = probe_with(c, pool, weights, err);
+    thread_pool_stop(pool);
     return status;
 }

@@ -12,7 +12,7 @@
 
 #include "harness/base/parse.h"
 #include "harness/base/shellword.h"
-#include "harness/model/script.h"
+#include "harness/model/test_prompt.h"
 #include "harness/settings/setting.h"
 
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
@@ -30,7 +30,7 @@ void point_init(struct point *p)
     p->seed = 1;
 }
 
-int point_n_members(const struct point *p)
+int point_max_threads(const struct point *p)
 {
     return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
 }
@@ -55,7 +55,7 @@ enum status point_set_text(struct point *p, const char *text, struct err *err)
 
     if (strlen(text) >= sizeof p->text)
         return err_set(err, ST_USAGE, "%.60s...: too long a name for a text", text);
-    if (script_find(text, path, sizeof path, err))
+    if (test_prompt_find(text, path, sizeof path, err))
         return ST_USAGE;
     p->kind = POINT_SPECULATE;
     snprintf(p->text, sizeof p->text, "%s", text);
@@ -129,7 +129,7 @@ void point_id(const struct point *p, char *buf, size_t cap)
     if (p->n_threads_prefill)
         text_append(buf, cap, "p%d", p->n_threads_prefill);
     if (p->explicit_cpus) {
-        format_cpus(text, sizeof text, p->cpus, point_n_members(p));
+        format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
         if (strlen(text) > 12)
             text_append(buf, cap, "/cpus~%08x", text_hash(text));
         else
@@ -171,7 +171,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
     if (p->n_threads_prefill)
         text_append(buf, cap, " --threads-prefill %d", p->n_threads_prefill);
     if (p->explicit_cpus) {
-        format_cpus(text, sizeof text, p->cpus, point_n_members(p));
+        format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
         text_append(buf, cap, " --cpus %s", text);
     } else {
         text_append(buf, cap, " --placement %s", placement_name(p->placement));
@@ -209,7 +209,7 @@ json_t *point_json(const struct point *p)
 {
     json_t *cpus = json_array();
 
-    for (int i = 0; p->explicit_cpus && i < point_n_members(p); i++)
+    for (int i = 0; p->explicit_cpus && i < point_max_threads(p); i++)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
@@ -270,7 +270,7 @@ _Static_assert(sizeof((struct point *)NULL)->cpus / sizeof(int) >= SETTING_MAX(t
 
 static enum status read_cpus(struct point *p, const json_t *cpus, struct err *err)
 {
-    const int n = p->explicit_cpus ? point_n_members(p) : 0;
+    const int n = p->explicit_cpus ? point_max_threads(p) : 0;
 
     if (n && json_array_size(cpus) != (size_t)n)
         return err_set(err, ST_USAGE,

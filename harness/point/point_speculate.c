@@ -18,16 +18,16 @@
 #include "engine/speculate/speculate.h"
 #include "harness/base/clock.h"
 #include "harness/base/stats.h"
-#include "harness/model/script.h"
+#include "harness/model/test_prompt.h"
 
 #define STRETCH    16   /* tokens, or a few more where a pass goes beyond */
 #define MOST_PARTS 4096 /* stretches remembered for the interval */
 #define PATIENCE   3.0  /* budgets that the first run may take */
 
 struct point_speculation {
-    struct script script;
+    struct test_prompt prompt;
     struct sampler *sampler;
-    const int32_t *answer; /* script.ids + script.n_prompt */
+    const int32_t *answer; /* test prompt.ids + test prompt.n_prompt */
     int n_answer;
     int depth;                /* of the prompt */
     int first;                /* answer tokens in the cache before a run */
@@ -42,7 +42,7 @@ struct point_speculation {
 static int32_t vocabulary(const struct point_child *c,
                           const struct point_speculation *s)
 {
-    return s->script.tok ? tokenizer_n_vocab(s->script.tok)
+    return s->prompt.tok ? tokenizer_n_vocab(s->prompt.tok)
                          : slm_info(c->model)->n_vocab;
 }
 
@@ -52,48 +52,48 @@ static int32_t vocabulary(const struct point_child *c,
 static enum status fill(struct point_child *c, struct err *err)
 {
     const struct point_speculation *s = c->speculation;
-    const int n_before = s->depth - (int)s->script.n_prompt;
+    const int n_before = s->depth - (int)s->prompt.n_prompt;
     enum status status = ST_OK;
 
     point_tell_phase(c, "fill", 0);
-    if (s->script.n_answer && !c->p->ctx_prefill)
+    if (s->prompt.n_answer && !c->p->ctx_prefill)
         return slm_fill_synthetic(c->model, s->depth, c->p->seed, err);
     if (n_before > 0)
         status = slm_fill_synthetic(c->model, n_before, c->p->seed, err);
-    for (size_t at = 0; status == ST_OK && at < s->script.n_prompt;) {
-        const size_t left = s->script.n_prompt - at, most = (size_t)c->p->n_batch;
+    for (size_t at = 0; status == ST_OK && at < s->prompt.n_prompt;) {
+        const size_t left = s->prompt.n_prompt - at, most = (size_t)c->p->n_batch;
         const size_t n = left < most ? left : most;
 
-        status = slm_eval(c->model, s->script.ids + at, n,
+        status = slm_eval(c->model, s->prompt.ids + at, n,
                           n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
         at += n;
-        point_tell_phase(c, "fill", (double)at / (double)s->script.n_prompt);
+        point_tell_phase(c, "fill", (double)at / (double)s->prompt.n_prompt);
     }
     return status;
 }
 
-/* The model's own answer, decoded plainly, becomes the script. */
+/* The model's own answer, decoded plainly, becomes the test prompt. */
 static enum status take_own_answer(struct point_child *c, struct err *err)
 {
     struct point_speculation *s = c->speculation;
-    struct script *script = &s->script;
+    struct test_prompt *prompt = &s->prompt;
     int32_t *ids =
-        realloc(script->ids, (script->n_prompt + SCRIPT_OWN_TOKENS) * sizeof *ids);
+        realloc(prompt->ids, (prompt->n_prompt + TEST_PROMPT_OWN_TOKENS) * sizeof *ids);
     enum status status = ST_OK;
     size_t n = 0;
 
     if (!ids)
         return err_set(err, ST_NO_MEMORY, "no memory for an answer");
-    script->ids = ids;
-    for (ids += script->n_prompt; status == ST_OK && n < SCRIPT_OWN_TOKENS;) {
+    prompt->ids = ids;
+    for (ids += prompt->n_prompt; status == ST_OK && n < TEST_PROMPT_OWN_TOKENS;) {
         const int32_t id = sampler_next(s->sampler, slm_logits(c->model, 0));
 
-        if (tokenizer_is_end(script->tok, id))
+        if (tokenizer_is_end(prompt->tok, id))
             break;
         ids[n++] = id;
-        if (n < SCRIPT_OWN_TOKENS)
+        if (n < TEST_PROMPT_OWN_TOKENS)
             status = slm_eval(c->model, &id, 1, SLM_LOGITS_LAST, err);
-        point_tell_phase(c, "answer", (double)n / SCRIPT_OWN_TOKENS);
+        point_tell_phase(c, "answer", (double)n / TEST_PROMPT_OWN_TOKENS);
     }
     slm_truncate(c->model, s->depth);
     if (status == ST_OK && n < 2)
@@ -117,18 +117,18 @@ enum status point_speculate_open(struct point_child *c, struct err *err)
     s->parts = malloc(MOST_PARTS * sizeof *s->parts);
     if (!s->parts)
         return err_set(err, ST_NO_MEMORY, "no memory to speculate");
-    status = script_read(&s->script, c->p->text, slm_gguf(c->model),
-                         slm_info(c->model)->n_vocab, err);
+    status = test_prompt_read(&s->prompt, c->p->text, slm_gguf(c->model),
+                              slm_info(c->model)->n_vocab, err);
     if (status == ST_OK)
         status = sampler_open(&s->sampler, &greedy, vocabulary(c, s), err);
     if (status)
         return status;
     s->depth = point_depth(c->p);
-    s->n_answer = (int)s->script.n_answer;
+    s->n_answer = (int)s->prompt.n_answer;
     status = fill(c, err);
     if (status == ST_OK && !s->n_answer)
         status = take_own_answer(c, err);
-    s->answer = s->script.ids + s->script.n_prompt;
+    s->answer = s->prompt.ids + s->prompt.n_prompt;
     s->stretch = STRETCH;
     if (slm_info(c->model)->n_recurrent) {
         /* States cannot be taken back to any position without running tokens again: one
@@ -139,7 +139,7 @@ enum status point_speculate_open(struct point_child *c, struct err *err)
     c->facts.tokens_per_sample = s->n_answer - 1 - s->first;
     snprintf(c->row.spec_mode, sizeof c->row.spec_mode, "lookup");
     snprintf(c->row.spec_answer, sizeof c->row.spec_answer, "%s",
-             s->script.n_answer ? "given" : "own");
+             s->prompt.n_answer ? "given" : "own");
     return status;
 }
 
@@ -148,7 +148,7 @@ void point_speculate_close(struct point_child *c)
     if (!c->speculation)
         return;
     sampler_close(c->speculation->sampler);
-    script_free(&c->speculation->script);
+    test_prompt_free(&c->speculation->prompt);
     free(c->speculation->parts);
     free(c->speculation);
     c->speculation = NULL;
@@ -278,11 +278,11 @@ enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err 
     double guessing_ns = 0;
     int n_done = 0;
     enum status status =
-        speculate_open(&sp, c->model, s->sampler, s->script.tok, &how, err);
+        speculate_open(&sp, c->model, s->sampler, s->prompt.tok, &how, err);
 
     if (status == ST_OK)
-        status = speculate_begin(sp, s->script.ids,
-                                 s->script.n_prompt + (size_t)s->first, err);
+        status = speculate_begin(sp, s->prompt.ids,
+                                 s->prompt.n_prompt + (size_t)s->first, err);
     if (status == ST_OK)
         status = run_stretches(c, sp, &guessing_ns, &n_done, err);
     if (status == ST_OK) {

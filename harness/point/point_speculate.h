@@ -10,7 +10,7 @@
 #include "harness/point/point_child_impl.h"
 
 /* Reads the text, fills the context with its prompt and, where the text has no answer,
- * lets the model make one. Errors: of script_read() and slm_eval(). */
+ * lets the model make one. Errors: of test_prompt_read() and slm_eval(). */
 enum status point_speculate_open(struct point_child *c, struct err *err);
 void point_speculate_close(struct point_child *c);
 

@@ -211,7 +211,7 @@ static enum status side_cpus(const struct point *p, const struct topology *topo,
     if (placement == PLACEMENT_NONE)
         return ST_OK;
     *chosen = cpus;
-    if (!p->explicit_cpus || n != point_n_members(p) || placement != p->placement)
+    if (!p->explicit_cpus || n != point_max_threads(p) || placement != p->placement)
         return placement_cpus(topo, placement, n, cpus, err);
     memcpy(cpus, p->cpus, (size_t)n * sizeof *cpus);
     return ST_OK;
@@ -242,7 +242,7 @@ static void fall_back(struct point *p, const int *cpus, const char *note,
             p->n_threads_prefill ? p->n_threads_prefill : p->n_threads;
     snprintf(row->placement, sizeof row->placement, "%s", placement_name(p->placement));
     if (cpus)
-        format_cpus(row->cpus, sizeof row->cpus, cpus, point_n_members(p));
+        format_cpus(row->cpus, sizeof row->cpus, cpus, point_max_threads(p));
     snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(TUNED_SLOWER));
     snprintf(row->detail, sizeof row->detail, "%.190s", note);
 }
@@ -252,7 +252,7 @@ enum status point_check_tuned(struct slm *m, struct point *p,
                               struct err *err)
 {
     const struct point_tuning *t = &p->tuning;
-    const int n = team_capacity(slm_team(m));
+    const int n = thread_pool_capacity(slm_thread_pool(m));
     int cpus[2][TOPO_MAX_CPUS];
     struct tuned_side sides[2] = {
         {t->n_threads, t->n_threads_prefill, NULL, slm_tuning_default()},

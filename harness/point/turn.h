@@ -52,7 +52,7 @@
 
 /* Samples as long as this one are taken singly: those of both sides by turns, so that
  * a neighbour's burst, which lasts seconds, meets both; and without a token before
- * them that does not count, since waking the team is nothing beside them. */
+ * them that does not count, since waking the pool is nothing beside them. */
 #define TURN_LONG_S 0.05
 
 enum turn_kind { TURN_DECODE, TURN_PREFILL, TURN_KERNEL };
@@ -105,13 +105,13 @@ int turn_n_ctx(const struct turn_open *o);
 
 /* ---- inside (turn_kernel.c) ------------------------------------------------------ */
 
-struct kernel_bed;
+struct kernel_fixture;
 struct kernel_work;
 
-/* The best gemv of a format, which has run once; *bed is made when it is NULL, for
- * kernel_bed_close(). Errors: ST_UNSUPPORTED (no such kernel), those of
+/* The best gemv of a format, which has run once; *fixture is made when it is NULL, for
+ * kernel_fixture_close(). Errors: ST_UNSUPPORTED (no such kernel), those of
  * kernel_work_open(). */
-enum status turn_kernel_open(struct kernel_work **work, struct kernel_bed **bed,
+enum status turn_kernel_open(struct kernel_work **work, struct kernel_fixture **fixture,
                              const struct topology *topo, enum kern_format format,
                              struct err *err);
 

@@ -33,17 +33,17 @@ static enum status choose_case(struct kernel_case *c, enum kern_format format,
     return ST_OK;
 }
 
-enum status turn_kernel_open(struct kernel_work **work, struct kernel_bed **bed,
+enum status turn_kernel_open(struct kernel_work **work, struct kernel_fixture **fixture,
                              const struct topology *topo, enum kern_format format,
                              struct err *err)
 {
     struct kernel_case c;
     enum status st = choose_case(&c, format, err);
 
-    if (st == ST_OK && !*bed)
-        st = kernel_bed_open(bed, topo, PLACEMENT_SPREAD, err);
+    if (st == ST_OK && !*fixture)
+        st = kernel_fixture_open(fixture, topo, PLACEMENT_SPREAD, err);
     if (st == ST_OK)
-        st = kernel_work_open(work, *bed, &c, err);
+        st = kernel_work_open(work, *fixture, &c, err);
     if (st == ST_OK)
         kernel_work_run(*work, TURN_KERNEL_CALLS);
     return st;

@@ -23,7 +23,7 @@ struct server {
     struct turn_open o;
     struct topology topo;
     struct measured measured;
-    struct kernel_bed *bed; /* of kernels; NULL: none yet */
+    struct kernel_fixture *fixture; /* of kernels; NULL: none yet */
     struct slm_tuning tuning[TURN_MAX_STEPS];
     struct measured_step step[TURN_MAX_STEPS];
     double *s[TURN_MAX_STEPS];
@@ -204,7 +204,7 @@ static enum status take_kernel(struct server *v, int step, int n, struct kept *k
     struct measured_step *s = &v->step[step];
     struct kernel_work *work = NULL;
     enum status st =
-        turn_kernel_open(&work, &v->bed, &v->topo, v->o.step[step].format, err);
+        turn_kernel_open(&work, &v->fixture, &v->topo, v->o.step[step].format, err);
 
     if (st)
         return st;
@@ -322,7 +322,7 @@ int turn_serve(void)
         say(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
     if (v) {
         measured_close(&v->measured);
-        kernel_bed_close(v->bed);
+        kernel_fixture_close(v->fixture);
         for (int i = 0; i < v->o.n_steps; i++)
             free(v->s[i]);
     }

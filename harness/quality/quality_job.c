@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quality_job.c - chunks through prefill, logits through the team
+ * quality_job.c - chunks through prefill, logits through the pool
  *
  * The first half of a chunk is only read; the second half goes in pieces whose
  * logits fit PIECE_BYTES, each scored before the next one overwrites them.
@@ -58,7 +58,7 @@ static void score_piece(void *arg, int member, int n_members)
     struct runner *r = arg;
 
     (void)member, (void)n_members;
-    for (size_t i; (i = team_next(slm_team(r->m), 1)) < r->n;)
+    for (size_t i; (i = thread_pool_next(slm_thread_pool(r->m), 1)) < r->n;)
         if (!score_one(r, i))
             atomic_fetch_add(&r->n_bad, 1);
 }
@@ -98,7 +98,7 @@ static enum status run_piece(struct runner *r, const int32_t *ids, size_t n,
         st = read_rows(r, chunk * r->n_per_chunk + first, err);
     if (st)
         return st;
-    team_run(slm_team(r->m), score_piece, r);
+    thread_pool_run(slm_thread_pool(r->m), score_piece, r);
     if (r->n_bad)
         return err_set(err, ST_INPUT,
                        "%s gives logits that are no numbers in chunk %zu of %s",

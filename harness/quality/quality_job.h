@@ -2,7 +2,7 @@
  *
  * quality_job.h - one model through all chunks
  *
- * Threading: one thread calls; the model's team works.
+ * Threading: one thread calls; the model's pool works.
  */
 #ifndef SLM_HARNESS_QUALITY_QUALITY_JOB_H
 #define SLM_HARNESS_QUALITY_QUALITY_JOB_H

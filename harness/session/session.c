@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
@@ -57,7 +57,8 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
                                : "--weights mmap pages it from disk");
     }
     progress_begin(&progress, "loading");
-    st = weights_preload(slm_weights(m), slm_team(m), on_preload, &progress, err);
+    st =
+        weights_preload(slm_weights(m), slm_thread_pool(m), on_preload, &progress, err);
     progress_end(&progress);
     return st;
 }
@@ -69,9 +70,9 @@ struct opening {
     struct modelref model;
     struct topology topo;
     struct slm_params p;
-    enum placement placement[2];   /* without a profile, and with one */
-    struct tuned_side sides[2];    /* likewise */
-    int cpus[2][TEAM_MAX_MEMBERS]; /* likewise; the first as listed, where they are */
+    enum placement placement[2];  /* without a profile, and with one */
+    struct tuned_side sides[2];   /* likewise */
+    int cpus[2][THREAD_POOL_MAX]; /* likewise; the first as listed, where they are */
     enum tuned_state tuned;
 };
 

@@ -51,7 +51,7 @@ enum status session_open(struct slm **m, const struct session_params *params,
                 "quantise an F32, F16 or BF16 model to this while loading it")
 #define SESSION_OPT_THREADS(s)                   \
     OPT_INT('t', "threads", &(s).n_threads, "N", \
-            "threads (default: what `bench topo` recommends)", 1, TEAM_MAX_MEMBERS)
+            "threads (default: what `bench topo` recommends)", 1, THREAD_POOL_MAX)
 #define SESSION_OPT_PLACE(s)                                 \
     OPT_STR(0, "placement", &(s).placement, "NAME",          \
             "none, spread, compact or smt (default: none)"), \

@@ -43,7 +43,7 @@ void textmodel_close(struct textmodel *t);
     SESSION_OPT_THREADS(s),                                                         \
         OPT_INT(0, "threads-prefill", &(s).n_threads_prefill, "N",                  \
                 "threads that read the prompt (default: as many)", 1,               \
-                TEAM_MAX_MEMBERS),                                                  \
+                THREAD_POOL_MAX),                                                   \
         SESSION_OPT_PLACE(s), SESSION_OPT_KV_TYPE(s), SESSION_OPT_WEIGHTS(s),       \
         OPT_STR(0, "tuned", &(s).tuned, "auto|FILE",                                \
                 "run it with a profile of `bench tune`, where it still fits: auto " \

@@ -49,7 +49,7 @@ struct sweep_settings {
     enum kern_kv kv_types[KERN_N_KV];
     int n_kv_types;
     char texts[SWEEP_MAX_TEXTS]
-              [256]; /* of speculate points, as script_find() takes them
+              [256]; /* of speculate points, as test_prompt_find() takes them
                       */
     int n_texts;
     uint64_t mem_limit; /* 0: none */
@@ -146,14 +146,14 @@ void sweep_plan_free(struct sweep_plan *plan);
 int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
                       int n_repeats);
 
-/* ---- before it starts (sweep_room.c) ---------------------------------------- */
+/* ---- before it starts (sweep_capacity.c) ---------------------------------------- */
 
 /* Is there disk for the largest model file at a time (or all, with keep_models)
  * and memory for the limit? Error: ST_NO_MEMORY, offering the next smaller shape
  * that would do. */
-enum status sweep_check_room(const struct sweep_settings *s,
-                             const struct sweep_plan *plan, const struct topology *topo,
-                             struct err *err);
+enum status sweep_check_capacity(const struct sweep_settings *s,
+                                 const struct sweep_plan *plan,
+                                 const struct topology *topo, struct err *err);
 
 /* ---- the directory (sweep_dir.c) -------------------------------------------- */
 

@@ -2,11 +2,12 @@
  *
  * tune.h - finding the fastest settings of one model on one machine, within a budget
  *
- * Knob after knob is turned (tune_knobs.h), each by a race against its default
- * (race.h) with all others as chosen so far. Knobs that formats have one each are
- * turned for all formats at once: a token's time is known per format. At the end what
- * was chosen for decoding runs against the default by turns, as a whole, and so does
- * what was chosen for prefill; a phase that is not faster goes back to its defaults.
+ * Setting after setting is turned (tune_settings.h), each by a sequential comparison
+ * against its default (sequential.h) with all others as chosen so far. Settings that
+ * formats have one each are turned for all formats at once: a token's time is known per
+ * format. At the end what was chosen for decoding runs against the default by turns, as
+ * a whole, and so does what was chosen for prefill; a phase that is not faster goes
+ * back to its defaults.
  *
  * What is measured on is behind struct tune_machine, so that tests can run all of this
  * on an invented machine whose best setting is known.
@@ -23,8 +24,8 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
-#include "harness/base/race.h"
-#include "harness/tune/tune_knobs.h"
+#include "harness/base/sequential.h"
+#include "harness/tune/tune_settings.h"
 
 struct tune_sample {
     double seconds;
@@ -58,11 +59,11 @@ struct tune_params {
     bool exhaustive; /* try all combinations afterwards, outside the budget */
 };
 
-/* What came of one knob, or of one format of it. */
+/* What came of one setting, or of one format of it. */
 struct tune_outcome {
-    enum tune_knob knob;
+    enum tune_setting setting;
     enum kern_format fmt; /* KERN_N_FMT: of all */
-    enum race_state state;
+    enum sequential_state state;
     size_t n, choice, best; /* best: the challenger of a duel, or 0 */
     long long value[TUNE_MAX_VALUES];
     struct rank_ratio ratio[TUNE_MAX_VALUES];
@@ -86,7 +87,7 @@ struct tune_exhaustive {
     size_t n_rounds;
 };
 
-#define TUNE_MAX_OUTCOMES (TUNE_N_KNOBS + 3 * KERN_N_FMT)
+#define TUNE_MAX_OUTCOMES (TUNE_N_SETTINGS + 3 * KERN_N_FMT)
 
 struct tune_result {
     struct tune_setup base, chosen;
@@ -104,7 +105,7 @@ enum status tune_run(struct tune_result *r, const struct tune_params *p,
 
 /* ---- what it says (tune_report.c) ------------------------------------------------ */
 
-/* A few lines; with explain a table of every candidate of every knob. */
+/* A few lines; with explain a table of every candidate of every setting. */
 void tune_print(FILE *f, const struct tune_result *r, bool explain);
 json_t *tune_json(const struct tune_result *r);
 
@@ -112,9 +113,9 @@ json_t *tune_json(const struct tune_result *r);
 const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o,
                        char *buf, size_t cap);
 
-/* The outcome of a knob (and a format), or NULL. */
-const struct tune_outcome *tune_find(const struct tune_result *r, enum tune_knob knob,
-                                     enum kern_format fmt);
+/* The outcome of a setting (and a format), or NULL. */
+const struct tune_outcome *tune_find(const struct tune_result *r,
+                                     enum tune_setting setting, enum kern_format fmt);
 
 /* ---- inside (tune_exhaustive.c) -------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune_exhaustive.c - every combination of the knobs that matter to decoding, against
- * what was tuned
+ * tune_exhaustive.c - every combination of the settings that matter to decoding,
+ * against what was tuned
  *
- * Knob by knob can miss a pair that is good only together. Here all combinations of
- * threads, chunks, one prefetch and one level for all formats run by turns; the best
+ * Setting by setting can miss a pair that is good only together. Here all combinations
+ * of threads, chunks, one prefetch and one level for all formats run by turns; the best
  * of them meets the tuned choice in a duel of fresh rounds.
  */
 #include "harness/tune/tune.h"
@@ -26,24 +26,24 @@ static void add(struct grid *g, const struct tune_setup *s)
 }
 
 static void set_all(const struct tune_params *p, struct tune_setup *s,
-                    enum tune_knob knob, long long value)
+                    enum tune_setting setting, long long value)
 {
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         if (p->space.formats[fmt])
-            tune_set(s, knob, (enum kern_format)fmt, value);
+            tune_set(s, setting, (enum kern_format)fmt, value);
 }
 
 /* Values of any format, the most usual one's: of the first that has the most. */
 static size_t values_of_all(const struct tune_params *p, const struct tune_setup *s,
-                            enum tune_knob knob, long long *value)
+                            enum tune_setting setting, long long *value)
 {
     long long v[TUNE_MAX_VALUES];
     size_t most = 0;
 
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-        const size_t n = p->space.formats[fmt]
-                             ? tune_values(&p->space, s, knob, (enum kern_format)fmt, v)
-                             : 0;
+        const size_t n = p->space.formats[fmt] ? tune_values(&p->space, s, setting,
+                                                             (enum kern_format)fmt, v)
+                                               : 0;
 
         if (n > most) {
             most = n;
@@ -80,14 +80,14 @@ static void make_grid(struct grid *g, const struct tune_params *p,
                 }
 }
 
-static enum status race_all(struct race *race, const struct grid *g,
-                            const struct tune_machine *m, size_t *order,
-                            struct err *err)
+static enum status sequential_all(struct sequential *comparison, const struct grid *g,
+                                  const struct tune_machine *m, size_t *order,
+                                  struct err *err)
 {
     enum status st = ST_OK;
     size_t n, n_done = 0;
 
-    while (st == ST_OK && (n = race_round(race, order)) > 0) {
+    while (st == ST_OK && (n = sequential_round(comparison, order)) > 0) {
         for (size_t i = 0; i < n && st == ST_OK; i++) {
             struct tune_sample got = {0};
 
@@ -99,10 +99,10 @@ static enum status race_all(struct race *race, const struct grid *g,
             n_done++;
             st = m->decode(m->arg, &g->setup[order[i]], &got, err);
             if (st == ST_OK)
-                race_record(race, order[i], got.seconds);
+                sequential_record(comparison, order[i], got.seconds);
         }
         if (st == ST_OK)
-            st = race_round_end(race, err);
+            st = sequential_round_end(comparison, err);
     }
     return st;
 }
@@ -113,7 +113,7 @@ enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
     struct grid g = {calloc(MAX_COMBINATIONS, sizeof *g.setup), 0};
     size_t *order = calloc(MAX_COMBINATIONS, sizeof *order);
     struct tune_setup base = r->base;
-    struct race race = {0};
+    struct sequential comparison = {0};
     enum status st = ST_OK;
 
     if (!g.setup || !order) {
@@ -125,19 +125,20 @@ enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
         base.placement = r->chosen.placement;
         add(&g, &r->chosen);
         make_grid(&g, p, &base);
-        st = race_open(&race, g.n, p->seed ^ 0x5bd1e995, err);
+        st = sequential_open(&comparison, g.n, p->seed ^ 0x5bd1e995, err);
     }
     if (st == ST_OK) {
-        race.always_duel = true;
-        st = race_all(&race, &g, m, order, err);
+        comparison.always_duel = true;
+        st = sequential_all(&comparison, &g, m, order, err);
     }
-    if (st == ST_OK && race.best) {
+    if (st == ST_OK && comparison.best) {
         r->exhaustive.n_combinations = g.n - 1;
-        r->exhaustive.best = g.setup[race.best];
-        r->exhaustive.n_rounds = race.c[race.best].n - race.c[race.best].n_screen;
-        st = race_ratio(&race, race.best, &r->exhaustive.ratio, err);
+        r->exhaustive.best = g.setup[comparison.best];
+        r->exhaustive.n_rounds =
+            comparison.c[comparison.best].n - comparison.c[comparison.best].n_screen;
+        st = sequential_ratio(&comparison, comparison.best, &r->exhaustive.ratio, err);
     }
-    race_close(&race);
+    sequential_close(&comparison);
     free(order);
     free(g.setup);
     return st;

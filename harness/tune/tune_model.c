@@ -10,7 +10,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
-#include "harness/machine/room.h"
+#include "harness/machine/memory_reserve.h"
 #include "harness/worker/measured.h"
 
 #define MAX_BATCH SLM_DEFAULT_BATCH
@@ -85,7 +85,8 @@ enum status tune_apply(struct slm *m, const struct tune_setup *s,
     enum status st = ST_OK;
 
     if (*placed != s->placement) {
-        st = placement_cpus(topo, s->placement, team_capacity(slm_team(m)), cpus, err);
+        st = placement_cpus(topo, s->placement,
+                            thread_pool_capacity(slm_thread_pool(m)), cpus, err);
         if (st == ST_OK)
             st = slm_place(m, s->placement == PLACEMENT_NONE ? NULL : cpus, err);
         if (st == ST_OK)
@@ -230,7 +231,7 @@ static enum status does_not_fit(const struct tune_model *t, const struct slm_inf
 
     format_bytes(need, sizeof need,
                  info->weight_bytes + info->kv_bytes + info->scratch_bytes +
-                     ROOM_OWN_BYTES + ROOM_SPARE_BYTES);
+                     RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES);
     format_bytes(have, sizeof have, t->given);
     return err_set(err, ST_NO_MEMORY,
                    "%s does not fit: it needs %s, and there are %s; a model that is "
@@ -295,7 +296,7 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     measured_init(&new->measured, p->seed);
     new->measured.progress = on_load;
     new->given = p->mem_limit ? p->mem_limit : topo->mem_available;
-    new->room = room_for_model(new->given);
+    new->room = memory_for_model(new->given);
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
                                                              : topo->threads_default;
     memset(space, 0, sizeof *space);

@@ -9,19 +9,19 @@
 
 #include "harness/tune/prefetch.h"
 
-const struct tune_outcome *tune_find(const struct tune_result *r, enum tune_knob knob,
-                                     enum kern_format fmt)
+const struct tune_outcome *tune_find(const struct tune_result *r,
+                                     enum tune_setting setting, enum kern_format fmt)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (r->outcome[i].knob == knob && r->outcome[i].fmt == fmt)
+        if (r->outcome[i].setting == setting && r->outcome[i].fmt == fmt)
             return &r->outcome[i];
     return NULL;
 }
 
-/* Chosen in its race, and given up with its whole phase at the end? */
+/* Chosen in its sequential comparison, and given up with its whole phase at the end? */
 static bool was_given_up(const struct tune_result *r, const struct tune_outcome *o)
 {
-    return o->choice && tune_get(&r->chosen, o->knob, o->fmt) != o->value[o->choice];
+    return o->choice && tune_get(&r->chosen, o->setting, o->fmt) != o->value[o->choice];
 }
 
 const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o,
@@ -29,24 +29,24 @@ const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o
 {
     char ratio[64], value[32];
 
-    if (o->state == RACE_ALONE) {
+    if (o->state == SEQUENTIAL_ALONE) {
         snprintf(buf, cap, "%s", *o->note ? o->note : "nothing to choose from");
-    } else if (o->state == RACE_CUT) {
+    } else if (o->state == SEQUENTIAL_CUT) {
         snprintf(buf, cap, "%s", o->note);
     } else if (was_given_up(r, o)) {
         rank_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
         snprintf(buf, cap, "%s: %s, but all choices together were no faster",
-                 tune_value_text(o->knob, o->value[o->choice], value, sizeof value),
+                 tune_value_text(o->setting, o->value[o->choice], value, sizeof value),
                  ratio);
     } else if (o->choice) {
         rank_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
         snprintf(buf, cap, "%s of %s, the default", ratio,
-                 tune_value_text(o->knob, o->value[0], value, sizeof value));
+                 tune_value_text(o->setting, o->value[0], value, sizeof value));
     } else if (o->best) {
         rank_ratio_text(&o->ratio[o->best], ratio, sizeof ratio);
         snprintf(buf, cap, "%s: %s is %s",
                  o->ratio[o->best].hi < 1 ? "faster than others" : "tie",
-                 tune_value_text(o->knob, o->value[o->best], value, sizeof value),
+                 tune_value_text(o->setting, o->value[o->best], value, sizeof value),
                  ratio);
     } else {
         snprintf(buf, cap, "no other was faster");
@@ -65,10 +65,10 @@ static const char *verdict(const struct tune_result *r, const struct tune_outcom
         return "dropped";
     if (!o->n_rounds[i])
         return "not tried";
-    return o->state == RACE_CUT ? "undecided"
-           : o->ratio[i].hi < 1 ? "slower"
-           : i == o->best       ? "tie"
-                                : "dropped";
+    return o->state == SEQUENTIAL_CUT ? "undecided"
+           : o->ratio[i].hi < 1       ? "slower"
+           : i == o->best             ? "tie"
+                                      : "dropped";
 }
 
 static const char *format_name(const struct tune_outcome *o)
@@ -78,7 +78,7 @@ static const char *format_name(const struct tune_outcome *o)
 
 static void print_table(FILE *f, const struct tune_result *r)
 {
-    fprintf(f, "\n%-17s %-8s %-17s %-22s %7s  %s\n", "knob", "weights", "value",
+    fprintf(f, "\n%-17s %-8s %-17s %-22s %7s  %s\n", "setting", "weights", "value",
             "speed over default", "samples", "verdict");
     for (size_t i = 0; i < r->n; i++) {
         const struct tune_outcome *o = &r->outcome[i];
@@ -89,9 +89,9 @@ static void print_table(FILE *f, const struct tune_result *r)
             if (k && o->n_rounds[k])
                 rank_ratio_text(&o->ratio[k], ratio, sizeof ratio);
             fprintf(f, "%-17s %-8s %-17s %-22s %7zu  %s\n",
-                    tune_knob_info(o->knob)->name, format_name(o),
-                    tune_value_text(o->knob, o->value[k], value, sizeof value), ratio,
-                    o->n_rounds[k], verdict(r, o, k));
+                    tune_setting_info(o->setting)->name, format_name(o),
+                    tune_value_text(o->setting, o->value[k], value, sizeof value),
+                    ratio, o->n_rounds[k], verdict(r, o, k));
         }
         if (*o->note)
             fprintf(f, "%-17s %s\n", "", o->note);
@@ -104,12 +104,12 @@ static void print_choices(FILE *f, const struct tune_result *r)
         const struct tune_outcome *o = &r->outcome[i];
         char value[32], worth[256];
 
-        if (o->state == RACE_ALONE && !*o->note)
+        if (o->state == SEQUENTIAL_ALONE && !*o->note)
             continue;
-        fprintf(f, "  %-17s %-8s %-17s %s\n", tune_knob_info(o->knob)->name,
+        fprintf(f, "  %-17s %-8s %-17s %s\n", tune_setting_info(o->setting)->name,
                 format_name(o),
-                tune_value_text(o->knob, tune_get(&r->chosen, o->knob, o->fmt), value,
-                                sizeof value),
+                tune_value_text(o->setting, tune_get(&r->chosen, o->setting, o->fmt),
+                                value, sizeof value),
                 tune_worth(r, o, worth, sizeof worth));
     }
 }
@@ -190,17 +190,17 @@ static json_t *outcome_json(const struct tune_result *r, const struct tune_outco
 
         json_object_set_new(
             c, "value",
-            json_string(tune_value_text(o->knob, o->value[k], value, sizeof value)));
+            json_string(tune_value_text(o->setting, o->value[k], value, sizeof value)));
         json_object_set_new(c, "rounds", json_integer((json_int_t)o->n_rounds[k]));
         json_object_set_new(c, "verdict", json_string(verdict(r, o, k)));
         json_array_append_new(candidates, c);
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:o}", "knob", tune_knob_info(o->knob)->name,
-                     "weights", format_name(o), "chosen",
-                     tune_value_text(o->knob, tune_get(&r->chosen, o->knob, o->fmt),
-                                     value, sizeof value),
-                     "worth", tune_worth(r, o, worth, sizeof worth), "candidates",
-                     candidates);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:o}", "setting", tune_setting_info(o->setting)->name,
+        "weights", format_name(o), "chosen",
+        tune_value_text(o->setting, tune_get(&r->chosen, o->setting, o->fmt), value,
+                        sizeof value),
+        "worth", tune_worth(r, o, worth, sizeof worth), "candidates", candidates);
 }
 
 static json_t *final_json(const struct tune_final *final)
@@ -215,15 +215,15 @@ static json_t *final_json(const struct tune_final *final)
 
 json_t *tune_json(const struct tune_result *r)
 {
-    json_t *knobs = json_array();
+    json_t *settings = json_array();
     json_t *object;
 
     for (size_t i = 0; i < r->n; i++)
-        json_array_append_new(knobs, outcome_json(r, &r->outcome[i]));
+        json_array_append_new(settings, outcome_json(r, &r->outcome[i]));
     object = json_pack("{s:f, s:f, s:f, s:i, s:o, s:o, s:o}", "spent_s", r->spent_s,
                        "token_s", r->token_s, "prompt_s", r->prompt_s, "n_prompt",
-                       r->n_prompt, "knobs", knobs, "decode", final_json(&r->decode),
-                       "prefill", final_json(&r->prefill));
+                       r->n_prompt, "settings", settings, "decode",
+                       final_json(&r->decode), "prefill", final_json(&r->prefill));
     if (r->exhaustive.n_combinations)
         json_object_set_new(object, "exhaustive",
                             json_pack("{s:I, s:I, s:o}", "combinations",

@@ -40,14 +40,14 @@ static void put(FILE *f, const char *indent, const char *name, const char *value
 }
 
 /* A choice and what it was worth. */
-static void put_knob(FILE *f, const char *indent, const char *name,
-                     const struct tuned *t, const struct tune_result *r,
-                     enum tune_knob knob, enum kern_format fmt)
+static void put_setting(FILE *f, const char *indent, const char *name,
+                        const struct tuned *t, const struct tune_result *r,
+                        enum tune_setting setting, enum kern_format fmt)
 {
-    const struct tune_outcome *o = tune_find(r, knob, fmt);
+    const struct tune_outcome *o = tune_find(r, setting, fmt);
     char value[32], worth[256];
 
-    tune_value_text(knob, tune_get(&t->setup, knob, fmt), value, sizeof value);
+    tune_value_text(setting, tune_get(&t->setup, setting, fmt), value, sizeof value);
     put(f, indent, name, value, o ? tune_worth(r, o, worth, sizeof worth) : "");
 }
 
@@ -72,12 +72,12 @@ static void put_choices(FILE *f, const struct tuned *t, const struct tune_result
     put(f, "  ", "weights", weights_residency_name(t->setup.residency),
         weights ? tune_worth(r, weights, worth, sizeof worth) : "");
     put(f, "  ", "pages", mem_pages_name(t->setup.tuning.pages), "");
-    put_knob(f, "  ", "threads", t, r, TUNE_THREADS, KERN_N_FMT);
-    put_knob(f, "  ", "placement", t, r, TUNE_PLACEMENT, KERN_N_FMT);
-    put_knob(f, "  ", "chunks", t, r, TUNE_CHUNKS, KERN_N_FMT);
-    put_knob(f, "  ", "threads_prefill", t, r, TUNE_THREADS_PREFILL, KERN_N_FMT);
-    put_knob(f, "  ", "chunks_prefill", t, r, TUNE_CHUNKS_PREFILL, KERN_N_FMT);
-    put_knob(f, "  ", "batch", t, r, TUNE_BATCH, KERN_N_FMT);
+    put_setting(f, "  ", "threads", t, r, TUNE_THREADS, KERN_N_FMT);
+    put_setting(f, "  ", "placement", t, r, TUNE_PLACEMENT, KERN_N_FMT);
+    put_setting(f, "  ", "chunks", t, r, TUNE_CHUNKS, KERN_N_FMT);
+    put_setting(f, "  ", "threads_prefill", t, r, TUNE_THREADS_PREFILL, KERN_N_FMT);
+    put_setting(f, "  ", "chunks_prefill", t, r, TUNE_CHUNKS_PREFILL, KERN_N_FMT);
+    put_setting(f, "  ", "batch", t, r, TUNE_BATCH, KERN_N_FMT);
 }
 
 static void put_formats(FILE *f, const struct tuned *t, const struct tune_result *r)
@@ -91,9 +91,9 @@ static void put_formats(FILE *f, const struct tuned *t, const struct tune_result
             continue;
         fprintf(f, "%s  - name: %s\n", any ? "" : "formats:\n",
                 kern_format_info(fmt)->name);
-        put_knob(f, "    ", "level", t, r, TUNE_LEVEL, fmt);
-        put_knob(f, "    ", "prefetch", t, r, TUNE_PREFETCH, fmt);
-        put_knob(f, "    ", "level_prefill", t, r, TUNE_LEVEL_PREFILL, fmt);
+        put_setting(f, "    ", "level", t, r, TUNE_LEVEL, fmt);
+        put_setting(f, "    ", "prefetch", t, r, TUNE_PREFETCH, fmt);
+        put_setting(f, "    ", "level_prefill", t, r, TUNE_LEVEL_PREFILL, fmt);
         any = true;
     }
 }

@@ -28,7 +28,7 @@ struct count_work {
     void *weights, *panels;
     size_t n_rows;
 
-    struct other_call other;
+    struct operation_call other;
 
     /* decode */
     struct measured measured;

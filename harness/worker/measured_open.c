@@ -9,7 +9,7 @@
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
 #include "harness/base/options.h"
-#include "harness/machine/room.h"
+#include "harness/machine/memory_reserve.h"
 #include "kernels/isa.h"
 
 void measured_init(struct measured *m, uint64_t seed)
@@ -140,8 +140,8 @@ enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err
 {
     struct preload how = {m, most_bytes, false};
     struct err stopped = ERR_INIT;
-    const enum status st =
-        weights_preload(slm_weights(m->m), slm_team(m->m), on_preload, &how, &stopped);
+    const enum status st = weights_preload(slm_weights(m->m), slm_thread_pool(m->m),
+                                           on_preload, &how, &stopped);
 
     if (st == ST_OK || (st == ST_INTERRUPTED && how.is_enough))
         return ST_OK;
@@ -153,7 +153,7 @@ bool measured_fits(const struct measured *m, uint64_t room_bytes)
     const struct slm_info *info = slm_info(m->m);
 
     return info->weight_bytes + info->kv_bytes + info->scratch_bytes +
-               ROOM_SPARE_BYTES <=
+               RESERVE_SPARE_BYTES <=
            room_bytes;
 }
 

@@ -23,14 +23,14 @@ struct check {
     struct slm *m;
     struct measured measured; /* m, borrowed */
     struct tuned_side sides[2];
-    int placed; /* side whose CPUs the team is on */
+    int placed; /* side whose CPUs the threads are on */
     int depth;
 };
 
 static bool same_cpus(const struct check *c)
 {
     const int *a = c->sides[0].cpus, *b = c->sides[1].cpus;
-    const size_t n = (size_t)team_capacity(slm_team(c->m));
+    const size_t n = (size_t)thread_pool_capacity(slm_thread_pool(c->m));
 
     return a == b || (a && b && !memcmp(a, b, n * sizeof *a));
 }

@@ -65,23 +65,28 @@ SIMD_INLINE size_t x16_turn_offset(size_t at, size_t distance, size_t n_panels,
 /* Prefetches the line at p (it need not be readable) as the hint says. The hint is no
  * constant, and the compiler is not to know that it stays the same: it would make a
  * copy of the loop around it for each hint. For x86 the choice is one instruction in
- * its eyes, so that it orders the others as if there were none. */
+ * its eyes, so that it orders the others as if there were none; what is not T0 stands
+ * apart from the loop. */
 SIMD_INLINE void x16_prefetch_line(const void *p, enum kern_prefetch_hint hint)
 {
 #ifdef __x86_64__
     __asm__ volatile("cmpl %2, %1\n\t"
-                     "je 1f\n\t"
-                     "ja 2f\n\t"
-                     "prefetcht0 %0\n\t"
-                     "jmp 3f\n"
-                     "1:\n\t"
-                     "prefetcht1 %0\n\t"
-                     "jmp 3f\n"
+                     "jne 1f\n\t"
+                     "prefetcht0 %0\n"
                      "2:\n\t"
-                     "prefetchnta %0\n"
-                     "3:"
+                     ".subsection 1\n"
+                     "1:\n\t"
+                     "cmpl %3, %1\n\t"
+                     "jne 3f\n\t"
+                     "prefetcht1 %0\n\t"
+                     "jmp 2b\n"
+                     "3:\n\t"
+                     "prefetchnta %0\n\t"
+                     "jmp 2b\n\t"
+                     ".previous"
                      :
-                     : "m"(*(const char *)p), "rm"(hint), "i"(KERN_PREFETCH_T1)
+                     : "m"(*(const char *)p), "rm"(hint), "i"(KERN_PREFETCH_T0),
+                       "i"(KERN_PREFETCH_T1)
                      : "cc");
 #else
     __asm__("" : "+r"(hint));

@@ -239,14 +239,15 @@ static void test_two_thread_counts(void **state)
         struct slm *m = open_threads("llama-mqa", decode, counts[i][1], 2000, 8);
         struct err err = ERR_INIT;
 
-        assert_int_equal(team_size(slm_team(m)), decode > prefill ? decode : prefill);
+        assert_int_equal(thread_pool_size(slm_thread_pool(m)),
+                         decode > prefill ? decode : prefill);
         assert_int_equal(slm_fill_synthetic(m, 1800, 3, &err), ST_OK);
         eval(m, TOKENS, 20, SLM_LOGITS_NONE);
-        assert_int_equal(team_size(slm_team(m)), prefill);
+        assert_int_equal(thread_pool_size(slm_thread_pool(m)), prefill);
         eval(m, TOKENS + 20, 1, SLM_LOGITS_LAST);
-        assert_int_equal(team_size(slm_team(m)), decode);
+        assert_int_equal(thread_pool_size(slm_thread_pool(m)), decode);
         eval(m, TOKENS + 21, 16, SLM_LOGITS_NONE);
-        assert_int_equal(team_size(slm_team(m)), prefill);
+        assert_int_equal(thread_pool_size(slm_thread_pool(m)), prefill);
         eval(m, TOKENS + 37, 1, SLM_LOGITS_LAST);
         if (i == 0)
             memcpy(first, slm_logits(m, 0), sizeof first);

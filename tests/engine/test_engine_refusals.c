@@ -170,7 +170,7 @@ static void test_hostile_params(void **state)
     p.n_threads = 1;
     p.n_threads_prefill = -3;
     expect_refusal(image, bytes, &p, ST_USAGE, "-3 to prefill");
-    p.n_threads_prefill = TEAM_MAX_MEMBERS + 1;
+    p.n_threads_prefill = THREAD_POOL_MAX + 1;
     expect_refusal(image, bytes, &p, ST_USAGE, "1025 threads");
     p.n_threads_prefill = 0;
     p.n_ctx = -1;

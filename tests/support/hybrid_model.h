@@ -248,7 +248,7 @@ static void attention(const struct gguf *g, int l, int pos, double *out)
 /* Convolved channels of position t. */
 static void channels(const struct gguf *g, int l, int t, double *out)
 {
-    const float *taps = tensor(g, l, "ssm_conv1d.weight");
+    const float *hooks = tensor(g, l, "ssm_conv1d.weight");
     double in[CHANNELS];
 
     for (int c = 0; c < CHANNELS; c++)
@@ -257,7 +257,7 @@ static void channels(const struct gguf *g, int l, int t, double *out)
         matmul(in, tensor(g, l, "attn_qkv.weight"), seen[l][t - back], CHANNELS,
                N_EMBD);
         for (int c = 0; c < CHANNELS; c++)
-            out[c] += (double)taps[c * N_CONV + N_CONV - 1 - back] * in[c];
+            out[c] += (double)hooks[c * N_CONV + N_CONV - 1 - back] * in[c];
     }
     for (int c = 0; c < CHANNELS; c++)
         out[c] *= sigmoid(out[c]);

@@ -51,7 +51,7 @@ static float *logits_of(const struct slm_params *p, const int32_t *tokens, size_
     float *out = NULL;
 
     if (slm_open(&m, p, &err) ||
-        weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err))
+        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
         fail_msg("%s", err.msg);
     const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
 

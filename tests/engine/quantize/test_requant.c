@@ -95,7 +95,7 @@ static void logits_of(struct slm_params *p, float **logits, size_t *n)
     p->n_ctx = N_TOKENS;
     p->n_threads = 2;
     if (slm_open(&m, p, &err) ||
-        weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err) ||
+        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err) ||
         slm_eval(m, tokens, N_TOKENS, SLM_LOGITS_ALL, &err))
         fail_msg("%s", err.msg);
     *n = (size_t)slm_info(m)->n_vocab * N_TOKENS;

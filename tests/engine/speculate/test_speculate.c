@@ -27,14 +27,14 @@ static struct slm *open_model(const char *path, int n_ctx)
     return m;
 }
 
-struct bed {
+struct fixture {
     struct slm *m;
     struct tokenizer *tok;
     int32_t *prompt;
     size_t n_prompt;
 };
 
-static void open_bed(struct bed *b, const char *text)
+static void open_fixture(struct fixture *b, const char *text)
 {
     struct err err = ERR_INIT;
 
@@ -45,7 +45,7 @@ static void open_bed(struct bed *b, const char *text)
                      ST_OK);
 }
 
-static void close_bed(struct bed *b)
+static void close_fixture(struct fixture *b)
 {
     free(b->prompt);
     tokenizer_close(b->tok);
@@ -53,7 +53,7 @@ static void close_bed(struct bed *b)
 }
 
 /* The sampler behind the prompt, and the first token it draws. */
-static struct sampler *begin(struct bed *b, const struct sampler_params *sampling,
+static struct sampler *begin(struct fixture *b, const struct sampler_params *sampling,
                              int32_t *first)
 {
     struct err err = ERR_INIT;
@@ -71,7 +71,7 @@ static struct sampler *begin(struct bed *b, const struct sampler_params *samplin
     return s;
 }
 
-static void decode_plainly(struct bed *b, const struct sampler_params *sampling,
+static void decode_plainly(struct fixture *b, const struct sampler_params *sampling,
                            int32_t *text, int n)
 {
     struct err err = ERR_INIT;
@@ -85,7 +85,7 @@ static void decode_plainly(struct bed *b, const struct sampler_params *sampling,
     sampler_close(s);
 }
 
-static struct speculate_stats decode_speculating(struct bed *b,
+static struct speculate_stats decode_speculating(struct fixture *b,
                                                  const struct sampler_params *sampling,
                                                  struct speculate_params how,
                                                  int32_t *text, int n)
@@ -129,9 +129,9 @@ static const struct sampler_params drawn = {.temperature = 1.0f,
 static const char copied[] = "The king is dead. Long live the king! The king is dead. "
                              "Long live the";
 
-/* Every bed has the same model and prompt, so there is one text without guesses for
+/* Every fixture has the same model and prompt, so there is one text without guesses for
  * each sampling. */
-static struct speculate_stats check_same(struct bed *b,
+static struct speculate_stats check_same(struct fixture *b,
                                          const struct sampler_params *sampling,
                                          struct speculate_params how)
 {
@@ -152,10 +152,10 @@ static struct speculate_stats check_same(struct bed *b,
 static void lookup_says_the_same(void **state)
 {
     struct speculate_stats stats;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    open_bed(&b, copied);
+    open_fixture(&b, copied);
     for (int n = 1; n <= SPECULATE_MAX; n += 2) {
         const struct speculate_params how = {.n_most = n, .always = true};
 
@@ -164,17 +164,17 @@ static void lookup_says_the_same(void **state)
         check_same(&b, &drawn, how);
     }
     check_same(&b, &greedy, (struct speculate_params){.n_most = 0});
-    close_bed(&b);
+    close_fixture(&b);
 }
 
 static void drafts_say_the_same(void **state)
 {
     struct speculate_params how = {.always = true};
     struct speculate_stats stats;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    open_bed(&b, copied);
+    open_fixture(&b, copied);
     how.draft = open_model(SHAKESPEARE, N_CTX);
     for (int i = 0; i < 2; i++) { /* the same model is always right, drawing too */
         stats = check_same(&b, i ? &drawn : &greedy, how);
@@ -190,7 +190,7 @@ static void drafts_say_the_same(void **state)
     how.always = false;
     check_same(&b, &greedy, how);
     slm_close(how.draft);
-    close_bed(&b);
+    close_fixture(&b);
 }
 
 /* A text that is given comes out with guesses as without, and what repeats itself in it
@@ -203,11 +203,11 @@ static void recites_a_given_text(void **state)
     int32_t given[N_TEXT], out[SPECULATE_MAX + 1];
     struct speculator *sp;
     struct sampler *s;
-    struct bed b;
+    struct fixture b;
     int n = 0;
 
     (void)state;
-    open_bed(&b, copied);
+    open_fixture(&b, copied);
     for (int i = 0; i < N_TEXT; i++) /* the prompt again and again, with a slip in it */
         given[i] = i == 50 ? 7 : b.prompt[(size_t)i % b.n_prompt];
     assert_int_equal(sampler_open(&s, &greedy, tokenizer_n_vocab(b.tok), &err), ST_OK);
@@ -225,7 +225,7 @@ static void recites_a_given_text(void **state)
     assert_true(stats.n_accepted > 2 * N_TEXT / 3);
     speculate_close(sp);
     sampler_close(s);
-    close_bed(&b);
+    close_fixture(&b);
 }
 
 /* Over seeds, the second token of a text, for which there was a guess, comes as often
@@ -242,10 +242,10 @@ static void draws_as_probable(void **state)
     int32_t id[K], text[3];
     int seen[K] = {0}, n_seen = 0;
     struct err err = ERR_INIT;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    open_bed(&b, copied);
+    open_fixture(&b, copied);
     how.draft = open_model(STORIES, N_CTX);
     /* The likeliest first token, and what may follow it. */
     decode_plainly(&b, &greedy, text, 1);
@@ -282,7 +282,7 @@ static void draws_as_probable(void **state)
     }
     assert_true(chi2 < 18.5); /* 99.9 % of 4 degrees of freedom */
     slm_close(how.draft);
-    close_bed(&b);
+    close_fixture(&b);
 }
 
 static void refuses_other_vocabularies(void **state)
@@ -292,10 +292,10 @@ static void refuses_other_vocabularies(void **state)
     struct speculator *sp = NULL;
     struct err err = ERR_INIT;
     struct sampler *s;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    open_bed(&b, copied);
+    open_fixture(&b, copied);
     how.draft_tok = b.tok;
     assert_int_equal(sampler_open(&s, &greedy, tokenizer_n_vocab(b.tok), &err), ST_OK);
     assert_int_equal(speculate_open(&sp, b.m, s, b.tok, &how, &err), ST_USAGE);
@@ -311,7 +311,7 @@ static void refuses_other_vocabularies(void **state)
     assert_null(sp);
     sampler_close(s);
     slm_close(other);
-    close_bed(&b);
+    close_fixture(&b);
 }
 
 int main(void)

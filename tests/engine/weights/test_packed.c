@@ -35,7 +35,7 @@ static struct slm *open_model(const char *path, enum weights_residency residency
     p.n_ctx = N_TOKENS;
     p.isa_mask = isa_mask;
     if (slm_open(&m, &p, &err) ||
-        weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err))
+        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
         fail_msg("%s", err.msg);
     return m;
 }
@@ -239,13 +239,14 @@ static void progress_interrupt_and_repeat(void **state)
     assert_int_equal(slm_eval(m, &token, 1, SLM_LOGITS_LAST, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "read in"));
     err_clear(&err);
-    assert_int_equal(weights_preload(slm_weights(m), slm_team(m), note, &calls, &err),
-                     ST_INTERRUPTED);
+    assert_int_equal(
+        weights_preload(slm_weights(m), slm_thread_pool(m), note, &calls, &err),
+        ST_INTERRUPTED);
     assert_false(weights_ready(slm_weights(m)));
     err_clear(&err);
     calls = (struct calls){.n = 0};
-    assert_int_equal(weights_preload(slm_weights(m), slm_team(m), note, &calls, &err),
-                     ST_OK);
+    assert_int_equal(
+        weights_preload(slm_weights(m), slm_thread_pool(m), note, &calls, &err), ST_OK);
     assert_int_equal(calls.done, calls.total);
     assert_int_equal(calls.total, slm_info(m)->weight_bytes);
     assert_int_equal(slm_eval(m, &token, 1, SLM_LOGITS_LAST, &err), ST_OK);
@@ -267,8 +268,8 @@ static void shrunk(void **state)
     p.n_threads = 3;
     assert_int_equal(slm_open(&m, &p, &err), ST_OK);
     assert_int_equal(truncate(path, (off_t)gguf_image_bytes(slm_gguf(m)) / 2), 0);
-    assert_int_equal(weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err),
-                     ST_IO);
+    assert_int_equal(
+        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err), ST_IO);
     assert_non_null(strstr(err.msg, "shrink"));
     assert_false(weights_ready(slm_weights(m)));
     slm_close(m);
@@ -314,8 +315,9 @@ static void image_in_place(void **state)
         }
     }
     for (int i = 0; i < 2; i++) /* the second time there is nothing left to do */
-        assert_int_equal(weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err),
-                         ST_OK);
+        assert_int_equal(
+            weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err),
+            ST_OK);
     for (size_t i = 0; i < gguf_n_tensors(slm_gguf(m)); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(slm_gguf(m), i);
 

@@ -125,18 +125,19 @@ static void works_run(void **state)
     };
     struct topology *topo = calloc(1, sizeof *topo);
     struct err err = ERR_INIT;
-    struct kernel_bed *bed;
+    struct kernel_fixture *fixture;
 
     (void)state;
     assert_non_null(topo);
     assert_int_equal(topology_read(topo, "", &err), ST_OK);
-    assert_int_equal(kernel_bed_open(&bed, topo, PLACEMENT_SPREAD, &err), ST_OK);
+    assert_int_equal(kernel_fixture_open(&fixture, topo, PLACEMENT_SPREAD, &err),
+                     ST_OK);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct kernel_case c;
         struct kernel_work *work;
 
         assert_true(kernel_case_parse(&c, table[i].name));
-        if (kernel_work_open(&work, bed, &c, &err))
+        if (kernel_work_open(&work, fixture, &c, &err))
             fail_msg("%s: %s", table[i].name, err.msg);
         const struct kernel_cost cost = kernel_work_cost(work);
         assert_true(cost.bytes == table[i].bytes);
@@ -146,7 +147,7 @@ static void works_run(void **state)
         kernel_work_run(work, 3);
         kernel_work_close(work);
     }
-    kernel_bed_close(bed);
+    kernel_fixture_close(fixture);
     free(topo);
 }
 
@@ -154,18 +155,18 @@ static void what_cannot_run_is_said(void **state)
 {
     struct topology *topo = calloc(1, sizeof *topo);
     struct err err = ERR_INIT;
-    struct kernel_bed *bed;
+    struct kernel_fixture *fixture;
     struct kernel_work *work;
     struct kernel_case c;
 
     (void)state;
     assert_non_null(topo);
     assert_int_equal(topology_read(topo, "", &err), ST_OK);
-    assert_int_equal(kernel_bed_open(&bed, topo, PLACEMENT_NONE, &err), ST_OK);
+    assert_int_equal(kernel_fixture_open(&fixture, topo, PLACEMENT_NONE, &err), ST_OK);
     assert_true(kernel_case_parse(&c, "gemv/q4_K/x87/rows:16/cols:4096/hot"));
-    assert_int_equal(kernel_work_open(&work, bed, &c, &err), ST_UNSUPPORTED);
+    assert_int_equal(kernel_work_open(&work, fixture, &c, &err), ST_UNSUPPORTED);
     assert_non_null(strstr(err.msg, "x87"));
-    kernel_bed_close(bed);
+    kernel_fixture_close(fixture);
     free(topo);
 }
 

@@ -92,13 +92,13 @@ static void the_scalar_level_is_always_there(void **state)
 }
 
 /* A pass asserts the sum of all words. */
-static void read_well(const struct probe_buffer *b, struct team *team)
+static void read_well(const struct probe_buffer *b, struct thread_pool *pool)
 {
-    const struct probe_read_way way = probe_read_tune(b, team, isa_usable());
+    const struct probe_read_way way = probe_read_tune(b, pool, isa_usable());
 
     assert_non_null(way.kernel);
     for (int i = 0; i < 2; i++)
-        assert_true(probe_read_pass(b, team, &way) > 0);
+        assert_true(probe_read_pass(b, pool, &way) > 0);
 }
 
 static void reading_is_plausible(void **state)
@@ -112,20 +112,21 @@ static void reading_is_plausible(void **state)
             for (int pages = MEM_PAGES_4K; pages <= MEM_PAGES_2M; pages++) {
                 struct probe_buffer b = {.huge_bytes = 0};
                 struct err err = ERR_INIT;
-                struct team *team;
+                struct thread_pool *pool;
 
-                assert_int_equal(team_start(&team, n_threads, NULL, &err), ST_OK);
-                assert_int_equal(probe_buffer_open(&b, team, sizes[i],
+                assert_int_equal(thread_pool_start(&pool, n_threads, NULL, &err),
+                                 ST_OK);
+                assert_int_equal(probe_buffer_open(&b, pool, sizes[i],
                                                    (enum mem_pages)pages, topo, &err),
                                  ST_OK);
                 assert_true(b.bytes >= sizes[i] && b.bytes % 4096 == 0);
-                read_well(&b, team);
+                read_well(&b, pool);
                 if (pages == MEM_PAGES_4K)
                     assert_int_equal(b.huge_bytes, 0);
                 probe_buffer_close(&b);
                 probe_buffer_close(&b);
                 assert_null(b.base);
-                team_stop(team);
+                thread_pool_stop(pool);
             }
     free(topo);
 }
@@ -135,7 +136,7 @@ static void borrowed_memory_stays_as_it_is(void **state)
     static _Alignas(64) uint64_t words[3 * 512 + 7];
     struct probe_buffer b;
     struct err err = ERR_INIT;
-    struct team *team;
+    struct thread_pool *pool;
     uint64_t sum = 0, seed = 1;
 
     (void)state;
@@ -143,16 +144,16 @@ static void borrowed_memory_stays_as_it_is(void **state)
         words[i] = test_random(&seed);
     for (size_t i = 0; i < 3 * 512; i++)
         sum += words[i];
-    assert_int_equal(team_start(&team, 2, NULL, &err), ST_OK);
-    probe_buffer_borrow(&b, team, words, sizeof words);
+    assert_int_equal(thread_pool_start(&pool, 2, NULL, &err), ST_OK);
+    probe_buffer_borrow(&b, pool, words, sizeof words);
     assert_int_equal(b.bytes, 3 * 4096);
     assert_true(b.sum == sum);
-    read_well(&b, team);
+    read_well(&b, pool);
     probe_buffer_close(&b);
     seed = 1;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         assert_true(words[i] == test_random(&seed));
-    team_stop(team);
+    thread_pool_stop(pool);
 }
 
 static void automatic_size_respects_the_limit(void **state)
@@ -160,34 +161,34 @@ static void automatic_size_respects_the_limit(void **state)
     struct topology *topo = small_topology();
     struct probe_buffer b = {.huge_bytes = 0};
     struct err err = ERR_INIT;
-    struct team *team;
+    struct thread_pool *pool;
 
     (void)state;
     topo->llc_bytes = (uint64_t)1 << 30;
     topo->mem_limit = 32 << 20;
-    assert_int_equal(team_start(&team, 1, NULL, &err), ST_OK);
-    assert_int_equal(probe_buffer_open(&b, team, 0, MEM_PAGES_4K, topo, &err), ST_OK);
+    assert_int_equal(thread_pool_start(&pool, 1, NULL, &err), ST_OK);
+    assert_int_equal(probe_buffer_open(&b, pool, 0, MEM_PAGES_4K, topo, &err), ST_OK);
     assert_int_equal(b.bytes, 8 << 20);
     probe_buffer_close(&b);
-    team_stop(team);
+    thread_pool_stop(pool);
     free(topo);
 }
 
 static void compute_reports_the_level_used(void **state)
 {
     struct err err = ERR_INIT;
-    struct team *team;
+    struct thread_pool *pool;
     double gops = 0;
 
     (void)state;
-    assert_int_equal(team_start(&team, 1, NULL, &err), ST_OK);
-    assert_int_equal(probe_compute(PROBE_PEAK_INT8, 0, team, 1, &gops),
+    assert_int_equal(thread_pool_start(&pool, 1, NULL, &err), ST_OK);
+    assert_int_equal(probe_compute(PROBE_PEAK_INT8, 0, pool, 1, &gops),
                      KERN_ISA_scalar);
     assert_true(gops > 0);
     gops = 0;
-    probe_compute(PROBE_PEAK_F32, isa_usable(), team, 1, &gops);
+    probe_compute(PROBE_PEAK_F32, isa_usable(), pool, 1, &gops);
     assert_true(gops > 0);
-    team_stop(team);
+    thread_pool_stop(pool);
 }
 
 /* Number of files left in a directory is the same before and after. */

@@ -37,9 +37,9 @@ static void ids(void **state)
     p.n_threads_prefill = 4;
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/decode/t2p4/spread/ctx1024/6G");
-    assert_int_equal(point_n_members(&p), 4);
+    assert_int_equal(point_max_threads(&p), 4);
     p.n_threads_prefill = 0;
-    assert_int_equal(point_n_members(&p), 2);
+    assert_int_equal(point_max_threads(&p), 2);
     p.ctx_prefill = true;
     p.mem_limit = 0;
     p.placement = PLACEMENT_NONE;

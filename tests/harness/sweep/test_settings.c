@@ -204,7 +204,7 @@ static void use_point(const struct point *p)
 
     point_id(p, text, sizeof text);
     point_command(p, text, sizeof text);
-    assert_true(point_n_members(p) <= (int)(sizeof p->cpus / sizeof p->cpus[0]));
+    assert_true(point_max_threads(p) <= (int)(sizeof p->cpus / sizeof p->cpus[0]));
     assert_true(point_n_ctx(p) > 0);
     assert_true(point_depth(p) >= 0);
     object = point_json(p);
@@ -330,7 +330,7 @@ static enum status take_told(const json_t *object, struct err *err)
     if (st == ST_OK && p.kind != POINT_PREFILL)
         assert_true(point_n_ctx(&p) > point_depth(&p));
     if (st == ST_OK)
-        assert_true(point_n_members(&p) <= (int)(sizeof p.cpus / sizeof p.cpus[0]));
+        assert_true(point_max_threads(&p) <= (int)(sizeof p.cpus / sizeof p.cpus[0]));
     return st;
 }
 

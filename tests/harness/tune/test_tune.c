@@ -54,8 +54,9 @@ static void weights_are_mapped_where_that_is_faster(void **state)
     assert_int_equal(tune_find(&f->r, TUNE_PREFETCH, KERN_FMT_q4_K)->n, 1);
 }
 
-/* Where nothing matters a knob is turned for nothing in at most one of twenty races,
- * and what is turned has to win once more: the profile is the default. */
+/* Where nothing matters a setting is turned for nothing in at most one of twenty
+ * sequential comparisons, and what is turned has to win once more: the profile is the
+ * default. */
 static void equal_settings_stay_the_default(void **state)
 {
     struct fixture *f = *state;
@@ -123,7 +124,7 @@ static void a_budget_is_kept(void **state)
         weights = tune_find(&f->r, TUNE_WEIGHTS, KERN_N_FMT);
         assert_non_null(weights);
         if (budget < 5) {
-            assert_int_equal(weights->state, RACE_CUT);
+            assert_int_equal(weights->state, SEQUENTIAL_CUT);
             assert_non_null(strstr(weights->note, "--budget"));
         }
     }
@@ -139,7 +140,8 @@ static void an_interruption_ends_it(void **state)
     assert_in_range(v.n_samples, 100, 110);
 }
 
-/* All combinations contain the best of them; what is found knob by knob is as fast. */
+/* All combinations contain the best of them; what is found setting by setting is as
+ * fast. */
 static void exhaustive_search_agrees(void **state)
 {
     struct fixture *f = *state;
@@ -156,7 +158,7 @@ static void exhaustive_search_agrees(void **state)
     tune_print(null, &f->r, true);
     fclose(null);
     json = tune_json(&f->r);
-    assert_int_equal(json_array_size(json_object_get(json, "knobs")), f->r.n);
+    assert_int_equal(json_array_size(json_object_get(json, "settings")), f->r.n);
     assert_non_null(json_object_get(json, "exhaustive"));
     json_decref(json);
 }

@@ -52,11 +52,11 @@ static void a_profile_reads_back(void **state)
     assert_string_equal(here.made, there.made);
     for (int i = 0; i < TUNED_N_FIELDS; i++)
         assert_string_equal(here.key.text[i], there.key.text[i]);
-    for (int k = 0; k < TUNE_N_KNOBS; k++)
+    for (int k = 0; k < TUNE_N_SETTINGS; k++)
         for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
             assert_int_equal(
-                tune_get(&here.setup, (enum tune_knob)k, (enum kern_format)fmt),
-                tune_get(&there.setup, (enum tune_knob)k, (enum kern_format)fmt));
+                tune_get(&here.setup, (enum tune_setting)k, (enum kern_format)fmt),
+                tune_get(&there.setup, (enum tune_setting)k, (enum kern_format)fmt));
     assert_true(tuned_key_fits(&here.key, &there.key, why, sizeof why));
     for (int i = 0; i < TUNED_N_FIELDS; i++) {
         struct tuned_key other = there.key;
@@ -190,7 +190,7 @@ static struct slm *open_model(char *path, enum weights_residency residency)
     p.n_ctx = 32;
     p.n_batch = 8;
     if (slm_open(&m, &p, &err) ||
-        weights_preload(slm_weights(m), slm_team(m), NULL, NULL, &err))
+        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
         fail_msg("%s", err.msg);
     return m;
 }

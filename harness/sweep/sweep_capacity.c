@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweep_room.c - is there disk and memory for a sweep, and if not, for what else
+ * sweep_capacity.c - is there disk and memory for a sweep, and if not, for what else
  */
 #include "harness/sweep/sweep.h"
 
@@ -128,9 +128,9 @@ static enum status check_memory(const struct sweep_settings *s,
                    (unsigned long long)((room / 10 * 9) >> 20), instead);
 }
 
-enum status sweep_check_room(const struct sweep_settings *s,
-                             const struct sweep_plan *plan, const struct topology *topo,
-                             struct err *err)
+enum status sweep_check_capacity(const struct sweep_settings *s,
+                                 const struct sweep_plan *plan,
+                                 const struct topology *topo, struct err *err)
 {
     const enum status status = check_disk(s, plan, err);
 

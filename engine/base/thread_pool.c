@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * team.c - threads that wait on two words: their own "new work" and the team's
- * "barrier generation"
+ * thread_pool.c - threads that wait on two words: their own "new work" and the thread
+ * pool's "barrier generation"
  *
- * Both words only ever count up. New work is told to each member of a run by itself,
+ * Both words only ever count up. New work is told to each thread of a run by itself,
  * so those that a run does not use are not even looked at: they stay asleep. A waiter
  * remembers the value it saw, spins while it is unchanged, then registers as a sleeper
  * and lets the kernel compare once more (FUTEX_WAIT). Whoever changes the word looks
@@ -11,9 +11,9 @@
  * the waker sees the sleeper or the sleeper's comparison sees the new value; nobody
  * sleeps through a change, and nobody makes a system call while all are awake.
  *
- * Words that different members write stand on cache lines of their own.
+ * Words that different threads write stand on cache lines of their own.
  */
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -43,23 +43,23 @@ struct signal_word {
     _Alignas(CACHE_LINE) atomic_uint n_sleepers;
 };
 
-struct member {
-    struct signal_word work; /* runs this member has been called to */
+struct thread {
+    struct signal_word work; /* runs this thread has been called to */
     pthread_t thread;
-    struct team *team;
+    struct thread_pool *pool;
     int index;
 };
 
-struct team {
-    int n_members;
-    int n_used;    /* members 0..n_used-1 take part in a run */
+struct thread_pool {
+    int n_threads;
+    int n_used;    /* threads 0..n_used-1 take part in a run */
     int n_started; /* threads to join */
-    int n_alone;   /* the first so many members have a CPU each */
+    int n_alone;   /* the first so many threads have a CPU each */
     int n_spins;   /* where they have; the others sleep at once */
-    struct member *members;
+    struct thread *threads;
     cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
     size_t mask_bytes;
-    team_fn *fn; /* of the current run; NULL: end */
+    thread_pool_fn *fn; /* of the current run; NULL: end */
     void *arg;
     struct signal_word generation;
     _Alignas(CACHE_LINE) atomic_int n_arrived;
@@ -127,13 +127,13 @@ static int calibrate_spins(void)
 
 /* ---- running ------------------------------------------------------------- */
 
-/* Members that share a CPU must not spin: the one waited for could not run. */
-static int spins(const struct team *t)
+/* Threads that share a CPU must not spin: the one waited for could not run. */
+static int spins(const struct thread_pool *t)
 {
     return t->n_used <= t->n_alone ? t->n_spins : 0;
 }
 
-void team_barrier(struct team *t)
+void thread_pool_barrier(struct thread_pool *t)
 {
     /* Read before arriving: after the last arrival they change at any moment. */
     const unsigned seen = atomic_load(&t->generation.value);
@@ -152,10 +152,10 @@ void team_barrier(struct team *t)
     word_advance(&t->generation);
 }
 
-static void *member_main(void *arg)
+static void *thread_main(void *arg)
 {
-    struct member *me = arg;
-    struct team *t = me->team;
+    struct thread *me = arg;
+    struct thread_pool *t = me->pool;
     int n_spins = 0;
 
     for (unsigned seen = 0;; seen++) {
@@ -164,51 +164,51 @@ static void *member_main(void *arg)
             return NULL;
         n_spins = spins(t);
         t->fn(t->arg, me->index, t->n_used);
-        team_barrier(t);
+        thread_pool_barrier(t);
     }
 }
 
-/* What the members read is not written again before all of them have arrived at
+/* What the threads read is not written again before all of them have arrived at
  * the barrier that ends the run. */
-void team_run(struct team *t, team_fn *fn, void *arg)
+void thread_pool_run(struct thread_pool *t, thread_pool_fn *fn, void *arg)
 {
     assert(fn);
     t->fn = fn;
     t->arg = arg;
     atomic_store_explicit(&t->next, 0, memory_order_relaxed);
     for (int i = 1; i < t->n_used; i++)
-        word_advance(&t->members[i].work);
+        word_advance(&t->threads[i].work);
     fn(arg, 0, t->n_used);
-    team_barrier(t);
+    thread_pool_barrier(t);
 }
 
-void team_use(struct team *t, int n)
+void thread_pool_use(struct thread_pool *t, int n)
 {
-    assert(n >= 1 && n <= t->n_members);
+    assert(n >= 1 && n <= t->n_threads);
     t->n_used = n;
 }
 
-size_t team_next(struct team *t, size_t chunk)
+size_t thread_pool_next(struct thread_pool *t, size_t chunk)
 {
     return atomic_fetch_add_explicit(&t->next, chunk, memory_order_relaxed);
 }
 
-int team_size(const struct team *t)
+int thread_pool_size(const struct thread_pool *t)
 {
     return t->n_used;
 }
 
-int team_capacity(const struct team *t)
+int thread_pool_capacity(const struct thread_pool *t)
 {
-    return t->n_members;
+    return t->n_threads;
 }
 
-void team_share(size_t n, size_t unit, int member, int n_members, size_t *begin,
-                size_t *end)
+void thread_pool_share(size_t n, size_t unit, int thread, int n_threads, size_t *begin,
+                       size_t *end)
 {
     const size_t units = n / unit + (n % unit != 0);
-    const size_t each = units / (size_t)n_members, rest = units % (size_t)n_members;
-    const size_t i = (size_t)member;
+    const size_t each = units / (size_t)n_threads, rest = units % (size_t)n_threads;
+    const size_t i = (size_t)thread;
     const size_t first = i * each + (i < rest ? i : rest);
     const size_t last = first + each + (i < rest);
 
@@ -242,7 +242,7 @@ static bool has_cpu(const cpu_set_t *mask, size_t bytes, int cpu)
     return cpu >= 0 && (size_t)cpu < bytes * 8 && CPU_ISSET_S((size_t)cpu, bytes, mask);
 }
 
-/* How many of the first members have a CPU that no other of them is on. */
+/* How many of the first threads have a CPU that no other of them is on. */
 static int count_alone(const int *cpus, int n, int n_allowed)
 {
     if (n > n_allowed)
@@ -266,10 +266,10 @@ static enum status check_cpus(const int *cpus, int n, const cpu_set_t *mask,
     return ST_OK;
 }
 
-/* Start member i, on its CPU from its first instruction. mask is scratch. */
-static int start_member(struct team *t, int i, const int *cpus, cpu_set_t *mask)
+/* Start thread i, on its CPU from its first instruction. mask is scratch. */
+static int start_thread(struct thread_pool *t, int i, const int *cpus, cpu_set_t *mask)
 {
-    struct member *m = &t->members[i];
+    struct thread *m = &t->threads[i];
     pthread_attr_t attr;
     char name[16];
     int rc = pthread_attr_init(&attr);
@@ -281,10 +281,10 @@ static int start_member(struct team *t, int i, const int *cpus, cpu_set_t *mask)
         CPU_SET_S((size_t)cpus[i], t->mask_bytes, mask);
         rc = pthread_attr_setaffinity_np(&attr, t->mask_bytes, mask);
     }
-    m->team = t;
+    m->pool = t;
     m->index = i;
     if (!rc)
-        rc = pthread_create(&m->thread, &attr, member_main, m);
+        rc = pthread_create(&m->thread, &attr, thread_main, m);
     pthread_attr_destroy(&attr);
     if (rc)
         return rc;
@@ -294,16 +294,16 @@ static int start_member(struct team *t, int i, const int *cpus, cpu_set_t *mask)
 }
 
 /* All threads but the caller, deaf to signals: those belong to the program. */
-static enum status start_members(struct team *t, const int *cpus, cpu_set_t *mask,
-                                 struct err *err)
+static enum status start_threads(struct thread_pool *t, const int *cpus,
+                                 cpu_set_t *mask, struct err *err)
 {
     sigset_t all, before;
     int rc = 0;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 1; i < t->n_members && !rc; i++) {
-        rc = start_member(t, i, cpus, mask);
+    for (int i = 1; i < t->n_threads && !rc; i++) {
+        rc = start_thread(t, i, cpus, mask);
         if (!rc)
             t->n_started++;
     }
@@ -311,12 +311,13 @@ static enum status start_members(struct team *t, const int *cpus, cpu_set_t *mas
     if (rc)
         return err_set(err, ST_NO_MEMORY,
                        "the system starts only %d of %d threads (%s); use fewer",
-                       t->n_started + 1, t->n_members, strerror(rc));
+                       t->n_started + 1, t->n_threads, strerror(rc));
     return ST_OK;
 }
 
 /* Pin the caller to cpu. mask is scratch. */
-static enum status pin_caller(struct team *t, int cpu, cpu_set_t *mask, struct err *err)
+static enum status pin_caller(struct thread_pool *t, int cpu, cpu_set_t *mask,
+                              struct err *err)
 {
     CPU_ZERO_S(t->mask_bytes, mask);
     CPU_SET_S((size_t)cpu, t->mask_bytes, mask);
@@ -325,22 +326,22 @@ static enum status pin_caller(struct team *t, int cpu, cpu_set_t *mask, struct e
     return ST_OK;
 }
 
-enum status team_start(struct team **team, int n_members, const int *cpus,
-                       struct err *err)
+enum status thread_pool_start(struct thread_pool **pool, int n_threads, const int *cpus,
+                              struct err *err)
 {
-    struct team *t = NULL;
+    struct thread_pool *t = NULL;
     cpu_set_t *mask = NULL, *scratch = NULL;
     size_t mask_bytes = 0;
     enum status st;
 
-    if (n_members < 1 || n_members > TEAM_MAX_MEMBERS)
+    if (n_threads < 1 || n_threads > THREAD_POOL_MAX)
         return err_set(err, ST_USAGE,
-                       "%d threads asked for: between 1 and %d are possible", n_members,
-                       TEAM_MAX_MEMBERS);
+                       "%d threads asked for: between 1 and %d are possible", n_threads,
+                       THREAD_POOL_MAX);
     mask = current_mask(&mask_bytes);
     if (!mask)
         return err_set_errno(err, ST_NO_MEMORY, "cannot read the affinity mask");
-    st = check_cpus(cpus, n_members, mask, mask_bytes, err);
+    st = check_cpus(cpus, n_threads, mask, mask_bytes, err);
     if (st)
         goto out;
 
@@ -349,17 +350,17 @@ enum status team_start(struct team **team, int n_members, const int *cpus,
     if (!t)
         goto no_memory;
     memset(t, 0, sizeof *t);
-    t->n_members = t->n_used = n_members;
+    t->n_threads = t->n_used = n_threads;
     t->mask_bytes = mask_bytes;
-    t->members = aligned_alloc(CACHE_LINE, (size_t)n_members * sizeof *t->members);
+    t->threads = aligned_alloc(CACHE_LINE, (size_t)n_threads * sizeof *t->threads);
     scratch = malloc(mask_bytes);
-    if (!t->members || !scratch)
+    if (!t->threads || !scratch)
         goto no_memory;
-    memset(t->members, 0, (size_t)n_members * sizeof *t->members);
-    t->n_alone = count_alone(cpus, n_members, CPU_COUNT_S(mask_bytes, mask));
+    memset(t->threads, 0, (size_t)n_threads * sizeof *t->threads);
+    t->n_alone = count_alone(cpus, n_threads, CPU_COUNT_S(mask_bytes, mask));
     t->n_spins = calibrate_spins();
 
-    st = start_members(t, cpus, scratch, err);
+    st = start_threads(t, cpus, scratch, err);
     if (!st && cpus) {
         st = pin_caller(t, cpus[0], scratch, err);
         if (!st) {
@@ -368,32 +369,32 @@ enum status team_start(struct team **team, int n_members, const int *cpus,
         }
     }
     if (!st) {
-        *team = t;
+        *pool = t;
         t = NULL;
     }
     goto out;
 no_memory:
-    err_set(err, ST_NO_MEMORY, "no memory for a team of %d threads", n_members);
+    err_set(err, ST_NO_MEMORY, "no memory for a thread pool of %d threads", n_threads);
 out:
-    team_stop(t);
+    thread_pool_stop(t);
     free(scratch);
     CPU_FREE(mask);
     return st;
 }
 
-void team_stop(struct team *t)
+void thread_pool_stop(struct thread_pool *t)
 {
     if (!t)
         return;
     t->fn = NULL;
     for (int i = 1; i <= t->n_started; i++)
-        word_advance(&t->members[i].work);
+        word_advance(&t->threads[i].work);
     for (int i = 1; i <= t->n_started; i++)
-        pthread_join(t->members[i].thread, NULL);
+        pthread_join(t->threads[i].thread, NULL);
     if (t->caller_mask) {
         sched_setaffinity(0, t->mask_bytes, t->caller_mask);
         CPU_FREE(t->caller_mask);
     }
-    free(t->members);
+    free(t->threads);
     free(t);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * script.c - finding a text, splitting it and cutting it into tokens
+ * test prompt.c - finding a text, splitting it and cutting it into tokens
  */
-#include "harness/model/script.h"
+#include "harness/model/test_prompt.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -43,7 +43,7 @@ static const char *list_texts(const char *path, char *buf, size_t cap)
     return buf;
 }
 
-enum status script_find(const char *name, char *path, size_t cap, struct err *err)
+enum status test_prompt_find(const char *name, char *path, size_t cap, struct err *err)
 {
     char file[300], shipped[4096], known[200];
 
@@ -143,7 +143,7 @@ static enum status cut_by_rule(const char *text, size_t len, struct piece *known
     return ST_OK;
 }
 
-static enum status encode_by_rule(struct script *s, const char *prompt,
+static enum status encode_by_rule(struct test_prompt *s, const char *prompt,
                                   size_t prompt_len, const char *answer,
                                   size_t answer_len, int n_vocab, struct err *err)
 {
@@ -168,7 +168,7 @@ static enum status encode_by_rule(struct script *s, const char *prompt,
 /* ---- tokens by the vocabulary ------------------------------------------------------
  */
 
-static enum status encode(struct script *s, const char *prompt, size_t prompt_len,
+static enum status encode(struct test_prompt *s, const char *prompt, size_t prompt_len,
                           const char *answer, size_t answer_len, struct err *err)
 {
     int32_t *ids = NULL, *more = NULL, *both;
@@ -196,7 +196,7 @@ static enum status encode(struct script *s, const char *prompt, size_t prompt_le
 }
 
 /* The model's own vocabulary, where that knows words. */
-static void open_tokenizer(struct script *s, const struct gguf *g, int n_vocab)
+static void open_tokenizer(struct test_prompt *s, const struct gguf *g, int n_vocab)
 {
     struct err ignored = ERR_INIT;
 
@@ -208,14 +208,14 @@ static void open_tokenizer(struct script *s, const struct gguf *g, int n_vocab)
     }
 }
 
-enum status script_read(struct script *out, const char *name, const struct gguf *g,
-                        int n_vocab, struct err *err)
+enum status test_prompt_read(struct test_prompt *out, const char *name,
+                             const struct gguf *g, int n_vocab, struct err *err)
 {
-    struct script s = {.ids = NULL};
+    struct test_prompt s = {.ids = NULL};
     char path[4096], *text = NULL;
     const char *answer = NULL;
     size_t len = 0, prompt_len = 0, answer_len = 0;
-    enum status st = script_find(name, path, sizeof path, err);
+    enum status st = test_prompt_find(name, path, sizeof path, err);
 
     if (st == ST_OK)
         st = textfile_read(path, &text, &len, err);
@@ -234,13 +234,13 @@ enum status script_read(struct script *out, const char *name, const struct gguf 
         st = err_set(err, ST_INPUT, "%s: nothing follows the line %s", path, MARK);
     free(text);
     if (st)
-        script_free(&s);
+        test_prompt_free(&s);
     else
         *out = s;
     return st;
 }
 
-void script_free(struct script *s)
+void test_prompt_free(struct test_prompt *s)
 {
     free(s->ids);
     tokenizer_close(s->tok);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_bed.c - what the cases of one process share
+ * kernel_fixture.c - what the cases of one process share
  *
  * Interleaving means that a case is opened many times: whatever is slow to make is
  * made once and kept, but for the content of the cold buffer, which changes hands
  * with the format.
  */
-#include "harness/kernelbench/kernel_bed.h"
+#include "harness/kernelbench/kernel_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct known_roof {
     double value;
 };
 
-struct kernel_bed {
+struct kernel_fixture {
     const struct topology *topo;
     enum placement placement;
     struct mem cold;
@@ -49,38 +49,39 @@ struct kernel_bed {
     size_t n_checked, n_ways, n_roofs;
 };
 
-enum status kernel_bed_open(struct kernel_bed **bed, const struct topology *topo,
-                            enum placement placement, struct err *err)
+enum status kernel_fixture_open(struct kernel_fixture **fixture,
+                                const struct topology *topo, enum placement placement,
+                                struct err *err)
 {
-    struct kernel_bed *b = calloc(1, sizeof *b);
+    struct kernel_fixture *b = calloc(1, sizeof *b);
 
     if (!b)
         return err_set(err, ST_NO_MEMORY, "no memory to measure in");
     b->topo = topo;
     b->placement = placement;
     b->cold_format = KERN_N_FMT;
-    *bed = b;
+    *fixture = b;
     return ST_OK;
 }
 
-void kernel_bed_close(struct kernel_bed *bed)
+void kernel_fixture_close(struct kernel_fixture *fixture)
 {
-    if (!bed)
+    if (!fixture)
         return;
-    mem_free(&bed->cold);
+    mem_free(&fixture->cold);
     for (int i = 0; i < KERN_N_FMT; i++) {
-        free(bed->pattern[i][false]);
-        free(bed->pattern[i][true]);
+        free(fixture->pattern[i][false]);
+        free(fixture->pattern[i][true]);
     }
-    free(bed->checked);
-    free(bed->ways);
-    free(bed->roofs);
-    free(bed);
+    free(fixture->checked);
+    free(fixture->ways);
+    free(fixture->roofs);
+    free(fixture);
 }
 
-size_t kernel_bed_cold_bytes(const struct kernel_bed *bed)
+size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture)
 {
-    const struct topology *t = bed->topo;
+    const struct topology *t = fixture->topo;
     size_t bytes = 4 * t->llc_bytes, most = t->mem_available / 4;
 
     if (t->mem_limit && t->mem_limit / 4 < most)
@@ -92,42 +93,44 @@ size_t kernel_bed_cold_bytes(const struct kernel_bed *bed)
     return bytes / FILL_UNIT * FILL_UNIT;
 }
 
-double kernel_bed_huge_share(const struct kernel_bed *bed)
+double kernel_fixture_huge_share(const struct kernel_fixture *fixture)
 {
-    return bed->huge_share;
+    return fixture->huge_share;
 }
 
-size_t *bed_cold_at(struct kernel_bed *bed)
+size_t *fixture_cold_at(struct kernel_fixture *fixture)
 {
-    return &bed->cold_at;
+    return &fixture->cold_at;
 }
 
-enum status bed_team(struct team **team, const struct kernel_bed *bed, int n_threads,
-                     struct err *err)
+enum status fixture_pool(struct thread_pool **pool,
+                         const struct kernel_fixture *fixture, int n_threads,
+                         struct err *err)
 {
     int cpus[TOPO_MAX_CPUS];
 
     if (n_threads > TOPO_MAX_CPUS)
         return err_set(err, ST_USAGE, "%d threads are more than %d", n_threads,
                        TOPO_MAX_CPUS);
-    if (bed->placement == PLACEMENT_NONE)
-        return team_start(team, n_threads, NULL, err);
+    if (fixture->placement == PLACEMENT_NONE)
+        return thread_pool_start(pool, n_threads, NULL, err);
     const enum status st =
-        placement_cpus(bed->topo, bed->placement, n_threads, cpus, err);
-    return st ? st : team_start(team, n_threads, cpus, err);
+        placement_cpus(fixture->topo, fixture->placement, n_threads, cpus, err);
+    return st ? st : thread_pool_start(pool, n_threads, cpus, err);
 }
 
 /* ---- weights ------------------------------------------------------------------ */
 
-const void *bed_pattern(struct kernel_bed *bed, enum kern_format format, bool packed)
+const void *fixture_pattern(struct kernel_fixture *fixture, enum kern_format format,
+                            bool packed)
 {
-    void **kept = bed->pattern[format];
+    void **kept = fixture->pattern[format];
 
     if (!kept[false])
-        kept[false] = parts_weights(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
+        kept[false] = parts_weights(format, (size_t)FIXTURE_PATTERN_ROWS * KERNEL_COLS);
     if (packed && kept[false] && !kept[true])
-        kept[true] = parts_panels(format, isa_usable(), kept[false], BED_PATTERN_ROWS,
-                                  KERNEL_COLS);
+        kept[true] = parts_panels(format, isa_usable(), kept[false],
+                                  FIXTURE_PATTERN_ROWS, KERNEL_COLS);
     return kept[packed];
 }
 
@@ -143,7 +146,7 @@ static void fill_share(void *arg, int member, int n_members)
     const struct fill_job *job = arg;
     size_t at, end;
 
-    team_share(job->bytes, FILL_UNIT, member, n_members, &at, &end);
+    thread_pool_share(job->bytes, FILL_UNIT, member, n_members, &at, &end);
     if (!job->pattern) {
         memset(job->to + at, 1, end - at);
         return;
@@ -158,44 +161,44 @@ static void fill_share(void *arg, int member, int n_members)
     }
 }
 
-enum status bed_cold(struct kernel_bed *bed, enum kern_format format, bool packed,
-                     const uint8_t **base, struct err *err)
+enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format,
+                         bool packed, const uint8_t **base, struct err *err)
 {
-    const bool is_new = !bed->cold.base;
-    struct fill_job job = {.bytes = kernel_bed_cold_bytes(bed)};
-    struct team *team;
+    const bool is_new = !fixture->cold.base;
+    struct fill_job job = {.bytes = kernel_fixture_cold_bytes(fixture)};
+    struct thread_pool *pool;
     enum status st;
 
-    if (!is_new && (format == KERN_N_FMT ||
-                    (format == bed->cold_format && packed == bed->cold_packed))) {
-        *base = bed->cold.base;
+    if (!is_new && (format == KERN_N_FMT || (format == fixture->cold_format &&
+                                             packed == fixture->cold_packed))) {
+        *base = fixture->cold.base;
         return ST_OK;
     }
     if (format != KERN_N_FMT) {
-        job.pattern = bed_pattern(bed, format, packed);
+        job.pattern = fixture_pattern(fixture, format, packed);
         job.pattern_bytes =
-            kern_format_bytes(format, (size_t)BED_PATTERN_ROWS * KERNEL_COLS);
+            kern_format_bytes(format, (size_t)FIXTURE_PATTERN_ROWS * KERNEL_COLS);
         if (!job.pattern)
             return err_set(err, ST_NO_MEMORY, "no memory for %s weights",
                            kern_format_info(format)->name);
     }
-    st = bed_team(&team, bed, bed->topo->threads_default, err);
+    st = fixture_pool(&pool, fixture, fixture->topo->threads_default, err);
     if (st)
         return st;
     if (is_new)
-        st = mem_alloc(&bed->cold, job.bytes, MEM_PAGES_2M, "cold weights", err);
+        st = mem_alloc(&fixture->cold, job.bytes, MEM_PAGES_2M, "cold weights", err);
     if (st == ST_OK) {
-        job.to = bed->cold.base;
-        team_run(team, fill_share, &job);
+        job.to = fixture->cold.base;
+        thread_pool_run(pool, fill_share, &job);
         if (is_new)
-            bed->huge_share =
+            fixture->huge_share =
                 (double)mem_huge_bytes(job.to, job.bytes) / (double)job.bytes;
-        bed->cold_format = format;
-        bed->cold_packed = packed;
-        bed->cold_at = 0;
+        fixture->cold_format = format;
+        fixture->cold_packed = packed;
+        fixture->cold_at = 0;
         *base = job.to;
     }
-    team_stop(team);
+    thread_pool_stop(pool);
     return st;
 }
 
@@ -212,20 +215,21 @@ static void *append(void **v, size_t *n, size_t size)
     return (char *)longer + (*n)++ * size;
 }
 
-enum status bed_check(struct kernel_bed *bed, const struct kern_row *row, size_t n_x,
-                      double *weight_ns, struct err *err)
+enum status fixture_check(struct kernel_fixture *fixture, const struct kern_row *row,
+                          size_t n_x, double *weight_ns, struct err *err)
 {
     struct checked *c = NULL, made = {.row = row, .n_x = n_x, .err = ERR_INIT};
 
-    for (size_t i = 0; i < bed->n_checked && !c; i++)
-        if (bed->checked[i].row == row && bed->checked[i].n_x == n_x)
-            c = &bed->checked[i];
+    for (size_t i = 0; i < fixture->n_checked && !c; i++)
+        if (fixture->checked[i].row == row && fixture->checked[i].n_x == n_x)
+            c = &fixture->checked[i];
     if (!c) {
         if (kernel_product(row->op))
             parts_check_product(row, n_x, &made.weight_ns, &made.err);
         else
             parts_check_other(row, &made.err);
-        c = append((void **)&bed->checked, &bed->n_checked, sizeof *bed->checked);
+        c = append((void **)&fixture->checked, &fixture->n_checked,
+                   sizeof *fixture->checked);
         if (!c)
             return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
         *c = made;
@@ -234,22 +238,25 @@ enum status bed_check(struct kernel_bed *bed, const struct kern_row *row, size_t
     return c->err.code == ST_OK ? ST_OK : err_set(err, c->err.code, "%s", c->err.msg);
 }
 
-const struct probe_read_way *bed_read_way(struct kernel_bed *bed, struct team *team,
-                                          const struct probe_buffer *buffer)
+const struct probe_read_way *fixture_read_way(struct kernel_fixture *fixture,
+                                              struct thread_pool *pool,
+                                              const struct probe_buffer *buffer)
 {
-    const int n = team_size(team);
+    const int n = thread_pool_size(pool);
 
-    for (size_t i = 0; i < bed->n_ways; i++)
-        if (bed->ways[i].n_threads == n)
-            return &bed->ways[i].way;
-    struct read_way *w = append((void **)&bed->ways, &bed->n_ways, sizeof *bed->ways);
+    for (size_t i = 0; i < fixture->n_ways; i++)
+        if (fixture->ways[i].n_threads == n)
+            return &fixture->ways[i].way;
+    struct read_way *w =
+        append((void **)&fixture->ways, &fixture->n_ways, sizeof *fixture->ways);
     if (!w)
         return NULL;
-    *w = (struct read_way){n, probe_read_tune(buffer, team, isa_usable())};
+    *w = (struct read_way){n, probe_read_tune(buffer, pool, isa_usable())};
     return &w->way;
 }
 
-double kernel_bed_roof(struct kernel_bed *bed, const struct kernel_case *roof)
+double kernel_fixture_roof(struct kernel_fixture *fixture,
+                           const struct kernel_case *roof)
 {
     enum { N_PASSES = 5 };
     struct err err = ERR_INIT;
@@ -258,10 +265,10 @@ double kernel_bed_roof(struct kernel_bed *bed, const struct kernel_case *roof)
     char name[KERNEL_NAME_MAX];
 
     kernel_case_name(roof, name);
-    for (size_t i = 0; i < bed->n_roofs; i++)
-        if (!strcmp(bed->roofs[i].name, name))
-            return bed->roofs[i].value;
-    if (kernel_work_open(&work, bed, roof, &err))
+    for (size_t i = 0; i < fixture->n_roofs; i++)
+        if (!strcmp(fixture->roofs[i].name, name))
+            return fixture->roofs[i].value;
+    if (kernel_work_open(&work, fixture, roof, &err))
         return 0;
     const struct kernel_cost cost = kernel_work_cost(work);
     const size_t batch = kernel_work_batch(work);
@@ -275,7 +282,7 @@ double kernel_bed_roof(struct kernel_bed *bed, const struct kernel_case *roof)
     kernel_work_close(work);
     const double median = stats_median(value, N_PASSES, scratch);
     struct known_roof *r =
-        append((void **)&bed->roofs, &bed->n_roofs, sizeof *bed->roofs);
+        append((void **)&fixture->roofs, &fixture->n_roofs, sizeof *fixture->roofs);
     if (r) {
         memcpy(r->name, name, sizeof r->name);
         r->value = median;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_other.c - conversions and vector operations, which are no products
+ * kernel_operation.c - conversions and vector operations, which are no products
  *
  * Operations in place start from the same values at the first call only; their time
  * does not depend on the values.
@@ -17,7 +17,8 @@
 #define CHECK_N  256
 
 /* Lengths may be 0. */
-static bool alloc_all(struct other_call *o, size_t out_bytes, size_t n_a, size_t n_b)
+static bool alloc_all(struct operation_call *o, size_t out_bytes, size_t n_a,
+                      size_t n_b)
 {
     o->out_bytes = out_bytes;
     o->out = parts_alloc(out_bytes);
@@ -30,7 +31,7 @@ static bool alloc_all(struct other_call *o, size_t out_bytes, size_t n_a, size_t
     return true;
 }
 
-static bool open_conversion(struct other_call *o)
+static bool open_conversion(struct operation_call *o)
 {
     const enum kern_format format = (enum kern_format)o->row->what;
     const size_t n = o->n, plain = n * sizeof(float);
@@ -95,7 +96,7 @@ static bool spread_scales(void *blocks, enum kern_format format, size_t n)
 
 /* One KV head of o->n positions, random, and the weights of a flat softmax. Keys and
  * values of a type take the same bytes, so that one cache stands for either. */
-static bool open_attention(struct other_call *o)
+static bool open_attention(struct operation_call *o)
 {
     const enum kern_format format = kern_kv_format((enum kern_kv)o->row->what);
     const size_t n_cache = o->n * HEAD_DIM;
@@ -157,7 +158,7 @@ static float turn_at(enum kern_op op, size_t i, size_t n)
     return (float)(is_sine ? sin((double)pair) : cos((double)pair));
 }
 
-static bool open_vector(struct other_call *o)
+static bool open_vector(struct operation_call *o)
 {
     const size_t n = o->n, column = n * sizeof(float);
     const enum kern_op op = o->row->op;
@@ -177,11 +178,11 @@ static bool open_vector(struct other_call *o)
     return true;
 }
 
-bool parts_other_open(struct other_call *o, const struct kern_row *row, size_t n)
+bool parts_other_open(struct operation_call *o, const struct kern_row *row, size_t n)
 {
     bool ok;
 
-    *o = (struct other_call){.row = row, .n = n};
+    *o = (struct operation_call){.row = row, .n = n};
     switch (row->op) {
     case KERN_OP_quantize:
     case KERN_OP_dequantize:
@@ -201,7 +202,7 @@ bool parts_other_open(struct other_call *o, const struct kern_row *row, size_t n
     return ok;
 }
 
-void parts_other_run(const struct other_call *o)
+void parts_other_run(const struct operation_call *o)
 {
     const struct kern_row *row = o->row;
     float *out = o->out;
@@ -275,18 +276,19 @@ void parts_other_run(const struct other_call *o)
     }
 }
 
-void parts_other_close(struct other_call *o)
+void parts_other_close(struct operation_call *o)
 {
     free(o->out);
     free(o->blocks);
     free(o->a);
     free(o->b);
-    *o = (struct other_call){.row = NULL};
+    *o = (struct operation_call){.row = NULL};
 }
 
 /* The same bytes where the result is not an array of floats, else values that
  * differ by rounding. */
-static bool same_result(const struct other_call *got, const struct other_call *want)
+static bool same_result(const struct operation_call *got,
+                        const struct operation_call *want)
 {
     const float *g = got->out, *w = want->out;
     float largest = 0;
@@ -303,7 +305,7 @@ static bool same_result(const struct other_call *got, const struct other_call *w
 
 enum status parts_check_other(const struct kern_row *row, struct err *err)
 {
-    struct other_call got, want;
+    struct operation_call got, want;
     enum status st = ST_OK;
 
     if (row->op == KERN_OP_pack) /* right if its level's product of the panels is */

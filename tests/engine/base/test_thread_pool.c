@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_team.c - the thread team: barriers, work counter, placement, oversubscription
+ * test_thread_pool.c - the thread pool: barriers, work counter, placement,
+ * oversubscription
  */
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "engine/base/team.h"
+#include "engine/base/thread_pool.h"
 #include "tests/support/test.h"
 
 #define MAX_MEMBERS 16
 
 struct shared {
-    struct team *team;
+    struct thread_pool *pool;
     int n_rounds;
-    int value[MAX_MEMBERS]; /* one per member, written without atomics */
+    int value[MAX_MEMBERS]; /* one per thread, written without atomics */
     atomic_int n_wrong;
     size_t n_items;
     unsigned char *taken; /* [n_items] */
@@ -21,28 +22,28 @@ struct shared {
     int cpu[MAX_MEMBERS];
 };
 
-static struct team *start(int n, const int *cpus)
+static struct thread_pool *start(int n, const int *cpus)
 {
     struct err err = ERR_INIT;
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
 
-    assert_int_equal(team_start(&team, n, cpus, &err), ST_OK);
-    assert_int_equal(team_size(team), n);
-    return team;
+    assert_int_equal(thread_pool_start(&pool, n, cpus, &err), ST_OK);
+    assert_int_equal(thread_pool_size(pool), n);
+    return pool;
 }
 
 /* Each round everyone writes, passes the barrier, and must see what all wrote. */
-static void rounds(void *arg, int member, int n_members)
+static void rounds(void *arg, int thread, int n_threads)
 {
     struct shared *s = arg;
 
     for (int round = 1; round <= s->n_rounds; round++) {
-        s->value[member] = round * 100 + member;
-        team_barrier(s->team);
-        for (int i = 0; i < n_members; i++)
+        s->value[thread] = round * 100 + thread;
+        thread_pool_barrier(s->pool);
+        for (int i = 0; i < n_threads; i++)
             if (s->value[i] != round * 100 + i)
                 atomic_fetch_add(&s->n_wrong, 1);
-        team_barrier(s->team);
+        thread_pool_barrier(s->pool);
     }
 }
 
@@ -50,31 +51,31 @@ static void test_barrier_publishes(void **state)
 {
     (void)state;
     for (int n = 1; n <= MAX_MEMBERS; n *= 2) {
-        struct shared s = {.team = start(n, NULL), .n_rounds = 300};
+        struct shared s = {.pool = start(n, NULL), .n_rounds = 300};
 
         for (int run = 0; run < 10; run++)
-            team_run(s.team, rounds, &s);
+            thread_pool_run(s.pool, rounds, &s);
         assert_int_equal(atomic_load(&s.n_wrong), 0);
         for (int i = 0; i < n; i++)
             assert_int_equal(s.value[i], 300 * 100 + i);
-        team_stop(s.team);
+        thread_pool_stop(s.pool);
     }
 }
 
 /* Two counted loops with a barrier between: the second starts at 0 again. */
-static void take_items(void *arg, int member, int n_members)
+static void take_items(void *arg, int thread, int n_threads)
 {
     struct shared *s = arg;
 
-    (void)member;
-    (void)n_members;
+    (void)thread;
+    (void)n_threads;
     for (int pass = 0; pass < 2; pass++) {
-        for (size_t i; (i = team_next(s->team, 3)) < s->n_items;)
+        for (size_t i; (i = thread_pool_next(s->pool, 3)) < s->n_items;)
             for (size_t k = i; k < i + 3 && k < s->n_items; k++) {
                 s->taken[k]++;
                 atomic_fetch_add(&s->n_taken, 1);
             }
-        team_barrier(s->team);
+        thread_pool_barrier(s->pool);
     }
 }
 
@@ -84,52 +85,52 @@ static void test_next_hands_out_each_item_once(void **state)
     for (int n = 1; n <= 8; n++) {
         unsigned char taken[1000] = {0};
         struct shared s = {
-            .team = start(n, NULL), .n_items = sizeof taken, .taken = taken};
+            .pool = start(n, NULL), .n_items = sizeof taken, .taken = taken};
 
-        team_run(s.team, take_items, &s);
-        team_run(s.team, take_items, &s);
+        thread_pool_run(s.pool, take_items, &s);
+        thread_pool_run(s.pool, take_items, &s);
         for (size_t i = 0; i < sizeof taken; i++)
             assert_int_equal(taken[i], 4);
         assert_int_equal(atomic_load(&s.n_taken), 4 * sizeof taken);
-        team_stop(s.team);
+        thread_pool_stop(s.pool);
     }
 }
 
-/* Every count up and down again: each run is for the first members only, and the
- * barrier waits for no others. Three times more members than CPUs may be there. */
-static void test_runs_on_the_first_members(void **state)
+/* Every count up and down again: each run is for the first threads only, and the
+ * barrier waits for no others. Three times more threads than CPUs may be there. */
+static void test_runs_on_the_first_threads(void **state)
 {
-    struct shared s = {.team = start(MAX_MEMBERS, NULL), .n_rounds = 20};
+    struct shared s = {.pool = start(MAX_MEMBERS, NULL), .n_rounds = 20};
 
     (void)state;
-    assert_int_equal(team_capacity(s.team), MAX_MEMBERS);
+    assert_int_equal(thread_pool_capacity(s.pool), MAX_MEMBERS);
     for (int i = 0; i < 40; i++) {
         const int n = i % 2 ? 1 + i % MAX_MEMBERS : MAX_MEMBERS - i % MAX_MEMBERS;
 
         memset(s.value, 0, sizeof s.value);
-        team_use(s.team, n);
-        assert_int_equal(team_size(s.team), n);
-        team_run(s.team, rounds, &s);
+        thread_pool_use(s.pool, n);
+        assert_int_equal(thread_pool_size(s.pool), n);
+        thread_pool_run(s.pool, rounds, &s);
         for (int m = 0; m < MAX_MEMBERS; m++)
             assert_int_equal(s.value[m], m < n ? 20 * 100 + m : 0);
     }
     assert_int_equal(atomic_load(&s.n_wrong), 0);
-    team_stop(s.team);
+    thread_pool_stop(s.pool);
 }
 
-/* Stopping wakes members that have slept through every run. */
-static void test_stops_members_never_used(void **state)
+/* Stopping wakes threads that have slept through every run. */
+static void test_stops_threads_never_used(void **state)
 {
-    struct shared s = {.team = start(MAX_MEMBERS, NULL), .n_rounds = 1};
+    struct shared s = {.pool = start(MAX_MEMBERS, NULL), .n_rounds = 1};
 
     (void)state;
-    team_use(s.team, 2);
-    team_run(s.team, rounds, &s);
-    team_stop(s.team);
+    thread_pool_use(s.pool, 2);
+    thread_pool_run(s.pool, rounds, &s);
+    thread_pool_stop(s.pool);
     assert_int_equal(atomic_load(&s.n_wrong), 0);
 }
 
-/* All members on one CPU, and back to fewer than there are: whoever waits must let
+/* All threads on one CPU, and back to fewer than there are: whoever waits must let
  * the others run. */
 static void test_survives_one_cpu(void **state)
 {
@@ -143,48 +144,48 @@ static void test_survives_one_cpu(void **state)
         cpu++;
     for (int i = 0; i < MAX_MEMBERS; i++)
         cpus[i] = cpu;
-    s.team = start(MAX_MEMBERS, cpus);
+    s.pool = start(MAX_MEMBERS, cpus);
     for (int n = MAX_MEMBERS; n >= 1; n /= 2) {
-        team_use(s.team, n);
-        team_run(s.team, rounds, &s);
+        thread_pool_use(s.pool, n);
+        thread_pool_run(s.pool, rounds, &s);
     }
     assert_int_equal(atomic_load(&s.n_wrong), 0);
-    team_stop(s.team);
+    thread_pool_stop(s.pool);
 }
 
 /* Chunks are handed out once each, whoever runs. */
-static void test_next_with_fewer_members(void **state)
+static void test_next_with_fewer_threads(void **state)
 {
     unsigned char taken[1000] = {0};
     struct shared s = {
-        .team = start(MAX_MEMBERS, NULL), .n_items = sizeof taken, .taken = taken};
+        .pool = start(MAX_MEMBERS, NULL), .n_items = sizeof taken, .taken = taken};
 
     (void)state;
     for (int n = 1; n <= MAX_MEMBERS; n += 3) {
         memset(taken, 0, sizeof taken);
-        team_use(s.team, n);
-        team_run(s.team, take_items, &s);
+        thread_pool_use(s.pool, n);
+        thread_pool_run(s.pool, take_items, &s);
         for (size_t i = 0; i < sizeof taken; i++)
             assert_int_equal(taken[i], 2);
     }
-    team_stop(s.team);
+    thread_pool_stop(s.pool);
 }
 
-static void note_cpu(void *arg, int member, int n_members)
+static void note_cpu(void *arg, int thread, int n_threads)
 {
     struct shared *s = arg;
     cpu_set_t mask;
 
-    (void)n_members;
+    (void)n_threads;
     CPU_ZERO(&mask);
     if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) == 1)
-        s->cpu[member] = sched_getcpu();
+        s->cpu[thread] = sched_getcpu();
     else
-        s->cpu[member] = -1;
+        s->cpu[thread] = -1;
 }
 
-/* The allowed CPUs in reverse order, so that member 0 is not on the first by
- * chance; more members than CPUs wrap around. */
+/* The allowed CPUs in reverse order, so that thread 0 is not on the first by
+ * chance; more threads than CPUs wrap around. */
 static void test_pins_and_restores(void **state)
 {
     cpu_set_t before, after;
@@ -198,11 +199,11 @@ static void test_pins_and_restores(void **state)
             allowed[n_allowed++] = i;
     for (int i = 0; i < 5; i++)
         cpus[i] = allowed[i % n_allowed];
-    s.team = start(5, cpus);
-    team_run(s.team, note_cpu, &s);
+    s.pool = start(5, cpus);
+    thread_pool_run(s.pool, note_cpu, &s);
     for (int i = 0; i < 5; i++)
         assert_int_equal(s.cpu[i], cpus[i]);
-    team_stop(s.team);
+    thread_pool_stop(s.pool);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
 }
@@ -210,21 +211,22 @@ static void test_pins_and_restores(void **state)
 static void test_refuses_foreign_cpu(void **state)
 {
     struct err err = ERR_INIT;
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
     const int cpus[2] = {0, 999999};
     const int negative[1] = {-1};
 
     (void)state;
-    assert_int_equal(team_start(&team, 2, cpus, &err), ST_USAGE);
+    assert_int_equal(thread_pool_start(&pool, 2, cpus, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "999999"));
-    assert_null(team);
+    assert_null(pool);
     err_clear(&err);
-    assert_int_equal(team_start(&team, 1, negative, &err), ST_USAGE);
+    assert_int_equal(thread_pool_start(&pool, 1, negative, &err), ST_USAGE);
     err_clear(&err);
-    assert_int_equal(team_start(&team, 0, NULL, &err), ST_USAGE);
+    assert_int_equal(thread_pool_start(&pool, 0, NULL, &err), ST_USAGE);
     err_clear(&err);
-    assert_int_equal(team_start(&team, TEAM_MAX_MEMBERS + 1, NULL, &err), ST_USAGE);
-    team_stop(NULL);
+    assert_int_equal(thread_pool_start(&pool, THREAD_POOL_MAX + 1, NULL, &err),
+                     ST_USAGE);
+    thread_pool_stop(NULL);
 }
 
 static void test_share_covers_exactly(void **state)
@@ -232,13 +234,13 @@ static void test_share_covers_exactly(void **state)
     (void)state;
     for (size_t n = 0; n < 200; n++)
         for (size_t unit = 1; unit <= 16; unit *= 4)
-            for (int members = 1; members <= 7; members++) {
+            for (int threads = 1; threads <= 7; threads++) {
                 size_t expect = 0, least = SIZE_MAX, most = 0;
 
-                for (int i = 0; i < members; i++) {
+                for (int i = 0; i < threads; i++) {
                     size_t begin, end;
 
-                    team_share(n, unit, i, members, &begin, &end);
+                    thread_pool_share(n, unit, i, threads, &begin, &end);
                     assert_int_equal(begin, expect);
                     assert_true(end >= begin && end <= n);
                     assert_true(end == n || end % unit == 0);
@@ -257,10 +259,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barrier_publishes),
         cmocka_unit_test(test_next_hands_out_each_item_once),
-        cmocka_unit_test(test_runs_on_the_first_members),
-        cmocka_unit_test(test_stops_members_never_used),
+        cmocka_unit_test(test_runs_on_the_first_threads),
+        cmocka_unit_test(test_stops_threads_never_used),
         cmocka_unit_test(test_survives_one_cpu),
-        cmocka_unit_test(test_next_with_fewer_members),
+        cmocka_unit_test(test_next_with_fewer_threads),
         cmocka_unit_test(test_pins_and_restores),
         cmocka_unit_test(test_refuses_foreign_cpu),
         cmocka_unit_test(test_share_covers_exactly),

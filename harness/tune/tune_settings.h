@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune_knobs.h - what `bench tune` may turn, and which values it tries
+ * tune_settings.h - what `bench tune` may turn, and which values it tries
  *
- * A knob has the default as its first candidate. Some are turned for each weight format
- * by itself. The KV cache's type is none of them: it changes what a model says.
+ * A setting has the default as its first candidate. Some are turned for each weight
+ * format by itself. The KV cache's type is none of them: it changes what a model says.
  *
  * Threading: pure functions.
  */
-#ifndef SLM_HARNESS_TUNE_TUNE_KNOBS_H
-#define SLM_HARNESS_TUNE_TUNE_KNOBS_H
+#ifndef SLM_HARNESS_TUNE_TUNE_SETTINGS_H
+#define SLM_HARNESS_TUNE_TUNE_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ struct tune_setup {
 };
 
 /* In the order in which they are turned. */
-enum tune_knob {
+enum tune_setting {
     TUNE_WEIGHTS,
     TUNE_THREADS,
     TUNE_PLACEMENT,
@@ -39,10 +39,10 @@ enum tune_knob {
     TUNE_LEVEL_PREFILL,
     TUNE_CHUNKS_PREFILL,
     TUNE_BATCH,
-    TUNE_N_KNOBS
+    TUNE_N_SETTINGS
 };
 
-struct tune_knob_info {
+struct tune_setting_info {
     const char *name; /* "chunks, prefill" */
     enum tune_phase phase;
     bool per_format;
@@ -50,7 +50,7 @@ struct tune_knob_info {
     double share; /* of the budget */
 };
 
-const struct tune_knob_info *tune_knob_info(enum tune_knob knob);
+const struct tune_setting_info *tune_setting_info(enum tune_setting setting);
 
 /* What may be chosen from. */
 struct tune_space {
@@ -61,24 +61,24 @@ struct tune_space {
     int n_batch; /* most tokens of a pass */
 };
 
-/* Values of a knob (of a format, where it has one each), the default's first: into
+/* Values of a setting (of a format, where it has one each), the default's first: into
  * value[TUNE_MAX_VALUES]; returns how many. setup: the default, with what has been
  * chosen so far. */
 #define TUNE_MAX_VALUES 12
 size_t tune_values(const struct tune_space *space, const struct tune_setup *setup,
-                   enum tune_knob knob, enum kern_format fmt, long long *value);
+                   enum tune_setting setting, enum kern_format fmt, long long *value);
 
 /* The value that setup has, and turning it. */
-long long tune_get(const struct tune_setup *setup, enum tune_knob knob,
+long long tune_get(const struct tune_setup *setup, enum tune_setting setting,
                    enum kern_format fmt);
-void tune_set(struct tune_setup *setup, enum tune_knob knob, enum kern_format fmt,
+void tune_set(struct tune_setup *setup, enum tune_setting setting, enum kern_format fmt,
               long long value);
 
 /* "packed, 2m", "avx512vnni", "4", "T0 4096", "best" for the best level. */
-const char *tune_value_text(enum tune_knob knob, long long value, char *buf,
+const char *tune_value_text(enum tune_setting setting, long long value, char *buf,
                             size_t cap);
 
-/* A prefetch as a value of its knob; 0 is off. */
+/* A prefetch as a value of its setting; 0 is off. */
 long long tune_prefetch_value(struct kern_prefetch prefetch);
 
 /* A mask of all levels up to this one; -1: 0, which is all there are. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * script.h - a text for a model to say: a prompt and, where it is given, the answer
+ * test prompt.h - a text for a model to say: a prompt and, where it is given, the
+ * answer
  *
  * Whether guessing ahead pays depends on the text, and a model with random weights says
  * nothing that repeats itself as texts do. So the answer is given, and is taken for
@@ -16,8 +17,8 @@
  *
  * Threading: data.
  */
-#ifndef SLM_HARNESS_MODEL_SCRIPT_H
-#define SLM_HARNESS_MODEL_SCRIPT_H
+#ifndef SLM_HARNESS_MODEL_TEST_PROMPT_H
+#define SLM_HARNESS_MODEL_TEST_PROMPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,9 +29,9 @@
 #include "engine/tokenizer/tokenizer.h"
 
 /* Most tokens of an answer that is the model's own. */
-#define SCRIPT_OWN_TOKENS 160
+#define TEST_PROMPT_OWN_TOKENS 160
 
-struct script {
+struct test_prompt {
     int32_t *ids;          /* malloc'ed: prompt, then answer */
     size_t n_prompt;       /* >= 1 */
     size_t n_answer;       /* 0: to be the model's own; else >= 2 */
@@ -40,13 +41,13 @@ struct script {
 /* Where the text is: name as it is where it is a path (has a slash or a dot), else
  * configs/texts/<name>.txt; into path. Error: ST_USAGE (it is not there; lists those
  * that are). */
-enum status script_find(const char *name, char *path, size_t cap, struct err *err);
+enum status test_prompt_find(const char *name, char *path, size_t cap, struct err *err);
 
 /* g: the model, NULL for a synthetic one that is no file. n_vocab: of its embeddings.
- * Errors: script_find()'s, ST_IO, ST_INPUT (no prompt, an answer too short), ST_USAGE
- * (a vocabulary too small for the text). */
-enum status script_read(struct script *s, const char *name, const struct gguf *g,
-                        int n_vocab, struct err *err);
-void script_free(struct script *s);
+ * Errors: test_prompt_find()'s, ST_IO, ST_INPUT (no prompt, an answer too short),
+ * ST_USAGE (a vocabulary too small for the text). */
+enum status test_prompt_read(struct test_prompt *s, const char *name,
+                             const struct gguf *g, int n_vocab, struct err *err);
+void test_prompt_free(struct test_prompt *s);
 
 #endif

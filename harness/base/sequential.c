@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * race.c - screening by halves, then a duel with a few looks
+ * sequential.c - screening by halves, then a duel with a few looks
  */
-#include "harness/base/race.h"
+#include "harness/base/sequential.h"
 
 #include <assert.h>
 #include <math.h>
@@ -15,13 +15,14 @@
 #define HOPELESS        0.9 /* of the default's speed, in each of HOPELESS_ROUNDS */
 #define HOPELESS_ROUNDS 3
 
-static const int looks[] = {RACE_MIN_DUEL, 12, 18, 27, RACE_MAX_DUEL};
+static const int looks[] = {SEQUENTIAL_MIN_DUEL, 12, 18, 27, SEQUENTIAL_MAX_DUEL};
 
 #define N_LOOKS ((int)(sizeof looks / sizeof looks[0]))
 
-enum status race_open(struct race *r, size_t n, uint64_t seed, struct err *err)
+enum status sequential_open(struct sequential *r, size_t n, uint64_t seed,
+                            struct err *err)
 {
-    struct race new = {.n = n, .n_screen_rounds = SCREEN_ROUNDS};
+    struct sequential new = {.n = n, .n_screen_rounds = SCREEN_ROUNDS};
 
     assert(n >= 1);
     new.c = calloc(n, sizeof *new.c);
@@ -32,25 +33,25 @@ enum status race_open(struct race *r, size_t n, uint64_t seed, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory to compare %zu settings", n);
     }
     new.random = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
-    new.state = n == 1 ? RACE_ALONE : RACE_RUNNING;
+    new.state = n == 1 ? SEQUENTIAL_ALONE : SEQUENTIAL_RUNNING;
     new.duel = n == 2;
     new.best = n == 2;
     *r = new;
     return ST_OK;
 }
 
-void race_close(struct race *r)
+void sequential_close(struct sequential *r)
 {
     free(r->c);
     free(r->seconds);
     memset(r, 0, sizeof *r);
 }
 
-size_t race_round(struct race *r, size_t *order)
+size_t sequential_round(struct sequential *r, size_t *order)
 {
     size_t n = 0;
 
-    if (r->state != RACE_RUNNING)
+    if (r->state != SEQUENTIAL_RUNNING)
         return 0;
     memset(r->seconds, 0, r->n * sizeof *r->seconds);
     for (size_t i = 0; i < r->n; i++)
@@ -65,7 +66,7 @@ size_t race_round(struct race *r, size_t *order)
     return n;
 }
 
-void race_record(struct race *r, size_t candidate, double seconds)
+void sequential_record(struct sequential *r, size_t candidate, double seconds)
 {
     assert(candidate < r->n && seconds > 0);
     r->seconds[candidate] = seconds;
@@ -75,14 +76,14 @@ void race_record(struct race *r, size_t candidate, double seconds)
 
 /* Hodges and Lehmann's estimate: of a few rounds it makes more than their median, and
  * a late one in five does not move it. */
-static double screened(const struct race_candidate *c)
+static double screened(const struct sequential_candidate *c)
 {
     struct rank_ratio r;
 
     return rank_paired(&r, c->log_ratio, c->n, 0.95, NULL) ? 1 : r.ratio;
 }
 
-static bool is_hopeless(const struct race_candidate *c)
+static bool is_hopeless(const struct sequential_candidate *c)
 {
     if (c->n < HOPELESS_ROUNDS)
         return false;
@@ -92,7 +93,7 @@ static bool is_hopeless(const struct race_candidate *c)
     return true;
 }
 
-static size_t challengers(const struct race *r)
+static size_t challengers(const struct sequential *r)
 {
     size_t n = 0;
 
@@ -101,7 +102,7 @@ static size_t challengers(const struct race *r)
     return n;
 }
 
-static void drop_worst(struct race *r)
+static void drop_worst(struct sequential *r)
 {
     size_t worst = 0;
     double least = INFINITY;
@@ -118,7 +119,7 @@ static void drop_worst(struct race *r)
 }
 
 /* The last challenger meets the default, unless it was no faster: it had its luck. */
-static void begin_duel(struct race *r)
+static void begin_duel(struct sequential *r)
 {
     r->duel = true;
     r->n_rounds = 0;
@@ -128,12 +129,12 @@ static void begin_duel(struct race *r)
             r->best = i;
     }
     if (!r->best || (!r->always_duel && screened(&r->c[r->best]) <= 1)) {
-        r->state = RACE_TIE;
+        r->state = SEQUENTIAL_TIE;
         r->best = 0;
     }
 }
 
-static void screen(struct race *r)
+static void screen(struct sequential *r)
 {
     for (size_t i = 1; i < r->n; i++)
         if (!r->always_duel || challengers(r) > 1)
@@ -153,36 +154,37 @@ static void screen(struct race *r)
 
 /* ---- the duel ----------------------------------------------------------------- */
 
-static enum status interval(const struct race *r, size_t i, double level,
+static enum status interval(const struct sequential *r, size_t i, double level,
                             struct rank_ratio *out, struct err *err)
 {
-    const struct race_candidate *c = &r->c[i];
+    const struct sequential_candidate *c = &r->c[i];
     const size_t from = i == r->best ? c->n_screen : 0;
 
     return rank_paired(out, c->log_ratio + from, c->n - from, level, err);
 }
 
-static enum status look(struct race *r, bool last, struct err *err)
+static enum status look(struct sequential *r, bool last, struct err *err)
 {
     struct rank_ratio ratio;
-    const enum status st = interval(r, r->best, RACE_LOOK_LEVEL, &ratio, err);
+    const enum status st = interval(r, r->best, SEQUENTIAL_LEVEL, &ratio, err);
 
     if (st)
         return st;
     r->n_looks++;
     if (ratio.lo > 1)
-        r->state = RACE_WON;
-    else if (last || ratio.hi < RACE_WORTH || (ratio.ratio < 1 && !r->always_duel))
-        r->state = RACE_TIE;
+        r->state = SEQUENTIAL_WON;
+    else if (last || ratio.hi < SEQUENTIAL_WORTH ||
+             (ratio.ratio < 1 && !r->always_duel))
+        r->state = SEQUENTIAL_TIE;
     return ST_OK;
 }
 
-enum status race_round_end(struct race *r, struct err *err)
+enum status sequential_round_end(struct sequential *r, struct err *err)
 {
     for (size_t i = 1; i < r->n; i++) {
-        struct race_candidate *c = &r->c[i];
+        struct sequential_candidate *c = &r->c[i];
 
-        if (r->seconds[i] > 0 && c->n < RACE_MAX_ROUNDS)
+        if (r->seconds[i] > 0 && c->n < SEQUENTIAL_MAX_ROUNDS)
             c->log_ratio[c->n++] = log(r->seconds[0] / r->seconds[i]);
     }
     r->c[0].n++;
@@ -194,26 +196,26 @@ enum status race_round_end(struct race *r, struct err *err)
     return ST_OK;
 }
 
-enum status race_cut(struct race *r, struct err *err)
+enum status sequential_cut(struct sequential *r, struct err *err)
 {
     enum status st = ST_OK;
 
-    if (r->state != RACE_RUNNING)
+    if (r->state != SEQUENTIAL_RUNNING)
         return ST_OK;
-    if (r->duel && r->n_rounds >= RACE_MIN_DUEL)
+    if (r->duel && r->n_rounds >= SEQUENTIAL_MIN_DUEL)
         st = look(r, false, err);
-    if (r->state == RACE_RUNNING)
-        r->state = RACE_CUT;
+    if (r->state == SEQUENTIAL_RUNNING)
+        r->state = SEQUENTIAL_CUT;
     return st;
 }
 
-size_t race_choice(const struct race *r)
+size_t sequential_choice(const struct sequential *r)
 {
-    return r->state == RACE_WON ? r->best : 0;
+    return r->state == SEQUENTIAL_WON ? r->best : 0;
 }
 
-enum status race_ratio(const struct race *r, size_t candidate, struct rank_ratio *out,
-                       struct err *err)
+enum status sequential_ratio(const struct sequential *r, size_t candidate,
+                             struct rank_ratio *out, struct err *err)
 {
     if (candidate == 0) {
         *out = (struct rank_ratio){1, 1, 1};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tap.c - a listener hears every input of every matrix, once, and changes nothing
+ * test_activation_hook.c - a listener hears every input of every matrix, once, and
+ * changes nothing
  */
 #include "tests/support/test.h"
 
@@ -84,13 +85,13 @@ static void run(const char *path, int n_threads, size_t batch, struct ear *ear,
     if (slm_open(&m, &p, &err))
         fail_msg("%s", err.msg);
     if (ear)
-        slm_tap(m, listen_to, ear);
+        slm_set_activation_hook(m, listen_to, ear);
     for (size_t i = 0; i < N_TOKENS; i += batch)
         if (slm_eval(m, tokens + i, batch, SLM_LOGITS_LAST, &err))
             fail_msg("%s", err.msg);
     assert_true(n_logits <= (size_t)slm_info(m)->n_vocab);
     memcpy(logits, slm_logits(m, 0), n_logits * sizeof *logits);
-    slm_tap(m, NULL, NULL);
+    slm_set_activation_hook(m, NULL, NULL);
     slm_close(m);
 }
 
@@ -214,5 +215,5 @@ int main(void)
         cmocka_unit_test(experts_hear_their_tokens),
     };
 
-    return cmocka_run_group_tests_name("tap", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("activation hook", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune_knobs.c - the table of knobs, their values, and how each is turned
+ * tune_settings.c - the table of settings, their values, and how each is turned
  */
-#include "harness/tune/tune_knobs.h"
+#include "harness/tune/tune_settings.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "harness/tune/prefetch.h"
 
-static const struct tune_knob_info infos[TUNE_N_KNOBS] = {
+static const struct tune_setting_info infos[TUNE_N_SETTINGS] = {
     [TUNE_WEIGHTS] = {"weights", TUNE_BOTH, false, true, 3},
     [TUNE_THREADS] = {"threads", TUNE_DECODE, false, false, 1.5},
     [TUNE_PLACEMENT] = {"placement", TUNE_DECODE, false, false, 1},
@@ -24,9 +24,9 @@ static const struct tune_knob_info infos[TUNE_N_KNOBS] = {
     [TUNE_BATCH] = {"batch", TUNE_PREFILL, false, false, 2},
 };
 
-const struct tune_knob_info *tune_knob_info(enum tune_knob knob)
+const struct tune_setting_info *tune_setting_info(enum tune_setting setting)
 {
-    return &infos[knob];
+    return &infos[setting];
 }
 
 /* ---- one value ---------------------------------------------------------------- */
@@ -63,12 +63,12 @@ long long tune_mask_level(uint32_t mask)
     return level;
 }
 
-long long tune_get(const struct tune_setup *s, enum tune_knob knob,
+long long tune_get(const struct tune_setup *s, enum tune_setting setting,
                    enum kern_format fmt)
 {
     const struct slm_tuning *t = &s->tuning;
 
-    switch (knob) {
+    switch (setting) {
     case TUNE_WEIGHTS:
         return weights_value(s->residency, t->pages);
     case TUNE_THREADS:
@@ -88,18 +88,18 @@ long long tune_get(const struct tune_setup *s, enum tune_knob knob,
     case TUNE_CHUNKS_PREFILL:
         return t->chunks_prefill;
     case TUNE_BATCH:
-    case TUNE_N_KNOBS:
+    case TUNE_N_SETTINGS:
         break;
     }
     return t->n_batch;
 }
 
-void tune_set(struct tune_setup *s, enum tune_knob knob, enum kern_format fmt,
+void tune_set(struct tune_setup *s, enum tune_setting setting, enum kern_format fmt,
               long long value)
 {
     struct slm_tuning *t = &s->tuning;
 
-    switch (knob) {
+    switch (setting) {
     case TUNE_WEIGHTS:
         s->residency = (enum weights_residency)(value / 2);
         t->pages = value % 2 ? MEM_PAGES_2M : MEM_PAGES_4K;
@@ -131,25 +131,26 @@ void tune_set(struct tune_setup *s, enum tune_knob knob, enum kern_format fmt,
     case TUNE_BATCH:
         t->n_batch = (int)value;
         break;
-    case TUNE_N_KNOBS:
+    case TUNE_N_SETTINGS:
         break;
     }
 }
 
-const char *tune_value_text(enum tune_knob knob, long long value, char *buf, size_t cap)
+const char *tune_value_text(enum tune_setting setting, long long value, char *buf,
+                            size_t cap)
 {
-    if (knob == TUNE_WEIGHTS) {
+    if (setting == TUNE_WEIGHTS) {
         const enum weights_residency r = (enum weights_residency)(value / 2);
 
         snprintf(buf, cap, "%s%s", weights_residency_name(r),
                  r == WEIGHTS_MMAP ? ""
                  : value % 2       ? ", 2m pages"
                                    : ", 4k pages");
-    } else if (knob == TUNE_PLACEMENT) {
+    } else if (setting == TUNE_PLACEMENT) {
         snprintf(buf, cap, "%s", placement_name((enum placement)value));
-    } else if (knob == TUNE_PREFETCH) {
+    } else if (setting == TUNE_PREFETCH) {
         prefetch_text(value_prefetch(value), buf, cap);
-    } else if (knob == TUNE_LEVEL || knob == TUNE_LEVEL_PREFILL) {
+    } else if (setting == TUNE_LEVEL || setting == TUNE_LEVEL_PREFILL) {
         snprintf(buf, cap, "%s", value < 0 ? "best" : isa_name((enum kern_isa)value));
     } else {
         snprintf(buf, cap, "%lld", value);
@@ -276,7 +277,7 @@ static void add_weights(const struct tune_space *space, struct values *out)
 }
 
 size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
-                   enum tune_knob knob, enum kern_format fmt, long long *value)
+                   enum tune_setting setting, enum kern_format fmt, long long *value)
 {
     static const int chunks[] = {1, 2, 4, 16, 32, 64};
     static const struct kern_prefetch prefetch[] = {
@@ -286,8 +287,8 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
     static const int batch[] = {64, 128, 256, 512};
     struct values out = {value, 0};
 
-    add(&out, tune_get(s, knob, fmt));
-    switch (knob) {
+    add(&out, tune_get(s, setting, fmt));
+    switch (setting) {
     case TUNE_WEIGHTS:
         if (s->residency != WEIGHTS_MEMORY)
             add_weights(space, &out);
@@ -301,7 +302,7 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
         break;
     case TUNE_LEVEL:
     case TUNE_LEVEL_PREFILL:
-        add_levels(space, s, fmt, knob == TUNE_LEVEL_PREFILL, &out);
+        add_levels(space, s, fmt, setting == TUNE_LEVEL_PREFILL, &out);
         break;
     case TUNE_PREFETCH:
         /* Only kernels of panels take it. */
@@ -317,7 +318,7 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
     case TUNE_BATCH:
         add_all(&out, batch, sizeof batch / sizeof batch[0], space->n_batch);
         break;
-    case TUNE_N_KNOBS:
+    case TUNE_N_SETTINGS:
         break;
     }
     return out.n;

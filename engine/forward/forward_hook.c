@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward_hook.c - a listener is told of every row that a matrix is multiplied with
+ *
+ * Before a stage prepares its input, which is where the values are still floats. Each
+ * thread tells of some rows; nothing is written that others read.
+ */
+#include "engine/forward/forward_impl.h"
+
+void forward_tap(struct forward *f, slm_activation_hook_fn *hook, void *arg)
+{
+    f->hook = hook;
+    f->hook_arg = arg;
+}
+
+/* Row src, normalised unless norm is NULL, to one slice of w. */
+static void tell(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                 size_t slice, const float *src, const struct norm *norm)
+{
+    if (norm) {
+        fwd_norm(f, me->row, src, norm, w->k);
+        src = me->row;
+    }
+    if (w->slices)
+        f->hook(f->hook_arg, w->slices[slice].name, 1, 0, src, w->k);
+    else
+        f->hook(f->hook_arg, w->name, w->n_slices, slice, src, w->k);
+}
+
+void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                   const float *src, size_t stride, size_t n, const struct norm *norm)
+{
+    for (size_t j = (size_t)(me - f->threads); j < n;
+         j += (size_t)thread_pool_size(f->pool))
+        tell(f, me, w, 0, src + j * stride, norm);
+}
+
+void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                    const struct norm *norm)
+{
+    const size_t n_used = (size_t)f->m->n_experts_used, n = (size_t)f->n * n_used;
+
+    for (size_t i = (size_t)(me - f->threads); i < n;
+         i += (size_t)thread_pool_size(f->pool)) {
+        const size_t pair = (size_t)me->pair[i], expert = (size_t)f->expert[pair];
+        const float *src = norm ? f->x + pair / n_used * pad16((size_t)f->m->n_embd)
+                                : f->gate + i * pad16((size_t)f->m->n_ff);
+
+        tell(f, me, w, expert, src, norm);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory_reserve.h - memory that a model cannot have, because the process around it
+ * needs it
+ */
+#ifndef SLM_HARNESS_MACHINE_MEMORY_RESERVE_H
+#define SLM_HARNESS_MACHINE_MEMORY_RESERVE_H
+
+#include <stdint.h>
+
+/* The process without model, KV cache and scratch. */
+#define RESERVE_OWN_BYTES (UINT64_C(24) << 20)
+
+/* Page tables, libraries, and what the page cache needs for reading ahead. */
+#define RESERVE_SPARE_BYTES (UINT64_C(64) << 20)
+
+/* What of given bytes is left for a model that cannot be paged out. */
+static inline uint64_t memory_for_model(uint64_t given)
+{
+    const uint64_t kept = RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES;
+
+    return given > kept ? given - kept : 0;
+}
+
+#endif
