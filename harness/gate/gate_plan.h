@@ -13,7 +13,7 @@
 #define SLM_HARNESS_GATE_GATE_PLAN_H
 
 #include "harness/gate/gate_settings.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 
 struct gate_plan {
     struct turn_step step[TURN_MAX_STEPS];

@@ -18,6 +18,7 @@
 #include "harness/point/point_child.h"
 #include "harness/point/point_run.h"
 #include "harness/point/point_tuned.h"
+#include "harness/worker/worker.h"
 
 #define TICK_MS  200
 #define USAGE_NS 500000000u  /* the group's peak is read twice a second */
@@ -117,7 +118,7 @@ static void hear_line(void *arg, const char *line, size_t len)
         r->samples.profile = json_incref(value);
     }
     if ((value = json_object_get(message, "noise"))) {
-        point_noise_from_json(&r->noise, value);
+        worker_noise_from_json(&r->noise, value);
         r->has_noise = true;
     }
     if ((value = json_object_get(message, "error")) && json_is_string(value)) {

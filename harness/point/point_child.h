@@ -23,11 +23,9 @@
 #include "harness/machine/topology.h"
 #include "harness/point/point.h"
 
-/* Both sides of "facts" and "noise". Missing keys leave a field as it is. */
+/* Both sides of "facts". Missing keys leave a field as it is. */
 json_t *point_facts_json(const struct point_facts *facts);
 void point_facts_from_json(struct point_facts *facts, const json_t *object);
-json_t *point_noise_json(const struct noise *noise);
-void point_noise_from_json(struct noise *noise, const json_t *object);
 
 /* Size of the probe's buffer: beyond the last-level cache, but neither more than
  * an eighth of the limit nor than the weights, so that the probe does not become

@@ -8,6 +8,7 @@
 #include "harness/base/clock.h"
 #include "harness/point/point_child_impl.h"
 #include "harness/point/point_profile.h"
+#include "harness/worker/worker.h"
 
 #define NOISE_NS 2000000000u /* noise so far is told every 2 s */
 
@@ -58,7 +59,7 @@ void point_tell_noise(struct point_child *c)
 
     noise_read(&now, "");
     noise_diff(&d, &c->noise_begin, &now);
-    point_tell(json_pack("{s:o}", "noise", point_noise_json(&d)));
+    point_tell(json_pack("{s:o}", "noise", worker_noise_json(&d)));
 }
 
 void point_tell_life(struct point_child *c)

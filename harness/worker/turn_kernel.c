@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "harness/kernelbench/kernel_work.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 #include "kernels/isa.h"
 
 double turn_kernel_bytes(enum kern_format format)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_serve.c - the process that measures when it is its turn
+ * worker_serve.c - the process that measures, and a gate's requests to it
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,12 @@
 #include "harness/base/program.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"
-#include "harness/point/point_child.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 #include "harness/worker/measured.h"
+#include "harness/worker/worker.h"
 #include "kernels/isa.h"
 
 #define LOADS_NS 20000000 /* further loads end with this */
-#define TOLD_NS  500000000
 
 struct server {
     struct turn_open o;
@@ -27,31 +26,16 @@ struct server {
     struct slm_tuning tuning[TURN_MAX_STEPS];
     struct measured_step step[TURN_MAX_STEPS];
     double *s[TURN_MAX_STEPS];
-    uint64_t told_ns;
+    struct worker_reports reports;
 };
-
-static void say(json_t *object)
-{
-    if (object) {
-        json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-        putchar('\n');
-        fflush(stdout);
-    }
-    json_decref(object);
-}
 
 /* ---- opening -------------------------------------------------------------------- */
 
 static int on_load(void *arg, uint64_t done, uint64_t total)
 {
     struct server *v = arg;
-    const uint64_t now = clock_ns();
 
-    if (now - v->told_ns > TOLD_NS) {
-        v->told_ns = now;
-        say(json_pack("{s:s, s:f}", "phase", "load", "fraction",
-                      (double)done / (double)total));
-    }
+    worker_tell_progress(&v->reports, "load", (double)done / (double)total);
     return 0;
 }
 
@@ -168,7 +152,7 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
     v->measured.progress = on_load;
     v->measured.arg = v;
     describe_steps(v);
-    v->told_ns = clock_ns();
+    v->reports.phase_ns = clock_ns();
     if ((st = load(v, &r, err)) || (st = make_buffers(v, err)) ||
         (st = choose_tunings(v, err)))
         return st;
@@ -177,7 +161,7 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
              weights_residency_name(slm_info(v->measured.m)->residency));
     snprintf(r.isa, sizeof r.isa, "%s", measured_isa());
     r.weight_bytes = slm_info(v->measured.m)->weight_bytes;
-    say(json_pack("{s:o}", "ready", turn_ready_json(&r)));
+    worker_tell(json_pack("{s:o}", "ready", turn_ready_json(&r)));
     return ST_OK;
 }
 
@@ -278,33 +262,51 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
         json_array_append_new(all, list);
     }
     if (st == ST_OK)
-        say(json_pack("{s:O, s:o, s:I}", "s", all, "noise", point_noise_json(&after),
-                      "peak_bytes", (json_int_t)peak_bytes()));
+        worker_tell(json_pack("{s:O, s:o, s:I}", "s", all, "noise",
+                              worker_noise_json(&after), "peak_bytes",
+                              (json_int_t)peak_bytes()));
     json_decref(all);
     return st;
 }
 
 /* ---- serving -------------------------------------------------------------------- */
 
-static enum status answer(struct server *v, const char *line, struct err *err)
+static enum status answer(struct server *v, const struct worker_task *tasks, size_t n,
+                          const char *line, struct err *err)
 {
     json_t *request = json_loads(line, 0, NULL), *value;
-    enum status st;
+    enum status st = ST_OK;
+    size_t i = 0;
 
+    while (i < n && !json_object_get(request, tasks[i].name))
+        i++;
     if ((value = json_object_get(request, "open")))
         st = answer_open(v, value, err);
     else if ((value = json_object_get(request, "take")))
         st = answer_take(v, value, err);
+    else if (i < n)
+        st = tasks[i].answer(json_object_get(request, tasks[i].name), err);
     else
         st = err_set(err, ST_USAGE,
-                     "`bench turn` is started by `bench gate` only, and knows no such "
-                     "request: %.100s",
+                     "`bench worker` is started by other commands of bench only, and "
+                     "knows no such request: %.100s",
                      line);
     json_decref(request);
     return st;
 }
 
-int turn_serve(void)
+static void close_server(struct server *v)
+{
+    if (!v)
+        return;
+    measured_close(&v->measured);
+    kernel_fixture_close(v->fixture);
+    for (int i = 0; i < v->o.n_steps; i++)
+        free(v->s[i]);
+    free(v);
+}
+
+int worker_serve(const struct worker_task *tasks, size_t n)
 {
     struct server *v = calloc(1, sizeof *v);
     struct err err = ERR_INIT;
@@ -313,20 +315,14 @@ int turn_serve(void)
     size_t cap = 0;
 
     child_offer_to_oom_killer();
-    say(json_pack("{s:i, s:s, s:s, s:s}", "turn", TURN_PROTOCOL, "version",
-                  build_version(), "commit", build_commit(), "compiler",
-                  build_compiler()));
+    worker_tell(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", TURN_PROTOCOL, "worker",
+                          WORKER_PROTOCOL, "version", build_version(), "commit",
+                          build_commit(), "compiler", build_compiler()));
     while (st == ST_OK && getline(&line, &cap, stdin) > 0)
-        st = answer(v, line, &err);
+        st = answer(v, tasks, n, line, &err);
     if (st)
-        say(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
-    if (v) {
-        measured_close(&v->measured);
-        kernel_fixture_close(v->fixture);
-        for (int i = 0; i < v->o.n_steps; i++)
-            free(v->s[i]);
-    }
-    free(v);
+        worker_tell(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
+    close_server(v);
     free(line);
     return status_exit_code(st);
 }
