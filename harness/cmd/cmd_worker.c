@@ -7,7 +7,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "harness/point/point_child.h"
 #include "harness/worker/worker.h"
+
+static const struct worker_task tasks[] = {{"point", point_answer}};
 
 int cmd_worker(int argc, char **argv)
 {
@@ -20,7 +23,7 @@ int cmd_worker(int argc, char **argv)
         return cmd_fail(&err);
     }
     prctl(PR_SET_NAME, "bench");
-    return worker_serve(NULL, 0);
+    return worker_serve(tasks, sizeof tasks / sizeof tasks[0]);
 }
 
 /* The name by which gates of all versions start it. */

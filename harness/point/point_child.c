@@ -7,7 +7,7 @@
  * same mapping, and between samples, too, since memory is shared with others. A model
  * that does not fit would be probed at the disk's speed, so a buffer stands in, before
  * the model is read in and after it is closed; nothing but the model is in memory while
- * measuring. A sample is written only after its clock has been read.
+ * measuring.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,19 +17,33 @@
 #include "engine/synth/synth.h"
 #include "harness/base/clock.h"
 #include "harness/base/parse.h"
-#include "harness/machine/child.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_child_impl.h"
+#include "harness/point/point_profile.h"
 #include "harness/point/point_speculate.h"
 #include "harness/point/point_tuned.h"
 #include "harness/tune/prefetch.h"
 #include "kernels/isa.h"
 
-#define FLUSH_NS      50000000u /* samples reach the parent within 50 ms */
-#define PRELOAD_SHARE 0.8       /* of the limit, where a model does not fit it */
+#define PRELOAD_SHARE 0.8 /* of the limit, where a model does not fit it */
+
+/* The columns and the facts known so far. */
+static void tell_row(const struct point_child *c)
+{
+    worker_tell(json_pack("{s:o}", "row", row_json(&c->row)));
+    worker_tell(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
+}
 
 /* ---- loading ---------------------------------------------------------------- */
+
+static int tell_load(void *arg, uint64_t done, uint64_t total)
+{
+    struct point_child *c = arg;
+
+    worker_tell_progress(&c->reports, "load", total ? (double)done / (double)total : 1);
+    return 0;
+}
 
 static uint64_t room(const struct point_child *c)
 {
@@ -62,7 +76,7 @@ static enum status load(struct point_child *c, struct err *err)
     uint64_t probing = 0;
     enum status status = ST_OK;
 
-    point_tell_phase(c, "load", 0);
+    worker_tell_phase(&c->reports, "load", 0);
     params.slm.memory_bytes = room(c);
     params.slm.n_threads = c->p->n_threads;
     params.slm.n_threads_prefill = c->p->n_threads_prefill;
@@ -146,7 +160,9 @@ static void fill_row(struct point_child *c)
 
 static int tell_fill(void *arg, uint64_t done, uint64_t total)
 {
-    point_tell_phase(arg, "fill", (double)done / (double)total);
+    struct point_child *c = arg;
+
+    worker_tell_phase(&c->reports, "fill", (double)done / (double)total);
     return 0;
 }
 
@@ -156,7 +172,7 @@ static enum status fill_context(struct point_child *c, struct err *err)
         return point_speculate_open(c, err);
     if (c->p->kind == POINT_PREFILL || !c->p->ctx)
         return ST_OK;
-    point_tell_phase(c, "fill", 0);
+    worker_tell_phase(&c->reports, "fill", 0);
     c->measured.progress = tell_fill;
     return measured_fill(&c->measured, c->p->ctx, c->p->ctx_prefill, c->p->seed, err);
 }
@@ -193,7 +209,7 @@ static enum status warm_up(struct point_child *c, struct err *err)
 
     if (!c->fits)
         return ST_OK;
-    point_tell_phase(c, "warm", 0);
+    worker_tell_phase(&c->reports, "warm", 0);
     if (c->p->kind == POINT_SPECULATE)
         return point_speculate_warm(c, err);
     status = measured_wake(&c->measured, &ns, err);
@@ -204,26 +220,25 @@ static enum status warm_up(struct point_child *c, struct err *err)
     return status;
 }
 
-/* Samples go out between two of them. */
+/* A sample is written only after its clock has been read. */
 static bool take_sample(void *arg, uint64_t ns)
 {
     struct point_child *c = arg;
-    uint64_t now;
+    const double ms = (double)ns * 1e-6;
 
-    c->ms[c->n_ms++] = (double)ns * 1e-6;
+    c->n_samples++;
+    c->sum_ms += ms;
     point_probe_beside(c);
-    now = clock_ns();
-    if (now - c->told_ns > FLUSH_NS) {
-        point_tell_samples(c);
-        c->told_ns = now;
-    }
-    point_tell_life(c);
-    return now < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
+    worker_tell_sample(&c->reports, ms);
+    worker_tell_life(&c->reports);
+    return clock_ns() < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
 }
 
 static void tell_life(void *arg)
 {
-    point_tell_life(arg);
+    struct point_child *c = arg;
+
+    worker_tell_life(&c->reports);
 }
 
 static enum status measure(struct point_child *c, struct err *err)
@@ -234,15 +249,35 @@ static enum status measure(struct point_child *c, struct err *err)
         status = slm_profile_start(c->model, err);
     if (status)
         return status;
-    point_tell_phase(c, "measure", 0);
-    noise_read(&c->noise_begin, "");
-    c->measure_begin_ns = c->told_ns = c->noise_told_ns = clock_ns();
+    worker_tell_phase(&c->reports, "measure", 0);
+    worker_begin_samples(&c->reports);
+    c->measure_begin_ns = clock_ns();
     c->measured.alive = tell_life;
     status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
                               take_sample, c, err);
-    point_tell_noise(c);
-    point_tell_samples(c);
+    worker_end_samples(&c->reports);
     return status;
+}
+
+/* Where the time of all samples went. */
+static enum status tell_profile(const struct point_child *c, struct err *err)
+{
+    const double n = (double)c->n_samples;
+    struct slm_profile *from = malloc(sizeof *from);
+    struct point_profile *p = malloc(sizeof *p);
+
+    if (!from || !p) {
+        free(from);
+        free(p);
+        return err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    }
+    slm_profile_read(c->model, from);
+    point_profile_make(p, from, c->n_samples, n > 0 ? c->sum_ms / n : 0, c->int8_gops,
+                       c->f32_gops);
+    worker_tell(json_pack("{s:o}", "profile", point_profile_json(p)));
+    free(from);
+    free(p);
+    return ST_OK;
 }
 
 static void close_model(struct point_child *c)
@@ -272,14 +307,9 @@ static enum status prepare(struct point_child *c, struct err *err)
     if (status)
         return status;
     measured_init(&c->measured, p->seed);
-    c->measured.progress = point_tell_load;
+    c->measured.progress = tell_load;
     c->measured.arg = c;
     c->fits = true;
-    c->ms = calloc((size_t)p->n_tokens, sizeof *c->ms);
-    if (!c->ms)
-        return err_set(err, ST_NO_MEMORY, "no memory for %d samples", p->n_tokens);
-    memset(c->ms, 0xff,
-           (size_t)p->n_tokens * sizeof *c->ms); /* touched now, not later */
     c->ref = p->model;
     if (p->residency != WEIGHTS_MEMORY)
         return modelref_bytes(&p->model, &c->image_bytes, err);
@@ -305,7 +335,7 @@ static enum status choose_tuning(struct point_child *c, struct err *err)
         return slm_measure_prefetch(c->model, SLM_PREFETCH_BUDGET_S, c->topo.llc_bytes,
                                     err);
     }
-    point_tell_phase(c, "check", 0);
+    worker_tell_phase(&c->reports, "check", 0);
     if (c->fits)
         return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
     side.tuning.n_batch = c->p->n_batch;
@@ -327,49 +357,54 @@ static enum status run(struct point_child *c, struct err *err)
     if (c->p->kind != POINT_PREFILL)
         prefetch_of_model(c->model, c->row.prefetch, sizeof c->row.prefetch);
     if (c->fits) {
-        point_tell_phase(c, "probe", 0);
+        worker_tell_phase(&c->reports, "probe", 0);
         status = point_probe_roof(c, true, err);
     }
-    point_tell_row(c);
+    tell_row(c);
     describe_step(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
     if (c->p->kind == POINT_SPECULATE)
         point_speculate_conclude(c);
-    if (c->p->profile && (status = point_tell_profile(c, err)))
+    if (c->p->profile && (status = tell_profile(c, err)))
         return status;
-    point_tell_phase(c, "probe", 1);
+    worker_tell_phase(&c->reports, "probe", 1);
     if (!c->fits)
         make_room(c);
     status = point_probe_roof(c, c->fits, err);
-    point_tell_row(c);
+    tell_row(c);
     return status;
 }
 
-int point_child_run(const struct point *p)
+/* In the child, where nothing else is to be measured afterwards: levels stay disabled.
+ */
+static enum status measure_point(const struct point *p, struct err *err)
 {
-    struct err err = ERR_INIT;
     struct point_child *c = calloc(1, sizeof *c);
     enum status status;
 
-    child_offer_to_oom_killer();
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory to measure in");
     isa_disable(p->isa_disabled);
-    if (!c) {
-        status = err_set(&err, ST_NO_MEMORY, "no memory to measure in");
-    } else {
-        c->own = *p;
-        c->p = &c->own;
-        c->cpus = p->explicit_cpus ? p->cpus : NULL;
-        row_init(&c->row);
-        status = run(c, &err);
-        point_speculate_close(c);
-        close_model(c);
-        free(c->ms);
-        free(c);
-    }
-    if (status)
-        point_tell(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)status));
-    else
-        point_tell(json_pack("{s:b}", "done", 1));
-    return status_exit_code(status);
+    c->own = *p;
+    c->p = &c->own;
+    c->cpus = p->explicit_cpus ? p->cpus : NULL;
+    row_init(&c->row);
+    status = run(c, err);
+    point_speculate_close(c);
+    close_model(c);
+    free(c);
+    return status;
+}
+
+enum status point_answer(const json_t *settings, struct err *err)
+{
+    struct point p;
+    enum status status = point_from_json(&p, settings, err);
+
+    if (status == ST_OK)
+        status = measure_point(&p, err);
+    if (status == ST_OK)
+        worker_tell(json_pack("{s:b}", "done", 1));
+    return status;
 }

@@ -34,6 +34,14 @@ assert len({(r[key[0]], r[key[1]]) for r in rows[1:]}) == len(rows) - 1, "a row 
 EOF
 }
 
+# workers: process ids of those that work in this directory
+workers() {
+    local pid
+    for pid in $(pgrep -f '^bench worker$'); do
+        [ "$(readlink "/proc/$pid/cwd")" != "$PWD" ] || echo "$pid"
+    done
+}
+
 common=(--mem none --no-charts --no-probe --repeats 0)
 command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
 
@@ -82,10 +90,10 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 whole_before=$(rows two)
 for _ in $(seq 100); do
-    pgrep -f "bench point .*$WORK/cache" >/dev/null || break
+    [ -n "$(workers)" ] || break
     sleep 0.05
 done
-! pgrep -f "bench point .*$WORK/cache" || fail "a measuring child outlived its sweep"
+[ -z "$(workers)" ] || fail "a worker outlived its sweep: $(workers)"
 printf '2025-01-01T00:00:00Z,torn' >>two/sweep.csv
 [ -e cache/nano-Q4_0.gguf ] || [ "$whole_before" = 8 ] || fail "the model is gone"
 "$BENCH" sweep --resume two --no-charts >out 2>err || fail "resume: $(cat err)"
