@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,4 +382,13 @@ enum status rank_holm(double *p, size_t n, struct err *err)
     }
     free(order);
     return ST_OK;
+}
+
+const char *rank_ratio_text(const struct rank_ratio *r, char *buf, size_t cap)
+{
+    if (r->lo > 0 && isfinite(r->hi))
+        snprintf(buf, cap, "%.3f [%.3f, %.3f]", r->ratio, r->lo, r->hi);
+    else
+        snprintf(buf, cap, "%.3f", r->ratio);
+    return buf;
 }

@@ -51,4 +51,7 @@ void rank_signs(const double *v, size_t n, double *above, double *below);
  * of any wrong rejection among the n stays at that level. Error: ST_NO_MEMORY. */
 enum status rank_holm(double *p, size_t n, struct err *err);
 
+/* "1.043 [1.031, 1.055]" into buf, which is returned. */
+const char *rank_ratio_text(const struct rank_ratio *r, char *buf, size_t cap);
+
 #endif

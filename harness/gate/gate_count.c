@@ -16,7 +16,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/machine/child.h"
-#include "harness/point/count_work.h"
+#include "harness/worker/count_work.h"
 
 #define KERNEL_CALLS 100
 #define TOKENS       10

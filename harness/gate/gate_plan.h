@@ -14,7 +14,7 @@
 
 #include "harness/gate/gate_result.h"
 #include "harness/gate/gate_settings.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 
 struct gate_plan {
     struct turn_step step[TURN_MAX_STEPS];

@@ -189,9 +189,9 @@ static void describe_sides(struct gate_run *run)
 
         snprintf(out->name, sizeof out->name, "%s", run->program[side]);
         snprintf(out->version, sizeof out->version, "%.*s",
-                 (int)strcspn(c->version, " "), c->version);
-        snprintf(out->commit, sizeof out->commit, "%s", c->commit);
-        snprintf(out->compiler, sizeof out->compiler, "%s", c->compiler);
+                 (int)strcspn(c->worker.version, " "), c->worker.version);
+        snprintf(out->commit, sizeof out->commit, "%s", c->worker.commit);
+        snprintf(out->compiler, sizeof out->compiler, "%s", c->worker.compiler);
     }
 }
 

@@ -19,7 +19,7 @@
 
 #include "harness/base/progress.h"
 #include "harness/gate/gate_plan.h"
-#include "harness/point/turn_client.h"
+#include "harness/worker/turn_client.h"
 
 #define GATE_ROUNDS_NAME "rounds.csv"
 #define GATE_ROUNDS_HEADER \

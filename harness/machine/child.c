@@ -42,7 +42,7 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     signal(SIGTERM, SIG_DFL);
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
         dup2(e->out[1], STDOUT_FILENO) >= 0 &&
-        (!p->talk || dup2(e->complaints, STDERR_FILENO) >= 0)) {
+        (e->complaints < 0 || dup2(e->complaints, STDERR_FILENO) >= 0)) {
         execv(p->program, p->argv);
         perror("it cannot be run");
     }
@@ -56,11 +56,13 @@ static void close_pair(int fd[2])
             close(fd[i]);
 }
 
-static enum status open_ends(struct ends *e, bool talk, struct err *err)
+static enum status open_ends(struct ends *e, const struct child_params *p,
+                             struct err *err)
 {
     if (pipe2(e->go, O_CLOEXEC) || pipe2(e->out, O_CLOEXEC) ||
-        (talk && (pipe2(e->in, O_CLOEXEC) ||
-                  (e->complaints = memfd_create("stderr", MFD_CLOEXEC)) < 0)))
+        (p->talk && pipe2(e->in, O_CLOEXEC)) ||
+        (p->talk && !p->pass_errors &&
+         (e->complaints = memfd_create("stderr", MFD_CLOEXEC)) < 0))
         return err_set_errno(err, ST_IO, "cannot start a measuring process");
     return ST_OK;
 }
@@ -68,7 +70,7 @@ static enum status open_ends(struct ends *e, bool talk, struct err *err)
 enum status child_start(struct child *c, const struct child_params *p, struct err *err)
 {
     struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}, -1, getpid()};
-    enum status st = open_ends(&e, p->talk, err);
+    enum status st = open_ends(&e, p, err);
 
     if (st == ST_OK && (c->pid = fork()) < 0) {
         c->pid = 0;

@@ -40,6 +40,7 @@ struct child_params {
     char *const *argv;       /* with argv[0], ends with NULL */
     struct sandbox *sandbox; /* may be NULL */
     bool talk;               /* keep standard input and standard error */
+    bool pass_errors;        /* but leave standard error where ours is */
 };
 
 /* *c is CHILD_INIT, and for child_close() afterwards in any case. Errors: ST_IO, and

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * point.c - the deciding side of a point: sandbox and child
+ * point.c - the deciding side of a point: sandbox and worker
  *
- * The child is this program again (child.h), started inside its memory group.
+ * The worker is this program again, started inside its memory group.
  */
 #include "harness/point/point.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +16,9 @@
 #include "harness/point/point_child.h"
 #include "harness/point/point_run.h"
 #include "harness/point/point_tuned.h"
+#include "harness/worker/worker.h"
 
-#define TICK_MS  200
-#define USAGE_NS 500000000u  /* the group's peak is read twice a second */
-#define REAP_NS  5000000000u /* from closing its output to being gone */
+#define USAGE_NS 500000000u /* the group's peak is read twice a second */
 
 /* The child gets its CPUs by number: both sides then mean the same ones. */
 static enum status resolve_cpus(struct point_run *r, struct err *err)
@@ -32,26 +29,6 @@ static enum status resolve_cpus(struct point_run *r, struct err *err)
         return ST_OK;
     p->explicit_cpus = true;
     return placement_cpus(r->topo, p->placement, point_max_threads(p), p->cpus, err);
-}
-
-/* ---- starting the child ----------------------------------------------------- */
-
-static enum status start_child(struct point_run *r, struct err *err)
-{
-    json_t *object = point_json(&r->settings);
-    char *settings = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    char name[] = "bench", command[] = "point";
-    char *argv[] = {name, command, settings, NULL};
-    const struct child_params params = {
-        .program = "/proc/self/exe", .argv = argv, .sandbox = r->sandbox};
-    const enum status status =
-        settings ? child_start(&r->child, &params, err)
-                 : err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
-                           r->settings.model.path);
-
-    json_decref(object);
-    free(settings);
-    return status;
 }
 
 /* ---- hearing it -------------------------------------------------------------- */
@@ -87,52 +64,6 @@ static void report(struct point_run *r, double fraction)
         r->progress(r->progress_arg, r->phase, fraction > 1 ? 1 : fraction);
 }
 
-static void hear_phase(struct point_run *r, const json_t *message, const char *phase)
-{
-    if (!strcmp(phase, "measure"))
-        r->measure_ns = clock_ns();
-    snprintf(r->phase, sizeof r->phase, "%s", phase);
-    report(r, json_number_value(json_object_get(message, "fraction")));
-}
-
-static void hear_line(void *arg, const char *line, size_t len)
-{
-    struct point_run *r = arg;
-    json_t *message = json_loadb(line, len, 0, NULL), *value;
-
-    if (!message)
-        return;
-    if ((value = json_object_get(message, "phase")) && json_is_string(value))
-        hear_phase(r, message, json_string_value(value));
-    if ((value = json_object_get(message, "row")))
-        row_from_json(r->row, value);
-    if ((value = json_object_get(message, "facts")))
-        point_facts_from_json(&r->facts, value);
-    if ((value = json_object_get(message, "s"))) {
-        add_samples(r, value);
-        report(r, 0);
-    }
-    if ((value = json_object_get(message, "profile"))) {
-        json_decref(r->samples.profile);
-        r->samples.profile = json_incref(value);
-    }
-    if ((value = json_object_get(message, "noise"))) {
-        point_noise_from_json(&r->noise, value);
-        r->has_noise = true;
-    }
-    if ((value = json_object_get(message, "error")) && json_is_string(value)) {
-        snprintf(r->child_error, sizeof r->child_error, "%s", json_string_value(value));
-        r->child_status =
-            (enum status)json_integer_value(json_object_get(message, "code"));
-    }
-    if (json_object_get(message, "done"))
-        r->done = true;
-    json_decref(message);
-    r->heard_ns = clock_ns();
-}
-
-/* ---- watching it -------------------------------------------------------------- */
-
 static void read_usage(struct point_run *r)
 {
     if (!r->sandbox || sandbox_read(r->sandbox, &r->usage, NULL))
@@ -144,58 +75,99 @@ static void read_usage(struct point_run *r)
         r->peak_bytes = r->usage.current_bytes;
 }
 
-static void end_child(struct point_run *r, enum ending why)
-{
-    if (r->ending == ENDED_BY_ITSELF) {
-        r->ending = why;
-        kill(r->child.pid, SIGKILL);
-    }
-}
-
 static void watch(struct point_run *r)
 {
-    const uint64_t silence_ns = (uint64_t)(r->settings.load_budget_s * 1e9);
-    struct pollfd pfd = {.fd = r->child.out, .events = POLLIN};
+    if (clock_ns() - r->usage_ns > USAGE_NS)
+        read_usage(r);
+}
 
-    r->heard_ns = clock_ns();
-    for (;;) {
-        const int ready = poll(&pfd, 1, TICK_MS);
-        const uint64_t now = clock_ns();
+static void on_tick(void *arg, const char *phase, double fraction)
+{
+    struct point_run *r = arg;
 
-        if (interrupted())
-            end_child(r, ENDED_BY_USER);
-        if (now > r->heard_ns && now - r->heard_ns > silence_ns)
-            end_child(r, ENDED_BY_TIME);
-        if (now - r->usage_ns > USAGE_NS)
-            read_usage(r);
-        if (ready > 0 && !child_hear(&r->child, hear_line, r))
-            return;
-        if (ready == 0)
-            report(r, 0);
+    watch(r);
+    if (phase && !strcmp(phase, "measure"))
+        r->measure_ns = clock_ns();
+    if (phase)
+        snprintf(r->phase, sizeof r->phase, "%s", phase);
+    report(r, fraction);
+}
+
+static void on_message(void *arg, const json_t *message)
+{
+    struct point_run *r = arg;
+    json_t *value;
+
+    watch(r);
+    if ((value = json_object_get(message, "row")))
+        row_from_json(r->row, value);
+    if ((value = json_object_get(message, "facts")))
+        point_facts_from_json(&r->facts, value);
+    if ((value = json_object_get(message, "ms"))) {
+        add_samples(r, value);
+        report(r, 0);
+    }
+    if ((value = json_object_get(message, "profile"))) {
+        json_decref(r->samples.profile);
+        r->samples.profile = json_incref(value);
+    }
+    if ((value = json_object_get(message, "noise"))) {
+        worker_noise_from_json(&r->noise, value);
+        r->has_noise = true;
     }
 }
 
-/* Its exit status; a child that has closed its output but does not end is ended. */
-static int reap(struct point_run *r, struct rusage *usage)
-{
-    bool killed;
-    const int wstatus = child_reap(&r->child, REAP_NS, usage, &killed);
+/* ---- running it --------------------------------------------------------------- */
 
-    if (killed && r->ending == ENDED_BY_ITSELF)
-        r->ending = ENDED_BY_TIME;
-    return wstatus;
+/* Asks for the point and hears all that comes until the worker has ended, however. */
+static void ask(struct point_run *r, json_t *settings)
+{
+    struct worker_client *w = &r->worker;
+    struct err ignored = ERR_INIT; /* w->end says what the row needs to know */
+    json_t *answer = NULL;
+    enum status status = worker_client_greet(w, &ignored);
+
+    if (status == ST_OK)
+        status = worker_client_ask(w, json_pack("{s:O}", "point", settings), "done",
+                                   "measuring a point", &answer, &ignored);
+    json_decref(answer);
+    worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
+                             w->end == WORKER_BABBLED);
+    read_usage(r);
+    point_conclude(r);
 }
 
-/* Sandbox, child, waiting and cleaning up. */
+static enum status start(struct point_run *r, struct err *err)
+{
+    const struct worker_params params = {.who = "the measuring process",
+                                         .program = "/proc/self/exe",
+                                         .command = "worker",
+                                         .timeout_s = r->settings.load_budget_s,
+                                         .sandbox = r->sandbox,
+                                         .pass_errors = true,
+                                         .tick = on_tick,
+                                         .hear = on_message,
+                                         .arg = r};
+    json_t *settings = point_json(&r->settings);
+    enum status status =
+        settings ? worker_client_start(&r->worker, &params, err)
+                 : err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
+                           r->settings.model.path);
+
+    if (status == ST_OK)
+        ask(r, settings);
+    json_decref(settings);
+    return status;
+}
+
+/* Sandbox and worker. */
 static enum status execute(struct point_run *r, struct err *err)
 {
     const struct point *p = &r->settings;
-    struct rusage usage = {.ru_maxrss = 0};
-    enum status status = ST_OK;
-    int wstatus;
 
     if (p->mem_limit) {
         uint64_t stayed;
+        enum status status;
 
         if (p->residency != WEIGHTS_MEMORY &&
             modelref_evict(&p->model, &stayed, NULL) == ST_OK)
@@ -204,18 +176,7 @@ static enum status execute(struct point_run *r, struct err *err)
         if (status)
             return status;
     }
-    status = start_child(r, err);
-    if (status == ST_OK)
-        watch(r);
-    if (r->child.pid > 0) {
-        if (status)
-            kill(r->child.pid, SIGKILL);
-        wstatus = reap(r, &usage);
-        read_usage(r);
-        if (status == ST_OK)
-            point_conclude(r, wstatus, &usage);
-    }
-    return status;
+    return start(r, err);
 }
 
 void point_samples_free(struct point_samples *samples)
@@ -244,7 +205,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
     r->row = row;
     r->progress = progress;
     r->progress_arg = arg;
-    r->child = (struct child)CHILD_INIT;
+    r->worker.child = (struct child)CHILD_INIT;
     snprintf(r->phase, sizeof r->phase, "start");
     r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
     status = point_take_tuned(&asked, topo, r->tuned_note, sizeof r->tuned_note, err);
@@ -260,7 +221,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
         status = point_plan(r, err);
     if (status == ST_OK && point_may_try(r))
         status = execute(r, err);
-    child_close(&r->child);
+    worker_client_close(&r->worker);
     sandbox_destroy(r->sandbox);
     if (samples && status == ST_OK)
         *samples = r->samples;

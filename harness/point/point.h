@@ -2,12 +2,11 @@
  *
  * point.h - measure one point: in a fresh child, inside a sandbox
  *
- * Model of the world: the parent decides and records, the child measures. The
- * parent makes the sandbox, evicts the model file, starts
- *     bench point        (this executable, a hidden command)
- * stopped, puts it into the group, lets it go, and reads one JSON object per
- * line from it: phases, samples as they come, and at the end the row. Whatever
- * happens to the child - killed by the OOM killer, out of time, out of memory,
+ * Model of the world: the parent decides and records, a worker (harness/worker)
+ * measures. The parent makes the sandbox, evicts the model file, starts the worker
+ * inside the group, asks it for the point, and hears one JSON object per line from
+ * it: phases, samples as they come, and at the end the row. Whatever
+ * happens to the worker - killed by the OOM killer, out of time, out of memory,
  * interrupted - the parent ends up with a row that says so and with the samples
  * measured until then.
  *
@@ -107,9 +106,6 @@ typedef void point_progress_fn(void *arg, const char *phase, double fraction);
 enum status point_run(const struct point *p, const struct topology *topo,
                       struct row *row, struct point_samples *samples,
                       point_progress_fn *progress, void *arg, struct err *err);
-
-/* The child's side of it, `bench point SETTINGS`: returns the exit code. */
-int point_child_run(const struct point *p);
 
 /* Defaults of everything but the model: decode, one thread, spread, depth 0. */
 void point_init(struct point *p);

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_child.h - what a measuring child tells its parent
+ * point_child.h - a point as a request to a worker, and what both sides agree on
  *
- * One JSON object per line on the child's standard output, each with one of:
- *     {"phase": "load", "fraction": 0.25}    where it is
+ * The request is {"point": SETTINGS} as point_json() has them. Beside phases, samples
+ * and noise (worker.h) the worker says, each in a line of its own:
  *     {"row": {...}}                         columns it knows by now
  *     {"facts": {...}}                       struct point_facts
- *     {"s": [12.345, ...]}                   samples in ms, in order
- *     {"noise": {...}}                       struct noise over the samples so far
  *     {"profile": {...}}                     struct point_profile of the samples
- *     {"error": "...", "code": 5}            what stopped it, an enum status
- *     {"done": true}                         everything was told
+ * and its answer, once everything was reported, is {"done": true}.
  *
- * Threading: the child's main thread writes, the parent reads.
+ * Threading: the worker's main thread writes, the parent reads.
  */
 #ifndef SLM_HARNESS_POINT_POINT_CHILD_H
 #define SLM_HARNESS_POINT_POINT_CHILD_H
@@ -23,11 +20,12 @@
 #include "harness/machine/topology.h"
 #include "harness/point/point.h"
 
-/* Both sides of "facts" and "noise". Missing keys leave a field as it is. */
+/* The worker's side: measures, and reports. Errors: whatever stopped it. */
+enum status point_answer(const json_t *settings, struct err *err);
+
+/* Both sides of "facts". Missing keys leave a field as it is. */
 json_t *point_facts_json(const struct point_facts *facts);
 void point_facts_from_json(struct point_facts *facts, const json_t *object);
-json_t *point_noise_json(const struct noise *noise);
-void point_noise_from_json(struct noise *noise, const json_t *object);
 
 /* Size of the probe's buffer: beyond the last-level cache, but neither more than
  * an eighth of the limit nor than the weights, so that the probe does not become

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * point_child_impl.h - the measuring child of a point from inside: point_child.c
- * runs it, point_roof.c probes, point_tell.c writes what it knows
+ * runs it, point_roof.c probes, point_speculate.c decodes texts
  *
  * Threading: the child's main thread only; a pool works inside its calls.
  */
@@ -16,6 +16,8 @@
 #include "harness/machine/probe.h"
 #include "harness/point/point.h"
 #include "harness/point/point_child.h"
+#include "harness/worker/measured.h"
+#include "harness/worker/worker.h"
 
 #define N_ROOF_PASSES 5   /* before the measurement, and again after it */
 #define N_ROOF_BESIDE 200 /* at most, between samples */
@@ -29,8 +31,9 @@ struct point_child {
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
     struct slm *model;
-    struct synth_plan *plan; /* in memory only */
-    struct mem image;
+    struct modelref ref;      /* its shape, too, where it is made in memory */
+    struct measured measured; /* model is its */
+    struct measured_step step;
     uint64_t image_bytes; /* of the file, or of the image in memory */
     bool fits;            /* all of the model stays in memory */
     struct row row;       /* columns told so far */
@@ -43,38 +46,12 @@ struct point_child {
     int n_roof_gbps, n_roof_gops, n_beside;
     uint64_t beside_ns;         /* when the last of these ended */
     double int8_gops, f32_gops; /* with a profile only */
-    double *ms;
-    size_t n_ms, n_told;
-    struct noise noise_begin;
-    uint64_t measure_begin_ns, told_ns, noise_told_ns, phase_told_ns;
-    uint64_t random;
+    struct worker_reports reports;
+    size_t n_samples;
+    double sum_ms; /* of them */
+    uint64_t measure_begin_ns;
     struct point_speculation *speculation; /* point_speculate.c's; or NULL */
 };
-
-/* One line: object, which it takes. */
-void point_tell(json_t *object);
-
-/* The columns and the facts known so far. */
-void point_tell_row(struct point_child *c);
-
-/* fraction of the phase that is done, 0 to 1. */
-void point_tell_phase(struct point_child *c, const char *phase, double fraction);
-
-/* Progress of loading, told at most ten times a second. arg: struct point_child;
- * done of total in bytes. Returns 0: go on. */
-int point_tell_load(void *arg, uint64_t done, uint64_t total);
-
-/* Samples that were not told yet. */
-void point_tell_samples(struct point_child *c);
-
-/* Noise since the measurement began. */
-void point_tell_noise(struct point_child *c);
-
-/* The noise again where it is due: a long sample is progress, too. */
-void point_tell_life(struct point_child *c);
-
-/* Where the time of all samples went. Error: ST_NO_MEMORY. */
-enum status point_tell_profile(const struct point_child *c, struct err *err);
 
 /* Passes of the roof and, where the point needs them, the peaks of arithmetic, into
  * c->row and c->facts. With the model's own threads while there is a model, as many

@@ -95,37 +95,52 @@ static void doubt_threads(struct point_run *r)
                                 sizeof r->row->detail);
 }
 
-void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage)
+/* What the worker's end says about the point. */
+static void judge_end(struct point_run *r)
+{
+    const struct worker_client *w = &r->worker;
+    struct row *row = r->row;
+
+    if (w->end == WORKER_INTERRUPTED) {
+        set_status(r, "interrupted");
+    } else if (w->end == WORKER_SILENT) {
+        set_status(r, "partial");
+        snprintf(row->detail, sizeof row->detail,
+                 "ended: no progress for %g s in phase '%s', after %zu samples",
+                 r->settings.load_budget_s, r->phase, r->samples.n);
+    } else if (w->end == WORKER_BABBLED) {
+        set_status(r, "error");
+        snprintf(row->detail, sizeof row->detail,
+                 "the measuring process said something else than an answer in phase "
+                 "'%s'",
+                 r->phase);
+    } else if (WIFSIGNALED(w->wstatus)) {
+        judge_killed(r, WTERMSIG(w->wstatus));
+    } else if (w->end == WORKER_GAVE_UP) {
+        set_status(r, w->error_status == ST_NO_MEMORY ? "no_fit" : "error");
+        snprintf(row->detail, sizeof row->detail, "%s", w->error);
+    } else if (w->end != WORKER_RUNS || WEXITSTATUS(w->wstatus)) {
+        set_status(r, "error");
+        snprintf(row->detail, sizeof row->detail,
+                 "the measuring process ended with exit code %d in phase '%s'",
+                 WEXITSTATUS(w->wstatus), r->phase);
+    } else {
+        judge_completed(r);
+    }
+}
+
+void point_conclude(struct point_run *r)
 {
     struct row *row = r->row;
 
     if (r->sandbox) {
         row->mem_enforced_bytes = (int64_t)r->usage.limit_bytes;
         row->mem_peak_bytes = (int64_t)r->peak_bytes;
-    } else if (usage->ru_maxrss) {
-        row->mem_peak_bytes = (int64_t)usage->ru_maxrss * 1024;
+    } else if (r->worker.usage.ru_maxrss) {
+        row->mem_peak_bytes = (int64_t)r->worker.usage.ru_maxrss * 1024;
     }
     point_judge(row, &r->samples, &r->facts, r->has_noise ? &r->noise : NULL);
-    if (r->ending == ENDED_BY_USER) {
-        set_status(r, "interrupted");
-    } else if (r->ending == ENDED_BY_TIME) {
-        set_status(r, "partial");
-        snprintf(row->detail, sizeof row->detail,
-                 "ended: no progress for %g s in phase '%s', after %zu samples",
-                 r->settings.load_budget_s, r->phase, r->samples.n);
-    } else if (WIFSIGNALED(wstatus)) {
-        judge_killed(r, WTERMSIG(wstatus));
-    } else if (*r->child_error) {
-        set_status(r, r->child_status == ST_NO_MEMORY ? "no_fit" : "error");
-        snprintf(row->detail, sizeof row->detail, "%s", r->child_error);
-    } else if (!r->done || WEXITSTATUS(wstatus)) {
-        set_status(r, "error");
-        snprintf(row->detail, sizeof row->detail,
-                 "the measuring process ended with exit code %d in phase '%s'",
-                 WEXITSTATUS(wstatus), r->phase);
-    } else {
-        judge_completed(r);
-    }
+    judge_end(r);
     if (!r->fits && r->settings.residency == WEIGHTS_MMAP &&
         (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
         say_no_fit(r);

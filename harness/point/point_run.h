@@ -2,8 +2,8 @@
  *
  * point_run.h - one run of a point, shared by the files of its deciding side
  *
- * point_plan.c says beforehand what is needed, point.c starts and watches the
- * child, point_end.c says afterwards what came of it.
+ * point_plan.c says beforehand what is needed, point.c starts and hears the
+ * worker, point_end.c says afterwards what came of it.
  *
  * Threading: one thread per run.
  */
@@ -12,13 +12,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 
-#include "harness/machine/child.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point.h"
-
-enum ending { ENDED_BY_ITSELF, ENDED_BY_TIME, ENDED_BY_USER };
+#include "harness/worker/worker_client.h"
 
 struct point_run {
     struct point settings; /* as the child gets them */
@@ -31,22 +28,19 @@ struct point_run {
     bool fits;
 
     struct sandbox *sandbox;
-    struct child child;
+    struct worker_client worker;
 
     struct point_samples samples;
     size_t samples_cap;
     struct point_facts facts;
     struct noise noise;
-    bool has_noise, done;
-    char child_error[200];
-    enum status child_status;
+    bool has_noise;
     char phase[16];
     char tuned_note[200]; /* why a profile is not used */
 
     struct sandbox_usage usage;
     uint64_t peak_bytes;
-    uint64_t heard_ns, usage_ns, measure_ns;
-    enum ending ending;
+    uint64_t usage_ns, measure_ns;
 };
 
 /* Fill in the columns that are known before it runs. p: as the caller gave it,
@@ -60,6 +54,6 @@ enum status point_plan(struct point_run *r, struct err *err);
 bool point_may_try(struct point_run *r);
 
 /* The row's status, detail, peak and figures, once the child is gone. */
-void point_conclude(struct point_run *r, int wstatus, const struct rusage *usage);
+void point_conclude(struct point_run *r);
 
 #endif

@@ -55,7 +55,7 @@ static enum status fill(struct point_child *c, struct err *err)
     const int n_before = s->depth - (int)s->prompt.n_prompt;
     enum status status = ST_OK;
 
-    point_tell_phase(c, "fill", 0);
+    worker_tell_phase(&c->reports, "fill", 0);
     if (s->prompt.n_answer && !c->p->ctx_prefill)
         return slm_fill_synthetic(c->model, s->depth, c->p->seed, err);
     if (n_before > 0)
@@ -67,7 +67,7 @@ static enum status fill(struct point_child *c, struct err *err)
         status = slm_eval(c->model, s->prompt.ids + at, n,
                           n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
         at += n;
-        point_tell_phase(c, "fill", (double)at / (double)s->prompt.n_prompt);
+        worker_tell_phase(&c->reports, "fill", (double)at / (double)s->prompt.n_prompt);
     }
     return status;
 }
@@ -93,7 +93,7 @@ static enum status take_own_answer(struct point_child *c, struct err *err)
         ids[n++] = id;
         if (n < TEST_PROMPT_OWN_TOKENS)
             status = slm_eval(c->model, &id, 1, SLM_LOGITS_LAST, err);
-        point_tell_phase(c, "answer", (double)n / TEST_PROMPT_OWN_TOKENS);
+        worker_tell_phase(&c->reports, "answer", (double)n / TEST_PROMPT_OWN_TOKENS);
     }
     slm_truncate(c->model, s->depth);
     if (status == ST_OK && n < 2)
@@ -264,7 +264,7 @@ static enum status run_stretches(struct point_child *c, struct speculator *sp,
         s->guessing_ns += part.b;
         *guessing_ns += part.b;
         at += n;
-        point_tell_life(c);
+        worker_tell_life(&c->reports);
     }
     *n_done = at - s->first;
     return status;

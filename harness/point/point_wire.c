@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_wire.c - facts and noise as JSON, and sizes both sides agree on
+ * point_wire.c - facts as JSON, and sizes both sides agree on
  */
 #include "harness/point/point_child.h"
 
@@ -18,21 +18,6 @@ static const struct { const char *key; size_t offset; } fact_keys[] = {
     {"bytes_per_sample", offsetof(struct point_facts, bytes_per_sample)},
     {"roof_spread", offsetof(struct point_facts, roof_spread)},
     {"llc_bytes", offsetof(struct point_facts, llc_bytes)},
-};
-
-static const struct { const char *key; size_t offset; } noise_keys[] = {
-    {"wall_ns", offsetof(struct noise, wall_ns)},
-    {"steal_ns", offsetof(struct noise, steal_ns)},
-    {"busy_ns", offsetof(struct noise, busy_ns)},
-    {"self_ns", offsetof(struct noise, self_ns)},
-    {"wait_ns", offsetof(struct noise, wait_ns)},
-    {"n_involuntary", offsetof(struct noise, n_involuntary)},
-    {"n_major_faults", offsetof(struct noise, n_major_faults)},
-    {"n_minor_faults", offsetof(struct noise, n_minor_faults)},
-    {"throttled_ns", offsetof(struct noise, throttled_ns)},
-    {"n_throttled", offsetof(struct noise, n_throttled)},
-    {"n_refaults", offsetof(struct noise, n_refaults)},
-    {"pressure_ns", offsetof(struct noise, pressure_ns)},
 };
 /* clang-format on */
 
@@ -60,35 +45,6 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object)
         if (json_is_number(value))
             *(double *)field = json_number_value(value);
     }
-}
-
-json_t *point_noise_json(const struct noise *noise)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < LENGTH(noise_keys); i++) {
-        const void *field = (const char *)noise + noise_keys[i].offset;
-
-        json_object_set_new(object, noise_keys[i].key,
-                            json_integer((json_int_t) * (const uint64_t *)field));
-    }
-    json_object_set_new(object, "n_cpus", json_integer(noise->n_cpus));
-    return object;
-}
-
-void point_noise_from_json(struct noise *noise, const json_t *object)
-{
-    const json_t *n_cpus = json_object_get(object, "n_cpus");
-
-    for (size_t i = 0; i < LENGTH(noise_keys); i++) {
-        const json_t *value = json_object_get(object, noise_keys[i].key);
-        void *field = (char *)noise + noise_keys[i].offset;
-
-        if (json_is_integer(value))
-            *(uint64_t *)field = (uint64_t)json_integer_value(value);
-    }
-    if (json_is_integer(n_cpus))
-        noise->n_cpus = (int)json_integer_value(n_cpus);
 }
 
 uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,

@@ -109,9 +109,6 @@ enum status tune_run(struct tune_result *r, const struct tune_params *p,
 void tune_print(FILE *f, const struct tune_result *r, bool explain);
 json_t *tune_json(const struct tune_result *r);
 
-/* "1.043 [1.031, 1.055]" */
-const char *tune_ratio_text(const struct rank_ratio *r, char *buf, size_t cap);
-
 /* What the choice of an outcome was worth, in a few words. */
 const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o,
                        char *buf, size_t cap);

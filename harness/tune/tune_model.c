@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/mem.h"
-#include "engine/base/random.h"
-#include "engine/synth/synth.h"
 #include "harness/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/worker/measured.h"
 
 #define MAX_BATCH SLM_DEFAULT_BATCH
 #define MIN_BATCH 64
@@ -21,71 +19,22 @@
 struct tune_model {
     struct tune_model_params p;
     const struct topology *topo;
-    struct slm *m;
-    struct mem image; /* of a model in memory */
-    bool image_fresh; /* not rewritten yet */
+    struct measured measured;
     struct slm_profile *profile;
     struct progress progress;
     int n_threads, n_batch; /* most */
     enum placement placed;
-    uint64_t random;
     uint64_t given, room; /* memory in all, and for the model */
-    int32_t tokens[MAX_BATCH];
 };
 
 /* ---- opening -------------------------------------------------------------------- */
 
-static void close_model(struct tune_model *t)
-{
-    slm_close(t->m);
-    t->m = NULL;
-    if (!t->image_fresh)
-        mem_free(&t->image);
-}
-
-static int on_load(void *arg, size_t done, size_t total)
+static int on_load(void *arg, uint64_t done, uint64_t total)
 {
     (void)arg;
     (void)done;
     (void)total;
     return interrupted();
-}
-
-static int on_make(void *arg, uint64_t done, uint64_t total)
-{
-    (void)arg;
-    (void)done;
-    (void)total;
-    return interrupted();
-}
-
-static enum status image_too_large(uint64_t bytes, uint64_t room, struct err *err)
-{
-    char need[24], have[24];
-
-    return err_set(err, ST_NO_MEMORY, "the model takes %s of memory, and there are %s",
-                   format_bytes(need, sizeof need, bytes),
-                   format_bytes(have, sizeof have, room));
-}
-
-static enum status make_image(struct tune_model *t, struct err *err)
-{
-    struct synth_plan *plan = NULL;
-    enum status st =
-        synth_plan_make(&plan, &t->p.model.shape, t->p.model.mix, MODELREF_SEED, err);
-
-    if (st)
-        return st;
-    if (synth_plan_bytes(plan) > t->room)
-        st = image_too_large(synth_plan_bytes(plan), t->room, err);
-    if (st == ST_OK)
-        st = mem_alloc(&t->image, synth_plan_bytes(plan), MEM_PAGES_2M, "model image",
-                       err);
-    if (st == ST_OK)
-        st = synth_write_memory(plan, t->image.base, on_make, NULL, err);
-    t->image_fresh = st == ST_OK;
-    synth_plan_free(plan);
-    return st;
 }
 
 /* As opened with a batch of so many tokens, whatever the setup. */
@@ -104,36 +53,24 @@ static struct slm_params params_of(const struct tune_model *t, int n_batch)
 static enum status open_model(void *arg, const struct tune_setup *s, struct err *err)
 {
     struct tune_model *t = arg;
-    struct slm_params params = params_of(t, t->n_batch);
+    struct measured_params p = {.model = &t->p.model,
+                                .residency = s->residency,
+                                .image_seed = MODELREF_SEED,
+                                .slm = params_of(t, t->n_batch)};
     int cpus[TOPO_MAX_CPUS];
     enum status st;
 
-    close_model(t);
-    params.cpus = cpus;
-    params.tuning.pages = s->tuning.pages;
-    params.residency = s->residency;
+    p.slm.cpus = cpus;
+    p.slm.tuning.pages = s->tuning.pages;
     st = placement_cpus(t->topo, s->placement, t->n_threads, cpus, err);
-    if (s->residency == WEIGHTS_MEMORY) {
-        if (st == ST_OK && !t->image_fresh)
-            st = make_image(t, err);
-        t->image_fresh = false;
-        params.image = t->image.base;
-        params.image_bytes = t->image.bytes;
-        params.image_rewrite = true;
-        params.name = t->p.model.text;
-    } else {
-        params.path = t->p.model.path;
-        params.quant = modelref_quant(&t->p.model);
-    }
     if (st == ST_OK)
-        st = slm_open(&t->m, &params, err);
+        st = measured_open(&t->measured, &p, err);
     if (st == ST_OK)
-        st = weights_preload(slm_weights(t->m), slm_thread_pool(t->m), on_load, NULL,
-                             err);
-    if (st == ST_OK && t->p.depth)
-        st = slm_fill_synthetic(t->m, t->p.depth, t->p.seed, err);
+        st = measured_preload(&t->measured, UINT64_MAX, err);
     if (st == ST_OK)
-        st = slm_profile_start(t->m, err);
+        st = measured_fill(&t->measured, t->p.depth, false, t->p.seed, err);
+    if (st == ST_OK)
+        st = slm_profile_start(t->measured.m, err);
     t->placed = s->placement;
     return st;
 }
@@ -158,15 +95,10 @@ enum status tune_apply(struct slm *m, const struct tune_setup *s,
     return st ? st : slm_tune(m, s->n_threads, s->n_threads_prefill, &s->tuning, err);
 }
 
-static int32_t next_token(struct tune_model *t)
-{
-    return (int32_t)random_below(&t->random, (uint64_t)slm_info(t->m)->n_vocab);
-}
-
 /* Rows of the embedding are looked up, not multiplied with. */
 static void read_formats(struct tune_model *t, struct tune_sample *out)
 {
-    slm_profile_read(t->m, t->profile);
+    slm_profile_read(t->measured.m, t->profile);
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < t->profile->n_rows; i++) {
         const struct slm_profile_row *row = &t->profile->rows[i];
@@ -176,58 +108,61 @@ static void read_formats(struct tune_model *t, struct tune_sample *out)
     }
 }
 
-static enum status run(struct tune_model *t, const struct tune_setup *s, int n_tokens,
-                       struct tune_sample *out, struct err *err)
+static enum status run(struct tune_model *t, const struct tune_setup *s,
+                       struct measured_step *step, struct tune_sample *out,
+                       struct err *err)
 {
     const enum placement before = t->placed;
-    enum status st = tune_apply(t->m, s, t->topo, &t->placed, err);
-    uint64_t begin;
+    enum status st = tune_apply(t->measured.m, s, t->topo, &t->placed, err);
+    uint64_t ns = 0;
 
-    for (int i = 0; i < n_tokens; i++)
-        t->tokens[i] = next_token(t);
     /* New threads have not run yet. */
-    if (st == ST_OK && t->placed != before) {
-        st = slm_eval(t->m, t->tokens, 1, SLM_LOGITS_LAST, err);
-        slm_truncate(t->m, t->p.depth);
-    }
+    if (st == ST_OK && t->placed != before)
+        st = measured_wake(&t->measured, NULL, err);
     if (st == ST_OK)
-        st = slm_profile_start(t->m, err);
+        st = slm_profile_start(t->measured.m, err);
+    if (st == ST_OK)
+        st = measured_sample(&t->measured, step, &ns, err);
     if (st)
         return st;
-    begin = clock_ns();
-    st = slm_eval(t->m, t->tokens, (size_t)n_tokens, SLM_LOGITS_LAST, err);
-    begin = clock_ns() - begin;
-    slm_truncate(t->m, t->p.depth);
     read_formats(t, out);
-    out->seconds = (double)(begin ? begin : 1) * 1e-9;
-    return st;
+    out->seconds = (double)ns * 1e-9;
+    return ST_OK;
 }
 
 static enum status decode(void *arg, const struct tune_setup *s,
                           struct tune_sample *out, struct err *err)
 {
-    return run(arg, s, 1, out, err);
+    struct tune_model *t = arg;
+    struct measured_step step = {.kind = MEASURED_DECODE, .depth = t->p.depth};
+
+    return run(t, s, &step, out, err);
 }
 
 static enum status prefill(void *arg, const struct tune_setup *s, int n_tokens,
                            struct tune_sample *out, struct err *err)
 {
     struct tune_model *t = arg;
+    struct measured_step step = {.kind = MEASURED_PREFILL,
+                                 .depth = t->p.depth,
+                                 .n_tokens =
+                                     n_tokens < t->n_batch ? n_tokens : t->n_batch};
 
-    return run(t, s, n_tokens < t->n_batch ? n_tokens : t->n_batch, out, err);
+    return run(t, s, &step, out, err);
 }
 
 static enum status measure(void *arg, struct tune_setup *base, struct err *err)
 {
     struct tune_model *t = arg;
     struct slm_tuning measured;
-    enum status st = tune_apply(t->m, base, t->topo, &t->placed, err);
+    enum status st = tune_apply(t->measured.m, base, t->topo, &t->placed, err);
 
     if (st == ST_OK)
-        st = slm_measure_prefetch(t->m, SLM_PREFETCH_BUDGET_S, t->topo->llc_bytes, err);
+        st = slm_measure_prefetch(t->measured.m, SLM_PREFETCH_BUDGET_S,
+                                  t->topo->llc_bytes, err);
     if (st)
         return st;
-    slm_get_tuning(t->m, &measured);
+    slm_get_tuning(t->measured.m, &measured);
     memcpy(base->tuning.prefetch, measured.prefetch, sizeof measured.prefetch);
     return ST_OK;
 }
@@ -282,9 +217,10 @@ static enum status open_gguf(struct tune_model *t, struct gguf **g, struct err *
 
     if (t->p.residency != WEIGHTS_MEMORY)
         return modelref_open(&t->p.model, g, err);
-    st = make_image(t, err);
+    st = measured_make_image(&t->measured, &t->p.model, MODELREF_SEED, t->room, err);
     if (st == ST_OK)
-        st = gguf_parse(g, t->image.base, t->image.bytes, t->p.model.text, err);
+        st = gguf_parse(g, t->measured.image.base, t->measured.image.bytes,
+                        t->p.model.text, err);
     return st;
 }
 
@@ -357,7 +293,8 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     }
     new->p = *p;
     new->topo = topo;
-    new->random = p->seed ? p->seed : 1;
+    measured_init(&new->measured, p->seed);
+    new->measured.progress = on_load;
     new->given = p->mem_limit ? p->mem_limit : topo->mem_available;
     new->room = memory_for_model(new->given);
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
@@ -386,8 +323,7 @@ void tune_model_close(struct tune_model *t)
     if (!t)
         return;
     progress_end(&t->progress);
-    t->image_fresh = false;
-    close_model(t);
+    measured_close(&t->measured);
     free(t->profile);
     free(t);
 }

@@ -2,6 +2,10 @@
  *
  * tune_model.h - a real model as the machine that tune_run() measures on
  *
+ * It is measured in this process (harness/worker/measured.h): candidates alternate
+ * sample by sample, and a token of a small model takes less time than a request to
+ * another process, in which the model's threads would fall asleep.
+ *
  * Threading: one thread, the one that opened it.
  */
 #ifndef SLM_HARNESS_TUNE_TUNE_MODEL_H

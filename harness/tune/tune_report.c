@@ -9,15 +9,6 @@
 
 #include "harness/tune/prefetch.h"
 
-const char *tune_ratio_text(const struct rank_ratio *r, char *buf, size_t cap)
-{
-    if (r->lo > 0 && isfinite(r->hi))
-        snprintf(buf, cap, "%.3f [%.3f, %.3f]", r->ratio, r->lo, r->hi);
-    else
-        snprintf(buf, cap, "%.3f", r->ratio);
-    return buf;
-}
-
 const struct tune_outcome *tune_find(const struct tune_result *r,
                                      enum tune_setting setting, enum kern_format fmt)
 {
@@ -43,16 +34,16 @@ const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o
     } else if (o->state == SEQUENTIAL_CUT) {
         snprintf(buf, cap, "%s", o->note);
     } else if (was_given_up(r, o)) {
-        tune_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
+        rank_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
         snprintf(buf, cap, "%s: %s, but all choices together were no faster",
                  tune_value_text(o->setting, o->value[o->choice], value, sizeof value),
                  ratio);
     } else if (o->choice) {
-        tune_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
+        rank_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
         snprintf(buf, cap, "%s of %s, the default", ratio,
                  tune_value_text(o->setting, o->value[0], value, sizeof value));
     } else if (o->best) {
-        tune_ratio_text(&o->ratio[o->best], ratio, sizeof ratio);
+        rank_ratio_text(&o->ratio[o->best], ratio, sizeof ratio);
         snprintf(buf, cap, "%s: %s is %s",
                  o->ratio[o->best].hi < 1 ? "faster than others" : "tie",
                  tune_value_text(o->setting, o->value[o->best], value, sizeof value),
@@ -96,7 +87,7 @@ static void print_table(FILE *f, const struct tune_result *r)
             char value[32], ratio[64] = "";
 
             if (k && o->n_rounds[k])
-                tune_ratio_text(&o->ratio[k], ratio, sizeof ratio);
+                rank_ratio_text(&o->ratio[k], ratio, sizeof ratio);
             fprintf(f, "%-17s %-8s %-17s %-22s %7zu  %s\n",
                     tune_setting_info(o->setting)->name, format_name(o),
                     tune_value_text(o->setting, o->value[k], value, sizeof value),
@@ -132,7 +123,7 @@ static void print_final(FILE *f, const char *phase, const struct tune_final *fin
         return;
     }
     fprintf(f, "%s: %s of the default's speed, %zu rounds%s\n", phase,
-            tune_ratio_text(&final->ratio, ratio, sizeof ratio), final->n_rounds,
+            rank_ratio_text(&final->ratio, ratio, sizeof ratio), final->n_rounds,
             final->kept ? "" : ": a tie or worse, so what was chosen for it goes back");
 }
 
@@ -157,7 +148,7 @@ static void print_exhaustive(FILE *f, const struct tune_result *r)
     fprintf(f,
             ") has %s of the tuned choice's speed in %zu\nrounds: the tuned choice is "
             "%s\n",
-            tune_ratio_text(&e->ratio, best, sizeof best), e->n_rounds,
+            rank_ratio_text(&e->ratio, best, sizeof best), e->n_rounds,
             e->ratio.hi < 1.02   ? "within 2 % of the best"
             : e->ratio.lo > 1.02 ? "more than 2 % below the best"
                                  : "perhaps within 2 % of the best");

@@ -17,6 +17,7 @@
 #include "engine/forward/tuning.h"
 #include "engine/weights/weights.h"
 #include "harness/machine/topology.h"
+#include "harness/worker/tuned_check.h"
 
 /* Everything that a model is run with. */
 struct tune_setup {
@@ -25,8 +26,6 @@ struct tune_setup {
     enum placement placement;         /* of all threads: either count uses the first */
     struct slm_tuning tuning;
 };
-
-enum tune_phase { TUNE_DECODE, TUNE_PREFILL, TUNE_BOTH };
 
 /* In the order in which they are turned. */
 enum tune_setting {

@@ -59,7 +59,7 @@ static void put_final(FILE *f, const char *phase, const struct tune_final *final
         fprintf(f, "# %s: the default; nothing was faster\n", phase);
     else
         fprintf(f, "# %s: all choices together %s of the default's speed%s\n", phase,
-                tune_ratio_text(&final->ratio, ratio, sizeof ratio),
+                rank_ratio_text(&final->ratio, ratio, sizeof ratio),
                 final->kept ? "" : ", so it stays with the default");
 }
 

@@ -122,5 +122,6 @@ refused 2 "only with --profile" decode -m nano:Q4_0 -o drawn
 refused 2 "this machine has" decode -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf
 refused 2 "cut.gguf" decode -m cut.gguf
-"$BENCH" point >out 2>err && fail "bench point without settings"
+echo '{"point": {}}' | "$BENCH" worker >out && fail "a point without settings"
+grep -q "settings are not as expected" out || fail "no error: $(cat out)"
 "$BENCH" decode --help | grep -q -- --in-memory || fail "no help"

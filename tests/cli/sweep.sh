@@ -10,10 +10,11 @@ rows() {
     echo $(($(wc -l <"$1/sweep.csv") - 1))
 }
 
-# column FILE NAME: values, one per row (no cell of these columns is quoted)
+# column FILE NAME: values, one per row
 column() {
-    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i }
-                          NR > 1 { print $c }' "$1"
+    python3 -c 'import csv, sys
+for row in csv.DictReader(open(sys.argv[1], newline="")):
+    print(row[sys.argv[2]])' "$1" "$2"
 }
 
 # whole DIR: every line of the table has as many cells as its header
@@ -31,6 +32,14 @@ for r in rows[1:]:
     assert count.get((point, attempt), 0) == int(n or 0), (point, attempt, n)
 assert len({(r[key[0]], r[key[1]]) for r in rows[1:]}) == len(rows) - 1, "a row twice"
 EOF
+}
+
+# workers: process ids of those that work in this directory
+workers() {
+    local pid
+    for pid in $(pgrep -f '^bench worker$'); do
+        [ "$(readlink "/proc/$pid/cwd")" != "$PWD" ] || echo "$pid"
+    done
 }
 
 common=(--mem none --no-charts --no-probe --repeats 0)
@@ -81,10 +90,10 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 whole_before=$(rows two)
 for _ in $(seq 100); do
-    pgrep -f "bench point .*$WORK/cache" >/dev/null || break
+    [ -n "$(workers)" ] || break
     sleep 0.05
 done
-! pgrep -f "bench point .*$WORK/cache" || fail "a measuring child outlived its sweep"
+[ -z "$(workers)" ] || fail "a worker outlived its sweep: $(workers)"
 printf '2025-01-01T00:00:00Z,torn' >>two/sweep.csv
 [ -e cache/nano-Q4_0.gguf ] || [ "$whole_before" = 8 ] || fail "the model is gone"
 "$BENCH" sweep --resume two --no-charts >out 2>err || fail "resume: $(cat err)"

@@ -5,7 +5,7 @@
 #include "tests/support/test.h"
 
 #include "harness/gate/gate_count.h"
-#include "harness/point/count_work.h"
+#include "harness/worker/count_work.h"
 
 static bool has(char name[GATE_MAX_COUNTS][128], size_t n, const char *begin)
 {

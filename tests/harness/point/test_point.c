@@ -9,6 +9,7 @@
 #include "harness/point/point.h"
 #include "harness/point/point_child.h"
 #include "harness/point/point_options.h"
+#include "harness/worker/worker.h"
 
 static struct topology *topo; /* eight CPUs, four recommended */
 
@@ -247,8 +248,8 @@ static void wire_round_trip(void **state)
     point_facts_from_json(&facts_back, object);
     json_decref(object);
     assert_memory_equal(&facts, &facts_back, sizeof facts);
-    object = point_noise_json(&noise);
-    point_noise_from_json(&noise_back, object);
+    object = worker_noise_json(&noise);
+    worker_noise_from_json(&noise_back, object);
     json_decref(object);
     assert_true(noise_back.wall_ns == 1 && noise_back.steal_ns == 2 &&
                 noise_back.n_refaults == 3 && noise_back.n_cpus == 4);

@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "harness/point/point_child.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 #include "harness/sweep/sweep.h"
 
 #define LONG_TEXT 10240

@@ -2,19 +2,19 @@
  *
  * count_work.c - kernels and tokens by name, and the CPU's own counter
  */
-#include "harness/point/count_work.h"
+#include "harness/worker/count_work.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
 #include "harness/kernelbench/kernel_parts.h"
-#include "harness/model/modelref.h"
+#include "harness/worker/measured.h"
 
 #define MAX_ROWS 4096
 #define MAX_SIZE 65536
@@ -31,8 +31,7 @@ struct count_work {
     struct operation_call other;
 
     /* decode */
-    struct slm *model;
-    void *image;
+    struct measured measured;
 };
 
 /* ---- kernels ----------------------------------------------------------------------
@@ -121,34 +120,14 @@ static enum status open_kernel(struct count_work *w, const char *name, struct er
 /* ---- a model -----------------------------------------------------------------------
  */
 
-static enum status load(struct count_work *w, const struct synth_plan *plan,
-                        struct err *err)
-{
-    struct slm_params params = slm_params_default();
-    enum status st;
-
-    params.image_bytes = synth_plan_bytes(plan);
-    params.image = w->image = parts_alloc(params.image_bytes);
-    if (!w->image)
-        return err_set(err, ST_NO_MEMORY, "no memory for a model");
-    params.image_rewrite = true;
-    params.name = "the model whose instructions are counted";
-    params.n_ctx = 3 * COUNT_MAX_CALLS + 1;
-    params.n_batch = 1;
-    st = synth_write_memory(plan, w->image, NULL, NULL, err);
-    if (st == ST_OK)
-        st = slm_open(&w->model, &params, err);
-    if (st == ST_OK)
-        st = weights_preload(slm_weights(w->model), slm_thread_pool(w->model), NULL,
-                             NULL, err);
-    return st;
-}
-
 static enum status open_model(struct count_work *w, const char *reference,
                               struct err *err)
 {
-    struct synth_plan *plan;
     struct modelref ref;
+    struct measured_params p = {.model = &ref,
+                                .residency = WEIGHTS_MEMORY,
+                                .image_seed = MODELREF_SEED,
+                                .slm = slm_params_default()};
     enum status st = modelref_parse(&ref, reference, NULL, err);
 
     if (st)
@@ -158,12 +137,12 @@ static enum status open_model(struct count_work *w, const char *reference,
                        "%.100s is no SHAPE:QUANT; instructions are counted of a small "
                        "synthetic model",
                        reference);
-    st = synth_plan_make(&plan, &ref.shape, ref.mix, MODELREF_SEED, err);
-    if (st == ST_OK) {
-        st = load(w, plan, err);
-        synth_plan_free(plan);
-    }
-    return st;
+    snprintf(ref.text, sizeof ref.text, "the model whose instructions are counted");
+    p.slm.n_ctx = 3 * COUNT_MAX_CALLS + 1;
+    p.slm.n_batch = 1;
+    measured_init(&w->measured, 1);
+    st = measured_open(&w->measured, &p, err);
+    return st ? st : measured_preload(&w->measured, UINT64_MAX, err);
 }
 
 /* ---- both ---------------------------------------------------------------------------
@@ -175,7 +154,8 @@ static enum status make_calls(struct count_work *w, size_t calls, struct err *er
         const int32_t token = 1;
 
         if (!w->row) {
-            const enum status st = slm_eval(w->model, &token, 1, SLM_LOGITS_LAST, err);
+            const enum status st =
+                slm_eval(w->measured.m, &token, 1, SLM_LOGITS_LAST, err);
 
             if (st)
                 return st;
@@ -221,8 +201,7 @@ void count_work_close(struct count_work *w)
 {
     if (!w)
         return;
-    slm_close(w->model);
-    free(w->image);
+    measured_close(&w->measured);
     if (w->row && !kernel_product(w->row->op))
         parts_other_close(&w->other);
     free(w->weights);

@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_client.h - the asking side of turn.h: a program that is opened and given turns
+ * turn_client.h - the asking side of turn.h: the worker of one of a gate's programs
  *
  * What goes wrong with a program becomes one sentence that says which one it is, its
  * version, and its last words.
  *
  * Threading: one thread per client, and it is the one that started it.
  */
-#ifndef SLM_HARNESS_POINT_TURN_CLIENT_H
-#define SLM_HARNESS_POINT_TURN_CLIENT_H
+#ifndef SLM_HARNESS_WORKER_TURN_CLIENT_H
+#define SLM_HARNESS_WORKER_TURN_CLIENT_H
 
-#include "harness/machine/child.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
+#include "harness/worker/worker_client.h"
 
 struct turn_client {
-    struct child child;
-    const char *who;     /* "A": what messages call it */
-    const char *program; /* path; borrowed */
-    char version[64], commit[64], compiler[64];
+    struct worker_client worker;
     struct turn_ready ready;
-    uint64_t peak_bytes; /* after its last turn */
-    double timeout_s;    /* without a word from it */
-    struct sandbox *sandbox;
-    void (*tick)(void *arg, const char *what, double fraction); /* while waiting */
-    void *arg;
-    json_t *answer; /* not looked at yet */
-    int n_bad;      /* lines that were no answer */
+    uint64_t peak_bytes; /* after its last samples */
 };
 
 struct turn_client_params {

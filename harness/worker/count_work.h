@@ -16,8 +16,8 @@
  *
  * Threading: one thread.
  */
-#ifndef SLM_HARNESS_POINT_COUNT_WORK_H
-#define SLM_HARNESS_POINT_COUNT_WORK_H
+#ifndef SLM_HARNESS_WORKER_COUNT_WORK_H
+#define SLM_HARNESS_WORKER_COUNT_WORK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * turn_kernel.c - a kernel's samples in a turn
- *
- * The work is opened anew each time: between turns nothing of it may be left, since its
- * thread is the model's first.
  */
 #include <stdio.h>
 
-#include "harness/base/clock.h"
 #include "harness/kernelbench/kernel_work.h"
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 #include "kernels/isa.h"
 
 double turn_kernel_bytes(enum kern_format format)
@@ -37,28 +33,26 @@ static enum status choose_case(struct kernel_case *c, enum kern_format format,
     return ST_OK;
 }
 
-enum status turn_kernel_take(struct kernel_fixture **fixture,
+enum status turn_kernel_open(struct kernel_work **work, struct kernel_fixture **fixture,
                              const struct topology *topo, enum kern_format format,
-                             int n, double *seconds, turn_end_fn *end, void *arg,
                              struct err *err)
 {
-    struct kernel_work *work = NULL;
     struct kernel_case c;
     enum status st = choose_case(&c, format, err);
 
     if (st == ST_OK && !*fixture)
         st = kernel_fixture_open(fixture, topo, PLACEMENT_SPREAD, err);
     if (st == ST_OK)
-        st = kernel_work_open(&work, *fixture, &c, err);
-    if (st)
-        return st;
-    kernel_work_run(work, TURN_KERNEL_CALLS);
-    for (int i = 0; i < n; i++) {
-        const uint64_t begin = clock_ns();
+        st = kernel_work_open(work, *fixture, &c, err);
+    if (st == ST_OK)
+        kernel_work_run(*work, TURN_KERNEL_CALLS);
+    return st;
+}
 
-        kernel_work_run(work, TURN_KERNEL_CALLS);
-        seconds[i] = end(arg, begin);
-    }
-    kernel_work_close(work);
+enum status turn_kernel_run(void *work, uint64_t *ns, struct err *err)
+{
+    (void)ns;
+    (void)err;
+    kernel_work_run(work, TURN_KERNEL_CALLS);
     return ST_OK;
 }

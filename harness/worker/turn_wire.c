@@ -2,7 +2,7 @@
  *
  * turn_wire.c - what both sides of a turn tell each other, as JSON
  */
-#include "harness/point/turn.h"
+#include "harness/worker/turn.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn.h - a process that holds a model open and measures when it is its turn
+ * turn.h - a model that a worker holds open for a gate, and samples of several steps
  *
- * Model of the world: `bench turn` talks on its standard input and output, one JSON
- * object per line, and does nothing unless asked: between turns it sleeps, so that of
- * two such processes only one ever runs. Both may map the same model file, whose pages
- * are then in memory once.
+ * Model of the world: two workers (worker.h), each of a program of its own, have the
+ * same model open, and are asked for samples alternately. Both may map the same model
+ * file, whose pages are then in memory once.
  *
- *     <- {"turn": 1, "version": "0.1.0 (abc1234)", "commit": .., "compiler": ..}
  *     -> {"open": {..}}                  struct turn_open
  *     <- {"phase": "load", "fraction": 0.25}
  *     <- {"ready": {..}}                 struct turn_ready
  *     -> {"take": [16, 1]}               samples of each step, 0 to leave one out
  *     <- {"s": [[0.012, ..], [0.08]], "noise": {..}, "peak_bytes": 12345}
- *     <- {"error": "...", "code": 5}     instead of any answer, and it ends
  *
- * It ends with its standard input. Both sides must mean the same by all this: the
- * number in the greeting, TURN_PROTOCOL, grows with any change that the other side has
- * to know of.
+ * A gate starts its workers as `bench turn`, the name that programs of all versions
+ * have for it. Both sides must mean the same by all this: "turn" in the greeting,
+ * TURN_PROTOCOL, grows with any change that the other side has to know of.
  *
  * A step is what one metric is measured by. Its state is the same at the beginning of
  * every turn, and so are its tokens: a prefill starts from an empty cache, a decode
@@ -28,8 +25,8 @@
  *
  * Threading: one thread on each side.
  */
-#ifndef SLM_HARNESS_POINT_TURN_H
-#define SLM_HARNESS_POINT_TURN_H
+#ifndef SLM_HARNESS_WORKER_TURN_H
+#define SLM_HARNESS_WORKER_TURN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +37,7 @@
 #include "harness/machine/noise.h"
 #include "harness/machine/topology.h"
 #include "harness/model/modelref.h"
+#include "harness/worker/measured.h"
 #include "kernels/kernels.h"
 
 #define TURN_PROTOCOL    1
@@ -53,7 +51,7 @@
 /* Samples as long as this one are taken singly: those of both sides by turns, so that
  * a neighbour's burst, which lasts seconds, meets both; and without a token before
  * them that does not count, since waking the pool is nothing beside them. */
-#define TURN_LONG_S 0.05
+#define TURN_LONG_S (MEASURED_LONG_NS * 1e-9)
 
 enum turn_kind { TURN_DECODE, TURN_PREFILL, TURN_KERNEL };
 
@@ -106,18 +104,16 @@ int turn_n_ctx(const struct turn_open *o);
 /* ---- inside (turn_kernel.c) ------------------------------------------------------ */
 
 struct kernel_fixture;
+struct kernel_work;
 
-/* n samples of a kernel in seconds; *fixture is made when it is NULL, for
- * kernel_fixture_close(). end is called with the time (clock_ns()) that a sample began
- * at, as soon as it is over, and returns its seconds. Errors: ST_UNSUPPORTED (no such
- * kernel), those of kernel_work_open(). */
-typedef double turn_end_fn(void *arg, uint64_t begin);
-enum status turn_kernel_take(struct kernel_fixture **fixture,
+/* The best gemv of a format, which has run once; *fixture is made when it is NULL, for
+ * kernel_fixture_close(). Errors: ST_UNSUPPORTED (no such kernel), those of
+ * kernel_work_open(). */
+enum status turn_kernel_open(struct kernel_work **work, struct kernel_fixture **fixture,
                              const struct topology *topo, enum kern_format format,
-                             int n, double *seconds, turn_end_fn *end, void *arg,
                              struct err *err);
 
-/* The process itself: returns its exit code. */
-int turn_serve(void);
+/* A sample's calls, as a measured_step has it. */
+enum status turn_kernel_run(void *work, uint64_t *ns, struct err *err);
 
 #endif

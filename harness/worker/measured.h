@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measured.h - a model that is opened to be timed, and the one loop that times it
+ *
+ * Model of the world: every figure about a model's speed - of a point, of a gate, of a
+ * tuning, of the check of a profile - is made of samples that measured_samples() takes.
+ * A *step* says what one sample is; what is done with the sample, how many there are
+ * and what happens between two of them is the caller's business. Instructions are
+ * counted (count_work.h) of a model opened the same way, but without a clock.
+ *
+ * Inside the two readings of the clock is what the step names and nothing else: tokens
+ * are drawn before (those of later batches of a prompt between two passes), going back
+ * and filling the context is done outside.
+ *
+ * Threading: one thread, the one that opened it; the model's threads work inside calls.
+ */
+#ifndef SLM_HARNESS_WORKER_MEASURED_H
+#define SLM_HARNESS_WORKER_MEASURED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/mem.h"
+#include "engine/base/status.h"
+#include "engine/engine.h"
+#include "harness/model/modelref.h"
+
+/* Bytes or tokens, done of total; non-zero: stop (ST_INTERRUPTED). */
+typedef int measured_progress_fn(void *arg, uint64_t done, uint64_t total);
+
+struct measured {
+    struct slm *m;    /* NULL: not open */
+    bool borrowed;    /* m is somebody else's */
+    struct mem image; /* of a model in memory */
+    bool image_fresh; /* nobody has opened it yet */
+    int32_t *tokens;  /* [as opened], of a pass */
+    int batch;        /* tokens of a pass, as tuned */
+    uint64_t seed;    /* of the tokens that are drawn */
+    uint64_t random;  /* where drawing is */
+    double slower;    /* samples are stretched so that this share of speed is lost */
+    const void *last; /* step that was taken last */
+    measured_progress_fn *progress; /* of loading and of filling; may be NULL */
+    void (*alive)(void *arg); /* between the passes of a long sample; may be NULL */
+    void *arg;                /* of both */
+};
+
+/* ---- opening (measured_open.c) ------------------------------------------------------
+ */
+
+struct measured_params {
+    const struct modelref *model;
+    enum weights_residency residency; /* WEIGHTS_MEMORY: of the model's shape */
+    uint64_t image_seed;              /* of its weights then */
+    struct slm_params slm;            /* all but where the weights are: that follows */
+};
+
+/* Closed, drawing tokens from seed. */
+void measured_init(struct measured *m, uint64_t seed);
+
+/* Opens the model; weights are not read yet, but for WEIGHTS_MEMORY made. One that was
+ * open is closed first. Errors: of slm_open(), synth_plan_make() and mem_alloc(). */
+enum status measured_open(struct measured *m, const struct measured_params *p,
+                          struct err *err);
+
+/* Time a model that somebody else has opened; its positions are left as they were.
+ * Error: ST_NO_MEMORY. */
+enum status measured_borrow(struct measured *m, struct slm *model, uint64_t seed,
+                            struct err *err);
+
+/* Makes the weights in memory that the next measured_open() takes: for those who want
+ * to see them first. Error: ST_NO_MEMORY (also: more than most_bytes; 0: any number).
+ */
+enum status measured_make_image(struct measured *m, const struct modelref *model,
+                                uint64_t seed, uint64_t most_bytes, struct err *err);
+
+/* Reads the weights in; at most so many bytes, for a mapped model that memory does not
+ * hold: every further page would only push out another. Errors: of weights_preload().
+ */
+enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err *err);
+
+/* Positions up to depth: computed from drawn tokens, or synthetic (of seed). Errors: of
+ * slm_eval() and slm_fill_synthetic(). */
+enum status measured_fill(struct measured *m, int depth, bool computed, uint64_t seed,
+                          struct err *err);
+
+/* Another copy of an image is not kept once the model is closed, nor by a model that
+ * was borrowed. */
+void measured_close(struct measured *m);
+
+/* Whether weights, cache and scratch memory stay in room bytes. */
+bool measured_fits(const struct measured *m, uint64_t room_bytes);
+
+/* The highest ISA level that kernels may be of: "avx512vnni". */
+const char *measured_isa(void);
+
+/* ---- timing (measured_samples.c) ----------------------------------------------------
+ */
+
+enum measured_kind {
+    MEASURED_DECODE,  /* one token */
+    MEASURED_PREFILL, /* a prompt */
+    MEASURED_CALL     /* whatever a function does */
+};
+
+/* Samples as long as this one are taken as they come, without a token before them that
+ * does not count, since waking threads is nothing beside them. */
+#define MEASURED_LONG_NS 50000000u
+
+#define MEASURED_REMEMBERED 15 /* samples that the usual one is taken of */
+
+struct measured_step {
+    enum measured_kind kind;
+    int depth;    /* positions before a sample */
+    int n_tokens; /* MEASURED_PREFILL: of the prompt */
+    bool again;   /* the same tokens after every start, or else ever new ones */
+    /* A token that does not count after every start, as long as samples are short: it
+     * wakes the threads, and does what going back has left to be done. Without it
+     * every sample leaves the positions as they were. */
+    bool wakes;
+    int span; /* with it MEASURED_DECODE goes on for so many positions before it starts
+                 again from its depth */
+    /* MEASURED_CALL. *ns is 0 before; a function that sets it has timed itself. */
+    enum status (*call)(void *arg, uint64_t *ns, struct err *err);
+    void *call_arg;
+
+    /* inside */
+    uint64_t last_ns;                  /* of the last sample, stretched */
+    double usual[MEASURED_REMEMBERED]; /* ns of the last ones, not stretched */
+    size_t n_usual;
+};
+
+/* One sample: false ends the loop. */
+typedef bool measured_sample_fn(void *arg, uint64_t ns);
+
+/* The loop: n samples of a step at most, each handed to fn before the next begins.
+ * Errors: of slm_eval(), and of the step's function. */
+enum status measured_samples(struct measured *m, struct measured_step *step, size_t n,
+                             measured_sample_fn *fn, void *arg, struct err *err);
+
+/* A single one. */
+enum status measured_sample(struct measured *m, struct measured_step *step,
+                            uint64_t *ns, struct err *err);
+
+/* One token that does not count, and back: first touches, threads and clocks that
+ * sleep. *ns (may be NULL): what it took. */
+enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err);
+
+#endif

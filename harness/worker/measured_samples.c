@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measured_samples.c - the loop that times, and what stands around a sample
+ *
+ * A slowdown that was asked for is put in after each sample: the process spins until
+ * as much time has passed as the step's usual sample takes longer at that loss of
+ * speed, while the other threads wait as they do between two samples.
+ */
+#include <string.h>
+
+#include "engine/base/random.h"
+#include "harness/base/clock.h"
+#include "harness/base/stats.h"
+#include "harness/worker/measured.h"
+
+/* ---- passes -------------------------------------------------------------------------
+ */
+
+/* Which token it is does not change the cost, so they are drawn. */
+static void draw(struct measured *m, int n)
+{
+    const uint64_t n_vocab = (uint64_t)slm_info(m->m)->n_vocab;
+
+    for (int i = 0; i < n; i++)
+        m->tokens[i] = (int32_t)random_below(&m->random, n_vocab);
+}
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The tokens of a prompt's first pass. */
+static void draw_first(struct measured *m, int n)
+{
+    struct slm_tuning tuning;
+
+    slm_get_tuning(m->m, &tuning);
+    m->batch = tuning.n_batch ? tuning.n_batch : slm_info(m->m)->n_batch;
+    draw(m, min(n, m->batch));
+}
+
+/* n tokens pass by pass, after draw_first(). */
+static enum status eval(struct measured *m, int n, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; i < n && st == ST_OK; i += m->batch) {
+        const int now = min(n - i, m->batch);
+        const bool is_last = i + now == n;
+
+        if (i) {
+            if (m->alive)
+                m->alive(m->arg);
+            draw(m, now);
+        }
+        st = slm_eval(m->m, m->tokens, (size_t)now,
+                      is_last ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
+    }
+    return st;
+}
+
+static enum status fill_computed(struct measured *m, int n, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; i < n && st == ST_OK; i += m->batch) {
+        draw_first(m, n - i);
+        st = slm_eval(m->m, m->tokens, (size_t)min(n - i, m->batch), SLM_LOGITS_NONE,
+                      err);
+        if (st == ST_OK && m->progress &&
+            m->progress(m->arg, (uint64_t)min(n, i + m->batch), (uint64_t)n))
+            st = err_set(err, ST_INTERRUPTED, "interrupted");
+    }
+    return st;
+}
+
+enum status measured_fill(struct measured *m, int depth, bool computed, uint64_t seed,
+                          struct err *err)
+{
+    const int n = depth - slm_n_past(m->m);
+
+    if (n <= 0)
+        return ST_OK;
+    return computed ? fill_computed(m, n, err)
+                    : slm_fill_synthetic(m->m, depth, seed, err);
+}
+
+enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err)
+{
+    const int depth = slm_n_past(m->m);
+    enum status st;
+    uint64_t begin;
+
+    draw(m, 1);
+    begin = clock_ns();
+    st = slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
+    slm_truncate(m->m, depth);
+    if (ns)
+        *ns = clock_ns() - begin;
+    return st;
+}
+
+/* ---- before a sample ----------------------------------------------------------------
+ */
+
+/* Back at the step's depth. */
+static enum status go_back(struct measured *m, const struct measured_step *s,
+                           struct err *err)
+{
+    if (s->again)
+        m->random = m->seed;
+    if (slm_n_past(m->m) > s->depth)
+        slm_truncate(m->m, s->depth);
+    if (slm_n_past(m->m) < s->depth)
+        return slm_fill_synthetic(m->m, s->depth, m->seed, err);
+    return ST_OK;
+}
+
+static enum status start(struct measured *m, const struct measured_step *s,
+                         struct err *err)
+{
+    const enum status st = go_back(m, s, err);
+
+    if (st || !s->wakes)
+        return st;
+    draw(m, 1);
+    return slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
+}
+
+/* Long samples of a decode go on where the last ones ended; a prompt starts anew
+ * anyhow. */
+static bool goes_on(const struct measured *m, const struct measured_step *s)
+{
+    return s->wakes && s->last_ns >= MEASURED_LONG_NS &&
+           (s->kind == MEASURED_PREFILL || m->last == s);
+}
+
+static enum status prepare(struct measured *m, const struct measured_step *s,
+                           struct err *err)
+{
+    enum status st = ST_OK;
+
+    if (s->kind == MEASURED_PREFILL) {
+        st = go_back(m, s, err);
+        draw_first(m, s->n_tokens);
+    } else if (s->kind == MEASURED_DECODE) {
+        if (slm_n_past(m->m) - s->depth > s->span)
+            st = start(m, s, err);
+        draw(m, 1);
+    }
+    return st;
+}
+
+/* ---- a sample -----------------------------------------------------------------------
+ */
+
+/* What a sample takes by itself: the lower quartile of the last ones, as a gate takes
+ * it. */
+static double usual_ns(const struct measured_step *s)
+{
+    const size_t n =
+        s->n_usual < MEASURED_REMEMBERED ? s->n_usual : MEASURED_REMEMBERED;
+    double sorted[MEASURED_REMEMBERED];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+
+        for (; at > 0 && sorted[at - 1] > s->usual[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = s->usual[i];
+    }
+    return stats_quantile_sorted(sorted, n, 0.25);
+}
+
+/* The time of a sample that began at begin, with what is to be put in. */
+static uint64_t end_sample(const struct measured *m, struct measured_step *s,
+                           uint64_t begin)
+{
+    uint64_t now = clock_ns();
+
+    if (m->slower > 0) {
+        uint64_t end;
+
+        s->usual[s->n_usual++ % MEASURED_REMEMBERED] = (double)(now - begin);
+        end = now + (uint64_t)(usual_ns(s) * m->slower / (1 - m->slower));
+        while ((now = clock_ns()) < end)
+            ;
+    }
+    return now > begin ? now - begin : 1;
+}
+
+static enum status take(struct measured *m, struct measured_step *s, struct err *err)
+{
+    uint64_t own_ns = 0;
+    const uint64_t begin = clock_ns();
+    enum status st;
+
+    switch (s->kind) {
+    case MEASURED_DECODE:
+        st = slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
+        break;
+    case MEASURED_PREFILL:
+        st = eval(m, s->n_tokens, err);
+        break;
+    default:
+        st = s->call(s->call_arg, &own_ns, err);
+    }
+    s->last_ns = end_sample(m, s, begin);
+    if (own_ns)
+        s->last_ns = own_ns;
+    return st;
+}
+
+enum status measured_samples(struct measured *m, struct measured_step *s, size_t n,
+                             measured_sample_fn *fn, void *arg, struct err *err)
+{
+    const bool is_model = s->kind != MEASURED_CALL;
+    enum status st = ST_OK;
+    bool more = true;
+
+    if (is_model && !goes_on(m, s))
+        st = start(m, s, err);
+    if (is_model)
+        m->last = s;
+    for (size_t i = 0; i < n && more && st == ST_OK; i++) {
+        st = prepare(m, s, err);
+        if (st == ST_OK)
+            st = take(m, s, err);
+        if (is_model && !s->wakes)
+            slm_truncate(m->m, s->depth);
+        if (st == ST_OK)
+            more = fn(arg, s->last_ns);
+    }
+    return st;
+}
+
+static bool keep(void *arg, uint64_t ns)
+{
+    *(uint64_t *)arg = ns;
+    return true;
+}
+
+enum status measured_sample(struct measured *m, struct measured_step *s, uint64_t *ns,
+                            struct err *err)
+{
+    return measured_samples(m, s, 1, keep, ns, err);
+}

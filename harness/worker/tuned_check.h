@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tuned_check.h - a profile of `bench tune` against the default, in a model that is
+ * open
+ *
+ * Both run interleaved for a moment, sample by sample: a profile that is clearly
+ * slower, for whatever reason, is not used.
+ *
+ * Threading: one thread, the one that opened the model.
+ */
+#ifndef SLM_HARNESS_WORKER_TUNED_CHECK_H
+#define SLM_HARNESS_WORKER_TUNED_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/engine.h"
+
+/* What a choice is for, or is to be compared in. */
+enum tune_phase { TUNE_DECODE, TUNE_PREFILL, TUNE_BOTH };
+
+/* Seconds that it takes. */
+#define TUNED_CHECK_S 2.0
+
+/* One of the two ways to run an open model. */
+struct tuned_side {
+    int n_threads, n_threads_prefill;
+    const int *cpus; /* [most threads of the model], or NULL: unpinned */
+    struct slm_tuning tuning;
+};
+
+/* sides[0] is the default, whose prefetch is measured first as it is where no profile
+ * is used, sides[1] the profile. Tokens, a short prompt, or both for TUNED_CHECK_S,
+ * from positions that are free; the model is left on the side that is to be used, with
+ * the positions it had, and was on side `placed`. *slower: the profile is not used, and
+ * note says so. Errors: of slm_tune(), slm_place() and slm_eval(). */
+enum status tuned_check(struct slm *m, const struct tuned_side sides[2], int placed,
+                        enum tune_phase phase, bool *slower, char *note, size_t cap,
+                        struct err *err);
+
+#endif
