@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_recorded.c - what earlier versions have written still means the same
+ *
+ * Identities, commands and orders of points stand in results, and settings of sweeps in
+ * machine.json: recorded ones are held against what the program makes of them now.
+ */
+#include "tests/support/test.h"
+
+#include "harness/point/point.h"
+#include "harness/sweep/sweep.h"
+
+#define GIB (UINT64_C(1) << 30)
+
+/* ---- points --------------------------------------------------------------------- */
+
+/* clang-format off */
+static const struct recorded {
+    struct point p;
+    const char *id, *command;
+} recorded[] = {
+#include "tests/harness/sweep/recorded_points.def"
+};
+/* clang-format on */
+
+/* What a row leaves out is as point_init() has it. */
+static struct point whole(const struct recorded *r)
+{
+    struct point p, out = r->p;
+
+    point_init(&p);
+    if (!*out.model.text) {
+        strcpy(out.model.text, "nano:Q4_K_M");
+        strcpy(out.model.name, "nano");
+        strcpy(out.model.path, "/cache/nano-Q4_K_M.gguf");
+        out.model.synthetic = true;
+        out.model.mix = QUANTMIX_Q4_K_M;
+    }
+    out.n_threads = out.n_threads ? out.n_threads : p.n_threads;
+    out.n_tokens = out.n_tokens ? out.n_tokens : p.n_tokens;
+    out.n_batch = out.n_batch ? out.n_batch : p.n_batch;
+    out.budget_s = out.budget_s > 0 ? out.budget_s : p.budget_s;
+    out.load_budget_s = p.load_budget_s;
+    out.seed = out.seed ? out.seed : p.seed;
+    return out;
+}
+
+static void points_are_named_as_ever(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof recorded / sizeof recorded[0]; i++) {
+        const struct point p = whole(&recorded[i]);
+        char id[96], command[400];
+
+        point_id(&p, id, sizeof id);
+        point_command(&p, command, sizeof command);
+        if (strcmp(id, recorded[i].id) || strcmp(command, recorded[i].command))
+            fail_msg("point %zu is now\n\"%s\",\n\"%s\"", i, id, command);
+    }
+}
+
+/* All that names a point reaches the child that measures it. */
+static void points_travel_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof recorded / sizeof recorded[0]; i++) {
+        const struct point p = whole(&recorded[i]);
+        json_t *object = point_json(&p);
+        struct err err = ERR_INIT;
+        struct point back;
+
+        if (point_from_json(&back, object, &err))
+            fail_msg("point %zu: %s", i, err.msg);
+        json_decref(object);
+        assert_int_equal(back.kind, p.kind);
+        assert_int_equal(back.residency, p.residency);
+        assert_int_equal(back.n_threads, p.n_threads);
+        assert_int_equal(back.n_threads_prefill, p.n_threads_prefill);
+        assert_int_equal(back.placement, p.placement);
+        assert_int_equal(back.explicit_cpus, p.explicit_cpus);
+        for (int k = 0; p.explicit_cpus && k < point_max_threads(&p); k++)
+            assert_int_equal(back.cpus[k], p.cpus[k]);
+        assert_int_equal(back.ctx, p.ctx);
+        assert_int_equal(back.ctx_prefill, p.ctx_prefill);
+        assert_int_equal(back.kv_type, p.kv_type);
+        assert_int_equal(back.n_prompt, p.n_prompt);
+        assert_int_equal(back.n_answer, p.n_answer);
+        assert_string_equal(back.text, p.text);
+        assert_int_equal(back.n_tokens, p.n_tokens);
+        assert_int_equal(back.n_batch, p.n_batch);
+        assert_true(back.budget_s == p.budget_s);
+        assert_true(back.load_budget_s == p.load_budget_s);
+        assert_true(back.mem_limit == p.mem_limit && back.seed == p.seed);
+        assert_int_equal(back.isa_disabled, p.isa_disabled);
+        assert_int_equal(back.force, p.force);
+        assert_int_equal(back.profile, p.profile);
+    }
+}
+
+/* ---- sweeps --------------------------------------------------------------------- */
+
+/* As this version writes it, and as one from before there was a choice of weights, of
+ * types of KV cache, of profiles and of texts. */
+static const char *const sweeps[] = {
+    "{\"models\": [\"nano:Q4_0\", \"nano:Q8_0\"], \"threads\": [1, 2],"
+    " \"threads_prefill\": [3], \"ctx\": [0, 64], \"prefill\": [16],"
+    " \"placements\": [\"compact\", \"none\"], \"weights\": [\"packed\", \"mmap\"],"
+    " \"kv_type\": [\"q8_0\", \"f16\"], \"speculate\": [\"copy\"],"
+    " \"mem_limit\": 1073741824, \"tokens\": 9, \"passes\": 8, \"batch\": 7,"
+    " \"ctx_prefill\": true, \"budget_s\": 1.5, \"load_budget_s\": 30.0,"
+    " \"repeats\": 3, \"seed\": -1, \"keep_models\": true, \"cache_dir\": \"/models\","
+    " \"tuned\": \"auto\", \"isa_disabled\": 4}",
+    "{\"models\": [\"nano:Q4_0\"], \"threads\": [1, 2], \"threads_prefill\": [],"
+    " \"ctx\": [0, 64], \"prefill\": [16], \"placements\": [\"spread\"],"
+    " \"mem_limit\": 0, \"tokens\": 64, \"passes\": 5, \"batch\": 512,"
+    " \"ctx_prefill\": false, \"budget_s\": 10.0, \"load_budget_s\": 120.0,"
+    " \"repeats\": 1, \"seed\": 5, \"keep_models\": false, \"cache_dir\": \"\","
+    " \"isa_disabled\": 0}",
+};
+
+static const char *const orders[] = {
+#include "tests/harness/sweep/recorded_orders.def"
+};
+
+/* Identity, and what of a point is not in it. */
+static void describe(const struct point *p, char *buf, size_t cap)
+{
+    char id[96];
+
+    point_id(p, id, sizeof id);
+    snprintf(buf, cap, "%s n%d b%d %g/%g s%llu i%u", id, p->n_tokens, p->n_batch,
+             p->budget_s, p->load_budget_s, (unsigned long long)p->seed,
+             p->isa_disabled);
+}
+
+static void stored_sweeps_mean_the_same(void **state)
+{
+    size_t at = 0;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof sweeps / sizeof sweeps[0]; k++) {
+        json_t *object = json_loads(sweeps[k], 0, NULL);
+        struct sweep_settings s;
+        struct sweep_plan plan;
+        struct err err = ERR_INIT;
+
+        if (sweep_settings_from_json(&s, object, &err) ||
+            sweep_plan_make(&plan, &s, &err))
+            fail_msg("%s", err.msg);
+        for (size_t i = 0; i < plan.n_points; i++, at++) {
+            char text[160];
+
+            describe(&plan.points[i], text, sizeof text);
+            if (at >= sizeof orders / sizeof orders[0] || strcmp(text, orders[at]))
+                fail_msg("point %zu of sweep %zu is now %s", i, k, text);
+        }
+        sweep_plan_free(&plan);
+        if (k == 0) {
+            json_t *again = sweep_settings_json(&s);
+
+            assert_true(json_equal(object, again));
+            json_decref(again);
+        }
+        sweep_settings_free(&s);
+        json_decref(object);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_are_named_as_ever),
+        cmocka_unit_test(points_travel_whole),
+        cmocka_unit_test(stored_sweeps_mean_the_same),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
