@@ -195,12 +195,6 @@ static void find_best(struct chooser *c)
     }
 }
 
-static bool same_quantisation(const struct row *a, const struct row *b)
-{
-    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
-           !strcmp(a->kv_type, b->kv_type);
-}
-
 /* The best of another quantisation tells a user more than the same weights with one
  * thread less. One of which only a lower bound is known stands second only where the
  * first is no better known. */
@@ -211,7 +205,7 @@ static void find_runner_up(struct chooser *c)
 
     c->runner_up = NO_ROW;
     for (size_t i = 0; i < c->rows.n; i++) {
-        const bool differs = !same_quantisation(c->rows.v[i], best);
+        const bool differs = !row_same_weights(c->rows.v[i], best);
 
         if (i == c->best || c->why[i] < DISTURBED ||
             (c->why[i] == DISTURBED && c->why[c->best] != DISTURBED))

@@ -37,8 +37,7 @@ static enum status write_rows(const char *path, const struct row *rows, size_t n
 
 static bool same_measurement(const struct row *a, const struct row *b)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
-           !strcmp(a->kv_type, b->kv_type) && !strcmp(a->text, b->text) &&
+    return row_same_weights(a, b) && !strcmp(a->text, b->text) &&
            !strcmp(a->reference, b->reference) && a->chunk_tokens == b->chunk_tokens &&
            a->n_scored == b->n_scored;
 }
@@ -87,8 +86,7 @@ enum status quality_rows_write(const char *dir, const struct row *rows, size_t n
 
 static bool same_model(const struct row *a, const struct row *b)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
-           !strcmp(a->kv_type, b->kv_type) && a->file_bytes == b->file_bytes;
+    return row_same_weights(a, b) && a->file_bytes == b->file_bytes;
 }
 
 /* All columns of the group, whatever they are. */

@@ -14,14 +14,25 @@
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"
 
-enum {
-    VARIES_MODEL = 1,
-    VARIES_PLACEMENT = 2,
-    VARIES_RESIDENCY = 4,
-    VARIES_KV_TYPE = 8,
-    VARIES_LIMIT = 16,
-    VARIES_ISA = 32,
+/* Columns of text that tell settings apart, in the order they are sorted and named by;
+ * the bit of the first of them in struct report_rows is VARIES_COLUMN. */
+static const struct {
+    size_t offset;
+    const char *lead; /* before it in labels */
+} columns[] = {
+    {offsetof(struct row, placement), " "},
+    {offsetof(struct row, residency), " "},
+    {offsetof(struct row, kv_type), " KV "},
+    {offsetof(struct row, isa), " "},
 };
+#define N_COLUMNS (sizeof columns / sizeof columns[0])
+
+enum { VARIES_MODEL = 1, VARIES_LIMIT = 2, VARIES_COLUMN = 4 };
+
+static const char *column(const struct row *r, size_t i)
+{
+    return (const char *)r + columns[i].offset;
+}
 
 enum row_trust row_trust(const struct row *r)
 {
@@ -103,10 +114,8 @@ static int compare_settings(const struct row *a, const struct row *b)
     TRY(compare_ints(a->file_bytes, b->file_bytes));
     TRY(strcmp(a->quant, b->quant));
     TRY(strcmp(a->model, b->model));
-    TRY(strcmp(a->placement, b->placement));
-    TRY(strcmp(a->residency, b->residency));
-    TRY(strcmp(a->kv_type, b->kv_type));
-    TRY(strcmp(a->isa, b->isa));
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        TRY(strcmp(column(a, i), column(b, i)));
     return compare_ints(a->mem_limit_bytes, b->mem_limit_bytes);
 }
 
@@ -162,12 +171,13 @@ bool report_same_line(const struct row *a, const struct row *b)
 
 static unsigned differences(const struct row *a, const struct row *b)
 {
-    return (compare_models(a, b) ? VARIES_MODEL : 0u) |
-           (strcmp(a->placement, b->placement) ? VARIES_PLACEMENT : 0u) |
-           (strcmp(a->residency, b->residency) ? VARIES_RESIDENCY : 0u) |
-           (strcmp(a->kv_type, b->kv_type) ? VARIES_KV_TYPE : 0u) |
-           (strcmp(a->isa, b->isa) ? VARIES_ISA : 0u) |
-           (a->mem_limit_bytes != b->mem_limit_bytes ? VARIES_LIMIT : 0u);
+    unsigned varies = (compare_models(a, b) ? VARIES_MODEL : 0u) |
+                      (a->mem_limit_bytes != b->mem_limit_bytes ? VARIES_LIMIT : 0u);
+
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (strcmp(column(a, i), column(b, i)))
+            varies |= VARIES_COLUMN << i;
+    return varies;
 }
 
 enum status report_rows_pick(struct report_rows *p, const struct row *rows,
@@ -251,14 +261,9 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
 
     buf[0] = '\0';
     append(buf, cap, "", r->quant[0] ? r->quant : "unnamed");
-    if (p->varies & VARIES_PLACEMENT)
-        append(buf, cap, " ", r->placement);
-    if (p->varies & VARIES_RESIDENCY)
-        append(buf, cap, " ", r->residency);
-    if (p->varies & VARIES_KV_TYPE)
-        append(buf, cap, " KV ", r->kv_type);
-    if (p->varies & VARIES_ISA)
-        append(buf, cap, " ", r->isa);
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (p->varies & VARIES_COLUMN << i)
+            append(buf, cap, columns[i].lead, column(r, i));
     if (r->mem_limit_bytes > 0)
         snprintf(limit, sizeof limit, "%.4g GiB",
                  (double)r->mem_limit_bytes / (1 << 30));

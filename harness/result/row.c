@@ -58,6 +58,12 @@ const struct field *row_field(const char *name)
     return NULL;
 }
 
+bool row_same_weights(const struct row *a, const struct row *b)
+{
+    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
+           !strcmp(a->kv_type, b->kv_type);
+}
+
 void row_init(struct row *r)
 {
     size_t n;

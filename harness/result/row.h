@@ -9,6 +9,7 @@
 #ifndef SLM_HARNESS_RESULT_ROW_H
 #define SLM_HARNESS_RESULT_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,6 +41,9 @@ const struct field *row_fields(size_t *n);
 
 /* The field of that name, or NULL. */
 const struct field *row_field(const char *name);
+
+/* Whether both have computed the same: model, quantisation, what the KV cache holds. */
+bool row_same_weights(const struct row *a, const struct row *b);
 
 /* All cells empty. */
 void row_init(struct row *r);
