@@ -113,14 +113,3 @@ const char *weights_residency_name(enum weights_residency residency)
 {
     return names[residency];
 }
-
-bool weights_residency_by_name(const char *name, enum weights_residency *residency)
-{
-    for (int i = WEIGHTS_AUTO; i <= WEIGHTS_MEMORY; i++) {
-        if (!strcmp(name, names[i])) {
-            *residency = (enum weights_residency)i;
-            return true;
-        }
-    }
-    return false;
-}

@@ -86,7 +86,4 @@ bool weights_ready(const struct weights *w);
 
 const char *weights_residency_name(enum weights_residency residency); /* "mmap" */
 
-/* False, *residency untouched, for a name that is none. "auto" is one. */
-bool weights_residency_by_name(const char *name, enum weights_residency *residency);
-
 #endif

@@ -11,9 +11,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
-#include "engine/weights/weights.h"
 #include "harness/base/options.h"
-#include "kernels/kernels.h"
 
 /* The most that parse_bytes() takes. */
 #define PARSE_MAX_BYTES (UINT64_C(1) << 60)
@@ -39,14 +37,5 @@ enum status parse_percent(const char *text, const char *what, double min, double
 /* "90s", "10m", "1.5h", or a number of seconds. */
 enum status parse_duration(const char *text, const char *what, double min_s,
                            double max_s, double *seconds, struct err *err);
-
-/* mmap, packed or memory. Error: ST_USAGE. */
-enum status residency_parse(const char *text, const char *what,
-                            enum weights_residency *residency, struct err *err);
-
-/* What the KV cache holds, "f16". Error: ST_USAGE, with the types there are. */
-enum status kv_type_parse(const char *text, const char *what, enum kern_kv *type,
-                          struct err *err);
-const char *kv_type_name(enum kern_kv type);
 
 #endif

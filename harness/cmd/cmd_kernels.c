@@ -227,7 +227,8 @@ static enum status check_arguments(const struct settings *s,
                        "directory");
     if (s->wish.isa && s->wish.all_isa)
         return err_set(err, ST_USAGE, "--isa and --all-isa contradict each other");
-    return placement_parse(s->placement, &placement, err);
+    return choice_parse(&choices_placement, s->placement, "--placement", &placement,
+                        err);
 }
 
 static enum status run_command(const struct settings *s, const struct opt_args *args,

@@ -139,7 +139,8 @@ static enum status measure(struct probe_report *report, const struct topology *t
         .progress = show_progress,
         .progress_arg = &progress,
     };
-    enum status st = placement_parse(s->placement, &params.placement, err);
+    enum status st = choice_parse(&choices_placement, s->placement, "--placement",
+                                  &params.placement, err);
 
     if (st == ST_OK)
         st = check_bytes(s->bytes, topo, err);

@@ -14,7 +14,7 @@
 #include "harness/base/options.h"
 #include "harness/quality/quality.h"
 #include "harness/result/quality_rows.h"
-#include "harness/sweep/sweep.h"
+#include "harness/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis =
@@ -49,7 +49,7 @@ static const struct opt_usage usage = {
 struct request {
     struct quality_settings settings;
     struct str_list models;
-    const char *kv_types;
+    const char *cache_types;
     bool json;
 };
 
@@ -78,27 +78,13 @@ static void print_json(const struct quality_report *r)
     json_decref(rows);
 }
 
-/* The list goes through the parser that a sweep has for it. */
-static enum status parse_kv_types(struct request *q, struct err *err)
-{
-    struct sweep_settings *s = calloc(1, sizeof *s);
-    enum status st = s ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
-
-    if (st == ST_OK)
-        st = sweep_set_kv_types(s, q->kv_types ? q->kv_types : "f16", "--kv-type", err);
-    if (st == ST_OK) {
-        memcpy(q->settings.kv_types, s->kv_types, sizeof q->settings.kv_types);
-        q->settings.n_kv_types = s->n_kv_types;
-    }
-    free(s);
-    return st;
-}
-
 static int run(struct request *q)
 {
     struct quality_report report;
     struct err err = ERR_INIT;
-    enum status st = parse_kv_types(q, &err);
+    enum status st =
+        setting_parse_list(SETTING_kv_type, q->cache_types ? q->cache_types : "f16",
+                           "--kv-type", &q->settings.cache_types, &err);
 
     q->settings.models = q->models.v;
     q->settings.n_models = q->models.n;
@@ -135,10 +121,10 @@ int cmd_quality(int argc, char **argv)
         OPT_STR(0, "text", &q.settings.text, "FILE", "what to predict, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the least that the models were made for)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
-        OPT_STR(0, "kv-type", &q.kv_types, "LIST", "what the KV cache holds, each a line of its own: f16 (default), q8_0, q4_0"),
+        OPT_STR(0, "kv-type", &q.cache_types, "LIST", "what the KV cache holds, each a line of its own: f16 (default), q8_0, q4_0"),
         SESSION_OPT_THREADS(*session),
         SESSION_OPT_PLACE(*session),
-        OPT_INT(0, "batch", &session->n_batch, "N", "most tokens in one pass (default: 512)", 1, 65536),
+        setting_option(SETTING_batch, &session->n_batch),
         SESSION_OPT_WEIGHTS(*session),
         OPT_STR(0, "cache-dir", &q.settings.cache_dir, "DIR", "where the reference's predictions are kept"),
         OPT_STR('o', "output", &q.settings.out, "DIR", "where results and state go (default: results/quality); a sweep's directory for its charts"),
@@ -160,6 +146,7 @@ int cmd_quality(int argc, char **argv)
     else if (!q.models.n)
         err_set(&err, ST_USAGE, "say which models: -m MODEL, once for each");
     code = err.code ? cmd_fail(&err) : run(&q);
+    free(q.settings.cache_types.v);
     free(q.models.v);
     return code;
 }

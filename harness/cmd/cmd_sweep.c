@@ -19,10 +19,10 @@
 #include "harness/report/report.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
-#include "harness/settings/setting.h"
 #include "harness/sweep/sweep.h"
 #include "kernels/isa.h"
 
+#define LENGTH(a)        (sizeof(a) / sizeof((a)[0]))
 #define PROBE_PASSES     3
 #define CORES_BUDGET_S   5
 #define PROBE_DISK_BYTES (UINT64_C(512) << 20)
@@ -46,49 +46,30 @@ static const struct opt_usage usage = {
 };
 
 struct request {
-    const char *config, *threads, *threads_prefill, *ctx, *prefill, *placement,
-        *weights, *kv_type, *speculate, *mem, *out, *resume, *cache_dir, *tuned,
-        *quality;
+    struct setting_request settings;
     struct str_list models;
-    int n_tokens, n_repeats;
-    double budget_s, timeout_s;
-    uint64_t seed;
-    bool keep_models, no_charts, no_probe, dry_run;
+    const char *config, *out, *resume, *cache_dir;
+    bool no_charts, no_probe, dry_run;
 };
 
 /* ---- settings --------------------------------------------------------------- */
 
-static enum status apply_lists(struct sweep_settings *s, const struct request *q,
-                               const struct topology *topo, struct err *err)
+static enum status apply_options(struct sweep_settings *s, const struct request *q,
+                                 const struct topology *topo, struct err *err)
 {
     enum status status = ST_OK;
 
     if (q->models.n)
         status = sweep_set_models(s, q->models.v, q->models.n, "--model", err);
-    if (status == ST_OK && q->threads)
-        status = sweep_set_threads(s, q->threads, topo, "--threads", err);
-    if (status == ST_OK && q->threads_prefill)
-        status = sweep_set_threads_prefill(s, q->threads_prefill, topo,
-                                           "--threads-prefill", err);
-    if (status == ST_OK && q->ctx)
-        status = setting_parse_list(SETTING_ctx, q->ctx, "--ctx", &s->ctx, err);
-    if (status == ST_OK && q->prefill)
-        status = setting_parse_list(SETTING_prefill, q->prefill, "--prefill",
-                                    &s->prefill, err);
-    if (status == ST_OK && q->placement)
-        status = sweep_set_placements(s, q->placement, "--placement", err);
-    if (status == ST_OK && q->weights)
-        status = sweep_set_residencies(s, q->weights, "--weights", err);
-    if (status == ST_OK && q->kv_type)
-        status = sweep_set_kv_types(s, q->kv_type, "--kv-type", err);
-    if (status == ST_OK && q->speculate)
-        status = sweep_set_texts(s, q->speculate, "--speculate", err);
-    if (status == ST_OK && q->tuned)
-        status = sweep_set_tuned(s, q->tuned, "--tuned", err);
-    if (status == ST_OK && q->quality)
-        status = sweep_set_quality(s, q->quality, "--quality", err);
-    if (status == ST_OK && q->mem)
-        status = parse_bytes(q->mem, "--mem", &s->mem_limit, err);
+    for (enum setting_id id = 0; id < SETTING_N && status == ST_OK; id++) {
+        const char *text = setting_given(&q->settings, id);
+        char what[40];
+
+        if (!text)
+            continue;
+        snprintf(what, sizeof what, "--%s", setting_row(id)->option);
+        status = sweep_set(s, id, text, topo, what, err);
+    }
     return status;
 }
 
@@ -158,23 +139,12 @@ static enum status settings_from_request(struct sweep_settings *s,
     if (status == ST_OK)
         status = sweep_config_load(s, q->config ? q->config : "default", topo, err);
     if (status == ST_OK)
-        status = apply_lists(s, q, topo, err);
+        status = apply_options(s, q, topo, err);
     if (status)
         return status;
-    if (q->n_tokens)
-        s->n_tokens = q->n_tokens;
-    if (q->n_repeats >= 0)
-        s->n_repeats = q->n_repeats;
-    if (q->budget_s > 0)
-        s->budget_s = q->budget_s;
-    if (q->timeout_s > 0)
-        s->load_budget_s = q->timeout_s;
-    if (q->seed)
-        s->seed = q->seed;
-    if (!s->seed)
-        s->seed = (uint64_t)time(NULL);
-    s->keep_models |= q->keep_models;
-    s->isa_disabled = isa_detected() & ~isa_usable();
+    if (!s->base.seed)
+        s->base.seed = (uint64_t)time(NULL);
+    s->base.isa_disabled = isa_detected() & ~isa_usable();
     status = absolute_cache_dir(s, q->cache_dir, err);
     return status ? status : absolute_models(s, err);
 }
@@ -215,15 +185,16 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
 {
     struct progress progress;
     struct probe_report report;
-    const struct probe_params params = {.topo = topo,
-                                        .placement = s->placements[0],
-                                        .max_threads = topo->threads_default,
-                                        .n_passes = PROBE_PASSES,
-                                        .disk_dir = sweep_dir_path(dir),
-                                        .disk_bytes = PROBE_DISK_BYTES,
-                                        .isa_mask = isa_usable(),
-                                        .progress = on_probe,
-                                        .progress_arg = &progress};
+    const struct probe_params params = {
+        .topo = topo,
+        .placement = (enum placement)s->list[SETTING_placement].v[0],
+        .max_threads = topo->threads_default,
+        .n_passes = PROBE_PASSES,
+        .disk_dir = sweep_dir_path(dir),
+        .disk_bytes = PROBE_DISK_BYTES,
+        .isa_mask = isa_usable(),
+        .progress = on_probe,
+        .progress_arg = &progress};
     struct err why = ERR_INIT;
     json_t *machine;
     bool probed = false;
@@ -287,7 +258,7 @@ static void print_plan(const struct sweep_settings *s, const struct sweep_plan *
         printf("%s\n", id);
     }
     printf("%zu points, up to %g s of measuring each, seed %llu\n", plan->n_points,
-           s->budget_s, (unsigned long long)s->seed);
+           s->base.budget_s, (unsigned long long)s->base.seed);
 }
 
 /* ---- new, or going on ------------------------------------------------------- */
@@ -335,7 +306,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
         return status;
     clean_leftovers(&x->plan);
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
-    if (status == ST_OK && x->settings.mem_limit)
+    if (status == ST_OK && x->settings.base.mem_limit)
         status = sandbox_check("", err);
     if (status == ST_OK)
         status = sweep_dir_create(&x->dir, q->out, err);
@@ -376,13 +347,13 @@ static enum status begin_again(struct session *x, const struct request *q,
     json_decref(machine);
     if (status)
         return status;
-    isa_disable(x->settings.isa_disabled);
+    isa_disable(x->settings.base.isa_disabled);
     status = sweep_plan_make(&x->plan, &x->settings, err);
     if (status)
         return status;
     clean_leftovers(&x->plan);
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
-    if (status == ST_OK && x->settings.mem_limit)
+    if (status == ST_OK && x->settings.base.mem_limit)
         status = sandbox_check("", err);
     return status;
 }
@@ -415,42 +386,32 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
 
 int cmd_sweep(int argc, char **argv)
 {
-    struct request q = {.n_repeats = -1};
+    struct request q = {.config = NULL};
     /* clang-format off */
-    const struct opt opts[] = {
+    const struct opt model[] = {
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps (default: default)"),
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, either with :QUANT, or SHAPE:QUANT; may be repeated"),
-        OPT_STR('t', "threads", &q.threads, "LIST", "thread counts, as 1-4 or 1,2,8, or all"),
-        OPT_STR(0, "threads-prefill", &q.threads_prefill, "LIST", "of prefill points (default: as --threads)"),
-        OPT_STR(0, "ctx", &q.ctx, "LIST", "context depths of decode points; none for no such point"),
-        OPT_STR(0, "prefill", &q.prefill, "LIST", "prompt lengths of prefill points; none for no such point"),
-        OPT_STR(0, "placement", &q.placement, "LIST", "spread, compact, smt, none"),
-        OPT_STR(0, "kv-type", &q.kv_type, "LIST", "what the KV cache holds: f16, q8_0, q4_0"),
-        OPT_STR(0, "speculate", &q.speculate, "LIST", "texts on which decoding with guesses is measured against plain decoding, as `bench decode --speculate`: copy, free, files; none for no such point"),
-        OPT_STR(0, "tuned", &q.tuned, "auto|FILE", "run points with a profile of `bench tune`, where it fits: auto looks in the cache directory; threads, placement and batch stay those of the sweep"),
-        OPT_STR(0, "quality", &q.quality, "DIR", "results of `bench quality` for these models: a directory, or its quality.csv"),
-        OPT_STR(0, "weights", &q.weights, "LIST", "auto: packed where it fits, else mmap; packed: rows interleaved, in 2 MiB pages; mmap: the file as it is"),
-        OPT_STR(0, "mem", &q.mem, "LIMIT", "memory limit of each point, as 6G; none for no sandbox"),
+    };
+    const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
         OPT_STR(0, "resume", &q.resume, "DIR", "go on with the sweep in DIR; other options are ignored"),
-        OPT_INT('n', "tokens", &q.n_tokens, "N", "most tokens measured per decode point", SETTING_MIN(tokens), SETTING_MAX(tokens)),
-        OPT_DOUBLE(0, "budget", &q.budget_s, "S", "measure each point for at most S seconds", setting_row(SETTING_budget)->min, setting_row(SETTING_budget)->max),
-        OPT_DOUBLE(0, "timeout", &q.timeout_s, "S", "end a point after S seconds without progress", setting_row(SETTING_timeout)->min, setting_row(SETTING_timeout)->max),
-        OPT_INT(0, "repeats", &q.n_repeats, "N", "measure a disturbed point up to N times more", SETTING_MIN(repeats), SETTING_MAX(repeats)),
-        OPT_U64(0, "seed", &q.seed, "N", "of the order of points (default: by the clock)"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
-        OPT_FLAG(0, "keep-models", &q.keep_models, "keep the model files that were made"),
         OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start, and of which CPUs share a core"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
         OPT_FLAG(0, "dry-run", &q.dry_run, "print the points in their order, measure nothing"),
         OPT_END
     };
     /* clang-format on */
+    struct opt opts[LENGTH(model) + SETTING_N + LENGTH(others)];
+    size_t n = LENGTH(model);
     struct opt_args args;
     struct err err = ERR_INIT;
     struct session *x;
     int code;
 
+    memcpy(opts, model, sizeof model);
+    n += setting_options(opts + n, &q.settings, SETTING_OPTION_SWEEP);
+    memcpy(opts + n, others, sizeof others);
     if (opt_parse(&args, argc, argv, opts, &usage, &err))
         return cmd_fail(&err);
     if (args.help)

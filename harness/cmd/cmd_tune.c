@@ -240,7 +240,8 @@ static enum status prepare(struct settings *s, struct err *err)
                        "`bench tune -m tinyllama-1.1b:Q4_K_M`");
     st = modelref_parse(&s->model.model, s->model_text, s->cache_dir, err);
     if (st == ST_OK && s->weights)
-        st = residency_parse(s->weights, "--weights", &s->model.residency, err);
+        st = choice_parse(&choices_residency, s->weights, "--weights",
+                          &s->model.residency, err);
     if (st == ST_OK && s->model.residency == WEIGHTS_MEMORY &&
         !s->model.model.synthetic)
         return err_set(err, ST_USAGE,

@@ -88,7 +88,7 @@ static enum status set_weights(struct gate_settings *s, const char *text,
 {
     enum weights_residency r;
 
-    if (residency_parse(text, what, &r, err))
+    if (choice_parse(&choices_residency, text, what, &r, err))
         return ST_USAGE;
     if (r != WEIGHTS_MMAP && r != WEIGHTS_PACKED)
         return err_set(err, ST_USAGE, "%s: a gate's weights are mmap or packed", what);
@@ -141,9 +141,9 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
     if (KEY("weights"))
         return set_weights(s, text, what, err);
     if (KEY("kv_type"))
-        return kv_type_parse(text, what, &s->kv_type, err);
+        return choice_parse(&choices_kv, text, what, &s->kv_type, err);
     if (KEY("placement"))
-        return placement_parse(text, &s->placement, err);
+        return choice_parse(&choices_placement, text, what, &s->placement, err);
     if (KEY("batch"))
         return setting_parse_int(SETTING_batch, text, what, &s->n_batch, err);
     if (KEY("mem"))
@@ -312,7 +312,7 @@ static void set_defaults(struct gate_settings *s)
         .residency = WEIGHTS_MMAP,
         .kv_type = KERN_KV_f16,
         .placement = PLACEMENT_SPREAD,
-        .n_batch = SETTING_DEFAULT(batch),
+        .n_batch = SLM_DEFAULT_BATCH,
         .budget_s = 600,
         .timeout_s = 120,
         .n_rounds = 4,
@@ -380,7 +380,7 @@ const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t 
     if (s->mem_limit)
         format_bytes(limit, sizeof limit, s->mem_limit);
     snprintf(buf, cap, "weights %s, KV cache %s, placement %s, batch %d%s%s",
-             weights_residency_name(s->residency), kv_type_name(s->kv_type),
+             weights_residency_name(s->residency), choices_kv.name((int)s->kv_type),
              placement_name(s->placement), s->n_batch, *limit ? ", both within " : "",
              limit);
     return buf;

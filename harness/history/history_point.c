@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/parse.h"
+#include "harness/base/choice.h"
 
 #define MAX_SAMPLES  1000
 #define MAX_BATCH    65536
@@ -39,7 +39,9 @@ static enum status set_threads(struct point *p, const struct row *r,
         return placement_parse_cpus(r->cpus, topo, &p->n_threads, p->n_threads_prefill,
                                     p->cpus, err);
     }
-    return st ? st : placement_parse(r->placement, &p->placement, err);
+    return st ? st
+              : choice_parse(&choices_placement, r->placement,
+                             "placement of a stored row", &p->placement, err);
 }
 
 static enum status set_depth(struct point *p, const struct row *r, struct err *err)
@@ -98,9 +100,10 @@ enum status history_point(struct point *p, const struct row *r,
     if (st == ST_OK)
         st = set_depth(p, r, err);
     if (st == ST_OK && *r->kv_type)
-        st = kv_type_parse(r->kv_type, "kv_type of a stored row", &p->kv_type, err);
+        st = choice_parse(&choices_kv, r->kv_type, "kv_type of a stored row",
+                          &p->kv_type, err);
     if (st == ST_OK && *r->residency)
-        st = residency_parse(r->residency, "residency of a stored row", &p->residency,
-                             err);
+        st = choice_parse(&choices_residency, r->residency, "residency of a stored row",
+                          &p->residency, err);
     return st;
 }

@@ -276,7 +276,8 @@ bool take_options(Settings *settings, int *argc, char **argv)
             settings->threads.assign(threads.v, threads.v + threads.n);
             free(threads.v);
         } else if (const char *name = value_of(argv[i], "--placement")) {
-            placement_parse(name, &settings->pinning, &e);
+            choice_parse(&choices_placement, name, "--placement", &settings->pinning,
+                         &e);
         } else if (const char *number = value_of(argv[i], "--progress-fd")) {
             progress_fd = std::atoi(number);
         } else {

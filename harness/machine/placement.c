@@ -35,18 +35,13 @@ const char *placement_name(enum placement p)
     return names[p];
 }
 
-enum status placement_parse(const char *text, enum placement *p, struct err *err)
+static const char *name_of(int value)
 {
-    for (int i = PLACEMENT_SPREAD; i <= PLACEMENT_NONE; i++) {
-        if (!strcmp(text, names[i])) {
-            *p = (enum placement)i;
-            return ST_OK;
-        }
-    }
-    return err_set(err, ST_USAGE,
-                   "'%.40s' is no placement: choose spread, compact, smt or none",
-                   text);
+    return names[value];
 }
+
+const struct choices choices_placement = {"placements are", name_of,
+                                          PLACEMENT_NONE + 1};
 
 static bool is_allowed(const struct topology *t, int cpu)
 {

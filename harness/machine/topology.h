@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
+#include "harness/base/choice.h"
 #include "kernels/isa.h"
 
 #define TOPO_MAX_CPUS   1024
@@ -118,7 +119,7 @@ enum placement {
 };
 
 const char *placement_name(enum placement p);
-enum status placement_parse(const char *text, enum placement *p, struct err *err);
+extern const struct choices choices_placement; /* enum placement */
 
 /* "0,2-3" as CPUs in this order, one for each of the larger of two counts, into
  * cpus[TOPO_MAX_CPUS]. *n_threads 0 becomes as many as are named; n_threads_prefill 0:

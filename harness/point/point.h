@@ -28,10 +28,8 @@
 #include "harness/machine/topology.h"
 #include "harness/model/modelref.h"
 #include "harness/result/row.h"
+#include "harness/settings/setting.h"
 #include "harness/tune/tuned_use.h"
-
-/* POINT_SPECULATE: plain and speculative decoding of a text by turns. */
-enum point_kind { POINT_DECODE, POINT_PREFILL, POINT_SPECULATE };
 
 #define POINT_ASKED_THREADS         1u
 #define POINT_ASKED_THREADS_PREFILL 2u
@@ -123,8 +121,13 @@ enum status point_set_text(struct point *p, const char *text, struct err *err);
 /* A speculate point's text without its directory and ".txt". */
 void point_text_name(const struct point *p, char *buf, size_t cap);
 
-/* "decode", "prefill" or "speculate". */
-const char *point_kind_name(enum point_kind kind);
+extern const struct choices choices_point_kind; /* enum point_kind */
+
+/* Where the settings of struct point are: [SETTING_N]. */
+extern const struct setting_place point_places[];
+
+/* A setting's field; NULL: a point has none. */
+void *point_field(struct point *p, enum setting_id id);
 
 /* Identity within a sweep: "yi-1.5-9b:Q4_K_M/decode/t2/spread/ctx1024/6G". */
 void point_id(const struct point *p, char *buf, size_t cap);

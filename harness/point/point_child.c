@@ -136,7 +136,8 @@ static void fill_row(struct point_child *c)
 
     row->n_params = (int64_t)info->n_params;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
-    snprintf(row->kv_type, sizeof row->kv_type, "%s", kv_type_name(info->kv_type));
+    snprintf(row->kv_type, sizeof row->kv_type, "%s",
+             choices_kv.name((int)info->kv_type));
     snprintf(row->pages, sizeof row->pages, "4k");
     if (c->p->residency == WEIGHTS_MEMORY) {
         row->file_bytes = (int64_t)c->image_bytes;

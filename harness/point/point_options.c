@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "harness/base/options.h"
-#include "harness/base/parse.h"
 #include "harness/settings/setting.h"
 #include "kernels/isa.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct opt_usage usage = {
     .synopsis =
@@ -50,11 +51,9 @@ static const struct opt_usage usage = {
 };
 
 struct raw {
-    const char *kv_type, *model, *quant, *placement, *cpus, *weights, *cache_dir,
-        *tuned, *speculate;
+    struct setting_request settings;
+    const char *model, *quant, *cpus, *cache_dir;
     bool in_memory;
-    int n_threads, n_threads_prefill, n_prompt, n_batch;
-    uint64_t mem_limit;
 };
 
 /* A prefill point measures prefill, with its threads and no others; a decode point
@@ -70,71 +69,90 @@ static void simplify_threads(struct point *p)
 /* What options say stays as they say it, whatever a profile has chosen. */
 static void ask(struct point *p, const struct raw *raw)
 {
-    if (raw->n_threads || raw->cpus)
-        p->asked |= POINT_ASKED_THREADS;
-    if (raw->n_threads_prefill || raw->cpus)
-        p->asked |= POINT_ASKED_THREADS_PREFILL;
-    if (raw->placement || raw->cpus)
-        p->asked |= POINT_ASKED_PLACEMENT;
-    if (raw->n_batch)
-        p->asked |= POINT_ASKED_BATCH;
+    static const struct {
+        enum setting_id id;
+        unsigned asked;
+        bool by_cpus; /* --cpus says it, too */
+    } choices[] = {
+        {SETTING_threads, POINT_ASKED_THREADS, true},
+        {SETTING_threads_prefill, POINT_ASKED_THREADS_PREFILL, true},
+        {SETTING_placement, POINT_ASKED_PLACEMENT, true},
+        {SETTING_batch, POINT_ASKED_BATCH, false},
+    };
+
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (setting_given(&raw->settings, choices[i].id) ||
+            (choices[i].by_cpus && raw->cpus))
+            p->asked |= choices[i].asked;
 }
 
-static enum status apply(struct point *p, const struct raw *raw,
-                         const struct topology *topo, struct err *err)
+static enum status check_exclusive(const struct raw *raw, struct err *err)
 {
-    enum status status;
+    const char *const *given = raw->settings.text;
 
     if (!raw->model)
         return err_set(err, ST_USAGE,
                        "which model? -m FILE.gguf or -m SHAPE:QUANT, as in "
                        "`bench decode -m tinyllama-1.1b:Q4_K_M`");
-    if (raw->weights && raw->in_memory)
+    if (given[SETTING_weights] && raw->in_memory)
         return err_set(err, ST_USAGE,
                        "--weights and --in-memory, its other name for memory, exclude "
                        "each other");
-    if (raw->cpus && raw->placement)
+    if (raw->cpus && given[SETTING_placement])
         return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
-    if (raw->tuned && (!*raw->tuned || strlen(raw->tuned) >= sizeof p->tuned))
-        return err_set(err, ST_USAGE, "--tuned: a name of 1 to %zu characters, or auto",
-                       sizeof p->tuned - 1);
-    if (raw->tuned)
-        snprintf(p->tuned, sizeof p->tuned, "%s",
-                 strcmp(raw->tuned, "none") ? raw->tuned : "");
-    if (raw->speculate && raw->n_prompt)
+    if (given[SETTING_speculate] && given[SETTING_prefill])
         return err_set(err, ST_USAGE,
                        "--speculate and --prefill exclude each other: one point is one "
                        "measurement");
-    p->kind = raw->n_prompt    ? POINT_PREFILL
-              : raw->speculate ? POINT_SPECULATE
-                               : POINT_DECODE;
-    if (raw->speculate && point_set_text(p, raw->speculate, err))
-        return ST_USAGE;
-    p->n_prompt = raw->n_prompt;
-    p->mem_limit = raw->mem_limit;
-    p->n_threads = raw->n_threads ? raw->n_threads : topo->threads_default;
-    p->n_threads_prefill = raw->n_threads_prefill;
-    if (raw->n_batch)
-        p->n_batch = raw->n_batch;
+    return ST_OK;
+}
+
+/* Every setting that was given; a text makes it a speculate point. */
+static enum status apply_settings(struct point *p, const struct setting_request *given,
+                                  struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++) {
+        const char *text = setting_given(given, id);
+        char what[40];
+
+        if (!text)
+            continue;
+        snprintf(what, sizeof what, "--%s", setting_row(id)->option);
+        st = id == SETTING_speculate ? point_set_text(p, text, err)
+                                     : setting_parse(id, text, what, point_field(p, id),
+                                                     point_places[id].size, err);
+    }
+    if (given->text[SETTING_prefill])
+        p->kind = POINT_PREFILL;
+    return st;
+}
+
+static enum status apply(struct point *p, const struct raw *raw,
+                         const struct topology *topo, struct err *err)
+{
+    const bool n_given = raw->settings.text[SETTING_threads];
+    enum status status = check_exclusive(raw, err);
+
+    if (status == ST_OK)
+        status = apply_settings(p, &raw->settings, err);
+    if (status)
+        return status;
+    if (!n_given)
+        p->n_threads = raw->cpus ? 0 : topo->threads_default;
     ask(p, raw);
     p->isa_disabled = isa_detected() & ~isa_usable();
     status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
     if (status == ST_OK)
         status = modelref_set_quant(&p->model, raw->quant, err);
-    if (status == ST_OK && raw->placement)
-        status = placement_parse(raw->placement, &p->placement, err);
     if (status == ST_OK && raw->cpus) {
         p->explicit_cpus = true;
-        p->n_threads = raw->n_threads;
         status = placement_parse_cpus(raw->cpus, topo, &p->n_threads,
-                                      raw->n_threads_prefill, p->cpus, err);
+                                      p->n_threads_prefill, p->cpus, err);
     }
     simplify_threads(p);
-    if (status == ST_OK && raw->kv_type)
-        status = kv_type_parse(raw->kv_type, "--kv-type", &p->kv_type, err);
-    if (status == ST_OK && raw->weights)
-        status = residency_parse(raw->weights, "--weights", &p->residency, err);
-    if (status == ST_OK && raw->in_memory)
+    if (raw->in_memory)
         p->residency = WEIGHTS_MEMORY;
     if (status == ST_OK && p->residency == WEIGHTS_MEMORY && !p->model.synthetic)
         status = err_set(err, ST_USAGE,
@@ -147,42 +165,32 @@ static enum status apply(struct point *p, const struct raw *raw,
 enum status point_options_parse(struct point_options *o, int argc, char **argv,
                                 const struct topology *topo, struct err *err)
 {
-    struct raw raw = {.mem_limit = 0};
+    struct raw raw = {.model = NULL};
     struct point *p = &o->point;
     /* clang-format off */
-    const struct opt opts[] = {
+    const struct opt model[] = {
         OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
         OPT_STR(0, "quant", &raw.quant, "QUANT", "quantise an F32, F16 or BF16 model to this while loading it (as MODEL:QUANT does)"),
-        OPT_INT('t', "threads", &raw.n_threads, "N", "threads (default: what `bench topo` recommends)", SETTING_MIN(threads), SETTING_MAX(threads)),
-        OPT_INT(0, "threads-prefill", &raw.n_threads_prefill, "N", "threads of prefill passes, where another number is wanted; both counts use the first of the same CPUs", SETTING_MIN(threads_prefill), SETTING_MAX(threads_prefill)),
-        OPT_STR(0, "placement", &raw.placement, "P", "spread (default), compact, smt or none"),
+    };
+    const struct opt others[] = {
         OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each, in this order"),
-        OPT_INT(0, "ctx", &p->ctx, "D", "context depth: tokens already in the KV cache (default 0; with --speculate: the prompt's)", SETTING_MIN(ctx), SETTING_MAX(ctx)),
-        OPT_FLAG(0, "ctx-prefill", &p->ctx_prefill, "reach the depth by real prefill, not by synthetic values"),
-        OPT_INT(0, "prefill", &raw.n_prompt, "N", "measure prefill of N tokens instead of decode", SETTING_MIN(prefill), SETTING_MAX(prefill)),
-        OPT_STR(0, "speculate", &raw.speculate, "TEXT", "measure speculative decoding against plain decoding on a text: copy, free, or a file of a prompt, a line <answer> and the answer"),
-        OPT_INT(0, "batch", &raw.n_batch, "N", "most tokens in one pass of prefill (default 512)", SETTING_MIN(batch), SETTING_MAX(batch)),
-        OPT_INT('n', "tokens", &p->n_tokens, "N", "most samples: tokens, passes of prefill, or runs over the text (default 64)", SETTING_MIN(tokens), SETTING_MAX(tokens)),
-        OPT_BYTES(0, "mem", &raw.mem_limit, "LIMIT", "memory limit of the process, as 6G (default: none)"),
-        OPT_STR(0, "kv-type", &raw.kv_type, "TYPE", "what the KV cache holds: f16 (default), q8_0 or q4_0"),
-        OPT_STR(0, "weights", &raw.weights, "W", "auto: packed where it fits, else mmap (default); packed: rows interleaved, in 2 MiB pages; mmap: the file as it is; memory: synthetic, packed, no file"),
         OPT_FLAG(0, "in-memory", &raw.in_memory, "the same as --weights memory"),
-        OPT_DOUBLE(0, "budget", &p->budget_s, "S", "measure for at most S seconds (default 10)", setting_row(SETTING_budget)->min, setting_row(SETTING_budget)->max),
-        OPT_U64(0, "seed", &p->seed, "N", "of the tokens and the synthetic context (default 1)"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
-        OPT_STR(0, "tuned", &raw.tuned, "auto|FILE", "run it with a profile of `bench tune`, where it still fits: auto looks in the cache directory; other options win over it"),
-        OPT_FLAG(0, "force", &p->force, "try it although the plan says it cannot fit"),
-        OPT_FLAG(0, "profile", &p->profile, "account for the time: a table of operations that adds up to the token"),
         OPT_STR('o', "output", &o->chart_dir, "DIR", "draw the profile there: profile.csv, .svg and .png"),
         OPT_FLAG(0, "json", &o->json, "print JSON"),
         OPT_END
     };
     /* clang-format on */
+    struct opt opts[LENGTH(model) + SETTING_N + LENGTH(others)];
     struct opt_args args;
     enum status status;
+    size_t n = LENGTH(model);
 
     memset(o, 0, sizeof *o);
     point_init(p);
+    memcpy(opts, model, sizeof model);
+    n += setting_options(opts + n, &raw.settings, SETTING_DECODE);
+    memcpy(opts + n, others, sizeof others);
     status = opt_parse(&args, argc, argv, opts, &usage, err);
     o->help = status == ST_OK && args.help;
     if (status || o->help)
@@ -190,7 +198,7 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     if (args.n)
         return err_set(err, ST_USAGE, "what is '%s'? Models are given by -m",
                        args.v[0]);
-    if (o->chart_dir && !p->profile)
+    if (o->chart_dir && !raw.settings.flag[SETTING_profile])
         return err_set(err, ST_USAGE,
                        "-o %s: there is a chart to draw only with --profile",
                        o->chart_dir);

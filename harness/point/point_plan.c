@@ -182,7 +182,7 @@ void point_describe(struct point_run *r, const struct point *p)
     point_id(p, row->point, sizeof row->point);
     point_command(p, row->command, sizeof row->command);
     row->attempt = 1;
-    snprintf(row->kind, sizeof row->kind, "%s", point_kind_name(p->kind));
+    snprintf(row->kind, sizeof row->kind, "%s", choices_point_kind.name((int)p->kind));
     snprintf(row->model, sizeof row->model, "%s", p->model.name);
     if (p->model.synthetic)
         snprintf(row->quant, sizeof row->quant, "%s", quantmix_name(p->model.mix));

@@ -16,18 +16,33 @@
 #include "harness/settings/setting.h"
 
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
+#define ID_KIND_AT   2  /* before the threads */
+
+#define SETTING                          SETTING_PLACE
+#define SETTING_PLACE_POINT(name, field) SETTING_AT(name, struct point, field)
+#define SETTING_PLACE_SWEEP(name, field)
+#define SETTING_PLACE_NONE(name, field)
+const struct setting_place point_places[SETTING_N] = {
+#include "harness/settings/settings.def"
+};
+
+void *point_field(struct point *p, enum setting_id id)
+{
+    return point_places[id].key ? (char *)p + point_places[id].offset : NULL;
+}
+
+static const void *field_of(const struct point *p, enum setting_id id)
+{
+    return point_places[id].key ? (const char *)p + point_places[id].offset : NULL;
+}
 
 void point_init(struct point *p)
 {
     memset(p, 0, sizeof *p);
     p->kind = POINT_DECODE;
-    p->n_threads = SETTING_DEFAULT(threads);
-    p->placement = PLACEMENT_SPREAD;
-    p->n_tokens = SETTING_DEFAULT(tokens);
-    p->n_batch = SETTING_DEFAULT(batch);
-    p->budget_s = setting_row(SETTING_budget)->value;
-    p->load_budget_s = setting_row(SETTING_timeout)->value;
-    p->seed = 1;
+    for (enum setting_id id = 0; id < SETTING_N; id++)
+        if (point_places[id].key)
+            setting_default(id, point_field(p, id), point_places[id].size);
 }
 
 int point_max_threads(const struct point *p)
@@ -42,12 +57,15 @@ int point_depth(const struct point *p)
     return p->kind == POINT_SPECULATE && p->n_prompt > p->ctx ? p->n_prompt : p->ctx;
 }
 
-const char *point_kind_name(enum point_kind kind)
+static const char *kind_name(int kind)
 {
-    return kind == POINT_PREFILL     ? "prefill"
-           : kind == POINT_SPECULATE ? "speculate"
-                                     : "decode";
+    static const char *const names[] = {"decode", "prefill", "speculate"};
+
+    return names[kind];
 }
+
+const struct choices choices_point_kind = {"points are", kind_name,
+                                           POINT_SPECULATE + 1};
 
 enum status point_set_text(struct point *p, const char *text, struct err *err)
 {
@@ -110,14 +128,19 @@ static void id_text(const struct point *p, char *buf, size_t cap)
         text_append(buf, cap, "~%08x", text_hash(p->text));
 }
 
-void point_id(const struct point *p, char *buf, size_t cap)
+static void id_cpus(const struct point *p, char *buf, size_t cap)
 {
-    char model[64], text[8 * TOPO_MAX_CPUS];
+    char text[8 * TOPO_MAX_CPUS];
 
-    id_model(p, model, sizeof model);
-    snprintf(buf, cap, "%s", model);
-    if (p->residency != WEIGHTS_AUTO)
-        text_append(buf, cap, "/%s", weights_residency_name(p->residency));
+    format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
+    if (strlen(text) > 12)
+        text_append(buf, cap, "/cpus~%08x", text_hash(text));
+    else
+        text_append(buf, cap, "/cpus%s", text);
+}
+
+static void id_kind(const struct point *p, char *buf, size_t cap)
+{
     text_append(buf, cap, "/");
     if (p->kind == POINT_PREFILL)
         text_append(buf, cap, "prefill%d", p->n_prompt);
@@ -125,40 +148,74 @@ void point_id(const struct point *p, char *buf, size_t cap)
         id_text(p, buf, cap);
     else
         text_append(buf, cap, "decode");
-    text_append(buf, cap, "/t%d", p->n_threads);
-    if (p->n_threads_prefill)
-        text_append(buf, cap, "p%d", p->n_threads_prefill);
-    if (p->explicit_cpus) {
-        format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
-        if (strlen(text) > 12)
-            text_append(buf, cap, "/cpus~%08x", text_hash(text));
-        else
-            text_append(buf, cap, "/cpus%s", text);
-    } else {
-        text_append(buf, cap, "/%s", placement_name(p->placement));
-    }
-    if (p->kind == POINT_DECODE || (p->kind == POINT_SPECULATE && p->ctx))
-        text_append(buf, cap, "/ctx%d%s", p->ctx, p->ctx_prefill ? "p" : "");
-    if (p->kv_type != KERN_KV_f16)
-        text_append(buf, cap, "/kv-%s", kv_type_name(p->kv_type));
-    if (p->mem_limit) {
-        format_size(text, sizeof text, p->mem_limit);
-        text_append(buf, cap, "/%s", text);
-    }
-    if (*p->tuned)
-        text_append(buf, cap, "/tuned");
 }
 
-static void append_isa(char *buf, size_t cap, uint32_t disabled)
+/* Whether this kind of point has a setting, and its value is one to be named. */
+static bool is_said(const struct point *p, enum setting_id id)
 {
-    const char *sep = " --isa-disable=";
+    const struct setting *s = setting_row(id);
 
-    for (int i = 1; i < KERN_N_ISA; i++) {
-        if (disabled >> i & 1) {
-            text_append(buf, cap, "%s%s", sep, isa_name(i));
-            sep = ",";
-        }
+    if (!point_places[id].key || (s->kinds && !(s->kinds >> p->kind & 1)))
+        return false;
+    return s->said == SETTING_SAID ||
+           (s->said == SETTING_SAID_IF_SET && !setting_is_default(id, field_of(p, id)));
+}
+
+static void id_part(const struct point *p, enum setting_id id, char *buf, size_t cap)
+{
+    const struct setting *s = setting_row(id);
+    const bool has_value = s->type != SETTING_TYPE_FLAG && s->type != SETTING_TYPE_TEXT;
+    char text[40];
+
+    text_append(buf, cap, "%s%s", s->id,
+                has_value ? setting_text(id, field_of(p, id), text, sizeof text) : "");
+}
+
+/* The setting that comes at a place of identities; SETTING_N: there is none. */
+static enum setting_id id_at(int order)
+{
+    enum setting_id id = 0;
+
+    while (id < SETTING_N &&
+           (!setting_row(id)->id || setting_row(id)->id_order != order))
+        id++;
+    return id;
+}
+
+void point_id(const struct point *p, char *buf, size_t cap)
+{
+    enum setting_id id;
+
+    id_model(p, buf, cap < 64 ? cap : 64);
+    for (int order = 1; (id = id_at(order)) < SETTING_N; order++) {
+        /* a text has a depth of its own; without a limit there is none to name */
+        const bool is_depth = id == SETTING_ctx || id == SETTING_ctx_fill;
+        const bool is_unset = (is_depth && p->kind == POINT_SPECULATE && !p->ctx) ||
+                              (id == SETTING_mem && !p->mem_limit);
+
+        if (order == ID_KIND_AT)
+            id_kind(p, buf, cap);
+        if (id == SETTING_placement && p->explicit_cpus)
+            id_cpus(p, buf, cap);
+        else if (is_said(p, id) && !is_unset)
+            id_part(p, id, buf, cap);
     }
+}
+
+/* " --ctx 1024", " -t 2", " --force". */
+static void append_option(const struct point *p, enum setting_id id, char *buf,
+                          size_t cap)
+{
+    const struct setting *s = setting_row(id);
+    char text[sizeof p->model.text];
+
+    if (s->letter)
+        text_append(buf, cap, " -%c", s->letter);
+    else
+        text_append(buf, cap, " --%s", s->option);
+    if (s->type != SETTING_TYPE_FLAG)
+        shell_word_append(buf, cap,
+                          setting_text(id, field_of(p, id), text, sizeof text));
 }
 
 void point_command(const struct point *p, char *buf, size_t cap)
@@ -167,111 +224,90 @@ void point_command(const struct point *p, char *buf, size_t cap)
 
     snprintf(buf, cap, "bench decode -m");
     shell_word_append(buf, cap, p->model.text);
-    text_append(buf, cap, " -t %d", p->n_threads);
-    if (p->n_threads_prefill)
-        text_append(buf, cap, " --threads-prefill %d", p->n_threads_prefill);
-    if (p->explicit_cpus) {
-        format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
-        text_append(buf, cap, " --cpus %s", text);
-    } else {
-        text_append(buf, cap, " --placement %s", placement_name(p->placement));
+    for (enum setting_id id = 0; id < SETTING_N; id++) {
+        if (id == SETTING_placement && p->explicit_cpus) {
+            format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
+            text_append(buf, cap, " --cpus %s", text);
+        } else if (setting_row(id)->in & SETTING_DECODE && is_said(p, id)) {
+            append_option(p, id, buf, cap);
+        }
     }
-    if (p->kind == POINT_PREFILL)
-        text_append(buf, cap, " --prefill %d", p->n_prompt);
-    else
-        text_append(buf, cap, " --ctx %d%s", p->ctx,
-                    p->ctx_prefill ? " --ctx-prefill" : "");
-    if (p->kind == POINT_SPECULATE) {
-        text_append(buf, cap, " --speculate");
-        shell_word_append(buf, cap, p->text);
-    }
-    text_append(buf, cap, " -n %d --batch %d", p->n_tokens, p->n_batch);
-    if (p->mem_limit)
-        format_size(text, sizeof text, p->mem_limit);
-    text_append(buf, cap, " --mem %s --budget %g --seed %llu",
-                p->mem_limit ? text : "none", p->budget_s, (unsigned long long)p->seed);
-    if (p->residency != WEIGHTS_AUTO)
-        text_append(buf, cap, " --weights %s", weights_residency_name(p->residency));
-    if (p->kv_type != KERN_KV_f16)
-        text_append(buf, cap, " --kv-type %s", kv_type_name(p->kv_type));
-    if (p->force)
-        text_append(buf, cap, " --force");
-    if (p->profile)
-        text_append(buf, cap, " --profile");
-    if (*p->tuned) {
-        text_append(buf, cap, " --tuned");
-        shell_word_append(buf, cap, p->tuned);
-    }
-    append_isa(buf, cap, p->isa_disabled);
+    if (p->isa_disabled)
+        text_append(
+            buf, cap, " --isa-disable=%s",
+            setting_text(SETTING_isa_disabled, &p->isa_disabled, text, sizeof text));
 }
+
+/* ---- to the child, and back -------------------------------------------------------
+ */
 
 json_t *point_json(const struct point *p)
 {
-    json_t *cpus = json_array();
+    json_t *cpus = json_array(), *object;
 
     for (int i = 0; p->explicit_cpus && i < point_max_threads(p); i++)
         json_array_append_new(cpus, json_integer(p->cpus[i]));
-    return json_pack(
-        "{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:b, s:i, s:b, s:i, s:i, s:i,"
-        " s:f, s:f, s:I, s:I, s:I, s:b, s:b, s:i, s:o, s:i, s:s, s:s?}",
-        "kind", (int)p->kind, "model", p->model.text, "path", p->model.path,
-        "residency", (int)p->residency, "n_threads", p->n_threads, "n_threads_prefill",
-        p->n_threads_prefill, "placement", (int)p->placement, "cpus", cpus,
-        "explicit_cpus", (int)p->explicit_cpus, "ctx", p->ctx, "ctx_prefill",
-        (int)p->ctx_prefill, "n_prompt", p->n_prompt, "n_tokens", p->n_tokens,
-        "n_batch", p->n_batch, "budget_s", p->budget_s, "load_budget_s",
-        p->load_budget_s, "mem_limit", (json_int_t)p->mem_limit, "seed",
-        (json_int_t)p->seed, "isa_disabled", (json_int_t)p->isa_disabled, "force",
-        (int)p->force, "profile", (int)p->profile, "kv_type", (int)p->kv_type, "tuning",
-        point_tuning_json(&p->tuning), "n_answer", p->n_answer, "text", p->text,
-        "quant", modelref_quant(&p->model));
+    object =
+        json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:s*}", "kind", (int)p->kind, "model",
+                  p->model.text, "path", p->model.path, "explicit_cpus",
+                  (int)p->explicit_cpus, "cpus", cpus, "tuning",
+                  point_tuning_json(&p->tuning), "quant", modelref_quant(&p->model));
+    for (enum setting_id id = 0; id < SETTING_N; id++)
+        if (point_places[id].key)
+            json_object_set_new(object, point_places[id].key,
+                                setting_json(id, field_of(p, id)));
+    return object;
 }
 
-#define FIELD(key, form, name, field) \
-    SETTING_FIELD(key, form, name, struct point, field)
-#define PLAIN(key, form, field) SETTING_PLAIN(key, form, struct point, field)
-#define CHOICE(key, least, most, field) \
-    SETTING_CHOICE(key, least, most, struct point, field)
-
+/* What is no setting. */
 static const struct setting_member members[] = {
-    CHOICE("kind", POINT_DECODE, POINT_SPECULATE, kind),
+    SETTING_WHOLE("kind", POINT_DECODE, POINT_SPECULATE, struct point, kind),
     SETTING_CHARS("model", struct point, model.text),
     SETTING_CHARS("path", struct point, model.path),
-    CHOICE("residency", WEIGHTS_AUTO, WEIGHTS_MEMORY, residency),
-    FIELD("n_threads", INT, threads, n_threads),
-    FIELD("n_threads_prefill", INT_OR_0, threads_prefill, n_threads_prefill),
-    CHOICE("placement", PLACEMENT_SPREAD, PLACEMENT_NONE, placement),
-    PLAIN("explicit_cpus", BOOL, explicit_cpus),
-    FIELD("ctx", INT, ctx, ctx),
-    PLAIN("ctx_prefill", BOOL, ctx_prefill),
-    FIELD("n_prompt", INT_OR_0, prefill, n_prompt),
-    FIELD("n_answer", INT_OR_0, answer, n_answer),
-    FIELD("n_tokens", INT, tokens, n_tokens),
-    FIELD("n_batch", INT, batch, n_batch),
-    FIELD("budget_s", REAL, budget, budget_s),
-    FIELD("load_budget_s", REAL, timeout, load_budget_s),
-    FIELD("mem_limit", SIZE, mem, mem_limit),
-    PLAIN("seed", U64, seed),
-    FIELD("isa_disabled", U32, isa_disabled, isa_disabled),
-    PLAIN("force", BOOL, force),
-    PLAIN("profile", BOOL, profile),
-    CHOICE("kv_type", 0, KERN_N_KV - 1, kv_type),
-    SETTING_CHARS("text", struct point, text),
 };
 
-/* Settings are stored as int, and a thread count is an index. */
 _Static_assert(sizeof(enum point_kind) == sizeof(int) &&
-                   sizeof(enum weights_residency) == sizeof(int) &&
-                   sizeof(enum placement) == sizeof(int) &&
-                   sizeof(enum kern_kv) == sizeof(int),
+                   sizeof(enum placement) == sizeof(int),
                "an enumeration is no int");
 _Static_assert(sizeof((struct point *)NULL)->cpus / sizeof(int) >= SETTING_MAX(threads),
                "a point has fewer CPUs than threads");
 
-static enum status read_cpus(struct point *p, const json_t *cpus, struct err *err)
+/* A field is of the type that its row says. */
+#define SIZE_OF_COUNT  sizeof(int)
+#define SIZE_OF_CHOICE sizeof(int)
+#define SIZE_OF_REAL   sizeof(double)
+#define SIZE_OF_SIZE   sizeof(uint64_t)
+#define SIZE_OF_SEED   sizeof(uint64_t)
+#define SIZE_OF_MASK   sizeof(uint32_t)
+#define SIZE_OF_FLAG   sizeof(bool)
+#define SIZE_OF_TEXT   sizeof((struct point *)NULL)->tuned
+#define CHECK_POINT(type, field)                                          \
+    _Static_assert(sizeof((struct point *)NULL)->field == SIZE_OF_##type, \
+                   #field " is of another type than its setting");
+#define CHECK_SWEEP(type, field)
+#define CHECK_NONE(type, field)
+#define SETTING(name, type, owner, field, ...) CHECK_##owner(type, field)
+#include "harness/settings/settings.def"
+
+static enum status read_settings(struct point *p, const json_t *object, struct err *err)
 {
+    enum status st = ST_OK;
+
+    for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++)
+        if (point_places[id].key)
+            st = setting_from_json(id, json_object_get(object, point_places[id].key),
+                                   point_places[id].key, point_field(p, id),
+                                   point_places[id].size, err);
+    return st;
+}
+
+static enum status read_cpus(struct point *p, const json_t *object, struct err *err)
+{
+    const json_t *cpus = json_object_get(object, "cpus");
     const int n = p->explicit_cpus ? point_max_threads(p) : 0;
 
+    if (!json_is_boolean(json_object_get(object, "explicit_cpus")))
+        return err_set(err, ST_USAGE, "explicit_cpus is true or false");
     if (n && json_array_size(cpus) != (size_t)n)
         return err_set(err, ST_USAGE,
                        "the point's settings name %zu CPUs for %d threads",
@@ -290,10 +326,12 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     struct point out;
 
     point_init(&out);
+    out.explicit_cpus = json_is_true(json_object_get(object, "explicit_cpus"));
     if (setting_read_members(&out, members, sizeof members / sizeof members[0], object,
                              &why) ||
+        read_settings(&out, object, &why) ||
         point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), &why) ||
-        read_cpus(&out, json_object_get(object, "cpus"), &why))
+        read_cpus(&out, object, &why))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.msg);
     out.model.at_load = json_is_string(quant);

@@ -142,19 +142,17 @@ json_t *point_tuning_json(const struct point_tuning *t)
                      prefetch_json(c->prefetch));
 }
 
-#define FIELD(key, form, name, field) \
-    SETTING_FIELD(key, form, name, struct point_tuning, field)
+#define FIELD(key, name, field) SETTING_FIELD(key, name, struct point_tuning, field)
 
 static const struct setting_member members[] = {
-    FIELD("n_threads", INT, threads, n_threads),
-    FIELD("n_threads_prefill", INT_OR_0, threads_prefill, n_threads_prefill),
-    FIELD("n_batch", INT, batch, n_batch),
-    SETTING_CHOICE("placement", PLACEMENT_SPREAD, PLACEMENT_NONE, struct point_tuning,
-                   placement),
-    FIELD("chunks", INT, chunks, choices.chunks_decode),
-    FIELD("chunks_prefill", INT, chunks, choices.chunks_prefill),
-    SETTING_CHOICE("pages", MEM_PAGES_4K, MEM_PAGES_2M, struct point_tuning,
-                   choices.pages),
+    FIELD("n_threads", threads, n_threads),
+    FIELD("n_threads_prefill", threads_prefill, n_threads_prefill),
+    FIELD("n_batch", batch, n_batch),
+    FIELD("placement", placement, placement),
+    FIELD("chunks", chunks, choices.chunks_decode),
+    FIELD("chunks_prefill", chunks, choices.chunks_prefill),
+    SETTING_WHOLE("pages", MEM_PAGES_4K, MEM_PAGES_2M, struct point_tuning,
+                  choices.pages),
 };
 
 enum status point_tuning_from_json(struct point_tuning *t, const json_t *object,

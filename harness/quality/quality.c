@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "engine/engine.h"
+#include "harness/base/choice.h"
 #include "harness/base/dirs.h"
 #include "harness/base/hash.h"
 #include "harness/base/options.h"
@@ -31,7 +32,7 @@ struct plan {
     size_t n_models, n_given;     /* all, and those without a --reference of its own */
     size_t reference;
     struct quality_text text;
-    struct quality_job *jobs; /* [n_models * n_kv_types], the reference's first */
+    struct quality_job *jobs; /* [n_models * cache_types.n], the reference's first */
     enum kern_kv *kv;         /* [n_jobs] */
     size_t n_jobs;
     struct quality_store *rows; /* of the reference */
@@ -115,7 +116,7 @@ static void add_job(struct plan *p, size_t model, enum kern_kv kv)
     job->model = &p->models[model];
     job->text = &p->text;
     job->session = p->s->session;
-    job->session.kv_type = kv_type_name(kv);
+    job->session.kv_type = choices_kv.name((int)kv);
     job->progress = &p->progress;
     job->work_done = &p->work_done;
     p->kv[p->n_jobs++] = kv;
@@ -123,7 +124,7 @@ static void add_job(struct plan *p, size_t model, enum kern_kv kv)
 
 static enum status make_jobs(struct plan *p, struct err *err)
 {
-    const size_t most = p->n_models * (size_t)p->s->n_kv_types + 1;
+    const size_t most = p->n_models * p->s->cache_types.n + 1;
 
     p->jobs = calloc(most, sizeof *p->jobs);
     p->kv = calloc(most, sizeof *p->kv);
@@ -131,9 +132,9 @@ static enum status make_jobs(struct plan *p, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", p->n_models);
     add_job(p, p->reference, KERN_KV_f16);
     for (size_t i = 0; i < p->n_given; i++)
-        for (int k = 0; k < p->s->n_kv_types; k++)
-            if (i != p->reference || p->s->kv_types[k] != KERN_KV_f16)
-                add_job(p, i, p->s->kv_types[k]);
+        for (size_t k = 0; k < p->s->cache_types.n; k++)
+            if (i != p->reference || p->s->cache_types.v[k] != KERN_KV_f16)
+                add_job(p, i, (enum kern_kv)p->s->cache_types.v[k]);
     return ST_OK;
 }
 

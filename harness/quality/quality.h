@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
+#include "harness/base/options.h"
 #include "harness/quality/quality_text.h"
 #include "harness/result/row.h"
 #include "harness/session/session.h"
@@ -36,8 +37,7 @@ struct quality_settings {
     int ctx;               /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
                               that the models were made for */
     int n_chunks;          /* most chunks; 0: all */
-    enum kern_kv kv_types[KERN_N_KV];
-    int n_kv_types;
+    struct int_list cache_types;   /* enum kern_kv, one at least */
     struct session_params session; /* threads, placement, batch, weights; the rest is
                                       set here */
     const char *out;               /* directory of results */

@@ -21,7 +21,7 @@ static enum status choose_residency(const char *text, struct slm_params *p,
 {
     enum weights_residency r = WEIGHTS_AUTO;
 
-    if (text && residency_parse(text, "--weights", &r, err))
+    if (text && choice_parse(&choices_residency, text, "--weights", &r, err))
         return ST_USAGE;
     if (r == WEIGHTS_MEMORY)
         return err_set(err, ST_USAGE,
@@ -122,7 +122,9 @@ static enum status choose_plain(struct opening *o, struct err *err)
                                     plain->n_threads_prefill, o->cpus[0], err);
     if (!plain->n_threads)
         plain->n_threads = o->topo.threads_default;
-    return a->placement ? placement_parse(a->placement, &o->placement[0], err) : ST_OK;
+    return a->placement ? choice_parse(&choices_placement, a->placement, "--placement",
+                                       &o->placement[0], err)
+                        : ST_OK;
 }
 
 /* The same with a profile, where nothing else is asked for. */
@@ -221,7 +223,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     if (st == ST_OK)
         st = choose_residency(a->weights, &o->p, err);
     if (st == ST_OK && a->kv_type)
-        st = kv_type_parse(a->kv_type, "--kv-type", &o->p.kv_type, err);
+        st = choice_parse(&choices_kv, a->kv_type, "--kv-type", &o->p.kv_type, err);
     if (st == ST_OK)
         st = topology_read(&o->topo, "", err);
     if (st == ST_OK)

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "harness/model/modelref.h"
+#include "harness/settings/setting.h"
 
 struct session_params {
     const char *model;     /* as modelref.h has it; NULL: ST_USAGE */
@@ -49,9 +50,7 @@ enum status session_open(struct slm **m, const struct session_params *params,
             "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
         OPT_STR(0, "quant", &(s).quant, "QUANT",               \
                 "quantise an F32, F16 or BF16 model to this while loading it")
-#define SESSION_OPT_THREADS(s)                   \
-    OPT_INT('t', "threads", &(s).n_threads, "N", \
-            "threads (default: what `bench topo` recommends)", 1, THREAD_POOL_MAX)
+#define SESSION_OPT_THREADS(s) setting_option(SETTING_threads, &(s).n_threads)
 #define SESSION_OPT_PLACE(s)                                 \
     OPT_STR(0, "placement", &(s).placement, "NAME",          \
             "none, spread, compact or smt (default: none)"), \
@@ -61,8 +60,6 @@ enum status session_open(struct slm **m, const struct session_params *params,
     OPT_STR(0, "weights", &(s).weights, "W",                                 \
             "auto: packed where it fits, else mmap (default); packed: rows " \
             "interleaved; mmap: the file as it is")
-#define SESSION_OPT_KV_TYPE(s)                  \
-    OPT_STR(0, "kv-type", &(s).kv_type, "TYPE", \
-            "what the KV cache holds: f16 (default), q8_0 or q4_0")
+#define SESSION_OPT_KV_TYPE(s) setting_option(SETTING_kv_type, &(s).kv_type)
 
 #endif

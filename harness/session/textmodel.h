@@ -39,14 +39,10 @@ enum status textmodel_open(struct textmodel *t, const struct session_params *par
 void textmodel_close(struct textmodel *t);
 
 /* Rows of a table of options that say how a model is run; s is a session_params. */
-#define TEXTMODEL_OPTS(s)                                                           \
-    SESSION_OPT_THREADS(s),                                                         \
-        OPT_INT(0, "threads-prefill", &(s).n_threads_prefill, "N",                  \
-                "threads that read the prompt (default: as many)", 1,               \
-                THREAD_POOL_MAX),                                                   \
-        SESSION_OPT_PLACE(s), SESSION_OPT_KV_TYPE(s), SESSION_OPT_WEIGHTS(s),       \
-        OPT_STR(0, "tuned", &(s).tuned, "auto|FILE",                                \
-                "run it with a profile of `bench tune`, where it still fits: auto " \
-                "looks in the cache directory; other options win over it")
+#define TEXTMODEL_OPTS(s)                                                     \
+    SESSION_OPT_THREADS(s),                                                   \
+        setting_option(SETTING_threads_prefill, &(s).n_threads_prefill),      \
+        SESSION_OPT_PLACE(s), SESSION_OPT_KV_TYPE(s), SESSION_OPT_WEIGHTS(s), \
+        setting_option(SETTING_tuned, &(s).tuned)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * setting.c - the table of settings, and values that are held against it
+ * setting.c - the table of settings, and their values as text
  */
 #include "harness/settings/setting.h"
 
@@ -8,18 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "harness/base/format.h"
 
 _Static_assert(SETTING_MAX(threads) == SETTING_MAX(threads_prefill),
                "a point starts the larger of both counts");
 
 static const struct setting table[SETTING_N] = {
-#define SETTING_COUNT(name, unit, least, most, value) \
-    [SETTING_##name] = {#name, unit, SETTING_KIND_COUNT, (least), (most), (value)},
-#define SETTING_REAL(name, unit, least, most, value) \
-    [SETTING_##name] = {#name, unit, SETTING_KIND_REAL, (least), (most), (value)},
-#define SETTING_SIZE(name, unit, least, most, value) \
-    [SETTING_##                                      \
-        name] = {#name, unit, SETTING_KIND_SIZE, (least), (double)(most), (value)},
+#define SETTING(name_, type_, owner, field, least, most, value_, ...) \
+    [SETTING_##name_] = {.name = #name_,                              \
+                         .type = SETTING_TYPE_##type_,                \
+                         .min = (double)(least),                      \
+                         .max = (double)(most),                       \
+                         .value = (double)(value_),                   \
+                         __VA_ARGS__},
 #include "harness/settings/settings.def"
 };
 
@@ -28,71 +31,252 @@ const struct setting *setting_row(enum setting_id id)
     return &table[id];
 }
 
-/* ---- values -------------------------------------------------------------------- */
-
-static enum status outside(const char *what, long long v, const char *unit,
-                           long long min, long long max, struct err *err)
+static const char *unit_of(const struct setting *s)
 {
-    return err_set(err, ST_USAGE, "%s: %lld %s%s outside %lld..%lld", what, v, unit,
-                   *unit ? " are" : "is", min, max);
+    return s->unit ? s->unit : "";
 }
 
-enum status setting_check_int(enum setting_id id, long long v, const char *what,
-                              struct err *err)
+/* A flag as text. */
+static const char *word(const struct setting *s, bool v)
 {
-    const struct setting *s = &table[id];
-
-    if (v >= (long long)s->min && v <= (long long)s->max)
-        return ST_OK;
-    return outside(what, v, s->unit, (long long)s->min, (long long)s->max, err);
+    return s->words[v] ? s->words[v] : v ? "true" : "false";
 }
 
-static enum status check_real(enum setting_id id, double v, const char *what,
-                              struct err *err)
+/* ---- a field --------------------------------------------------------------------- */
+
+void setting_default(enum setting_id id, void *field, size_t size)
 {
     const struct setting *s = &table[id];
 
-    if (v >= s->min && v <= s->max)
-        return ST_OK;
-    return err_set(err, ST_USAGE, "%s: %g %s are outside %g..%g", what, v, s->unit,
-                   s->min, s->max);
+    memset(field, 0, size);
+    switch (s->type) {
+    case SETTING_TYPE_COUNT:
+    case SETTING_TYPE_CHOICE:
+        *(int *)field = (int)s->value;
+        break;
+    case SETTING_TYPE_REAL:
+        *(double *)field = s->value;
+        break;
+    case SETTING_TYPE_SIZE:
+    case SETTING_TYPE_SEED:
+        *(uint64_t *)field = (uint64_t)s->value;
+        break;
+    case SETTING_TYPE_MASK:
+        *(uint32_t *)field = (uint32_t)s->value;
+        break;
+    case SETTING_TYPE_FLAG:
+    case SETTING_TYPE_TEXT:
+        break; /* false, and empty */
+    }
 }
 
-/* ---- from text ----------------------------------------------------------------- */
+bool setting_is_default(enum setting_id id, const void *field)
+{
+    const struct setting *s = &table[id];
+
+    switch (s->type) {
+    case SETTING_TYPE_COUNT:
+    case SETTING_TYPE_CHOICE:
+        return *(const int *)field == (int)s->value;
+    case SETTING_TYPE_REAL:
+        return !(*(const double *)field < s->value ||
+                 *(const double *)field > s->value);
+    case SETTING_TYPE_SIZE:
+    case SETTING_TYPE_SEED:
+        return *(const uint64_t *)field == (uint64_t)s->value;
+    case SETTING_TYPE_MASK:
+        return *(const uint32_t *)field == (uint32_t)s->value;
+    case SETTING_TYPE_FLAG:
+        return !*(const bool *)field;
+    case SETTING_TYPE_TEXT:
+        return !*(const char *)field;
+    }
+    return true;
+}
+
+static void isa_text(char *buf, size_t cap, uint32_t mask)
+{
+    *buf = '\0';
+    for (int i = 1; i < KERN_N_ISA; i++)
+        if (mask >> i & 1)
+            text_append(buf, cap, "%s%s", *buf ? "," : "", isa_name((enum kern_isa)i));
+}
+
+const char *setting_text(enum setting_id id, const void *field, char *buf, size_t cap)
+{
+    const struct setting *s = &table[id];
+
+    switch (s->type) {
+    case SETTING_TYPE_COUNT:
+        snprintf(buf, cap, "%d", *(const int *)field);
+        break;
+    case SETTING_TYPE_CHOICE:
+        snprintf(buf, cap, "%s", s->choices->name(*(const int *)field));
+        break;
+    case SETTING_TYPE_REAL:
+        snprintf(buf, cap, "%g", *(const double *)field);
+        break;
+    case SETTING_TYPE_SIZE:
+        if (*(const uint64_t *)field)
+            format_size(buf, cap, *(const uint64_t *)field);
+        else
+            snprintf(buf, cap, "none");
+        break;
+    case SETTING_TYPE_SEED:
+        snprintf(buf, cap, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    case SETTING_TYPE_MASK:
+        isa_text(buf, cap, *(const uint32_t *)field);
+        break;
+    case SETTING_TYPE_FLAG:
+        snprintf(buf, cap, "%s", word(s, *(const bool *)field));
+        break;
+    case SETTING_TYPE_TEXT:
+        snprintf(buf, cap, "%s", (const char *)field);
+        break;
+    }
+    return buf;
+}
+
+/* ---- from text ------------------------------------------------------------------- */
 
 enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
                               int *out, struct err *err)
 {
     long long v;
 
-    if (parse_count(text, what, table[id].unit, (long long)table[id].min,
+    if (parse_count(text, what, unit_of(&table[id]), (long long)table[id].min,
                     (long long)table[id].max, &v, err))
         return ST_USAGE;
     *out = (int)v;
     return ST_OK;
 }
 
-enum status setting_parse_real(enum setting_id id, const char *text, const char *what,
-                               double *out, struct err *err)
+static enum status parse_real(const struct setting *s, const char *text,
+                              const char *what, double *out, struct err *err)
 {
     double v;
 
-    if (parse_double(text, what, -HUGE_VAL, HUGE_VAL, &v, err) ||
-        check_real(id, v, what, err))
+    if (parse_double(text, what, -HUGE_VAL, HUGE_VAL, &v, err))
         return ST_USAGE;
+    if (v < s->min || v > s->max)
+        return err_set(err, ST_USAGE, "%s: %g %s are outside %g..%g", what, v, s->unit,
+                       s->min, s->max);
     *out = v;
     return ST_OK;
+}
+
+static enum status parse_flag(const struct setting *s, const char *text,
+                              const char *what, bool *out, struct err *err)
+{
+    for (int i = 0; i < 2; i++)
+        if (!strcasecmp(text, word(s, i))) {
+            *out = i;
+            return ST_OK;
+        }
+    return err_set(err, ST_USAGE, "%s: '%s' is neither %s nor %s", what, text,
+                   word(s, false), word(s, true));
+}
+
+static enum status parse_mask(const char *text, const char *what, uint32_t *out,
+                              struct err *err)
+{
+    const char *bad;
+    int len;
+
+    if (isa_parse_list(text, out, &bad, &len))
+        return err_set(err, ST_USAGE, "%s: there is no ISA level '%.*s'", what, len,
+                       bad);
+    return ST_OK;
+}
+
+static enum status parse_text(const char *text, const char *what, char *out, size_t cap,
+                              struct err *err)
+{
+    if (!*text || strlen(text) >= cap)
+        return err_set(err, ST_USAGE, "%s: %.40s%s is no name of 1 to %zu characters",
+                       what, *text ? text : "an empty text", *text ? "..." : "",
+                       cap - 1);
+    snprintf(out, cap, "%s", strcmp(text, "none") ? text : "");
+    return ST_OK;
+}
+
+enum status setting_parse(enum setting_id id, const char *text, const char *what,
+                          void *field, size_t size, struct err *err)
+{
+    const struct setting *s = &table[id];
+
+    switch (s->type) {
+    case SETTING_TYPE_COUNT:
+        return setting_parse_int(id, text, what, field, err);
+    case SETTING_TYPE_CHOICE:
+        return choice_parse(s->choices, text, what, field, err);
+    case SETTING_TYPE_REAL:
+        return parse_real(s, text, what, field, err);
+    case SETTING_TYPE_SIZE:
+        return parse_bytes(text, what, field, err);
+    case SETTING_TYPE_SEED:
+        return parse_u64(text, what, field, err);
+    case SETTING_TYPE_MASK:
+        return parse_mask(text, what, field, err);
+    case SETTING_TYPE_FLAG:
+        return parse_flag(s, text, what, field, err);
+    case SETTING_TYPE_TEXT:
+        return parse_text(text, what, field, size, err);
+    }
+    return err_set(err, ST_USAGE, "%s is of no known type", what);
+}
+
+/* ---- lists ----------------------------------------------------------------------- */
+
+static enum status parse_choices(const struct setting *s, const char *text,
+                                 const char *what, struct int_list *fresh,
+                                 struct err *err)
+{
+    const int most = s->n_swept ? s->n_swept : s->choices->n;
+    char *copy = strdup(text), *save = NULL, known[100];
+    enum status st = ST_OK;
+
+    fresh->v = malloc((size_t)most * sizeof *fresh->v);
+    if (!copy || !fresh->v)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a list");
+    for (char *word = copy && st == ST_OK ? strtok_r(copy, ", ", &save) : NULL;
+         word && st == ST_OK; word = strtok_r(NULL, ", ", &save)) {
+        int v;
+
+        if (fresh->n == (size_t)most)
+            st = err_set(err, ST_USAGE, "%s: '%s' names more than %s", what, text,
+                         choice_list(s->choices, most, known, sizeof known));
+        else
+            st = choice_parse(s->choices, word, what, &v, err);
+        if (st == ST_OK && v >= most)
+            st =
+                err_set(err, ST_USAGE,
+                        "%s: '%s' is none of a sweep's, which are %s; bench decode "
+                        "takes it",
+                        what, word, choice_list(s->choices, most, known, sizeof known));
+        if (st == ST_OK)
+            fresh->v[fresh->n++] = v;
+    }
+    if (st == ST_OK && !fresh->n)
+        st = err_set(err, ST_USAGE, "%s: at least one of %s is needed", what,
+                     choice_list(s->choices, most, known, sizeof known));
+    free(copy);
+    return st;
 }
 
 enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
                                struct int_list *list, struct err *err)
 {
+    const struct setting *s = &table[id];
     struct int_list fresh = {NULL, 0};
     enum status st = ST_OK;
 
-    if (strcmp(text, "none"))
-        st = parse_counts(text, what, table[id].unit, (int)table[id].min,
-                          (int)table[id].max, &fresh, err);
+    if (s->type == SETTING_TYPE_CHOICE)
+        st = parse_choices(s, text, what, &fresh, err);
+    else if (strcmp(text, "none"))
+        st =
+            parse_counts(text, what, unit_of(s), (int)s->min, (int)s->max, &fresh, err);
     if (st == ST_OK && fresh.n > SETTING_MAX_LIST)
         st = err_set(err, ST_USAGE, "%s: a list of %zu; %d are the most", what, fresh.n,
                      SETTING_MAX_LIST);
@@ -103,147 +287,4 @@ enum status setting_parse_list(enum setting_id id, const char *text, const char 
     free(list->v);
     *list = fresh;
     return ST_OK;
-}
-
-/* ---- from JSON ----------------------------------------------------------------- */
-
-static enum status wrong_type(const json_t *value, const char *what, const char *wanted,
-                              struct err *err)
-{
-    static const char *const names[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",
-        [JSON_STRING] = "a text",    [JSON_INTEGER] = "a whole number",
-        [JSON_REAL] = "a fraction",  [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false",      [JSON_NULL] = "null",
-    };
-
-    if (!value)
-        return err_set(err, ST_USAGE, "%s is missing; it is %s", what, wanted);
-    return err_set(err, ST_USAGE, "%s is %s, not %s", what, wanted,
-                   names[json_typeof(value)]);
-}
-
-enum status setting_json_int_in(const json_t *value, const char *what, long long min,
-                                long long max, int *out, struct err *err)
-{
-    if (!json_is_integer(value))
-        return wrong_type(value, what, "a whole number", err);
-    if (json_integer_value(value) < min || json_integer_value(value) > max)
-        return outside(what, json_integer_value(value), "", min, max, err);
-    *out = (int)json_integer_value(value);
-    return ST_OK;
-}
-
-enum status setting_json_int(enum setting_id id, const json_t *value, const char *what,
-                             int *out, struct err *err)
-{
-    if (!json_is_integer(value))
-        return wrong_type(value, what, "a whole number", err);
-    if (setting_check_int(id, json_integer_value(value), what, err))
-        return ST_USAGE;
-    *out = (int)json_integer_value(value);
-    return ST_OK;
-}
-
-static enum status read_real(enum setting_id id, const json_t *value, const char *what,
-                             double *out, struct err *err)
-{
-    if (!json_is_number(value))
-        return wrong_type(value, what, "a number", err);
-    if (check_real(id, json_number_value(value), what, err))
-        return ST_USAGE;
-    *out = json_number_value(value);
-    return ST_OK;
-}
-
-static enum status read_list(enum setting_id id, const json_t *value, bool full,
-                             const char *what, struct int_list *list, struct err *err)
-{
-    const size_t n = json_array_size(value);
-    int *v;
-
-    if (!json_is_array(value) && (value || full))
-        return wrong_type(value, what, "a list of whole numbers", err);
-    if (n > SETTING_MAX_LIST || n < full)
-        return err_set(err, ST_USAGE, "%s: a list of %zu; %d to %d are possible", what,
-                       n, (int)full, SETTING_MAX_LIST);
-    v = malloc((n ? n : 1) * sizeof *v);
-    if (!v)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu numbers", n);
-    for (size_t i = 0; i < n; i++)
-        if (setting_json_int(id, json_array_get(value, i), what, &v[i], err)) {
-            free(v);
-            return ST_USAGE;
-        }
-    free(list->v);
-    *list = (struct int_list){v, n};
-    return ST_OK;
-}
-
-static enum status read_text(const json_t *value, const char *what, size_t cap,
-                             char *out, struct err *err)
-{
-    if (!json_is_string(value))
-        return wrong_type(value, what, "a text", err);
-    if (json_string_length(value) >= cap)
-        return err_set(err, ST_USAGE, "%s: a text of %zu characters; %zu are the most",
-                       what, json_string_length(value), cap - 1);
-    memcpy(out, json_string_value(value), json_string_length(value) + 1);
-    return ST_OK;
-}
-
-static enum status read_member(void *field, const struct setting_member *m,
-                               const json_t *value, struct err *err)
-{
-    const bool is_0 = json_is_integer(value) && !json_integer_value(value);
-
-    switch (m->form) {
-    case SETTING_FORM_INT:
-        return setting_json_int(m->id, value, m->key, field, err);
-    case SETTING_FORM_INT_OR_0:
-        if (!is_0)
-            return setting_json_int(m->id, value, m->key, field, err);
-        *(int *)field = 0;
-        return ST_OK;
-    case SETTING_FORM_INT_IN:
-        return setting_json_int_in(value, m->key, m->min, m->max, field, err);
-    case SETTING_FORM_REAL:
-        return read_real(m->id, value, m->key, field, err);
-    case SETTING_FORM_TEXT:
-        return read_text(value, m->key, (size_t)m->max, field, err);
-    case SETTING_FORM_LIST:
-    case SETTING_FORM_FULL_LIST:
-        return read_list(m->id, value, m->form == SETTING_FORM_FULL_LIST, m->key, field,
-                         err);
-    case SETTING_FORM_BOOL:
-        if (!json_is_boolean(value))
-            return wrong_type(value, m->key, "true or false", err);
-        *(bool *)field = json_is_true(value);
-        return ST_OK;
-    case SETTING_FORM_SIZE:
-    case SETTING_FORM_U32:
-    case SETTING_FORM_U64:
-        if (!json_is_integer(value))
-            return wrong_type(value, m->key, "a whole number", err);
-        if (m->form != SETTING_FORM_U64 &&
-            setting_check_int(m->id, json_integer_value(value), m->key, err))
-            return ST_USAGE;
-        if (m->form == SETTING_FORM_U32)
-            *(uint32_t *)field = (uint32_t)json_integer_value(value);
-        else
-            *(uint64_t *)field = (uint64_t)json_integer_value(value);
-        return ST_OK;
-    }
-    return err_set(err, ST_USAGE, "%s is of no known form", m->key);
-}
-
-enum status setting_read_members(void *out, const struct setting_member *members,
-                                 size_t n, const json_t *object, struct err *err)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = read_member((char *)out + members[i].offset, &members[i],
-                         json_object_get(object, members[i].key), err);
-    return st;
 }

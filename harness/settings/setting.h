@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * setting.h - the ranges of settings, and reading them from text and from JSON
+ * setting.h - the table of settings, and their values as text and as JSON
  *
- * Model of the world: settings.def has one row for each number that a measurement is
- * set by. All readers of settings go through this table, so that a value that has been
+ * Model of the world: settings.def has one row for each thing that a measurement is set
+ * by. All readers of settings go through this table, so that a value that has been
  * taken once - typed, in YAML, stored by an earlier run, told to a child - is in range
  * everywhere, and arithmetic on it cannot overflow.
  *
@@ -25,119 +25,218 @@
 #include "engine/engine.h"
 #include "engine/forward/forward.h"
 #include "engine/forward/tuning.h"
+#include "harness/base/choice.h"
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
 #include "harness/machine/topology.h"
 #include "kernels/isa.h"
 
+/* What is measured. POINT_SPECULATE: plain and speculative decoding of a text,
+ * interleaved. */
+enum point_kind { POINT_DECODE, POINT_PREFILL, POINT_SPECULATE };
+
 /* SETTING_threads and so on: rows of the table. */
 enum setting_id {
-#define SETTING_COUNT(name, unit, least, most, value) SETTING_##name,
-#define SETTING_REAL                                  SETTING_COUNT
-#define SETTING_SIZE                                  SETTING_COUNT
+#define SETTING(name, ...) SETTING_##name,
 #include "harness/settings/settings.def"
     SETTING_N
 };
 
-/* Ranges and defaults of counts, as constants: SETTING_MAX(threads). */
+/* Ranges and defaults of counts and choices, as constants: SETTING_MAX(threads). */
 enum {
-#define SETTING_COUNT(name, unit, least, most, value) \
+#define SETTING_RANGE_COUNT(name, least, most, value) \
     SETTING_MIN_##name = (least), SETTING_MAX_##name = (most),
+#define SETTING_RANGE_CHOICE SETTING_RANGE_COUNT
+#define SETTING_RANGE_MASK   SETTING_RANGE_COUNT
+#define SETTING_RANGE_FLAG   SETTING_RANGE_COUNT
+#define SETTING_RANGE_REAL(name, least, most, value)
+#define SETTING_RANGE_SIZE SETTING_RANGE_REAL
+#define SETTING_RANGE_SEED SETTING_RANGE_REAL
+#define SETTING_RANGE_TEXT SETTING_RANGE_REAL
+#define SETTING(name, type, owner, field, least, most, value, ...) \
+    SETTING_RANGE_##type(name, least, most, value)
 #include "harness/settings/settings.def"
 };
-enum {
-#define SETTING_COUNT(name, unit, least, most, value) SETTING_DEFAULT_##name = (value),
-#include "harness/settings/settings.def"
-};
-#define SETTING_MIN(name)     SETTING_MIN_##name
-#define SETTING_MAX(name)     SETTING_MAX_##name
-#define SETTING_DEFAULT(name) SETTING_DEFAULT_##name
+#define SETTING_MIN(name) SETTING_MIN_##name
+#define SETTING_MAX(name) SETTING_MAX_##name
 
 /* Entries of a list of counts; more than anyone measures. */
 #define SETTING_MAX_LIST 1024
 
-enum setting_kind { SETTING_KIND_COUNT, SETTING_KIND_REAL, SETTING_KIND_SIZE };
+enum setting_type {
+    SETTING_TYPE_COUNT,
+    SETTING_TYPE_REAL,
+    SETTING_TYPE_SIZE,
+    SETTING_TYPE_SEED,
+    SETTING_TYPE_MASK,
+    SETTING_TYPE_CHOICE,
+    SETTING_TYPE_FLAG,
+    SETTING_TYPE_TEXT,
+};
+
+/* Where a setting is found. */
+enum {
+    SETTING_DECODE = 1,       /* an option of bench decode */
+    SETTING_OPTION_SWEEP = 2, /* an option of bench sweep */
+    SETTING_YAML = 4,         /* a key of configs/sweeps */
+    SETTING_STORED = 8,       /* in the machine.json of a sweep */
+    SETTING_SWEEP = SETTING_OPTION_SWEEP | SETTING_YAML | SETTING_STORED,
+    SETTING_ALL = SETTING_DECODE | SETTING_SWEEP,
+};
+
+/* SETTING_EACH: every point of a sweep is measured with each of its values.
+ * SETTING_LIST: a list, too, of which the plan makes points of its own way. */
+enum setting_swept { SETTING_ONE, SETTING_EACH, SETTING_LIST };
+
+/* In the command of a point: not at all, always, or unless it is the default. */
+enum setting_said { SETTING_UNSAID, SETTING_SAID, SETTING_SAID_IF_SET };
 
 struct setting {
-    const char *name, *unit;
-    enum setting_kind kind;
-    double min, max, value; /* value: the default. Exact: no bound needs more bits */
+    const char *name;
+    enum setting_type type;
+    double min, max, value; /* value: the default. Exact: no bound needs more bits.
+                               Beside the range the default is taken, too: not set */
+    const char *unit;       /* a plural, as messages name it; NULL: none */
+    const struct choices *choices; /* CHOICE */
+    const char *words[2];          /* FLAG in YAML; NULL: false, true */
+
+    unsigned in;            /* SETTING_DECODE, ... */
+    const char *option;     /* --option; NULL: none */
+    char letter;            /* -l; 0: none */
+    const char *arg;        /* what --help calls its value */
+    const char *help;       /* one clause, */
+    const char *one, *many; /* and how it goes on where one value is meant, and in a
+                               sweep; NULL: with the default, and not at all */
+    enum setting_swept swept;
+    int n_swept;         /* choices that a sweep has, the first ones; 0: all */
+    const char *initial; /* list of a sweep without a configuration; NULL: value */
+    const char *stored;  /* key in machine.json; NULL: name */
+    const char *before;  /* in machine.json from before it was stored; NULL: none */
+
+    unsigned kinds; /* 1u << POINT_DECODE, ...: of points that have it; 0: all */
+    enum setting_said said;
+    const char *id; /* in identities, before the value; NULL: not there. Values of flags
+                       and texts are left out, and so are defaults that go unsaid */
+    int id_order;   /* from 1 */
 };
 
 /* The table's row. */
 const struct setting *setting_row(enum setting_id id);
 
-/* ---- values -------------------------------------------------------------------- */
+/* ---- a value in a field ---------------------------------------------------------- */
 
-enum status setting_check_int(enum setting_id id, long long v, const char *what,
-                              struct err *err);
+/* size is that of the field: of a TEXT its capacity. */
+void setting_default(enum setting_id id, void *field, size_t size);
+bool setting_is_default(enum setting_id id, const void *field);
 
-/* ---- from text ----------------------------------------------------------------- */
+/* As an option takes it. Returns buf. */
+const char *setting_text(enum setting_id id, const void *field, char *buf, size_t cap);
+enum status setting_parse(enum setting_id id, const char *text, const char *what,
+                          void *field, size_t size, struct err *err);
 
-enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
-                              int *out, struct err *err);
-enum status setting_parse_real(enum setting_id id, const char *text, const char *what,
-                               double *out, struct err *err);
+/* Choices are numbers there. value NULL: missing. */
+json_t *setting_json(enum setting_id id, const void *field);
+enum status setting_from_json(enum setting_id id, const json_t *value, const char *what,
+                              void *field, size_t size, struct err *err);
 
-/* "1,2,4", "1-4" or "none" for an empty list, which replaces *list. */
+/* ---- lists ----------------------------------------------------------------------- */
+
+/* Counts as "1,2,4" or "1-4", choices as "f16,q8_0", or "none" for an empty list; it
+ * replaces *list. */
 enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
                                struct int_list *list, struct err *err);
 
-/* ---- from JSON ----------------------------------------------------------------- */
+/* An array; choices are texts there. */
+json_t *setting_list_json(enum setting_id id, const struct int_list *list);
+enum status setting_list_from_json(enum setting_id id, const json_t *value,
+                                   const char *what, struct int_list *list,
+                                   struct err *err);
 
-/* How a member is read: one row for each that an object must have. */
-enum setting_form {
-    SETTING_FORM_INT,       /* int, in the range of id */
-    SETTING_FORM_INT_OR_0,  /* likewise; 0: not set */
-    SETTING_FORM_INT_IN,    /* int, min..max of the member: an enumeration */
-    SETTING_FORM_REAL,      /* double, in the range of id */
-    SETTING_FORM_SIZE,      /* uint64_t, in the range of id */
-    SETTING_FORM_U32,       /* uint32_t, in the range of id */
-    SETTING_FORM_U64,       /* uint64_t, any */
-    SETTING_FORM_BOOL,      /* bool */
-    SETTING_FORM_TEXT,      /* char[max]: shorter than that */
-    SETTING_FORM_LIST,      /* struct int_list of ints in the range of id, or absent */
-    SETTING_FORM_FULL_LIST, /* likewise, of at least one */
+/* ---- fields of a struct ---------------------------------------------------------- */
+
+/* Where the settings of a struct are. A table of them, with an index of enum
+ * setting_id, comes of
+ *     #define SETTING SETTING_PLACE
+ *     #define SETTING_PLACE_POINT(name, field) SETTING_AT(name, struct point, field)
+ * and a room that has no fields of an owner defines that empty. */
+struct setting_place {
+    const char *key; /* NULL: it has no such setting */
+    size_t offset, size;
+};
+#define SETTING_PLACE(name, type, owner, field, ...) SETTING_PLACE_##owner(name, field)
+#define SETTING_AT(name, type, field) \
+    [SETTING_##name] = {#field, offsetof(type, field), sizeof(((type *)NULL)->field)},
+
+/* ---- options --------------------------------------------------------------------- */
+
+#define SETTING_MAX_HELP 320
+
+struct setting_request {
+    const char *text[SETTING_N]; /* as given; NULL: not given */
+    bool flag[SETTING_N];
+    char help[SETTING_N][SETTING_MAX_HELP];
 };
 
+/* Options of all settings that command (SETTING_DECODE or SETTING_OPTION_SWEEP) has,
+ * into opts, of which there are SETTING_N + 1 at least: OPT_END comes last. They fill
+ * *r. Returns how many. */
+size_t setting_options(struct opt *opts, struct setting_request *r, unsigned command);
+
+/* One setting as an option of a command that reads it itself: *dst is as options.h has
+ * it for the type, a text for a choice. */
+struct opt setting_option(enum setting_id id, void *dst);
+
+/* Text of a setting that was given as an option, or NULL. */
+const char *setting_given(const struct setting_request *r, enum setting_id id);
+
+/* ---- a file ---------------------------------------------------------------------- */
+
+/* Called for each key of a YAML file that is a setting, words being the items of its
+ * list, or one. text is all of them with commas between. */
+typedef enum status setting_take_fn(void *arg, enum setting_id id, const char *text,
+                                    const char *const *words, size_t n,
+                                    const char *what, struct err *err);
+
+/* Settings that are SETTING_YAML. Errors: ST_IO, ST_INPUT (yamlfile.h), take's. */
+enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg,
+                              struct err *err);
+
+/* ---- JSON that is no setting ------------------------------------------------------
+ */
+
+enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
+                              int *out, struct err *err);
+
+/* How a member is read: one row for each that an object must have. */
 struct setting_member {
     const char *key;
-    enum setting_form form;
-    enum setting_id id; /* 0 where the form has no use for it */
-    size_t offset;      /* of the field in the struct that is filled */
-    long long min, max; /* SETTING_FORM_INT_IN; of SETTING_FORM_TEXT max */
+    enum setting_id id;  /* SETTING_N: none */
+    size_t offset, size; /* of the field in the struct that is filled */
+    int min, max;        /* without id: an int of that range, or, both 0, a text */
 };
 
 /* Rows of tables of struct setting_member. */
-#define SETTING_FIELD(key, form, name, type, field)                           \
-    {                                                                         \
-        key, SETTING_FORM_##form, SETTING_##name, offsetof(type, field), 0, 0 \
+#define SETTING_SIZEOF(type, field) sizeof(((type *)NULL)->field)
+#define SETTING_FIELD(key, name, type, field)                                         \
+    {                                                                                 \
+        key, SETTING_##name, offsetof(type, field), SETTING_SIZEOF(type, field), 0, 0 \
     }
-#define SETTING_PLAIN(key, form, type, field)                                     \
-    {                                                                             \
-        key, SETTING_FORM_##form, (enum setting_id)0, offsetof(type, field), 0, 0 \
+#define SETTING_WHOLE(key, least, most, type, field)                               \
+    {                                                                              \
+        key, SETTING_N, offsetof(type, field), SETTING_SIZEOF(type, field), least, \
+            most                                                                   \
     }
-#define SETTING_CHOICE(key, least, most, type, field)                               \
-    {                                                                               \
-        key, SETTING_FORM_INT_IN, (enum setting_id)0, offsetof(type, field), least, \
-            most                                                                    \
-    }
-#define SETTING_CHARS(key, type, field)                                       \
-    {                                                                         \
-        key, SETTING_FORM_TEXT, (enum setting_id)0, offsetof(type, field), 0, \
-            (long long)sizeof(((type *)NULL)->field)                          \
-    }
+#define SETTING_CHARS(key, type, field) SETTING_WHOLE(key, 0, 0, type, field)
 
-/* Fill the fields of *out from the members of object. Fields of lists must be valid
- * before; they are then malloc'ed, also on failure, where some fields may be filled. */
+/* Fill the fields of *out from the members of object; on failure some may be filled. */
 enum status setting_read_members(void *out, const struct setting_member *members,
                                  size_t n, const json_t *object, struct err *err);
 
-/* One integer, as of SETTING_FORM_INT; value NULL: missing. */
+/* An int in the range of id; value NULL: missing. */
 enum status setting_json_int(enum setting_id id, const json_t *value, const char *what,
                              int *out, struct err *err);
 
-/* An integer that has a range of its own: an enumeration. */
+/* An integer that has a range of its own. */
 enum status setting_json_int_in(const json_t *value, const char *what, long long min,
                                 long long max, int *out, struct err *err);
 

@@ -32,40 +32,27 @@
 #include "harness/point/point.h"
 #include "harness/result/row.h"
 
-#define SWEEP_MAX_RESIDENCIES 3 /* auto, mmap, packed */
-#define SWEEP_MAX_MODELS      64
-#define SWEEP_MAX_TEXTS       8
-#define SWEEP_MAX_POINTS      10000 /* a week of points that take a minute */
+#define SWEEP_MAX_MODELS 64
+#define SWEEP_MAX_TEXTS  8
+#define SWEEP_MAX_POINTS 10000 /* a week of points that take a minute */
 
 struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
     size_t n_models;
-    struct int_list threads, ctx, prefill;
-    struct int_list threads_prefill; /* of prefill points; empty: threads */
-    enum placement placements[PLACEMENT_NONE + 1];
-    int n_placements;
-    enum weights_residency residencies[SWEEP_MAX_RESIDENCIES]; /* any but memory */
-    int n_residencies;
-    enum kern_kv kv_types[KERN_N_KV];
-    int n_kv_types;
-    char texts[SWEEP_MAX_TEXTS]
-              [256]; /* of speculate points, as test_prompt_find() takes them
-                      */
+    struct int_list list[SETTING_N];  /* values of swept settings, but for texts;
+                                         threads_prefill: of prefill points, empty:
+                                         threads */
+    char texts[SWEEP_MAX_TEXTS][256]; /* of speculate points, as test_prompt_find()
+                                         takes them */
     int n_texts;
-    uint64_t mem_limit; /* 0: none */
-    int n_tokens;       /* most samples of a decode point */
-    int n_passes;       /* most passes of a prefill point, runs of a speculate point */
-    int n_batch;
-    bool ctx_prefill;
-    double budget_s, load_budget_s;
-    int n_repeats; /* of a disturbed point */
-    uint64_t seed; /* of the order and of synthetic values; 0: by the clock */
+    struct point base; /* what all points have alike. seed: of the order, too; 0: the
+                          current time. n_tokens: of decode points */
+    int n_passes;      /* most passes of a prefill point, runs of a speculate point */
+    int n_repeats;     /* of a disturbed point */
     bool keep_models;
     char cache_dir[256]; /* "": the usual one */
-    char tuned[256];     /* as in struct point; "": none */
     char quality[256];   /* results of bench quality to begin with; "": none. Copied
                             when the sweep begins, so no part of what is resumed */
-    uint32_t isa_disabled;
 };
 
 /* ---- settings (sweep_config.c, sweep_settings.c) ---------------------------- */
@@ -75,23 +62,18 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
                                 struct err *err);
 void sweep_settings_free(struct sweep_settings *s);
 
-/* Each replaces a whole list; what names the option or key in messages.
- * threads: "all" is 1, 2, 3 ... to the recommended number, thinned out above 8. */
+/* The field of a setting that is no list; *size (may be NULL) is the field's. NULL: a
+ * sweep has none. */
+void *sweep_field(struct sweep_settings *s, enum setting_id id, size_t *size);
+
+/* One setting from its text, which replaces a whole list; what names the option or key
+ * in messages. Thread counts "all": 1, 2, 3 ... to the recommended number, thinned out
+ * above 8. A profile, results of bench quality and texts ("none": none) are read to see
+ * that they are there. Errors: ST_USAGE, ST_IO, ST_NO_MEMORY. */
+enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *text,
+                      const struct topology *topo, const char *what, struct err *err);
 enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
                              size_t n, const char *what, struct err *err);
-enum status sweep_set_threads(struct sweep_settings *s, const char *text,
-                              const struct topology *topo, const char *what,
-                              struct err *err);
-enum status sweep_set_placements(struct sweep_settings *s, const char *text,
-                                 const char *what, struct err *err);
-enum status sweep_set_kv_types(struct sweep_settings *s, const char *text,
-                               const char *what, struct err *err);
-enum status sweep_set_residencies(struct sweep_settings *s, const char *text,
-                                  const char *what, struct err *err);
-/* Of prefill points; "none": as decode points. */
-enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text,
-                                      const struct topology *topo, const char *what,
-                                      struct err *err);
 
 /* Read a YAML file over *s; configs/sweeps/default.yaml documents the keys. name
  * is a path, or the name of a file in configs/sweeps. Errors: ST_USAGE (unknown
@@ -99,19 +81,10 @@ enum status sweep_set_threads_prefill(struct sweep_settings *s, const char *text
 enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err);
 
-/* "none", or a quality.csv or a directory with one, which is read to see that it is. */
-enum status sweep_set_quality(struct sweep_settings *s, const char *text,
-                              const char *what, struct err *err);
-
-/* "none", "auto" or a profile, which is read to see that it is one. */
-enum status sweep_set_tuned(struct sweep_settings *s, const char *text,
-                            const char *what, struct err *err);
-
 /* What speculate points decode, with commas between; "none": no such points
  * (sweep_texts.c). */
 enum status sweep_set_texts(struct sweep_settings *s, const char *text,
                             const char *what, struct err *err);
-json_t *sweep_texts_json(const struct sweep_settings *s);
 
 /* One text more. Error: ST_USAGE (too many, or none that can be found). */
 enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,

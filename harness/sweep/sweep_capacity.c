@@ -116,14 +116,14 @@ static enum status check_memory(const struct sweep_settings *s,
 
     if (topo->mem_limit && topo->mem_limit < room)
         room = topo->mem_limit;
-    if (s->mem_limit <= room)
+    if (s->base.mem_limit <= room)
         return ST_OK;
     if (ref->synthetic)
         smaller_shape(ref, room / 8 * 7, instead, sizeof instead);
     return err_set(err, ST_NO_MEMORY,
                    "a sandbox of %s does not fit into the %s of memory that are "
                    "available: try --mem %lluM %s",
-                   format_bytes(limit, sizeof limit, s->mem_limit),
+                   format_bytes(limit, sizeof limit, s->base.mem_limit),
                    format_bytes(have, sizeof have, room),
                    (unsigned long long)((room / 10 * 9) >> 20), instead);
 }

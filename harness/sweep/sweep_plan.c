@@ -81,19 +81,18 @@ static enum status add(struct making *m, const struct point *p, struct err *err)
     return ST_OK;
 }
 
-/* Every context depth with one thread count, placement, residency and KV type. */
+/* Every context depth with one thread count, and all that is alike. */
 static enum status add_depths(struct making *m, const struct sweep_settings *s,
                               const struct point *base, struct err *err)
 {
+    const struct int_list *depths = &s->list[SETTING_ctx];
     enum status status = ST_OK;
 
-    for (size_t i = 0; i < s->ctx.n && status == ST_OK; i++) {
+    for (size_t i = 0; i < depths->n && status == ST_OK; i++) {
         struct point p = *base;
 
         p.kind = POINT_DECODE;
-        p.ctx = s->ctx.v[i];
-        p.ctx_prefill = s->ctx_prefill;
-        p.n_tokens = s->n_tokens;
+        p.ctx = depths->v[i];
         status = add(m, &p, err);
     }
     return status;
@@ -103,14 +102,16 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
 static enum status add_prompts(struct making *m, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
+    const struct int_list *lengths = &s->list[SETTING_prefill];
     enum status status = ST_OK;
 
-    for (size_t i = 0; i < s->prefill.n && status == ST_OK; i++) {
+    for (size_t i = 0; i < lengths->n && status == ST_OK; i++) {
         struct point p = *base;
 
         p.kind = POINT_PREFILL;
-        p.n_prompt = s->prefill.v[i];
+        p.n_prompt = lengths->v[i];
         p.n_tokens = s->n_passes;
+        p.ctx_prefill = false;
         status = add(m, &p, err);
     }
     return status;
@@ -127,7 +128,6 @@ static enum status add_texts(struct making *m, const struct sweep_settings *s,
 
         p.kind = POINT_SPECULATE;
         snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
-        p.ctx_prefill = s->ctx_prefill;
         p.n_tokens = s->n_passes;
         status = add(m, &p, err);
     }
@@ -137,25 +137,42 @@ static enum status add_texts(struct making *m, const struct sweep_settings *s,
 static enum status add_threads(struct making *m, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
-    const struct int_list *prefill =
-        s->threads_prefill.n ? &s->threads_prefill : &s->threads;
+    const struct int_list *decode = &s->list[SETTING_threads];
+    const struct int_list *prefill = &s->list[SETTING_threads_prefill];
     struct point p = *base;
-    const int n_ways = s->n_residencies * s->n_kv_types;
     enum status status = ST_OK;
 
-    for (int j = 0; j < n_ways && status == ST_OK; j++) {
-        p.residency = s->residencies[j / s->n_kv_types];
-        p.kv_type = s->kv_types[j % s->n_kv_types];
-        for (size_t i = 0; i < s->threads.n && status == ST_OK; i++) {
-            p.n_threads = s->threads.v[i];
-            status = add_depths(m, s, &p, err);
-            if (status == ST_OK)
-                status = add_texts(m, s, &p, err);
-        }
-        for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
-            p.n_threads = prefill->v[i];
-            status = add_prompts(m, s, &p, err);
-        }
+    if (!prefill->n)
+        prefill = decode;
+    for (size_t i = 0; i < decode->n && status == ST_OK; i++) {
+        p.n_threads = decode->v[i];
+        status = add_depths(m, s, &p, err);
+        if (status == ST_OK)
+            status = add_texts(m, s, &p, err);
+    }
+    for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
+        p.n_threads = prefill->v[i];
+        status = add_prompts(m, s, &p, err);
+    }
+    return status;
+}
+
+/* Every value of each setting that all points are measured with, from id on; the last
+ * of them varies first. */
+static enum status add_each(struct making *m, const struct sweep_settings *s,
+                            const struct point *base, enum setting_id id,
+                            struct err *err)
+{
+    struct point p = *base;
+    enum status status = ST_OK;
+
+    while (id < SETTING_N && setting_row(id)->swept != SETTING_EACH)
+        id++;
+    if (id == SETTING_N)
+        return add_threads(m, s, base, err);
+    for (size_t i = 0; i < s->list[id].n && status == ST_OK; i++) {
+        *(int *)point_field(&p, id) = s->list[id].v[i];
+        status = add_each(m, s, &p, id + 1, err);
     }
     return status;
 }
@@ -163,27 +180,15 @@ static enum status add_threads(struct making *m, const struct sweep_settings *s,
 static enum status add_model(struct making *m, const struct sweep_settings *s,
                              const char *text, struct err *err)
 {
-    struct point base;
+    struct point base = s->base;
     enum status status;
 
-    point_init(&base);
-    base.n_batch = s->n_batch;
-    base.budget_s = s->budget_s;
-    base.load_budget_s = s->load_budget_s;
-    base.mem_limit = s->mem_limit;
-    base.seed = s->seed;
-    base.isa_disabled = s->isa_disabled;
-    snprintf(base.tuned, sizeof base.tuned, "%s", s->tuned);
     /* What a sweep varies is no profile's choice. */
     base.asked = POINT_ASKED_THREADS | POINT_ASKED_THREADS_PREFILL |
                  POINT_ASKED_PLACEMENT | POINT_ASKED_BATCH;
     status =
         modelref_parse(&base.model, text, *s->cache_dir ? s->cache_dir : NULL, err);
-    for (int i = 0; i < s->n_placements && status == ST_OK; i++) {
-        base.placement = s->placements[i];
-        status = add_threads(m, s, &base, err);
-    }
-    return status;
+    return status ? status : add_each(m, s, &base, 0, err);
 }
 
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
@@ -198,7 +203,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
         status = add_model(&m, s, s->models[i], err);
         if (out->n_points > out->first[i])
             shuffle(out->points + out->first[i], out->n_points - out->first[i],
-                    s->seed + i * 0x632be59bd9b4e019u);
+                    s->base.seed + i * 0x632be59bd9b4e019u);
     }
     out->first[s->n_models] = out->n_points;
     if (status == ST_OK && !out->n_points)

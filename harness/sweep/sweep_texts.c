@@ -46,12 +46,3 @@ enum status sweep_set_texts(struct sweep_settings *s, const char *text,
     free(copy);
     return status;
 }
-
-json_t *sweep_texts_json(const struct sweep_settings *s)
-{
-    json_t *array = json_array();
-
-    for (int i = 0; i < s->n_texts; i++)
-        json_array_append_new(array, json_string(s->texts[i]));
-    return array;
-}

@@ -302,7 +302,8 @@ static bool get_words(const struct place *at, const struct raw *raw,
 {
     const char *pages = raw->choices.pages;
 
-    if (!weights_residency_by_name(raw->choices.weights, &s->residency) ||
+    if (choice_parse(&choices_residency, raw->choices.weights, "", &s->residency,
+                     NULL) ||
         s->residency == WEIGHTS_AUTO) {
         err_set(at->err, ST_INPUT,
                 "%s: weights: '%.40s' is none of packed, mmap, memory", at->path,
@@ -315,7 +316,8 @@ static bool get_words(const struct place *at, const struct raw *raw,
         return false;
     }
     s->tuning.pages = strcasecmp(pages, "2m") ? MEM_PAGES_4K : MEM_PAGES_2M;
-    if (placement_parse(raw->choices.placement, &s->placement, NULL) ||
+    if (choice_parse(&choices_placement, raw->choices.placement, "", &s->placement,
+                     NULL) ||
         s->placement == PLACEMENT_NONE) {
         err_set(at->err, ST_INPUT,
                 "%s: placement: '%.40s' is none of spread, compact, smt", at->path,

@@ -123,21 +123,19 @@ static enum status read_cpus(struct turn_open *o, const json_t *cpus, struct err
     return ST_OK;
 }
 
-#define FIELD(key, form, name, field) \
-    SETTING_FIELD(key, form, name, struct turn_open, field)
-#define CHOICE(key, least, most, field) \
-    SETTING_CHOICE(key, least, most, struct turn_open, field)
+#define FIELD(key, name, field) SETTING_FIELD(key, name, struct turn_open, field)
 
 static const struct setting_member members[] = {
     SETTING_CHARS("model", struct turn_open, model.text),
     SETTING_CHARS("path", struct turn_open, model.path),
-    CHOICE("residency", WEIGHTS_AUTO, WEIGHTS_PACKED, residency),
-    CHOICE("kv_type", 0, KERN_N_KV - 1, kv_type),
-    FIELD("n_batch", INT, batch, n_batch),
-    FIELD("memory_bytes", SIZE, mem, memory_bytes),
-    FIELD("isa_disabled", U32, isa_disabled, isa_disabled),
-    SETTING_PLAIN("seed", U64, struct turn_open, seed),
-    CHOICE("n_loads", 1, TURN_MAX_LOADS, n_loads),
+    SETTING_WHOLE("residency", WEIGHTS_AUTO, WEIGHTS_PACKED, struct turn_open,
+                  residency),
+    FIELD("kv_type", kv_type, kv_type),
+    FIELD("n_batch", batch, n_batch),
+    FIELD("memory_bytes", mem, memory_bytes),
+    FIELD("isa_disabled", isa_disabled, isa_disabled),
+    FIELD("seed", seed, seed),
+    SETTING_WHOLE("n_loads", 1, TURN_MAX_LOADS, struct turn_open, n_loads),
 };
 
 enum status turn_open_from_json(struct turn_open *o, const json_t *object,

@@ -191,11 +191,14 @@ static void names_both_ways(void **state)
 
     (void)state;
     for (int i = PLACEMENT_SPREAD; i <= PLACEMENT_NONE; i++) {
-        assert_int_equal(placement_parse(placement_name((enum placement)i), &p, &err),
+        assert_int_equal(choice_parse(&choices_placement,
+                                      placement_name((enum placement)i), "here", &p,
+                                      &err),
                          ST_OK);
         assert_int_equal(p, i);
     }
-    assert_int_equal(placement_parse("Spread", &p, &err), ST_USAGE);
+    assert_int_equal(choice_parse(&choices_placement, "Spread", "here", &p, &err),
+                     ST_USAGE);
     assert_non_null(strstr(err.msg, "compact"));
     assert_int_equal(p, PLACEMENT_NONE); /* untouched */
 }

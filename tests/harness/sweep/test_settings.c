@@ -240,7 +240,7 @@ static json_t *stored_sweep(void)
 
     assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
     assert_int_equal(sweep_set_models(&s, &model, 1, "models", &err), ST_OK);
-    s.seed = 5;
+    s.base.seed = 5;
     strcpy(s.cache_dir, work);
     json_t *object = sweep_settings_json(&s);
     sweep_settings_free(&s);
@@ -282,13 +282,16 @@ static void a_plan_has_a_limit(void **state)
     (void)state;
     assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
     assert_int_equal(sweep_set_models(&s, &model, 1, "models", &err), ST_OK);
-    assert_int_equal(sweep_set_threads(&s, "1-1024", topo, "threads", &err), ST_OK);
+    assert_int_equal(sweep_set(&s, SETTING_threads, "1-1024", topo, "threads", &err),
+                     ST_OK);
     assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_OK);
     assert_int_equal(plan.n_points, 1024 * 4);
     sweep_plan_free(&plan);
-    assert_int_equal(sweep_set_threads_prefill(&s, "1-1024", topo, "p", &err), ST_OK);
-    assert_int_equal(
-        sweep_set_placements(&s, "spread,compact,smt,none", "placement", &err), ST_OK);
+    assert_int_equal(sweep_set(&s, SETTING_threads_prefill, "1-1024", topo, "p", &err),
+                     ST_OK);
+    assert_int_equal(sweep_set(&s, SETTING_placement, "spread,compact,smt,none", topo,
+                               "placement", &err),
+                     ST_OK);
     assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "10000"));
     sweep_settings_free(&s);
@@ -320,6 +323,7 @@ static const struct member told[] = {
     {"profile", YES_NO, ANY, "true", false},
     {"kv_type", WHOLE, 0, KERN_N_KV - 1, "0", false},
     {"text", WORD, ANY, "\"word\"", true},
+    {"tuned", WORD, ANY, "\"word\"", true},
 };
 
 static enum status take_told(const json_t *object, struct err *err)
@@ -560,9 +564,73 @@ static void long_yaml_lists_are_refused(void **state)
     }
 }
 
+/* ---- the table ------------------------------------------------------------------ */
+
+/* A row says all that its kind needs, and nothing that another says, too. */
+static void rows_are_whole(void **state)
+{
+    unsigned orders = 0, letters[128] = {0};
+    int n_orders = 0;
+
+    (void)state;
+    for (enum setting_id id = 0; id < SETTING_N; id++) {
+        const struct setting *s = setting_row(id);
+        const bool is_flag = s->type == SETTING_TYPE_FLAG;
+        const bool is_option = s->in & (SETTING_DECODE | SETTING_OPTION_SWEEP);
+
+        assert_non_null(s->help);
+        assert_true(is_option == (s->option != NULL));
+        assert_true(!s->option || is_flag == !s->arg);
+        assert_true((s->type == SETTING_TYPE_CHOICE) == (s->choices != NULL));
+        assert_true(!s->choices || s->max + 1 == s->choices->n);
+        assert_true(s->swept != SETTING_EACH || s->choices);
+        assert_true(s->type != SETTING_TYPE_REAL || s->unit);
+        assert_true(s->said == SETTING_UNSAID || point_places[id].key);
+        assert_true(!s->id || (s->said && !(orders & 1u << s->id_order)));
+        assert_true(!s->letter || !letters[(int)s->letter]++);
+        orders |= s->id ? 1u << s->id_order : 0;
+        n_orders += s->id != NULL;
+    }
+    /* identities name them from the first place on, without a gap */
+    assert_int_equal(orders, (1u << (n_orders + 1)) - 2);
+}
+
+/* What a point has at first is taken wherever it may come from, and is its default. */
+static void defaults_are_taken(void **state)
+{
+    struct point p, q;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    point_init(&p);
+    for (enum setting_id id = 0; id < SETTING_N; id++) {
+        const size_t size = point_places[id].size;
+        char text[300];
+
+        if (!point_places[id].key)
+            continue;
+        assert_true(setting_is_default(id, point_field(&p, id)));
+        memset(&q, 1, sizeof q);
+        json_t *value = setting_json(id, point_field(&p, id));
+        if (setting_from_json(id, value, "here", point_field(&q, id), size, &err))
+            fail_msg("%s", err.msg);
+        json_decref(value);
+        assert_true(setting_is_default(id, point_field(&q, id)));
+        setting_text(id, point_field(&p, id), text, sizeof text);
+        if (!(setting_row(id)->in & SETTING_DECODE) || !*text || !strcmp(text, "0"))
+            continue;
+        memset(&q, 1, sizeof q);
+        if (setting_parse(id, text, "here", point_field(&q, id), size, &err))
+            fail_msg("%s", err.msg);
+        assert_true(setting_is_default(id, point_field(&q, id)));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_whole),
+        cmocka_unit_test(defaults_are_taken),
         cmocka_unit_test(stored_settings_are_checked),
         cmocka_unit_test(a_plan_has_a_limit),
         cmocka_unit_test(what_a_child_is_told_is_checked),

@@ -61,8 +61,8 @@ static void shipped_configs_load(void **state)
         assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
         if (sweep_config_load(&s, names[i], topo, &err))
             fail_msg("%s", err.msg);
-        assert_true(s.n_models > 0 && s.threads.n > 0);
-        assert_true(i > 0 || s.mem_limit == UINT64_C(6) << 30);
+        assert_true(s.n_models > 0 && s.list[SETTING_threads].n > 0);
+        assert_true(i > 0 || s.base.mem_limit == UINT64_C(6) << 30);
         sweep_settings_free(&s);
     }
 }
@@ -89,28 +89,28 @@ static void values_arrive(void **state)
         fail_msg("%s", err.msg);
     assert_int_equal(s.n_models, 2);
     assert_string_equal(s.models[1], "b c.gguf");
-    assert_int_equal(s.threads.n, 4);
-    assert_int_equal(s.threads.v[3], 4);
-    assert_int_equal(s.ctx.n, 0);
-    assert_int_equal(s.prefill.v[0], 7);
-    assert_int_equal(s.n_placements, 2);
-    assert_int_equal(s.placements[0], PLACEMENT_COMPACT);
-    assert_int_equal(s.n_residencies, 2);
-    assert_int_equal(s.residencies[0], WEIGHTS_PACKED);
-    assert_int_equal(s.residencies[1], WEIGHTS_MMAP);
+    assert_int_equal(s.list[SETTING_threads].n, 4);
+    assert_int_equal(s.list[SETTING_threads].v[3], 4);
+    assert_int_equal(s.list[SETTING_ctx].n, 0);
+    assert_int_equal(s.list[SETTING_prefill].v[0], 7);
+    assert_int_equal(s.list[SETTING_placement].n, 2);
+    assert_int_equal(s.list[SETTING_placement].v[0], PLACEMENT_COMPACT);
+    assert_int_equal(s.list[SETTING_weights].n, 2);
+    assert_int_equal(s.list[SETTING_weights].v[0], WEIGHTS_PACKED);
+    assert_int_equal(s.list[SETTING_weights].v[1], WEIGHTS_MMAP);
     assert_int_equal(s.n_texts, 2);
     assert_string_equal(s.texts[1], "free");
-    assert_int_equal(s.n_kv_types, 2);
-    assert_int_equal(s.kv_types[0], KERN_KV_q8_0);
-    assert_int_equal(s.kv_types[1], KERN_KV_f16);
-    assert_true(s.mem_limit == 512 << 20);
-    assert_int_equal(s.n_tokens, 9);
+    assert_int_equal(s.list[SETTING_kv_type].n, 2);
+    assert_int_equal(s.list[SETTING_kv_type].v[0], KERN_KV_q8_0);
+    assert_int_equal(s.list[SETTING_kv_type].v[1], KERN_KV_f16);
+    assert_true(s.base.mem_limit == 512 << 20);
+    assert_int_equal(s.base.n_tokens, 9);
     assert_int_equal(s.n_passes, 8);
-    assert_int_equal(s.n_batch, 7);
-    assert_true(s.ctx_prefill && s.keep_models);
-    assert_true(s.budget_s == 1.5 && s.load_budget_s == 30);
+    assert_int_equal(s.base.n_batch, 7);
+    assert_true(s.base.ctx_prefill && s.keep_models);
+    assert_true(s.base.budget_s == 1.5 && s.base.load_budget_s == 30);
     assert_int_equal(s.n_repeats, 3);
-    assert_true(s.seed == UINT64_MAX);
+    assert_true(s.base.seed == UINT64_MAX);
     sweep_settings_free(&s);
 }
 
@@ -187,8 +187,8 @@ static void settings_json_round_trip(void **state)
     /* settings stored before there was a choice */
     json_object_del(b, "weights");
     assert_int_equal(sweep_settings_from_json(&out, b, &err), ST_OK);
-    assert_int_equal(out.n_residencies, 1);
-    assert_int_equal(out.residencies[0], WEIGHTS_MMAP);
+    assert_int_equal(out.list[SETTING_weights].n, 1);
+    assert_int_equal(out.list[SETTING_weights].v[0], WEIGHTS_MMAP);
     sweep_settings_free(&out);
 
     static const char *const keys[] = {"models", "threads", "budget_s", "placements"};
@@ -216,20 +216,23 @@ static void all_threads_are_thinned(void **state)
     (void)state;
     topo->threads_default = 1;
     assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
-    assert_int_equal(s.threads.n, 1);
+    assert_int_equal(s.list[SETTING_threads].n, 1);
     topo->threads_default = 96;
-    assert_int_equal(sweep_set_threads(&s, "all", topo, "threads", &err), ST_OK);
-    assert_true(s.threads.n < 20);
-    assert_int_equal(s.threads.v[0], 1);
-    assert_int_equal(s.threads.v[s.threads.n - 1], 96);
-    for (size_t i = 1; i < s.threads.n; i++)
-        assert_true(s.threads.v[i] > s.threads.v[i - 1]);
-    assert_int_equal(s.threads_prefill.n, 0);
-    assert_int_equal(sweep_set_threads_prefill(&s, "2,4", topo, "here", &err), ST_OK);
-    assert_int_equal(s.threads_prefill.n, 2);
-    assert_int_equal(sweep_set_threads_prefill(&s, "none", topo, "here", &err), ST_OK);
-    assert_int_equal(s.threads_prefill.n, 0);
-    assert_int_equal(sweep_set_threads_prefill(&s, "9999", topo, "here", &err),
+    assert_int_equal(sweep_set(&s, SETTING_threads, "all", topo, "threads", &err),
+                     ST_OK);
+    assert_true(s.list[SETTING_threads].n < 20);
+    assert_int_equal(s.list[SETTING_threads].v[0], 1);
+    assert_int_equal(s.list[SETTING_threads].v[s.list[SETTING_threads].n - 1], 96);
+    for (size_t i = 1; i < s.list[SETTING_threads].n; i++)
+        assert_true(s.list[SETTING_threads].v[i] > s.list[SETTING_threads].v[i - 1]);
+    assert_int_equal(s.list[SETTING_threads_prefill].n, 0);
+    assert_int_equal(sweep_set(&s, SETTING_threads_prefill, "2,4", topo, "here", &err),
+                     ST_OK);
+    assert_int_equal(s.list[SETTING_threads_prefill].n, 2);
+    assert_int_equal(sweep_set(&s, SETTING_threads_prefill, "none", topo, "here", &err),
+                     ST_OK);
+    assert_int_equal(s.list[SETTING_threads_prefill].n, 0);
+    assert_int_equal(sweep_set(&s, SETTING_threads_prefill, "9999", topo, "here", &err),
                      ST_USAGE);
     assert_non_null(strstr(err.msg, "here: 9999 threads"));
     topo->threads_default = 4;
@@ -245,7 +248,7 @@ static void plan_ids(const char *yaml, char ids[][96], size_t *n, uint64_t seed)
     struct err err = ERR_INIT;
 
     assert_int_equal(load(&s, yaml, &err), ST_OK);
-    s.seed = seed;
+    s.base.seed = seed;
     if (sweep_plan_make(&plan, &s, &err))
         fail_msg("%s", err.msg);
     assert_true(plan.n_points <= 64);
