@@ -32,11 +32,9 @@ static const struct opt_usage usage = {
     .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
     .about =
         "Measures every combination of models, threads, placements, context depths,\n"
-        "prompt lengths and texts to guess ahead in, each in a fresh child process "
-        "inside "
-        "a\n"
-        "memory sandbox, and leaves sweep.csv, samples.csv, machine.json and charts "
-        "in\n"
+        "prompt lengths and texts of speculative decoding, each in a fresh child\n"
+        "process inside a memory sandbox, and leaves sweep.csv, samples.csv,\n"
+        "machine.json and charts in\n"
         "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
         "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
         "top. A sweep that was stopped goes on with --resume DIR.",
@@ -417,9 +415,10 @@ int cmd_sweep(int argc, char **argv)
     if (args.help)
         return 0;
     if (args.n) {
-        err_set(&err, ST_USAGE,
-                "what is '%s'? Models are given by -m, a configuration by -c",
-                args.v[0]);
+        err_set(
+            &err, ST_USAGE,
+            "unexpected argument '%s'; models are given by -m, a configuration by -c",
+            args.v[0]);
         return cmd_fail(&err);
     }
     x = calloc(1, sizeof *x);

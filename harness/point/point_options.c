@@ -196,8 +196,8 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     if (status || o->help)
         return status;
     if (args.n)
-        return err_set(err, ST_USAGE, "what is '%s'? Models are given by -m",
-                       args.v[0]);
+        return err_set(err, ST_USAGE,
+                       "unexpected argument '%s'; models are given by -m", args.v[0]);
     if (o->chart_dir && !raw.settings.flag[SETTING_profile])
         return err_set(err, ST_USAGE,
                        "-o %s: there is a chart to draw only with --profile",

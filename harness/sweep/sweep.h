@@ -45,7 +45,7 @@ struct sweep_settings {
     char texts[SWEEP_MAX_TEXTS][256]; /* of speculate points, as test_prompt_find()
                                          takes them */
     int n_texts;
-    struct point base; /* what all points have alike. seed: of the order, too; 0: the
+    struct point base; /* what all points have alike. seed: for the order, too; 0: the
                           current time. n_tokens: of decode points */
     int n_passes;      /* most passes of a prefill point, runs of a speculate point */
     int n_repeats;     /* of a disturbed point */
