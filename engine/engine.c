@@ -25,7 +25,7 @@ struct slm {
     struct forward *forward;
     struct slm_info info;
     int n_threads, n_threads_prefill; /* >= 1 */
-    int pass_tokens;                  /* most of a pass of prefill */
+    int pass_tokens;                  /* most tokens in one pass of prefill */
     int n_past;
     size_t n_logits; /* of the last slm_eval() */
 };
@@ -45,7 +45,7 @@ int slm_params_threads(const struct slm_params *p)
     return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
 }
 
-/* ---- what a model is and takes ------------------------------------------------ */
+/* ---- sizes and memory of a model ----------------------------------------------- */
 
 static void copy_str(char *dst, size_t cap, const struct gguf *g, const char *key)
 {
@@ -55,7 +55,7 @@ static void copy_str(char *dst, size_t cap, const struct gguf *g, const char *ke
     snprintf(dst, cap, "%.*s", s.len < cap ? (int)s.len : (int)cap, s.data);
 }
 
-/* The file's own word for its mix, or the type most of its bytes have. */
+/* The file's name of its mix, or the type of most of its bytes. */
 static void describe_quant(struct slm_info *info, const struct gguf *g)
 {
     uint64_t bytes[KERN_N_FMT] = {0}, file_type;
@@ -129,7 +129,7 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
     }
 }
 
-/* Check what the caller chose and work out the memory it takes. */
+/* Check the parameters and compute the memory they take. */
 static enum status describe_use(struct slm_info *info, const struct model *m,
                                 const struct slm_params *p, struct err *err)
 {
@@ -137,9 +137,8 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     const int n_threads = slm_params_threads(p);
 
     if (n_threads < 1 || n_threads > THREAD_POOL_MAX)
-        return err_set(err, ST_USAGE,
-                       "%d threads asked for: between 1 and %d are possible", n_threads,
-                       THREAD_POOL_MAX);
+        return err_set(err, ST_USAGE, "%d threads: between 1 and %d are possible",
+                       n_threads, THREAD_POOL_MAX);
     if (n_ctx < 0)
         return err_set(err, ST_USAGE, "a context of %d positions is not possible",
                        n_ctx);
@@ -159,8 +158,8 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
         return err_set(
             err, ST_NO_MEMORY,
-            "a KV cache of %d positions is larger than an address space; ask "
-            "for a smaller context",
+            "a KV cache of %d positions is larger than an address space; choose "
+            "a smaller context",
             info->n_ctx);
     info->scratch_bytes =
         m->vector_bytes +
@@ -195,7 +194,7 @@ static uint64_t machine_bytes(void)
 static enum status open_weights(struct slm *m, const struct slm_params *p,
                                 struct err *err)
 {
-    const uint64_t room = p->memory_bytes ? p->memory_bytes : machine_bytes();
+    const uint64_t memory_bytes = p->memory_bytes ? p->memory_bytes : machine_bytes();
     struct weights_params how = {.residency = p->path ? p->residency : WEIGHTS_MEMORY,
                                  .isa_mask = p->isa_mask,
                                  .pages = p->tuning.pages,
@@ -208,11 +207,12 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
         if (st)
             return st;
         if (how.residency == WEIGHTS_AUTO)
-            how.residency = slm_choose_residency(&planned, room);
-        /* What stays cached makes the next start quick. */
+            how.residency = slm_choose_residency(&planned, memory_bytes);
+        /* Cached pages make the next start quick. */
         planned.scratch_bytes += planned.weight_bytes;
         planned.made_on_load = false;
-        how.drop_cached = slm_choose_residency(&planned, room) != WEIGHTS_PACKED;
+        how.drop_cached =
+            slm_choose_residency(&planned, memory_bytes) != WEIGHTS_PACKED;
     }
     m->info.residency = how.residency;
     return weights_open(&m->w, m->g, &how, err);
@@ -230,8 +230,8 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
     return st ? st : open_weights(m, p, err);
 }
 
-/* Pages are given on first touch, so the system would grant any size and end the
- * process later; refuse what can never be had. */
+/* Pages are allocated on first touch, so the system would grant any size and kill the
+ * process later; refuse what the machine can never hold. */
 static enum status check_memory(const struct slm_info *info, struct err *err)
 {
     const uint64_t have = machine_bytes();
@@ -247,7 +247,7 @@ static enum status check_memory(const struct slm_info *info, struct err *err)
         return err_set(
             err, ST_NO_MEMORY,
             "a context of %d positions and batches of %d tokens take %.1f GiB, "
-            "and this machine has %.1f GiB; ask for fewer",
+            "and this machine has %.1f GiB; choose fewer",
             info->n_ctx, info->n_batch,
             ((double)info->kv_bytes + (double)info->scratch_bytes) / 0x1p30,
             (double)have / 0x1p30);
@@ -266,7 +266,7 @@ static enum status check_threads(int n_threads, int n_threads_prefill, struct er
 static enum status no_pool(struct err *err)
 {
     return err_set(err, ST_NO_MEMORY,
-                   "the model lost its threads when they were to be placed elsewhere");
+                   "the model lost its threads when they were moved to other CPUs");
 }
 
 static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
@@ -289,8 +289,8 @@ static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
         if (t->prefetch[fmt].distance > TUNING_MAX_DISTANCE ||
             (unsigned)t->prefetch[fmt].hint >= KERN_N_PREFETCH)
             return err_set(err, ST_USAGE,
-                           "tuning: %s is prefetched at a distance of %u bytes with "
-                           "hint %d; %u bytes and hint %d are the most",
+                           "tuning: %s has a prefetch distance of %u bytes and "
+                           "hint %d; at most %u bytes and hint %d are possible",
                            kern_format_info((enum kern_format)fmt)->name,
                            (unsigned)t->prefetch[fmt].distance,
                            (int)t->prefetch[fmt].hint, TUNING_MAX_DISTANCE,
@@ -332,7 +332,7 @@ enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_
         return no_pool(err);
     if (!weights_ready(m->w))
         return err_set(err, ST_USAGE,
-                       "the weights have not been read in: preload them first");
+                       "the weights have not been loaded: preload them first");
     thread_pool_use(m->pool, m->n_threads);
     return forward_measure_prefetch(m->forward, budget_s, cache_bytes, err);
 }
@@ -440,7 +440,7 @@ struct thread_pool *slm_thread_pool(struct slm *m)
 static enum status check_tokens(const struct slm *m, const int32_t *tokens, size_t n,
                                 enum slm_logits which, struct err *err)
 {
-    const size_t room = (size_t)(m->info.n_ctx - m->n_past);
+    const size_t n_free = (size_t)(m->info.n_ctx - m->n_past);
 
     if (!m->pool)
         return no_pool(err);
@@ -448,8 +448,8 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
     if (!weights_ready(m->w))
         return err_set(err, ST_USAGE,
-                       "the weights have not been read in: preload them first");
-    if (n > room)
+                       "the weights have not been loaded: preload them first");
+    if (n > n_free)
         return err_set(
             err, ST_USAGE,
             "the context of %d positions is full: %zu more tokens do not fit "
@@ -458,7 +458,7 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
     if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
         return err_set(
             err, ST_USAGE,
-            "logits of all %zu tokens are asked for, and there is room for %d", n,
+            "logits of all %zu tokens are requested; the model was opened for %d", n,
             m->info.n_logits);
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || tokens[i] >= m->info.n_vocab)
@@ -476,7 +476,7 @@ static void run_pass(struct slm *m, const int32_t *tokens, int n, int n_past,
     forward_run(m->forward, tokens, n, n_past, n_logits);
 }
 
-/* After positions have been forgotten: bring the states to where the sequence ends. */
+/* After slm_truncate(): bring the states to the end of the sequence. */
 static void run_again(struct slm *m)
 {
     for (int pos = rewind_to(&m->rewind, &m->kv, m->n_past); pos < m->n_past;) {
@@ -554,7 +554,7 @@ struct fill {
     int end;
 };
 
-/* The pool fills, so that pages come from the memory near those who read them. */
+/* The pool fills the cache, so that pages lie on the NUMA node of their readers. */
 static void fill_heads(void *arg, int thread, int n_threads)
 {
     struct fill *fill = arg;
@@ -578,8 +578,8 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
     if (n_past < m->n_past || n_past > m->info.n_ctx)
         return err_set(
             err, ST_USAGE,
-            "the KV cache cannot be filled to %d positions: it holds %d, and "
-            "its context is %d",
+            "the KV cache cannot be filled to %d positions: %d are in use of a "
+            "context of %d",
             n_past, m->n_past, m->info.n_ctx);
     kern_select(&fill.kern, isa_usable());
     st = kvcache_make_pool(&fill.pool, &m->kv, &fill.kern, seed, err);

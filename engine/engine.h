@@ -6,18 +6,18 @@
  *     tokenizer_open()       the vocabulary in the same file          (tokenizer.h)
  *     tokenizer_encode()     a text as token ids; chat_encode(): a conversation
  *     slm_eval()             append them to the sequence
- *     slm_logits()           how likely each token is to come next
- *     sampler_next()         choose one                               (sampler.h)
+ *     slm_logits()           logits of the next token
+ *     sampler_next()         draw one                                 (sampler.h)
  *     tokenizer_piece()      its bytes; utf8_stream_push(): in whole characters
  *
- * and from the choice back to slm_eval(). examples/generate.c is this as a program.
+ * and so on from slm_eval(). examples/generate.c is a complete program.
  *
  * A struct slm is one model, one sequence, one thread pool. All memory is
- * allocated by slm_open(); slm_eval() neither allocates nor enters the kernel
- * but to wait for its threads and for pages.
+ * allocated by slm_open(); slm_eval() does not allocate and enters the kernel only to
+ * wait for its threads and for pages.
  *
- * Threading: one thread at a time per struct slm, and the same one that opened
- * it (it is thread 0 of the pool).
+ * Threading: only the thread that opened a struct slm uses it (it is thread 0 of the
+ * pool).
  */
 #ifndef SLM_ENGINE_ENGINE_H
 #define SLM_ENGINE_ENGINE_H
@@ -38,7 +38,7 @@
 
 struct slm;
 
-/* Enough columns that unpacking a tile of weights is paid for many times over. */
+/* Enough columns to amortise unpacking a tile of weights many times over. */
 #define SLM_DEFAULT_BATCH 512
 
 struct slm_params {
@@ -48,22 +48,22 @@ struct slm_params {
                           be packed */
     const void *image; /* a GGUF image in memory, kept by the caller */
     size_t image_bytes;
-    bool image_rewrite; /* it may be rewritten, and then decodes as a packed file
-                           does; weights_preload() does it */
-    enum weights_residency residency; /* of a file: mmap, packed or auto; the last is
-                                         slm_choose_residency()'s answer */
-    uint64_t memory_bytes; /* what all of it may take; 0: this machine's memory */
-    const char *name;      /* what messages call the image */
-    uint32_t isa_mask;     /* levels to choose kernels from: isa_usable() */
+    bool image_rewrite; /* weights_preload() may rewrite it into panels, so that it
+                           decodes as a packed file */
+    enum weights_residency residency; /* of a file: mmap, packed or auto, which
+                                         slm_choose_residency() resolves */
+    uint64_t memory_bytes; /* limit for everything; 0: this machine's memory */
+    const char *name;      /* of the image in messages */
+    uint32_t isa_mask;     /* ISA levels to choose kernels from: isa_usable() */
     int n_threads;         /* of a pass of one token (decode), >= 1 */
     int n_threads_prefill; /* of a pass of several; 0: the same */
-    const int *cpus;       /* one for each of slm_params_threads(), either count uses
-                              the first; or NULL: placement left to the OS */
+    const int *cpus;       /* [slm_params_threads()], of which either count uses the
+                              first; NULL: the OS places threads */
     int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
     enum kern_kv kv_type;  /* what the KV cache holds: KERN_KV_f16, ... */
     int n_batch;           /* most tokens in one pass of prefill; 0:
                               SLM_DEFAULT_BATCH */
-    int n_logits;          /* most of them whose logits are wanted at once; 0: all */
+    int n_logits;          /* most tokens with logits from one slm_eval(); 0: n_batch */
     struct slm_tuning tuning;
 };
 
@@ -84,7 +84,7 @@ struct slm_info {
     int n_ctx, n_batch, n_logits; /* as opened */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
-    bool made_on_load;           /* they are made while being read, so they can only be
+    bool made_on_load;           /* quantised while being read, so they can only be
                                     packed */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the
                                     norms, one embedding row */
@@ -92,16 +92,16 @@ struct slm_info {
     uint64_t kv_pos_bytes;       /* K and V of one position, all layers */
     int n_recurrent;             /* layers that keep a state instead of K and V */
     uint64_t state_bytes;        /* of all of these */
-    int n_window;                /* positions that a token sees in layers with a */
-    int n_window_layers;         /* sliding window, and how many those are; or 0, 0 */
+    int n_window;                /* positions of the sliding window; 0: none */
+    int n_window_layers;         /* layers with a sliding window */
     uint64_t kv_bytes;           /* KV cache as allocated */
     uint64_t scratch_bytes;      /* activations, logits, norm weights as allocated */
 };
 
 /* Errors: ST_IO, ST_INPUT (the file), ST_USAGE (params), ST_UNSUPPORTED
  * (architecture or tensor type; the message lists the known ones),
- * ST_NO_MEMORY (also at once for a context that the machine's memory can never
- * hold: pages are given on first touch, so it would show only later). */
+ * ST_NO_MEMORY (at once for a context that the machine's memory can never hold: pages
+ * are allocated on first touch, so the process would fail only later). */
 enum status slm_open(struct slm **m, const struct slm_params *params, struct err *err);
 void slm_close(struct slm *m);
 const struct slm_info *slm_info(const struct slm *m);
@@ -109,20 +109,21 @@ const struct gguf *slm_gguf(const struct slm *m);
 struct weights *slm_weights(struct slm *m);
 
 /* The pool, to run something else on the same pinned threads between two
- * evaluations: while it is pinned, its first thread can start no pool elsewhere.
- * All threads are in use after slm_open(); slm_eval() leaves those of its last pass,
- * and does not mind what thread_pool_use() has said before it. */
+ * evaluations: while its first thread is pinned, it cannot start a pool on other CPUs.
+ * slm_open() leaves all threads in use, slm_eval() those of its last pass; slm_eval()
+ * ignores an earlier thread_pool_use(). */
 struct thread_pool *slm_thread_pool(struct slm *m);
 
-/* What slm_open() would allocate besides the weights, without opening: fills
- * *info from the file's metadata alone. For planning against a memory limit. */
+/* The memory that slm_open() would allocate, and the other facts of *info, from the
+ * file's metadata alone. For planning against a memory limit. */
 enum status slm_plan(struct slm_info *info, const struct gguf *g,
                      const struct slm_params *params, struct err *err);
 
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
- * room bytes, else WEIGHTS_MMAP, which runs a model of any size. Of weights that are
- * made on load always the first. */
-enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_t room);
+ * memory_bytes, or where weights are quantised while being read; else WEIGHTS_MMAP,
+ * which runs a model of any size. */
+enum weights_residency slm_choose_residency(const struct slm_info *info,
+                                            uint64_t memory_bytes);
 
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
@@ -137,47 +138,47 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
  * Valid until the next slm_eval(). */
 const float *slm_logits(const struct slm *m, size_t i);
 
-/* Run on other numbers of threads (1 to the most of slm_open(); 0 for prefill: as
- * many), and with other choices: all but the pages of tuning, from the next
- * slm_eval() on. Error: ST_USAGE (the field, its value and its range). */
+/* Other thread counts (1 to slm_params_threads(); 0 for prefill: that of decode) and
+ * another tuning, except its pages, from the next slm_eval() on. Error: ST_USAGE (the
+ * field, its value and its range). */
 enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
                      const struct slm_tuning *tuning, struct err *err);
 
-/* The choices that are in force; n_batch as tuned. */
+/* The tuning in force; n_batch as tuned. */
 void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 
-/* Seconds that measuring the prefetch takes at most, unless memory is very slow. */
+/* Most seconds that measuring the prefetch takes, unless memory is very slow. */
 #define SLM_PREFETCH_BUDGET_S 0.3
 
-/* Find out how this machine wants weights prefetched, and decode so from here on: the
- * model's own panels are multiplied, by the threads that decode, with the prefetch in
- * force and a few others, in rounds of random order; one that is faster in most rounds
- * and by more than a small margin takes its place. A small model takes less than
- * budget_s. What caches hold (cache_bytes: their last level; 0: as the system says),
- * formats that are a small share of what a token reads, and weights in file order
- * (mmap) are not measured. The sequence and its logits stay. To be called again after a
- * change of threads or place. Errors: ST_USAGE (packed weights that weights_preload()
+/* Measure which prefetch distance and hint suit this machine, and use them from here
+ * on: the decoding threads multiply the model's own panels with the prefetch in force
+ * and a few others, in rounds of random order; one that is faster in most rounds and by
+ * more than a small margin replaces the one in force. A small model takes less than
+ * budget_s. Not measured: formats whose panels fit into caches (cache_bytes: the last
+ * level; 0: as the system reports), formats with a small share of a token's bytes, and
+ * weights in file order (mmap). The sequence and its logits stay. Call again after a
+ * change of threads or CPUs. Errors: ST_USAGE (packed weights that weights_preload()
  * has not filled), ST_NO_MEMORY. */
 enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,
                                  struct err *err);
 
-/* Whether enough of what a token reads is panels of this format for its prefetch to
- * matter. */
+/* Whether panels of this format are a large enough share of a token's bytes for their
+ * prefetch to matter. */
 bool slm_prefetches(const struct slm *m, enum kern_format fmt);
 
-/* Another placement of the pool: cpus as in slm_params, for the most threads of
- * slm_open(), or NULL. On an error (of thread_pool_start()) the model runs unpinned. */
+/* Another placement of the pool: cpus[slm_params_threads()] as in slm_params, or NULL.
+ * On an error (of thread_pool_start()) the model runs unpinned. */
 enum status slm_place(struct slm *m, const int *cpus, struct err *err);
 
-/* Account for the time of every slm_eval() from here on. Costs a reading of the clock
- * per operation and layer. Error: ST_NO_MEMORY. */
+/* Profile every slm_eval() from here on, which reads the clock once per operation and
+ * layer. Error: ST_NO_MEMORY. */
 enum status slm_profile_start(struct slm *m, struct err *err);
 
-/* What has been accounted for since. */
+/* The profile since slm_profile_start(). */
 void slm_profile_read(const struct slm *m, struct slm_profile *out);
 
-/* Listen to what matrices are multiplied with, all but routers, from the next
- * slm_eval() on; NULL: no more. The output matrix only where logits are asked for. */
+/* Call hook with the inputs of all matrices but routers, from the next slm_eval() on;
+ * NULL: end. The output matrix has inputs only where logits are computed. */
 void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *arg);
 
 /* Positions now in the KV cache. */
@@ -188,14 +189,14 @@ int slm_n_past(const struct slm *m);
 void slm_truncate(struct slm *m, int n_past);
 
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
- * a realistic size, to reach a context depth without computing it. What is
- * decoded afterwards is meaningless, its cost is not. */
+ * a realistic size, to reach a context depth without computing it. Tokens decoded
+ * afterwards are meaningless, their cost is realistic. */
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
- * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less what a sliding window
- * hides. */
+ * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less the positions that
+ * a sliding window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * modelfile.c - what opens which kind of model
+ * modelfile.c - open a model by what its path is: a file, a part of one, a folder
  */
 #include "engine/modelfile.h"
 

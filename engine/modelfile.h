@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * modelfile.h - a model as a user names it, opened as a struct gguf
+ * modelfile.h - the model at a path that a user gives, as a struct gguf
  *
  * Threading: as gguf.h.
  */
@@ -10,9 +10,9 @@
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 
-/* Open a GGUF file, of several that are one model any (gguf_split.h), or a Hugging Face
- * folder (hf.h). quant: a mix to quantise an F32,
- * F16 or BF16 model to while it is loaded ("Q4_K_M", any case), or NULL. Errors: those
+/* Open a GGUF file, any part of a split model (gguf_split.h), or a Hugging Face folder
+ * (hf.h). quant: a mix to quantise an F32, F16 or BF16 model to while it is loaded
+ * ("Q4_K_M", any case), or NULL. Errors: those
  * of gguf_open(), gguf_split_join(), hf_open() and requant_open(); ST_USAGE (no such
  * mix). */
 enum status modelfile_open(struct gguf **g, const char *path, const char *quant,

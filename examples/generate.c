@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * generate.c - a program that continues a text: generate MODEL.gguf "Once upon" 50
+ * generate.c - continue a text: generate MODEL.gguf "Once upon" 50
  */
 #include <stdio.h>
 #include <stdlib.h>

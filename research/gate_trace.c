@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"

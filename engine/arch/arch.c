@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arch.c - the table of architectures, and a model read by the rules of one
+ * arch.c - the table of architectures, and loading a model by the rules of one
  */
 #include "engine/arch/arch.h"
 
@@ -75,7 +75,7 @@ static enum status check_all_used(struct loader *l)
     return ST_OK;
 }
 
-/* Room for all norms and biases as floats; a plan has told how much they take. */
+/* Allocate all norms and biases as floats; a plan has measured their size. */
 static enum status make_room(struct loader *l, size_t vector_bytes)
 {
     const size_t n = gguf_n_tensors(l->g);

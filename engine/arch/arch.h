@@ -4,15 +4,15 @@
  *
  * An architecture is one file, arch_<name>.c: a table of tensors, a few traits and,
  * where it has hyperparameters of its own, a function that reads them (loader.h). One
- * row in the table of arch.c makes it known. What architectures have in common (a
- * residual stream, attention with grouped heads, a gated, plain or routed feed-forward
- * part) is computed by forward.c from the fields below; a new architecture adds the
- * fields that set it apart, which the others leave NULL or 0.
+ * row in the table of arch.c makes it known. forward.c computes what architectures
+ * have in common (a residual stream, attention with grouped heads, a gated, plain or
+ * routed feed-forward part) from the fields below; a new architecture adds fields for
+ * its differences, which the others leave NULL or 0.
  *
- * Nothing a file says is trusted: hyperparameters are checked against a range
- * when read, tensors against the hyperparameters, so what passes model_load()
- * is consistent. A tensor that the architecture did not ask for is refused,
- * because a model computed without it would be another model.
+ * Files are untrusted: hyperparameters are checked against a range when read, tensors
+ * against the hyperparameters, so a model that passes model_load() is consistent. A
+ * tensor that no rule of the architecture reads is refused, because a model computed
+ * without it would be another model.
  *
  * Threading: a struct model is immutable after loading.
  */
@@ -35,14 +35,13 @@ struct matrix_slice {
     const unsigned char *data;
 };
 
-/* n_slices matrices of n_rows rows of k weights, one after another; 1 slice but
- * for experts. Matrices that a file fuses, one's rows behind the other's, are views
- * of one tensor here. */
+/* n_slices matrices of n_rows rows of k weights, one after another; 1 slice except for
+ * experts. Matrices whose rows a file stores in one tensor are views of it here. */
 struct matrix {
-    const char *name;                  /* of its tensor, the gguf's own */
+    const char *name;                  /* of its tensor, owned by the gguf */
     const unsigned char *data;         /* NULL in a model that is only planned */
-    const struct matrix_slice *slices; /* [n_slices] where each has a tensor of its own;
-                                          NULL: they follow each other */
+    const struct matrix_slice *slices; /* [n_slices] if each has its own tensor; NULL:
+                                          they are contiguous */
     enum kern_format fmt;
     enum kern_act act;          /* layout of the activations it multiplies */
     size_t n_rows, k, n_slices; /* n_rows 0: the model has no such matrix */
@@ -56,12 +55,12 @@ struct norm {
     const float *w, *b;
 };
 
-/* In the order of a pass. Biases, if there are any: as many as the matrix has rows. */
+/* In the order of a pass. Biases, if any, have one element per row of the matrix. */
 struct layer {
-    int window; /* positions that a token sees, itself one; 0: all */
+    int window; /* positions that a token sees, itself included; 0: all */
     int rope;   /* which of the model's rotations */
     int cached; /* which of the cache's layers, or of its states if it is recurrent */
-    bool recurrent; /* linear attention in the place of attention: delta_* below */
+    bool recurrent; /* linear attention instead of attention: delta_* below */
 
     struct norm attn_norm; /* [n_embd] */
     struct matrix wq; /* [n_heads * head_dim][n_embd]; with gated queries each head's
@@ -85,7 +84,7 @@ struct layer {
     struct matrix gate, up; /* [n_ff][n_embd], a slice per expert */
     struct matrix down;     /* [n_embd][n_ff], a slice per expert */
     const float *b_up, *b_down;
-    /* An expert that every token takes besides, as far as a number of its own says:
+    /* The shared expert, which every token takes in addition, scaled by
      * sigmoid(shared_router * input). */
     struct matrix shared_router;          /* [1][n_embd] */
     struct matrix shared_gate, shared_up; /* [n_ff_shared][n_embd] */
@@ -115,14 +114,14 @@ struct model {
     int n_ropes; /* 1 to MODEL_MAX_ROPES */
     struct rope ropes[MODEL_MAX_ROPES];
     int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
-    int n_ff_shared;               /* of the expert that all tokens take; 0: none */
-    bool shares_of_all; /* experts are weighted by a softmax over all of them, and not
-                           over those taken */
+    int n_ff_shared;               /* of the shared expert; 0: none */
+    bool shares_of_all; /* the softmax of expert weights runs over all experts and not
+                           only those taken */
     int n_recurrent;    /* layers with linear attention */
     struct delta_sizes delta; /* theirs */
-    bool gated_queries; /* what a head attends to is scaled by sigmoid(its gate) */
+    bool gated_queries; /* a head's attention result is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
-    bool head_norms;    /* q_norm, k_norm: weights of their own for each head */
+    bool head_norms;    /* q_norm, k_norm: separate weights for each head */
     float norm_eps;
     float embd_scale;           /* of embeddings; 1: none */
     float attn_scale;           /* of products of query and key */
@@ -147,19 +146,19 @@ struct arch {
     enum model_act act; /* of the feed-forward part */
     enum rope_pairs pairs;
     const struct tensor_rule *ends, *layer;
-    /* Called with sizes and layers there, before rotations and tensors; may be NULL.
-     * Reads the hyperparameters that only this architecture has. */
+    /* Reads the hyperparameters of this architecture alone; called when sizes and
+     * layers are known, before rotations and tensors; may be NULL. */
     enum status (*setup)(struct loader *l, struct model *m);
 };
 
-/* NULL: there is none. */
+/* NULL: unknown. */
 const struct arch *arch_by_name(const char *name, size_t len);
 
 /* "chatglm, gemma2, ..." in buf. */
 const char *arch_names(char *buf, size_t cap);
 
-/* Read everything from g. With w, tensors are looked up there; w NULL only checks
- * and measures, and leaves all data pointers NULL. Errors: ST_INPUT,
+/* Load a model from g, its tensors from w; w NULL only checks and measures, and leaves
+ * all data pointers NULL. Errors: ST_INPUT,
  * ST_UNSUPPORTED (architecture, tensor type; the known ones are listed),
  * ST_NO_MEMORY. */
 enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
@@ -184,14 +183,14 @@ static inline size_t delta_state_floats(const struct delta_sizes *s)
            delta_values(s) * (size_t)s->head_dim;
 }
 
-/* What one slice of a matrix takes. */
+/* Bytes of one slice of a matrix. */
 static inline uint64_t matrix_slice_bytes(const struct matrix *w)
 {
     return (uint64_t)w->n_rows * w->row_bytes;
 }
 
-/* Row r of slice s; of those in panels every 16th can be asked for, which is where
- * its panel starts. */
+/* Row r of slice s; of rows in panels only every 16th is valid, the start of its panel.
+ */
 static inline const void *matrix_row(const struct matrix *w, size_t s, size_t r)
 {
     const unsigned char *slice =

@@ -2,8 +2,8 @@
  *
  * arch_chatglm.c - ChatGLM 3 and GLM 4 (2024)
  *
- * As llama with half of each head rotated; queries, keys and values are one matrix
- * with biases or three, gate and up are one.
+ * As llama with half of each head rotated; queries, keys and values are one matrix or
+ * three, with biases; gate and up are one matrix.
  * Source: GLM team 2024 (arXiv 2406.12793) and the models' published code.
  */
 #include "engine/arch/loader.h"

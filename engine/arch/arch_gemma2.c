@@ -4,7 +4,7 @@
  *
  * RMSNorm also of what is added to the stream, GELU-gated feed-forward part, scores
  * and logits capped by tanh, embeddings scaled by sqrt(n_embd) and tied. Layers 0, 2,
- * 4, ... see a window only.
+ * 4, ... have a sliding window.
  * Source: Gemma team 2024 (arXiv 2408.00118).
  */
 #include "engine/arch/loader.h"
@@ -27,7 +27,7 @@ static const struct tensor_rule layer[] = {
 };
 
 /* Scores are divided by the root of a head's length, in the 27B model (46 layers) by
- * that of n_embd / n_heads, which files do not say. */
+ * that of n_embd / n_heads, for which files have no key. */
 enum { LAYERS_27B = 46 };
 
 static enum status setup(struct loader *l, struct model *m)

@@ -3,9 +3,8 @@
  * arch_gemma3.c - Gemma 3, text
  *
  * As gemma2, with norms of each head's queries and keys instead of capped scores. Five
- * layers that see a window, rotated with a base of their own, are followed by one that
- * sees everything.
- * Source: Gemma team 2025 (arXiv 2503.19786).
+ * layers with a sliding window, rotated with another base, are followed by one with
+ * full attention. Source: Gemma team 2025 (arXiv 2503.19786).
  */
 #include "engine/arch/loader.h"
 
@@ -31,7 +30,7 @@ static const struct tensor_rule layer[] = {
 /* The 27B model (62 layers) divides scores as that of gemma2 does. */
 enum { LAYERS_27B = 62 };
 
-/* The second rotation is that of layers with a window; scaling is for the first. */
+/* The second rotation is for layers with a sliding window; scaling is for the first. */
 enum { LOCAL = 1 };
 
 static enum status setup_windows(struct loader *l, struct model *m)

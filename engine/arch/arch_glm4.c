@@ -2,8 +2,8 @@
  *
  * arch_glm4.c - GLM 4 (0414)
  *
- * As chatglm, with norms also of what is added to the stream.
- * Source: GLM team 2024 (arXiv 2406.12793) and the models' published code.
+ * As chatglm, with norms also of the blocks' outputs before they are added to the
+ * stream. Source: GLM team 2024 (arXiv 2406.12793) and the models' published code.
  */
 #include "engine/arch/loader.h"
 

@@ -2,8 +2,8 @@
  *
  * arch_qwen2moe.c - Qwen 1.5 and 2 with experts
  *
- * As qwen2, with experts whose weights are a softmax over all of them, and another one
- * that every token takes, scaled by a gate of its own.
+ * As qwen2, with experts whose weights are a softmax over all of them, and a shared
+ * expert, scaled by its own gate.
  * Source: Yang et al. 2024 (arXiv 2407.10671), section 2.2.2.
  */
 #include "engine/arch/loader.h"
@@ -29,7 +29,7 @@ static enum status setup(struct loader *l, struct model *m)
     enum status st = loader_experts(l, m);
 
     if (!st && m->n_experts == 0)
-        st = loader_fail(l, ST_INPUT, "the metadata tell of no experts");
+        st = loader_fail(l, ST_INPUT, "the metadata have no experts");
     m->shares_of_all = true;
     return st ? st
               : loader_int_or(l, "expert_shared_feed_forward_length", 1, MAX_WIDTH,

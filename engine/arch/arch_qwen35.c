@@ -3,11 +3,10 @@
  * arch_qwen35.c - Qwen 3.5, dense and with experts, text
  *
  * Three of four layers are linear attention by the gated delta rule (forward_delta.c);
- * the fourth is qwen3's attention, whose queries bring a gate for each element of what
- * is attended to, and of which a part of each head is rotated. With experts, as
- * qwen3moe, there is another one that all tokens take (qwen2moe). Layers that predict
- * further tokens ("nextn") are left out. All positions are those of text: the sections
- * that images rotate by are the same there.
+ * the fourth is qwen3's attention, whose queries include a gate for each element of the
+ * result, and in which a part of each head is rotated. With experts, as qwen3moe, there
+ * is a shared expert (qwen2moe). Layers that predict further tokens ("nextn") are not
+ * computed. All positions are those of text, where the sections for images are equal.
  * Sources: Yang et al. 2024 (arXiv 2412.06464); the models' configuration files; names
  * and keys as in published GGUF files.
  */
@@ -55,7 +54,7 @@ static const struct tensor_rule experts[] = {
     {0},
 };
 
-/* Every interval-th layer attends, the others are recurrent. */
+/* Every interval-th layer has attention, the others are recurrent. */
 static enum status setup_layers(struct loader *l, struct model *m)
 {
     int interval, n_recurrent = 0, n_attention = 0;
@@ -132,7 +131,7 @@ static enum status setup_experts(struct loader *l, struct model *m)
     if (!st)
         st = loader_experts(l, m);
     if (!st && m->n_experts == 0)
-        st = loader_fail(l, ST_INPUT, "the metadata tell of no experts");
+        st = loader_fail(l, ST_INPUT, "the metadata have no experts");
     return st ? st
               : loader_int_or(l, "expert_shared_feed_forward_length", 1, MAX_WIDTH,
                               n_ff, &m->n_ff_shared);

@@ -25,7 +25,7 @@ static enum status setup(struct loader *l, struct model *m)
     const enum status st = loader_experts(l, m);
 
     if (!st && m->n_experts == 0)
-        return loader_fail(l, ST_INPUT, "the metadata tell of no experts");
+        return loader_fail(l, ST_INPUT, "the metadata have no experts");
     return st;
 }
 

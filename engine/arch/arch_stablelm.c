@@ -3,7 +3,7 @@
  * arch_stablelm.c - StableLM 3B and StableLM 2
  *
  * LayerNorm, a SiLU-gated feed-forward part, part of each head is rotated. The 12B
- * model has no norm in front of the feed-forward part, which then takes the same input
+ * model has no norm before the feed-forward part, which then takes the same input
  * as attention, and norms queries and keys, each head with weights of its own.
  * Source: Bellagente et al. 2024 (arXiv 2402.17834) and the models' published code.
  */
@@ -29,7 +29,7 @@ static const struct tensor_rule layer[] = {
     {0},
 };
 
-/* The key use_parallel_residual is no help: files of sequential models have it set. */
+/* The key use_parallel_residual is unusable: files of sequential models set it. */
 static enum status setup(struct loader *l, struct model *m)
 {
     m->parallel = !loader_has(l, 0, "ffn_norm.weight");
@@ -37,8 +37,8 @@ static enum status setup(struct loader *l, struct model *m)
     for (int i = 1; i < m->n_layers; i++)
         if (loader_has(l, i, "ffn_norm.weight") == m->parallel)
             return loader_fail(l, ST_UNSUPPORTED,
-                               "some layers have a norm in front of the feed-forward "
-                               "part and others have not");
+                               "some layers have a norm before the feed-forward part "
+                               "and others do not");
     return ST_OK;
 }
 

@@ -11,11 +11,6 @@
 
 #include "engine/kv/kvcache.h"
 
-const struct gguf *loader_gguf(const struct loader *l)
-{
-    return l->g;
-}
-
 enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...)
 {
     char text[400];
@@ -36,7 +31,7 @@ static const struct gguf_kv *find_key(const struct loader *l, const char *key,
     return gguf_kv_find(l->g, full);
 }
 
-/* An array stands for its value when there is only one. */
+/* An array of equal elements counts as its value. */
 static enum status one_value(struct loader *l, const struct gguf_kv *kv,
                              const char *full, uint64_t *value)
 {

@@ -2,17 +2,17 @@
  *
  * loader.h - reading a model from its GGUF, for arch*.c and loader*.c only
  *
- * An architecture is mostly a table of tensors: a rule says what a tensor is called,
- * what shape the hyperparameters ask for, of what kind it is and which fields of
- * struct layer (or, for the tensors at both ends, of struct model) it goes to:
+ * An architecture is mostly a table of tensors: a rule has a tensor's name, its shape
+ * in terms of hyperparameters, its kind, and the fields of struct layer (or, for the
+ * tensors at both ends, of struct model) that it fills:
  *
  *   {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
  *   {"attn_q.weight", MATRIX(EMBD, Q, wq), .unless = "attn_qkv.weight"},
  *   {"attn_qkv.weight", MATRIX_3(EMBD, Q, wq, KV, wk, KV, wv), .optional = true},
  *   {0}
  *
- * A rule with several fields is one tensor whose rows are shared out, in that order,
- * as views. Rules of layers apply to "blk.<i>.<name>".
+ * A rule with several fields is one tensor whose rows are divided among them, in that
+ * order, as views. Rules of layers apply to "blk.<i>.<name>".
  *
  * Threading: one loader, one thread.
  */
@@ -23,7 +23,7 @@
 
 /* ---- tables of tensors ----------------------------------------------------------- */
 
-/* Sizes that a shape is made of. */
+/* Dimensions of shapes. */
 enum dim {
     DIM_NONE,  /* 1 */
     DIM_ONE,   /* 1, of a matrix */
@@ -46,7 +46,7 @@ enum dim {
 };
 
 enum tensor_kind {
-    TENSOR_MATRIX, /* multiplied with: any known type, may be kept in panels */
+    TENSOR_MATRIX, /* of products: any known type, may be in panels */
     TENSOR_TABLE,  /* looked up row by row: any known type, never in panels */
     TENSOR_VECTOR, /* kept as floats: f32, f16 or bf16 */
 };
@@ -72,11 +72,11 @@ struct tensor_rule {
     enum dim k; /* length of a row; DIM_NONE in a vector of one row */
     struct tensor_part part[TENSOR_PARTS];
     enum dim slices;       /* matrices, one after another */
-    const char *each;      /* or each in a tensor of its own, "<each>.<i>.weight", where
-                              the one called name is missing */
-    bool optional;         /* without the tensor its fields stay empty */
-    const char *unless;    /* the rule does not apply where this tensor is there */
-    enum tensor_when when; /* nor where the model or layer is not of that kind */
+    const char *each;      /* or each in its own tensor, "<each>.<i>.weight", where the
+                              one called name is missing */
+    bool optional;         /* without the tensor the fields stay empty */
+    const char *unless;    /* the rule does not apply if this tensor exists */
+    enum tensor_when when; /* nor if the model or layer is not of that kind */
 };
 
 /* A field of struct layer, and one of struct model. */
@@ -103,7 +103,7 @@ struct tensor_rule {
     .kind = TENSOR_MATRIX, .k = DIM_##k_, \
     .part = {LAYER_PART(n, a), LAYER_PART(o, b), LAYER_PART(p, c)}
 
-/* The experts' tensors, as all architectures call them. */
+/* The experts' tensors, by the names of all architectures. */
 #define TENSORS_EXPERTS                                                           \
     {"ffn_gate_inp.weight", MATRIX(EMBD, EXPERTS, router), .when = WHEN_EXPERTS}, \
         {"ffn_gate_exps.weight", MATRIX(EMBD, FF, gate), .slices = DIM_EXPERTS,   \
@@ -115,7 +115,7 @@ struct tensor_rule {
             .slices = DIM_EXPERTS, .each = "ffn_down", .when = WHEN_EXPERTS       \
     }
 
-/* An expert that all tokens take. */
+/* The shared expert, which all tokens take. */
 #define TENSORS_SHARED_EXPERT                                            \
     {"ffn_gate_inp_shexp.weight", MATRIX(EMBD, ONE, shared_router)},     \
         {"ffn_gate_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_gate)}, \
@@ -124,11 +124,10 @@ struct tensor_rule {
         "ffn_down_shexp.weight", MATRIX(FF_SHARED, EMBD, shared_down)    \
     }
 
-/* Embedding, last norm and output of most architectures, with either norm. */
+/* Embedding, last norm and output of most architectures, for both kinds of norm. */
 extern const struct tensor_rule tensors_ends_rms[], tensors_ends_layernorm[];
 
-/* The shape that a rule asks for, of a model whose sizes are known; unused dimensions
- * are 1. */
+/* The shape of a rule in a model whose sizes are known; unused dimensions are 1. */
 void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3]);
 
 /* Apply all rules of a table to tensors of one layer, or with layer < 0 of the ends;
@@ -136,17 +135,17 @@ void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t n
 enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,
                            void *base);
 
-/* Tensor name, preceded by "blk.<layer>." for layer >= 0: is it there? */
+/* Whether the file has the tensor name, after "blk.<layer>." if layer >= 0. */
 bool loader_has(const struct loader *l, int layer, const char *name);
 
-/* Fetch n values as floats. *out is NULL in a model that is only planned. */
+/* Read n values as floats. *out is NULL in a model that is only planned. */
 enum status loader_vector(struct loader *l, const float **out, int layer,
                           const char *name, size_t n);
 
 /* ---- hyperparameters ------------------------------------------------------------- */
 
-/* Beyond these a number is damage, not a model. They also keep all products of
- * them far from overflow in 64 bits. */
+/* Larger numbers are not a model's. These limits also keep all products far from
+ * overflow in 64 bits. */
 enum {
     MAX_LAYERS = 4096,
     MAX_WIDTH = 1 << 24,
@@ -155,9 +154,7 @@ enum {
     MAX_EXPERTS = 1024,
 };
 
-const struct gguf *loader_gguf(const struct loader *l);
-
-/* Set the loader's error; the message is preceded by the file's name. */
+/* Set the loader's error; the file's name precedes the message. */
 enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -165,11 +162,11 @@ enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...
  * all elements are equal. */
 enum status loader_int(struct loader *l, const char *key, int min, int max, int *out);
 
-/* The same, with a value for when the key is missing. */
+/* The same, with a default for a missing key. */
 enum status loader_int_or(struct loader *l, const char *key, int min, int max,
                           int missing, int *out);
 
-/* The number "<arch>.<key>", min..max, or missing. */
+/* The number "<arch>.<key>", min..max; missing: the default. */
 enum status loader_real_or(struct loader *l, const char *key, double min, double max,
                            double missing, double *out);
 
@@ -177,21 +174,21 @@ enum status loader_real_or(struct loader *l, const char *key, double min, double
 enum status loader_float_or(struct loader *l, const char *key, double min, double max,
                             double missing, float *out);
 
-/* The text "<arch>.<key>"; false: there is none. */
+/* The text "<arch>.<key>"; false: no such key. */
 bool loader_str(const struct loader *l, const char *key, struct gguf_str *out);
 
-/* What every architecture has; allocates the layers. */
+/* The hyperparameters of every architecture; allocates the layers. */
 enum status loader_sizes(struct loader *l, struct model *m);
 
 /* expert_count and expert_used_count, for architectures that may have experts; and
- * their width, where it is told apart from that of a dense part. */
+ * their width, if it has its own key. */
 enum status loader_experts(struct loader *l, struct model *m);
 
-/* n layers from `first` on are not needed: their tensors may be there. */
+/* The n layers from `first` on are not computed: their tensors are not refused. */
 void loader_ignore_layers(struct loader *l, int first, int n);
 
-/* The sliding window of attention.sliding_window, or missing (0: none), in all layers
- * but every period-th; period 1: in all. */
+/* The sliding window attention.sliding_window, default missing (0: none), in all layers
+ * except every period-th; period 1: in all. */
 enum status loader_windows(struct loader *l, struct model *m, int missing, int period);
 
 #endif

@@ -14,7 +14,7 @@ struct loader {
     struct err *err;
     size_t n_vector_floats; /* used of m->vectors */
     size_t cap_floats;      /* allocated for it */
-    unsigned char *used;    /* [gguf_n_tensors()] was asked for */
+    unsigned char *used;    /* [gguf_n_tensors()] a rule has read it */
 };
 
 /* The tensors of the table of ends; weights are tied where there is no output. */

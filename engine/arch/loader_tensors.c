@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader_tensors.c - rules applied: every tensor by name, shape and type
+ * loader_tensors.c - apply rules: find and check every tensor by name, shape and type
  */
 #include "engine/arch/loader_impl.h"
 
@@ -64,7 +64,7 @@ static const char *known_formats(char *buf, size_t cap)
     return buf;
 }
 
-/* THE look-up: name, shape ne[3] (unused dimensions 1) and type. */
+/* Find a tensor; check its shape ne[3] (unused dimensions 1) and type. */
 static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
                                int layer, const char *name, const uint64_t *ne)
 {
@@ -76,14 +76,13 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     if (!t)
         return loader_fail(l, ST_INPUT, "tensor %s is missing", full);
     if (t->ne[0] != ne[0] || t->ne[1] != ne[1] || t->ne[2] != ne[2] || t->ne[3] != 1)
-        return loader_fail(
-            l, ST_INPUT,
-            "tensor %s is %llu x %llu x %llu x %llu, the metadata ask for "
-            "%llu x %llu x %llu x 1",
-            full, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1],
-            (unsigned long long)t->ne[2], (unsigned long long)t->ne[3],
-            (unsigned long long)ne[0], (unsigned long long)ne[1],
-            (unsigned long long)ne[2]);
+        return loader_fail(l, ST_INPUT,
+                           "tensor %s is %llu x %llu x %llu x %llu, the metadata need "
+                           "%llu x %llu x %llu x 1",
+                           full, (unsigned long long)t->ne[0],
+                           (unsigned long long)t->ne[1], (unsigned long long)t->ne[2],
+                           (unsigned long long)t->ne[3], (unsigned long long)ne[0],
+                           (unsigned long long)ne[1], (unsigned long long)ne[2]);
     if (t->fmt == KERN_N_FMT) {
         const char *known = gguf_ggml_name(t->ggml_id);
 
@@ -102,7 +101,7 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     return ST_OK;
 }
 
-/* From the file: the weights may be read in only later. */
+/* Read from the file: the weights may be loaded only later. */
 static enum status read_vector(struct loader *l, const struct gguf_tensor *t,
                                float *dst)
 {
@@ -143,7 +142,7 @@ static enum status fetch_vector(struct loader *l, const float **out,
         *out = NULL;
         return ST_OK;
     }
-    /* A plan has asked for the same. */
+    /* The plan has counted the same vectors. */
     assert(n <= l->cap_floats - l->n_vector_floats);
     dst = l->m->vectors + l->n_vector_floats;
     l->n_vector_floats += n;
@@ -260,7 +259,7 @@ static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
     return st;
 }
 
-/* Views start where a panel would, or nothing is in panels. */
+/* Views must start at a panel, or nothing is in panels. */
 static bool may_be_packed(const struct model *m, const struct tensor_rule *r)
 {
     size_t first = 0;
@@ -318,7 +317,7 @@ static bool has_each(const struct loader *l, const struct tensor_rule *r, int la
     return !loader_has(l, layer, r->name) && loader_has(l, layer, first);
 }
 
-/* Slices from a tensor each, which must be of one type. */
+/* Slices in separate tensors, which must have one type. */
 static enum status apply_each(struct loader *l, const struct tensor_rule *r, int layer,
                               const uint64_t *ne, unsigned char *base)
 {
@@ -358,7 +357,7 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
     }
     w->data = first.data;
     w->slices = slices;
-    /* Each slice has counted as all of them. */
+    /* Each slice was counted as all of them. */
     l->m->weight_token_bytes =
         before + (uint64_t)l->m->n_experts_used * matrix_slice_bytes(w);
     return ST_OK;
@@ -404,8 +403,8 @@ void loader_ignore_layers(struct loader *l, int first, int n)
     }
 }
 
-/* The vocabulary is as large as the embedding; whether it is as large as the
- * tokenizer's is the tokenizer's affair. */
+/* The vocabulary is as large as the embedding; it is not compared with the tokenizer's
+ * here. */
 enum status loader_ends(struct loader *l, struct model *m)
 {
     const struct gguf_tensor *t = gguf_tensor_find(l->g, "token_embd.weight");
@@ -418,7 +417,7 @@ enum status loader_ends(struct loader *l, struct model *m)
     st = loader_tensors(l, m->arch->ends, -1, m);
     if (st || m->output.n_rows)
         return st;
-    /* Tied weights are looked up and multiplied with: they stay row after row. */
+    /* Tied weights are looked up and multiplied with: they stay in rows. */
     m->output = m->embd;
     m->weight_token_bytes += matrix_slice_bytes(&m->output);
     return ST_OK;

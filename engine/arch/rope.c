@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rope.c - rotation speeds from metadata and tensors, and turns of a position
+ * rope.c - rotation speeds from metadata and tensors, and the rotation at a position
  */
 #include "engine/arch/rope.h"
 
@@ -23,7 +23,7 @@ enum scaling {
 static const char *const scaling_names[N_SCALINGS] = {"none", "linear", "yarn",
                                                       "longrope"};
 
-/* What the metadata say. */
+/* The values of the metadata. */
 struct recipe {
     enum scaling scaling;
     double base, factor, attn_factor;
@@ -58,7 +58,7 @@ static enum status load_scaling(struct loader *l, enum scaling *scaling)
 static enum status load_factor(struct loader *l, struct recipe *r)
 {
     double older;
-    /* Files from before rope.scaling said it the other way. */
+    /* Files older than rope.scaling.* have the reciprocal. */
     enum status st = loader_real_or(l, "rope.scale_linear", 0, 1e6, 1.0, &older);
 
     if (!st)
@@ -135,7 +135,7 @@ static void bend(struct rope *r, const struct recipe *how, double *step)
     const double fast = fmax(0, floor(pair_of_turns(r, how->base, how->beta_fast)));
     const double slow =
         fmin(r->n_rot - 1, ceil(pair_of_turns(r, how->base, how->beta_slow)));
-    /* Where both fall together, a step instead of a division by zero. */
+    /* If both are equal, a step avoids a division by zero. */
     const double width = fmax(0.001, slow - fast);
 
     for (int i = 0; i < r->n_rot / 2; i++) {
@@ -192,7 +192,7 @@ static enum status load_steps(struct loader *l, struct rope *r,
     if (both && loader_has(l, -1, every))
         return loader_fail(l, ST_INPUT, "tensors %s and %s exclude each other", every,
                            loader_has(l, -1, few) ? few : many);
-    /* The tensors tell longrope, not the type, which its converter left out. */
+    /* The tensors identify longrope: its converter writes no type. */
     if (both || how->scaling == SCALING_LONGROPE) {
         st = loader_vector(l, &factors, -1, few, n);
         if (!st)

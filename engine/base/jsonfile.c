@@ -18,8 +18,7 @@ static enum status check_object(struct jsonfile *f, const json_error_t *why,
     char text[JSON_ERROR_TEXT_LENGTH];
 
     if (!f->root)
-        return err_set(err, ST_INPUT,
-                       "%s is no JSON this program can read: line %d, column %d: %s",
+        return err_set(err, ST_INPUT, "%s is not valid JSON: line %d, column %d: %s",
                        f->path, why->line, why->column,
                        utf8_printable(text, sizeof text, why->text, strlen(why->text)));
     if (!json_is_object(f->root)) {
@@ -46,7 +45,7 @@ enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *tex
     return check_object(f, &why, err);
 }
 
-/* One regular file of at most max bytes, malloc'ed. */
+/* The text of one regular file of at most max bytes, malloc'ed. */
 static enum status read_whole(char **text, size_t *len, const char *path, size_t max,
                               struct err *err)
 {

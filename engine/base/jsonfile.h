@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * jsonfile.h - JSON that somebody else wrote, read with limits
+ * jsonfile.h - untrusted JSON files, read with limits
  *
- * Sizes are bounded by the caller, depth by jansson (2048); a key that occurs twice
- * is an error. Every message begins with the name of the file.
+ * The caller bounds sizes, jansson the depth (2048); a key that occurs twice is an
+ * error. Every message begins with the name of the file.
  *
- * Threading: none of it is shared.
+ * Threading: no shared state.
  */
 #ifndef SLM_ENGINE_BASE_JSONFILE_H
 #define SLM_ENGINE_BASE_JSONFILE_H
@@ -18,25 +18,25 @@
 
 struct jsonfile {
     char path[512];
-    json_t *root; /* an object, ours; NULL: not there */
+    json_t *root; /* an object, owned here; NULL: no such file */
 };
 
-/* Load dir/name, at most max bytes, one object. Errors: ST_IO (it is not there, or
- * cannot be read), ST_INPUT (too large, no JSON, no object), ST_NO_MEMORY. */
+/* Load dir/name, at most max bytes, one object. Errors: ST_IO (missing or
+ * unreadable), ST_INPUT (too large, no JSON, no object), ST_NO_MEMORY. */
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
                           size_t max, struct err *err);
 
-/* The same from memory; path is what messages call it. */
+/* The same from memory; path is its name in messages. */
 enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
                            size_t len, struct err *err);
 void jsonfile_free(struct jsonfile *f);
 
-/* The text of dir/name, at most max bytes, malloc'ed and ended by a 0. Errors: ST_IO,
- * ST_INPUT (too large, no regular file), ST_NO_MEMORY. */
+/* The text of dir/name, at most max bytes, malloc'ed and zero-terminated. Errors:
+ * ST_IO, ST_INPUT (too large, no regular file), ST_NO_MEMORY. */
 enum status jsonfile_read_text(char **text, const char *dir, const char *name,
                                size_t max, struct err *err);
 
-/* dir/name is there. */
+/* Whether dir/name exists. */
 bool jsonfile_exists(const char *dir, const char *name);
 
 /* Member `key` of an object; NULL where it is missing or null. */
@@ -45,8 +45,8 @@ json_t *json_member(const json_t *object, const char *key);
 /* Text of a string, NULL for anything else. */
 const char *json_text(const json_t *value);
 
-/* Bounded numbers out of member `key` of object. With missing members *out stays as
- * it is. Errors: ST_INPUT (another type, or out of range). */
+/* Member `key` of object as a number in a range. A missing member leaves *out as it is.
+ * Error: ST_INPUT (another type, or out of range). */
 enum status json_get_int(const struct jsonfile *f, const json_t *object,
                          const char *key, int64_t min, int64_t max, int64_t *out,
                          struct err *err);

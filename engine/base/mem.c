@@ -2,7 +2,7 @@
  *
  * mem.c - anonymous mappings with a chosen page size and a guard on both sides
  *
- * A mapping is reserved without access, and the part asked for is then opened:
+ * A mapping is reserved without access, and the requested part is then made accessible:
  *
  *     map_base                base                          map_base + mapped
  *     | no access, >= 1 page  | bytes, rounded up to pages  | no access |
@@ -43,7 +43,7 @@ enum status mem_alloc(struct mem *m, size_t bytes, enum mem_pages pages,
         __builtin_add_overflow(whole / unit * unit, unit + 2 * page, &mapped))
         return err_set(
             err, ST_NO_MEMORY,
-            "cannot allocate %zu bytes for the %s: more than an address can hold",
+            "cannot allocate %zu bytes for the %s: more than an address space holds",
             bytes, tag);
     whole = whole / unit * unit;
 
@@ -61,7 +61,7 @@ enum status mem_alloc(struct mem *m, size_t bytes, enum mem_pages pages,
         munmap(map, mapped);
         return st;
     }
-    /* Advice only: a kernel without transparent huge pages refuses both. */
+    /* Only advice: a kernel without transparent huge pages rejects both. */
     (void)madvise(base, whole, pages == MEM_PAGES_2M ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     *m = (struct mem){.base = base,
                       .bytes = bytes,
@@ -96,7 +96,7 @@ size_t mem_huge_bytes(const void *addr, size_t bytes)
     const uint64_t begin = (uintptr_t)addr;
     FILE *f = fopen("/proc/self/smaps", "re");
     char line[512];
-    uint64_t inside = 0; /* bytes of the present mapping that are ours */
+    uint64_t inside = 0; /* bytes of the current mapping inside the range */
     uint64_t total = 0;
 
     if (!f)

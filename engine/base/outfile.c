@@ -16,13 +16,13 @@
 
 #include "engine/base/pagecache.h"
 
-#define SPARE_BYTES (16u << 20) /* left free for the file system's own needs */
-#define WRITE_BACK  (4u << 20)  /* pages are pushed out in runs of about this */
+#define SPARE_BYTES (16u << 20) /* left free for the file system itself */
+#define WRITE_BACK  (4u << 20)  /* bytes of one write-back, about */
 
 struct outfile {
     int fd;
     char *path, *part;
-    uint64_t pushed, before; /* write-back is under way from before to pushed */
+    uint64_t pushed, before; /* write-back runs from before to pushed */
 };
 
 static double gb(uint64_t bytes)
@@ -46,7 +46,7 @@ static enum status failed(const char *doing, const char *part, int error,
 
 /* ---- opening ----------------------------------------------------------------- */
 
-/* Opens (or takes over from a killed run) the file that is being made, locked. */
+/* Open and lock the .part file, new or left by a killed run. */
 static enum status open_part(const char *part, int flags, int *out, struct err *err)
 {
     for (;;) {
@@ -66,7 +66,7 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
                                 : "cannot lock %s",
                            part);
         }
-        /* Whoever held the lock before may have renamed or removed the file. */
+        /* The previous holder of the lock may have renamed or removed the file. */
         if (!fstat(fd, &mine) && !lstat(part, &there) && mine.st_ino == there.st_ino &&
             mine.st_dev == there.st_dev && S_ISREG(mine.st_mode)) {
             *out = fd;
@@ -74,12 +74,12 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
         }
         close(fd);
         if (!lstat(part, &there) && !S_ISREG(there.st_mode))
-            return err_set(err, ST_IO, "cannot create %s: something else has that name",
+            return err_set(err, ST_IO, "cannot create %s: another file has that name",
                            part);
     }
 }
 
-/* Empties the file, checks the free space and reserves it. */
+/* Empty the file, check the free space and reserve it. */
 static enum status reserve(int fd, const char *part, uint64_t bytes,
                            const char *way_out, struct err *err)
 {
@@ -133,8 +133,8 @@ enum status outfile_open(struct outfile **out, const char *path, uint64_t bytes,
 
 /* ---- writing ------------------------------------------------------------------ */
 
-/* What was written since the last time starts on its way to the disk; what started
- * then is waited for and dropped. Files are written from front to back. */
+/* Start write-back of the bytes written since the last call; wait for that of the last
+ * call and drop its pages. Files are written from front to back. */
 static void push_out(struct outfile *f, uint64_t end)
 {
     if (fcntl(f->fd, F_GETFL) & O_DIRECT || end < f->pushed + WRITE_BACK)
@@ -175,8 +175,8 @@ enum status outfile_write(struct outfile *f, const void *data, size_t n, uint64_
     return ST_OK;
 }
 
-/* The rename, too, shall survive a power failure; a file system that cannot do this
- * does not make the file worse. */
+/* The rename should survive a power failure too; a file system that cannot sync a
+ * directory leaves the file valid. */
 static void sync_directory(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -3,11 +3,11 @@
  * outfile.h - a large file that appears when it is complete, or not at all
  *
  * It is written as <path>.part, locked so that two processes never make the same one;
- * outfile_commit() puts it on the disk and renames it. What a killed run has left as
- * <path>.part is taken over by the next. Space is checked and reserved before the
- * first byte. Pages are written back as we go and dropped (or O_DIRECT avoids them),
- * because gigabytes of dirty pages would stall this program and push everything else
- * out of the page cache.
+ * outfile_commit() syncs it to the disk and renames it. The next run takes over a
+ * <path>.part that a killed run left. Space is checked and reserved before the first
+ * byte. Pages are written back and dropped continuously (or O_DIRECT avoids them),
+ * because gigabytes of dirty pages would stall this program and evict everything else
+ * from the page cache.
  *
  * Threading: outfile_write() from one thread at a time.
  */
@@ -25,26 +25,26 @@
 
 struct outfile;
 
-/* direct: every write is of whole OUTFILE_DIRECT_UNITs from an address that is one;
- * where the file system cannot do that it makes no difference. way_out ends the
- * sentence for too small a disk: "choose a smaller shape". Errors: ST_USAGE (path is
- * no regular file), ST_IO, ST_PERMISSION, ST_NO_MEMORY (disk space). */
+/* direct: every write is a multiple of OUTFILE_DIRECT_UNIT from an address that is a
+ * multiple too; it has no effect on a file system without O_DIRECT. way_out ends the
+ * message for a full disk: "choose a smaller shape". Errors: ST_USAGE (path is
+ * not a regular file), ST_IO, ST_PERMISSION, ST_NO_MEMORY (disk space). */
 enum status outfile_open(struct outfile **f, const char *path, uint64_t bytes,
                          bool direct, const char *way_out, struct err *err);
 
-/* n bytes to offset at. Errors: ST_NO_MEMORY (the disk is full in spite of the check:
- * others write to it, too), ST_IO. */
+/* Write n bytes at offset at. Errors: ST_NO_MEMORY (the disk is full in spite of the
+ * check: other programs write to it too), ST_IO. */
 enum status outfile_write(struct outfile *f, const void *data, size_t n, uint64_t at,
                           struct err *err);
 
-/* The file is complete with this many bytes: onto the disk, under its name. Ends f,
- * also on failure, which leaves nothing. Errors: as above. */
+/* Cut the file to its final size, sync it and give it its name. Frees f, also on
+ * failure, which leaves no file. Errors: as above. */
 enum status outfile_commit(struct outfile *f, uint64_t bytes, struct err *err);
 
-/* Leaves nothing; NULL is fine. */
+/* Remove the unfinished file and free f, which may be NULL. */
 void outfile_abort(struct outfile *f);
 
-/* What the file is called until it is complete. */
+/* Path of the file until it is complete. */
 const char *outfile_part(const struct outfile *f);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * pagecache.c - posix_fadvise() with folios and reading ahead in mind
+ * pagecache.c - posix_fadvise() that allows for folios and readahead
  */
 #include "engine/base/pagecache.h"
 
 #include <fcntl.h>
 
 #define FOLIO ((uint64_t)2 << 20)  /* the largest; folios begin at their multiples */
-#define SWEEP ((uint64_t)32 << 20) /* more than threads are apart from each other */
+#define SWEEP ((uint64_t)32 << 20) /* more than the distance between two threads */
 
 void pagecache_drop(int fd, uint64_t begin, uint64_t end)
 {
@@ -17,7 +17,7 @@ void pagecache_drop(int fd, uint64_t begin, uint64_t end)
     if (begin / SWEEP != block && sweep < begin)
         begin = sweep;
     begin -= begin % FOLIO;
-    if (end > begin) /* a length of 0 would mean all the rest */
+    if (end > begin) /* a length of 0 would mean to the end of the file */
         (void)posix_fadvise(fd, (off_t)begin, (off_t)(end - begin),
                             POSIX_FADV_DONTNEED);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pagecache.h - bytes of a file that nobody needs again leave memory
+ * pagecache.h - drop bytes of a file from the page cache
  *
  * Threading: any thread.
  */
@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-/* Drop bytes begin to end (exclusive) of fd from the page cache, and what may be left
- * in front of them. Whoever goes through a file in steps, and drops each, so leaves
- * nothing:
- * - the kernel keeps files in folios of up to 2 MiB and drops one only as a whole,
- * which the step that comes to its end does;
- * - a thread that is behind another has the kernel read ahead what that one has dropped
- *   already, which a step into another 32 MiB drops again.
+/* Drop bytes begin to end (exclusive) of fd from the page cache, and bytes before them
+ * that may be left. A caller that reads a file in steps and drops each step leaves no
+ * page cached:
+ * - the kernel keeps files in folios of up to 2 MiB and drops only whole folios, which
+ *   the step that reaches a folio's end does;
+ * - for a thread behind another the kernel reads ahead bytes that the other has already
+ *   dropped; a step into another 32 MiB drops them again.
  * A hint; failure is silent. */
 void pagecache_drop(int fd, uint64_t begin, uint64_t end);
 

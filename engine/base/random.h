@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * random.h - small generators whose draws a seed repeats on every machine
+ * random.h - small random number generators, reproducible from a seed on every machine
  *
  * Not for secrets. Threading: a state belongs to one thread at a time.
  */
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* 64 bits; any state will do to begin with. splitmix64: Steele, Lea and Flood 2014,
+/* 64 random bits; any initial state is valid. splitmix64: Steele, Lea and Flood 2014,
  * "Fast splittable pseudorandom number generators". */
 static inline uint64_t random_bits(uint64_t *state)
 {
@@ -20,7 +20,7 @@ static inline uint64_t random_bits(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* A number below n, 1 <= n <= 2^31; the state must not begin as 0. xorshift64*: Vigna
+/* A number below n, 1 <= n <= 2^31; the initial state must not be 0. xorshift64*: Vigna
  * 2014, arXiv 1402.6246. */
 static inline uint64_t random_below(uint64_t *state, uint64_t n)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.h - how functions say that something went wrong
+ * status.h - error codes and messages
  *
  * A fallible function returns enum status and takes a struct err * last. On
  * failure the err holds a code and one sentence that names the object, the
  * value seen, the limit, and the way out where there is one; out-parameters are
  * untouched. The first error wins: setting an err that is set changes nothing,
- * so clean-up code may fail without hiding the cause.
+ * so clean-up code may fail without hiding the first cause.
  */
 #ifndef SLM_ENGINE_BASE_STATUS_H
 #define SLM_ENGINE_BASE_STATUS_H
@@ -15,16 +15,16 @@ enum status {
     ST_OK = 0,
     ST_CHECK,       /* the check itself failed: a regression, a mismatch */
     ST_USAGE,       /* wrong option, argument or configuration */
-    ST_INPUT,       /* a file is not what it should be */
-    ST_IO,          /* the system refused a read, a write, an open */
+    ST_INPUT,       /* the content of a file is invalid */
+    ST_IO,          /* the system failed a read, a write, an open */
     ST_NO_MEMORY,   /* memory or disk space too small */
-    ST_PERMISSION,  /* not allowed here */
+    ST_PERMISSION,  /* access denied */
     ST_UNSUPPORTED, /* not possible on this machine */
     ST_INTERRUPTED, /* the user asked to stop */
 };
 
 struct err {
-    enum status code; /* ST_OK: nothing has gone wrong yet */
+    enum status code; /* ST_OK: no error yet */
     char msg[480];    /* one sentence, no newline */
 };
 

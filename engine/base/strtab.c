@@ -77,7 +77,7 @@ enum status strtab_init(struct strtab *t, size_t n_max, struct err *err)
     if (getrandom(key, sizeof key, GRND_NONBLOCK) != (ssize_t)sizeof key) {
         struct timespec now;
 
-        /* Early boot: a guessable key only costs a hostile file's victim time. */
+        /* Early boot: with a predictable key a hostile file can only cost time. */
         clock_gettime(CLOCK_MONOTONIC, &now);
         key[0] = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u;
         key[1] = (uint64_t)(uintptr_t)slots ^ (uint64_t)now.tv_sec;
@@ -92,7 +92,7 @@ void strtab_free(struct strtab *t)
     *t = (struct strtab){0};
 }
 
-/* The slot that holds the string, or the free one where it belongs. */
+/* The slot that holds the string, or the free slot for it. */
 static struct strtab_slot *probe(const struct strtab *t, const char *data, size_t len)
 {
     size_t i = siphash13(t->key, data, len) & t->mask;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * strtab.h - map from byte strings to numbers, for names that a file chose
+ * strtab.h - map from byte strings to numbers, for names in untrusted files
  *
- * Open addressing with a fixed capacity. The hash is SipHash-1-3 under a random
- * key, so a file cannot be made whose names all collide. Strings are not copied:
- * they must outlive the table.
+ * Open addressing with a fixed capacity. The hash is SipHash-1-3 with a random
+ * key, so no file can be made whose names all collide. Strings are not copied: they
+ * must outlive the table.
  *
- * Threading: immutable once filled; then share it freely.
+ * Threading: immutable once filled; then any thread.
  * Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
  */
 #ifndef SLM_ENGINE_BASE_STRTAB_H
@@ -25,12 +25,12 @@ struct strtab {
     uint64_t key[2];
 };
 
-/* Room for n_max strings. Error: ST_NO_MEMORY. */
+/* An empty table for n_max strings. Error: ST_NO_MEMORY. */
 enum status strtab_init(struct strtab *t, size_t n_max, struct err *err);
 void strtab_free(struct strtab *t);
 
-/* Adds data[len] -> id and returns STRTAB_NONE; or, when the string is there
- * already, changes nothing and returns the id it has. */
+/* Add data[len] -> id and return STRTAB_NONE; if the string is in the table, change
+ * nothing and return its id. */
 uint32_t strtab_put(struct strtab *t, const char *data, uint32_t len, uint32_t id);
 
 /* The id, or STRTAB_NONE. */

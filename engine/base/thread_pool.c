@@ -3,15 +3,15 @@
  * thread_pool.c - threads that wait on two words: their own "new work" and the thread
  * pool's "barrier generation"
  *
- * Both words only ever count up. New work is told to each thread of a run by itself,
- * so those that a run does not use are not even looked at: they stay asleep. A waiter
- * remembers the value it saw, spins while it is unchanged, then registers as a sleeper
- * and lets the kernel compare once more (FUTEX_WAIT). Whoever changes the word looks
- * for sleepers afterwards. Both sides use sequentially consistent operations, so either
- * the waker sees the sleeper or the sleeper's comparison sees the new value; nobody
- * sleeps through a change, and nobody makes a system call while all are awake.
+ * Both words only count up. A run signals each of its threads separately, so threads
+ * that it does not use stay asleep. A waiter remembers the value it saw, spins while it
+ * is unchanged, then registers as a sleeper and lets the kernel compare once more
+ * (FUTEX_WAIT). The thread that changes the word checks for sleepers afterwards. Both
+ * sides use sequentially consistent operations, so either the waker sees the sleeper or
+ * the sleeper's comparison sees the new value: no thread sleeps through a change, and
+ * no thread makes a system call while all are awake.
  *
- * Words that different threads write stand on cache lines of their own.
+ * Words that different threads write are on separate cache lines.
  */
 #include "engine/base/thread_pool.h"
 
@@ -28,8 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "engine/base/clock.h"
 
 /* Longer than the usual spread of arrival at a barrier, shorter than a time
  * slice by a factor of a hundred. */
@@ -37,14 +38,14 @@
 
 #define CACHE_LINE 64
 
-/* A counter to wait on and how many sleep on it. */
+/* A counter to wait on, and the number of threads asleep on it. */
 struct signal_word {
     _Alignas(CACHE_LINE) atomic_uint value;
     _Alignas(CACHE_LINE) atomic_uint n_sleepers;
 };
 
 struct thread {
-    struct signal_word work; /* runs this thread has been called to */
+    struct signal_word work; /* runs that this thread takes part in */
     pthread_t thread;
     struct thread_pool *pool;
     int index;
@@ -54,12 +55,12 @@ struct thread_pool {
     int n_threads;
     int n_used;    /* threads 0..n_used-1 take part in a run */
     int n_started; /* threads to join */
-    int n_alone;   /* the first so many threads have a CPU each */
-    int n_spins;   /* where they have; the others sleep at once */
+    int n_alone;   /* threads 0..n_alone-1 have a CPU each */
+    int n_spins;   /* of threads with their own CPU; the others sleep at once */
     struct thread *threads;
     cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
     size_t mask_bytes;
-    thread_pool_fn *fn; /* of the current run; NULL: end */
+    thread_pool_fn *fn; /* of the current run; NULL: threads end */
     void *arg;
     struct signal_word generation;
     _Alignas(CACHE_LINE) atomic_int n_arrived;
@@ -98,26 +99,18 @@ static void word_advance(struct signal_word *w)
         syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* How many pauses fill SPIN_NS: a pause takes 10 to 150 cycles depending on the
- * CPU. The fastest of a few tries is the one nobody interrupted. */
+ * CPU. The fastest of a few tries is the one without interruption. */
 static int calibrate_spins(void)
 {
     const int n_pauses = 256;
     uint64_t best_ns = UINT64_MAX;
 
     for (int try = 0; try < 4; try++) {
-        const uint64_t start_ns = now_ns();
+        const uint64_t start_ns = clock_ns();
         for (int i = 0; i < n_pauses; i++)
             cpu_relax();
-        const uint64_t took_ns = now_ns() - start_ns;
+        const uint64_t took_ns = clock_ns() - start_ns;
         if (took_ns < best_ns)
             best_ns = took_ns;
     }
@@ -127,7 +120,7 @@ static int calibrate_spins(void)
 
 /* ---- running ------------------------------------------------------------- */
 
-/* Threads that share a CPU must not spin: the one waited for could not run. */
+/* Threads that share a CPU must not spin: the thread they wait for could not run. */
 static int spins(const struct thread_pool *t)
 {
     return t->n_used <= t->n_alone ? t->n_spins : 0;
@@ -135,7 +128,7 @@ static int spins(const struct thread_pool *t)
 
 void thread_pool_barrier(struct thread_pool *t)
 {
-    /* Read before arriving: after the last arrival they change at any moment. */
+    /* Read before arriving: after the last arrival they may change at any moment. */
     const unsigned seen = atomic_load(&t->generation.value);
     const int n_used = t->n_used, n_spins = spins(t);
 
@@ -168,8 +161,8 @@ static void *thread_main(void *arg)
     }
 }
 
-/* What the threads read is not written again before all of them have arrived at
- * the barrier that ends the run. */
+/* The fields that threads read do not change until all threads have arrived at the
+ * barrier that ends the run. */
 void thread_pool_run(struct thread_pool *t, thread_pool_fn *fn, void *arg)
 {
     assert(fn);
@@ -242,7 +235,7 @@ static bool has_cpu(const cpu_set_t *mask, size_t bytes, int cpu)
     return cpu >= 0 && (size_t)cpu < bytes * 8 && CPU_ISSET_S((size_t)cpu, bytes, mask);
 }
 
-/* How many of the first threads have a CPU that no other of them is on. */
+/* Number of leading threads that have a CPU of their own. */
 static int count_alone(const int *cpus, int n, int n_allowed)
 {
     if (n > n_allowed)
@@ -293,7 +286,7 @@ static int start_thread(struct thread_pool *t, int i, const int *cpus, cpu_set_t
     return 0;
 }
 
-/* All threads but the caller, deaf to signals: those belong to the program. */
+/* All threads but the caller, with signals blocked: the program handles those. */
 static enum status start_threads(struct thread_pool *t, const int *cpus,
                                  cpu_set_t *mask, struct err *err)
 {
@@ -335,9 +328,8 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
     enum status st;
 
     if (n_threads < 1 || n_threads > THREAD_POOL_MAX)
-        return err_set(err, ST_USAGE,
-                       "%d threads asked for: between 1 and %d are possible", n_threads,
-                       THREAD_POOL_MAX);
+        return err_set(err, ST_USAGE, "%d threads: between 1 and %d are possible",
+                       n_threads, THREAD_POOL_MAX);
     mask = current_mask(&mask_bytes);
     if (!mask)
         return err_set_errno(err, ST_NO_MEMORY, "cannot read the affinity mask");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * utf8.c - characters in bytes that nobody has checked
+ * utf8.c - characters in unchecked bytes
  */
 #include "engine/base/utf8.h"
 
@@ -50,7 +50,7 @@ static int is_control(const char *s, int n)
 
 const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len)
 {
-    size_t used = 0, cut = 0; /* cut: where "..." still fits */
+    size_t used = 0, cut = 0; /* cut: last place where "..." fits */
 
     assert(cap >= 8);
     for (size_t i = 0; i < len;) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * utf8.h - the few things this project must know about UTF-8
+ * utf8.h - UTF-8 character lengths and printable text
  *
- * Text that comes from a file may hold anything; nothing here assumes that it is
- * valid or zero-terminated.
+ * Text may hold any bytes; nothing here assumes that it is valid or zero-terminated.
  *
  * Threading: pure functions.
  * Source: Unicode standard, table 3-7 (well-formed byte sequences).
@@ -13,13 +12,12 @@
 
 #include <stddef.h>
 
-/* Bytes (1..4) of the well-formed character at s[len], len >= 1; 0 when there
- * is none, and -1 when what is there is the beginning of one that is cut off. */
+/* Bytes (1..4) of the well-formed character at s[len], len >= 1; 0 when it is
+ * malformed, -1 when the text ends inside it. */
 int utf8_char_len(const char *s, size_t len);
 
-/* s[len] as something that is safe to print on one line of a terminal:
- * control characters and malformed bytes become \xNN, and what does not fit
- * cap (>= 8) ends in "...". Returns buf. */
+/* s[len] made safe to print on one line of a terminal: control characters and malformed
+ * bytes become \xNN; text that does not fit cap (>= 8) ends in "...". Returns buf. */
 const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len);
 
 #endif

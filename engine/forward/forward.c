@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-/* Chunks per thread and stage: enough that a thread that lost its CPU for a
- * while leaves the rest to the others, few enough that each is one long run. */
+/* Chunks per thread and stage: enough that other threads take over from a preempted
+ * one, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8
 
 /* Of the settings measured (x86: distances of 2 to 8 KiB, all hints) this one was near
  * the best where the best was another: prefetchers that follow ascending panels over
- * the borders of pages gain little or much from it, and those that begin anew in every
- * page of 4 KiB have the next page's lines on their way. */
+ * the borders of pages gain little or much from it, and with those that restart in
+ * every page of 4 KiB the next page's lines are already being loaded. */
 static const struct kern_prefetch default_prefetch = {4096, KERN_PREFETCH_T0};
 
 struct slm_tuning slm_tuning_default(void)
@@ -32,7 +32,7 @@ void forward_set_pool(struct forward *f, struct thread_pool *pool)
     f->pool = pool;
 }
 
-/* Kernels of the levels chosen, 0 for all; in *other where those are not all. */
+/* The kernels of the ISA levels chosen (0: all); in *other if not all. */
 static const struct kern_set *select_levels(const struct kern_set *all, uint32_t chosen,
                                             struct kern_set *other)
 {
@@ -58,7 +58,7 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
 
         f->kern.gemv[fmt] = one->gemv[fmt];
         f->kern.gemm[fmt] = several->gemm[fmt];
-        /* Weights in panels stay so, also where a level knows no panels. */
+        /* Weights in panels stay there, also where a level has no panels. */
         f->kern.gemv_x16[fmt] = (one->gemv_x16[fmt] ? one : &all)->gemv_x16[fmt];
         f->kern.gemm_x16[fmt] =
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
@@ -190,7 +190,7 @@ static void product(const struct forward *f, struct fwd_thread *me, enum slm_op 
     fwd_count_product(me, op, w, end - begin, c->n);
 }
 
-/* x += norm(y) for all tokens, which threads take in turn. */
+/* x += norm(y) for all tokens, divided among the threads. */
 static void add_normalised(struct forward *f, struct fwd_thread *me,
                            const struct norm *norm)
 {
@@ -204,8 +204,8 @@ static void add_normalised(struct forward *f, struct fwd_thread *me,
     fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
 }
 
-/* x += w times columns + bias. Each thread adds the rows it has computed; or, where
- * there is a norm in between, all rows must be there first. */
+/* x += w times columns + bias. Each thread adds the rows it has computed; with a norm
+ * in between, all rows must be computed first. */
 static void add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
                         const struct matrix *w, const float *bias,
                         const struct norm *norm, const struct columns *c)
@@ -259,14 +259,14 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
     for (size_t i = 0; i < n_targets; i++) {
         act_mask |= act_bit(target[i].w);
         total += pad_rows(target[i].w->n_rows);
-        /* Not twice of a fused tensor. */
+        /* A fused tensor counts once. */
         if (f->hook && (i == 0 || target[i].w->name != target[i - 1].w->name))
             fwd_hook_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
     }
     const struct columns c =
         fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
 
-    /* One run of rows to hand out. */
+    /* Rows of all matrices are handed out as one range. */
     for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
         size_t base = 0; /* of matrix i among all rows */
 
@@ -357,7 +357,7 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     fwd_barrier(f, me, SLM_OP_GATE_UP, y->up.fmt);
 }
 
-/* Second half, from f->gate, added to x. */
+/* Second half of the dense feed-forward part, from f->gate, added to x. */
 static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n_ff = (size_t)f->m->n_ff;
@@ -399,8 +399,8 @@ static void output(struct forward *f, struct fwd_thread *me)
     fwd_lap(me, SLM_OP_OUTPUT, m->output.fmt);
 }
 
-/* One layer. Where attention and feed-forward part have the same input, the latter
- * takes it before attention's result is added to the stream. */
+/* One layer. If attention and feed-forward part have the same input, the feed-forward
+ * part reads it before attention's result is added to the stream. */
 static void run_layer(struct forward *f, struct fwd_thread *me, int i)
 {
     const struct layer *y = &f->m->layers[i];

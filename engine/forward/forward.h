@@ -9,9 +9,9 @@
  *           | output
  *
  * For one token each thread prepares (normalises, quantises) the stage's input
- * for itself, which costs less than a barrier; for several the columns are shared
- * out and a barrier follows. Rows of a matrix are handed out in chunks. Nothing
- * allocates during a pass.
+ * for itself, which costs less than a barrier; for several the columns are
+ * divided among the threads and a barrier follows. Rows of a matrix are handed out in
+ * chunks. Nothing allocates during a pass.
  *
  * Threading: as thread_pool_run(), on the threads that are in use (thread_pool_use()).
  */
@@ -31,8 +31,8 @@
 
 struct forward;
 
-/* What forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a pool of
- * n_threads, all of which it can run on. */
+/* Bytes that forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a
+ * pool of n_threads. */
 #define FORWARD_MAX_BATCH 65536
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
                        int n_logits, int n_threads);
@@ -52,7 +52,7 @@ void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
 /* Another pool of the same capacity; NULL: none until the next call. */
 void forward_set_pool(struct forward *f, struct thread_pool *pool);
 
-/* Other choices from the next pass on. Opened with slm_tuning_default(). */
+/* Another tuning from the next pass on; the first is slm_tuning_default(). */
 void forward_tune(struct forward *f, const struct slm_tuning *tuning);
 
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning);
@@ -62,12 +62,13 @@ enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err);
 bool forward_prefetches(const struct forward *f, enum kern_format fmt);
 
-/* Tell activation hook(arg, ...) of the inputs of all matrices but routers from the
- * next pass on; NULL: nobody. */
+/* Call hook(arg, ...) with the inputs of all matrices but routers from the next pass
+ * on; NULL: end. */
 void forward_tap(struct forward *f, slm_activation_hook_fn *hook, void *arg);
 
-/* Take a profile of the passes from here on; what there was is forgotten. Error:
- * ST_NO_MEMORY. */
+/* Profile the passes from here on; an earlier profile is discarded. Error:
+ * ST_NO_MEMORY.
+ */
 enum status forward_profile_start(struct forward *f, struct err *err);
 void forward_profile_read(const struct forward *f, struct slm_profile *out);
 

@@ -2,11 +2,11 @@
  *
  * forward_attn.c - causal attention over the KV cache, block by block
  *
- * The queries that share a KV head are taken together, so each key and value is
- * read once for all of them. Positions come in blocks of ATTN_BLOCK, joined by
- * the online softmax (Milakov and Gimelshein 2018, arXiv 1805.02867): per query
- * we carry the largest score so far, the sum of weights relative to it, and the mix
- * of values under the same weights.
+ * The queries that share a KV head are computed together, so each key and value is read
+ * once for all of them. Blocks of ATTN_BLOCK positions are joined by the online softmax
+ * (Milakov and Gimelshein 2018, arXiv 1805.02867): each query keeps the largest score
+ * so far, the sum of weights relative to it, and the mix of values under the same
+ * weights.
  *
  * A token sees itself and what came before, in layers with a window only the last
  * positions of that. Blocks that no query of a tile sees are not read.
@@ -16,10 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Split a head's positions only where each part gets at least this many. */
+/* Split a head's positions only if each part has at least this many. */
 #define MIN_SPLIT 256
 
-/* How quantised keys are prefetched: a head's are few, and near. */
+/* Prefetch of quantised keys: a head has few, so the distance is short. */
 static const struct kern_prefetch keys_prefetch = {512, KERN_PREFETCH_T1};
 
 static int gcd(int a, int b)
@@ -37,7 +37,7 @@ int fwd_choose_splits(const struct forward *f, int n_pos)
 {
     const int n_threads = thread_pool_size(f->pool);
     const int possible = n_pos / MIN_SPLIT;
-    /* as many parts per head as make all parts a multiple of the threads */
+    /* so many parts per head that all parts are a multiple of the threads */
     const int wanted = n_threads / gcd(f->m->n_kv_heads, n_threads);
 
     if (possible <= 1)
@@ -59,7 +59,7 @@ static size_t first_seen(const struct layer *y, size_t pos)
     return window && pos >= window ? pos + 1 - window : 0;
 }
 
-/* One head of a query or key, normalised where the model does that, and rotated. */
+/* One head of a query or key, normalised if the model has such norms, and rotated. */
 static void turn(const struct forward *f, float *v, const struct norm *norm, int head,
                  int rope, size_t j)
 {
@@ -94,7 +94,7 @@ static void store(struct forward *f, int layer, int head, size_t j)
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
- * scaled, so that scores need not be. */
+ * scaled in place of the scores. */
 static void gather(struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t j, size_t n)
 {
@@ -133,7 +133,7 @@ static void score(const struct forward *f, struct fwd_thread *me, size_t n,
                                        : pad16(key_dim) * sizeof(float);
     kern_gemm_x16_fn *product = f->kern.gemm_x16[kern_kv_format(type)];
 
-    /* Quantised keys are rows of weights in all but name. */
+    /* Quantised keys have the layout of rows of weights. */
     if (me->query_q8 && product)
         product(n_panels, key_dim, keys, n, query, stride, me->score, ATTN_BLOCK,
                 keys_prefetch);
@@ -143,8 +143,8 @@ static void score(const struct forward *f, struct fwd_thread *me, size_t n,
 }
 
 /* Turn query i's scores of positions t .. t + n - 1, of which it sees first .. end-1,
- * into weights relative to the largest score so far, and bring what was mixed before
- * to that level. n is a multiple of 16. */
+ * into weights relative to the largest score so far, and rescale the mix so far to it.
+ * n is a multiple of 16. */
 static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size_t t,
                   size_t n, size_t first, size_t end)
 {
@@ -163,7 +163,7 @@ static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size
         scale_by(me->mix + i * f->kv->value_dim, f->kv->value_dim, keep);
 }
 
-/* Attend with the queries gathered of n tokens, the first of them at position pos, to
+/* Attention of the gathered queries of n tokens, the first at position pos, over
  * positions begin .. end-1 of one head; begin is a multiple of 16. */
 static void attend(const struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t n, size_t pos, size_t begin, size_t end)
@@ -280,7 +280,7 @@ static void attend_one(struct forward *f, struct fwd_thread *me, int layer)
 
         thread_pool_share(pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin,
                           &end);
-        /* Only one part reads the new position, so nobody else waits. */
+        /* Only one part reads the new position, so no other thread waits. */
         if (begin < end && from + end == pos + 1)
             store(f, layer, head, 0);
         gather(f, me, layer, head, 0, 1);
@@ -296,8 +296,8 @@ static void attend_one(struct forward *f, struct fwd_thread *me, int layer)
 
 /* ---- several tokens: tiles of a head's queries ------------------------------- */
 
-/* Keys and values of all tokens into the cache. Threads take whole panels of a head:
- * neighbours in a panel share cache lines. */
+/* Write keys and values of all tokens to the cache. Threads take whole panels of a
+ * head: neighbours in a panel share cache lines. */
 static void store_batch(struct forward *f, struct fwd_thread *me, int layer)
 {
     const size_t n_heads = (size_t)f->m->n_kv_heads;
@@ -327,7 +327,7 @@ static void attend_batch(struct forward *f, struct fwd_thread *me, int layer)
     for (size_t item;
          (item = thread_pool_next(f->pool, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
         const int head = (int)(item % (size_t)m->n_kv_heads);
-        /* The last tile sees most: long items first. */
+        /* The last tile sees the most positions: long items first. */
         const size_t j = (n_tiles - 1 - item / (size_t)m->n_kv_heads) * tile;
         const size_t n_tokens = n - j < tile ? n - j : tile;
         const size_t pos = (size_t)f->n_past + j;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_delta.c - gated delta rule: layers with a state of fixed size in the place
- * of keys and values
+ * forward_delta.c - gated delta rule: layers with a state of fixed size instead of keys
+ * and values
  *
  * Per head, with S [head_dim][head_dim] the state, k and q of length 1:
  *
  *     S <- g S;   S <- S + k (b (v - k'S));   o = q'S / sqrt(head_dim)
  *
- * so that what S answers to k comes nearer to v by b, a number within 0 and 1 of each
- * token and head, while everything fades by g (Yang et al. 2024, arXiv 2412.06464).
- * Before that each channel of q, k and v is mixed with its own last inputs by a causal
+ * so that the output of S for k moves towards v by the factor b, between 0 and 1 for
+ * each token and head, while S decays by g (Yang et al. 2024, arXiv 2412.06464). Before
+ * that each channel of q, k and v is mixed with its own last inputs by a causal
  * convolution. Several heads of values may share one of queries and keys: value head h
  * takes key head h % n_k_heads.
  *
- * Threads take heads, and go through a pass's tokens one by one.
+ * Each thread takes heads, and processes a pass's tokens in order.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -45,7 +45,7 @@ static float convolve(const struct forward *f, const struct layer *y, size_t c,
     return sum / (1.0f + expf(-sum));
 }
 
-/* x to a length of `length`. */
+/* Scale x to a norm of `length`. */
 static void set_length(float *x, size_t n, float length, float eps)
 {
     float sum = 0.0f;
@@ -129,7 +129,7 @@ static void keep_inputs(struct forward *f, const struct layer *y)
     const size_t n_kept = (size_t)f->m->delta.n_conv - 1, n = n_channels(f->m);
     float *past = kvcache_state(f->kv, y->cached);
 
-    /* Ascending: what is moved lies behind what has been written. */
+    /* Ascending: the source lies after the values already written. */
     for (size_t r = 0; r < n_kept; r++) {
         const size_t at = (size_t)f->n + r; /* counted from the first input kept */
         const float *src =
@@ -154,7 +154,7 @@ void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y)
         run_head(f, me, y, head);
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
-    /* The next stage passes a barrier before anybody comes back here. */
+    /* The next stage has a barrier before any thread returns here. */
     if (me == &f->threads[0])
         keep_inputs(f, y);
 }

@@ -3,16 +3,16 @@
  * forward_experts.c - the routed feed-forward part: each token takes a few experts
  *
  * A *pair* is one token with one expert it takes, number token * n_used + slot.
- * Pairs are sorted by expert, and everything between the router and the sum of what
- * experts say is kept in that order: an expert's input columns follow each other, so
- * that its matrices are multiplied with all of them at once.
+ * Pairs are sorted by expert, and everything between the router and the sum of the
+ * experts' outputs is in that order: an expert's input columns are contiguous, so that
+ * its matrices are multiplied with all of them at once.
  */
 #include "engine/forward/forward_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Of the down matrices' products, which are added up right away, at a time. */
+/* Rows of the down matrices' products at a time; they are added at once. */
 #define TILE_ROWS ROW_UNIT
 #define TILE_COLS ((size_t)64)
 
@@ -47,7 +47,7 @@ static void choose(const float *score, int n, int n_used, bool over_all, int *ex
         share[slot] /= sum;
 }
 
-/* How much of the shared expert token j takes. */
+/* The share of the shared expert for token j. */
 static void route_shared(struct forward *f, struct fwd_thread *me,
                          const struct layer *y, const struct columns *c, size_t j)
 {
@@ -80,8 +80,8 @@ static void route(struct forward *f, struct fwd_thread *me, const struct layer *
     fwd_barrier(f, me, SLM_OP_ROUTER, y->router.fmt);
 }
 
-/* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]); and
- * the list of experts that have any. */
+/* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]); and the
+ * list of experts with pairs. */
 static void sort_pairs(const struct forward *f, struct fwd_thread *me)
 {
     const int n_pairs = f->n * f->m->n_experts_used, n = f->m->n_experts;
@@ -104,7 +104,8 @@ static void sort_pairs(const struct forward *f, struct fwd_thread *me)
     me->first[0] = 0;
 }
 
-/* The token's columns in the order of sorted pairs. One token's serves all. */
+/* The tokens' columns in the order of sorted pairs. A single token's column is shared.
+ */
 static struct columns line_up(struct forward *f, struct fwd_thread *me,
                               const struct layer *y, const struct columns *tokens)
 {
@@ -152,7 +153,7 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, n);
 }
 
-/* The same of the expert that all tokens take. */
+/* The same for the shared expert. */
 static void expand_shared(struct forward *f, struct fwd_thread *me,
                           const struct layer *y, const struct columns *c, size_t begin,
                           size_t end)
@@ -178,7 +179,7 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
     const size_t n_shared = (size_t)f->m->n_ff_shared;
     const size_t routed = each * (size_t)me->n_taken;
 
-    /* Rows of all experts that are taken, in one run; those of the shared one last. */
+    /* Rows of all experts in use as one range; those of the shared expert last. */
     for (size_t begin, end;
          fwd_next_rows(f, routed + pad_rows(n_shared), &begin, &end);) {
         while (begin < end && begin < routed) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_hook.c - a listener is told of every row that a matrix is multiplied with
+ * forward_hook.c - call the activation hook with every input row of a matrix
  *
- * Before a stage prepares its input, which is where the values are still floats. Each
- * thread tells of some rows; nothing is written that others read.
+ * The calls come before a stage prepares its input, where the values are still floats.
+ * Each thread reports some rows; it writes nothing that others read.
  */
 #include "engine/forward/forward_impl.h"
 

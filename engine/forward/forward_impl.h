@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_impl.h - what the files of the forward pass share, for forward*.c only
+ * forward_impl.h - shared by the files of the forward pass, for forward*.c only
  *
  * Rows of float buffers are n_x values long and start on cache lines: their
  * strides are pad16(n_x).
@@ -11,13 +11,13 @@
 #include "engine/base/mem.h"
 #include "engine/forward/forward.h"
 
-/* Positions whose scores are held at a time: with the queries of a tile they stay
- * in the second-level cache. */
+/* Positions whose scores are kept at a time: with the queries of a tile they fit into
+ * the second-level cache. */
 #define ATTN_BLOCK 256
 /* Queries that share a pass over a KV head's keys, unless one position has more. */
 #define ATTN_QUERIES 32
 /* Rows of a matrix are handed out in multiples of this: two panels, which kernels
- * work on together. */
+ * process together. */
 #define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
 /* One thread's share of an operation. */
@@ -27,14 +27,14 @@ struct fwd_lap {
 
 struct fwd_laps {
     uint64_t last_ns; /* when the clock was last read */
-    enum slm_op op;   /* what ended then */
+    enum slm_op op;   /* the operation that ended then */
     enum kern_format fmt;
     struct fwd_lap of[SLM_N_OPS][KERN_N_FMT + 1];
 };
 
 /* One thread's own buffers. */
 struct fwd_thread {
-    struct fwd_laps *laps;          /* NULL: no profile is taken */
+    struct fwd_laps *laps;          /* NULL: no profile */
     float *row;                     /* a normalised or combined input */
     unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
     float *query;                   /* [n_queries][key_dim] rotated and scaled */
@@ -65,7 +65,7 @@ struct forward {
     struct fwd_laps *laps;        /* [n_threads], while a profile is taken */
     size_t n_profiled;            /* passes in it */
     int n_timed;                  /* threads of the last of them */
-    slm_activation_hook_fn *hook; /* NULL: nobody listens */
+    slm_activation_hook_fn *hook; /* NULL: none */
     void *hook_arg;
 
     /* shared; rows are tokens of the batch */
@@ -89,7 +89,7 @@ struct forward {
     float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
     float *logits;                     /* [n_batch][n_vocab] */
 
-    /* the pass under way */
+    /* the current pass */
     const int32_t *tokens;
     int n, n_past, n_logits, n_splits;
 };
@@ -130,9 +130,8 @@ static inline uint32_t act_bit(const struct matrix *w)
     return 1u << w->act;
 }
 
-/* ---- the profile: nothing but a comparison where none is taken ---------------- */
+/* ---- the profile: only a comparison where there is none ------------------------ */
 
-uint64_t fwd_now_ns(void);
 void fwd_lap_take(struct fwd_laps *laps, enum slm_op op, enum kern_format fmt,
                   bool waited);
 void fwd_profile_begin(struct forward *f);
@@ -145,7 +144,7 @@ static inline void fwd_lap(struct fwd_thread *me, enum slm_op op, enum kern_form
         fwd_lap_take(me->laps, op, fmt, false);
 }
 
-/* What op has read and computed. */
+/* Count the bytes and operations of op. */
 static inline void fwd_count(struct fwd_thread *me, enum slm_op op,
                              enum kern_format fmt, uint64_t bytes, uint64_t macs)
 {
@@ -180,8 +179,8 @@ void fwd_activate(const struct forward *f, float *y, const float *gate, const fl
                   size_t n);
 
 /* Bring n rows of k floats into the layouts of act_mask, normalised unless norm is
- * NULL. One row goes to the thread's own buffers; of several each
- * thread does some, and a barrier is passed. */
+ * NULL. One row goes to the thread's own buffers; several are divided
+ * among the threads, and a barrier follows. */
 struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float *src,
                            size_t src_stride, size_t n, size_t k,
                            const struct norm *norm, uint32_t act_mask);
@@ -210,9 +209,9 @@ static inline void fwd_count_product(struct fwd_thread *me, enum slm_op op,
               (uint64_t)n_rows * w->k * n);
 }
 
-/* n rows at src, not yet normalised by norm (NULL: by nothing), are what w is about
- * to be multiplied with; pairs: the same of the rows of experts, from x with a norm,
- * from gate without one. Nothing but a comparison where nobody listens. */
+/* Call the hook with n rows at src, normalised by norm (NULL: not at all), the next
+ * input of w; pairs: with the input rows of experts, from x with a norm, from gate
+ * without. Only a comparison without a hook. */
 void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                    const float *src, size_t stride, size_t n, const struct norm *norm);
 void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
@@ -228,7 +227,7 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
  * at most one each. */
 int fwd_choose_splits(const struct forward *f, int n_pos);
 
-/* Scale what head q of token j attends to, out[head_dim], by its gate. */
+/* Scale the result out[head_dim] of head q of token j by its gate. */
 void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
                    float *out);
 

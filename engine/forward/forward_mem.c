@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_mem.c - the buffers of the forward pass: one description, measured for
- * the plan and carved for the run
+ * forward_mem.c - the buffers of the forward pass: one description that measures them
+ * for the plan and allocates them for the run
  */
 #include "engine/forward/forward_impl.h"
 
@@ -42,7 +42,7 @@ static void count_columns(struct forward *f, const struct matrix *w, size_t n_co
         max_size(f->act_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
 }
 
-/* Experts' inputs are lined up a second time; that of one token is not. */
+/* Experts' inputs are copied in sorted order, except for a single token. */
 static void count_routed(struct forward *f, const struct matrix *w, size_t n_cols)
 {
     if (f->n_batch > 1)
@@ -50,7 +50,7 @@ static void count_routed(struct forward *f, const struct matrix *w, size_t n_col
             max_size(f->routed_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
 }
 
-/* Everything that follows from the model, the batch and the pool. */
+/* Everything determined by the model, the batch and the pool. */
 static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
                     int n_batch, int n_threads)
 {
@@ -206,8 +206,8 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
     kern_select(&new->kern, isa_mask);
     new->isa_mask = isa_mask;
     new->tuning = slm_tuning_default();
-    /* 4 KiB pages for the logits: most of them are for rare uses of a whole batch
-     * and stay untouched. */
+    /* 4 KiB pages for the logits: most are for the rare case of a whole batch and stay
+     * untouched. */
     st = mem_alloc(&new->scratch, (size_t)c.used, MEM_PAGES_2M, "activations", err);
     if (!st)
         st = mem_alloc(&new->logits_mem, (size_t)logits_bytes(m, n_logits),

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_prefetch.c - asking the machine how it wants weights prefetched
+ * forward_prefetch.c - measure which prefetch of weights is fastest on this machine
  *
- * Each weight format's panels are walked in the order of a pass, in the pieces that
- * decoding hands out, round and round: a run of one candidate goes on where the one
- * before it ended, so that weights come from memory as they do in decoding. How long
- * until a piece is met again follows from what is walked; a format that caches could
- * hold for that long is left as it is.
+ * The panels of each weight format are read in the order of a pass, in the pieces that
+ * decoding hands out, cyclically: a run of one candidate continues where the previous
+ * one ended, so that weights come from memory as in decoding. The bytes read before a
+ * piece is read again are known; a format that caches could hold for so long is not
+ * measured.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "engine/forward/forward_impl.h"
 #include "engine/forward/prefetch_rule.h"
 
 #define NOTABLE_SHARE 0.1       /* of the bytes that a token reads */
 #define RUN_NS        1000000.0 /* a run, about: waking the threads is a small part */
-#define FIRST_BYTES   ((uint64_t)4 << 20) /* of the run that tells the speed */
+#define FIRST_BYTES   ((uint64_t)4 << 20) /* of the run that measures the speed */
 #define WANTED_ROUNDS 16
 #define MAX_PASSES    2     /* over a format's panels, in WANTED_ROUNDS */
 #define MAX_PIECES    65536 /* of a format */
@@ -61,14 +62,13 @@ struct measuring {
     size_t y_stride;
     uint64_t random, cache_bytes;
 
-    /* the run under way */
+    /* the current run */
     const struct walk *walk;
     struct kern_prefetch prefetch;
     size_t n_run; /* pieces from walk->at on */
 };
 
-/* ---- the matrices of a pass -------------------------------------------------------
- */
+/* ---- the matrices of a pass ------------------------------------------------- */
 
 typedef void visit_fn(void *arg, const struct forward *f, const struct matrix *w);
 
@@ -112,10 +112,9 @@ bool forward_prefetches(const struct forward *f, enum kern_format fmt)
            s.bytes[fmt] >= NOTABLE_SHARE * (double)f->m->weight_token_bytes;
 }
 
-/* ---- a format's walk --------------------------------------------------------------
- */
+/* ---- a format's walk -------------------------------------------------------- */
 
-/* With pieces NULL they are only counted. */
+/* pieces NULL: only count them. */
 static void add_pieces(void *arg, const struct forward *f, const struct matrix *w)
 {
     struct walk *to = arg;
@@ -171,7 +170,7 @@ static void close_walk(struct measuring *g, int i)
     g->n_walks--;
 }
 
-/* One column of zeros serves all layouts, and each thread writes results of its own. */
+/* One column of zeros for all layouts; each thread writes its own results. */
 static enum status open_scratch(struct measuring *g, struct err *err)
 {
     size_t x_bytes = 0, n_rows = 0;
@@ -200,8 +199,7 @@ static enum status open_scratch(struct measuring *g, struct err *err)
     return ST_OK;
 }
 
-/* ---- runs --------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------- */
 
 static void run_share(void *arg, int thread, int n_threads)
 {
@@ -217,7 +215,7 @@ static void run_share(void *arg, int thread, int n_threads)
     }
 }
 
-/* ns per byte of about `bytes` bytes from where the walk is. */
+/* ns per byte of about `bytes` bytes from the walk's position. */
 static double run(struct measuring *g, struct walk *w, struct kern_prefetch prefetch,
                   uint64_t bytes)
 {
@@ -232,14 +230,14 @@ static double run(struct measuring *g, struct walk *w, struct kern_prefetch pref
         have +=
             KERN_PANEL_ROWS * (uint64_t)p->n_panels * kern_format_bytes(w->fmt, p->k);
     }
-    begin = fwd_now_ns();
+    begin = clock_ns();
     thread_pool_run(g->f->pool, run_share, g);
-    ns = (double)(fwd_now_ns() - begin);
+    ns = (double)(clock_ns() - begin);
     w->at = (w->at + g->n_run) % w->n_pieces;
     return (ns > 1 ? ns : 1) / (double)have;
 }
 
-/* What a run takes: about RUN_NS, and no more than leaves enough of them. */
+/* Bytes of a run: about RUN_NS, and few enough for the rounds needed. */
 static void size_runs(struct measuring *g, struct walk *w)
 {
     const uint64_t most =
@@ -261,7 +259,7 @@ static uint64_t system_cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : UNKNOWN_CACHE;
 }
 
-/* Whether more than caches hold is walked before a piece of w is met again. */
+/* Whether more bytes than caches hold are read before a piece of w is read again. */
 static bool stays_cold(const struct measuring *g, const struct walk *w)
 {
     double round = 0;
@@ -277,7 +275,7 @@ static void drop_warm(struct measuring *g)
     for (int i = 0; i < g->n_walks;)
         if (g->walks[i].run_bytes == 0 || !stays_cold(g, &g->walks[i])) {
             close_walk(g, i);
-            i = 0; /* the others are met again sooner */
+            i = 0; /* the others are read again sooner */
         } else {
             i++;
         }
@@ -307,7 +305,7 @@ static void run_rounds(struct measuring *g, uint64_t end_ns)
         most += MAX_PASSES * g->walks[i].bytes;
     for (size_t n = 0;
          n < PREFETCH_MAX_ROUNDS &&
-         (n < PREFETCH_MIN_ROUNDS || (fwd_now_ns() < end_ns && walked < most));
+         (n < PREFETCH_MIN_ROUNDS || (clock_ns() < end_ns && walked < most));
          n++)
         for (int i = 0; i < g->n_walks; i++) {
             struct walk *w = &g->walks[i];
@@ -333,7 +331,7 @@ static void choose(struct measuring *g)
 enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err)
 {
-    const uint64_t end_ns = fwd_now_ns() + (uint64_t)(budget_s * 1e9);
+    const uint64_t end_ns = clock_ns() + (uint64_t)(budget_s * 1e9);
     struct measuring *g = calloc(1, sizeof *g);
     enum status st = ST_OK;
 

@@ -6,20 +6,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-uint64_t fwd_now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "engine/base/clock.h"
 
 void fwd_lap_take(struct fwd_laps *laps, enum slm_op op, enum kern_format fmt,
                   bool waited)
 {
-    const uint64_t now = fwd_now_ns();
+    const uint64_t now = clock_ns();
     struct fwd_lap *lap = &laps->of[op][fmt];
 
     *(waited ? &lap->wait_ns : &lap->work_ns) += now - laps->last_ns;
@@ -45,14 +38,14 @@ enum status forward_profile_start(struct forward *f, struct err *err)
 
 void fwd_profile_begin(struct forward *f)
 {
-    const uint64_t now = fwd_now_ns();
+    const uint64_t now = clock_ns();
 
     f->n_timed = thread_pool_size(f->pool);
     for (int i = 0; i < f->n_timed; i++)
         f->laps[i].last_ns = now;
 }
 
-/* What a thread has not accounted for, it has waited for the others to end. */
+/* Time that a thread has not recorded is waiting for the others to end. */
 void fwd_profile_end(struct forward *f)
 {
     for (int i = 0; i < f->n_timed; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefetch_rule.h - which of some settings is faster, told from interleaved rounds
+ * prefetch_rule.h - choose the fastest of some settings by interleaved rounds
  *
- * Model of the world: a machine has one best setting and neighbours that are as good
- * within the noise; single rounds may be disturbed by anything. Settings that are
- * near-equal may be mistaken for each other at no loss, so the one in force stays
- * unless another is better by a margin in the median and in nearly all rounds.
+ * Model of the world: a machine has one best setting and neighbours that are equal
+ * within the noise; any single round may be disturbed. Mistaking one of nearly equal
+ * settings for another costs nothing, so the one in force stays unless another is
+ * better by a margin in the median and in nearly all rounds.
  *
  * Threading: a pure function.
  */
@@ -20,7 +20,7 @@ enum {
     PREFETCH_MAX_ROUNDS = 64,
 };
 
-/* By what part a challenger's median is to be below that of the one in force. */
+/* The share by which a challenger's median must be below that of the one in force. */
 #define PREFETCH_MARGIN 0.03
 
 /* time[i][c]: of candidate c in round i, in any unit, > 0; candidate 0 is in force.

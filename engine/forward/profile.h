@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * profile.h - where the time of a pass went, operation by operation
+ * profile.h - the time of a pass by operation
  *
- * While a profile is taken each thread of the pool reads the clock whenever it goes
- * from one operation to the next, so that what it did and what it waited for add up
- * to the pass, to the nanosecond. Weights of one operation may differ in format from
- * layer to layer; each format is a row of its own.
+ * With a profile each thread of the pool reads the clock at every change of operation,
+ * so that its work and waiting times add up to the pass, to the nanosecond. Weights of
+ * one operation may differ in format from layer to layer; each format has its own row.
  *
  * Threading: as slm_eval().
  */
@@ -32,7 +31,7 @@ enum slm_op {
 
 struct slm_profile_row {
     enum slm_op op;
-    enum kern_format fmt; /* of the weights; KERN_N_FMT: of none */
+    enum kern_format fmt; /* of the weights; KERN_N_FMT: no weights */
     /* Per thread that ran the last pass, on average, over all passes. The rows' sum of
      * both is the time of the passes. */
     double work_ns;
@@ -42,7 +41,7 @@ struct slm_profile_row {
     uint64_t macs;  /* multiply-adds of products and attention */
 };
 
-/* At most, that many rows. */
+/* The most rows. */
 #define SLM_PROFILE_ROWS ((size_t)SLM_N_OPS * (KERN_N_FMT + 1))
 
 struct slm_profile {

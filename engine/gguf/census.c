@@ -71,7 +71,7 @@ static bool is_table(const char *name)
     return false;
 }
 
-/* All experts' matrices of a layer, or in older files one expert's. */
+/* The matrices of all experts of a layer, or in older files of one expert. */
 static bool is_experts(const char *name)
 {
     static const char *const parts[] = {".ffn_gate.", ".ffn_up.", ".ffn_down."};
@@ -86,8 +86,8 @@ static bool is_experts(const char *name)
     return strstr(name, "_exps.") != NULL;
 }
 
-/* Layers from here on predict further tokens ("nextn"): they lie in the file, and
- * nothing reads them to decode. UINT64_MAX: all layers are read. */
+/* Layers from this one on predict further tokens ("nextn"): decoding does not read
+ * them. UINT64_MAX: it reads all layers. */
 static uint64_t n_layers_read(const struct gguf *g)
 {
     const uint64_t n = arch_u64(g, "block_count");

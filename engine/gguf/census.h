@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * census.h - what the tensors of a model add up to
+ * census.h - totals over the tensors of a model
  *
- * Works from names and shapes alone, so also for architectures and formats that
- * cannot be run here.
+ * Uses only names and shapes, so it works for architectures and formats that this
+ * program cannot run as well.
  *
  * Threading: pure function.
  */
@@ -24,15 +24,14 @@ struct census {
     uint64_t n_params; /* elements of all tensors */
     uint64_t bytes;    /* of all tensors of a known type */
 
-    /* Read to decode one token: every tensor, but of tables that are looked up
-     * (token_embd, position_embd, token_types, per_layer_token_embd) one row, and
-     * of a layer's experts the share that is used. A tied token_embd is read as
-     * the output matrix as well. Layers that predict further tokens
-     * (nextn_predict_layers, the last ones) are not read. The same sum as slm_info's
-     * weight_token_bytes. */
+    /* Read to decode one token: every tensor, except that lookup tables (token_embd,
+     * position_embd, token_types, per_layer_token_embd) count one row and a layer's
+     * experts the share that is used. A tied token_embd also counts as the output
+     * matrix. Layers that predict further tokens (nextn_predict_layers, the last ones)
+     * do not count. The same sum as slm_info's weight_token_bytes. */
     uint64_t token_bytes;
     uint64_t n_layers_read;             /* UINT64_MAX: all */
-    uint64_t unread_bytes;              /* of the layers behind */
+    uint64_t unread_bytes;              /* of the layers after them */
     bool tied_output;                   /* token_embd serves as the output matrix */
     uint64_t n_experts, n_experts_used; /* 0: no experts */
 

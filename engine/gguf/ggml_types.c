@@ -2,8 +2,8 @@
  *
  * ggml_types.c - names and block geometry of ggml's tensor types
  *
- * So that a file can be listed and bounds-checked whatever it holds, also in
- * formats without kernels here. The numbers are facts of the file format; 137
+ * They allow listing and bounds-checking any file, also with formats that have no
+ * kernels here. The numbers are facts of the file format; 137
  * to 141 are used by the ik_llama.cpp fork. A format of kernels.def must agree
  * with its row, which a test asserts.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf.c - open, close and look around in a GGUF file; gguf_parse.c reads its head
- * and gguf_read.c its tensors
+ * gguf.c - open, close and query a GGUF file; gguf_parse.c reads its head and
+ * gguf_read.c its tensors
  *
- * The mapping is shared, so a file that another process truncates while it is
- * open raises SIGBUS in whoever touches the missing pages: no check made here
- * can prevent that. Everything else is checked at opening.
+ * The mapping is shared, so if another process truncates the open file, any access to
+ * the missing pages raises SIGBUS: no check made here can prevent that. Everything else
+ * is checked at opening.
  */
 #include "engine/gguf/gguf_impl.h"
 
@@ -20,8 +20,8 @@
 
 #include "engine/base/utf8.h"
 
-/* A descriptor of a non-empty regular file; anything else would block, or could
- * not be mapped. */
+/* A descriptor of a non-empty regular file; anything else would block or cannot be
+ * mapped. */
 static enum status open_regular(int *fd, size_t *bytes, const char *path,
                                 struct err *err)
 {
@@ -47,7 +47,7 @@ static enum status open_regular(int *fd, size_t *bytes, const char *path,
     else if (st.st_size == 0)
         status = err_set(err, ST_INPUT, "%s is empty, not a GGUF file", name);
     else if ((uint64_t)st.st_size > PTRDIFF_MAX)
-        status = err_set(err, ST_INPUT, "%s is larger than memory can be mapped", name);
+        status = err_set(err, ST_INPUT, "%s is larger than the address space", name);
     if (status) {
         close(f);
         return status;
@@ -57,7 +57,7 @@ static enum status open_regular(int *fd, size_t *bytes, const char *path,
     return ST_OK;
 }
 
-/* fd -1: image is the caller's; otherwise both are ours from here on. */
+/* fd -1: the caller owns image; otherwise the gguf owns both from here on. */
 static enum status make(struct gguf **out, const void *image, size_t bytes, int fd,
                         const char *name, struct err *err)
 {

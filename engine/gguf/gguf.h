@@ -4,17 +4,15 @@
  *
  * A GGUF file is a header, n key-value pairs, n tensor descriptions and the
  * tensor data. No byte of it is trusted: every count, length, type and offset
- * is checked against the bytes that are really there before it is used, sizes
- * are computed without overflow, and what a file can make us allocate is
- * bounded by the file's own size. Any inconsistency is one ST_INPUT sentence
- * that names the file and what is wrong with it.
+ * is checked against the bytes of the file before it is used, sizes are computed
+ * without overflow, and the file's size bounds what parsing it allocates. Any
+ * inconsistency is one ST_INPUT sentence that names the file and the fault.
  *
- * The whole file is mapped (or handed over in memory); strings and arrays point
- * into it. A third kind is assembled: its head is in memory and its tensors are made
- * while they are read, from files in another format or with other types
- * (gguf_assemble()).
+ * The whole file is mapped (or given in memory); strings and arrays point into it. The
+ * third kind is assembled: its head is in memory and its tensors are computed while
+ * they are read, from files in another format or with other types (gguf_assemble()).
  *
- * Threading: a struct gguf is immutable after opening; share it freely.
+ * Threading: a struct gguf is immutable after opening; any thread may use it.
  * Source: the GGUF specification in the ggml project (docs/gguf.md).
  */
 #ifndef SLM_ENGINE_GGUF_GGUF_H
@@ -62,29 +60,29 @@ struct gguf_kv {
 struct gguf_tensor {
     char *name;           /* zero-terminated copy, owned by the gguf */
     uint32_t ggml_id;     /* type as the file has it */
-    enum kern_format fmt; /* KERN_N_FMT where we have no kernels for it */
+    enum kern_format fmt; /* KERN_N_FMT: no kernels for it */
     int n_dims;           /* 1..4 */
     uint64_t ne[4];       /* elements per dimension, ne[0] is a row; unused: 1 */
     uint64_t n_elems;
-    uint64_t bytes;  /* 0 where the type is not known at all */
+    uint64_t bytes;  /* 0 where the type is unknown */
     uint64_t offset; /* of the data, from the start of the file */
 };
 
-/* Open and check a file. Map it MAP_SHARED, read-only: if another process cuts
- * the file short while it is open, touching the missing pages raises SIGBUS.
+/* Open, check and map a file (MAP_SHARED, read-only): if another process truncates it
+ * while it is open, access to the missing pages raises SIGBUS.
  * Errors: ST_IO, ST_INPUT, ST_NO_MEMORY. */
 enum status gguf_open(struct gguf **g, const char *path, struct err *err);
 
-/* The same over caller's memory, which must outlive the gguf and begin at a
- * multiple of 64, so that tensors are as aligned as in a file. name is what
- * messages call it. */
+/* The same over the caller's memory, which must outlive the gguf and begin at a
+ * multiple of 64, so that tensors are as aligned as in a file. name stands for it in
+ * messages. */
 enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
                        const char *name, struct err *err);
 
-/* Where an assembled gguf's tensors come from. read() makes rows row .. row + n_rows
- * - 1 of t, counted through all slices, in t's type at dst; it may be called from
- * several threads. drop: nobody needs the source's bytes again, so they need not stay
- * in the page cache. close() (may be NULL) ends it. */
+/* The source of an assembled gguf's tensors. read() writes rows row .. row + n_rows - 1
+ * of t, counted through all slices, in t's type to dst; several threads may call it.
+ * drop: the source's bytes are not needed again, so they may leave the page cache.
+ * close() (may be NULL) releases it. */
 struct gguf_source {
     enum status (*read)(void *arg, const struct gguf_tensor *t, uint64_t row,
                         uint64_t n_rows, bool drop, void *dst, struct err *err);
@@ -92,9 +90,8 @@ struct gguf_source {
     void *arg;
 };
 
-/* A gguf whose head (all up to the tensor data, padded) is head[bytes], malloc'ed and
- * the gguf's from here on, as is the source; also on failure. Errors: those of
- * gguf_parse(). */
+/* A gguf whose head (all up to the tensor data, padded) is head[bytes], malloc'ed. The
+ * gguf takes over head and source, also on failure. Errors: those of gguf_parse(). */
 enum status gguf_assemble(struct gguf **g, void *head, size_t bytes, const char *name,
                           const struct gguf_source *source, struct err *err);
 
@@ -103,28 +100,28 @@ void gguf_close(struct gguf *g);
 const char *gguf_path(const struct gguf *g); /* path, or the name given */
 uint32_t gguf_version(const struct gguf *g);
 uint32_t gguf_alignment(const struct gguf *g);
-const void *gguf_image(const struct gguf *g);  /* first byte of the file; of an
-                                                  assembled one there is the head */
-size_t gguf_image_bytes(const struct gguf *g); /* of the whole file, also of one that
-                                                  is assembled */
+const void *gguf_image(const struct gguf *g);  /* the file; of an assembled gguf
+                                                  the head */
+size_t gguf_image_bytes(const struct gguf *g); /* of the whole file, assembled ones
+                                                  included */
 bool gguf_is_mapped(const struct gguf *g);     /* gguf_open() */
 bool gguf_is_assembled(const struct gguf *g);  /* gguf_assemble() */
-bool gguf_is_folder(const struct gguf *g);     /* assembled, and its path a folder */
+bool gguf_is_folder(const struct gguf *g);     /* assembled from a folder */
 uint64_t gguf_data_offset(const struct gguf *g);
 
-/* Descriptor of a mapped file, to read() where a page that is gone should be an
- * error and no signal; -1 for an image in memory. It stays the gguf's own. */
+/* Descriptor of a mapped file, for read(), where a missing page is an error instead of
+ * a signal; -1 for an image in memory. The gguf closes it. */
 int gguf_fd(const struct gguf *g);
 
 size_t gguf_n_tensors(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, size_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name);
 
-/* In the image; not of an assembled gguf. */
+/* A tensor's data in the image; not for an assembled gguf. */
 const void *gguf_tensor_data(const struct gguf *g, const struct gguf_tensor *t);
 
 /* Rows row .. row + n_rows - 1 of a tensor of any gguf to dst, counted through all
- * slices; a file is read and not touched through its mapping. drop as in struct
+ * slices; a file is read by read(), not through its mapping. drop as in struct
  * gguf_source. Errors: ST_IO, and those of the source. */
 enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
                            uint64_t row, uint64_t n_rows, bool drop, void *dst,
@@ -157,9 +154,8 @@ bool gguf_elem_str(const struct gguf *g, const struct gguf_kv *kv, uint64_t i,
 
 const char *gguf_type_name(enum gguf_type type); /* "u32" */
 
-/* Name of any ggml tensor type number, also of those without kernels
- * ("iq2_xs"); "type 99" style names are the caller's affair: NULL if unknown.
- * Block geometry likewise; false if unknown. */
+/* Name of any ggml tensor type number, also of those without kernels ("iq2_xs"); NULL
+ * if unknown. Block geometry likewise; false if unknown. */
 const char *gguf_ggml_name(uint32_t ggml_id);
 bool gguf_ggml_block(uint32_t ggml_id, uint32_t *elems, uint32_t *bytes);
 

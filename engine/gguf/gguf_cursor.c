@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_cursor.c - the only place where bytes of a GGUF file are stepped over
+ * gguf_cursor.c - bounds-checked steps through the bytes of a GGUF file
  */
 #include "engine/gguf/gguf_cursor.h"
 

@@ -2,8 +2,8 @@
  *
  * gguf_cursor.h - reading untrusted bytes with bounds, for gguf_*.c only
  *
- * A cursor walks through the image of one file. Every function that reads fails,
- * with the error set, rather than step over the end.
+ * A cursor moves through the image of one file. Every function that reads fails at the
+ * end of the image, with the error set.
  */
 #ifndef SLM_ENGINE_GGUF_GGUF_CURSOR_H
 #define SLM_ENGINE_GGUF_GGUF_CURSOR_H
@@ -19,7 +19,7 @@ struct gguf_cursor {
     struct err *err;
 };
 
-/* ST_INPUT, with the file's name in front of the message. */
+/* Set ST_INPUT; the file's name precedes the message. */
 enum status gguf_fail(struct gguf_cursor *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -40,8 +40,8 @@ bool cursor_str(struct gguf_cursor *c, struct gguf_str *out);
 bool cursor_name(struct gguf_cursor *c, const char *what, size_t i,
                  struct gguf_str *out);
 
-/* Room for one more element of a list that doubles; *cap is updated. NULL with
- * the error set when there is none; the list is then as before. */
+/* Grow a list by doubling for one more element; *cap is updated. NULL with the error
+ * set if memory runs out; the list is then unchanged. */
 void *cursor_grow(struct gguf_cursor *c, void *list, size_t n, size_t *cap,
                   size_t elem_bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_impl.h - what is inside a struct gguf, for gguf*.c only
+ * gguf_impl.h - the members of struct gguf, for gguf*.c only
  */
 #ifndef SLM_ENGINE_GGUF_GGUF_IMPL_H
 #define SLM_ENGINE_GGUF_GGUF_IMPL_H
@@ -12,10 +12,10 @@ struct gguf {
     char *path;
     const unsigned char *image;
     size_t bytes;              /* of the whole file */
-    size_t head_bytes;         /* of it that is at image */
-    bool mapped;               /* image is our mapping */
-    int fd;                    /* of the mapped file; -1 where there is none */
-    struct gguf_source source; /* read NULL: not assembled; else image is its head,
+    size_t head_bytes;         /* of it in image */
+    bool mapped;               /* image is a mapping of this gguf */
+    int fd;                    /* of the mapped file; -1: none */
+    struct gguf_source source; /* read NULL: not assembled; else image is the head,
                                   malloc'ed */
 
     uint32_t version;
@@ -31,8 +31,8 @@ struct gguf {
     struct strtab kv_index, tensor_index;
 };
 
-/* Fill everything below `mapped` from image[bytes]; on failure g holds what
- * gguf_close() releases. */
+/* Fill the members below `source` from image[bytes]; on failure gguf_close() releases
+ * what g holds. */
 enum status gguf_parse_image(struct gguf *g, struct err *err);
 
 /* Bytes of a scalar; 0 for strings, arrays and unknown numbers. */

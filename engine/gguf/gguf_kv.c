@@ -2,8 +2,8 @@
  *
  * gguf_kv.c - typed, lossless access to metadata values
  *
- * Values lie unaligned in the file, little-endian, and the parser has checked
- * that their bytes are there.
+ * Values lie unaligned in the file, little-endian; the parser has checked that their
+ * bytes are in the file.
  */
 #include "engine/gguf/gguf_impl.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "values are read as the file has them, which is little-endian");
+               "values are read in the byte order of the file, little-endian");
 
 size_t gguf_scalar_bytes(uint32_t type)
 {

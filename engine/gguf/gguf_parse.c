@@ -10,8 +10,8 @@
  * A string is a u64 length and that many bytes; an array is an element type u32,
  * a count u64 and the elements.
  *
- * Lists grow as their entries are read, so that memory follows the bytes that are
- * there and not the counts the header claims.
+ * Lists grow as their entries are read, so that memory follows the bytes of the file
+ * and not the counts in its header.
  */
 #include "engine/gguf/gguf_cursor.h"
 
@@ -27,7 +27,7 @@
 
 /* ---- header ------------------------------------------------------------- */
 
-/* What people hand us instead of a GGUF file, by its first bytes. */
+/* Other files that users pass as GGUF files, by their first bytes. */
 static const struct {
     const char *magic;
     const char *what;
@@ -41,8 +41,8 @@ static const struct {
     {"FUGG", "a GGUF file with its bytes swapped; convert it to little-endian"},
     {"PK\x03\x04",
      "a zip archive (a PyTorch model, perhaps); convert the model to GGUF"},
-    {"<!DOCTYPE", "a web page; the download did not bring the model"},
-    {"<html", "a web page; the download did not bring the model"},
+    {"<!DOCTYPE", "a web page, so the download failed"},
+    {"<html", "a web page, so the download failed"},
 };
 
 static enum status read_magic(struct gguf_cursor *c)
@@ -79,8 +79,8 @@ static enum status read_header(struct gguf_cursor *c, uint64_t *n_tensors,
         return c->err->code;
     if (version == 1)
         return gguf_fail(
-            c, "GGUF version 1, which no one writes any more; versions 2 and 3 can "
-               "be read, so convert the model again");
+            c, "GGUF version 1, which is obsolete; versions 2 and 3 can be read, so "
+               "convert the model again");
     if (version != 2 && version != 3) {
         const uint32_t swapped = __builtin_bswap32(version);
 
@@ -129,7 +129,7 @@ static enum status check_bools(struct gguf_cursor *c, const struct gguf_kv *kv)
     return ST_OK;
 }
 
-/* Walk the strings of an array and note where each begins. */
+/* Record where each string of an array begins. */
 static enum status index_strings(struct gguf_cursor *c, const struct gguf_kv *kv,
                                  uint64_t **offsets)
 {
@@ -172,7 +172,7 @@ static enum status read_array(struct gguf_cursor *c, struct gguf_kv *kv,
     kv->elem_type = elem_type;
     kv->data = c->g->image + c->at;
 
-    /* A string takes at least its length, so this bounds those as well. */
+    /* A string takes at least the 8 bytes of its length, so this bounds those too. */
     const size_t size = elem_type == GGUF_STRING ? 8 : gguf_scalar_bytes(elem_type);
 
     if (__builtin_mul_overflow(kv->n, size, &total) || total > c->g->head_bytes - c->at)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_put.c - bytes that grow, and the parts of a GGUF head written into them
+ * gguf_put.c - a growing buffer, and the parts of a GGUF head written into it
  */
 #include "engine/gguf/gguf_put.h"
 
@@ -45,7 +45,7 @@ void gguf_put_u32(struct gguf_bytes *b, uint32_t v)
     put_le(b, v, 4);
 }
 
-void gguf_put_u64(struct gguf_bytes *b, uint64_t v)
+static void put_u64(struct gguf_bytes *b, uint64_t v)
 {
     put_le(b, v, 8);
 }
@@ -58,15 +58,15 @@ void gguf_put_f32(struct gguf_bytes *b, float v)
     put_le(b, bits, 4);
 }
 
-void gguf_put_str(struct gguf_bytes *b, const char *s)
+static void put_strn(struct gguf_bytes *b, const char *s, size_t n)
 {
-    gguf_put_strn(b, s, strlen(s));
+    put_u64(b, n);
+    gguf_put(b, s, n);
 }
 
-void gguf_put_strn(struct gguf_bytes *b, const char *s, size_t n)
+void gguf_put_str(struct gguf_bytes *b, const char *s)
 {
-    gguf_put_u64(b, n);
-    gguf_put(b, s, n);
+    put_strn(b, s, strlen(s));
 }
 
 static void kv_head(struct gguf_kvs *k, const char *key, enum gguf_type type)
@@ -85,7 +85,7 @@ void gguf_kv_u32(struct gguf_kvs *k, const char *key, uint32_t v)
 void gguf_kv_u64(struct gguf_kvs *k, const char *key, uint64_t v)
 {
     kv_head(k, key, GGUF_U64);
-    gguf_put_u64(&k->bytes, v);
+    put_u64(&k->bytes, v);
 }
 
 void gguf_kv_f32(struct gguf_kvs *k, const char *key, float v)
@@ -110,18 +110,18 @@ void gguf_kv_array(struct gguf_kvs *k, const char *key, uint32_t elem_type, uint
 {
     kv_head(k, key, GGUF_ARRAY);
     gguf_put_u32(&k->bytes, elem_type);
-    gguf_put_u64(&k->bytes, n);
+    put_u64(&k->bytes, n);
 }
 
 void gguf_kv_copy(struct gguf_kvs *k, const struct gguf *g, const struct gguf_kv *kv)
 {
     const size_t size = gguf_scalar_bytes(kv->elem_type);
 
-    gguf_put_strn(&k->bytes, kv->key.data, kv->key.len);
+    put_strn(&k->bytes, kv->key.data, kv->key.len);
     gguf_put_u32(&k->bytes, kv->type);
     if (kv->type == GGUF_ARRAY) {
         gguf_put_u32(&k->bytes, kv->elem_type);
-        gguf_put_u64(&k->bytes, kv->n);
+        put_u64(&k->bytes, kv->n);
     }
     if (kv->elem_type != GGUF_STRING)
         gguf_put(&k->bytes, kv->data, size * (size_t)kv->n);
@@ -129,7 +129,7 @@ void gguf_kv_copy(struct gguf_kvs *k, const struct gguf *g, const struct gguf_kv
         struct gguf_str s;
 
         gguf_elem_str(g, kv, i, &s);
-        gguf_put_strn(&k->bytes, s.data, s.len);
+        put_strn(&k->bytes, s.data, s.len);
     }
     k->n++;
 }
@@ -140,8 +140,8 @@ void gguf_put_head(struct gguf_bytes *b, uint64_t n_tensors, const struct gguf_k
 {
     gguf_put(b, "GGUF", 4);
     gguf_put_u32(b, VERSION);
-    gguf_put_u64(b, n_tensors);
-    gguf_put_u64(b, k->n);
+    put_u64(b, n_tensors);
+    put_u64(b, k->n);
     gguf_put(b, k->bytes.data, k->bytes.n);
     b->failed |= k->bytes.failed;
 }
@@ -152,9 +152,9 @@ void gguf_put_tensor(struct gguf_bytes *b, const char *name, int n_dims,
     gguf_put_str(b, name);
     gguf_put_u32(b, (uint32_t)n_dims);
     for (int i = 0; i < n_dims; i++)
-        gguf_put_u64(b, ne[i]);
+        put_u64(b, ne[i]);
     gguf_put_u32(b, ggml_id);
-    gguf_put_u64(b, offset);
+    put_u64(b, offset);
 }
 
 void gguf_put_padding(struct gguf_bytes *b)

@@ -3,11 +3,11 @@
  * gguf_put.h - write the head of a GGUF file into memory
  *
  * A head is everything before the tensor data: gguf_put_head(), one
- * gguf_put_tensor() per tensor, gguf_put_padding(). Bytes grow as they are
- * written; running out of memory is remembered in `failed` and asked for once, at
+ * gguf_put_tensor() per tensor, gguf_put_padding(). The buffer
+ * grows as it is written; running out of memory sets `failed`, to be checked once, at
  * the end.
  *
- * Threading: none of it is shared.
+ * Threading: no shared state.
  */
 #ifndef SLM_ENGINE_GGUF_GGUF_PUT_H
 #define SLM_ENGINE_GGUF_GGUF_PUT_H
@@ -23,15 +23,13 @@
 struct gguf_bytes {
     uint8_t *data; /* malloc'ed */
     size_t n, cap;
-    bool failed; /* out of memory; what follows is dropped */
+    bool failed; /* out of memory; later writes are dropped */
 };
 
 void gguf_put(struct gguf_bytes *b, const void *data, size_t n);
 void gguf_put_u32(struct gguf_bytes *b, uint32_t v);
-void gguf_put_u64(struct gguf_bytes *b, uint64_t v);
 void gguf_put_f32(struct gguf_bytes *b, float v);
-void gguf_put_str(struct gguf_bytes *b, const char *s);            /* length, bytes */
-void gguf_put_strn(struct gguf_bytes *b, const char *s, size_t n); /* not terminated */
+void gguf_put_str(struct gguf_bytes *b, const char *s); /* length, bytes */
 
 /* GGUF key-value pairs; each counts itself into n. */
 struct gguf_kvs {
@@ -48,7 +46,7 @@ void gguf_kv_str(struct gguf_kvs *k, const char *key, const char *v);
 /* Key and array head; n elements must follow in k->bytes. */
 void gguf_kv_array(struct gguf_kvs *k, const char *key, uint32_t elem_type, uint64_t n);
 
-/* A pair of another file as it is there. */
+/* A pair of another file, unchanged. */
 void gguf_kv_copy(struct gguf_kvs *k, const struct gguf *g, const struct gguf_kv *kv);
 
 /* Magic, version, counts and all pairs of k. */
@@ -59,10 +57,10 @@ void gguf_put_head(struct gguf_bytes *b, uint64_t n_tensors, const struct gguf_k
 void gguf_put_tensor(struct gguf_bytes *b, const char *name, int n_dims,
                      const uint64_t *ne, uint32_t ggml_id, uint64_t offset);
 
-/* Up to where the data begins. */
+/* Padding up to the data. */
 void gguf_put_padding(struct gguf_bytes *b);
 
-/* Where the tensor behind one of `bytes` bytes at offset 0 may begin. */
+/* bytes rounded up to the alignment: where the next tensor may begin. */
 static inline uint64_t gguf_put_aligned(uint64_t bytes)
 {
     return (bytes + GGUF_PUT_ALIGNMENT - 1) / GGUF_PUT_ALIGNMENT * GGUF_PUT_ALIGNMENT;

@@ -1,37 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_read.c - rows of a tensor, whatever the gguf is made of
+ * gguf_read.c - rows of a tensor of a mapped file, an image or an assembled gguf
  */
 #include "engine/gguf/gguf_impl.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/pagecache.h"
+#include "engine/base/readfile.h"
 
 enum status gguf_read_bytes(const struct gguf *g, void *dst, size_t n, uint64_t offset,
                             struct err *err)
 {
-    char *to = dst;
-
-    while (n) {
-        const ssize_t got = pread(g->fd, to, n, (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_set_errno(err, ST_IO, "cannot read the weights of %s", g->path);
-        if (got == 0)
-            return err_set(err, ST_IO,
-                           "cannot read the weights of %s: the file ends at byte %llu "
-                           "(did it shrink?)",
-                           g->path, (unsigned long long)offset);
-        to += got;
-        n -= (size_t)got;
-        offset += (uint64_t)got;
-    }
-    return ST_OK;
+    return readfile_at(g->fd, g->path, dst, n, offset, err);
 }
 
 enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_save.c - any gguf into a file
+ * gguf_save.c - write any gguf to a file
  */
 #include "engine/gguf/gguf_save.h"
 
@@ -11,8 +11,8 @@
 #include "engine/base/outfile.h"
 #include "engine/gguf/gguf_put.h"
 
-#define CHUNK_BYTES  ((size_t)4 << 20) /* or a row, where that is longer */
-#define PIECE_VALUES 16384             /* rows that a member takes have about so many */
+#define CHUNK_BYTES  ((size_t)4 << 20) /* or a row, if that is longer */
+#define PIECE_VALUES 16384 /* values in the rows that a thread takes at once, about */
 
 /* Rows of one tensor in a buffer. */
 struct chunk {
@@ -60,15 +60,15 @@ static void write_chunk(struct save *s)
         keep_error(s, &err);
 }
 
-/* All members make one chunk; the first writes the one before. */
-static void member(void *arg, int me, int n_members)
+/* All threads make one chunk; thread 0 writes the previous one. */
+static void make_chunk(void *arg, int thread, int n_threads)
 {
     struct save *s = arg;
     const struct chunk *c = &s->making;
     struct err err = ERR_INIT;
 
-    (void)n_members;
-    if (me == 0 && s->writing.t)
+    (void)n_threads;
+    if (thread == 0 && s->writing.t)
         write_chunk(s);
     if (!c->t)
         return;
@@ -87,7 +87,7 @@ static void member(void *arg, int me, int n_members)
     keep_error(s, &err);
 }
 
-/* Everything from the tensors on. */
+/* The tensors. */
 static enum status save_tensors(struct save *s, size_t buffer_bytes,
                                 gguf_save_progress_fn *progress, void *arg,
                                 const char *path, struct err *err)
@@ -104,7 +104,7 @@ static enum status save_tensors(struct save *s, size_t buffer_bytes,
             n = buffer_bytes / row_bytes < n_rows - row ? buffer_bytes / row_bytes
                                                         : n_rows - row;
             s->making = (struct chunk){base + (size_t)at * buffer_bytes, t, row, n};
-            thread_pool_run(s->pool, member, s);
+            thread_pool_run(s->pool, make_chunk, s);
             s->writing = s->making;
             if (s->err.code)
                 return err_set(err, s->err.code, "%s", s->err.msg);
@@ -113,7 +113,7 @@ static enum status save_tensors(struct save *s, size_t buffer_bytes,
         }
     }
     s->making.t = NULL;
-    thread_pool_run(s->pool, member, s);
+    thread_pool_run(s->pool, make_chunk, s);
     return s->err.code ? err_set(err, s->err.code, "%s", s->err.msg) : ST_OK;
 }
 

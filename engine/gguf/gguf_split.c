@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_split.c - one head for several files, and rows from the one that has them
+ * gguf_split.c - one head for several files, and rows from the file that holds them
  */
 #include "engine/gguf/gguf_split.h"
 
@@ -16,12 +16,11 @@
 #define MAX_PARTS    1000
 
 struct split {
-    struct gguf **parts; /* [n], first the one with the metadata */
+    struct gguf **parts; /* [n]; the first has the metadata */
     int n;
 };
 
-/* ---- names ------------------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------------- */
 
 static bool five_digits(const char *s, int *out)
 {
@@ -34,7 +33,7 @@ static bool five_digits(const char *s, int *out)
     return true;
 }
 
-/* The ending of a part's path; NULL for another. */
+/* The ending of a part's path; NULL for any other path. */
 static const char *ending(const char *path, int *no, int *count)
 {
     const size_t len = strlen(path);
@@ -73,10 +72,9 @@ bool gguf_split_path(char *out, size_t cap, const char *path, int i)
                     count) < (int)cap;
 }
 
-/* ---- parts ------------------------------------------------------------------------
- */
+/* ---- parts ------------------------------------------------------------------- */
 
-static uint64_t says(const struct gguf *g, const char *key)
+static uint64_t number_of(const struct gguf *g, const char *key)
 {
     uint64_t v = 0;
 
@@ -86,7 +84,7 @@ static uint64_t says(const struct gguf *g, const char *key)
 
 bool gguf_split_is(const struct gguf *g)
 {
-    return says(g, "split.count") > 1;
+    return number_of(g, "split.count") > 1;
 }
 
 static void split_close(void *arg)
@@ -107,7 +105,7 @@ static enum status split_read(void *arg, const struct gguf_tensor *t, uint64_t r
     int i = 0;
 
     while (!(there = gguf_tensor_find(s->parts[i], t->name)))
-        i++; /* every tensor of the head is one of a part */
+        i++; /* every tensor of the head is in a part */
     return gguf_read_rows(s->parts[i], there, row, n_rows, drop, dst, err);
 }
 
@@ -116,14 +114,15 @@ static enum status check_part(const struct split *s, int i, struct err *err)
     const struct gguf *g = s->parts[i];
     char name[160];
 
-    if (says(g, "split.no") == (uint64_t)i && says(g, "split.count") == (uint64_t)s->n)
+    if (number_of(g, "split.no") == (uint64_t)i &&
+        number_of(g, "split.count") == (uint64_t)s->n)
         return ST_OK;
     utf8_printable(name, sizeof name, gguf_path(g), strlen(gguf_path(g)));
     return err_set(err, ST_INPUT,
                    "%s says that it is part %llu of %llu of a model, and its name says "
                    "%d of %d",
-                   name, (unsigned long long)says(g, "split.no") + 1,
-                   (unsigned long long)says(g, "split.count"), i + 1, s->n);
+                   name, (unsigned long long)number_of(g, "split.no") + 1,
+                   (unsigned long long)number_of(g, "split.count"), i + 1, s->n);
 }
 
 static enum status open_parts(struct split *s, const char *path, struct err *err)
@@ -156,8 +155,7 @@ static enum status open_parts(struct split *s, const char *path, struct err *err
     return st;
 }
 
-/* ---- together ---------------------------------------------------------------------
- */
+/* ---- the assembled gguf ------------------------------------------------------ */
 
 static void put_metadata(struct gguf_kvs *kvs, const struct gguf *g)
 {
@@ -188,7 +186,7 @@ static enum status make_head(struct gguf_bytes *head, const struct split *s,
 {
     const struct gguf *first = s->parts[0];
     const uint64_t alignment = gguf_alignment(first);
-    const uint64_t promised = says(first, "split.tensors.count");
+    const uint64_t promised = number_of(first, "split.tensors.count");
     struct gguf_kvs kvs = {.n = 0};
     uint64_t n = 0;
 

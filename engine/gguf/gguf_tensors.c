@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_tensors.c - tensor descriptions, and whether the data they promise is there
+ * gguf_tensors.c - tensor descriptions, and checks that their data is in the file
  */
 #include "engine/gguf/gguf_cursor.h"
 
@@ -36,7 +36,7 @@ static enum status read_shape(struct gguf_cursor *c, struct gguf_tensor *t,
     return ST_OK;
 }
 
-/* Type, and from it the bytes; t->offset is still relative to the data. */
+/* Read the type and compute the bytes; t->offset is still relative to the data. */
 static enum status read_type(struct gguf_cursor *c, struct gguf_tensor *t,
                              struct gguf_str name)
 {
@@ -46,7 +46,7 @@ static enum status read_type(struct gguf_cursor *c, struct gguf_tensor *t,
         return c->err->code;
     t->fmt = kern_format_by_ggml_id(t->ggml_id);
     if (!gguf_ggml_block(t->ggml_id, &elems, &bytes))
-        return ST_OK; /* can be listed, not read */
+        return ST_OK; /* listed, but not readable */
     if (t->ne[0] % elems)
         return gguf_fail(
             c,
@@ -59,7 +59,7 @@ static enum status read_type(struct gguf_cursor *c, struct gguf_tensor *t,
     return ST_OK;
 }
 
-/* From an offset inside the data to one inside the file. */
+/* Convert the offset in the data to an offset in the file. */
 static enum status place_tensor(struct gguf_cursor *c, struct gguf_tensor *t)
 {
     const struct gguf_str name = {t->name, strlen(t->name)};
@@ -91,7 +91,8 @@ static int by_offset(const void *a, const void *b)
 
     if (s->offset != t->offset)
         return s->offset < t->offset ? -1 : 1;
-    /* Empty-looking ones (unknown type) first, so that they precede their twin. */
+    /* Those of unknown type (0 bytes) first, so that they precede one at the same
+     * offset. */
     return s->bytes < t->bytes ? -1 : s->bytes > t->bytes;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf.c - a model folder from its parts to an assembled gguf
+ * hf.c - assemble a gguf from the parts of a model folder
  */
 #include "engine/hf/hf_impl.h"
 
@@ -15,7 +15,7 @@ bool hf_is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Part of path in front of `end`, which becomes the end of what lies above. */
+/* The last part of the path up to `end`; `end` becomes the end of its parent. */
 static const char *last_part(const char *path, size_t *end, size_t *len)
 {
     while (*end > 1 && path[*end - 1] == '/')
@@ -47,8 +47,8 @@ const char *hf_folder_name(const char *dir, size_t *len)
     return repository + n - *len;
 }
 
-/* A cache of the Hub keeps each revision in snapshots/, and in refs/main which one is
- * meant. */
+/* A cache of the Hub keeps each revision in snapshots/ and the current one's name in
+ * refs/main. */
 static enum status in_hub_cache(const char *dir, struct err *err)
 {
     struct err no_ref = ERR_INIT;

@@ -4,12 +4,12 @@
  *
  * config.json becomes hyperparameters, *.safetensors tensors, tokenizer.json (with
  * the small JSON files beside it, and chat_template.jinja) the vocabulary. The result
- * is an assembled gguf with the keys, names, shapes and orders that GGUF files of the
- * same model have, so nobody else needs to know where it came from: rows of Q and K
- * that are rotated as neighbouring pairs change places, experts are stacked, Gemma's
- * norms get their 1, one-dimensional tensors are F32.
+ * is an assembled gguf with the keys, names, shapes and orders of the same model's GGUF
+ * files, so other modules need not distinguish them: rows of Q and K that are rotated
+ * as neighbouring pairs are reordered, experts are stacked, Gemma's norms get 1 added,
+ * one-dimensional tensors are F32.
  *
- * Everything in the folder is untrusted, as a GGUF file is.
+ * Everything in the folder is untrusted, like a GGUF file.
  *
  * Threading: as gguf.h; rows may be read from several threads.
  * Source: the models' published config.json files and implementations in
@@ -21,20 +21,20 @@
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 
-/* True if path is a directory. */
+/* Whether path is a directory. */
 bool hf_is_folder(const char *path);
 
-/* ST_OK where there is a config.json, or else ST_USAGE and what the directory may be
- * instead: of a Hub cache, where the model's folder lies in it. */
+/* ST_OK if dir has a config.json, else ST_USAGE; the message says what the directory
+ * seems to be, and for a Hub cache which folder in it is the model's. */
 enum status hf_check_folder(const char *dir, struct err *err);
 
-/* What its model is called: the last part of the path, in a cache of the Hub that of
- * the repository ("org--name" less the organisation). Points into dir. */
+/* The model's name: the last part of the path, in a cache of the Hub the repository's
+ * ("org--name" without the organisation). Points into dir. */
 const char *hf_folder_name(const char *dir, size_t *len);
 
-/* Errors: those of hf_check_folder(), ST_IO, ST_INPUT (a file of the folder; what is
- * wrong), ST_UNSUPPORTED (a model, a type or a tokenizer that is not known here; the
- * message lists those that are), ST_NO_MEMORY. A folder without tokenizer.json has no
+/* Errors: those of hf_check_folder(), ST_IO, ST_INPUT (a faulty file of the folder),
+ * ST_UNSUPPORTED (an unknown model, type or tokenizer; the message lists the known
+ * ones), ST_NO_MEMORY. A folder without tokenizer.json has no
  * vocabulary. */
 enum status hf_open(struct gguf **g, const char *dir, struct err *err);
 

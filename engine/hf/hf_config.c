@@ -2,7 +2,7 @@
  *
  * hf_config.c - config.json to the hyperparameters of a GGUF file
  *
- * A folder's config names its kind in model_type; hf_kinds.c knows what each kind says.
+ * A config names its kind in model_type; hf_kinds.c reads the members of each kind.
  */
 #include "engine/hf/hf_impl.h"
 
@@ -15,8 +15,7 @@
 
 #define MAX_CONFIG ((size_t)16 << 20)
 
-/* ---- pairs -------------------------------------------------------------------------
- */
+/* ---- pairs ------------------------------------------------------------------- */
 
 static const char *full_key(char *buf, size_t cap, const struct hf_config *c,
                             const char *key)
@@ -62,8 +61,7 @@ void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t 
         gguf_put_u32(&c->kvs->bytes, (uint32_t)v[i]);
 }
 
-/* ---- members -----------------------------------------------------------------------
- */
+/* ---- members ----------------------------------------------------------------- */
 
 enum status hf_get_number(const struct hf_config *c, const char *key, int64_t min,
                           int64_t max, int64_t *out, struct err *err)
@@ -129,8 +127,7 @@ enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool wan
     return st;
 }
 
-/* ---- what all have -----------------------------------------------------------------
- */
+/* ---- members of all kinds ---------------------------------------------------- */
 
 enum status hf_put_sizes(struct hf_config *c, struct err *err)
 {
@@ -170,8 +167,7 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
     return ST_OK;
 }
 
-/* ---- the folder --------------------------------------------------------------------
- */
+/* ---- the folder -------------------------------------------------------------- */
 
 static enum status find_arch(struct hf_config *c, struct err *err)
 {
@@ -195,7 +191,7 @@ static enum status find_arch(struct hf_config *c, struct err *err)
         c->file.path, utf8_printable(shown, sizeof shown, type, strlen(type)), known);
 }
 
-/* Weights that somebody has quantised in a way of their own. */
+/* Refuse weights that are quantised in another format. */
 static enum status check_plain(const struct hf_config *c, struct err *err)
 {
     const json_t *how = json_member(c->file.root, "quantization_config");

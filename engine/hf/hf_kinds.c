@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_kinds.c - what each kind of model says in config.json, and the table of kinds
+ * hf_kinds.c - members of config.json of each kind of model, and the table of kinds
  *
- * Members that a config leaves out have the defaults of its kind. What would make
- * another computation of it than the architecture does here (another activation,
- * layers without experts among others with some) is refused, because nothing in a GGUF
- * file could say so.
+ * Missing members have the defaults of their kind. Members that require another
+ * computation than the architecture's (another activation function, layers without
+ * experts among layers with experts) are refused, because GGUF has no keys for them.
  */
 #include "engine/hf/hf_impl.h"
 
@@ -24,7 +23,7 @@ static enum status put_rms_eps(struct hf_config *c, double missing, struct err *
                        missing, err);
 }
 
-/* A window that every layer has. */
+/* A sliding window of all layers. */
 static enum status put_window(struct hf_config *c, struct err *err)
 {
     int64_t window = 0;
@@ -36,7 +35,7 @@ static enum status put_window(struct hf_config *c, struct err *err)
     return st;
 }
 
-/* The experts of models that choose n_used of them for each token. */
+/* The experts of models with n_used of them per token. */
 static enum status put_experts(struct hf_config *c, const char *count, struct err *err)
 {
     const enum status st =
@@ -49,8 +48,8 @@ static enum status put_experts(struct hf_config *c, const char *count, struct er
                          0, err);
 }
 
-/* Where kinds of layers take turns: every n-th attends to everything, the others are
- * what `others` calls them. Lists that say something else are refused. */
+/* Alternating layers: every n-th has full attention, the others are of the type
+ * `others`. Any other list is refused. */
 static enum status check_layers(const struct hf_config *c, int64_t n,
                                 const char *others, struct err *err)
 {
@@ -70,8 +69,7 @@ static enum status check_layers(const struct hf_config *c, int64_t n,
     return ST_OK;
 }
 
-/* ---- kinds of model ----------------------------------------------------------------
- */
+/* ---- kinds of model ---------------------------------------------------------- */
 
 static enum status llama(struct hf_config *c, struct err *err)
 {
@@ -116,7 +114,7 @@ static enum status qwen_dense(struct hf_config *c, struct err *err)
     return st ? st : put_ff(c, 0, err);
 }
 
-/* Every layer has experts, or GGUF's names could not tell. */
+/* Every layer must have experts: GGUF has no key for layers without. */
 static enum status qwen_moe(struct hf_config *c, struct err *err)
 {
     int64_t step = 1;
@@ -159,7 +157,7 @@ static enum status qwen3_moe(struct hf_config *c, struct err *err)
     return st ? st : qwen_moe(c, err);
 }
 
-/* Sizes of a layer with a state in the place of keys and values. */
+/* Sizes of layers with a state instead of keys and values. */
 static enum status put_delta(struct hf_config *c, struct err *err)
 {
     int64_t values = 0;
@@ -193,8 +191,8 @@ static enum status put_delta(struct hf_config *c, struct err *err)
     return ST_OK;
 }
 
-/* Pairs of a head that turn with time, height and width; text turns all alike, but
- * other readers of GGUF files want to know. */
+/* Pairs of a head that rotate with time, height and width; text rotates all alike, but
+ * other readers of GGUF files need the key. */
 static enum status put_sections(struct hf_config *c, struct err *err)
 {
     const json_t *list =
@@ -208,7 +206,7 @@ static enum status put_sections(struct hf_config *c, struct err *err)
         v[i] = n > 0 && n <= c->n_rot ? (int32_t)n : 0;
         sum += v[i];
     }
-    if (!list) { /* as the models have it: a little more for time */
+    if (!list) { /* the default of the models: a few more for time */
         v[0] = (int32_t)(c->n_rot / 2 + 2) / 3;
         v[1] = (int32_t)(c->n_rot / 2 - v[0] + 1) / 2;
         v[2] = (int32_t)c->n_rot / 2 - v[0] - v[1];
@@ -264,7 +262,7 @@ static enum status qwen35_moe(struct hf_config *c, struct err *err)
 }
 
 /* Scores are divided by the root of query_pre_attn_scalar, which is the head's size in
- * all sizes of a family but the largest. */
+ * all models of a family but the largest. */
 static enum status put_query_scale(struct hf_config *c, struct err *err)
 {
     double scalar = (double)c->head_dim;
@@ -276,7 +274,7 @@ static enum status put_query_scale(struct hf_config *c, struct err *err)
     return st;
 }
 
-/* A cap that is null is none; one that is not mentioned has the kind's default. */
+/* A null cap means no cap; a missing one has the kind's default. */
 static enum status put_cap(struct hf_config *c, const char *key, double missing,
                            struct err *err)
 {
@@ -370,7 +368,7 @@ static enum status phi3(struct hf_config *c, struct err *err)
         (st = json_get_int(&c->file, c->o, "original_max_position_embeddings", 1,
                            HF_MAX_CONTEXT, &before, err)))
         return st;
-    if (window > 0) /* also where it hides nothing: other readers want it */
+    if (window > 0) /* also where it hides nothing: other readers need the key */
         hf_put_u32(c, "attention.sliding_window", window);
     hf_put_u32(c, "rope.scaling.original_context_length", before ? before : c->n_ctx);
     return hf_rope(c, 10000.0, err);
@@ -407,7 +405,7 @@ static enum status glm(struct hf_config *c, struct err *err)
     return hf_rope(c, 10000.0, err);
 }
 
-/* THUDM's own format, with its own words. */
+/* THUDM's own format, with other member names. */
 static enum status chatglm(struct hf_config *c, struct err *err)
 {
     double ratio = 1.0;
@@ -433,8 +431,7 @@ static enum status chatglm(struct hf_config *c, struct err *err)
     return hf_rope(c, 10000.0 * ratio, err);
 }
 
-/* ---- the table ---------------------------------------------------------------------
- */
+/* ---- the table --------------------------------------------------------------- */
 
 const struct hf_arch hf_archs[] = {
     {"llama", "llama", {hf_names_llama, hf_names_common}, llama},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_names.c - what a tensor of a folder is called in GGUF
+ * hf_names.c - GGUF names of the tensors of a folder
  */
 #include "engine/hf/hf_impl.h"
 
@@ -11,7 +11,7 @@
 #define L "model.layers.#."
 #define B "blk.#."
 
-/* Most models; what differs stands in a list that is asked first. */
+/* Most models; lists with exceptions are searched before this one. */
 const struct hf_name hf_names_common[] = {
     {"model.embed_tokens.weight", "token_embd.weight", HF_AS_IS},
     {"model.norm.weight", "output_norm.weight", HF_AS_IS},
@@ -35,10 +35,10 @@ const struct hf_name hf_names_common[] = {
     {L "mlp.gate_proj.weight", B "ffn_gate.weight", HF_AS_IS},
     {L "mlp.up_proj.weight", B "ffn_up.weight", HF_AS_IS},
     {L "mlp.down_proj.weight", B "ffn_down.weight", HF_AS_IS},
-    /* Made from rope_theta by everybody. */
+    /* Every reader computes it from rope_theta. */
     {L "self_attn.rotary_emb.inv_freq", NULL, HF_SKIP},
     {"model.rotary_emb.inv_freq", NULL, HF_SKIP},
-    /* Eyes of models that have some. */
+    /* The vision part of multimodal models. */
     {"vision_tower.*", NULL, HF_SKIP},
     {"model.vision_tower.*", NULL, HF_SKIP},
     {"multi_modal_projector.*", NULL, HF_SKIP},
@@ -46,7 +46,7 @@ const struct hf_name hf_names_common[] = {
     {NULL, NULL, HF_SKIP},
 };
 
-/* Llama's GGUF files rotate neighbouring pairs, its folders halves. */
+/* Llama's GGUF files rotate neighbouring pairs, its folders rotate halves. */
 const struct hf_name hf_names_llama[] = {
     {L "self_attn.q_proj.weight", B "attn_q.weight", HF_ROPE_Q},
     {L "self_attn.q_proj.bias", B "attn_q.bias", HF_ROPE_Q},
@@ -75,7 +75,7 @@ const struct hf_name hf_names_moe[] = {
     {NULL, NULL, HF_SKIP},
 };
 
-/* Layers that attend are qwen3's. */
+/* Attention layers have qwen3's names. */
 const struct hf_name hf_names_qwen35[] = {
     {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
     {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
@@ -91,13 +91,13 @@ const struct hf_name hf_names_qwen35[] = {
     {L "linear_attn.A_log", B "ssm_a", HF_DECAY},
     {L "linear_attn.norm.weight", B "ssm_norm.weight", HF_AS_IS},
     {L "linear_attn.out_proj.weight", B "ssm_out.weight", HF_VALUE_COLUMNS},
-    /* What predicts further tokens, and eyes. */
+    /* Layers that predict further tokens, and the vision part. */
     {"mtp.*", NULL, HF_SKIP},
     {"model.visual.*", NULL, HF_SKIP},
     {NULL, NULL, HF_SKIP},
 };
 
-/* Experts of a layer in one tensor, gate and up in another. */
+/* The experts of a layer in two tensors: down, and gate with up. */
 const struct hf_name hf_names_qwen35moe[] = {
     {L "mlp.experts.gate_up_proj", B "ffn_gate_exps.weight", HF_FIRST_HALF},
     {L "mlp.experts.gate_up_proj", B "ffn_up_exps.weight", HF_SECOND_HALF},
@@ -128,7 +128,7 @@ const struct hf_name hf_names_phi2[] = {
     {NULL, NULL, HF_SKIP},
 };
 
-/* Phi-3 and GLM-4: matrices that are one in the folder stay one. */
+/* Phi-3 and GLM-4: fused matrices of the folder stay fused. */
 const struct hf_name hf_names_fused[] = {
     {L "self_attn.qkv_proj.weight", B "attn_qkv.weight", HF_AS_IS},
     {L "mlp.gate_up_proj.weight", B "ffn_up.weight", HF_AS_IS},
@@ -166,8 +166,8 @@ const struct hf_name hf_names_chatglm[] = {
 
 /* ---- matching -------------------------------------------------------------------- */
 
-/* A number of at most 5 digits, without zeros in front, so that a name has one
- * spelling. */
+/* A number of at most 5 digits without leading zeros, so that a name has one spelling.
+ */
 static bool take_number(const char **at, unsigned *out)
 {
     unsigned n = 0;
@@ -198,7 +198,7 @@ static bool matches(const char *pattern, const char *name, unsigned *layer,
     return !*name;
 }
 
-/* Text models inside of others carry a prefix. */
+/* Text models inside of others have a prefix. */
 static const char *without_prefix(const char *name, char *buf, size_t cap)
 {
     static const char *const prefixes[] = {"language_model.model.",
@@ -215,7 +215,7 @@ static const char *without_prefix(const char *name, char *buf, size_t cap)
     return strncmp(name, "language_model.lm_head.", 23) ? name : name + 15;
 }
 
-/* The nth row of those that stand together for one tensor. */
+/* The nth of the consecutive rows for one tensor. */
 static const struct hf_name *nth_row(const struct hf_name *n, int nth)
 {
     for (int i = 1; i <= nth; i++)
@@ -224,7 +224,7 @@ static const struct hf_name *nth_row(const struct hf_name *n, int nth)
     return n + nth;
 }
 
-/* With the layer's number in it. */
+/* Insert the layer's number. */
 static void spell(char *out, size_t cap, const char *gguf, unsigned layer)
 {
     const char *hash = gguf ? strchr(gguf, '#') : NULL;

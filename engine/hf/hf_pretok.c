@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_pretok.c - what happens to a text before tokens are joined, as tokenizer.json says
+ * hf_pretok.c - normalizer and pre_tokenizer of a tokenizer.json
  *
- * Two ways are known: bytes in GPT-2's alphabet, cut by regular expressions, and
- * blanks that become U+2581, with or without one put in front. Steps that do
- * something else are refused by name. NFC is passed over, as by every engine that
- * reads GGUF files: what is typed and printed nearly always is NFC.
+ * Two kinds are supported: bytes in GPT-2's alphabet, cut by regular expressions, and
+ * blanks that become U+2581, with or without one before the text. Other steps are
+ * refused by name. NFC is ignored, as in every engine that reads GGUF files: texts are
+ * nearly always NFC.
  */
 #include "engine/hf/hf_impl.h"
 
@@ -68,8 +68,7 @@ static enum status each(struct reading *r, const json_t *step, const char *list,
     return st;
 }
 
-/* ---- patterns ---------------------------------------------------------------------
- */
+/* ---- patterns ---------------------------------------------------------------- */
 
 static enum status add_spelt(struct reading *r, const char *pattern)
 {
@@ -91,7 +90,7 @@ static enum status add_regex(struct reading *r, const char *regex)
     return add_spelt(r, spelt);
 }
 
-/* Text that stands for itself. */
+/* A literal text. */
 static enum status add_literal(struct reading *r, const char *text)
 {
     char spelt[PRE_MAX_PATTERN_BYTES];
@@ -102,8 +101,8 @@ static enum status add_literal(struct reading *r, const char *text)
     return add_spelt(r, spelt);
 }
 
-/* Matches and what stands between them are pieces. "Removed" and inverted comes to the
- * same where the expression leaves nothing between, which is how it is used. */
+/* Matches and the text between them are pieces. "Removed" with invert is the same where
+ * matches leave no text between them, which is how tokenizers use it. */
 static enum status add_split(struct reading *r, const json_t *step)
 {
     const json_t *pattern = json_member(step, "pattern");
@@ -119,8 +118,7 @@ static enum status add_split(struct reading *r, const json_t *step)
     return text ? add_literal(r, text) : unknown(r, "pre_tokenizer", "Split");
 }
 
-/* ---- steps -------------------------------------------------------------------------
- */
+/* ---- steps ------------------------------------------------------------------- */
 
 static enum status byte_level_step(struct reading *r, const json_t *step)
 {
@@ -136,7 +134,7 @@ static enum status byte_level_step(struct reading *r, const json_t *step)
         return unknown(r, "pre_tokenizer", type);
     if (json_is_true(json_member(step, "add_prefix_space")))
         return unknown(r, "pre_tokenizer", "ByteLevel with add_prefix_space");
-    /* use_regex is true where it is not said. */
+    /* The default of use_regex is true. */
     return json_is_false(json_member(step, "use_regex"))
                ? ST_OK
                : add_spelt(r, pre_tokenizer_gpt2());
@@ -156,14 +154,14 @@ static enum status metaspace(struct reading *r, const json_t *step)
     return ST_OK;
 }
 
-/* Of texts whose blanks the normalizer has replaced. */
+/* A step after a normalizer that has replaced blanks. */
 static enum status blank_step(struct reading *r, const json_t *step)
 {
     const char *type = type_of(step);
 
     if (!strcmp(type, "Metaspace"))
         return metaspace(r, step);
-    /* Gemma cuts at blanks, of which its normalizer has left none. */
+    /* Gemma cuts at blanks, and its normalizer leaves none. */
     if (!strcmp(type, "Split") &&
         is(json_member(json_member(step, "pattern"), "String"), " "))
         return ST_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_rope.c - how a folder says that positions are scaled, and how GGUF does
+ * hf_rope.c - scaling of positions from a folder's members to GGUF keys
  *
- * Two spellings are in use: rope_theta beside rope_scaling, and both together in
+ * Two forms are in use: rope_theta beside rope_scaling, and both together in
  * rope_parameters (per kind of layer where there are several).
  * Sources: Peng et al. 2023 (YaRN, arXiv 2309.00071), Ding et al. 2024 (LongRoPE,
  * arXiv 2402.13753), Llama 3.1's published frequencies.
@@ -21,7 +21,7 @@
 
 struct rope {
     struct hf_config *c;
-    const json_t *how; /* the object with the members below; NULL: none */
+    const json_t *how; /* the object with its members, or NULL */
     double theta;
     double factor;
     int64_t before; /* the context before scaling */
@@ -34,7 +34,7 @@ static enum status get(struct rope *r, const char *key, double min, double max,
     return json_get_real(&r->c->file, r->how, key, min, max, out, r->err);
 }
 
-/* Room for one number per pair of a head. */
+/* Allocate a vector with one number per pair of a head. */
 static enum status new_vector(struct rope *r, int i, const char *name)
 {
     struct hf_vector *v = &r->c->vectors[i];
@@ -45,7 +45,7 @@ static enum status new_vector(struct rope *r, int i, const char *name)
     return v->v ? ST_OK : err_set(r->err, ST_NO_MEMORY, "no memory for %s", name);
 }
 
-/* Long waves are stretched by `factor`, short ones not, those between in part. */
+/* Long wavelengths are stretched by `factor`, short ones not, those between in part. */
 static enum status llama3(struct rope *r)
 {
     double low = 1.0, high = 4.0;
@@ -91,7 +91,7 @@ static enum status list(struct rope *r, int i, const char *key, const char *name
     return ST_OK;
 }
 
-/* Factors of its own for each pair, and scores a little larger. */
+/* LongRoPE: one factor per pair, and a factor of the scores. */
 static enum status longrope(struct rope *r)
 {
     const double scale = (double)r->c->n_ctx / (double)r->before;
@@ -128,7 +128,7 @@ static enum status yarn(struct rope *r)
 
         if (st)
             return st;
-        /* The folder has all of it, GGUF what comes on top of YaRN's own. */
+        /* The folder has the whole factor, GGUF the factor beyond YaRN's own. */
         if (v > 0.0 && !strcmp(extra[i].hf, "attention_factor") && r->factor > 1.0)
             v /= 1.0 + 0.1 * log(r->factor);
         if (v > 0.0)
@@ -152,8 +152,8 @@ static enum status scale_by(struct rope *r, const char *type)
         return yarn(r);
     if (!strcmp(type, "longrope") || !strcmp(type, "su"))
         return longrope(r);
-    /* Dynamic scaling begins beyond the context the model was made for, which is what
-     * is promised here. */
+    /* Dynamic scaling begins beyond the trained context, which is the most that the
+     * metadata allow here. */
     if (!strcmp(type, "default") || !strcmp(type, "dynamic"))
         return ST_OK;
     return err_set(r->err, ST_UNSUPPORTED,

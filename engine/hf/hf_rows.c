@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_rows.c - rows of a GGUF file's tensors from those of a folder
+ * hf_rows.c - read rows of the gguf's tensors from those of a folder
  */
 #include "engine/hf/hf_tensors_impl.h"
 
@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what stands where ------------------------------------------------------------
- */
+/* ---- order of rows ----------------------------------------------------------- */
 
-/* Pairs of neighbours are pairs of a first and a second half in the folder. */
+/* Neighbouring pairs of the gguf are in the folder row i and row i + n/2 of a head. */
 static uint64_t unpaired(const struct hf_entry *e, uint64_t rows, uint64_t r)
 {
     const uint64_t head = rows / e->n_heads, in_head = r % head;
@@ -20,8 +19,8 @@ static uint64_t unpaired(const struct hf_entry *e, uint64_t rows, uint64_t r)
     return r - in_head + in_head % 2 * (head / 2) + in_head / 2;
 }
 
-/* Heads of values that share a head of keys stand side by side in the folder; in GGUF
- * files head h has the keys of h % n_groups. */
+/* Heads of values that share a head of keys are adjacent in the folder; in GGUF files
+ * head h has the keys of h % n_groups. */
 static uint64_t grouped(const struct hf_entry *e, uint64_t rows, uint64_t r)
 {
     const uint64_t head = (rows - e->fixed) / e->n_heads;
@@ -59,10 +58,9 @@ static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t 
     }
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------------- */
 
-/* A vector, which GGUF files keep as floats. */
+/* A vector, which is F32 in GGUF files. */
 static enum status read_vector(const struct hf_tensors *h, const struct hf_entry *e,
                                float *dst, struct err *err)
 {
@@ -86,7 +84,7 @@ static enum status read_vector(const struct hf_tensors *h, const struct hf_entry
     return st;
 }
 
-/* Heads of columns of rows of the folder's type, in place. */
+/* Reorder heads of columns in rows of the folder's type, in place. */
 static enum status move_columns(const struct hf_entry *e, size_t row_bytes, char *rows,
                                 uint64_t n_rows, struct err *err)
 {
@@ -104,7 +102,7 @@ static enum status move_columns(const struct hf_entry *e, size_t row_bytes, char
     return ST_OK;
 }
 
-/* Rows of one part, in the folder's type, to dst: as many at once as stand together. */
+/* Rows of one part, in the folder's type, to dst: each read takes adjacent rows. */
 static enum status read_part(const struct hf_tensors *h, const struct hf_entry *e,
                              const struct safetensor *t, uint64_t row, uint64_t n_rows,
                              bool drop, char *dst, struct err *err)
@@ -120,7 +118,7 @@ static enum status read_part(const struct hf_tensors *h, const struct hf_entry *
             n++;
         st = safetensors_read(h->s, t, from * row_bytes, (size_t)n * row_bytes,
                               dst + done * row_bytes, err);
-        /* What stands apart shares pages: dropped when the whole has been read. */
+        /* Rows that are not adjacent share pages: drop them when the whole is read. */
         if (!st && drop && n == n_rows)
             safetensors_drop(h->s, t, from * row_bytes, n * row_bytes);
     }
@@ -175,7 +173,7 @@ enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t 
                         (char *)dst + done * row_bytes, err);
         done += n;
     }
-    /* Pages that straddle two pieces are still there. */
+    /* Pages that straddle two pieces are still cached. */
     if (!st && drop && atomic_fetch_add(&e->n_read, n_rows) + n_rows >= all)
         for (size_t i = 0; i < e->n_parts; i++)
             safetensors_drop(h->s, e->parts[i], 0, e->parts[i]->bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_special.c - which tokens begin and end a text, from a folder's JSON files
+ * hf_special.c - tokens that begin and end a text, from a folder's JSON files
  *
- * tokenizer_config.json names them, or special_tokens_map.json; generation_config.json
- * and config.json have their numbers, of the end sometimes several. Whether they are
- * put around a text says tokenizer_config.json, or else the template of
- * tokenizer.json's post_processor. How chats are written says chat_template.jinja, a
- * file of newer folders, else tokenizer_config.json, else chat_template.json.
+ * tokenizer_config.json or special_tokens_map.json has their names;
+ * generation_config.json and config.json have their ids, sometimes several for the end.
+ * tokenizer_config.json, or else the template of tokenizer.json's post_processor,
+ * states whether a text gets them. The chat template is chat_template.jinja (newer
+ * folders), else in tokenizer_config.json, else in chat_template.json.
  */
 #include "engine/hf/hf_tokenizer.h"
 
@@ -15,14 +15,14 @@
 #include <string.h>
 
 #define MAX_CONFIG ((size_t)16 << 20)
-#define MAX_ENDS   3 /* eos, eot, eom: what GGUF has names for */
+#define MAX_ENDS   3 /* eos, eot, eom: those that GGUF has keys for */
 
 struct special {
     const struct hf_vocab *v;
-    struct jsonfile tokenizer, map, generation, model, chat; /* root NULL: not there */
+    struct jsonfile tokenizer, map, generation, model, chat; /* root NULL: no file */
     int64_t bos, eos, pad, ends[MAX_ENDS];
     int n_ends;
-    int adds_bos, adds_eos; /* -1: nobody said */
+    int adds_bos, adds_eos; /* -1: not stated */
 };
 
 static int64_t id_of(const struct hf_vocab *v, const char *text)
@@ -33,7 +33,7 @@ static int64_t id_of(const struct hf_vocab *v, const char *text)
     return -1;
 }
 
-/* A number, or the first of a list of them, that is a token's. */
+/* A token id, or the first of a list of ids. */
 static int64_t number_of(const struct hf_vocab *v, const json_t *value)
 {
     const json_t *one = json_is_array(value) ? json_array_get(value, 0) : value;
@@ -42,7 +42,7 @@ static int64_t number_of(const struct hf_vocab *v, const json_t *value)
     return id >= 0 && (uint64_t)id < v->n ? id : -1;
 }
 
-/* By its text, "<s>" or {"content": "<s>"}. */
+/* The id of a token's text, "<s>" or {"content": "<s>"}. */
 static int64_t named(const struct special *s, const struct jsonfile *f, const char *key)
 {
     const json_t *v = json_member(f->root, key);
@@ -50,7 +50,7 @@ static int64_t named(const struct special *s, const struct jsonfile *f, const ch
     return id_of(s->v, json_text(json_is_object(v) ? json_member(v, "content") : v));
 }
 
-/* Of a model that is a part of another, the text's. */
+/* The members of the text model where it is a part of another. */
 static const json_t *of_model(const struct special *s, const char *key)
 {
     const json_t *v = json_member(s->model.root, key);
@@ -58,7 +58,7 @@ static const json_t *of_model(const struct special *s, const char *key)
     return v ? v : json_member(json_member(s->model.root, "text_config"), key);
 }
 
-/* By its text, and else by its number. */
+/* The id of a token by its text, else by its number. */
 static int64_t find(const struct special *s, const char *text_key, const char *id_key)
 {
     int64_t id = named(s, &s->tokenizer, text_key);
@@ -92,11 +92,10 @@ static void find_ends(struct special *s)
     json_array_foreach(list, i, one) add_end(s, number_of(s->v, one));
 }
 
-/* ---- templates ----------------------------------------------------------------------
- */
+/* ---- templates --------------------------------------------------------------- */
 
-/* The special tokens around the text in a template, if at most one on each side; more
- * of them belong to chats, whose own template spells them out. */
+/* The special tokens around the text in a template, at most one on each side; more
+ * belong to chats, whose template has them. */
 static void read_template(struct special *s, const json_t *processor)
 {
     int n[2] = {0, 0}, side = 0;
@@ -146,8 +145,7 @@ static void read_templates(struct special *s, const json_t *processor)
     }
 }
 
-/* ---- putting
- * ------------------------------------------------------------------------- */
+/* ---- pairs ------------------------------------------------------------------- */
 
 static void put_id(struct gguf_kvs *k, const char *key, int64_t id)
 {
@@ -167,7 +165,7 @@ static void put_ids(struct gguf_kvs *k, const struct special *s)
         put_id(k, keys[i], s->ends[i]);
     put_id(k, "tokenizer.ggml.unknown_token_id", s->v->unknown);
     put_id(k, "tokenizer.ggml.padding_token_id", s->pad);
-    /* Readers think of numbers of their own where a "llama" vocabulary says nothing. */
+    /* Readers have their own defaults where a "llama" vocabulary has no key. */
     if (has_defaults && s->bos < 0)
         gguf_kv_u32(k, "tokenizer.ggml.bos_token_id", UINT32_MAX);
     if (has_defaults && !s->n_ends)
@@ -178,7 +176,7 @@ static void put_ids(struct gguf_kvs *k, const struct special *s)
     gguf_kv_bool(k, "tokenizer.ggml.add_eos_token", s->adds_eos == 1 && s->eos >= 0);
 }
 
-/* The member chat_template; of several named ones the usual. */
+/* The member chat_template; of several named ones "default". */
 static const char *chat_template(const struct jsonfile *f)
 {
     const json_t *t = json_member(f->root, "chat_template");
@@ -226,7 +224,7 @@ static enum status load_if_there(struct jsonfile *f, const char *dir, const char
                : ST_OK;
 }
 
-/* What tokenizer_config.json says of whether something is put around a text. */
+/* Whether a text gets tokens around it, from tokenizer_config.json. */
 static enum status read_adds(struct special *s, struct err *err)
 {
     bool bos = s->adds_bos == 1, eos = s->adds_eos == 1;

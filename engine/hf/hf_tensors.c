@@ -2,9 +2,9 @@
  *
  * hf_tensors.c - the tensors of a folder as those of a GGUF file
  *
- * Each tensor of the result is one or several of the folder: parts, of which a row
- * number selects one and a row in it. Parts stay on disk; rows are read when they
- * are asked for (hf_rows.c).
+ * Each tensor of the result is made of one or several of the folder, its parts; a row
+ * number selects a part and a row in it. Parts stay on disk; hf_rows.c reads rows on
+ * request.
  */
 #include "engine/hf/hf_tensors_impl.h"
 
@@ -16,10 +16,9 @@
 #include "engine/base/utf8.h"
 #include "engine/quantize/quantmix.h"
 
-/* ---- from names to entries ---------------------------------------------------------
- */
+/* ---- from names to entries --------------------------------------------------- */
 
-#define MAX_BECOMES 2 /* tensors out of one */
+#define MAX_BECOMES 2 /* tensors made of one */
 
 struct item {
     char name[HF_NAME_BYTES];
@@ -36,7 +35,7 @@ static int by_name_and_part(const void *a, const void *b)
     return order ? order : (s->part > t->part) - (s->part < t->part);
 }
 
-/* In the order of the folder's data, so that the disk is read from front to back. */
+/* Order of the folder's data, so that the disk is read from front to back. */
 static int by_place(const void *a, const void *b)
 {
     const struct hf_entry *s = a, *t = b;
@@ -44,13 +43,13 @@ static int by_place(const void *a, const void *b)
     return s->parts[0] < t->parts[0] ? -1 : s->parts[0] > t->parts[0];
 }
 
-/* What a message calls the tensor `name` of the folder. */
+/* The tensor's name as messages show it. */
 static const char *show(char *buf, size_t cap, const char *name)
 {
     return utf8_printable(buf, cap, name, strlen(name));
 }
 
-/* What t becomes, behind items[*n]. */
+/* Append the tensors made of t to items[*n]. */
 static enum status add_items(struct item *items, size_t *n, const struct hf_config *c,
                              const struct safetensor *t, const char *dir,
                              struct err *err)
@@ -73,7 +72,7 @@ static enum status add_items(struct item *items, size_t *n, const struct hf_conf
                 dir, show(shown, sizeof shown, t->name), c->arch->model_type);
         item->how = name->how;
         item->t = t;
-        /* A copy of the embedding, which some writers keep. */
+        /* Some writers keep a copy of a tied embedding. */
         if (name->how != HF_SKIP && !(c->tied && !strcmp(item->name, "output.weight")))
             ++*n;
     }
@@ -104,7 +103,7 @@ static enum status list_items(struct item **out, size_t *n, const struct hf_conf
     return ST_OK;
 }
 
-/* Parts of one name, numbered 0, 1, ... and alike. */
+/* Check parts of one name: numbered 0, 1, ..., of one type and shape. */
 static enum status check_parts(const struct item *items, size_t n, const char *dir,
                                struct err *err)
 {
@@ -131,10 +130,9 @@ static enum status check_parts(const struct item *items, size_t n, const char *d
     return ST_OK;
 }
 
-/* ---- shapes -------------------------------------------------------------------------
- */
+/* ---- shapes ------------------------------------------------------------------ */
 
-/* Slices of matrices, whole or halved. */
+/* Stacks of matrices, whole or halved. */
 static enum status set_slices(struct hf_entry *e, const char *dir, struct err *err)
 {
     const struct safetensor *t = e->parts[0];
@@ -159,7 +157,7 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
 {
     const struct safetensor *t = e->parts[0];
     const bool flat = e->how == HF_FLAT && t->n_dims == 2 && t->shape[0] == 1;
-    /* Convolutions of each channel alone: [channels][1][activation hooks]. */
+    /* Depthwise convolutions: [channels][1][taps]. */
     const bool channels = e->how == HF_VALUES && t->n_dims == 3 && t->shape[1] == 1;
     const int n_dims = t->n_dims - (flat || channels);
     char shown[80];
@@ -177,7 +175,7 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
         e->ne[n_dims] = e->n_parts;
         e->n_dims++;
     }
-    /* As in GGUF files: what is added or scaled with, and what chooses experts. */
+    /* As in GGUF files: vectors that are added or scale, and routers. */
     e->fmt = n_dims == 1 || channels || strstr(e->name, ".ffn_gate_inp.") ? KERN_FMT_f32
                                                                           : t->fmt;
     return ST_OK;
@@ -216,8 +214,7 @@ static enum status set_pairs(struct hf_entry *e, const struct hf_config *c,
     return ST_OK;
 }
 
-/* Rows, or columns, of all heads of values; in front of those that come behind queries
- * and keys there are more. */
+/* Check rows, or columns, of all heads of values; queries and keys may precede them. */
 static enum status set_values(struct hf_entry *e, const struct hf_config *c,
                               const char *dir, struct err *err)
 {
@@ -255,8 +252,7 @@ static enum status set_heads(struct hf_entry *e, const struct hf_config *c,
     }
 }
 
-/* ---- making them -------------------------------------------------------------------
- */
+/* ---- the list ---------------------------------------------------------------- */
 
 static enum status make_entries(struct hf_tensors *h, const struct hf_config *c,
                                 const struct item *items, size_t n, const char *dir,
@@ -285,7 +281,7 @@ static enum status make_entries(struct hf_tensors *h, const struct hf_config *c,
     return ST_OK;
 }
 
-/* What config.json holds goes to the end. */
+/* Vectors from config.json come last. */
 static enum status add_vectors(struct hf_tensors *h, const struct hf_config *c,
                                struct err *err)
 {

@@ -21,11 +21,11 @@ struct hf_entry {
     const float *made; /* values from config.json instead of parts */
     int n_dims;
     uint64_t ne[4], part_rows; /* rows of one part */
-    uint64_t n_heads;  /* HF_ROPE_*, HF_VALUES...: that share the rows, or columns */
-    uint64_t n_groups; /* HF_VALUES...: heads of keys, each of which several share */
-    uint64_t fixed;    /* HF_VALUES: rows in front that stay */
+    uint64_t n_heads;  /* HF_ROPE_*, HF_VALUES...: heads in the rows, or columns */
+    uint64_t n_groups; /* HF_VALUES...: heads of keys, each shared by several */
+    uint64_t fixed;    /* HF_VALUES: leading rows that stay */
     enum kern_format fmt;
-    atomic_uint_least64_t n_read; /* rows, however often each */
+    atomic_uint_least64_t n_read; /* rows, repeated reads included */
 };
 
 struct hf_tensors {

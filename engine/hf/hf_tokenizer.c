@@ -2,10 +2,9 @@
  *
  * hf_tokenizer.c - tokenizer.json to the tokenizer.* pairs of a GGUF file
  *
- * model.vocab gives tokens their numbers, added_tokens say which of them are special,
- * and model.merges what is joined. Vocabularies with byte_fallback are those that
- * GGUF calls "llama", byte-level ones "gpt2"; hf_special.c finds out which tokens
- * begin and end a text.
+ * model.vocab has the tokens and their ids, added_tokens the special ones, and
+ * model.merges the merges. GGUF calls vocabularies with byte_fallback "llama" and
+ * byte-level ones "gpt2"; hf_special.c finds the tokens that begin and end a text.
  */
 #include "engine/hf/hf_tokenizer.h"
 
@@ -20,10 +19,9 @@
 #define MAX_JSON       ((size_t)512 << 20)
 #define MAX_TOKENS     (1 << 22)
 #define MAX_MERGE_PART 4096
-#define WORST          (-0x1p30F) /* the score of what no merge makes */
+#define WORST          (-0x1p30F) /* the score of tokens that no merge makes */
 
-/* ---- the vocabulary ----------------------------------------------------------------
- */
+/* ---- the vocabulary ---------------------------------------------------------- */
 
 static enum status name_token(struct hf_vocab *v, const char *text, int64_t id,
                               enum token_type type, struct err *err)
@@ -113,7 +111,7 @@ static enum status read_added(struct hf_vocab *v, struct err *err)
     return ST_OK;
 }
 
-/* Numbers without a token, up to the rows of the embedding, get names of their own. */
+/* Ids without a token, up to the rows of the embedding, get made-up names. */
 static enum status fill_holes(struct hf_vocab *v, int64_t n_vocab, struct err *err)
 {
     enum status st = ST_OK;
@@ -129,7 +127,7 @@ static enum status fill_holes(struct hf_vocab *v, int64_t n_vocab, struct err *e
     return st;
 }
 
-/* "<0x0A>" to "<0xFF>", and what stands for everything unknown. */
+/* Types of "<0x00>" to "<0xFF>" and of the unknown token. */
 static void type_bytes(struct hf_vocab *v)
 {
     const char *unknown = json_text(json_member(v->model, "unk_token"));
@@ -170,10 +168,9 @@ static void put_tokens(struct gguf_kvs *k, const struct hf_vocab *v)
     }
 }
 
-/* ---- merges ------------------------------------------------------------------------
- */
+/* ---- merges ------------------------------------------------------------------ */
 
-/* The parts of a merge, "a b" or ["a", "b"], as the first spells them. */
+/* A merge, "a b" or ["a", "b"], in the form "a b". */
 static bool spell_merge(const json_t *merge, char *out, size_t cap)
 {
     const char *both = json_text(merge);
@@ -193,7 +190,7 @@ static bool spell_merge(const json_t *merge, char *out, size_t cap)
     return gap && gap[1] && !strchr(gap + 1, ' ');
 }
 
-/* Scores for engines that know of no merges: earlier is better. */
+/* Scores for engines that do not read merges: earlier ones are higher. */
 static void put_scores(struct gguf_kvs *k, const struct hf_vocab *v, const float *score)
 {
     gguf_kv_array(k, "tokenizer.ggml.scores", GGUF_F32, v->n);
@@ -201,8 +198,7 @@ static void put_scores(struct gguf_kvs *k, const struct hf_vocab *v, const float
         gguf_put_f32(&k->bytes, score[i]);
 }
 
-/* Rank of the first merge that makes a token, as its score; false: there is no such
- * token. */
+/* Score a token by the first merge that makes it; false: no such token. */
 static bool score_whole(const struct strtab *ids, char *spelt, size_t rank,
                         float *score)
 {
@@ -228,7 +224,7 @@ static enum status index_texts(struct strtab *ids, const struct hf_vocab *v,
     return st;
 }
 
-/* Where pieces begin at blanks, no merge may reach across one. */
+/* Where pieces begin at blanks, no merge may cross a blank. */
 static bool reaches_across(const char *spelt)
 {
     const char *gap = strchr(spelt, ' ');
@@ -285,8 +281,7 @@ static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
     return st;
 }
 
-/* ---- the kind of tokenizer
- * ----------------------------------------------------------- */
+/* ---- the kind of tokenizer --------------------------------------------------- */
 
 static enum status check_kind(const struct hf_vocab *v, struct err *err)
 {
@@ -294,7 +289,7 @@ static enum status check_kind(const struct hf_vocab *v, struct err *err)
     const char *affix = NULL, *text;
     char shown[32];
 
-    /* Files from before the member existed have merges. */
+    /* Files older than the member have merges. */
     if (type ? strcmp(type, "BPE") != 0 : !json_member(v->model, "merges"))
         return err_set(err, ST_UNSUPPORTED,
                        "%s: a tokenizer of the type '%s' is not supported, only BPE; "
@@ -321,7 +316,7 @@ static enum status check_kind(const struct hf_vocab *v, struct err *err)
     return ST_OK;
 }
 
-/* A name that other engines know too, or the patterns themselves. */
+/* A name that other engines know too, else the patterns. */
 static void put_patterns(struct gguf_kvs *k, const struct hf_vocab *v)
 {
     const bool whole = json_is_true(json_member(v->model, "ignore_merges"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_tokenizer.h - a tokenizer.json on its way to a vocabulary, for hf_*.c only
+ * hf_tokenizer.h - a tokenizer.json while it is converted, for hf_*.c only
  */
 #ifndef SLM_ENGINE_HF_HF_TOKENIZER_H
 #define SLM_ENGINE_HF_HF_TOKENIZER_H
@@ -8,9 +8,9 @@
 #include "engine/hf/hf_impl.h"
 
 struct hf_token {
-    const char *text; /* in the JSON; NULL: a number without a token */
+    const char *text; /* in the JSON; NULL: an id without a token */
     uint32_t type;    /* enum token_type */
-    bool strips;      /* swallows the blanks behind it */
+    bool strips;      /* removes the blanks after it */
 };
 
 struct hf_vocab {
@@ -22,8 +22,8 @@ struct hf_vocab {
     int64_t unknown; /* -1: none */
 };
 
-/* Which tokens begin and end a text, and the chat template, from tokenizer.json and
- * its companions in dir (NULL: there are none). */
+/* Put the tokens that begin and end a text, and the chat template, from tokenizer.json
+ * and the JSON files beside it in dir (NULL: none). */
 enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
                            const char *dir, struct err *err);
 

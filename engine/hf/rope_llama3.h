@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * rope_llama3.h - by how much Llama 3.1 slows down the rotation of a pair
+ * rope_llama3.h - factor by which Llama 3.1 slows down the rotation of a pair
  *
- * A pair that turns `high` times or more within the context a model was first made
- * for keeps its pace, one that turns `low` times or less is slowed down by `stretch`,
- * those between partly.
+ * A pair that turns `high` times or more within the original context keeps its speed,
+ * one that turns `low` times or less is slowed down by `stretch`, those between partly.
  *
  * Source: Llama 3.1's published frequencies.
  */

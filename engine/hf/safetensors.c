@@ -4,9 +4,7 @@
  */
 #include "engine/hf/safetensors_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 
 #include "engine/base/jsonfile.h"
 #include "engine/base/pagecache.h"
+#include "engine/base/readfile.h"
 #include "engine/base/utf8.h"
 
 #define MAX_INDEX  ((size_t)64 << 20)
@@ -36,7 +35,7 @@ static enum status read_head(struct safetensors *s, uint32_t f, struct err *err)
 
     if (shard->bytes < 8)
         return safetensors_too_short(shard, err);
-    st = shard_read(shard, 0, 8, length, err);
+    st = readfile_at(shard->fd, shard->path, length, 8, 0, err);
     if (st)
         return st;
     st = safetensors_head_length(&n, shard, length, err);
@@ -46,15 +45,15 @@ static enum status read_head(struct safetensors *s, uint32_t f, struct err *err)
     if (!head)
         return err_set(err, ST_NO_MEMORY, "no memory for the header of %s",
                        shard->path);
-    st = shard_read(shard, 8, (size_t)n, head, err);
+    st = readfile_at(shard->fd, shard->path, head, (size_t)n, 8, err);
     if (!st)
         st = safetensors_head_parse(s, f, head, (size_t)n, err);
     free(head);
     return st;
 }
 
-/* A name in the folder itself, so that an index cannot reach other files, and one
- * that messages can show. */
+/* Whether a name is of a file in the folder itself, so that an index cannot reach other
+ * files, and printable. */
 static bool is_plain_name(const char *name)
 {
     for (const char *c = name; *c; c++)
@@ -98,7 +97,7 @@ static int compare_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The files that the index names, sorted, each once. */
+/* List the files of the index, sorted, each once. */
 static enum status list_shards(const char ***names, size_t *n,
                                const struct jsonfile *index, const json_t *map,
                                struct err *err)
@@ -140,7 +139,7 @@ static enum status list_shards(const char ***names, size_t *n,
                    index->path, kept, MAX_SHARDS);
 }
 
-/* What the index promises must be in the file it says. */
+/* Every tensor of the index must be in the file it names. */
 static enum status check_index(const struct safetensors *s,
                                const struct jsonfile *index, const json_t *map,
                                struct err *err)
@@ -257,32 +256,12 @@ const struct safetensor *safetensors_at(const struct safetensors *s, size_t i)
     return &s->tensors[i];
 }
 
-enum status shard_read(const struct shard *f, uint64_t at, size_t n, void *dst,
-                       struct err *err)
-{
-    char *to = dst;
-
-    while (n) {
-        const ssize_t got = pread(f->fd, to, n, (off_t)at);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_set_errno(err, ST_IO, "cannot read %s", f->path);
-        if (got == 0)
-            return err_set(err, ST_IO, "%s ends at byte %" PRIu64 " (did it shrink?)",
-                           f->path, at);
-        to += got;
-        at += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return ST_OK;
-}
-
 enum status safetensors_read(const struct safetensors *s, const struct safetensor *t,
                              uint64_t at, size_t n, void *dst, struct err *err)
 {
-    return shard_read(&s->shards[t->file], t->offset + at, n, dst, err);
+    const struct shard *f = &s->shards[t->file];
+
+    return readfile_at(f->fd, f->path, dst, n, t->offset + at, err);
 }
 
 void safetensors_drop(const struct safetensors *s, const struct safetensor *t,

@@ -5,10 +5,10 @@
  *     header bytes u64 | JSON: name -> {dtype, shape, data_offsets} | data
  *
  * A folder has one model.safetensors, or model.safetensors.index.json and the files
- * it names, all in the folder itself. Nothing in them is trusted: lengths, types,
- * shapes and offsets are checked against the bytes that are there, and tensors
- * against each other, before anything is used; any inconsistency is one ST_INPUT
- * sentence that names the file.
+ * it names, all in the folder itself. They are untrusted: lengths, types, shapes
+ * and offsets are checked against the bytes of the file, and tensors against each
+ * other, before anything is used; any inconsistency is one ST_INPUT sentence that names
+ * the file.
  *
  * Threading: immutable once opened; safetensors_read() from any thread.
  * Source: the format's description in huggingface/safetensors.
@@ -28,7 +28,7 @@
 struct safetensors;
 
 struct safetensor {
-    char *name;           /* ours */
+    char *name;           /* owned */
     const char *dtype;    /* "BF16" */
     enum kern_format fmt; /* f32, f16 or bf16; KERN_N_FMT: another type */
     int n_dims;           /* 0 to SAFETENSORS_MAX_DIMS */
@@ -51,12 +51,12 @@ const struct safetensor *safetensors_at(const struct safetensors *s, size_t i);
 enum status safetensors_read(const struct safetensors *s, const struct safetensor *t,
                              uint64_t at, size_t n, void *dst, struct err *err);
 
-/* Nobody needs these bytes again: the page cache need not keep them. */
+/* Drop bytes that are not needed again from the page cache. */
 void safetensors_drop(const struct safetensors *s, const struct safetensor *t,
                       uint64_t at, uint64_t n);
 
-/* For tests and fuzzing: one file's header in memory, which ends after bytes; the
- * result has tensors and nothing to read from. */
+/* For tests and fuzzing: one file's header, image[bytes]; the result has tensors
+ * without data. */
 enum status safetensors_parse(struct safetensors **s, const void *image, size_t bytes,
                               const char *name, struct err *err);
 

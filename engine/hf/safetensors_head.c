@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors_head.c - from an untrusted header to tensors whose bytes are there
+ * safetensors_head.c - from an untrusted header to tensors inside the file
  */
 #include "engine/hf/safetensors_impl.h"
 
@@ -11,7 +11,7 @@
 #include "engine/base/jsonfile.h"
 #include "engine/base/utf8.h"
 
-/* The format's own limit. */
+/* The format's limit. */
 #define MAX_HEAD    100000000u
 #define MAX_TENSORS 1000000u
 
@@ -41,7 +41,7 @@ static struct shown show(const char *name)
     return out;
 }
 
-/* A tensor being read: where, and what messages call it. */
+/* A tensor being read: its file, and its name in messages. */
 struct reading {
     const struct shard *f;
     struct shown name;
@@ -134,7 +134,7 @@ static enum status read_shape(struct reading *r, const json_t *entry,
     return ST_OK;
 }
 
-/* data is where offsets count from. */
+/* data: offset of the data in the file. */
 static enum status read_place(struct reading *r, const json_t *entry, uint64_t data,
                               unsigned elem_bytes, struct safetensor *t)
 {
@@ -191,7 +191,7 @@ static int by_offset(const void *a, const void *b)
     return s->bytes < t->bytes ? -1 : s->bytes > t->bytes;
 }
 
-/* Sort what came from one file by place, and refuse bytes that two tensors claim. */
+/* Sort the tensors of one file by offset, and refuse overlaps. */
 static enum status check_overlap(struct safetensors *s, size_t first,
                                  const struct shard *f, struct err *err)
 {
@@ -237,7 +237,7 @@ enum status safetensors_head_parse(struct safetensors *s, uint32_t file,
     json_t *entry;
     enum status st;
 
-    /* Blanks behind the object are allowed, as padding. */
+    /* Blanks after the object are allowed, as padding. */
     st = jsonfile_parse(&head, f->path, text, len, err);
     if (st)
         return st;

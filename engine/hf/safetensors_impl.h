@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors_impl.h - what is inside a struct safetensors, for safetensors*.c only
+ * safetensors_impl.h - the members of struct safetensors, for safetensors*.c only
  */
 #ifndef SLM_ENGINE_HF_SAFETENSORS_IMPL_H
 #define SLM_ENGINE_HF_SAFETENSORS_IMPL_H
@@ -21,10 +21,6 @@ struct safetensors {
     size_t n_tensors, cap;
     struct strtab index; /* names -> tensors */
 };
-
-/* n bytes of a shard from `at` on. */
-enum status shard_read(const struct shard *f, uint64_t at, size_t n, void *dst,
-                       struct err *err);
 
 enum status safetensors_too_short(const struct shard *f, struct err *err);
 

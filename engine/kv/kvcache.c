@@ -165,7 +165,7 @@ static void store_f16(const struct kvcache *kv, const struct kern_set *kern,
     }
 }
 
-/* A block is a half, its scale, and body_bytes of quants. */
+/* A block is its scale, a half, and body_bytes of quants. */
 static void store_quantised(const struct kvcache *kv, unsigned char *key,
                             unsigned char *value, size_t lane, const float *k,
                             const float *v)
@@ -224,7 +224,7 @@ static float random_element(uint64_t *state)
         (uint16_t)((r & 0x8000u) | ((12 + (r >> 16 & 3)) << 10) | (r & 0x3ffu)));
 }
 
-/* row: [2 * head_dim] of the caller's. */
+/* row: the caller's buffer [2 * head_dim]. */
 static void store_random(struct kvcache *kv, const struct kern_set *kern, int layer,
                          int head, size_t pos, float *row, uint64_t *state)
 {

@@ -6,14 +6,13 @@
  *
  *     [n_layers][n_kv_heads]{ panels of keys, panels of values }
  *
- * so that what one head reads for one token is two contiguous runs. Panels are laid out
+ * so that one head reads two contiguous runs for one token. Panels are laid out
  * for the kernels attn_dot and attn_mix (kernels/kernels.h). Keys are stored rotated.
  * A head is as long as its panels need: quantised types and values are padded with
  * zeros to whole blocks, or to 16 elements.
  *
  * Layers with linear attention have a state instead, which every token changes and
- * which cannot be cut back to what it was at an earlier position. So there is room for
- * a copy:
+ * which cannot return to an earlier position. Therefore a copy is kept:
  *
  *     states [n_states][state_floats], the copy
  *
@@ -58,8 +57,7 @@ size_t kvcache_key_dim(enum kern_kv type, int head_dim);
 size_t kvcache_value_dim(enum kern_kv type, int head_dim);
 
 /* Bytes of a cache of n_ctx positions, rounded up to whole panels, and of states with
- * their copy; false when they do
- * not fit an address. */
+ * their copy; false when they exceed the address space. */
 int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx);
 
 /* Bytes of all states, without the copy. */
@@ -73,7 +71,7 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
                          int n_ctx, struct err *err);
 void kvcache_close(struct kvcache *kv);
 
-/* The panel of keys, of values, that holds position pos of one head. */
+/* The panel of keys, or of values, that holds position pos of one head. */
 static inline unsigned char *kvcache_k(const struct kvcache *kv, int layer, int head,
                                        size_t pos)
 {
@@ -98,7 +96,8 @@ static inline float *kvcache_state(const struct kvcache *kv, int i)
     return (float *)kv->states.base + (size_t)i * kv->shape.state_floats;
 }
 
-/* States to their copy, back from it, or as before the first token. */
+/* Copy the states, restore them from the copy, or reset them to before the first token.
+ */
 void kvcache_save_states(struct kvcache *kv);
 void kvcache_restore_states(struct kvcache *kv);
 void kvcache_clear_states(struct kvcache *kv);
@@ -107,14 +106,15 @@ void kvcache_clear_states(struct kvcache *kv);
 void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
                    size_t pos, const float *k, const float *v);
 
-/* A small cache of the same type and head size, filled with random numbers about as
- * large as real keys and values, to copy from. Close it as any. Error: ST_NO_MEMORY. */
+/* A small cache of the same type and head size, filled with random numbers of the size
+ * of real keys and values, to copy from. Close it like any. Error: ST_NO_MEMORY. */
 enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               const struct kern_set *kern, uint64_t seed,
                               struct err *err);
 
-/* Fill positions begin..end-1 of one head from the pool, each head from places
- * of its own. */
+/* Fill positions begin..end-1 of one head from the pool, each head from other
+ * positions.
+ */
 void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
                   int begin, int end, const struct kvcache *pool, uint64_t seed);
 

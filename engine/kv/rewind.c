@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rewind.c - which states to start again from
+ * rewind.c - which states to restart from
  */
 #include "engine/kv/rewind.h"
 

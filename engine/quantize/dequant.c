@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dequant.c - stream a tensor through its format's dequantize kernel
+ * dequant.c - pass a tensor in pieces through its format's dequantize kernel
  */
 #include "engine/quantize/dequant.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE 65536 /* values, in whole rows: more where one row has more */
+#define PIECE 65536 /* values in whole rows, or one longer row */
 
 static enum status unsupported(const struct gguf_tensor *t, struct err *err)
 {
@@ -45,7 +45,7 @@ enum status dequant_tensor(const struct gguf *g, const struct gguf_tensor *t,
     void *raw = malloc(kern_format_bytes(t->fmt, n_most));
 
     if (!v || !raw)
-        st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes to dequantise in",
+        st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes for dequantising",
                      2 * n_most * sizeof *v);
     kern_select(&kern, isa_mask);
     for (uint64_t row = 0; row < n_rows && !st; row += most) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_WEIGHT 1e-6 /* of the mean */
+#define LEAST_WEIGHT 1e-6 /* in units of the mean */
 
 enum status imatrix_new(struct imatrix **out, uint32_t chunk_size, struct err *err)
 {
@@ -46,7 +46,7 @@ const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *n
     return NULL;
 }
 
-/* One more place in an array of pointers. */
+/* Grow an array of n pointers by one. */
 static bool grow(void ***array, size_t n)
 {
     void **grown = realloc(*array, (n + 1) * sizeof **array);
@@ -172,9 +172,4 @@ const char *imatrix_dataset(const struct imatrix *im, size_t i)
 uint32_t imatrix_n_chunks(const struct imatrix *im)
 {
     return im->n_chunks;
-}
-
-uint32_t imatrix_chunk_size(const struct imatrix *im)
-{
-    return im->chunk_size;
 }

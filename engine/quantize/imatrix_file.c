@@ -2,10 +2,10 @@
  *
  * imatrix_file.c - importance matrices in files
  *
- * The older binary form, all little-endian: the number of entries (i32); each with the
+ * The older binary form, all little-endian: the number of entries (i32); of each the
  * length of its name (i32), the name, the number of calls (i32), the number of values
- * (i32) and those, as f32: means times calls, slices one after another. What may follow
- * (the last chunk, the data set's name) is of use to nobody.
+ * (i32) and the values as f32: means times calls, slices one after another. Data after
+ * that (the last chunk, the data set's name) is ignored.
  */
 #include "engine/quantize/imatrix_impl.h"
 
@@ -56,7 +56,7 @@ static enum status read_tensor(struct imatrix *im, const struct gguf *g,
     counts = gguf_tensor_find(g, name);
     if (t->fmt != KERN_FMT_f32 || !counts || counts->fmt != KERN_FMT_f32 ||
         counts->n_elems != n_slices)
-        return damaged(path, "sums and counts do not fit each other", err);
+        return damaged(path, "sums and counts do not match", err);
     name[n] = '\0';
     st = imatrix_entry(im, &e, name, t->ne[0], n_slices, err);
     for (uint64_t s = 0; s < n_slices && !st; s++) {
@@ -130,7 +130,7 @@ static bool read_int(FILE *f, int32_t lo, int32_t hi, int32_t *out)
     return fread(out, sizeof *out, 1, f) == 1 && *out >= lo && *out <= hi;
 }
 
-/* It does not say how many slices there are; n_slices 1 stands for all. */
+/* The number of slices is unknown; n_slices 1 stands for all. */
 static enum status read_old_entry(struct imatrix *im, FILE *f, const char *path,
                                   int32_t most_values, struct err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * imatrix_impl.h - what is inside a struct imatrix, for imatrix*.c only
+ * imatrix_impl.h - the members of struct imatrix, for imatrix*.c only
  */
 #ifndef SLM_ENGINE_QUANTIZE_IMATRIX_IMPL_H
 #define SLM_ENGINE_QUANTIZE_IMATRIX_IMPL_H
@@ -10,7 +10,7 @@
 #include "engine/quantize/imatrix.h"
 
 struct imatrix {
-    struct imatrix_entry **entries; /* they do not move when more come */
+    struct imatrix_entry **entries; /* each allocated: they do not move */
     size_t n_entries;
     char **datasets;
     size_t n_datasets;

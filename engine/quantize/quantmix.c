@@ -2,10 +2,9 @@
  *
  * quantmix.c - the rules of each quantisation mix, as a table
  *
- * A mix is a base format plus exceptions: the tensors whose coarseness costs
- * most quality get more bits. The exceptions below are those of the files that
- * people download (made by llama.cpp's quantiser),
- * so that sizes and bytes per token agree with them.
+ * A mix is a base format plus exceptions: the tensors whose quantisation costs most
+ * quality get more bits. The exceptions are those of llama.cpp's quantiser, which made
+ * the files that people download, so that sizes and bytes per token agree with them.
  */
 #include "engine/quantize/quantmix.h"
 
@@ -15,7 +14,7 @@
 
 enum role {
     ROLE_OTHER,
-    ROLE_OUTPUT, /* output.weight, or token_embd.weight that serves as both */
+    ROLE_OUTPUT, /* output.weight, or a tied token_embd.weight */
     ROLE_EMBD,
     ROLE_ATTN_Q,
     ROLE_ATTN_K,
@@ -24,7 +23,7 @@ enum role {
     ROLE_ATTN_OUTPUT,
     ROLE_FFN_IN, /* gate and up */
     ROLE_FFN_DOWN,
-    ROLE_KEPT, /* small, and needed exactly */
+    ROLE_KEPT, /* small, never quantised */
 };
 
 enum where {
@@ -33,7 +32,7 @@ enum where {
     WHERE_SHARED,  /* the same, or four experts share the attention */
     WHERE_PLAIN,   /* no importance matrix */
     WHERE_PLAIN_FIRST_EIGHTH,
-    WHERE_WEIGHED_FIRST_EIGHTH, /* with one */
+    WHERE_WEIGHED_FIRST_EIGHTH, /* with an importance matrix */
     WHERE_FIRST_TWO,
     WHERE_FIRST_FOUR,
     WHERE_FIRST_SIXTEENTH,
@@ -94,8 +93,8 @@ static const struct rule {
     enum where where;
     enum kern_format fmt;
 } rules[] = {
-    /* With importances few values of the first layers dominate; without a minimum a
-     * scale has to span them all. */
+    /* With an importance matrix few values of the first layers dominate; in a format
+     * without a minimum one scale must span them all. */
     {QUANTMIX_Q4_0, ROLE_FFN_DOWN, WHERE_WEIGHED_FIRST_EIGHTH, KERN_FMT_q4_1},
     {QUANTMIX_Q5_0, ROLE_FFN_DOWN, WHERE_WEIGHED_FIRST_EIGHTH, KERN_FMT_q5_1},
 
@@ -247,7 +246,7 @@ static const char *without_layer(const char *name)
     return *p == '.' ? p + 1 : name;
 }
 
-/* Parts of names of what is never quantised. */
+/* Parts of the names of tensors that are never quantised. */
 static const char *const kept[] = {
     "_norm",          "ffn_gate_inp", "position_embd", "token_types",
     "rope_f",         "ssm_conv1d",   "ssm_a",         "ssm_dt",
@@ -333,8 +332,8 @@ static int applies(enum where where, const struct quantmix_tensor *t)
     return 0;
 }
 
-/* The format of 32-element blocks that takes a place where 256 do not divide the
- * row. */
+/* The format of 32-element blocks that replaces one of 256 where 256 does not divide
+ * the row. */
 static enum kern_format small_block(enum kern_format fmt)
 {
     switch (fmt) {
@@ -356,7 +355,7 @@ enum kern_format quantmix_fit_row(enum kern_format fmt, uint64_t row_elems)
 {
     if (row_elems % kern_format_info(fmt)->block_elems == 0)
         return fmt;
-    /* Not even 32 divides some. */
+    /* Some are not even a multiple of 32. */
     return row_elems % 32 == 0 ? small_block(fmt) : KERN_FMT_f16;
 }
 
@@ -366,14 +365,14 @@ static int is_low(enum quantmix mix)
     return mix >= QUANTMIX_IQ1_S && mix <= QUANTMIX_IQ2_M;
 }
 
-/* The 70B models are told by 80 layers and grouped heads: attn_v is so small there
- * that a bit more costs next to nothing. The mixes of one and two bits go without. */
+/* The 70B models have 80 layers and grouped heads: attn_v is so small there that one
+ * more bit costs next to nothing. The mixes of one and two bits do not do this. */
 static int deserves_more(enum quantmix mix, const struct quantmix_tensor *t)
 {
     return t->n_layers == 80 && t->n_heads != t->n_kv_heads && !is_low(mix);
 }
 
-/* Eight experts share one attention, so that its few matrices may cost more. */
+/* Eight experts share one attention, so its few matrices may take more bits. */
 static enum kern_format beside_eight_experts(enum quantmix mix, enum role role,
                                              enum kern_format fmt)
 {

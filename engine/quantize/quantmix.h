@@ -2,9 +2,9 @@
  *
  * quantmix.h - quantisation mixes: which tensor gets which format
  *
- * "Q4_K_M" names not a format but a mix: most matrices Q4_K, those that hurt
- * most when coarse in Q6_K. The rules are those that GGUF files in the wild
- * were made with, so that bytes per token agree with them.
+ * "Q4_K_M" is not a format but a mix: most matrices are Q4_K, those whose quantisation
+ * costs most quality Q6_K. The rules are those of published GGUF files, so that bytes
+ * per token agree with them.
  */
 #ifndef SLM_ENGINE_QUANTIZE_QUANTMIX_H
 #define SLM_ENGINE_QUANTIZE_QUANTMIX_H
@@ -50,7 +50,7 @@ enum quantmix {
     QUANTMIX_N
 };
 
-/* What a rule may look at. */
+/* What a rule may depend on. */
 struct quantmix_tensor {
     const char *name; /* "blk.3.attn_v.weight" */
     int layer;        /* -1 outside blk.* */
@@ -58,7 +58,7 @@ struct quantmix_tensor {
     int n_heads, n_kv_heads;
     int n_dims;
     uint64_t row_elems; /* ne[0] */
-    int tied_output;    /* token_embd serves as output too */
+    int tied_output;    /* token_embd is the output matrix too */
     int n_experts;      /* 0: none */
     int has_importance; /* quantised with an importance matrix */
 };
@@ -68,25 +68,25 @@ enum quantmix quantmix_by_name(const char *name);    /* any case; QUANTMIX_N: un
 uint32_t quantmix_file_type(enum quantmix mix);      /* general.file_type */
 enum quantmix quantmix_by_file_type(uint32_t ftype); /* QUANTMIX_N: unknown */
 
-/* The format that most matrices get. */
+/* The format of most matrices. */
 enum kern_format quantmix_base(enum quantmix mix);
 
-/* The mix with this base and the fewest exceptions; QUANTMIX_N where there is none. */
+/* The mix with this base and the fewest exceptions, or QUANTMIX_N. */
 enum quantmix quantmix_by_base(enum kern_format fmt);
 
-/* Whether formats of the mix go wrong without an importance matrix: so few bits that
- * equal importances cost much of a model's quality. */
+/* Whether the mix needs an importance matrix: it has so few bits that equal importances
+ * cost much of a model's quality. */
 int quantmix_wants_importance(enum quantmix mix);
 
-/* Whether tensors of this name are matrices that products read, which is what may be
- * quantised. Norms, routers, biases, convolutions and position tables are not. */
+/* Whether tensors of this name may be quantised: matrices of products. Norms, routers,
+ * biases, convolutions and position tables are not. */
 int quantmix_is_matrix(const struct quantmix_tensor *t);
 
-/* Format of one tensor; F32 where quantmix_is_matrix() says no. Where the row length is
- * no multiple of the chosen block, the customary fallback. */
+/* Format of one tensor; F32 where quantmix_is_matrix() is false. Where the row length
+ * is not a multiple of the block, the fallback of quantmix_fit_row(). */
 enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor *t);
 
-/* fmt, or the customary fallback for rows that its blocks do not divide. */
+/* fmt, or llama.cpp's fallback for rows that are not a multiple of its block. */
 enum kern_format quantmix_fit_row(enum kern_format fmt, uint64_t row_elems);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * requant.c - a mix put over a gguf: other types, rows quantised as they are read
+ * requant.c - a gguf in another mix: other types, rows quantised as they are read
  */
 #include "engine/quantize/requant_impl.h"
 
@@ -10,7 +10,7 @@
 
 #include "kernels/isa.h"
 
-#define PIECE 65536 /* values in work at once, where a row has no more */
+#define PIECE 65536 /* values at a time, or one longer row */
 
 struct requant {
     struct gguf *from;
@@ -20,20 +20,20 @@ struct requant {
     struct requant_measure *measures;
 };
 
-/* Rows in work: of `from` as the file has them, as floats, and what they are worth. */
+/* Buffers for rows: raw rows of `from`, floats, and importances. */
 struct work {
     const struct gguf_tensor *from, *t;
     const struct imatrix_entry *importance; /* NULL: no buffer w either */
     void *raw;
     float *v, *w;
     float *columns; /* importances of the columns of one slice */
-    uint64_t slice; /* which that is */
-    float *back;    /* what became of v, to measure; or NULL */
+    uint64_t slice; /* the slice of columns */
+    float *back;    /* v after quantising, to measure; or NULL */
 };
 
 /* ---- importances ----------------------------------------------------------------- */
 
-/* Of n_rows rows from `row` on, w[n_rows][n]. */
+/* Importances w[n_rows][n] of n_rows rows from `row` on. */
 static void weigh(struct work *k, uint64_t row, uint64_t n_rows, const float *v)
 {
     const size_t n = (size_t)k->t->ne[0];
@@ -51,7 +51,7 @@ static void weigh(struct work *k, uint64_t row, uint64_t n_rows, const float *v)
         square /= (float)n;
         for (size_t i = 0; i < n; i++)
             w[i] = k->columns[i] * sqrtf(square + v[i] * v[i]);
-        /* Only ratios count; a row of zeros has none. */
+        /* Only ratios matter; a row of zeros has none. */
         for (size_t i = 0; i < n && !(square > 0); i++)
             w[i] = 1;
     }
@@ -83,8 +83,7 @@ static void measure(struct requant *q, const struct work *k, const float *v,
     pthread_mutex_unlock(&q->lock);
 }
 
-/* ---- rows -------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------- */
 
 static enum status convert(struct requant *q, struct work *k, uint64_t row,
                            uint64_t n_rows, void *dst, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * requant_head.c - which tensor becomes what, and the head of the new file
+ * requant_head.c - the new type of each tensor, and the head of the new file
  */
 #include "engine/quantize/requant_impl.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "<arch>.<key>", where it is one number or begins with one. */
+/* The number "<arch>.<key>", or the first of an array. */
 static int hyper(const struct gguf *g, const char *key, int missing)
 {
     struct gguf_str arch;
@@ -24,8 +24,9 @@ static int hyper(const struct gguf *g, const char *key, int missing)
     return kv && kv->n && gguf_elem_u64(kv, 0, &v) && v < 1u << 20 ? (int)v : missing;
 }
 
-void requant_describe(struct quantmix_tensor *out, const struct gguf *g,
-                      const struct gguf_tensor *t)
+/* What the rules of a mix depend on, of tensor t of g. name points into t. */
+static void describe(struct quantmix_tensor *out, const struct gguf *g,
+                     const struct gguf_tensor *t)
 {
     int layer = -1;
 
@@ -63,7 +64,7 @@ enum kern_format requant_format(const struct requant_params *p, const struct ggu
         !strcmp(t->name, "output.weight") || (!strcmp(t->name, "token_embd.weight") &&
                                               !gguf_tensor_find(g, "output.weight"));
 
-    requant_describe(&what, g, t);
+    describe(&what, g, t);
     what.has_importance = p->imatrix != NULL;
     if (!quantmix_is_matrix(&what))
         return t->fmt == KERN_N_FMT || is_float(t->fmt) ? KERN_FMT_f32 : t->fmt;
@@ -130,7 +131,7 @@ static enum status put_tensor(struct gguf_bytes *b, const struct gguf *g,
     return ST_OK;
 }
 
-static bool says(const struct gguf_kv *kv, const char *key)
+static bool is_key(const struct gguf_kv *kv, const char *key)
 {
     return kv->key.len == strlen(key) && !memcmp(kv->key.data, key, kv->key.len);
 }
@@ -141,7 +142,8 @@ static void put_metadata(struct gguf_kvs *kvs, const struct gguf *g,
     for (size_t i = 0; i < gguf_n_kvs(g); i++) {
         const struct gguf_kv *kv = gguf_kv_at(g, i);
 
-        if (!says(kv, "general.file_type") && !says(kv, "general.quantization_version"))
+        if (!is_key(kv, "general.file_type") &&
+            !is_key(kv, "general.quantization_version"))
             gguf_kv_copy(kvs, g, kv);
     }
     gguf_kv_u32(kvs, "general.file_type", quantmix_file_type(p->mix));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * requant_impl.h - what the files of requant share, for requant*.c only
+ * requant_impl.h - shared by the files of requant, for requant*.c only
  */
 #ifndef SLM_ENGINE_QUANTIZE_REQUANT_IMPL_H
 #define SLM_ENGINE_QUANTIZE_REQUANT_IMPL_H
@@ -8,7 +8,7 @@
 #include "engine/gguf/gguf_put.h"
 #include "engine/quantize/requant.h"
 
-/* The head of the file that g becomes. Errors: those of requant_open(). */
+/* The head of the quantised file. Errors: those of requant_open(). */
 enum status requant_head(struct gguf_bytes *head, const struct gguf *g,
                          const struct requant_params *p, struct err *err);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * speculate.c - guess, check in one pass, keep what the sampler draws as well
+ * speculate.c - draft tokens, evaluate them in one pass, keep those that the sampler
+ * draws too
  */
 #include "engine/speculate/speculate.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-/* Tokens that must have occurred before, for what followed them to be a guess. */
+#include "engine/base/clock.h"
+
+/* Length of the n-grams whose earlier occurrence gives a draft. */
 #define NGRAM_MOST  (SPECULATE_SOURCES - 1)
 #define NGRAM_LEAST 2
 
@@ -19,21 +21,13 @@ struct speculator {
     bool always;
     int n_most;
 
-    int32_t *text; /* [n_ctx] what m's cache holds, and the token behind it */
+    int32_t *text; /* [text_capacity()] what m's cache holds, and the next token */
     int n_text;
 
     struct speculate_rule rule;
-    bool cut; /* the last pass was taken back in part */
+    bool cut; /* drafted tokens of the last pass were rejected */
     struct speculate_stats stats;
 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static enum status check_draft(const struct speculator *sp,
                                const struct tokenizer *other, struct err *err)
@@ -44,7 +38,7 @@ static enum status check_draft(const struct speculator *sp,
     if (n != n_other || slm_info(sp->draft)->n_vocab < n)
         return err_set(err, ST_USAGE,
                        "the draft model has another vocabulary: %d tokens, and the "
-                       "model %d",
+                       "model has %d",
                        (int)n_other, (int)n);
     for (int32_t id = 0; id < n; id++) {
         size_t len, len_other;
@@ -59,14 +53,14 @@ static enum status check_draft(const struct speculator *sp,
     }
     if (have < n_ctx)
         return err_set(err, ST_USAGE,
-                       "the draft model has a context of %d positions, and the model "
-                       "one of %d; it needs as many",
+                       "the draft model has a context of %d positions and needs the "
+                       "model's %d",
                        have, n_ctx);
     return ST_OK;
 }
 
-/* A text to begin with as long as the context, and all that is decoded from there. */
-static int text_room(const struct slm *m)
+/* A first text as long as the context, and everything decoded after it. */
+static int text_capacity(const struct slm *m)
 {
     return 2 * (slm_info(m)->n_ctx + 1);
 }
@@ -80,11 +74,11 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     enum status st = ST_OK;
 
     if (p->n_most < 0 || p->n_most > SPECULATE_MAX)
-        return err_set(err, ST_USAGE, "guesses of %d tokens: 1 to %d are possible",
+        return err_set(err, ST_USAGE, "drafts of %d tokens: 1 to %d are possible",
                        p->n_most, SPECULATE_MAX);
     sp = calloc(1, sizeof *sp);
     if (sp)
-        sp->text = malloc((size_t)text_room(m) * sizeof *sp->text);
+        sp->text = malloc((size_t)text_capacity(m) * sizeof *sp->text);
     if (!sp || !sp->text) {
         free(sp);
         return err_set(err, ST_NO_MEMORY, "no memory to speculate");
@@ -133,7 +127,7 @@ enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t
     return slm_eval(sp->draft, tokens, n, SLM_LOGITS_NONE, err);
 }
 
-/* ---- guessing ------------------------------------------------------------------- */
+/* ---- drafting ------------------------------------------------------------------- */
 
 /* Where the last n tokens of the text last occurred before, or -1. */
 static int find_before(const struct speculator *sp, int n)
@@ -147,10 +141,11 @@ static int find_before(const struct speculator *sp, int n)
     return -1;
 }
 
-/* What followed the longest end of the text that occurred before; *source is its
- * length, which tells how good the guess is. Where the text repeats itself the guess
- * runs on into what it has guessed. */
-static int look_up(const struct speculator *sp, int n_most, int32_t *guess, int *source)
+/* The tokens after the last earlier occurrence of the text's longest ending that has
+ * one; *source is the length of that ending, on which the acceptance rate depends.
+ * Where the draft reaches the end of the text, it continues with its own tokens. */
+static int draft_from_text(const struct speculator *sp, int n_most, int32_t *draft,
+                           int *source)
 {
     for (int n = NGRAM_MOST; n >= NGRAM_LEAST; n--) {
         const int at = sp->n_text > n ? find_before(sp, n) : -1;
@@ -160,7 +155,7 @@ static int look_up(const struct speculator *sp, int n_most, int32_t *guess, int 
         for (int i = 0; i < n_most; i++) {
             const int from = at + n + i;
 
-            guess[i] = from < sp->n_text ? sp->text[from] : guess[from - sp->n_text];
+            draft[i] = from < sp->n_text ? sp->text[from] : draft[from - sp->n_text];
         }
         *source = n;
         return n_most;
@@ -169,9 +164,9 @@ static int look_up(const struct speculator *sp, int n_most, int32_t *guess, int 
     return 0;
 }
 
-/* What the draft model draws, with the random numbers that will decide. */
-static enum status draft(struct speculator *sp, int n_most, int32_t *guess, int *n,
-                         struct err *err)
+/* What the draft model draws, with the random numbers that the sampler will use. */
+static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *draft,
+                                    int *n, struct err *err)
 {
     const int known = slm_n_past(sp->draft);
     enum status st = slm_eval(sp->draft, sp->text + known, (size_t)(sp->n_text - known),
@@ -181,7 +176,7 @@ static enum status draft(struct speculator *sp, int n_most, int32_t *guess, int 
     for (*n = 0; !st && *n < n_most;) {
         const int32_t id = sampler_next(sp->draft_s, slm_logits(sp->draft, 0));
 
-        guess[(*n)++] = id;
+        draft[(*n)++] = id;
         sampler_accept(sp->draft_s, id);
         if (tokenizer_is_end(sp->tok, id))
             break;
@@ -193,24 +188,25 @@ static enum status draft(struct speculator *sp, int n_most, int32_t *guess, int 
 
 /* ---- a step --------------------------------------------------------------------- */
 
-static void learn(struct speculator *sp, const struct speculate_step *s, int32_t guess,
-                  int32_t came)
+static void learn(struct speculator *sp, const struct speculate_step *s,
+                  int32_t drafted, int32_t drawn)
 {
     sp->stats.n_passes++;
-    sp->stats.n_guessed += (uint64_t)s->n_guessed;
+    sp->stats.n_drafted += (uint64_t)s->n_drafted;
     sp->stats.n_accepted += (uint64_t)s->n_accepted;
     sp->stats.n_tokens += (uint64_t)s->n_accepted + 1;
     speculate_rule_learn(&sp->rule, s);
-    if (s->n_guessed)
+    if (s->n_drafted)
         return;
     if (sp->draft)
         speculate_rule_forget(&sp->rule, 0);
     else if (s->source)
-        speculate_rule_compare(&sp->rule, s->source, guess == came);
+        speculate_rule_compare(&sp->rule, s->source, drafted == drawn);
 }
 
-/* Draw after the pass: as long as what is drawn was guessed, the next logits hold. */
-static int draw(struct speculator *sp, const int32_t *guess, int n_guessed,
+/* Draw after the pass: the next logits are valid as long as the drawn tokens are the
+ * drafted ones. */
+static int draw(struct speculator *sp, const int32_t *draft, int n_drafted,
                 int32_t *out)
 {
     int n = 0;
@@ -220,14 +216,14 @@ static int draw(struct speculator *sp, const int32_t *guess, int n_guessed,
 
         sampler_accept(sp->s, id);
         out[n++] = id;
-        if (n > n_guessed || guess[n - 1] != id ||
+        if (n > n_drafted || draft[n - 1] != id ||
             (sp->tok && tokenizer_is_end(sp->tok, id)))
             return n;
     }
 }
 
-/* At most n_most guessed tokens, behind the text. */
-static enum status make_guess(struct speculator *sp, int n_most, int32_t *guess, int *n,
+/* Draft at most n_most tokens that continue the text. */
+static enum status make_draft(struct speculator *sp, int n_most, int32_t *draft, int *n,
                               int *source, struct err *err)
 {
     *n = *source = 0;
@@ -235,9 +231,9 @@ static enum status make_guess(struct speculator *sp, int n_most, int32_t *guess,
         return ST_OK;
     if (sp->draft) {
         n_most = sp->always ? n_most : speculate_rule_length(&sp->rule, 0, n_most);
-        return n_most ? draft(sp, n_most, guess, n, err) : ST_OK;
+        return n_most ? draft_from_model(sp, n_most, draft, n, err) : ST_OK;
     }
-    *n = look_up(sp, n_most, guess, source);
+    *n = draft_from_text(sp, n_most, draft, source);
     if (*n && !sp->always)
         *n = speculate_rule_length(&sp->rule, *source, *n);
     return ST_OK;
@@ -250,20 +246,20 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
     struct speculate_step step = {.again = sp->cut && slm_info(sp->m)->n_recurrent > 0};
     int32_t pass[SPECULATE_MAX + 1];
     int n = sp->n_most;
-    double begin_ns = now_ns(), pass_ns;
+    uint64_t begin_ns = clock_ns(), pass_ns;
     enum status st;
 
-    if (room < 0) /* slm_eval()'s own words for it */
+    if (room < 0) /* slm_eval() reports the full context */
         return slm_eval(sp->m, &id, 1, SLM_LOGITS_LAST, err);
     n = n < n_most - 1 ? n : n_most - 1;
     n = n < room ? n : room;
-    if (sp->n_text + n + 1 > text_room(sp->m))
+    if (sp->n_text + n + 1 > text_capacity(sp->m))
         return err_set(err, ST_USAGE,
-                       "more was decoded than the context holds: the speculator has to "
-                       "begin again");
+                       "more tokens were decoded than the context holds; call "
+                       "speculate_begin() again");
     pass[0] = pass[1] = sp->text[sp->n_text++] = id;
-    st = make_guess(sp, n, pass + 1, &n, &step.source, err);
-    pass_ns = now_ns();
+    st = make_draft(sp, n, pass + 1, &n, &step.source, err);
+    pass_ns = clock_ns();
     if (!st)
         st = slm_eval(sp->m, pass, (size_t)n + 1, n ? SLM_LOGITS_ALL : SLM_LOGITS_LAST,
                       err);
@@ -271,10 +267,10 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
         sp->n_text--;
         return st;
     }
-    step.guess_ns = pass_ns - begin_ns;
-    step.pass_ns = now_ns() - pass_ns;
+    step.draft_ns = (double)(pass_ns - begin_ns);
+    step.pass_ns = (double)(clock_ns() - pass_ns);
     *n_out = draw(sp, pass + 1, n, out);
-    step.n_guessed = n;
+    step.n_drafted = n;
     step.n_accepted = *n_out - 1;
     sp->cut = step.n_accepted < n;
     learn(sp, &step, pass[1], out[0]);

@@ -1,58 +1,59 @@
 /* SPDX-License-Identifier: MIT
  *
- * speculate_rule.c - costs of passes, chances of guesses, and what follows from them
+ * speculate_rule.c - measured costs and acceptance rates, and the draft length that
+ * follows from them
  */
 #include "engine/speculate/speculate_rule.h"
 
 #include <string.h>
 
-/* What a guess must promise over plain decoding. */
-#define WORTH_WHILE 1.05
+/* The least expected speed-up over plain decoding. */
+#define MIN_GAIN 1.05
 
-/* What guesses may lose: of a plain pass at once, and of all time. */
+/* Limits of what drafts may lose: in plain passes, and as a share of all time. */
 #define LOSS_PASSES 0.2
 #define LOSS_SHARE  0.008
 
-/* How often guesses are right before that is known: enough for a trial of a narrow
- * pass. It counts as much as so many observations. */
-#define FIRST_TRUST 0.5
+/* Acceptance rate assumed at first: enough for a trial of a narrow pass. It weighs as
+ * much as FIRST_COUNT observations. */
+#define FIRST_RATE  0.5
 #define FIRST_COUNT 2
 
-/* What a column adds to a pass before that is known, and the most it is taken to add
- * where nothing as wide has been tried: kernels work on several columns at a time, so
- * that a dear second column says little about the eighth. Of a plain pass. */
+/* Cost of a column, in plain passes: assumed before any is measured, and the most that
+ * is assumed for widths not yet tried: kernels work on several columns at a time, so
+ * that an expensive second column says little about the eighth. */
 #define FIRST_SLOPE 0.1
 #define MOST_SLOPE  0.5
 
-/* The least it adds, whatever single passes say. */
+/* The least cost of a column, whatever single passes measure. */
 #define LEAST_SLOPE 0.01
 
 /* Weight of the newest value in a moving mean. */
 #define NEWEST 0.1
 
-/* The same for what gains are counted against: a guess is chosen where plain passes
- * seem slow, so the same few passes would flatter it. */
-#define SLOWLY 0.02
+/* The same for the plain pass that gains are computed against: a draft is chosen where
+ * plain passes seem slow, so the same few passes would overstate its gain. */
+#define NEWEST_PLAIN 0.02
 
-/* A pass that took so much longer than others of its width was interrupted. */
+/* A pass longer than this multiple of others of its width was interrupted. */
 #define OUTLIER 1.3
 
-/* How soon a draft that did not pay is worth another trial. */
+/* Rate at which the acceptance rate returns to FIRST_RATE while nothing is drafted. */
 #define FORGET 0.002
 
-/* Passes that tell what plain decoding costs. */
+/* Passes that measure the cost of plain decoding before drafts are tried. */
 #define N_PLAIN 3
 
 void speculate_rule_begin(struct speculate_rule *r)
 {
     memset(r, 0, sizeof *r);
     for (int i = 0; i < SPECULATE_SOURCES; i++)
-        r->right[i] = FIRST_TRUST;
+        r->acceptance[i] = FIRST_RATE;
 }
 
-/* ---- what is expected ----------------------------------------------------------- */
+/* ---- expected cost and gain ------------------------------------------------------ */
 
-/* A line through plain decoding and the widest pass below that was measured. */
+/* A line through plain decoding and the widest measured pass below width. */
 static double extrapolate(const struct speculate_rule *r, int width)
 {
     int known = width - 1;
@@ -69,8 +70,8 @@ static double extrapolate(const struct speculate_rule *r, int width)
     return r->pass_ns[known] + slope * (width - known);
 }
 
-/* Nanoseconds of a pass. One that was measured once gets a second chance, since a width
- * that looks dear is not tried again. */
+/* Nanoseconds of a pass. A width that was measured once is estimated at most at the
+ * extrapolated cost, since a width that seems expensive is not tried again. */
 static double pass_cost(const struct speculate_rule *r, int width)
 {
     const double measured = r->pass_ns[width];
@@ -86,8 +87,7 @@ static double pass_cost(const struct speculate_rule *r, int width)
     return cost > line ? cost : line;
 }
 
-/* The first token of a guess has its source's chances; where it is right the match is
- * one longer. */
+/* Source of token i of a draft: each accepted token makes the match one longer. */
 static int source_of(int source, int i)
 {
     const int longest = SPECULATE_SOURCES - 1;
@@ -95,8 +95,8 @@ static int source_of(int source, int i)
     return !source || source + i < longest ? source + (source ? i : 0) : longest;
 }
 
-/* Tokens that come out of a pass with a guess of n; *all: the chance that all of it is
- * right. */
+/* Expected tokens of a pass with a draft of n; *all: the probability that all n are
+ * accepted. */
 static double expected(const struct speculate_rule *r, int source, int n, double *all)
 {
     double sum = 1.0;
@@ -105,7 +105,7 @@ static double expected(const struct speculate_rule *r, int source, int n, double
     for (int i = 0; i < n; i++) {
         const int at = source_of(source, i);
 
-        *all *= r->right[r->n_right[at] ? at : source];
+        *all *= r->acceptance[r->n_observed[at] ? at : source];
         sum += *all;
     }
     return sum;
@@ -123,9 +123,9 @@ static int widest_to_try(const struct speculate_rule *r)
 
 int speculate_rule_length(const struct speculate_rule *r, int source, int n_most)
 {
-    const double room = LOSS_PASSES * r->pass_ns[1] + LOSS_SHARE * r->all_ns;
+    const double allowance = LOSS_PASSES * r->pass_ns[1] + LOSS_SHARE * r->all_ns;
     const int most = widest_to_try(r) - 1;
-    double best_gain = WORTH_WHILE;
+    double best_gain = MIN_GAIN;
     int best = 0;
 
     if (r->n_measured[1] < N_PLAIN)
@@ -133,12 +133,12 @@ int speculate_rule_length(const struct speculate_rule *r, int source, int n_most
     for (int n = 1; n <= n_most && n <= most; n++) {
         double all;
         const double tokens = expected(r, source, n, &all);
-        const double pass = pass_cost(r, n + 1) + n * r->guess_ns;
+        const double pass = pass_cost(r, n + 1) + n * r->draft_ns;
         const double cost = pass + (1.0 - all) * r->again_ns;
         const double gain = tokens * r->pass_ns[1] / cost;
         const double risk = pass + r->again_ns - r->pass_ns[1];
 
-        if (gain > best_gain && r->gained_ns - risk > -room) {
+        if (gain > best_gain && r->gained_ns - risk > -allowance) {
             best_gain = gain;
             best = n;
         }
@@ -148,8 +148,8 @@ int speculate_rule_length(const struct speculate_rule *r, int source, int n_most
 
 /* ---- learning ------------------------------------------------------------------- */
 
-/* The median of the last few; of two the lesser, since the first pass of a width meets
- * cold caches. */
+/* The median of the last SPECULATE_RECENT; of two the lesser, since the first pass of a
+ * width meets cold caches. */
 static void learn_time(struct speculate_rule *r, int width, double ns)
 {
     const int at = r->n_measured[width]++ % SPECULATE_RECENT;
@@ -168,37 +168,37 @@ static void learn_time(struct speculate_rule *r, int width, double ns)
     r->pass_ns[width] = sorted[(n - 1) / 2];
 }
 
-/* A mean of all at first, then a moving one. */
-static void learn_chance(struct speculate_rule *r, int source, bool right)
+/* A mean of all observations at first, then a moving one. */
+static void learn_acceptance(struct speculate_rule *r, int source, bool accepted)
 {
-    const double weight = 1.0 / (++r->n_right[source] + FIRST_COUNT);
+    const double weight = 1.0 / (++r->n_observed[source] + FIRST_COUNT);
 
-    r->right[source] +=
-        (weight > NEWEST ? weight : NEWEST) * ((right ? 1.0 : 0.0) - r->right[source]);
+    r->acceptance[source] += (weight > NEWEST ? weight : NEWEST) *
+                             ((accepted ? 1.0 : 0.0) - r->acceptance[source]);
 }
 
-static void learn_guess(struct speculate_rule *r, const struct speculate_step *s)
+static void learn_draft(struct speculate_rule *r, const struct speculate_step *s)
 {
-    if (s->guess_ns > 0.0 && !s->source) {
-        const double each = s->guess_ns / s->n_guessed;
+    if (s->draft_ns > 0.0 && !s->source) {
+        const double each = s->draft_ns / s->n_drafted;
 
-        r->guess_ns += (r->guess_ns > 0.0 ? NEWEST : 1.0) * (each - r->guess_ns);
+        r->draft_ns += (r->draft_ns > 0.0 ? NEWEST : 1.0) * (each - r->draft_ns);
     }
-    for (int i = 0; i < s->n_guessed && i <= s->n_accepted; i++)
-        learn_chance(r, source_of(s->source, i), i < s->n_accepted);
-    if (s->n_accepted == s->n_guessed) {
-        /* What might have come next was not asked: a longer match is no worse than
-         * this one, or too little would be guessed for ever. */
-        double *next = &r->right[source_of(s->source, s->n_guessed)];
-        const double last = r->right[source_of(s->source, s->n_guessed - 1)];
+    for (int i = 0; i < s->n_drafted && i <= s->n_accepted; i++)
+        learn_acceptance(r, source_of(s->source, i), i < s->n_accepted);
+    if (s->n_accepted == s->n_drafted) {
+        /* The token after the draft was not tested: a longer match is taken to be no
+         * worse than this one; otherwise drafts would stay too short for ever. */
+        double *next = &r->acceptance[source_of(s->source, s->n_drafted)];
+        const double last = r->acceptance[source_of(s->source, s->n_drafted - 1)];
 
         if (*next < last)
             *next += NEWEST * (last - *next);
     }
 }
 
-/* What is more was the machine's doing, not the guess's. */
-static double credible(const struct speculate_rule *r, int width, double ns)
+/* Time above this was an interruption by the machine, not a cost of the draft. */
+static double without_interruption(const struct speculate_rule *r, int width, double ns)
 {
     const double line = (1.0 + MOST_SLOPE * (width - 1)) * r->pass_ns[1];
     double most = r->pass_ns[width];
@@ -210,11 +210,11 @@ static double credible(const struct speculate_rule *r, int width, double ns)
 
 void speculate_rule_learn(struct speculate_rule *r, const struct speculate_step *s)
 {
-    const int width = s->n_guessed + 1;
+    const int width = s->n_drafted + 1;
     double pass_ns = s->pass_ns, again_ns = 0.0;
 
     if (s->again && r->n_measured[1]) {
-        /* What is more than usual is the guess's before it, which was wrong. */
+        /* The time above the usual is a cost of the rejected draft before. */
         again_ns = pass_ns - pass_cost(r, width);
         again_ns = again_ns > 0.0 ? again_ns : 0.0;
         pass_ns -= again_ns;
@@ -222,27 +222,28 @@ void speculate_rule_learn(struct speculate_rule *r, const struct speculate_step 
     } else {
         learn_time(r, width, pass_ns);
     }
-    pass_ns = credible(r, width, pass_ns);
-    r->all_ns += pass_ns + again_ns + s->guess_ns;
-    r->gained_ns -= again_ns + s->guess_ns;
-    if (s->n_guessed) {
+    pass_ns = without_interruption(r, width, pass_ns);
+    r->all_ns += pass_ns + again_ns + s->draft_ns;
+    r->gained_ns -= again_ns + s->draft_ns;
+    if (s->n_drafted) {
         r->gained_ns += (s->n_accepted + 1) * r->plain_ns - pass_ns;
-        learn_guess(r, s);
+        learn_draft(r, s);
     } else if (r->n_measured[1] <= N_PLAIN) {
         r->plain_ns = r->pass_ns[1];
     } else {
         const double weight = 1.0 / r->n_measured[1];
 
-        r->plain_ns += (weight > SLOWLY ? weight : SLOWLY) * (pass_ns - r->plain_ns);
+        r->plain_ns +=
+            (weight > NEWEST_PLAIN ? weight : NEWEST_PLAIN) * (pass_ns - r->plain_ns);
     }
 }
 
-void speculate_rule_compare(struct speculate_rule *r, int source, bool right)
+void speculate_rule_compare(struct speculate_rule *r, int source, bool accepted)
 {
-    learn_chance(r, source, right);
+    learn_acceptance(r, source, accepted);
 }
 
 void speculate_rule_forget(struct speculate_rule *r, int source)
 {
-    r->right[source] += FORGET * (FIRST_TRUST - r->right[source]);
+    r->acceptance[source] += FORGET * (FIRST_RATE - r->acceptance[source]);
 }

@@ -2,15 +2,16 @@
  *
  * synth.c - the plan of a synthetic model: tensors, their formats, the header
  *
- * How the spread of the weights keeps activations sane. Every branch of a layer
+ * The standard deviation of the weights keeps activations near unit variance. Every
+ * branch of a layer
  * starts from a normalised vector, so a matrix with n columns and a standard
  * deviation of 1/sqrt(n) gives outputs of unit variance: queries, keys, values,
- * gate and up are such. The two matrices that write back into the residual
- * stream carry another 1/sqrt(2 * n_layers), so that all branches of all layers
- * together add about unit variance, whatever the depth; ffn_down also undoes
- * what silu(gate) * up takes away (its variance is 0.36 for normal inputs).
- * The output matrix spreads the logits by LOGIT_STD. A tied embedding serves as
- * output too, so it has that spread; a separate one has 1.
+ * gate and up. The two matrices that write to the residual
+ * stream have another factor 1/sqrt(2 * n_layers), so that all branches of all layers
+ * together add about unit variance at any depth; ffn_down also compensates for
+ * silu(gate) * up (its variance is 0.36 for normal inputs). The output matrix gives
+ * logits a standard deviation of LOGIT_STD. A tied embedding is the output matrix too,
+ * so it has that deviation; a separate one has 1.
  */
 #include "engine/synth/synth.h"
 
@@ -47,7 +48,7 @@ static bool table_has(const struct arch *arch, enum tensor_when when)
     return false;
 }
 
-/* All experts' rows together are bounded as those of a dense part are. */
+/* All experts' rows together have the same limit as those of a dense part. */
 static enum status check_experts(const struct synth_shape *s, struct err *err)
 {
     const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
@@ -73,7 +74,7 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
                        err);
 }
 
-/* The limits leave room for every known model and keep all sizes far from
+/* The limits admit every known model and keep all sizes far from
  * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
 static enum status check_shape(const struct synth_shape *s, struct err *err)
 {
@@ -126,7 +127,7 @@ static enum status check_shape(const struct synth_shape *s, struct err *err)
 
 /* ---- tensors -------------------------------------------------------------- */
 
-/* Index of the pool for this content and format, which serves n_units more. */
+/* Index of the pool for this content and format; n_units more use it. */
 static int use_pool(struct synth_plan *p, const struct synth_pool_spec *want,
                     uint64_t n_units)
 {
@@ -145,7 +146,7 @@ static int use_pool(struct synth_plan *p, const struct synth_pool_spec *want,
         spec->n_units = 1;
         p->n_pools++;
     }
-    /* No more units than the model has of them, so that small models are quick. */
+    /* No more units than the model has, so that small models are quick. */
     while (want->content == SYNTH_GAUSS && spec->n_units < SYNTH_POOL_UNITS &&
            spec->n_units < n_units)
         spec->n_units *= 2;
@@ -196,8 +197,9 @@ static void set_name(struct synth_tensor *t, int layer, const char *name)
         snprintf(t->name, sizeof t->name, "%s", name);
 }
 
-/* ne[2] matrices of ne[1] rows of ne[0] weights N(0, sigma^2), in the format the mix
- * gives. */
+/* ne[2] matrices of ne[1] rows of ne[0] weights N(0, sigma^2), in the format of the
+ * mix.
+ */
 static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
                               const uint64_t *ne, double sigma, struct err *err)
 {
@@ -233,7 +235,7 @@ static enum status add_vector(struct synth_plan *p, int layer, const char *name,
     return add_tensor(p, &t, pool, err);
 }
 
-/* Whether the layer whose tensors begin at index `first` has one called name. */
+/* Whether the layer whose tensors begin at index `first` has the tensor name. */
 static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
                        const char *name)
 {
@@ -246,8 +248,8 @@ static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
     return false;
 }
 
-/* Of what is optional: fused matrices, the norm that only parallel models lack, and
- * biases where the shape asks for them. */
+/* Which optional tensors to make: fused matrices, the norm that only parallel models
+ * lack, and biases if the shape has them. */
 static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
                       const struct tensor_rule *r)
 {
@@ -263,7 +265,7 @@ static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
     return !strncmp(r->name, "ffn_norm.", 9);
 }
 
-/* Standard deviation of a matrix of rows of k weights. */
+/* Standard deviation of a matrix with rows of k weights. */
 static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
                         uint64_t k)
 {
@@ -299,7 +301,7 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
     return ST_OK;
 }
 
-/* What rules of layers ask for. */
+/* The sizes that rules of layers refer to. */
 static struct model sizes_of(const struct synth_shape *s)
 {
     return (struct model){.arch = arch_by_name(s->arch, strlen(s->arch)),

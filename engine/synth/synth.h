@@ -2,15 +2,14 @@
  *
  * synth.h - GGUF files of a real model's shape with random weights
  *
- * For measuring speed only the shape, the tensor types and sane activations
- * matter. A synthetic model has the tensors that its architecture's table asks for, the
- * per-tensor types of a quantisation mix, weights drawn so that activations keep
- * unit scale through any number of layers, and a vocabulary, so that other GGUF
- * engines load it too. Equal shape, mix and seed give equal bytes on any
- * machine.
+ * Measuring speed only needs the shape, the tensor types and activations of normal
+ * size. A synthetic model has the tensors of its architecture's table, the per-tensor
+ * types of a quantisation mix, weights drawn so that activations keep unit scale
+ * through any number of layers, and a vocabulary, so that other GGUF engines load it
+ * too. Equal shape, mix and seed give equal bytes on any machine.
  *
- * Blocks are drawn from a pool of really quantised random blocks, so making a
- * file costs little more than copying memory.
+ * Blocks are drawn from a pool of quantised random blocks, so making a file costs
+ * little more than copying memory.
  */
 #ifndef SLM_ENGINE_SYNTH_SYNTH_H
 #define SLM_ENGINE_SYNTH_SYNTH_H
@@ -23,7 +22,7 @@
 #include "engine/gguf/gguf.h"
 #include "engine/quantize/quantmix.h"
 
-/* As configs/models/<name>.yaml holds it. */
+/* A shape as in configs/models/<name>.yaml. */
 struct synth_shape {
     char name[64]; /* "yi-1.5-9b" */
     char arch[32]; /* any of arch.c without recurrent layers */
@@ -34,9 +33,9 @@ struct synth_shape {
     int tied_output; /* output.weight absent, token_embd used for both */
     int rope_freqs;  /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
     uint32_t n_rot;  /* leading elements of a head that are rotated; 0: head_dim */
-    uint32_t window; /* sliding window of the layers that have one; 0: none is told */
+    uint32_t window; /* sliding window of the layers that have one; 0: no key */
     uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
-    uint32_t n_ff_shared; /* of the expert that all tokens take, where there is one */
+    uint32_t n_ff_shared;               /* of the shared expert; 0: none */
     int qkv_bias; /* biases of queries, keys and values, where they are optional */
 };
 
@@ -58,21 +57,19 @@ const void *synth_plan_header(const struct synth_plan *plan, size_t *bytes);
 /* Called every few megabytes; non-zero stops with ST_INTERRUPTED. */
 typedef int synth_progress_fn(void *arg, uint64_t done, uint64_t total);
 
-/* Write the file, through <path>.part and a rename, so that a file under its
- * final name is always whole and on disk. The part is removed on any failure; one
- * that a killed run left is overwritten. Nothing of the file stays in the page
- * cache. Errors: ST_IO, ST_USAGE (path names a directory or device), ST_NO_MEMORY
- * (disk too small, checked before the first byte; says how much is needed and
- * free), ST_INTERRUPTED. */
+/* Write the file, through <path>.part and a rename, so that a file with its final name
+ * is always complete and on disk. A failure removes the part; a part that a killed run
+ * left is overwritten. No page of the file stays in the page cache. Errors: ST_IO,
+ * ST_USAGE (path names a directory or device), ST_NO_MEMORY (disk too small, checked
+ * before the first byte; the message has the needed and free space), ST_INTERRUPTED. */
 enum status synth_write_file(const struct synth_plan *plan, const char *path,
                              synth_progress_fn *progress, void *arg, struct err *err);
 
-/* Whether a file's metadata say that its weights are random, as this module makes them.
- */
+/* Whether a file's metadata mark it as made by this module, with random weights. */
 bool synth_is_made(const struct gguf *g);
 
-/* True when path holds this plan's file, judged by its size and header, which
- * tells shape, mix, seed and vocabulary. */
+/* Whether path is this plan's file, by its size and header, which contains shape, mix,
+ * seed and vocabulary. */
 bool synth_file_is(const struct synth_plan *plan, const char *path);
 
 /* The same into memory: synth_plan_bytes() at image. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * synth_file.c - a synthetic model into memory, or into a file at disk speed
+ * synth_file.c - write a synthetic model to memory, or to a file at disk speed
  *
- * Two buffers go round between the caller's thread, which fills them, and a
- * writer thread, so that making weights and writing them overlap.
+ * The caller's thread fills two buffers alternately and a writer thread writes them, so
+ * that making weights and writing them overlap.
  */
 #include "engine/synth/synth.h"
 
@@ -134,9 +134,9 @@ static enum status pump(const struct synth_plan *plan, struct synth_stream *s,
                                                           : SYNTH_CHUNK_BYTES;
 
         if (!writer_wait(w, i))
-            return ST_OK; /* the writer has the error */
+            return ST_OK; /* the writer returns the error */
         synth_stream_read(s, buf, n);
-        /* The end is padded to what O_DIRECT can write, and cut afterwards. */
+        /* Pad the end for O_DIRECT; outfile_commit() cuts it. */
         writer_give(w, i,
                     (n + OUTFILE_DIRECT_UNIT - 1) / OUTFILE_DIRECT_UNIT *
                         OUTFILE_DIRECT_UNIT);

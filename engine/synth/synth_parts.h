@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * synth_parts.h - what the files that make synthetic models share; not for others
+ * synth_parts.h - shared by the files that make synthetic models, for synth*.c only
  *
  * synth.c        the plan: checks the shape, lays out tensors, writes the header
  * synth_vocab.c  the made-up SentencePiece vocabulary
  * synth_pool.c   random blocks, and the image as a stream of bytes
- * synth_file.c   the stream into a file
+ * synth_file.c   the stream, written to a file
  *
- * A tensor's data is a sequence of *units* of 256 weights (the last one cut),
- * drawn at random from the pool that belongs to its format and spread.
+ * A tensor's data is a sequence of *units* of 256 weights (the last one cut), drawn at
+ * random from the pool of its format and standard deviation.
  */
 #ifndef SLM_ENGINE_SYNTH_SYNTH_PARTS_H
 #define SLM_ENGINE_SYNTH_SYNTH_PARTS_H
@@ -43,7 +43,7 @@ struct synth_pool_spec {
 struct synth_tensor {
     char name[48];
     int n_dims;
-    uint64_t ne[3]; /* of those that are not used 1 */
+    uint64_t ne[3]; /* unused ones: 1 */
     enum kern_format fmt;
     int pool;        /* index into plan->pools */
     uint64_t offset; /* from the start of the data */
@@ -67,7 +67,7 @@ struct synth_plan {
 
 struct synth_stream; /* pools and a position in the image */
 
-/* Quantises the pools, which takes a moment. Error: ST_NO_MEMORY. */
+/* Open the stream and quantise its pools. Error: ST_NO_MEMORY. */
 enum status synth_stream_open(struct synth_stream **s, const struct synth_plan *plan,
                               struct err *err);
 void synth_stream_close(struct synth_stream *s);

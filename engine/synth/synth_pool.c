@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * synth_pool.c - random weights, quantised once, and the image made of them
+ * synth_pool.c - random weights, quantised once, and the image that consists of them
  *
  * Everything here is integer arithmetic, exactly rounded float operations and
  * the scalar reference quantisers, so equal seeds give equal bytes everywhere.
@@ -20,13 +20,13 @@ struct synth_stream {
     struct mem mem;                  /* all pools, one after another */
     uint8_t *pools[SYNTH_MAX_POOLS]; /* into mem */
     uint64_t pos;                    /* of the next byte in the image */
-    size_t tensor;                   /* that the next byte belongs to or precedes */
+    size_t tensor;                   /* index of the tensor at or after the next byte */
     uint64_t random;                 /* state of the generator */
     const uint8_t *unit;             /* what is left of the unit being copied */
     size_t unit_left;
 };
 
-/* A state that is unrelated for every (seed, what). */
+/* A generator state for every (seed, what). */
 static uint64_t random_stream(uint64_t seed, uint64_t what)
 {
     uint64_t state = seed;
@@ -51,8 +51,8 @@ static float next_gauss(uint64_t *state)
     return (float)(sum - 6 * 65535) * 0x1p-16f;
 }
 
-/* Frequency factors of Llama 3.1, rounded to 1/4096, so that the last bit of the C
- * library's pow() does not show. */
+/* Frequency factors of Llama 3.1, rounded to 1/4096, so that they do not depend on the
+ * last bit of the C library's pow(). */
 static void rope_freqs(float *out, const struct synth_shape *shape)
 {
     const double context = 8192, pi = 3.14159265358979323846;
@@ -122,7 +122,7 @@ void synth_stream_close(struct synth_stream *s)
     }
 }
 
-/* n bytes of tensor t's data, continuing where the last call stopped. */
+/* The next n bytes of tensor t's data, after those of the last call. */
 static void copy_units(struct synth_stream *s, const struct synth_tensor *t,
                        uint8_t *dst, size_t n)
 {
@@ -168,7 +168,7 @@ void synth_stream_read(struct synth_stream *s, void *dst, size_t n)
             m = min_size(begin - s->pos, n);
             memset(out, 0, m);
         } else if (s->tensor == plan->n_tensors) {
-            return; /* asked for more than the image has */
+            return; /* n exceeds the rest of the image */
         } else {
             if (s->pos == begin) {
                 s->random = random_stream(plan->seed, s->tensor + 1);

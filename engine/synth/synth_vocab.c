@@ -6,7 +6,7 @@
  * 256 byte tokens, then pieces in the order of their scores. The pieces are the
  * word-start sign and printable ASCII, so that plain text survives a round trip,
  * and words of two-letter syllables. A word of n syllables is a merge of one of
- * n - 1 and a syllable, so that a tokenizer really arrives at them.
+ * n - 1 and a syllable, so that a tokenizer can produce it.
  */
 #include "engine/synth/synth_parts.h"
 
@@ -15,7 +15,7 @@
 
 #include "engine/gguf/gguf.h"
 
-#define WORD_START "\xe2\x96\x81" /* U+2581, which stands for a blank */
+#define WORD_START "\xe2\x96\x81" /* U+2581, stands for a blank */
 
 enum { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * chat.c - one table of families, and what they have in common
+ * chat.c - a table of template families, and rendering by one
  */
 #include "engine/text/chat.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stand for the tokens that the vocabulary itself begins and ends texts with. */
+/* Stand for the BOS and EOS tokens of the vocabulary. */
 #define BOS "<s>"
 #define EOS "</s>"
 
@@ -18,14 +18,14 @@ struct around {
 
 struct chat_template {
     const char *name;
-    const char *prelude; /* in front of everything; NULL: nothing */
+    const char *prelude; /* before everything; NULL: nothing */
     struct around system, user, assistant;
     const char *stop;    /* token that ends an answer */
-    const char *lead;    /* before an answer that stands in the history */
-    bool trims;          /* blanks around messages */
-    bool system_in_user; /* the system's message is a part of the first user's */
+    const char *lead;    /* before an answer in the history */
+    bool trims;          /* removes blanks around messages */
+    bool system_in_user; /* the system message is part of the first user message */
     bool begins_with_bos;
-    bool bos_each_turn; /* before a user's message, not only before the first */
+    bool bos_each_turn; /* before every user message, not only the first */
 };
 
 static const struct chat_template families[] = {
@@ -107,7 +107,8 @@ static const struct chat_template families[] = {
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
-/* What a family's program contains; the first row of which all is there decides. */
+/* Substrings of a family's template; the first row whose substrings all occur decides.
+ */
 static const struct {
     const char *name, *has[3], *lacks;
 } signs[] = {
@@ -117,7 +118,7 @@ static const struct {
     {"phi-4-mini", {"'|>' + message['content'] + '<|end|>'", "<|assistant|>"}, NULL},
     {"phi-3", {"<|assistant|>", "<|end|>"}, "<|im_start|>"},
     {"llama-2", {"[INST]", "<<SYS>>"}, NULL},
-    /* Mistral's later programs know tools, and differ in blanks around [INST]. */
+    /* Mistral's later templates have tools, and differ in blanks around [INST]. */
     {"mistral", {"[AVAILABLE_TOOLS]", " [INST]"}, "[SYSTEM_PROMPT]"},
     {"mistral-tekken", {"[AVAILABLE_TOOLS]", "\"[INST]\""}, "[SYSTEM_PROMPT]"},
     {"mistral-v3", {"[AVAILABLE_TOOLS]", "[INST]"}, "[SYSTEM_PROMPT]"},
@@ -176,7 +177,7 @@ const char *chat_template_names(char *buf, size_t cap)
 
 /* ---- rendering ---------------------------------------------------------------- */
 
-/* A growing text, and which parts of it are markers. */
+/* A growing text, and the spans of it that are markers. */
 struct rendering {
     const struct tokenizer *tok;
     char *text;
@@ -206,7 +207,7 @@ static void put(struct rendering *r, const char *bytes, size_t n)
     r->text[r->len] = '\0';
 }
 
-/* The vocabulary's own BOS or EOS where the marker stands for it. */
+/* The spelling of the vocabulary's BOS or EOS. */
 static void put_own(struct rendering *r, int32_t id, const char *otherwise)
 {
     size_t n = strlen(otherwise);
@@ -266,7 +267,7 @@ static void put_around(struct rendering *r, const struct chat_template *c,
     put_marker(r, a->after);
 }
 
-/* A user's message, with the system's in front of it where that is its place. */
+/* A user message, after the system message in families that have it there. */
 static void put_user(struct rendering *r, const struct chat_template *c,
                      const char *system, const char *text, bool first)
 {
@@ -279,7 +280,7 @@ static void put_user(struct rendering *r, const struct chat_template *c,
     put_marker(r, c->user.after);
 }
 
-/* Everything but a BOS in front of it all. */
+/* The whole conversation without a leading BOS. */
 static enum status render(struct rendering *r, const struct chat_template *c,
                           const struct chat_message *m, size_t n, size_t n_done,
                           struct err *err)

@@ -2,9 +2,9 @@
  *
  * sampler.c - repetition penalty, then greedy or top-k / top-p / min-p sampling
  *
- * Candidates stand in a binary max-heap by logit: building it is linear, and
- * only as many are popped as the cuts keep, which is few of a large vocabulary.
- * Popped candidates collect, in order, at the free end of the same array.
+ * Candidates are in a binary max-heap by logit: building it is linear, and only the
+ * candidates that the cuts keep are popped, few of a large vocabulary. Popped
+ * candidates are stored, in order, at the free end of the same array.
  */
 #include "engine/text/sampler.h"
 
@@ -28,10 +28,10 @@ struct sampler {
     int32_t n_vocab;
     struct candidate *heap; /* [n_vocab]; the sorted ones grow down from the end */
     float *logits;          /* [n_vocab], penalised; NULL without a penalty */
-    int32_t *recent;        /* ring of the last accepted tokens; likewise */
+    int32_t *recent;        /* ring of the last accepted tokens; NULL too */
     size_t n_accepted;      /* accepted so far */
-    const int32_t *script;  /* what is left to recite */
-    size_t n_script;
+    const int32_t *given;   /* remaining tokens of sampler_recite() */
+    size_t n_given;
 };
 
 struct sampler_params sampler_params_default(void)
@@ -125,16 +125,16 @@ void sampler_accept(struct sampler *s, int32_t id)
     assert(id >= 0 && id < s->n_vocab);
     if (s->recent)
         s->recent[s->n_accepted++ % (size_t)s->params.repeat_window] = id;
-    if (s->n_script) {
-        s->script++;
-        s->n_script--;
+    if (s->n_given) {
+        s->given++;
+        s->n_given--;
     }
 }
 
 void sampler_recite(struct sampler *s, const int32_t *tokens, size_t n)
 {
-    s->script = tokens;
-    s->n_script = n;
+    s->given = tokens;
+    s->n_given = n;
 }
 
 void sampler_follow(struct sampler *s, const struct sampler *of)
@@ -148,8 +148,8 @@ void sampler_follow(struct sampler *s, const struct sampler *of)
                (size_t)s->params.repeat_window * sizeof *s->recent);
 }
 
-/* Each is computed from the caller's logits, so that a token that was accepted twice
- * is penalised once. */
+/* Computed from the caller's logits, so that a token that was accepted twice is
+ * penalised once. */
 static const float *penalise(struct sampler *s, const float *logits)
 {
     const size_t window = (size_t)s->params.repeat_window;
@@ -227,7 +227,7 @@ static int32_t draw(struct sampler *s, size_t n, size_t n_kept, double mass, flo
     return s->heap[n - n_kept].id;
 }
 
-/* Every token that is possible, into heap[]; their weights sum to *total. */
+/* Every possible token, into heap[]; their weights sum to *total. */
 static size_t collect(struct sampler *s, const float *logits, float max, double *total)
 {
     size_t n = 0;
@@ -241,8 +241,8 @@ static size_t collect(struct sampler *s, const float *logits, float max, double 
     return n;
 }
 
-/* Order the top_k of heap[0..n) and cut them to what top_p and min_p leave: n_kept of
- * them, whose weights sum to *mass. */
+/* Sort the top_k of heap[0..n) and cut them by top_p and min_p to n_kept, whose weights
+ * sum to *mass. */
 static size_t cut(struct sampler *s, size_t n, double total, float max, double *mass)
 {
     const struct sampler_params *p = &s->params;
@@ -275,7 +275,7 @@ static size_t cut(struct sampler *s, size_t n, double total, float max, double *
     return n_kept;
 }
 
-/* What the logits say. */
+/* Draw from the logits. */
 static int32_t choose(struct sampler *s, const float *raw)
 {
     const struct sampler_params *p = &s->params;
@@ -285,7 +285,7 @@ static int32_t choose(struct sampler *s, const float *raw)
     double total, mass;
     size_t n, n_kept;
 
-    /* Temperature 0, and nothing finite to weigh the others against. */
+    /* Temperature 0, or no finite logit to weigh the others against. */
     if (!(p->temperature > 0.0f) || !isfinite(max))
         return best;
     n = n_kept = collect(s, logits, max, &total);
@@ -299,5 +299,5 @@ int32_t sampler_next(struct sampler *s, const float *logits)
 {
     const int32_t id = choose(s, logits);
 
-    return s->n_script ? *s->script : id;
+    return s->n_given ? *s->given : id;
 }

@@ -2,14 +2,13 @@
  *
  * sampler.h - the next token from logits
  *
- * Tokens of the last repeat_window that were accepted become less likely by
- * repeat_penalty: a positive logit is divided by it, a negative one multiplied (Keskar
- * et al. 2019, arXiv 1909.05858). Then temperature 0 is greedy (ties: the lowest id).
- * Otherwise candidates are cut, all at the given temperature, to the top_k most likely,
- * of these to the smallest set whose probability reaches top_p, and of these to those
- * at least min_p times as likely as the most likely (Nguyen et al. 2024, arXiv
- * 2407.01082). One is drawn from a generator seeded by the caller, so that equal seeds
- * give equal text.
+ * The last repeat_window accepted tokens become less likely by repeat_penalty: a
+ * positive logit is divided by it, a negative one multiplied (Keskar et al. 2019, arXiv
+ * 1909.05858). Then temperature 0 is greedy (ties: the lowest id). Otherwise candidates
+ * are cut, all at the given temperature, to the top_k most likely, then to the smallest
+ * set whose probability reaches top_p, then to those at least min_p times as likely as
+ * the most likely (Nguyen et al. 2024, arXiv 2407.01082). The draw uses a generator
+ * seeded by the caller, so that equal seeds give equal text.
  *
  * Threading: one sampler belongs to one thread. Nothing allocates after
  * sampler_open().
@@ -34,10 +33,10 @@ struct sampler_params {
     int repeat_window;    /* tokens; 0: none */
 };
 
-/* Most tokens of a repeat_window. */
+/* The largest repeat_window, in tokens. */
 #define SAMPLER_MAX_WINDOW (1 << 20)
 
-/* Greedy, and nothing else. */
+/* Greedy, without a penalty. */
 struct sampler_params sampler_params_default(void);
 
 /* ST_USAGE (a parameter outside its range; the message names both), ST_NO_MEMORY. */
@@ -45,21 +44,21 @@ enum status sampler_open(struct sampler **s, const struct sampler_params *params
                          int32_t n_vocab, struct err *err);
 void sampler_close(struct sampler *s);
 
-/* A token of the text so far, 0 <= id < n_vocab: the prompt's, and what was drawn. */
+/* Add a token, 0 <= id < n_vocab, to the text so far: of the prompt, or drawn. */
 void sampler_accept(struct sampler *s, int32_t id);
 
-/* Draw one. It is not accepted by that. */
+/* Draw a token, without accepting it. */
 int32_t sampler_next(struct sampler *s, const float *logits /* [n_vocab] */);
 
-/* From here on sampler_next() draws as ever, and then returns the next of these tokens
- * instead, which sampler_accept() moves on from; behind the last one it is as before.
- * tokens stay the caller's and there. For measuring on a given text what a model with
- * random weights would never say. */
+/* From here on sampler_next() draws as before, but returns the next of these tokens,
+ * and sampler_accept() advances to the one after it; after the last one it returns what
+ * it draws again. tokens belong to the caller and must stay valid. For measuring on a
+ * given text, which a model with random weights would never generate. */
 void sampler_recite(struct sampler *s, const int32_t *tokens, size_t n);
 
-/* From here on s draws and penalises as `of` would now: a draft model's sampler
- * guesses best with the random numbers that will decide. Both were opened with equal
- * parameters and vocabularies. */
+/* From here on s draws and penalises as `of` would now: a draft model has the highest
+ * acceptance rate with the random numbers that the model's sampler will use. Both were
+ * opened with equal parameters and vocabularies. */
 void sampler_follow(struct sampler *s, const struct sampler *of);
 
 #endif

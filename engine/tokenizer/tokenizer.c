@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.c - choose the algorithm, cut special tokens out of a text, and the
- * questions that every vocabulary answers alike
+ * tokenizer.c - choose the algorithm, find special tokens in a text, and the queries
+ * that all vocabularies share
  */
 #include "engine/tokenizer/tokenizer_impl.h"
 
@@ -12,7 +12,7 @@
 
 #include "engine/base/utf8.h"
 
-/* Positions are 32 bits, and a blank may grow to three bytes. */
+/* Positions have 32 bits, and a blank may become three bytes. */
 #define MAX_TEXT ((size_t)512 << 20)
 
 static const struct tokenizer_algo *const algos[] = {&tokenizer_spm, &tokenizer_bpe};
@@ -103,11 +103,6 @@ bool tokenizer_adds_bos(const struct tokenizer *t)
     return t->adds_bos;
 }
 
-bool tokenizer_adds_eos(const struct tokenizer *t)
-{
-    return t->adds_eos;
-}
-
 bool tokenizer_adds_space(const struct tokenizer *t)
 {
     return t->adds_space;
@@ -159,22 +154,22 @@ enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
             return err_set(
                 err, ST_INPUT,
                 "the vocabulary has no token for the byte 0x%02x of the text, "
-                "and none for what is unknown",
+                "and no unknown token",
                 byte);
         st = id_list_add(ids, id, err);
     }
     return st;
 }
 
-/* Where special tokens are looked for: everywhere (parse_special), nowhere but for
- * what is text to the file as well, or as markers say, of which `at` is the next. */
+/* Where special tokens are recognised: everywhere (parse_special); only those that the
+ * file marks as text ("user defined"); or inside of markers, of which `at` is next. */
 struct search {
     bool parse_special;
     const struct tokenizer_markers *markers; /* NULL: none */
     size_t at;
 };
 
-/* Whether the text from i on lies in a marker; *end is where that ends. */
+/* Whether byte i of the text lies in a marker; *end is the end of that. */
 static bool in_marker(struct search *s, size_t i, size_t *end)
 {
     const struct tokenizer_markers *m = s->markers;
@@ -196,7 +191,7 @@ static bool is_guarded(const struct tokenizer *t, const struct tokenizer_markers
            (bracketed && memmem(m->guard, strlen(m->guard), token, len));
 }
 
-/* The longest special token that text[i], i < len, begins, or -1. */
+/* The longest special token that begins at text[i], i < len, or -1. */
 static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
                           size_t len, struct search *s, size_t *token_len)
 {
@@ -220,7 +215,7 @@ static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
     return -1;
 }
 
-/* ASCII blanks at the beginning of text[len]. */
+/* Number of ASCII blanks at the beginning of text[len]. */
 static size_t blanks(const char *text, size_t len)
 {
     size_t n = 0;

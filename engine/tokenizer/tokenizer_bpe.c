@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer_bpe.c - byte-level byte-pair encoding, as GPT-2 does it
+ * tokenizer_bpe.c - byte-level byte-pair encoding as in GPT-2
  *
- * The text is cut into pieces (tokenizer_pre.h); each byte of a piece is a token,
- * and of all neighbours that the list of merges names, those that stand first in
- * it are joined, the leftmost of equals first, until none are left. Tokens are
- * spelt in a byte alphabet: printable characters of Latin-1 stand for their own
- * byte, the characters from U+0100 on for the other 68 in order.
+ * The text is cut into pieces (tokenizer_pre.h). Each byte of a piece starts as a
+ * token; of all neighbours in the list of merges, the pair of lowest rank is joined,
+ * the leftmost of equals first, until none are left. Tokens are spelled in a byte
+ * alphabet: printable characters of Latin-1 stand for their own byte, the characters
+ * from U+0100 on for the other 68 in order.
  *
- * Symbols form a doubly linked list over the piece, candidate pairs wait in a
- * heap, as in tokenizer_spm.c, so the whole is O(n log n).
+ * Symbols form a doubly linked list over the piece, candidate pairs a heap, as in
+ * tokenizer_spm.c, so the algorithm is O(n log n).
  *
  * Source: Radford et al., "Language models are unsupervised multitask learners",
  * 2019, and its public vocabulary.
@@ -23,10 +23,10 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_pre.h"
 
-/* Two tokens that become one; the index in the list is the rank. */
+/* Two tokens that join to one; the rank is the index in the list. */
 struct merge {
-    int32_t left, right; /* the key in bpe.ranks: no padding between */
-    int32_t whole;       /* -1: text must not become this token */
+    int32_t left, right; /* the key in bpe.ranks: no padding between the two */
+    int32_t whole;       /* -1: text does not become this token */
 };
 
 struct bpe {
@@ -34,7 +34,7 @@ struct bpe {
     bool whole_words;
     struct merge *merges;
     struct strtab ranks; /* left and right of a merge -> its index */
-    char *bytes;         /* what each token stands for, one after another */
+    char *bytes;         /* of all tokens, one after another */
     size_t *at;          /* [n_vocab + 1] into bytes */
 };
 
@@ -48,7 +48,7 @@ static const char *token_bytes(const struct tokenizer *t, int32_t id, size_t *le
 
 /* ---- the byte alphabet -------------------------------------------------- */
 
-/* The byte that a character up to U+0143 stands for, or -1. */
+/* The byte of a character up to U+0143, or -1. */
 static int alphabet_byte(unsigned c)
 {
     if ((c >= 0x21 && c <= 0x7e) || (c >= 0xa1 && c <= 0xac) ||
@@ -61,8 +61,8 @@ static int alphabet_byte(unsigned c)
     return c == 0x143 ? 0xad : -1;
 }
 
-/* text[len] in bytes, to out with room for len; false where it is not in the
- * alphabet. */
+/* The bytes of text[len], to out[len]; false where a character is not in the alphabet.
+ */
 static bool decode(const char *text, size_t len, char *out, size_t *n_out)
 {
     size_t n = 0;
@@ -99,8 +99,8 @@ static bool is_plain(const struct tokenizer *t, int32_t id)
            t->type[id] == TOKEN_UNDEFINED;
 }
 
-/* What each token stands for; other kinds than plain ones are spelt as they are, and
- * so are plain ones outside of the alphabet, which no text becomes. */
+/* The bytes of each token. Tokens of other kinds are spelled as they are; so are plain
+ * ones outside of the alphabet, which no text becomes. */
 static enum status load_bytes(struct tokenizer *t, struct err *err)
 {
     struct bpe *b = t->bpe;
@@ -153,7 +153,7 @@ static enum status index_names(struct strtab *names, const struct tokenizer *t,
     return st;
 }
 
-/* A part of merge i, or the whole of it, as a token. */
+/* The token of a part of merge i, or of the whole merge. */
 static enum status find_part(int32_t *id, const struct strtab *names,
                              const struct gguf *g, uint64_t i, const char *part,
                              size_t len, struct err *err)
@@ -170,7 +170,7 @@ static enum status find_part(int32_t *id, const struct strtab *names,
     return ST_OK;
 }
 
-/* "left right" as the file has it. */
+/* Read merge i, "left right". */
 static enum status load_merge(const struct tokenizer *t, const struct strtab *names,
                               const struct gguf *g, uint64_t i, struct gguf_str s,
                               struct err *err)
@@ -227,7 +227,7 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
 
         gguf_elem_str(g, kv, i, &s);
         st = load_merge(t, &names, g, i, s, err);
-        if (!st && t->bpe->merges[i].whole >= 0) /* of equals the first one counts */
+        if (!st && t->bpe->merges[i].whole >= 0) /* of equal merges the first counts */
             strtab_put(&t->bpe->ranks, (const char *)&t->bpe->merges[i],
                        MERGE_KEY_BYTES, (uint32_t)i);
     }
@@ -235,7 +235,7 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
     return st;
 }
 
-/* Patterns that no name stands for. */
+/* Patterns without a known name. */
 static enum status open_patterns(struct pre_tokenizer **pre, const struct gguf *g,
                                  struct err *err)
 {
@@ -271,7 +271,7 @@ static enum status load(struct tokenizer *t, const struct gguf *g, struct err *e
     t->bpe->whole_words = pre_tokenizer_rules(t->bpe->pre)->whole_words;
     t->adds_bos = pre_tokenizer_rules(t->bpe->pre)->adds_bos;
     gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &t->adds_bos);
-    t->adds_space = false; /* a blank is a byte like others here; no engine adds one */
+    t->adds_space = false; /* a blank is a byte like any other; no engine adds one */
     if (t->bpe->whole_words)
         st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
     if (st || (st = load_bytes(t, err)) || (st = load_merges(t, g, err)))
@@ -298,7 +298,7 @@ struct symbol {
     int32_t prev, next; /* -1: none */
 };
 
-/* symbols[left] and the one after it, as they were when they were found to merge. */
+/* symbols[left] and the next one, as they were when the pair was found. */
 struct pair {
     uint32_t rank;
     int32_t left;
@@ -343,7 +343,7 @@ static struct pair heap_pop(struct work *w)
     return top;
 }
 
-/* Let a symbol and its right neighbour wait for being joined, if they merge. */
+/* Push a symbol and its right neighbour onto the heap if they merge. */
 static void propose(struct work *w, int32_t left)
 {
     if (left < 0 || w->symbols[left].next < 0)
@@ -367,7 +367,7 @@ static void join_all(struct work *w, int32_t n)
         struct symbol *a = &w->symbols[p.left];
         struct symbol *b = a->next < 0 ? NULL : &w->symbols[a->next];
 
-        /* One of them has been joined to another meanwhile. */
+        /* Outdated: one of them has been joined to another symbol. */
         if (!b || a->id != m->left || b->id != m->right)
             continue;
         a->id = m->whole;
@@ -384,8 +384,8 @@ static enum status reserve(struct work *w, size_t n, struct err *err)
 {
     if (n <= w->cap)
         return ST_OK;
-    /* n symbols have n - 1 neighbours, and each of the at most n - 1 joins adds two
-     * pairs and has taken one out. */
+    /* n symbols have n - 1 pairs; each of the at most n - 1 joins takes one out and
+     * adds two. */
     free(w->symbols);
     free(w->heap);
     w->cap = n < SIZE_MAX / 4 ? 2 * n : n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer_impl.h - a vocabulary in memory, and what an algorithm provides; for
+ * tokenizer_impl.h - a vocabulary in memory, and the interface of an algorithm; for
  * tokenizer*.c only
  */
 #ifndef SLM_ENGINE_TOKENIZER_TOKENIZER_IMPL_H
@@ -15,24 +15,21 @@ enum token_type {
     TOKEN_NORMAL = 1,
     TOKEN_UNKNOWN = 2,
     TOKEN_CONTROL = 3,
-    TOKEN_USER = 4, /* found in any text before the algorithm sees it */
+    TOKEN_USER = 4, /* recognised in any text before the algorithm runs */
     TOKEN_UNUSED = 5,
     TOKEN_BYTE = 6, /* "<0x00>" to "<0xFF>" */
 };
 
-/* What a tokenizer.json says and the GGUF keys have no words for; our own keys. */
+/* Keys of this project for settings of a tokenizer.json that GGUF has no keys for. */
 #define TOKENIZER_KEY_PATTERNS    "slmbench.tokenizer.pre_patterns"
 #define TOKENIZER_KEY_WHOLE_WORDS "slmbench.tokenizer.whole_words"
 #define TOKENIZER_KEY_MERGES      "slmbench.tokenizer.merges" /* "llama" */
-#define TOKENIZER_KEY_SPACE_FIRST                       \
-    "slmbench.tokenizer.space_first" /* in front of the \
-       text, not behind a special token */
-#define TOKENIZER_KEY_SPACE_ONCE                        \
-    "slmbench.tokenizer.space_once" /* not where a text \
-       begins with a blank */
-#define TOKENIZER_KEY_STRIPS                         \
-    "slmbench.tokenizer.strips" /* of each token: it \
-       swallows the blanks behind it */
+#define TOKENIZER_KEY_SPACE_FIRST \
+    "slmbench.tokenizer.space_first" /* before the text, not after a special token */
+#define TOKENIZER_KEY_SPACE_ONCE \
+    "slmbench.tokenizer.space_once" /* not before a text that begins with a blank */
+#define TOKENIZER_KEY_STRIPS \
+    "slmbench.tokenizer.strips" /* of each token: it removes the blanks after it */
 
 #define MAX_ENDS 16
 
@@ -43,28 +40,28 @@ struct tokenizer {
     size_t *at;          /* [n_vocab + 1]: token i is text[at[i]] .. text[at[i + 1]] */
     unsigned char *type; /* [n_vocab], enum token_type */
     float *score;        /* [n_vocab]; zeros where the file has none */
-    struct strtab ids;   /* what plain text may become -> id; the algorithm's */
+    struct strtab ids;   /* tokens that plain text may become -> id; of the algorithm */
     int32_t byte_id[256];
 
     int32_t bos, eos, unknown; /* -1: none */
-    bool adds_bos, adds_eos, adds_space;
+    bool adds_bos, adds_space;
     bool space_first, space_once; /* see the keys */
     int32_t end[MAX_ENDS];
     int n_ends;
 
-    /* Tokens found as they stand in a text, grouped by their first byte and
-     * longest first: group b is special[special_at[b]] .. [special_at[b + 1]]. */
+    /* Tokens recognised by their spelling, grouped by first byte, longest first: group
+     * b is special[special_at[b]] .. [special_at[b + 1]]. */
     int32_t *special;
     size_t special_at[257];
-    bool *strips;    /* [n_vocab]: special tokens that swallow the blanks behind them in
-                        the text; NULL: none does */
-    struct bpe *bpe; /* tokenizer_bpe.c's own */
+    bool *strips;    /* [n_vocab]: special tokens that remove the blanks after them from
+                        the text; NULL: none */
+    struct bpe *bpe; /* of tokenizer_bpe.c */
     struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
                              -> rank; empty where scores decide */
-    uint32_t (*merge_keys)[2]; /* what merges is keyed by */
+    uint32_t (*merge_keys)[2]; /* the keys of merges */
 };
 
-/* Ids on their way out. */
+/* The ids of a text so far. */
 struct id_list {
     int32_t *v;
     size_t n, cap;
@@ -72,36 +69,35 @@ struct id_list {
 
 enum status id_list_add(struct id_list *list, int32_t id, struct err *err);
 
-/* What differs between kinds of vocabulary. */
+/* An algorithm and its defaults. */
 struct tokenizer_algo {
     const char *name;                                  /* tokenizer.ggml.model */
     int32_t default_bos, default_eos, default_unknown; /* -1: none */
     bool needs_scores;
-    bool spells_bytes;         /* "<0xHH>" is a byte where the file has no types */
-    bool adds_bos, adds_space; /* unless the file says otherwise */
+    bool spells_bytes;         /* "<0xHH>" is a byte in files without types */
+    bool adds_bos, adds_space; /* defaults of the file's keys */
 
-    /* After everything else has been loaded: fill ids and what else is needed. */
+    /* Called when all else is loaded: fill ids and the algorithm's own members. */
     enum status (*load)(struct tokenizer *t, const struct gguf *g, struct err *err);
     void (*unload)(struct tokenizer *t); /* also after a failed load; may be NULL */
 
-    /* Append the ids of text[len], len >= 1, which stands at the beginning of the
-     * text (first) or behind a special token. */
+    /* Append the ids of text[len], len >= 1, which begins the text (first) or follows a
+     * special token. */
     enum status (*encode)(const struct tokenizer *t, const char *text, size_t len,
                           bool first, struct id_list *ids, struct err *err);
 
-    /* As tokenizer_piece(), for tokens that are neither control, unknown nor
-     * byte. */
+    /* As tokenizer_piece(), for tokens other than control, unknown and byte tokens. */
     size_t (*piece)(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
 };
 
 extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe;
 
-/* tokenizer_vocab.c: fill everything but algo from the metadata; on failure t
- * holds what tokenizer_close() releases. */
+/* tokenizer_vocab.c: fill all members but algo from the metadata; on failure
+ * tokenizer_close() releases t. */
 enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
                                  struct err *err);
 
-/* The ids of the bytes of text[len], for which there is no better token. */
+/* Append the byte tokens of text[len], which has no other token. */
 enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
                                  size_t len, struct id_list *ids, struct err *err);
 

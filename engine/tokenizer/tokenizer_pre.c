@@ -20,8 +20,8 @@
 
 #define MAX_PATTERNS PRE_MAX_PATTERNS
 
-/* Of matching, for patterns of a file: far beyond what a text needs whose patterns step
- * back over one run of characters at most. */
+/* Limits of matching with patterns of a file: far beyond the need of patterns that
+ * backtrack over one run of characters at most. */
 #define LIMIT_UNKNOWN 20000000u
 
 /* ---- patterns ----------------------------------------------------------- */
@@ -55,7 +55,7 @@
                 "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS
 
 /* Words as capitals and then small letters: mistralai/Mistral-Nemo ("tekken") and
- * OpenAI's o200k, which have a contraction behind them, and digits in threes. */
+ * OpenAI's o200k, whose words may end in a contraction, with digits in threes. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(behind)                                   \
@@ -96,8 +96,8 @@
     "\\x{10c80}-\\x{10cb2}\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}"              \
     "\\x{1e900}-\\x{1e943}"
 
-/* \s+$; the look behind, which no match depends on, keeps a long run of blanks from
- * being tried from each of them. */
+/* \s+$; the lookbehind, which changes no match, avoids one attempt per blank in a long
+ * run of them. */
 #define BLANKS_AT_END "(?<!" BLANK ")" BLANK "+$"
 #define DEEPSEEK_PUNCTUATION                               \
     BLANK "?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}" \
@@ -182,7 +182,7 @@ static bool has_name(const char *names, const char *name, size_t len)
     return false;
 }
 
-/* One name per family, for there are more than a sentence holds. */
+/* One name per family: all names are too many for a message. */
 static enum status unknown(const char *name, size_t len, const char *path,
                            struct err *err)
 {
@@ -229,7 +229,7 @@ static enum status compile(pcre2_code **code, const char *pattern, size_t len,
             "built without Unicode support; install another: %.80s",
             at, text, pattern + at);
     }
-    /* Where it is not allowed to make code, matching is interpreted. */
+    /* Where generated code is forbidden, matching is interpreted. */
     pcre2_jit_compile(*code, PCRE2_JIT_COMPLETE);
     return ST_OK;
 }
@@ -273,7 +273,7 @@ enum status pre_tokenizer_open_patterns(struct pre_tokenizer **out,
         if (n > MAX_PATTERNS || patterns[i].len > PRE_MAX_PATTERN_BYTES)
             return err_set(err, ST_UNSUPPORTED,
                            "%s: the tokenizer cuts texts by %zu patterns, one of %zu "
-                           "bytes; %d of %d bytes are the most",
+                           "bytes; at most %d of %d bytes are possible",
                            path, n, patterns[i].len, MAX_PATTERNS,
                            PRE_MAX_PATTERN_BYTES);
     p = calloc(1, sizeof *p);
@@ -308,7 +308,7 @@ const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p)
 
 /* ---- patterns of a tokenizer.json ----------------------------------------- */
 
-/* A regular expression as it is walked through. */
+/* A position in a regular expression, and the converted part. */
 struct spelling {
     char *out;
     size_t n, cap;
@@ -339,7 +339,7 @@ bool pre_tokenizer_spell(const char *regex, char *out, size_t cap)
             continue;
         }
         if (*at == '[' && s.in_class)
-            return false; /* a set inside of a set, which PCRE2 does not have */
+            return false; /* a set inside a set, which PCRE2 does not support */
         if (*at == '[')
             s.in_class = true;
         else if (*at == ']')
@@ -387,8 +387,7 @@ struct cut {
     struct err *err;
 };
 
-/* The first match at or behind *begin: its place, or *begin == *end == len where
- * there is none. */
+/* The first match at or after *begin, as *begin and *end; both len: no match. */
 static enum status next_match(struct cut *c, int k, const char *text, size_t len,
                               size_t *begin, size_t *end)
 {
@@ -396,7 +395,7 @@ static enum status next_match(struct cut *c, int k, const char *text, size_t len
     int n = pcre2_match(c->p->code[k], (PCRE2_SPTR)text, len, *begin, options, c->match,
                         c->context);
 
-    /* Compiled code has a small stack; the interpreter has the heap. */
+    /* Compiled code has a small stack; the interpreter uses the heap. */
     if (n == PCRE2_ERROR_JIT_STACKLIMIT)
         n = pcre2_match(c->p->code[k], (PCRE2_SPTR)text, len, *begin,
                         options | PCRE2_NO_JIT, c->match, c->context);
@@ -414,7 +413,7 @@ static enum status next_match(struct cut *c, int k, const char *text, size_t len
     return ST_OK;
 }
 
-/* Apply pattern k and those behind it to text[len], well-formed. */
+/* Apply pattern k and the following ones to text[len], well-formed. */
 static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
 {
     enum status st = ST_OK;
@@ -434,7 +433,7 @@ static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
     return st;
 }
 
-/* Bytes at the beginning of text[len] that are all well-formed or all not. */
+/* Length of the leading run of well-formed, or of malformed, bytes of text[len]. */
 static size_t stretch(const char *text, size_t len, bool *well_formed)
 {
     size_t at = 0;
@@ -463,8 +462,8 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
     if (!c.match || !c.context) {
         st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to cut a text");
     } else {
-        /* Known patterns step back over one run of characters at most, so steps are
-         * bounded by the text and need no other limit. */
+        /* Known patterns backtrack over one run of characters at most, so the text
+         * bounds their steps and no other limit is needed. */
         pcre2_set_match_limit(c.context, p->match_limit);
     }
     for (size_t at = 0; at < len && !st;) {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer_spm.c - byte-pair encoding by score, as SentencePiece does it
+ * tokenizer_spm.c - byte-pair encoding by score, as in SentencePiece
  *
- * Blanks become U+2581, the text is cut into characters, and of all neighbours
- * that together are a token those with the highest score are joined, the leftmost
- * of equals first, until none are left. What then is no token is spelt in byte
- * tokens. A vocabulary with a list of merges joins what the list names, those that
- * stand first in it first.
+ * Blanks become U+2581 and the text is cut into characters. Of all neighbours that
+ * together are a token, the pair with the highest score is joined, the leftmost of
+ * equals first, until none are left. Symbols that are no token become byte tokens. A
+ * vocabulary with a list of merges joins the pairs of the list, lowest rank first.
  *
- * Characters ("symbols") form a doubly linked list over the text; joining leaves
- * the right one empty. Candidate pairs wait in a heap and are checked for being
- * up to date when they are taken out, so the whole is O(n log n).
+ * Characters ("symbols") form a doubly linked list over the text; joining leaves the
+ * right one empty. Candidate pairs are in a heap; outdated ones are discarded when they
+ * are popped, so the algorithm is O(n log n).
  *
- * Source: Kudo and Richardson, "SentencePiece", 2018; vocabulary and scores are
- * those of the model.
+ * Source: Kudo and Richardson, "SentencePiece", 2018; vocabulary and scores are those
+ * of the model.
  */
 #include "engine/tokenizer/tokenizer_impl.h"
 
@@ -32,8 +31,7 @@ struct symbol {
     int32_t prev, next; /* -1: none */
 };
 
-/* symbols[left] and the one after it, as they were when their text was found to
- * be a token. */
+/* symbols[left] and the next one, as they were when the pair was found. */
 struct pair {
     float score;
     int32_t left, right;
@@ -84,8 +82,8 @@ static struct pair heap_pop(struct spm *s)
 
 /* ---- the algorithm ------------------------------------------------------ */
 
-/* The text with its blanks replaced and one put in front if the vocabulary wants
- * it. Returns its length. */
+/* Replace the blanks of the text and put one before it if the vocabulary has
+ * adds_space. Returns the length. */
 static size_t escape(const struct tokenizer *t, const char *text, size_t len,
                      bool first, char *out)
 {
@@ -108,7 +106,7 @@ static size_t escape(const struct tokenizer *t, const char *text, size_t len,
     return n;
 }
 
-/* One symbol per character; a byte that is part of none stands alone. */
+/* One symbol per character, or per malformed byte. */
 static void split(struct spm *s, size_t len)
 {
     int32_t n = 0;
@@ -125,8 +123,8 @@ static void split(struct spm *s, size_t len)
     s->n_symbols = n;
 }
 
-/* What joining to token id is worth, left bytes of which are the left part; false: it
- * is not done. */
+/* The score of joining to token id, whose left part has `left` bytes; false: the two do
+ * not join. */
 static bool join_score(const struct tokenizer *t, uint32_t id, uint32_t left,
                        float *score)
 {
@@ -142,7 +140,7 @@ static bool join_score(const struct tokenizer *t, uint32_t id, uint32_t left,
     return rank != STRTAB_NONE;
 }
 
-/* Let two neighbours wait for being joined, if together they are a token. */
+/* Push two neighbours onto the heap if together they are a token. */
 static void propose(struct spm *s, int32_t left, int32_t right)
 {
     if (left < 0 || right < 0)
@@ -165,7 +163,7 @@ static void join_all(struct spm *s)
         const struct pair p = heap_pop(s);
         struct symbol *a = &s->symbols[p.left], *b = &s->symbols[p.right];
 
-        /* One of them has been joined to another meanwhile. */
+        /* Outdated: one of them has been joined to another symbol. */
         if (a->len == 0 || b->len == 0 || a->len + b->len != p.len)
             continue;
         a->len = p.len;
@@ -204,9 +202,9 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
 
     for (size_t i = 0; i < len; i++)
         n_blanks += text[i] == ' ';
-    /* At most one symbol per byte of text and one for the blank in front, since a
-     * replaced blank is one symbol. n symbols have n - 1 neighbours, and each of
-     * the at most n - 1 joins adds two pairs and has taken one out. */
+    /* At most one symbol per byte of text and one for the added blank, since a replaced
+     * blank is one symbol. n symbols have n - 1 pairs; each of the at most n - 1 joins
+     * takes one out and adds two. */
     s.text = malloc(len + n_blanks * BLANK_BYTES);
     s.symbols = malloc((len + 1) * sizeof *s.symbols);
     s.heap = malloc((2 * len + 2) * sizeof *s.heap);
@@ -248,17 +246,17 @@ static size_t piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* What text spells in full is cut out of it before; only the mark of a blank, which
- * texts do not spell, may still complete such a token. */
+/* User-defined tokens are recognised in the text before; only U+2581, which texts do
+ * not contain, may still complete such a token. */
 static bool is_cut_out(const struct tokenizer *t, int32_t id, const char *text,
                        size_t len)
 {
     return t->type[id] == TOKEN_USER && !memmem(text, len, "\xe2\x96\x81", 3);
 }
 
-/* What plain text may become. Control, unknown and byte tokens are no text: a
- * prompt that spells "</s>" must not end the conversation. Of equal texts the
- * last one counts. */
+/* Index the tokens that plain text may become. Control, unknown and byte tokens are not
+ * text: a prompt that contains "</s>" must not end the conversation. Of equal texts the
+ * last counts. */
 static enum status index_texts(struct tokenizer *t, struct err *err)
 {
     const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
@@ -274,7 +272,7 @@ static enum status index_texts(struct tokenizer *t, struct err *err)
     return st;
 }
 
-/* Merge i, "left right", by the token that it makes. */
+/* Read merge i, "left right", and index it by the token it makes. */
 static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_t i,
                               struct gguf_str s, struct err *err)
 {
@@ -292,13 +290,13 @@ static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_
     memcpy(whole, s.data, key[1]);
     memcpy(whole + key[1], gap + 1, s.len - key[1] - 1);
     key[0] = strtab_find(&t->ids, whole, s.len - 1);
-    /* Of equals the first one counts; text does not become a control token. */
+    /* Of equal merges the first counts; text does not become a control token. */
     if (key[0] != STRTAB_NONE)
         strtab_put(&t->merges, (const char *)key, sizeof t->merge_keys[i], (uint32_t)i);
     return ST_OK;
 }
 
-/* Ranks instead of scores, where the file has them. */
+/* Read ranks, which replace scores in files that have them. */
 static enum status load_merges(struct tokenizer *t, const struct gguf *g,
                                struct err *err)
 {
@@ -323,7 +321,7 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
     return st;
 }
 
-/* Phi-3's special tokens swallow the blanks behind them, all but three: rstrip in its
+/* Phi-3's special tokens remove the blanks after them, all but three: rstrip in its
  * tokenizer_config.json, which GGUF does not carry. */
 static enum status find_strips(struct tokenizer *t, const struct gguf *g,
                                struct err *err)

@@ -2,8 +2,8 @@
  *
  * tokenizer_vocab.c - from GGUF metadata to a vocabulary
  *
- * tokenizer.ggml.tokens is the list everything else must agree with: types and
- * scores have its length, and ids point into it.
+ * tokenizer.ggml.tokens determines the size of the vocabulary: types and scores have
+ * its length, and ids are indices into it.
  */
 #include "engine/tokenizer/tokenizer_impl.h"
 
@@ -59,7 +59,7 @@ static enum status load_texts(struct tokenizer *t, const struct gguf *g,
     return ST_OK;
 }
 
-/* The array of a key, checked to have one element per token; *out NULL where the
+/* The array of a key, checked to have one element per token; *out is NULL where the
  * file has no such key. */
 static enum status per_token(const struct gguf_kv **out, const struct tokenizer *t,
                              const struct gguf *g, const char *key, struct err *err)
@@ -154,7 +154,7 @@ static enum status load_scores(struct tokenizer *t, const struct gguf *g,
     return ST_OK;
 }
 
-/* An id that the metadata name. All bits set is how some writers say "none". */
+/* A token id of the metadata. Some writers set all bits for "none". */
 static enum status load_id(int32_t *out, const struct tokenizer *t,
                            const struct gguf *g, const char *key, int32_t fallback,
                            struct err *err)
@@ -187,7 +187,7 @@ static void add_end(struct tokenizer *t, int32_t id)
         t->end[t->n_ends++] = id;
 }
 
-/* Tokens by which chat models end a turn; files often name only one of them. */
+/* Tokens that end a turn of chat models; files often name only one of them. */
 static void find_ends(struct tokenizer *t)
 {
     static const char *const texts[] = {
@@ -229,12 +229,11 @@ static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct er
     t->adds_bos = a->adds_bos;
     t->adds_space = a->adds_space;
     gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &t->adds_bos);
-    gguf_get_bool(g, "tokenizer.ggml.add_eos_token", &t->adds_eos);
     gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", &t->adds_space);
     gguf_get_bool(g, TOKENIZER_KEY_SPACE_FIRST, &t->space_first);
     gguf_get_bool(g, TOKENIZER_KEY_SPACE_ONCE, &t->space_once);
 
-    /* Without types, the ids tell which tokens plain text must not become. */
+    /* Without types, plain text must not become the tokens with these ids. */
     if (!gguf_kv_find(g, "tokenizer.ggml.token_type")) {
         const int32_t control[] = {t->bos, t->eos, t->unknown};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * utf8_stream.c - bytes of tokens as whole characters: unfinished ones are held back
+ * utf8_stream.c - whole characters from the bytes of tokens: keep incomplete ones
  */
 #include "engine/tokenizer/tokenizer.h"
 
@@ -15,9 +15,9 @@ size_t utf8_stream_push(struct utf8_stream *s, const char *bytes, size_t len, ch
     for (size_t i = 0; i < len; i++) {
         s->pending[s->n_pending++] = bytes[i];
 
-        /* One new byte can finish a character, prolong an unfinished one, or
-         * show that what was held back is malformed; the last byte may then
-         * begin a character of its own. */
+        /* One new byte can complete a character, extend an incomplete one, or show
+         * that the kept bytes are malformed; then the last byte may begin a new
+         * character. */
         int n;
 
         while (s->n_pending &&

@@ -38,7 +38,7 @@ enum status weights_open(struct weights **out, const struct gguf *g,
                        "GGUF file first",
                        gguf_path(g));
     if (!gguf_is_assembled(g) && wants_file != gguf_is_mapped(g))
-        return err_set(err, ST_USAGE, "%s is %s; residency '%s' wants the opposite",
+        return err_set(err, ST_USAGE, "%s is %s; residency '%s' needs the opposite",
                        gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
                        names[params->residency]);
     struct weights *w = calloc(1, sizeof *w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * weights_impl.h - what a residency policy provides, for weights*.c only
+ * weights_impl.h - the interface of a residency policy, for weights*.c only
  */
 #ifndef SLM_ENGINE_WEIGHTS_WEIGHTS_IMPL_H
 #define SLM_ENGINE_WEIGHTS_WEIGHTS_IMPL_H
@@ -13,7 +13,7 @@ struct weights {
     const struct gguf *g;
     const struct weights_policy *policy;
     size_t begin, end;     /* of the tensor data, offsets in the image */
-    struct packed *packed; /* NULL: weights are used as the gguf has them */
+    struct packed *packed; /* NULL: weights are in the layout of the gguf */
 };
 
 struct weights_policy {
@@ -26,8 +26,8 @@ extern const struct weights_policy weights_policy_mmap;
 extern const struct weights_policy weights_policy_memory;
 extern const struct weights_policy weights_policy_packed;
 
-/* ---- weights_packed.c: weights in panels, in memory of their own or in the
- * image's ---------------------------------------------------------------------- */
+/* ---- weights_packed.c: weights in panels, in own memory or in the image -----------
+ */
 
 enum status packed_open(struct packed **p, const struct gguf *g,
                         const struct weights_params *params, struct err *err);

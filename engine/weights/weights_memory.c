@@ -4,7 +4,7 @@
  */
 #include "engine/weights/weights_impl.h"
 
-/* Whoever wrote the image has touched its pages. */
+/* The caller wrote the image, so its pages are in memory. */
 static enum status preload(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)

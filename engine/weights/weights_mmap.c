@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * weights_mmap.c - weights in the page cache, mapped as the file is
+ * weights_mmap.c - weights in the page cache, through a mapping of the file
  *
- * Preloading keeps the disk busy AHEAD bytes in front of the piece that is being
- * mapped, so that reading and mapping overlap.
+ * Preloading starts readahead of AHEAD bytes after the piece that is being mapped, so
+ * that reading and mapping overlap.
  */
 #include "engine/weights/weights_impl.h"
 
@@ -18,8 +18,8 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Map a piece, reading what is missing. The advice tells of a bad page instead of
- * raising SIGBUS; older kernels do not know it, and then every page is touched. */
+/* Map a piece, reading missing pages. madvise() reports a bad page instead of raising
+ * SIGBUS; on older kernels without MADV_POPULATE_READ every page is touched. */
 static enum status populate(const struct weights *w, char *p, size_t bytes, size_t page,
                             struct err *err)
 {

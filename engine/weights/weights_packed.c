@@ -2,24 +2,24 @@
  *
  * weights_packed.c - weights with their matrices in panels
  *
- * Of a file: anonymous memory has every tensor once, in the file's order, each from a
- * cache line on. Filling it goes through the file in pieces of about PIECE bytes: of a
- * matrix in panels a piece is read into the thread's buffer and packed from there into
- * its place; everything else is read straight into place. Threads of the pool take the
- * pieces in turns of EXTENT bytes of memory, a huge page: where two write to a new page
- * at once, the kernel clears one for each and throws one away. The disk is told to read
- * AHEAD bytes in front. Where memory has no room for a second copy of the weights, what
- * has been taken over is dropped from the page cache; both in steps of STEP bytes,
- * because long reads are faster and dropping can make the kernel wait for every CPU.
- * Reads, not the mapping, are used, because a file that shrinks is then an error and no
- * signal.
+ * From a file: anonymous memory has every tensor once, in the file's order, each
+ * aligned to a cache line. It is filled in pieces of about PIECE bytes: a piece of a
+ * matrix in panels is read into the thread's buffer and packed from there into its
+ * place; everything else is read directly into place. Threads of the pool take groups
+ * of pieces that cover EXTENT bytes of memory, a huge page: where two threads write to
+ * a new page at once, the kernel clears one for each and discards one. Readahead of
+ * AHEAD bytes runs before the pieces. Where memory does not hold a second copy of the
+ * weights, loaded bytes are dropped from the page cache. Both go in steps of STEP
+ * bytes, because long reads are faster and dropping can make the kernel wait for every
+ * CPU. The file is read by read() and not through its mapping, because a file that
+ * shrinks is then an error and not a signal.
  *
- * Of an assembled gguf: the same, but a piece is whole rows, which the gguf makes (it
- * may quantise them) at the place that reads fill, and a turn of its own; source files
- * are its affair.
+ * From an assembled gguf: the same, but a piece is whole rows, which the gguf computes
+ * (and may quantise) directly into place, and a group of its own; the gguf handles its
+ * source files.
  *
- * Of an image in memory: tensors stay where they are, and a piece of a matrix goes
- * through the thread's buffer back to its place.
+ * From an image in memory: tensors stay in place, and a piece of a matrix goes through
+ * the thread's buffer and back.
  */
 #include "engine/weights/weights_impl.h"
 
@@ -38,7 +38,7 @@
 #define EXTENT      ((size_t)2 << 20)
 #define STEP        ((off_t)16 << 20)
 #define AHEAD       (2 * STEP)
-#define MAX_WORKERS 16 /* with their buffers: a few MiB; more do not read faster */
+#define MAX_WORKERS 16 /* each with a buffer of a few MiB; more do not read faster */
 #define LINE        ((size_t)64)
 
 struct place {
@@ -49,20 +49,20 @@ struct place {
 struct packed {
     const struct gguf *g;
     struct mem mem;      /* empty for an image */
-    unsigned char *base; /* that places count from */
+    unsigned char *base; /* that offsets of places count from */
     bool drop_cached;
     struct place *places; /* [n_tensors] */
     size_t total;         /* bytes of all tensors */
     size_t buffer_bytes;  /* largest piece of a matrix in panels */
     bool ready;
-    bool half_done; /* an image, left so by an interruption */
+    bool half_done; /* an image whose rewriting was interrupted */
     struct kern_set kern;
 };
 
 /* ---- opening ------------------------------------------------------------------ */
 
-/* Memory of its own. Tensors do not overlap in the file, so the sum is bounded by its
- * size and a line for each. */
+/* Lay out anonymous memory. Tensors do not overlap in the file, so the sum is bounded
+ * by its size and a cache line for each. */
 static enum status place_in_memory(struct packed *p, enum mem_pages pages,
                                    struct err *err)
 {
@@ -123,7 +123,7 @@ void packed_close(struct packed *p)
     free(p);
 }
 
-/* ---- what there is ------------------------------------------------------------ */
+/* ---- the tensors -------------------------------------------------------------- */
 
 const void *packed_memory(const struct packed *p, size_t *bytes)
 {
@@ -146,20 +146,20 @@ bool packed_ready(const struct packed *p)
     return p->ready;
 }
 
-/* Types without kernels are read as one row, which nobody will look into. */
+/* Types without kernels are read as one row; no kernel uses it. */
 static size_t row_bytes(const struct gguf_tensor *t)
 {
     return t->fmt == KERN_N_FMT ? (size_t)t->bytes
                                 : kern_format_bytes(t->fmt, (size_t)t->ne[0]);
 }
 
-/* Bytes of a piece of a matrix in panels: whole panels, one at least. */
+/* Bytes of a piece of a matrix in panels: whole panels, at least one. */
 static size_t piece_bytes(size_t panel)
 {
     return panel < PIECE ? PIECE / panel * panel : panel;
 }
 
-/* Of one that stays as it is; rows that are made while they are read are whole. */
+/* Bytes of a piece of any other tensor; rows of an assembled gguf are whole. */
 static size_t piece_bytes_plain(const struct packed *p, const struct gguf_tensor *t)
 {
     if (!gguf_is_assembled(p->g))
@@ -185,17 +185,17 @@ size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
 
 /* ---- pieces ------------------------------------------------------------------- */
 
-/* A walk over the file: where it is, and the piece there. */
+/* Iterator over the pieces of the file: its position and the piece there. */
 struct piece {
     size_t tensor, offset; /* in the tensor */
     size_t bytes;
-    size_t turn;   /* a number, one more where another turn begins */
-    size_t extent; /* of the memory, which it ends in */
-    bool astride;  /* it begins in another one */
+    size_t group;  /* index of the group that the piece is in */
+    size_t extent; /* index of the extent that the piece ends in */
+    bool astride;  /* the piece begins in another extent */
     bool in_panels;
 };
 
-/* Move on to the next piece; false: there is none. Start with all zero. */
+/* Advance to the next piece; false: none left. Start with all zero. */
 static bool next_piece(const struct packed *p, struct piece *piece)
 {
     piece->offset += piece->bytes;
@@ -228,7 +228,7 @@ static bool next_piece(const struct packed *p, struct piece *piece)
     const size_t extent = (first + piece->bytes - 1) / EXTENT;
 
     piece->astride = first / EXTENT != extent;
-    piece->turn += extent != piece->extent || gguf_is_assembled(p->g);
+    piece->group += extent != piece->extent || gguf_is_assembled(p->g);
     piece->extent = extent;
     return true;
 }
@@ -241,15 +241,15 @@ struct fill {
     int n_workers;
     int (*progress)(void *arg, size_t done, size_t total);
     void *arg;
-    size_t told;   /* bytes, in the last call of progress */
-    off_t advised; /* to be read ahead, up to here in the file */
-    off_t dropped; /* from the page cache, up to here */
+    size_t reported; /* bytes, in the last call of progress */
+    off_t advised;   /* readahead has been advised up to this offset */
+    off_t dropped;   /* dropped from the page cache up to this offset */
     atomic_size_t next, done;
-    atomic_bool failed; /* whoever sets it writes why */
+    atomic_bool failed; /* the thread that sets it writes err */
     struct err why;
 };
 
-/* A piece as the file has it, to dst. */
+/* Read a piece, in the layout of the file, to dst. */
 static enum status read_piece(const struct packed *p, const struct piece *piece,
                               unsigned char *dst, struct err *err)
 {
@@ -296,15 +296,15 @@ static void tell(struct fill *f, size_t done)
 {
     struct err err = ERR_INIT;
 
-    f->told = done;
+    f->reported = done;
     if (f->progress && f->progress(f->arg, done, f->p->total)) {
         err_set(&err, ST_INTERRUPTED, "interrupted");
         give_up(f, &err);
     }
 }
 
-/* The caller's thread has come to this place in the file; others may be a turn each
- * behind it. */
+/* The caller's thread has reached this offset of the file; other threads may be one
+ * group behind it each. */
 static void steer_page_cache(struct fill *f, off_t at)
 {
     const int fd = gguf_fd(f->p->g);
@@ -324,7 +324,7 @@ static void steer_page_cache(struct fill *f, off_t at)
     }
 }
 
-/* False: one has failed, and nobody need go on. */
+/* False: a piece has failed, so all threads stop. */
 static bool take(struct fill *f, int thread, const struct piece *piece)
 {
     const uint64_t at = gguf_tensor_at(f->p->g, piece->tensor)->offset + piece->offset;
@@ -346,8 +346,9 @@ static bool take(struct fill *f, int thread, const struct piece *piece)
     return true;
 }
 
-/* Every thread walks over all pieces, and takes those of the turns that it drew; last
- * of all the one that begins in the extent before, whose pages are there by then. */
+/* Every thread iterates over all pieces and takes those of its groups; of a group it
+ * takes the piece that begins in the previous extent last, when that extent's pages
+ * exist. */
 static void work(void *arg, int thread, int n_threads)
 {
     struct fill *f = arg;
@@ -359,14 +360,14 @@ static void work(void *arg, int thread, int n_threads)
         return;
     mine = atomic_fetch_add(&f->next, 1);
     while (next_piece(f->p, &piece)) {
-        /* Turns have no gaps: what is drawn here is this one's number or more. */
-        if (piece.turn > mine) {
+        /* Group numbers have no gaps: the number drawn here is at least this one's. */
+        if (piece.group > mine) {
             if (last.bytes && !take(f, thread, &last))
                 return;
             last.bytes = 0;
             mine = atomic_fetch_add(&f->next, 1);
         }
-        if (piece.turn != mine)
+        if (piece.group != mine)
             continue;
         if (piece.astride)
             last = piece;
@@ -377,8 +378,8 @@ static void work(void *arg, int thread, int n_threads)
         (void)take(f, thread, &last);
 }
 
-/* The file is not needed any more, and our page table's claim on it neither: some
- * pages are mapped, since vectors were read that way. */
+/* The file and its mapped pages are not needed any more: vectors were read through the
+ * mapping. */
 static void let_go_of_file(const struct weights *w)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = w->begin / page * page;
@@ -418,7 +419,7 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
     else
         work(&f, 0, 1);
     free(f.buffers);
-    if (!f.failed && f.told < p->total)
+    if (!f.failed && f.reported < p->total)
         tell(&f, p->total);
     p->half_done = f.failed && !p->mem.base;
     if (f.failed)

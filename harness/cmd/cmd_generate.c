@@ -12,7 +12,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "engine/speculate/speculate.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/session/sampling.h"
@@ -77,7 +77,7 @@ static void print_speculation(const struct generation *g)
     fprintf(stderr, "speculation: %" PRIu64 " tokens in %" PRIu64 " passes, ",
             stats.n_tokens, stats.n_passes);
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " guessed were right\n", stats.n_accepted,
-            stats.n_guessed);
+            stats.n_drafted);
 }
 
 static void print_speed(const struct generation *g)

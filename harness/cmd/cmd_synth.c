@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/model/modelref.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/random.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
 #include "kernels/isa.h"

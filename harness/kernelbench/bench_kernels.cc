@@ -29,7 +29,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/program.h"
 #include "harness/base/interrupt.h"
 #include "harness/kernelbench/kernel_work.h"

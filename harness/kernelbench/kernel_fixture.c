@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 
 #define MIB            ((size_t)1 << 20)
 #define MIN_COLD_BYTES (512 * MIB)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "engine/base/random.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "kernels/activations/activations.h"
 
 #define SCALAR     (1u << KERN_ISA_scalar)

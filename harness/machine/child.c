@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 
 #define LINE_MAX_ (1u << 20)
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/base/random.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/stats.h"
 #include "harness/machine/topology_internal.h"
 

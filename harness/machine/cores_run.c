@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "engine/base/thread_pool.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/sysfile.h"
 #include "harness/machine/cores.h"

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 
 #define PASS_NS                                                        \

@@ -19,7 +19,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 

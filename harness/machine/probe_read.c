@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 
 #define MIB         ((uint64_t)1 << 20)

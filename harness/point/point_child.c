@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "engine/synth/synth.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"

@@ -6,7 +6,7 @@
 
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/stats.h"
 #include "harness/point/point_child_impl.h"
 #include "harness/result/roofs.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "engine/speculate/speculate.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/stats.h"
 #include "harness/model/test_prompt.h"
 
@@ -238,7 +238,7 @@ static void count(struct point_speculation *s, const struct speculator *sp)
     speculate_read_stats(sp, &of);
     s->sum.n_passes += of.n_passes;
     s->sum.n_tokens += of.n_tokens;
-    s->sum.n_guessed += of.n_guessed;
+    s->sum.n_drafted += of.n_drafted;
     s->sum.n_accepted += of.n_accepted;
     s->n_runs++;
 }
@@ -306,9 +306,9 @@ void point_speculate_conclude(struct point_child *c)
     if (!s->n_runs || !(n_passes > 0))
         return;
     row->spec_tokens = (int64_t)(s->sum.n_tokens / s->n_runs);
-    row->spec_guessed = (int64_t)(s->sum.n_guessed / s->n_runs);
-    if (s->sum.n_guessed)
-        row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_guessed;
+    row->spec_guessed = (int64_t)(s->sum.n_drafted / s->n_runs);
+    if (s->sum.n_drafted)
+        row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_drafted;
     row->spec_tokens_per_pass = n_tokens / n_passes;
     row->spec_plain_tok_per_s = n_tokens * 1e9 / s->plain_ns;
     row->spec_speedup = s->plain_ns / s->guessing_ns;
@@ -318,5 +318,5 @@ void point_speculate_conclude(struct point_child *c)
      */
     c->facts.bytes_per_sample =
         n_passes / n_runs * (double)slm_bytes_per_token(slm_info(c->model), s->depth);
-    c->facts.ops_per_sample *= (n_passes + (double)s->sum.n_guessed) / n_runs;
+    c->facts.ops_per_sample *= (n_passes + (double)s->sum.n_drafted) / n_runs;
 }

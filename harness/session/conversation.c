@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "engine/speculate/speculate.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/session/textout.h"
 

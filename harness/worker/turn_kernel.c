@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "engine/base/clock.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/worker/turn.h"
 #include "kernels/isa.h"

@@ -215,43 +215,59 @@ static inline struct vocab *spm_vocab(bool chains)
 
 /* ---- the two files ---- */
 
-static inline struct tokenizer *open_kvs(struct gguf_kvs *k, struct err *err)
+/* The pairs as a gguf over *image; free it after the gguf. */
+static inline struct gguf *gguf_of_kvs(void **image, struct gguf_kvs *k,
+                                       struct err *err)
 {
     struct gguf_bytes head = {.n = 0};
-    struct tokenizer *t = NULL;
     struct gguf *g = NULL;
 
     gguf_put_head(&head, 0, k);
     gguf_put_padding(&head);
-    void *image = aligned_alloc(64, (head.n + 63) / 64 * 64);
+    *image = aligned_alloc(64, (head.n + 63) / 64 * 64);
+    assert_non_null(*image);
+    memcpy(*image, head.data, head.n);
+    gguf_parse(&g, *image, head.n, "vocab", err);
+    free(head.data);
+    free(k->bytes.data);
+    return g;
+}
 
-    assert_non_null(image);
-    memcpy(image, head.data, head.n);
-    if (gguf_parse(&g, image, head.n, "vocab", err) == ST_OK)
+static inline struct tokenizer *open_kvs(struct gguf_kvs *k, struct err *err)
+{
+    struct tokenizer *t = NULL;
+    void *image;
+    struct gguf *g = gguf_of_kvs(&image, k, err);
+
+    if (g)
         tokenizer_open(&t, g, err);
     gguf_close(g);
     free(image);
-    free(head.data);
-    free(k->bytes.data);
     return t;
 }
 
-static inline struct tokenizer *open_json(json_t *root, struct err *err)
+/* The pairs of a tokenizer.json, which is released; false on failure. */
+static inline bool kvs_of_json(struct gguf_kvs *k, json_t *root, struct err *err)
 {
-    struct gguf_kvs k = {.n = 0};
     char *text = json_dumps(root, 0);
 
     assert_non_null(text);
     json_decref(root);
-    gguf_kv_str(&k, "general.architecture", "llama");
-    const enum status st = hf_tokenizer_parse(&k, text, strlen(text), err);
+    *k = (struct gguf_kvs){.n = 0};
+    gguf_kv_str(k, "general.architecture", "llama");
+    const enum status st = hf_tokenizer_parse(k, text, strlen(text), err);
 
     free(text);
-    if (st) {
-        free(k.bytes.data);
-        return NULL;
-    }
-    return open_kvs(&k, err);
+    if (st)
+        free(k->bytes.data);
+    return !st;
+}
+
+static inline struct tokenizer *open_json(json_t *root, struct err *err)
+{
+    struct gguf_kvs k;
+
+    return kvs_of_json(&k, root, err) ? open_kvs(&k, err) : NULL;
 }
 
 /* pairs: merges as ["a", "b"], else "a b". */

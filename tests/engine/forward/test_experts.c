@@ -446,7 +446,7 @@ static void test_refused(void **state)
 
     (void)state;
     describe_model(&t, &none);
-    check_refused(&t, ST_INPUT, "tell of no experts");
+    check_refused(&t, ST_INPUT, "have no experts");
     describe_model(&t, &many);
     check_refused(&t, ST_INPUT, "expert_used_count is 5");
     describe_model(&t, &lacks);

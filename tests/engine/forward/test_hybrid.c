@@ -198,9 +198,9 @@ static void test_token_bytes(void **state)
     }
 }
 
-/* What is guessed wrongly is taken back, states too: the text is that of plain
- * decoding, with a wrong guess before every other token. */
-static void test_guesses(void **state)
+/* Rejected tokens are removed, from states too: the text is that of plain decoding,
+ * with a rejected draft before every other token. */
+static void test_drafts(void **state)
 {
     enum { N = 12 };
     const struct speculate_params how = {.always = true};
@@ -242,7 +242,7 @@ static void test_guesses(void **state)
         id = out[got - 1];
     }
     speculate_read_stats(sp, &stats);
-    assert_true(stats.n_accepted < stats.n_guessed);
+    assert_true(stats.n_accepted < stats.n_drafted);
     speculate_close(sp);
     sampler_close(s);
     slm_close(m);
@@ -255,7 +255,7 @@ int main(void)
         cmocka_unit_test(test_dense),     cmocka_unit_test(test_experts),
         cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
         cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
-        cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_drafts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

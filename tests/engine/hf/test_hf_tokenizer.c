@@ -376,14 +376,22 @@ static void templates_say_what_is_put_around(void **state)
 
         set(root, "normalizer", LEGACY);
         set(root, "post_processor", cases[c].processor);
-        struct tokenizer *t = open_json(root, &err);
+        struct tokenizer *t = NULL;
+        struct gguf_kvs k;
+        void *image = NULL;
+        struct gguf *g =
+            kvs_of_json(&k, root, &err) ? gguf_of_kvs(&image, &k, &err) : NULL;
+        bool adds_eos;
 
-        if (!t)
+        if (!g || tokenizer_open(&t, g, &err))
             fail_msg("%s", err.msg);
         assert_int_equal(tokenizer_bos(t), cases[c].bos);
         assert_int_equal(tokenizer_adds_bos(t), cases[c].adds_bos);
-        assert_int_equal(tokenizer_adds_eos(t), cases[c].adds_eos);
+        assert_true(gguf_get_bool(g, "tokenizer.ggml.add_eos_token", &adds_eos));
+        assert_int_equal(adds_eos, cases[c].adds_eos);
         tokenizer_close(t);
+        gguf_close(g);
+        free(image);
     }
     free(v);
 }

@@ -163,9 +163,17 @@ static void types_and_values_of_the_mix(void **state)
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
         const struct gguf_tensor *f = gguf_tensor_find(from, t->name);
         unsigned char *have = malloc(t->bytes), *want = malloc(t->bytes);
-        struct quantmix_tensor what;
+        const struct quantmix_tensor what = {
+            .name = f->name,
+            .layer = strncmp(f->name, "blk.", 4) ? -1 : 0,
+            .n_layers = 1,
+            .n_heads = 1,
+            .n_kv_heads = 1,
+            .n_dims = f->n_dims,
+            .row_elems = f->ne[0],
+            .tied_output = !gguf_tensor_find(from, "output.weight"),
+        };
 
-        requant_describe(&what, from, f);
         assert_int_equal(t->fmt, quantmix_format(QUANTMIX_Q4_0, &what));
         if (gguf_read_rows(g, t, 0, t->n_elems / t->ne[0], false, have, &err))
             fail_msg("%s", err.msg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_speculate.c - the text with guesses is the text without: looked up, drafted by
+ * test_speculate.c - the text with drafts is the text without: looked up, drafted by
  * the same model and by another one, greedy and drawn
  */
 #include <math.h>
@@ -111,7 +111,7 @@ static struct speculate_stats decode_speculating(struct fixture *b,
     }
     speculate_read_stats(sp, &stats);
     assert_int_equal(stats.n_tokens, n - 1);
-    assert_true(stats.n_accepted <= stats.n_guessed);
+    assert_true(stats.n_accepted <= stats.n_drafted);
     assert_int_equal(stats.n_tokens, stats.n_passes + stats.n_accepted);
     speculate_close(sp);
     sampler_close(s);
@@ -129,7 +129,7 @@ static const struct sampler_params drawn = {.temperature = 1.0f,
 static const char copied[] = "The king is dead. Long live the king! The king is dead. "
                              "Long live the";
 
-/* Every fixture has the same model and prompt, so there is one text without guesses for
+/* Every fixture has the same model and prompt, so there is one text without drafts for
  * each sampling. */
 static struct speculate_stats check_same(struct fixture *b,
                                          const struct sampler_params *sampling,
@@ -160,7 +160,7 @@ static void lookup_says_the_same(void **state)
         const struct speculate_params how = {.n_most = n, .always = true};
 
         stats = check_same(&b, &greedy, how);
-        assert_true(stats.n_accepted > 0 && stats.n_accepted < stats.n_guessed);
+        assert_true(stats.n_accepted > 0 && stats.n_accepted < stats.n_drafted);
         check_same(&b, &drawn, how);
     }
     check_same(&b, &greedy, (struct speculate_params){.n_most = 0});
@@ -178,14 +178,14 @@ static void drafts_say_the_same(void **state)
     how.draft = open_model(SHAKESPEARE, N_CTX);
     for (int i = 0; i < 2; i++) { /* the same model is always right, drawing too */
         stats = check_same(&b, i ? &drawn : &greedy, how);
-        assert_int_equal(stats.n_accepted, stats.n_guessed);
-        assert_true(stats.n_guessed > N_TEXT / 2);
+        assert_int_equal(stats.n_accepted, stats.n_drafted);
+        assert_true(stats.n_drafted > N_TEXT / 2);
     }
     slm_close(how.draft);
     how.draft = open_model(STORIES, N_CTX);
     for (int i = 0; i < 2; i++) {
         stats = check_same(&b, i ? &drawn : &greedy, how);
-        assert_true(stats.n_accepted < stats.n_guessed);
+        assert_true(stats.n_accepted < stats.n_drafted);
     }
     how.always = false;
     check_same(&b, &greedy, how);
@@ -193,8 +193,8 @@ static void drafts_say_the_same(void **state)
     close_fixture(&b);
 }
 
-/* A text that is given comes out with guesses as without, and what repeats itself in it
- * is guessed. */
+/* A text that is given comes out with drafts as without, and its repetitions are
+ * drafted. */
 static void recites_a_given_text(void **state)
 {
     const struct speculate_params how = {.always = true};
@@ -228,7 +228,7 @@ static void recites_a_given_text(void **state)
     close_fixture(&b);
 }
 
-/* Over seeds, the second token of a text, for which there was a guess, comes as often
+/* Over seeds, the second token of a text, for which there was a draft, comes as often
  * as the model says: chi-square against the probabilities themselves, of the five
  * tokens that top_k leaves. */
 static void draws_as_probable(void **state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_speculate_rule.c - texts of given chances on machines of given costs: where
- * guesses do not pay next to nothing is lost, and where they pay most of it is gained
+ * test_speculate_rule.c - texts of given acceptance rates on machines of given costs:
+ * where drafts do not pay next to nothing is lost, and where they pay most of it is
+ * gained
  */
 #include "engine/base/random.h"
 #include "engine/speculate/speculate_rule.h"
@@ -15,15 +16,15 @@ struct machine {
     double spike; /* one pass in 50 takes so much longer */
 };
 
-/* A text: how often there is a match, and how often it is right, in turns. */
+/* A text: probability of a match, and its acceptance rate, alternating by stretch. */
 struct text {
-    double match, right[2];
-    int stretch; /* tokens of a turn */
+    double match, acceptance[2];
+    int stretch; /* tokens of a stretch */
 };
 
 struct outcome {
     double plain, took; /* in plain passes; noise left out of both */
-    int n_guessed, n_accepted;
+    int n_drafted, n_accepted;
 };
 
 static double uniform(uint64_t *random)
@@ -36,7 +37,7 @@ static double cost(const struct machine *m, int width)
     return 1.0 + m->slope * (width - 1) + m->steps * ((width - 1) / 4);
 }
 
-/* Decode n tokens; fixed: guesses of that length, adaptive if 0. */
+/* Decode n tokens; fixed: drafts of that length, adaptive if 0. */
 static struct outcome simulate(const struct machine *m, const struct text *t, int n,
                                int fixed, uint64_t seed)
 {
@@ -46,27 +47,27 @@ static struct outcome simulate(const struct machine *m, const struct text *t, in
 
     speculate_rule_begin(&r);
     for (int at = 0; at < n;) {
-        const double p = t->right[at / t->stretch % 2];
+        const double p = t->acceptance[at / t->stretch % 2];
         const int source = uniform(&random) < t->match ? 2 + (p > 0.5) : 0;
         const int most = n - at - 1 < SPECULATE_MAX ? n - at - 1 : SPECULATE_MAX;
         struct speculate_step s = {.source = source};
         double ns;
 
         if (source)
-            s.n_guessed = fixed ? fixed : speculate_rule_length(&r, source, most);
-        assert_true(s.n_guessed <= (fixed ? fixed : most));
+            s.n_drafted = fixed ? fixed : speculate_rule_length(&r, source, most);
+        assert_true(s.n_drafted <= (fixed ? fixed : most));
         const bool first = uniform(&random) < p;
-        for (bool right = first; right && s.n_accepted < s.n_guessed;
+        for (bool right = first; right && s.n_accepted < s.n_drafted;
              right = uniform(&random) < p)
             s.n_accepted++;
-        ns = cost(m, s.n_guessed + 1);
+        ns = cost(m, s.n_drafted + 1);
         out.took += ns;
         ns *= 1.0 + m->noise * uniform(&random);
         s.pass_ns = 1e6 * (uniform(&random) < 0.02 ? ns * (1.0 + m->spike) : ns);
         speculate_rule_learn(&r, &s);
-        if (source && !s.n_guessed)
+        if (source && !s.n_drafted)
             speculate_rule_compare(&r, source, first);
-        out.n_guessed += s.n_guessed;
+        out.n_drafted += s.n_drafted;
         out.n_accepted += s.n_accepted;
         at += s.n_accepted + 1;
     }
@@ -81,7 +82,7 @@ static const struct machine machines[] = {
 
 enum { N_MACHINES = sizeof machines / sizeof machines[0], N_SEEDS = 50 };
 
-/* The best that guesses of one length give, as if it were known beforehand. */
+/* The best that drafts of one length give, as if it were known beforehand. */
 static double best_fixed(const struct machine *m, const struct text *t, int n)
 {
     double best = 1.0;
@@ -95,7 +96,7 @@ static double best_fixed(const struct machine *m, const struct text *t, int n)
     return best;
 }
 
-/* However wrong guesses are: never by more than 2 % (of a very short text: a pass and a
+/* However many drafted tokens are rejected: never by more than 2 % (of a very short text: a pass and a
  * half), and on average by less. */
 static void loses_next_to_nothing(void **state)
 {
@@ -180,7 +181,7 @@ static void follows_the_text(void **state)
     }
 }
 
-/* Where what is wrong has to be run again, that is a price of the guess. */
+/* Where rejected tokens make tokens run again, that is a cost of the draft. */
 static void counts_what_is_run_again(void **state)
 {
     struct speculate_rule r;
@@ -191,7 +192,7 @@ static void counts_what_is_run_again(void **state)
         for (int i = 0; i < 20; i++) {
             const struct speculate_step plain = {.source = 2, .pass_ns = 100.0};
             const struct speculate_step wrong = {
-                .source = 2, .n_guessed = 1, .pass_ns = 105.0};
+                .source = 2, .n_drafted = 1, .pass_ns = 105.0};
             const struct speculate_step after = {
                 .source = 2, .pass_ns = dear ? 220.0 : 101.0, .again = true};
 
@@ -203,7 +204,7 @@ static void counts_what_is_run_again(void **state)
         r.gained_ns = 0.0;
         for (int i = 0; i < 40; i++)
             speculate_rule_compare(&r, 2, i % 5 != 0);
-        r.right[2] = 0.5;
+        r.acceptance[2] = 0.5;
         assert_true((speculate_rule_length(&r, 2, 1) == 0) == (dear == 1));
     }
 }

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/machine/noise.h"
 
 #define TREES TEST_DATA "noise/"

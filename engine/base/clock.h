@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * clock.h - the one clock measurements use
+ * clock.h - the clock of the engine and of all measurements
+ *
+ * Threading: any thread.
  */
-#ifndef SLM_HARNESS_BASE_CLOCK_H
-#define SLM_HARNESS_BASE_CLOCK_H
+#ifndef SLM_ENGINE_BASE_CLOCK_H
+#define SLM_ENGINE_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
