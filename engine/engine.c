@@ -332,7 +332,7 @@ enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_
         return no_pool(err);
     if (!weights_ready(m->w))
         return err_set(err, ST_USAGE,
-                       "the weights have not been loaded: preload them first");
+                       "the weights have not been read in: preload them first");
     thread_pool_use(m->pool, m->n_threads);
     return forward_measure_prefetch(m->forward, budget_s, cache_bytes, err);
 }
@@ -448,7 +448,7 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
     if (!weights_ready(m->w))
         return err_set(err, ST_USAGE,
-                       "the weights have not been loaded: preload them first");
+                       "the weights have not been read in: preload them first");
     if (n > n_free)
         return err_set(
             err, ST_USAGE,

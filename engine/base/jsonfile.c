@@ -18,7 +18,8 @@ static enum status check_object(struct jsonfile *f, const json_error_t *why,
     char text[JSON_ERROR_TEXT_LENGTH];
 
     if (!f->root)
-        return err_set(err, ST_INPUT, "%s is not valid JSON: line %d, column %d: %s",
+        return err_set(err, ST_INPUT,
+                       "%s is no JSON this program can read: line %d, column %d: %s",
                        f->path, why->line, why->column,
                        utf8_printable(text, sizeof text, why->text, strlen(why->text)));
     if (!json_is_object(f->root)) {
