@@ -4,14 +4,16 @@
  */
 #include "engine/engine.h"
 
-enum weights_residency slm_choose_residency(const struct slm_info *info, uint64_t room)
+enum weights_residency slm_choose_residency(const struct slm_info *info,
+                                            uint64_t memory_bytes)
 {
     const uint64_t rest = info->kv_bytes + info->scratch_bytes;
 
     if (info->made_on_load)
         return WEIGHTS_PACKED;
-    return rest <= room && info->weight_bytes <= room - rest ? WEIGHTS_PACKED
-                                                             : WEIGHTS_MMAP;
+    return rest <= memory_bytes && info->weight_bytes <= memory_bytes - rest
+               ? WEIGHTS_PACKED
+               : WEIGHTS_MMAP;
 }
 
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)

@@ -11,7 +11,7 @@
 #include "engine/base/mem.h"
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/program.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/worker/worker.h"
 
 #define SAMPLES_NS  50000000u   /* samples reach the other side within this */
