@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# speculation.gp - what guessing ahead gains, bars per setting and text; above each the
-# factor, in it how many of the guesses were right
+# speculation.gp - the speed-up of speculative decoding, bars per setting and text;
+# above each bar the factor, in it the share of draft tokens accepted
 
 set ylabel "times as fast as plain decoding" textcolor rgb ink
 set arrow from graph 0, first 1 to graph 1, first 1 nohead dt 2 lw 1.2 lc rgb ink front

@@ -4,6 +4,7 @@
  */
 #include "harness/base/format.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,38 @@ void format_size(char *buf, size_t cap, uint64_t bytes)
         u++;
     }
     snprintf(buf, cap, "%llu%.*s", (unsigned long long)bytes, u > 0, &suffix[u]);
+}
+
+const char *format_bytes(char *buf, size_t cap, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    int u = 0;
+
+    while (v >= 1024 && u < 4) {
+        v /= 1024;
+        u++;
+    }
+    if (u == 0)
+        snprintf(buf, cap, "%d B", (int)v);
+    else
+        snprintf(buf, cap, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[u]);
+    return buf;
+}
+
+const char *format_duration(char *buf, size_t cap, double seconds)
+{
+    const long s = lround(seconds);
+
+    if (seconds < 10)
+        snprintf(buf, cap, "%.1f s", seconds);
+    else if (s < 60)
+        snprintf(buf, cap, "%ld s", s);
+    else if (s < 3600)
+        snprintf(buf, cap, "%ld:%02ld min", s / 60, s % 60);
+    else
+        snprintf(buf, cap, "%ld h %02ld min", s / 3600, s % 3600 / 60);
+    return buf;
 }
 
 void format_cpus(char *buf, size_t cap, const int *cpus, int n)

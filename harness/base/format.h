@@ -16,6 +16,12 @@
 void text_append(char *buf, size_t cap, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "5.3 GiB" in binary units, into buf, which is returned. */
+const char *format_bytes(char *buf, size_t cap, uint64_t bytes);
+
+/* "2.4 s", "1:05 min", "1 h 12 min"; returns buf. */
+const char *format_duration(char *buf, size_t cap, double seconds);
+
 /* 6442450944 as "6G": the shortest text that parse_bytes() reads back. */
 void format_size(char *buf, size_t cap, uint64_t bytes);
 

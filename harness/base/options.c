@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/base/suggest.h"
 #include "kernels/isa.h"
@@ -17,14 +18,22 @@
 #define MAX_OPTS  48
 #define LONG_BASE 1000 /* getopt values of options, beyond any letter */
 
+/* Help is printed for a terminal of 80 columns. */
+#define LINE_WIDTH 79
+#define MAX_LEFT_WIDTH \
+    24 /* of an option's name and argument; a longer one stands out */
+
 static const char *isa_disable_list;
 static bool want_help;
 
 /* clang-format off */
-static const struct opt common_opts[] = {
+static const struct opt isa_opts[] = {
     OPT_STR(0, "isa-disable", &isa_disable_list, "LIST",
-            "do not use these ISA levels (avx512vnni, avx512, avxvnni, avx2, ...)"),
-    OPT_FLAG('h', "help", &want_help, "this text"),
+            "do not use these ISA levels (avx512, avx2, ...)"),
+    OPT_END
+};
+static const struct opt help_opts[] = {
+    OPT_FLAG('h', "help", &want_help, "print this text"),
     OPT_END
 };
 /* clang-format on */
@@ -38,35 +47,86 @@ static int count(const struct opt *opts)
     return n;
 }
 
-static void print_option(FILE *f, const struct opt *o)
+/* ---- --help ------------------------------------------------------------------ */
+
+/* Length of the first word of text; what stands in brackets is one word. */
+static size_t word_length(const char *text, bool keep_brackets)
 {
-    char left[64];
+    int depth = 0;
+    size_t n = 0;
 
-    snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
-             o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
-             o->arg ? " " : "", o->arg ? o->arg : "");
-    if (strlen(left) > 26)
-        fprintf(f, "  %s\n  %-26s  ", left, "");
-    else
-        fprintf(f, "  %-26s  ", left);
+    for (; text[n] && text[n] != '\n' && (text[n] != ' ' || depth); n++)
+        if (keep_brackets)
+            depth += (text[n] == '[') - (text[n] == ']');
+    return n;
+}
 
-    /* Wrap the help text at 78 columns, indented under itself. */
-    int column = 30;
-    for (const char *word = o->help; *word;) {
-        const size_t len = strcspn(word, " ");
+/* Wraps text, which begins in the given column; further lines are indented. A line end
+ * in the text is a blank, except before a blank or another line end: there it stays. */
+static void print_wrapped(FILE *f, const char *text, int column, int indent,
+                          bool keep_brackets)
+{
+    bool is_first = true;
 
-        if (column > 30 && column + 1 + (int)len > 78) {
-            fprintf(f, "\n%-30s", "");
-            column = 30;
-        } else if (column > 30) {
+    while (*text) {
+        const int len = (int)word_length(text, keep_brackets);
+
+        if (!is_first && column + 1 + len > LINE_WIDTH) {
+            fprintf(f, "\n%*s", indent, "");
+            column = indent;
+        } else if (!is_first) {
             fputc(' ', f);
             column++;
         }
-        fprintf(f, "%.*s", (int)len, word);
-        column += (int)len;
-        word += len + (word[len] == ' ');
+        fprintf(f, "%.*s", len, text);
+        column += len;
+        text += len;
+        is_first = false;
+        if (*text == '\n' && strchr("\n ", text[1])) {
+            for (; *text == '\n'; text++)
+                fputc('\n', f);
+            column = 0;
+            is_first = true;
+            for (; *text == ' '; text++, column++)
+                fputc(' ', f);
+        } else if (*text) {
+            text++;
+        }
     }
     fputc('\n', f);
+}
+
+/* "-m, --model FILE"; returns its length. */
+static int left_of(char *buf, size_t cap, const struct opt *o)
+{
+    return snprintf(buf, cap, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
+                    o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
+                    o->arg ? " " : "", o->arg ? o->arg : "");
+}
+
+static int widest_left(const struct opt *opts, int widest)
+{
+    char left[80];
+
+    for (; opts->kind != OPT_KIND_END; opts++) {
+        const int n = left_of(left, sizeof left, opts);
+
+        if (n <= MAX_LEFT_WIDTH && n > widest)
+            widest = n;
+    }
+    return widest;
+}
+
+static void print_options(FILE *f, const struct opt *opts, int width)
+{
+    char left[80];
+
+    for (; opts->kind != OPT_KIND_END; opts++) {
+        const int n = left_of(left, sizeof left, opts);
+
+        fprintf(f, "  %-*s  ", width, left);
+        print_wrapped(f, opts->help, 4 + (n > width ? n : width), 4 + width, false);
+    }
 }
 
 static void print_examples(FILE *f, const char *lines)
@@ -88,15 +148,24 @@ static const char *program_of(const struct opt_usage *u)
 
 static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *u)
 {
-    fprintf(f, "usage: %s %s\n\n%s\n\noptions:\n", program_of(u), u->synopsis,
-            u->about);
-    for (const struct opt *o = opts; o->kind != OPT_KIND_END; o++)
-        print_option(f, o);
-    for (const struct opt *o = common_opts; o->kind != OPT_KIND_END; o++)
-        print_option(f, o);
+    int width = widest_left(opts, widest_left(help_opts, 0));
+
+    if (!u->no_kernels)
+        width = widest_left(isa_opts, width);
+    fprintf(f, "usage: %s ", program_of(u));
+    print_wrapped(f, u->synopsis, (int)strlen(program_of(u)) + 8, 15, true);
+    fputc('\n', f);
+    print_wrapped(f, u->about, 0, 0, false);
+    fputs("\noptions:\n", f);
+    print_options(f, opts, width);
+    if (!u->no_kernels)
+        print_options(f, isa_opts, width);
+    print_options(f, help_opts, width);
     if (u->example)
         print_examples(f, u->example);
 }
+
+/* ---- parsing ----------------------------------------------------------------- */
 
 static enum status append_string(struct str_list *list, const char *text,
                                  struct err *err)
@@ -152,7 +221,7 @@ static enum status store(const struct opt *o, const char *text, struct err *err)
     return ST_OK;
 }
 
-/* The table as getopt_long() wants it, options first, common ones after. */
+/* The table for getopt_long(): the command's options, then the common ones. */
 struct getopt_table {
     struct option longs[MAX_OPTS + 1];
     char letters[2 * MAX_OPTS + 3];
@@ -219,12 +288,9 @@ static enum status apply_isa_disable(struct err *err)
     if (isa_parse_list(isa_disable_list, &mask, &bad, &bad_len)) {
         char known[160] = "";
 
-        for (int i = KERN_ISA_scalar + 1; i < KERN_N_ISA; i++) {
-            const size_t used = strlen(known);
-
-            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
-                     isa_name((enum kern_isa)i));
-        }
+        for (int i = KERN_ISA_scalar + 1; i < KERN_N_ISA; i++)
+            text_append(known, sizeof known, "%s%s", known[0] ? ", " : "",
+                        isa_name((enum kern_isa)i));
         return err_set(err, ST_USAGE,
                        "--isa-disable: there is no ISA level '%.*s'; known: %s",
                        bad_len, bad, known);
@@ -241,7 +307,9 @@ enum status opt_parse(struct opt_args *args, int argc, char **argv,
     int value;
 
     table_add(&t, opts);
-    table_add(&t, common_opts);
+    if (!usage->no_kernels)
+        table_add(&t, isa_opts);
+    table_add(&t, help_opts);
     want_help = false;
     isa_disable_list = NULL;
     optind = 0; /* GNU: start afresh, permuting arguments to the end */

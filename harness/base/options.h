@@ -10,8 +10,8 @@
  *     };
  *     if (opt_parse(&args, argc, argv, opts, &usage, &err)) ...
  *
- * Every command gets --help and --isa-disable=LIST for free. Options and
- * arguments may be mixed; "--" ends options.
+ * Every command has --help, and --isa-disable=LIST unless it runs no kernel. Options
+ * and arguments may be mixed; "--" ends options. Help is wrapped at 80 columns.
  */
 #ifndef SLM_HARNESS_BASE_OPTIONS_H
 #define SLM_HARNESS_BASE_OPTIONS_H
@@ -68,9 +68,10 @@ struct opt {
 
 struct opt_usage {
     const char *synopsis; /* "gguf FILE [--tensor NAME -o OUT]" */
-    const char *about;    /* one or more paragraphs */
+    const char *about;    /* paragraphs; a line that begins with a blank stays a line */
     const char *example;  /* one or more lines "bench ...", or NULL */
     const char *program;  /* NULL: bench */
+    bool no_kernels;      /* the command runs no kernel: no --isa-disable */
 };
 
 struct opt_args {
@@ -90,10 +91,5 @@ enum status parse_bytes(const char *text, const char *what, uint64_t *out,
                         struct err *err);
 enum status parse_ints(const char *text, const char *what, int min, int max,
                        struct int_list *out, struct err *err);
-
-/* "5.3 GiB" in binary units, into buf, which is returned. */
-const char *format_bytes(char *buf, size_t cap, uint64_t bytes);
-/* "1:05", "2.4 s", "1 h 12 min". */
-const char *format_duration(char *buf, size_t cap, double seconds);
 
 #endif

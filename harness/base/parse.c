@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse.c - numbers, sizes, lists and durations, in and out
+ * parse.c - numbers, sizes, lists and durations
  */
 #include "harness/base/parse.h"
 
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/options.h"
 
 enum status parse_count(const char *text, const char *what, const char *unit,
@@ -208,36 +209,4 @@ enum status parse_ints(const char *text, const char *what, int min, int max,
                        struct int_list *out, struct err *err)
 {
     return parse_counts(text, what, "", min, max, out, err);
-}
-
-const char *format_bytes(char *buf, size_t cap, uint64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double v = (double)bytes;
-    int u = 0;
-
-    while (v >= 1024 && u < 4) {
-        v /= 1024;
-        u++;
-    }
-    if (u == 0)
-        snprintf(buf, cap, "%d B", (int)v);
-    else
-        snprintf(buf, cap, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[u]);
-    return buf;
-}
-
-const char *format_duration(char *buf, size_t cap, double seconds)
-{
-    const long s = lround(seconds);
-
-    if (seconds < 10)
-        snprintf(buf, cap, "%.1f s", seconds);
-    else if (s < 60)
-        snprintf(buf, cap, "%ld s", s);
-    else if (s < 3600)
-        snprintf(buf, cap, "%ld:%02ld min", s / 60, s % 60);
-    else
-        snprintf(buf, cap, "%ld h %02ld min", s / 3600, s % 3600 / 60);
-    return buf;
 }

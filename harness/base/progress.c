@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/options.h"
 
 #define REDRAW_NS 100000000u /* ten times a second */

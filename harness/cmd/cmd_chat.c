@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_chat.c - `bench chat`: talk to a model at the terminal, or from a pipe
+ * cmd_chat.c - `bench chat`: chat with a model at the terminal or through a pipe
  */
 #include "harness/cmd/cmd.h"
 
@@ -17,24 +17,16 @@
 #include "harness/session/conversation.h"
 #include "harness/session/sampling.h"
 
-/* Positions, unless the user or the model says otherwise. */
+/* Positions, unless the user sets them or the model has fewer. */
 #define DEFAULT_CTX 4096
 
 static const struct opt_usage usage = {
     .synopsis = "chat -m MODEL [--system TEXT] [--chat-template NAME] [--temp T]",
-    .about =
-        "Talks: a line is a question, and the answer is printed as it is made. The\n"
-        "conversation stays in the KV cache, so that a question costs its own tokens\n"
-        "only; when the context is full the oldest questions and answers are "
-        "dropped,\n"
-        "and the system's message is kept.\n"
-        "\n"
-        "Ctrl-C stops an answer; at the prompt, twice, it ends the program, as Ctrl-D\n"
-        "and /quit do. /reset forgets the conversation, /stats tells speed and "
-        "context,\n"
-        "/help lists all. A line that ends in \\ goes on in the next. Questions may "
-        "come\n"
-        "from a pipe: then only answers are printed.",
+    .about = "Answers questions, one per line, from the terminal or a pipe. The "
+             "conversation stays in the KV cache, so a question costs only its own "
+             "tokens. When the context is full, the oldest questions and answers are "
+             "dropped. Ctrl-C stops an answer, Ctrl-D or /quit ends the program, /help "
+             "lists the commands. A line that ends in \\ continues on the next.",
     .example = "bench chat -m model.gguf --system \"Answer in one sentence.\"\n"
                "echo \"What is a cache line?\" | bench chat -m model.gguf --temp 0",
 };
@@ -78,7 +70,7 @@ static enum status read_line(struct chat *c, const char *prompt, bool *end,
     if (interrupted())
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (ferror(stdin))
-        return err_set_errno(err, ST_IO, "cannot read what is asked");
+        return err_set_errno(err, ST_IO, "cannot read the question");
     *end = true;
     return ST_OK;
 }
@@ -108,11 +100,11 @@ static enum status read_question(struct chat *c, char **text, bool *end,
         more[n - 1] = '\n';
     }
     if (n)
-        *end = false; /* the file ended behind a backslash: what is there counts */
+        *end = false; /* the file ended after a backslash: keep the text */
     return st;
 }
 
-/* The first Ctrl-C at the prompt is told what it takes to leave; the second leaves. */
+/* The first Ctrl-C at the prompt prints how to leave; the second leaves. */
 static enum status ask_user(struct chat *c, char **text, bool *end, struct err *err)
 {
     for (bool warned = false;; warned = true) {
@@ -155,15 +147,15 @@ static void print_stats(const struct chat *c)
 
 static void print_help(void)
 {
-    fputs("/reset  forget the conversation, but not the system's message\n"
-          "/stats  tokens per second, and how much of the context is used\n"
+    fputs("/reset  forget the conversation, except the system message\n"
+          "/stats  print tokens per second and the use of the context\n"
           "/help   this list\n"
           "/quit   leave, as Ctrl-D does\n"
-          "Ctrl-C stops an answer. A line that ends in \\ goes on in the next.\n",
+          "Ctrl-C stops an answer. A line that ends in \\ continues on the next.\n",
           stderr);
 }
 
-/* *quit where it is asked for. */
+/* *quit: the line was /quit. */
 static void run_command(struct chat *c, const char *line, bool *quit)
 {
     static const char *const names[] = {"reset", "stats", "help", "quit"};
@@ -186,9 +178,10 @@ static void run_command(struct chat *c, const char *line, bool *quit)
     }
 }
 
-/* ---- talking ------------------------------------------------------------------ */
+/* ---- conversation ------------------------------------------------------------------
+ */
 
-static void tell(const struct chat *c, enum conversation_end end, int n_dropped)
+static void report_end(const struct chat *c, enum conversation_end end, int n_dropped)
 {
     const int n_ctx = slm_info(c->model.m)->n_ctx;
 
@@ -227,7 +220,7 @@ static enum status talk(struct chat *c, struct err *err)
         } else if (!st && !end && text[strspn(text, " \t\n")]) {
             st = conversation_ask(c->talk, text, &how, &n_dropped, err);
             if (!st)
-                tell(c, how, n_dropped);
+                report_end(c, how, n_dropped);
         }
         free(text);
         if (!st && interrupted()) {
@@ -240,7 +233,7 @@ static enum status talk(struct chat *c, struct err *err)
     return st;
 }
 
-/* The family that the file's template belongs to, or the one asked for. */
+/* The chat template family of the file, or of --chat-template. */
 static enum status choose_family(const struct chat_template **chat,
                                  const struct chat *c, const struct settings *s,
                                  struct err *err)
@@ -252,17 +245,13 @@ static enum status choose_family(const struct chat_template **chat,
     if (*chat)
         return ST_OK;
     if (s->chat_template)
-        return err_set(err, ST_USAGE,
-                       "--chat-template %s: no such family of chats is known; these "
-                       "are: %s",
+        return err_set(err, ST_USAGE, "--chat-template %s is unknown; known are: %s",
                        s->chat_template, names);
     return err_set(err, ST_INPUT,
-                   "%s has %s; say with --chat-template NAME which of these it was "
-                   "trained on: %s",
+                   "%s has %s; name the one it was trained on with --chat-template: %s",
                    s->session.model,
-                   c->model.has_chat_template
-                       ? "a chat template of a family that is not known"
-                       : "no chat template",
+                   c->model.has_chat_template ? "an unknown chat template"
+                                              : "no chat template",
                    names);
 }
 
@@ -289,8 +278,8 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
         st = conversation_open(&c->talk, &c->model, &params, err);
     if (!st && c->at_terminal)
         fprintf(stderr,
-                "%s, chats as %s, %d positions of context; /help lists what "
-                "there is\n",
+                "%s, chat template %s, context of %d positions; /help lists the "
+                "commands\n",
                 s->session.model, chat_template_name(params.chat), session.n_ctx);
     return st;
 }
@@ -317,21 +306,17 @@ int cmd_chat(int argc, char **argv)
     struct opt_args args;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
-        OPT_STR(0, "system", &s.system, "TEXT",
-                "what the model is told before the first question"),
+        OPT_STR(0, "system", &s.system, "TEXT", "system message"),
         OPT_STR(0, "chat-template", &s.chat_template, "NAME",
-                "family of the chat (default: recognised from the file)"),
+                "chat template (default: that of the file)"),
         OPT_INT('n', "tokens", &s.n_max, "N",
-                "most tokens of an answer (default: what the context holds)", 1,
-                INT_MAX),
+                "most tokens of an answer (default: the context)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),
         OPT_STR(0, "speculate", &s.speculate, "HOW",
-                "lookup: guess tokens from the conversation, and check several in one "
-                "pass where that is faster; off (default)"),
+                "speculative decoding: lookup, or off (default)"),
         TEXTMODEL_OPTS(s.session),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
-                "positions of the context (default: the model's, at most 4096)", 1,
-                INT_MAX),
+                "context (default: the model's, at most 4096)", 1, INT_MAX),
         OPT_END,
     };
     enum status st;
@@ -341,14 +326,15 @@ int cmd_chat(int argc, char **argv)
     if (st == ST_OK && args.help)
         return 0;
     if (st == ST_OK && args.n)
-        st = err_set(&err, ST_USAGE,
-                     "chat takes no argument \"%s\"; questions come from the terminal "
-                     "or a pipe",
-                     args.v[0]);
+        st = err_set(
+            &err, ST_USAGE,
+            "unexpected argument '%.60s'; questions come from the terminal or a "
+            "pipe",
+            args.v[0]);
     if (st == ST_OK && !s.session.model)
-        st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+        st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
-        st = err_set(&err, ST_USAGE, "--speculate %.40s: it is lookup or off",
+        st = err_set(&err, ST_USAGE, "--speculate %.40s: use lookup or off",
                      s.speculate);
     if (st == ST_OK) {
         interrupt_catch();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_count.c - `bench count`: what `bench gate --counts` runs under a counter
+ * cmd_count.c - `bench count`: work whose instructions `bench gate --counts` counts
  */
 #include "harness/cmd/cmd.h"
 
@@ -13,13 +13,11 @@
 
 static const struct opt_usage usage = {
     .synopsis = "count NAME CALLS",
-    .about =
-        "Calls a kernel, or decodes tokens of a small model, so many times and prints\n"
-        "nothing, so that instructions can be counted from outside, in the "
-        "function\n" COUNT_WORK_FUNCTION
-        " alone. The call that nobody is to count comes before.",
-    .example = "valgrind --tool=callgrind --toggle-collect=" COUNT_WORK_FUNCTION
-               " bench count gemv/q4_K/avx2/rows:16/cols:512 100\n"
+    .about = "Calls a kernel, or decodes tokens of a small model, CALLS times and "
+             "prints nothing, so that a counter outside can count the instructions of "
+             "the function " COUNT_WORK_FUNCTION ". One uncounted call comes first.",
+    .example = "valgrind --tool=callgrind --toggle-collect=" COUNT_WORK_FUNCTION " \\\n"
+               "bench count gemv/q4_K/avx2/rows:16/cols:512 100\n"
                "bench count --pmu decode/nano:Q4_K_M 10",
 };
 
@@ -46,8 +44,7 @@ int cmd_count(int argc, char **argv)
 {
     bool pmu = false;
     const struct opt opts[] = {
-        OPT_FLAG(0, "pmu", &pmu, "print what the CPU's own counter says of the calls"),
-        OPT_END};
+        OPT_FLAG(0, "pmu", &pmu, "print the CPU's own instruction count"), OPT_END};
     struct opt_args args;
     struct err err = ERR_INIT;
     long long calls;

@@ -12,10 +12,10 @@
 
 static const struct opt_usage usage = {
     .synopsis = "fields [--json | --markdown]",
-    .about =
-        "Lists the columns of sweep.csv, which are also the keys of a row's JSON:\n"
-        "name, unit and meaning.",
+    .about = "Lists the columns of sweep.csv, which are also the keys of a row in "
+             "JSON: name, unit and meaning.",
     .example = "bench fields | grep roof",
+    .no_kernels = true,
 };
 
 static const char *kind_name(enum field_kind kind)
@@ -80,11 +80,8 @@ int cmd_fields(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (args.n) {
-        err_set(&err, ST_USAGE, "what is '%s'? `bench fields` takes no argument",
-                args.v[0]);
+    if (cmd_no_argument(&args, "see `bench fields --help`", &err))
         return cmd_fail(&err);
-    }
     if (json)
         print_json(f, n);
     else if (markdown)

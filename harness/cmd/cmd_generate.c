@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_generate.c - `bench generate`: text from a prompt, as it is made
+ * cmd_generate.c - `bench generate`: text from a prompt
  */
 #include "harness/cmd/cmd.h"
 
@@ -22,12 +22,9 @@
 static const struct opt_usage usage = {
     .synopsis = "generate -m MODEL [--quant QUANT] [-p PROMPT] [-n N] [--temp T] "
                 "[--seed S] [-t N]",
-    .about =
-        "Continues the prompt (without one: begins a text) and prints what comes, "
-        "token\n"
-        "by token, to standard output, until N tokens are made or the model ends its\n"
-        "text. The prompt is not repeated. Speed is printed to standard error at the\n"
-        "end. Temperature 0, the default, always takes the most likely token.",
+    .about = "Continues the prompt (without one: begins a text) and prints each token "
+             "to standard output, until N tokens are generated or the model ends its "
+             "text. The prompt is not repeated; speed is printed to standard error.",
     .example =
         "bench generate -m model.gguf -p \"Once upon a time\" -n 64\n"
         "bench generate -m model.gguf -p \"Dear\" --temp 0.8 --min-p 0.05 --seed 7",
@@ -74,10 +71,10 @@ static void print_speculation(const struct generation *g)
     if (!g->speculator)
         return;
     speculate_read_stats(g->speculator, &stats);
-    fprintf(stderr, "speculation: %" PRIu64 " tokens in %" PRIu64 " passes, ",
+    fprintf(stderr, "speculative decoding: %" PRIu64 " tokens in %" PRIu64 " passes, ",
             stats.n_tokens, stats.n_passes);
-    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " guessed were right\n", stats.n_accepted,
-            stats.n_drafted);
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " draft tokens accepted\n",
+            stats.n_accepted, stats.n_drafted);
 }
 
 static void print_speed(const struct generation *g)
@@ -96,9 +93,10 @@ static void print_speed(const struct generation *g)
             plural((size_t)g->model.n_threads));
 }
 
-/* ---- making -------------------------------------------------------------------- */
+/* ---- generating --------------------------------------------------------------------
+ */
 
-/* The whole prompt, batch by batch so that an interrupt is heeded. */
+/* The whole prompt, in batches, so that an interrupt takes effect. */
 static enum status prefill(struct generation *g, struct err *err)
 {
     const size_t most = (size_t)slm_info(g->model.m)->n_batch;
@@ -123,7 +121,7 @@ static enum status prefill(struct generation *g, struct err *err)
     return ST_OK;
 }
 
-/* Evaluate id; what is drawn behind it, at most n_most tokens, into out. */
+/* Evaluates id and samples the following tokens, at most n_most, into out. */
 static enum status next_tokens(struct generation *g, int32_t id, int n_most,
                                int32_t *out, int *n, struct err *err)
 {
@@ -186,7 +184,7 @@ static enum status decode(struct generation *g, int n_max, struct err *err)
     return st;
 }
 
-/* Tokens of the prompt: what is wrong with it shows before a large model is read. */
+/* Tokens of the prompt; its errors are reported before a large model is read. */
 static enum status encode_prompt(struct generation *g, const struct settings *s,
                                  struct err *err)
 {
@@ -208,8 +206,7 @@ static enum status encode_prompt(struct generation *g, const struct settings *s,
     return st;
 }
 
-/* Unless the user says otherwise the context is what prompt and text need, at
- * most what the model was made for. */
+/* Default context: what prompt and text need, at most the context of training. */
 static enum status open_model(struct generation *g, const struct settings *s,
                               struct err *err)
 {
@@ -224,11 +221,12 @@ static enum status open_model(struct generation *g, const struct settings *s,
         params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
     if (g->n_prompt > (size_t)params.n_ctx)
         return err_set(err, ST_USAGE,
-                       "the prompt has %zu tokens, and the context %d positions; "
+                       "the prompt has %zu tokens, the context %d positions; "
                        "shorten it or set a larger context with --ctx",
                        g->n_prompt, params.n_ctx);
     st = textmodel_open(&g->model, &params, err);
-    /* Embeddings may be padded to a round number: what has no text is not drawn. */
+    /* Embeddings may be padded to a round number: ids without a text are not sampled.
+     */
     if (!st)
         st = sampler_open(&g->sampler, &sampling, tokenizer_n_vocab(g->model.tok), err);
     for (size_t i = 0; !st && i < g->n_prompt; i++)
@@ -300,21 +298,18 @@ int cmd_generate(int argc, char **argv)
     struct opt_args args;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
-        OPT_STR('p', "prompt", &s.prompt, "TEXT",
-                "what to continue (default: nothing)"),
-        OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to make (default: 128)", 1,
-                INT_MAX),
+        OPT_STR('p', "prompt", &s.prompt, "TEXT", "text to continue (default: none)"),
+        OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to generate (default: 128)",
+                1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
-        OPT_FLAG(0, "special", &s.special,
-                 "control tokens in the prompt are meant as such"),
+        OPT_FLAG(0, "special", &s.special, "recognise control tokens in the prompt"),
         OPT_STR(0, "speculate", &s.speculate, "HOW",
-                "lookup: guess tokens from what the text says already, and check "
-                "several in one pass where that is faster; off (default)"),
+                "speculative decoding: lookup, or off (default)"),
         OPT_STR(0, "draft", &s.draft, "MODEL",
-                "guess with this smaller model of the same vocabulary"),
+                "speculative decoding with this draft model"),
         TEXTMODEL_OPTS(s.session),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
-                "positions of the context (default: what the text needs)", 1, INT_MAX),
+                "positions of the context (default: as needed)", 1, INT_MAX),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
@@ -323,15 +318,15 @@ int cmd_generate(int argc, char **argv)
         return 0;
     if (st == ST_OK && args.n)
         st = err_set(&err, ST_USAGE,
-                     "generate takes no argument \"%s\"; the prompt follows -p",
-                     args.v[0]);
+                     "unexpected argument '%.60s'; the prompt follows -p", args.v[0]);
     if (st == ST_OK && !s.session.model)
-        st = err_set(&err, ST_USAGE, "say which model: -m FILE");
+        st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
-        st = err_set(&err, ST_USAGE,
-                     "--speculate %.40s: it is lookup or off; --draft MODEL guesses "
-                     "with a model",
-                     s.speculate);
+        st =
+            err_set(&err, ST_USAGE,
+                    "--speculate %.40s: use lookup or off; --draft MODEL drafts with a "
+                    "model",
+                    s.speculate);
     if (st == ST_OK) {
         interrupt_catch();
         st = run(&s, &err);

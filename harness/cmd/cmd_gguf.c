@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_gguf.c - `bench gguf`: look into a GGUF file, or take a tensor out of it
+ * cmd_gguf.c - `bench gguf`: describe a GGUF file, or extract a tensor
  */
 #include "harness/cmd/cmd.h"
 
@@ -35,7 +35,7 @@ static enum status write_floats(void *arg, const float *v, size_t n, struct err 
     return ST_OK;
 }
 
-/* Writing over the model would pull its pages from under us. */
+/* The model is mapped: overwriting it would change its pages while they are read. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -63,7 +63,7 @@ static enum status output_open(struct output *out, const char *path, const char 
     return ST_OK;
 }
 
-/* Half a tensor is worse than none: a file that could not be finished goes. */
+/* Removes a file that could not be completed. */
 static enum status output_close(struct output *out, enum status st, struct err *err)
 {
     struct stat s;
@@ -105,7 +105,7 @@ static enum status extract(const struct gguf *g, const char *name, const char *p
 
     if (!t)
         return no_such_tensor(g, name, err);
-    if (t->fmt == KERN_N_FMT) /* before a file is made for nothing */
+    if (t->fmt == KERN_N_FMT) /* before the file is created */
         return dequant_tensor(g, t, isa_usable(), NULL, NULL, err);
     if ((st = output_open(&out, path, gguf_path(g), err)))
         return st;
@@ -133,12 +133,12 @@ int cmd_gguf(int argc, char **argv)
     bool json = false, tensors = false, metadata = false;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_FLAG(0, "metadata", &metadata, "of the lists, print only the metadata"),
-        OPT_FLAG(0, "tensors", &tensors, "of the lists, print only the tensors"),
+        OPT_FLAG(0, "metadata", &metadata, "list only the metadata"),
+        OPT_FLAG(0, "tensors", &tensors, "list only the tensors"),
         OPT_FLAG(0, "json", &json, "print one JSON object"),
-        OPT_STR(0, "tensor", &tensor, "NAME", "dequantise this tensor instead"),
-        OPT_STR(0, "rmse", &rmse, "REF", "how far each format's weights are from those of REF; with --tensors each tensor's"),
-        OPT_STR('o', "output", &out, "OUT", "where to write its values; - is standard output"),
+        OPT_STR(0, "tensor", &tensor, "NAME", "write the dequantised values of this tensor"),
+        OPT_STR(0, "rmse", &rmse, "REF", "error against REF by format, or with --tensors by tensor"),
+        OPT_STR('o', "output", &out, "OUT", "file for the values; -: standard output"),
         OPT_END
     };
     /* clang-format on */
@@ -147,16 +147,13 @@ int cmd_gguf(int argc, char **argv)
                     "       bench gguf FILE --tensor NAME -o OUT\n"
                     "       bench gguf FILE --rmse REF [--tensors]",
         .about =
-            "Describe a GGUF file, or what a Hugging Face folder would be as one:\n"
-            "header, metadata, tensors, totals per type, and the bytes that are read "
-            "to\n"
-            "decode one token. Every count and offset in the file is checked first.\n"
-            "\n"
-            "With --tensor, write one tensor's values as raw little-endian float32,\n"
-            "the fastest dimension first. With --rmse, compare the weights with those\n"
-            "of REF, the file or folder that FILE was quantised from, by whichever\n"
-            "program: root mean square of the differences, and as a share of that of\n"
-            "the weights.",
+            "Describes a GGUF file, or a Hugging Face folder as one: header, metadata, "
+            "tensors, totals per type, and the bytes read to decode one token. Every "
+            "count and offset in the file is checked first.\n\n--tensor writes the "
+            "values of one tensor as raw little-endian float32, the fastest dimension "
+            "first. --rmse compares the weights with those of REF, the file or folder "
+            "that FILE was quantised from, by whichever program: root mean square of "
+            "the differences, also relative to that of the weights.",
         .example = "bench gguf model.gguf\n"
                    "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32\n"
                    "bench gguf model-q4.gguf --rmse model-f16.gguf",
@@ -176,7 +173,7 @@ int cmd_gguf(int argc, char **argv)
     else if (out && !tensor)
         err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
     else if (rmse && (tensor || json || metadata))
-        err_set(&err, ST_USAGE, "--rmse goes with --tensors only");
+        err_set(&err, ST_USAGE, "--rmse accepts no other option than --tensors");
     if (err.code || modelfile_open(&g, args.v[0], NULL, &err))
         return cmd_fail(&err);
 

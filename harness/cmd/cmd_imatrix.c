@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_imatrix.c - `bench imatrix`: which columns of a model's matrices matter
+ * cmd_imatrix.c - `bench imatrix`: importance matrices
  */
 #include "harness/cmd/cmd.h"
 
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
@@ -26,15 +28,11 @@ struct job {
 
 static const struct opt_usage usage = {
     .synopsis = "imatrix -m MODEL --text FILE -o OUT.gguf [--ctx N] [--chunks N]",
-    .about =
-        "Reads the text with the model and writes how large the inputs of every "
-        "matrix\n"
-        "are, column by column: an importance matrix, with which `bench quantize` "
-        "lets\n"
-        "errors count where they do harm. Use the model to be quantised in F16 or "
-        "Q8_0\n"
-        "and a text of the kind it is for; some 100 chunks are plenty. Ctrl-C writes\n"
-        "what has been collected, and says how to go on.",
+    .about = "Evaluates the text with the model and writes the mean squares of the "
+             "inputs of every matrix by column: an importance matrix, by which `bench "
+             "quantize` weights errors. Use the F16 or Q8_0 model and a text of the "
+             "intended kind; 100 chunks suffice. Ctrl-C writes what has been collected "
+             "and prints how to continue.",
     .example = "bench imatrix -m model-f16.gguf --text some.txt -o im.gguf\n"
                "bench quantize model-f16.gguf model-iq2.gguf IQ2_XS --imatrix im.gguf",
 };
@@ -46,7 +44,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* ---- what goes in ------------------------------------------------------------------
+/* ---- input ------------------------------------------------------------------
  */
 
 static enum status read_tokens(const struct job *job, struct slm *m, int32_t **ids,
@@ -122,7 +120,7 @@ static enum status choose_chunks(const struct job *job, struct importance_text *
     return ST_OK;
 }
 
-/* ---- what comes out ----------------------------------------------------------------
+/* ---- output ----------------------------------------------------------------
  */
 
 static void print_result(const struct job *job, const struct imatrix *im,
@@ -147,9 +145,10 @@ static void print_result(const struct job *job, const struct imatrix *im,
                 "more of them\n",
                 unseen);
     if (done < text->n_chunks)
-        fprintf(stderr,
-                "bench: stopped; to go on: --in %s --from-chunk %zu, with another -o\n",
-                job->out, text->from_chunk + done);
+        fprintf(
+            stderr,
+            "bench: stopped; continue with --in %s --from-chunk %zu, with another -o\n",
+            job->out, text->from_chunk + done);
 }
 
 static enum status collect(const struct job *job, struct slm *m, struct imatrix *im,
@@ -202,13 +201,15 @@ static enum status check_options(const struct opt_args *args, const struct job *
                                  struct err *err)
 {
     if (args->n)
-        return err_set(err, ST_USAGE, "imatrix takes no argument \"%s\"", args->v[0]);
+        return err_set(err, ST_USAGE,
+                       "unexpected argument '%.60s'; name the text with --text",
+                       args->v[0]);
     if (!job->session.model)
-        return err_set(err, ST_USAGE, "say which model: -m FILE");
+        return err_set(err, ST_USAGE, "name the model: -m FILE");
     if (!job->text)
-        return err_set(err, ST_USAGE, "say which text: --text FILE");
+        return err_set(err, ST_USAGE, "name the text: --text FILE");
     if (!job->out)
-        return err_set(err, ST_USAGE, "say where the importance matrix goes: -o FILE");
+        return err_set(err, ST_USAGE, "name the output file: -o FILE");
     return ST_OK;
 }
 
@@ -220,14 +221,15 @@ int cmd_imatrix(int argc, char **argv)
     const struct opt opts[] = {
         OPT_STR('m', "model", &job.session.model, "FILE", "the GGUF file"),
         OPT_STR(0, "text", &job.text, "FILE", "the text, UTF-8; - is standard input"),
-        OPT_STR('o', "output", &job.out, "OUT.gguf", "where the result goes"),
-        OPT_INT(0, "ctx", &job.session.n_ctx, "N", "tokens of a chunk (512)", 8,
-                1 << 20),
-        OPT_INT(0, "chunks", &job.n_chunks, "N", "at most so many chunks", 1, 1 << 30),
-        OPT_INT(0, "from-chunk", &job.from_chunk, "N", "leave out the first N chunks",
-                0, 1 << 30),
+        OPT_STR('o', "output", &job.out, "OUT.gguf", "the importance matrix to write"),
+        OPT_INT(0, "ctx", &job.session.n_ctx, "N", "tokens of a chunk (default: 512)",
+                8, 1 << 20),
+        OPT_INT(0, "chunks", &job.n_chunks, "N", "most chunks (default: all)", 1,
+                1 << 30),
+        OPT_INT(0, "from-chunk", &job.from_chunk, "N", "skip the first N chunks", 0,
+                1 << 30),
         OPT_STRS(0, "in", &job.in, "FILE",
-                 "add to this importance matrix; may be repeated"),
+                 "add this importance matrix; may be repeated"),
         SESSION_OPT_THREADS(job.session),
         SESSION_OPT_WEIGHTS(job.session),
         OPT_END,

@@ -19,29 +19,15 @@
 #include "harness/kernelbench/kernel_run.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "kernels [options], kernels --from FILE, kernels --compare OLD NEW",
+    .synopsis = "kernels [options] | --from FILE | --compare OLD NEW",
     .about =
-        "Times kernels through google-benchmark (bench_kernels, beside this program)\n"
-        "and prints a table of formats and instruction-set levels. By default: gemv "
-        "hot\n"
-        "(in the second-level cache) and cold (weights from memory; one thread and "
-        "all),\n"
-        "gemm with 512 columns, every format at the best level of this machine.\n"
-        "Every row is checked before it is timed; repetitions of all rows and of the\n"
-        "machine's own roofs are interleaved at random. What this machine cannot run "
-        "is\n"
-        "listed as skipped, with the reason.\n"
-        "\n"
-        "Into results/kernels-<host>-<utc>/ (or -o DIR) go kernels.json (as\n"
-        "google-benchmark writes it), kernels.csv, and a roofline and a heat map as "
-        "SVG\n"
-        "and PNG.\n"
-        "\n"
-        "--compare tells which rows of NEW differ from OLD: a rank test over the\n"
-        "repetitions, corrected for the number of rows. Only a row that moved by more\n"
-        "than --least-change, also against its roof, counts. Exit code 1: a row "
-        "became\n"
-        "slower or fails.",
+        "Times kernels with google-benchmark (bench_kernels, beside this program) and "
+        "prints a table by format and ISA level. Default: gemv hot (in the L2 cache) "
+        "and cold (from memory; one thread and all), gemm with 512 columns, every "
+        "format at the best level. Each row is checked before it is timed; rows and "
+        "the machine's roofs are interleaved in random order.\n\nDIR receives "
+        "kernels.json, kernels.csv and two charts. --compare tests by rank which rows "
+        "differ. Exit code 1: a row became slower or fails.",
     .example = "bench kernels\n"
                "bench kernels --formats q4_K,q8_0 --all-isa\n"
                "bench kernels --ops gemm --columns 2,3,4,6 --threads 2\n"
@@ -106,7 +92,7 @@ static void print_plan(const struct kernel_plan *plan)
                plan->skip[i].reason);
 }
 
-/* From kernels.json in dir (or s->from) to everything else. */
+/* Makes the reports from kernels.json in dir (or s->from). */
 static enum status report(const struct settings *s, const char *dir,
                           const char *json_path, const struct kernel_plan *plan,
                           bool *has_failure, struct err *err)
@@ -140,8 +126,8 @@ static enum status report(const struct settings *s, const char *dir,
     return st;
 }
 
-/* Into dir/kernels.json, whole or not at all; after an interruption with what was
- * finished, if anything was. */
+/* Writes dir/kernels.json, atomically; an interrupted run writes the finished rows, if
+ * there are any. */
 static enum status run(const struct settings *s, const struct kernel_plan *plan,
                        const char *dir, const char *json_path, struct err *err)
 {
@@ -218,12 +204,11 @@ static enum status check_arguments(const struct settings *s,
                        args->n, args->n == 1 ? "was" : "were");
     if (!s->compare && args->n)
         return err_set(err, ST_USAGE,
-                       "kernels takes no argument, '%s' was given; see `bench kernels "
-                       "--help`",
+                       "unexpected argument '%s'; see `bench kernels --help`",
                        args->v[0]);
     if (s->json && !s->compare)
         return err_set(err, ST_USAGE,
-                       "--json belongs to --compare; a run leaves kernels.json in its "
+                       "--json requires --compare; a run writes kernels.json to its "
                        "directory");
     if (s->wish.isa && s->wish.all_isa)
         return err_set(err, ST_USAGE, "--isa and --all-isa contradict each other");
@@ -263,23 +248,23 @@ int cmd_kernels(int argc, char **argv)
     struct kernel_wish *w = &s.wish;
     const struct opt opts[] = {
         OPT_STR(0, "formats", &w->formats, "LIST", "weight formats, as q4_K,q8_0 (default: all)"),
-        OPT_STR(0, "ops", &w->ops, "LIST", "operations, as gemv,dequantize, or all (default: the products)"),
-        OPT_STR(0, "isa", &w->isa, "LIST", "levels, as avx2,avx512vnni (default: the best usable one)"),
-        OPT_FLAG(0, "all-isa", &w->all_isa, "every level; what this machine lacks is listed as skipped"),
-        OPT_INTS(0, "columns", &w->columns, "LIST", "columns of gemm: 2 3 4 5 6 8 (as in speculative decoding, with what they cost against one), 64, 512 (default 512)", 2, 512),
-        OPT_STR(0, "weights", &w->weights, "hot|cold", "gemv in the cache or from memory only (default: both)"),
-        OPT_INTS('t', "threads", &w->threads, "LIST", "thread counts of what is cold (default: 1, and for gemv also what the machine allows)", 1, TOPO_MAX_CPUS),
+        OPT_STR(0, "ops", &w->ops, "LIST", "operations or all (default: gemv,gemm)"),
+        OPT_STR(0, "isa", &w->isa, "LIST", "ISA levels, as avx2,avx512vnni (default: the best)"),
+        OPT_FLAG(0, "all-isa", &w->all_isa, "every level; unavailable ones are listed as skipped"),
+        OPT_INTS(0, "columns", &w->columns, "LIST", "columns of gemm: 2-6, 8, 64 or 512 (default 512)", 2, 512),
+        OPT_STR(0, "weights", &w->weights, "hot|cold", "gemv from the cache or from memory (default: both)"),
+        OPT_INTS('t', "threads", &w->threads, "LIST", "threads of cold rows (default: 1, for gemv also all)", 1, TOPO_MAX_CPUS),
         OPT_STR(0, "placement", &s.placement, "P", "spread, compact, smt or none (default spread)"),
-        OPT_INT(0, "repetitions", &s.n_repetitions, "N", "of every row, interleaved at random (default 9)", 1, 1000),
+        OPT_INT(0, "repetitions", &s.n_repetitions, "N", "repetitions of every row (default 9)", 1, 1000),
         OPT_DOUBLE(0, "min-time", &s.min_time_s, "S", "seconds of one repetition (default 0.1)", 0.0001, 60),
-        OPT_FLAG(0, "quick", &s.quick, "3 repetitions of 0.02 s: a look, no measurement"),
-        OPT_FLAG(0, "list", &s.list, "print the rows and what is skipped, measure nothing"),
-        OPT_STR('o', "output", &s.out, "DIR", "where the results go (default: results/kernels-<host>-<utc>)"),
+        OPT_FLAG(0, "quick", &s.quick, "3 repetitions of 0.02 s: too few to compare"),
+        OPT_FLAG(0, "list", &s.list, "list the rows, measure nothing"),
+        OPT_STR('o', "output", &s.out, "DIR", "output (default: results/kernels-<host>-<utc>)"),
         OPT_FLAG(0, "no-charts", &s.no_charts, "draw no charts"),
-        OPT_STR(0, "from", &s.from, "FILE", "tables of an earlier kernels.json; with -o CSV and charts, too"),
-        OPT_FLAG(0, "compare", &s.compare, "what differs between two files, OLD.json NEW.json"),
-        OPT_DOUBLE(0, "least-change", &s.least_change, "PCT", "of --compare: smaller ones do not count (default 2)", 0, 100),
-        OPT_FLAG(0, "json", &s.json, "of --compare: print JSON"),
+        OPT_STR(0, "from", &s.from, "FILE", "report an earlier kernels.json; -o: CSV and charts"),
+        OPT_FLAG(0, "compare", &s.compare, "compare two files, OLD.json NEW.json"),
+        OPT_DOUBLE(0, "least-change", &s.least_change, "PCT", "least change that --compare reports (default 2)", 0, 100),
+        OPT_FLAG(0, "json", &s.json, "print the comparison as JSON"),
         OPT_END,
     };
     struct err err = ERR_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_logits.c - `bench logits`: raw logits of given tokens, to compare with others
+ * cmd_logits.c - `bench logits`: raw logits of given tokens, to compare engines
  */
 #include "harness/cmd/cmd.h"
 
@@ -17,10 +17,9 @@
 
 static const struct opt_usage usage = {
     .synopsis = "logits -m MODEL --tokens 1,2,3 -o OUT.f32 [-t THREADS] [--batch N]",
-    .about =
-        "Evaluates the tokens as one sequence and writes the logits of every position\n"
-        "as raw little-endian float32, [n_tokens x n_vocab]. Nothing is added to the\n"
-        "tokens: put the beginning-of-sequence token first if the model wants one.",
+    .about = "Evaluates the tokens as one sequence and writes the logits of every "
+             "position as raw little-endian float32, [n_tokens x n_vocab]. No token is "
+             "added: if the model needs the beginning-of-sequence token, give it.",
     .example = "bench logits -m model.gguf --tokens 1,15043,3186 -o logits.f32",
 };
 
@@ -47,7 +46,7 @@ static enum status write_logits(struct slm *m, const int32_t *ids, size_t n, FIL
     return ST_OK;
 }
 
-/* Refuse a token before the output file is touched. */
+/* Rejects unknown tokens before the output file is created. */
 static enum status check_tokens(const struct slm *m, const struct int_list *tokens,
                                 struct err *err)
 {
@@ -85,20 +84,22 @@ out:
     return st;
 }
 
-/* What the table of options cannot say. */
+/* Checks that the table of options cannot express. */
 static enum status check_options(const struct opt_args *args,
                                  const struct session_params *params,
                                  const struct int_list *tokens, const char *path,
                                  struct err *err)
 {
     if (args->n)
-        return err_set(err, ST_USAGE, "logits takes no argument \"%s\"", args->v[0]);
+        return err_set(err, ST_USAGE,
+                       "unexpected argument '%.60s'; tokens follow --tokens",
+                       args->v[0]);
     if (!params->model)
-        return err_set(err, ST_USAGE, "say which model: -m FILE");
+        return err_set(err, ST_USAGE, "name the model: -m FILE");
     if (!tokens->n)
-        return err_set(err, ST_USAGE, "say which tokens: --tokens 1,2,3");
+        return err_set(err, ST_USAGE, "name the tokens: --tokens 1,2,3");
     if (!path)
-        return err_set(err, ST_USAGE, "say where the logits go: -o FILE");
+        return err_set(err, ST_USAGE, "name the output file: -o FILE");
     return ST_OK;
 }
 
@@ -113,11 +114,10 @@ int cmd_logits(int argc, char **argv)
         SESSION_OPT_MODEL(params),
         OPT_INTS(0, "tokens", &tokens, "LIST", "token ids, \"1,2,3\" or \"5-9\"", 0,
                  INT_MAX),
-        OPT_STR('o', "output", &path, "OUT.f32", "where the logits go"),
+        OPT_STR('o', "output", &path, "OUT.f32", "the file to write"),
         SESSION_OPT_THREADS(params),
         OPT_INT(0, "batch", &params.n_batch, "N",
-                "most tokens in one pass; 1 goes token by token (default: 64)", 1,
-                65536),
+                "most tokens in one pass (default: 64)", 1, 65536),
         SESSION_OPT_WEIGHTS(params),
         SESSION_OPT_KV_TYPE(params),
         OPT_END,

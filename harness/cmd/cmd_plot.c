@@ -11,17 +11,14 @@
 
 static const struct opt_usage usage = {
     .synopsis = "plot DIR",
-    .about =
-        "Draws the charts of a sweep from DIR/sweep.csv: decode speed against threads\n"
-        "and against context depth with its roof, prefill speed, peak memory against\n"
-        "its limit, and, where DIR/quality.csv (`bench quality -o DIR`) knows what "
-        "the\n"
-        "quantisations lose, speed against divergence from the reference. Each is\n"
-        "written as SVG and PNG beside the CSV and the gnuplot script it was made "
-        "from,\n"
-        "so that `gnuplot decode_context.gp` in DIR draws it again after a change of\n"
-        "taste. Needs gnuplot.",
+    .about = "Draws the charts of a sweep from DIR/sweep.csv: decode speed against "
+             "threads and against context depth with its roof, prefill speed, peak "
+             "memory against its limit and, with DIR/quality.csv (`bench quality -o "
+             "DIR`), speed against divergence from the reference. Each chart is an SVG "
+             "and a PNG beside its CSV and gnuplot script; `gnuplot decode_context.gp` "
+             "in DIR redraws it after an edit. Requires gnuplot.",
     .example = "bench plot results/myhost-20260115T101500Z",
+    .no_kernels = true,
 };
 
 int cmd_plot(int argc, char **argv)

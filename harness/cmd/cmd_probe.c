@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_probe.c - `bench probe`: the machine's roofs
+ * cmd_probe.c - `bench probe`: bandwidth, arithmetic and disk
  */
 #include "harness/cmd/cmd.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/progress.h"
@@ -16,18 +17,14 @@
 
 static const struct opt_usage usage = {
     .synopsis = "probe [-t N] [--bytes B] [--passes N] [--disk DIR|none] [--json]",
-    .about =
-        "Measures what this machine gives at most: read-only bandwidth for 1..N\n"
-        "threads with 4 KiB and 2 MiB pages, int8 and f32 multiply-adds, sequential\n"
-        "reading from disk past the page cache. Decoding one token reads all weights\n"
-        "once, so bandwidth divided by the model's bytes is the roof of tok/s.\n"
-        "\n"
-        "Every figure is the median over passes with its 95 % confidence interval "
-        "(the\n"
-        "range, where the passes are fewer than six). The disk probe writes a "
-        "nameless\n"
-        "file of 512 MiB and reads it back; in a virtual machine the host's cache may\n"
-        "make a disk look faster than it is.",
+    .about = "Measures read-only memory bandwidth for 1 to N threads with 4 KiB and 2 "
+             "MiB pages, int8 and f32 multiply-adds, and sequential disk reads past "
+             "the page cache. Decoding one token reads all weights once, so bandwidth "
+             "divided by the model's bytes is the upper bound of tok/s (the "
+             "roof).\n\nEvery figure is the median over passes with its 95 % "
+             "confidence interval (the range, below six passes). The disk probe writes "
+             "an unnamed file of 512 MiB and reads it back; in a virtual machine, the "
+             "host's cache may make a disk look faster than it is.",
     .example = "bench probe\nbench probe --threads 4 --disk none --json",
 };
 
@@ -45,7 +42,7 @@ static void show_progress(void *arg, double fraction, const char *what)
     progress_update(arg, fraction, what);
 }
 
-/* ---- for a person ---------------------------------------------------------- */
+/* ---- text output ---------------------------------------------------------- */
 
 static void print_read(const struct probe_report *r, const struct topology *topo)
 {
@@ -68,8 +65,8 @@ static void print_read(const struct probe_report *r, const struct topology *topo
         printf("\n");
     }
     if (any_missing)
-        printf("  Not all of the buffer could be had in 2 MiB pages (transparent huge "
-               "pages: %s),\n  so its rows are lower than this machine can give.\n",
+        printf("  Part of the buffer has no 2 MiB pages (transparent huge pages: "
+               "%s),\n  so its rows are lower than this machine can reach.\n",
                topo->thp[0] ? topo->thp : "not offered by this kernel");
     if (topo->llc_bytes && r->read[0].bytes < 2 * topo->llc_bytes)
         printf("  The buffer is less than twice the last-level cache (%s): this is "
@@ -109,7 +106,7 @@ static void print_report(const struct probe_report *r, const struct topology *to
 
 /* ---------------------------------------------------------------------------- */
 
-/* One buffer of small pages and one of large ones are read by turns. */
+/* Reads of two buffers, one of small and one of large pages, are interleaved. */
 static enum status check_bytes(uint64_t bytes, const struct topology *topo,
                                struct err *err)
 {
@@ -119,8 +116,7 @@ static enum status check_bytes(uint64_t bytes, const struct topology *topo,
     if (!most || bytes <= most)
         return ST_OK;
     return err_set(err, ST_NO_MEMORY,
-                   "--bytes: two buffers of %s are read by turns, and there is memory "
-                   "for two of %s",
+                   "--bytes: two buffers of %s do not fit; memory holds two of %s",
                    format_bytes(want, sizeof want, bytes),
                    format_bytes(have, sizeof have, most));
 }
@@ -159,16 +155,15 @@ int cmd_probe(int argc, char **argv)
     struct settings s = {.n_passes = 25, .placement = "spread", .disk = "."};
     const struct opt opts[] = {
         OPT_INT('t', "threads", &s.n_threads, "N",
-                "measure 1 to N threads (default: what the machine allows)", 1,
-                TOPO_MAX_CPUS),
+                "1 to N threads (default: as many as allowed)", 1, TOPO_MAX_CPUS),
         OPT_BYTES(0, "bytes", &s.bytes, "B",
-                  "buffer size (default: 4 times the last-level cache, at least 512M)"),
+                  "buffer size (default: 4 x LLC, at least 512M)"),
         OPT_INT(0, "passes", &s.n_passes, "N", "passes per figure (default 25)", 1,
                 1000),
         OPT_STR(0, "placement", &s.placement, "P",
                 "spread, compact, smt or none (default spread)"),
         OPT_STR(0, "disk", &s.disk, "DIR",
-                "probe the disk of this directory, or none (default: here)"),
+                "disk of this directory, or none (default: .)"),
         OPT_FLAG(0, "json", &s.json, "print JSON"),
         OPT_END,
     };
@@ -180,12 +175,8 @@ int cmd_probe(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (args.n) {
-        err_set(&err, ST_USAGE,
-                "probe takes no argument, '%s' was given; see `bench probe --help`",
-                args.v[0]);
+    if (cmd_no_argument(&args, "see `bench probe --help`", &err))
         return cmd_fail(&err);
-    }
     struct topology *topo = calloc(1, sizeof *topo);
     if (!topo)
         return cmd_fail(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_quality.c - `bench quality`: what a quantisation costs
+ * cmd_quality.c - `bench quality`: quality loss of quantisations
  */
 #include "harness/cmd/cmd.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/quality/quality.h"
@@ -20,25 +21,16 @@ static const struct opt_usage usage = {
     .synopsis =
         "quality -m MODEL... [--reference MODEL] [--text FILE] [--ctx N] [-o DIR]",
     .about =
-        "Lets each model predict a text and says how well it does: perplexity, with "
-        "its\n"
-        "standard error. Of several models, or types of KV cache, one is the "
-        "reference:\n"
-        "--reference, or of those given the F32, F16 or BF16 one, or the largest. "
-        "Against\n"
-        "it, at every position: the Kullback-Leibler divergence (mean, median, 99th\n"
-        "percentile) and how often both find the same token most likely. The text is "
-        "cut\n"
-        "into chunks of --ctx tokens; the second half of each is scored.\n"
-        "\n"
-        "Figures go into DIR/quality.csv. With the directory of a sweep as DIR its "
-        "charts\n"
-        "gain a picture of speed against divergence (`bench plot DIR`), and `bench\n"
-        "recommend DIR` minds what a quantisation loses. A run that was stopped goes "
-        "on\n"
-        "where it was when the same command is given again; what is done is not done\n"
-        "again. The reference's predictions, 2 bytes per token of the vocabulary and\n"
-        "position, are kept in the cache directory.",
+        "Measures how well each model predicts a text: perplexity with its standard "
+        "error. If there are several models or KV cache types, one is the reference: "
+        "--reference, else the F32, F16 or BF16 model, else the largest. Against it, "
+        "at every position: Kullback-Leibler divergence (mean, median, 99th "
+        "percentile) and how often both rank the same token first. The text is cut "
+        "into chunks of --ctx tokens; the second half of each is scored.\n\nResults go "
+        "to DIR/quality.csv. In the directory of a sweep, `bench plot DIR` draws speed "
+        "against divergence from them, and `bench recommend DIR` uses them. The same "
+        "command continues a stopped run. The reference's predictions, 2 bytes per "
+        "token of the vocabulary and position, stay in the cache directory.",
     .example =
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
         "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
@@ -97,8 +89,8 @@ static int run(struct request *q)
 
         if (st == ST_INTERRUPTED)
             fprintf(stderr,
-                    "bench: what was scored is kept in %s; the same command "
-                    "goes on\n",
+                    "bench: finished chunks are kept in %s; the same command "
+                    "continues\n",
                     q->settings.out);
         return code;
     }
@@ -116,18 +108,18 @@ int cmd_quality(int argc, char **argv)
     struct session_params *session = &q.settings.session;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder; with :QUANT, quantised while it is loaded; may be repeated"),
-        OPT_STR(0, "reference", &q.settings.reference, "MODEL", "the model that the others are held against"),
-        OPT_STR(0, "text", &q.settings.text, "FILE", "what to predict, UTF-8 (default: a piece of Shakespeare)"),
-        OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the least that the models were made for)", 1, INT_MAX),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder, with :QUANT quantised while loading; may be repeated"),
+        OPT_STR(0, "reference", &q.settings.reference, "MODEL", "the model to compare the others with"),
+        OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
+        OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' least)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
-        OPT_STR(0, "kv-type", &q.cache_types, "LIST", "what the KV cache holds, each a line of its own: f16 (default), q8_0, q4_0"),
+        OPT_STR(0, "kv-type", &q.cache_types, "LIST", "KV cache types: f16 (default), q8_0, q4_0"),
         SESSION_OPT_THREADS(*session),
         SESSION_OPT_PLACE(*session),
         setting_option(SETTING_batch, &session->n_batch),
         SESSION_OPT_WEIGHTS(*session),
-        OPT_STR(0, "cache-dir", &q.settings.cache_dir, "DIR", "where the reference's predictions are kept"),
-        OPT_STR('o', "output", &q.settings.out, "DIR", "where results and state go (default: results/quality); a sweep's directory for its charts"),
+        OPT_STR(0, "cache-dir", &q.settings.cache_dir, "DIR", "directory of the reference's predictions"),
+        OPT_STR('o', "output", &q.settings.out, "DIR", "output directory (default: results/quality)"),
         OPT_FLAG(0, "json", &q.json, "print the rows as JSON"),
         OPT_END
     };
@@ -141,10 +133,10 @@ int cmd_quality(int argc, char **argv)
     if (args.help)
         return 0;
     if (args.n)
-        err_set(&err, ST_USAGE, "what is '%s'? Models are given by -m, one each",
+        err_set(&err, ST_USAGE, "unexpected argument '%s'; name each model with -m",
                 args.v[0]);
     else if (!q.models.n)
-        err_set(&err, ST_USAGE, "say which models: -m MODEL, once for each");
+        err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
     code = err.code ? cmd_fail(&err) : run(&q);
     free(q.settings.cache_types.v);
     free(q.models.v);

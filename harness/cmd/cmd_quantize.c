@@ -15,14 +15,13 @@ static const struct opt_usage usage = {
     .synopsis = "quantize IN OUT TYPE [--imatrix FILE] [--tensor-type PATTERN=TYPE]... "
                 "| quantize IN TYPE --dry-run",
     .about =
-        "Writes the model IN, a GGUF file or a Hugging Face folder, as OUT in another\n"
-        "quantisation; F16 and BF16 convert a folder. TYPE is a mix as published\n"
-        "files have it (Q4_K_M, IQ4_XS, Q8_0, ...): most matrices in one format, "
-        "those\n"
-        "that suffer most in a finer one. Norms stay F32; rows that a format's blocks\n"
-        "do not divide take the nearest format that fits. With an importance matrix\n"
-        "(from `bench imatrix`) errors count where inputs are large, which formats of\n"
-        "three bits and less need. OUT appears when it is complete, or not at all.",
+        "Writes the model IN, a GGUF file or a Hugging Face folder, as OUT in another "
+        "quantisation; F16 and BF16 convert a folder. TYPE is a mix as in published "
+        "files (Q4_K_M, IQ4_XS, Q8_0, ...): most matrices in one format, the most "
+        "sensitive ones in a finer one. Norms stay F32; rows that are no multiple of a "
+        "format's block take the nearest format that fits. An importance matrix (from "
+        "`bench imatrix`) weights errors by the size of the inputs, which formats of "
+        "three bits and fewer need. OUT appears only when it is complete.",
     .example = "bench quantize model-f16.gguf model-q4.gguf Q4_K_M\n"
                "bench imatrix -m model-f16.gguf --text some.txt -o im.gguf\n"
                "bench quantize model-f16.gguf model-iq2.gguf IQ2_XS --imatrix im.gguf",
@@ -52,16 +51,17 @@ int cmd_quantize(int argc, char **argv)
     const struct opt opts[] = {
         OPT_STR(0, "imatrix", &job.imatrix, "FILE",
                 "importance matrix: GGUF, or the older .dat"),
-        OPT_STRS(0, "tensor-type", &rules, "PATTERN=TYPE",
-                 "another format for matrices whose names contain or match PATTERN "
-                 "(ffn_down=q6_K, 'blk.[0-3].*=q8_0'); may be repeated, the first that "
-                 "matches wins"),
+        OPT_STRS(
+            0, "tensor-type", &rules, "PATTERN=TYPE",
+            "format of matrices whose names contain or match PATTERN "
+            "(ffn_down=q6_K, 'blk.[0-3].*=q8_0'); may be repeated, the first match "
+            "wins"),
         OPT_FLAG(0, "keep-output", &job.keep_output,
-                 "leave the output matrix as it is"),
+                 "do not quantise the output matrix"),
         OPT_FLAG(0, "pure", &job.pure,
-                 "every matrix in the one format TYPE; also q4_K, iq2_s and the like"),
+                 "every matrix in the format TYPE (also q4_K, iq2_s)"),
         OPT_FLAG(0, "dry-run", &job.dry_run,
-                 "print what each tensor becomes, and stop"),
+                 "print the format of each tensor, write nothing"),
         OPT_FLAG(0, "rmse", &job.rmse, "measure the error of every format"),
         OPT_INT('t', "threads", &job.n_threads, "N",
                 "threads (default: what `bench topo` recommends)", 1, THREAD_POOL_MAX),

@@ -15,25 +15,18 @@
 static const struct opt_usage usage = {
     .synopsis = "recommend DIR [--min-tps X] [--ctx N] [--mem LIMIT] [--model M]",
     .about =
-        "Chooses from the rows of DIR/sweep.csv the quantisation, threads and "
-        "placement\n"
-        "to deploy with, and says why. Only finished points count, measured at the\n"
-        "context depth asked for or above, within the memory limit, with no more\n"
-        "threads than the machine's quota and affinity allow. Speeds are known as well "
-        "as\n"
-        "their 95 % intervals say; the least expected loss against the fastest wins.\n"
-        "Among settings within 3 % of it the larger quantisation, then the fewer "
-        "threads,\n"
-        "are preferred, or, where DIR/quality.csv (`bench quality -o DIR`) knows what "
-        "a\n"
-        "quantisation of weights or KV cache loses, the one that diverges less; what\n"
-        "diverges by more than --max-kl is left out. A point that was disturbed "
-        "competes\n"
-        "with an estimate from its setting's other depths, else with its own speed, "
-        "which\n"
-        "is a lower bound; the answer says so.\n"
-        "Exit code 1: nothing qualifies.",
+        "Chooses the quantisation, threads and placement to deploy with from the rows "
+        "of DIR/sweep.csv, and gives the reasons. A point counts if it is finished, "
+        "was measured at the requested context depth or above, and fits the memory "
+        "limit, CPU quota and affinity. Speeds are as uncertain as their 95 % "
+        "intervals; the least expected loss against the fastest wins. Among settings "
+        "within 3 % of it, the larger quantisation, then fewer threads, are preferred, "
+        "or, where DIR/quality.csv (`bench quality -o DIR`) has measured it, the "
+        "smaller divergence; larger ones than --max-kl are excluded. A disturbed point "
+        "competes with an estimate from other depths of its setting, else with its own "
+        "speed as a lower bound; the answer says so. Exit code 1: no point qualifies.",
     .example = "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2",
+    .no_kernels = true,
 };
 
 static int print(const struct recommendation *rec, bool as_json)
@@ -74,20 +67,18 @@ int cmd_recommend(int argc, char **argv)
     bool as_json = false;
     const struct opt opts[] = {
         OPT_DOUBLE(0, "min-tps", &params.min_tps, "X",
-                   "at least so many tokens per second (lower end of the interval)", 0,
-                   1e9),
+                   "least tokens per second (lower end of the interval)", 0, 1e9),
         OPT_INT(0, "ctx", &params.ctx, "N",
-                "context depth to serve (default: the deepest measured)", 0, INT_MAX),
+                "context depth (default: the deepest measured)", 0, INT_MAX),
         OPT_BYTES(0, "mem", &params.mem_limit, "LIMIT",
-                  "memory there will be (default: the limit of each point)"),
+                  "memory limit (default: that of each point)"),
         OPT_INT(0, "max-threads", &params.max_threads, "N",
-                "CPUs there will be (default: as machine.json says)", 1, INT_MAX),
-        OPT_DOUBLE(
-            0, "max-kl", &params.max_kl, "X",
-            "most divergence from the reference, nats, where `bench quality` has "
-            "measured it (default: 0.05, unless nothing else qualifies)",
-            1e-9, 1e9),
-        OPT_STR(0, "model", &params.model, "M", "this model only"),
+                "available CPUs (default: as in machine.json)", 1, INT_MAX),
+        OPT_DOUBLE(0, "max-kl", &params.max_kl, "X",
+                   "greatest divergence in nats (default: 0.05, unless nothing else "
+                   "qualifies)",
+                   1e-9, 1e9),
+        OPT_STR(0, "model", &params.model, "M", "only this model"),
         OPT_FLAG(0, "json", &as_json, "print JSON"),
         OPT_END,
     };

@@ -11,6 +11,8 @@
 #include <jansson.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/model/modelref.h"
@@ -50,7 +52,7 @@ static enum status measure(struct listed *l, const char *name, struct err *err)
     return st;
 }
 
-/* F32 and BF16, which few want, are left out to fit in 80 columns. */
+/* F32 and BF16 are left out to fit in 80 columns. */
 static const enum quantmix shown[] = {
     QUANTMIX_F16,    QUANTMIX_Q8_0,   QUANTMIX_Q6_K,   QUANTMIX_Q5_K_M,
     QUANTMIX_Q5_K_S, QUANTMIX_Q4_K_M, QUANTMIX_Q4_K_S, QUANTMIX_Q4_0,
@@ -100,7 +102,7 @@ static void print_table(const struct listed *all, int n)
     print_heading();
     for (int i = 0; i < n; i++)
         print_listed(&all[i]);
-    printf("\nFile sizes in GB. F32 (twice F16) and BF16 (as F16) can be made, too.\n");
+    printf("\nFile sizes in GB. F32 (twice F16) and BF16 (as F16) work, too.\n");
 }
 
 static enum status print_json(const struct listed *all, int n, struct err *err)
@@ -141,7 +143,8 @@ static enum status list_all(bool as_json, struct err *err)
     return st;
 }
 
-/* ---- making one -------------------------------------------------------------- */
+/* ---- writing a model --------------------------------------------------------------
+ */
 
 static void print_made(const struct synth_plan *plan, const char *path,
                        const char *shape, const char *mix, double seconds)
@@ -189,19 +192,17 @@ int cmd_synth(int argc, char **argv)
     bool list = false, json = false;
     const struct opt opts[] = {
         OPT_STR('o', "output", &out, "FILE", "the GGUF file to write"),
-        OPT_U64(0, "seed", &seed, "N",
-                "seed of the weights (1); equal seeds, equal bytes"),
-        OPT_FLAG(0, "list", &list, "list the shapes and their file sizes, and stop"),
-        OPT_FLAG(0, "json", &json, "print --list as JSON"),
+        OPT_U64(0, "seed", &seed, "N", "seed of the weights (default: 1)"),
+        OPT_FLAG(0, "list", &list, "list the shapes and their file sizes"),
+        OPT_FLAG(0, "json", &json, "print the list as JSON"),
         OPT_END,
     };
     const struct opt_usage usage = {
         .synopsis = "synth SHAPE QUANT -o FILE [--seed N] | synth --list [--json]",
-        .about =
-            "Makes a GGUF file of a real model's shape with random weights: right for\n"
-            "measuring speed and memory, meaningless as a model. QUANT is a mix of\n"
-            "formats as published files have it (Q4_K_M, Q8_0, ...); SHAPE is a name\n"
-            "from --list or a .yaml file like those in configs/models.",
+        .about = "Writes a GGUF file of a real model's shape with random weights, for "
+                 "measuring speed and memory; its text is meaningless. QUANT is a mix "
+                 "of formats as in published files (Q4_K_M, Q8_0, ...); SHAPE is a "
+                 "name from --list or a .yaml file like those in configs/models.",
         .example = "bench synth yi-1.5-9b Q4_K_M -o yi.gguf",
     };
     struct opt_args args;
@@ -212,18 +213,19 @@ int cmd_synth(int argc, char **argv)
     if (args.help)
         return 0;
     if (list && args.n)
-        err_set(&err, ST_USAGE, "--list takes no arguments; '%s' is one", args.v[0]);
+        err_set(&err, ST_USAGE, "unexpected argument '%s'; --list takes none",
+                args.v[0]);
     else if (list)
         list_all(json, &err);
     else if (json)
-        err_set(&err, ST_USAGE, "--json goes with --list");
+        err_set(&err, ST_USAGE, "--json requires --list");
     else if (args.n != 2)
         err_set(&err, ST_USAGE,
                 "synth needs a SHAPE and a QUANT, %d argument%s given; `bench synth "
                 "--list` shows the shapes",
                 args.n, args.n == 1 ? " was" : "s were");
     else if (!out || !out[0])
-        err_set(&err, ST_USAGE, "synth needs to know where to: -o FILE");
+        err_set(&err, ST_USAGE, "name the output file: -o FILE");
     else {
         interrupt_catch();
         make(args.v[0], args.v[1], out, seed, &err);

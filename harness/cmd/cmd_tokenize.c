@@ -96,24 +96,22 @@ int cmd_tokenize(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('m', "model", &r.model, "MODEL",
-                "GGUF file or Hugging Face folder that holds the vocabulary"),
-        OPT_STR('f', "file", &r.file, "FILE", "read the text from a file; - is standard input"),
-        OPT_FLAG(0, "bos", &r.bos, "put the beginning-of-sequence token in front"),
-        OPT_FLAG(0, "special", &r.special, "let control tokens in the text, like </s>, be tokens"),
+                "GGUF file or Hugging Face folder"),
+        OPT_STR('f', "file", &r.file, "FILE", "read the text from a file; -: standard input"),
+        OPT_FLAG(0, "bos", &r.bos, "prepend the beginning-of-sequence token"),
+        OPT_FLAG(0, "special", &r.special, "recognise control tokens in the text, like </s>"),
         OPT_FLAG(0, "json", &r.json, "print ids and tokens as one JSON object"),
         OPT_END
     };
     /* clang-format on */
     const struct opt_usage usage = {
         .synopsis = "tokenize -m MODEL [TEXT | -f FILE] [--bos] [--special] [--json]",
-        .about =
-            "Print the token ids of a text, separated by blanks, on one line. The "
-            "text\n"
-            "is taken as it is, with a file's last newline. Without --bos and\n"
-            "--special, only what stands in the text becomes tokens, and all of it as\n"
-            "plain text.",
+        .about = "Prints the token ids of a text on one line, separated by blanks. The "
+                 "text is used as it is, including the last newline of a file. Without "
+                 "--bos and --special, all of it is plain text.",
         .example = "bench tokenize -m model.gguf 'Once upon a time'\n"
                    "bench tokenize -m model.gguf -f book.txt | wc -w",
+        .no_kernels = true,
     };
     struct err err = ERR_INIT;
     struct opt_args args;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/machine/cores.h"
@@ -167,7 +168,7 @@ static void print_caches(const struct topology *t)
              format_bytes(size, sizeof size, c->bytes));
     }
     if (!t->n_caches)
-        line("unknown", "this machine does not tell");
+        line("unknown", "not reported by this machine");
 }
 
 static void print_isa(const struct topology *t)
@@ -326,31 +327,21 @@ int cmd_topo(int argc, char **argv)
     const char *root = "";
     bool json = false, measured = false;
     const struct opt opts[] = {
-        OPT_FLAG(0, "json", &json, "print the same facts as JSON"),
+        OPT_FLAG(0, "json", &json, "print JSON"),
         OPT_FLAG(0, "measure", &measured,
-                 "find out which CPUs share a core by running them together: 0.2 s for "
-                 "two, a few seconds for many"),
-        OPT_STR(0, "root", &root, "DIR",
-                "read a recorded tree with proc/ and sys/ below"),
+                 "measure which CPUs share a core; takes seconds"),
+        OPT_STR(0, "root", &root, "DIR", "directory with recorded proc/ and sys/"),
         OPT_END,
     };
     const struct opt_usage usage = {
         .synopsis = "topo [--measure] [--json] [--root DIR]",
         .about =
-            "Shows sockets, cores, hyperthreads, caches, usable instruction sets, "
-            "memory\n"
-            "and limits, and what follows from them for running a model.\n"
-            "\n"
-            "A virtual machine may show hyperthreads as cores. --measure runs "
-            "arithmetic "
-            "on one\n"
-            "CPU, on another and on both: two cores do twice the work, hyperthreads of "
-            "one do\n"
-            "little more than one alone.\n"
-            "\n"
-            "A recorded tree (--root) is a copy of another machine's /proc and /sys: "
-            "what\n"
-            "stands below proc/ and sys/ there is read instead of this machine's own.",
+            "Prints sockets, cores, hyperthreads, caches, usable instruction sets, "
+            "memory and limits, and what they mean for running a model.\n\nA virtual "
+            "machine may present hyperthreads as cores. --measure runs arithmetic on "
+            "one CPU, on another and on both: two cores do twice the work, two "
+            "hyperthreads of one core little more than one.\n\n--root reads a copy of "
+            "another machine's /proc and /sys.",
         .example =
             "bench topo\nbench topo --measure\nbench topo --json | jq .threads_default",
     };
@@ -361,13 +352,8 @@ int cmd_topo(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (args.n > 0) {
-        err_set(&err, ST_USAGE,
-                "topo takes no argument, '%.60s' was given; see "
-                "`bench topo --help`",
-                args.v[0]);
+    if (cmd_no_argument(&args, "see `bench topo --help`", &err))
         return cmd_fail(&err);
-    }
     int code = 0;
     return show(root, measured, json, &code, &err) ? cmd_fail(&err) : code;
 }

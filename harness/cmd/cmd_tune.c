@@ -2,8 +2,8 @@
  *
  * cmd_tune.c - `bench tune`: the fastest settings of a model on this machine
  *
- * Under a memory limit all of it runs in a child inside the limit, which prints and
- * writes by itself; the parent only waits, and says so if the child was killed.
+ * Under a memory limit, a child inside the limit tunes, prints and writes the profile;
+ * the parent waits, and reports if the child was killed.
  */
 #include "harness/cmd/cmd.h"
 
@@ -29,21 +29,17 @@ static const struct opt_usage usage = {
     .synopsis = "tune -m FILE|SHAPE:QUANT [--mem LIMIT] [--budget S] [-o FILE] "
                 "[--explain]",
     .about =
-        "Finds what runs this model fastest on this machine, within --budget seconds:\n"
-        "weights packed or mapped, page size, threads and placement of decode and of\n"
-        "prefill, kernel level and software prefetch of each weight format, parts per\n"
-        "thread, tokens per prefill pass. Each candidate runs by turns with the "
-        "default\n"
-        "and has to be clearly faster; at the end all choices together do too, or the\n"
-        "default is the result. None changes what the model says.\n"
-        "\n"
-        "The result is a profile, a readable YAML file in the cache directory, for\n"
-        "--tuned auto of decode, generate and sweep; or where -o says.\n"
-        "\n"
-        "Exit code: 0, also where the default is the best; 1 when --exhaustive finds\n"
-        "something clearly more than 2 % faster; 2 for wrong input, 3 where the "
-        "machine\n"
-        "does not allow it.",
+        "Finds the fastest settings of this model on this machine within --budget "
+        "seconds: packed or mapped weights, page size, threads and placement of decode "
+        "and of prefill, kernel level and prefetch distance of each weight format, "
+        "parts per thread, tokens per prefill pass. Runs of a candidate and of the "
+        "default are interleaved; the candidate must be clearly faster. At the end all "
+        "choices together must beat the default, or the default is the result. No "
+        "choice changes the model's output.\n\nThe result is a profile, a readable "
+        "YAML file in the cache directory (or -o FILE), for --tuned auto of decode, "
+        "generate and sweep.\n\nExit code: 0, also where the default is best; 1 if "
+        "--exhaustive finds something clearly more than 2 % faster; 2 for wrong input; "
+        "3 where the machine does not allow it.",
     .example = "bench tune -m yi-1.5-9b:Q4_K_M --mem 6G --explain\n"
                "bench generate -m model.gguf --tuned auto -p \"Once\"",
 };
@@ -58,7 +54,7 @@ struct settings {
 /* ---- tuning, in this process ------------------------------------------------------
  */
 
-/* Where the profile goes, before anything has taken time. */
+/* Path of the profile; its errors are reported before the measurements. */
 static enum status choose_place(const struct settings *s, const struct tuned_key *key,
                                 char *path, size_t cap, struct err *err)
 {
@@ -163,7 +159,7 @@ static _Noreturn void run_child(const struct settings *s, const struct topology 
 /* Ctrl-C reaches the child too; a signal to us alone is passed on. */
 static int wait_for(pid_t pid)
 {
-    bool told = false;
+    bool signalled = false;
     int wstatus = 0;
 
     for (;;) {
@@ -171,9 +167,9 @@ static int wait_for(pid_t pid)
 
         if (got == pid || (got < 0 && errno != EINTR))
             return wstatus;
-        if (interrupted() && !told) {
+        if (interrupted() && !signalled) {
             kill(pid, SIGTERM);
-            told = true;
+            signalled = true;
         }
         usleep(20000);
     }
@@ -236,7 +232,7 @@ static enum status prepare(struct settings *s, struct err *err)
 
     if (!s->model_text)
         return err_set(err, ST_USAGE,
-                       "which model? -m FILE.gguf or -m SHAPE:QUANT, as in "
+                       "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in "
                        "`bench tune -m tinyllama-1.1b:Q4_K_M`");
     st = modelref_parse(&s->model.model, s->model_text, s->cache_dir, err);
     if (st == ST_OK && s->weights)
@@ -265,15 +261,15 @@ int cmd_tune(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_BYTES(0, "mem", &s.model.mem_limit, "LIMIT", "tune under this memory limit, as 6G (default: none)"),
-        OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds that it may take, loading included (default 180)", 1, 86400),
-        OPT_STR(0, "weights", &s.weights, "W", "auto: packed or mapped is tuned too (default); packed, mmap: only that; memory: synthetic, packed, no file"),
-        OPT_INT(0, "ctx", &s.model.depth, "D", "context depth that decoding is measured at (default 0)", SETTING_MIN(ctx), SETTING_MAX(ctx)),
-        OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory, for --tuned auto)"),
-        OPT_FLAG(0, "explain", &s.explain, "print a table: what every candidate was worth"),
-        OPT_FLAG(0, "exhaustive", &s.exhaustive, "try all combinations too, after the budget: is one more than 2 % faster?"),
-        OPT_U64(0, "seed", &s.model.seed, "N", "of tokens and orders (default 1)"),
-        OPT_STR(0, "cache-dir", &s.cache_dir, "DIR", "where synthetic models are kept"),
+        OPT_BYTES(0, "mem", &s.model.mem_limit, "LIMIT", "memory limit, as 6G (default: none)"),
+        OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds, loading included (default 180)", 1, 86400),
+        OPT_STR(0, "weights", &s.weights, "W", "auto: packed or mmap, tuned (default); packed; mmap; memory: synthetic, no file"),
+        OPT_INT(0, "ctx", &s.model.depth, "D", "context depth of decoding (default 0)", SETTING_MIN(ctx), SETTING_MAX(ctx)),
+        OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory)"),
+        OPT_FLAG(0, "explain", &s.explain, "print a table of the gain of every candidate"),
+        OPT_FLAG(0, "exhaustive", &s.exhaustive, "then try all combinations, without a time limit"),
+        OPT_U64(0, "seed", &s.model.seed, "N", "seed for tokens and the order of runs (default 1)"),
+        OPT_STR(0, "cache-dir", &s.cache_dir, "DIR", "directory of synthetic models"),
         OPT_FLAG(0, "json", &s.json, "print JSON"),
         OPT_END
     };
@@ -286,7 +282,8 @@ int cmd_tune(int argc, char **argv)
         return st ? cmd_fail(&err) : 0;
     }
     if (args.n)
-        st = err_set(&err, ST_USAGE, "what is '%s'? Models are given by -m", args.v[0]);
+        st = err_set(&err, ST_USAGE, "unexpected argument '%s'; name the model with -m",
+                     args.v[0]);
     interrupt_catch();
     if (st == ST_OK)
         st = topology_read(topo, "", &err);

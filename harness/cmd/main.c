@@ -25,8 +25,8 @@ static const struct command commands[] = {
 static void print_help(FILE *f)
 {
     fputs(
-        "bench - which quantisation, threads and context run a small language model\n"
-        "best on this CPU, how fast, and how close that is to what the machine can do\n"
+        "bench - find the quantisation, threads and context that run a small language\n"
+        "model best on this CPU, how fast, and how close to the machine's limits\n"
         "\n"
         "usage: bench COMMAND [options]\n"
         "\n"
@@ -36,16 +36,16 @@ static void print_help(FILE *f)
         if (c->help)
             fprintf(f, "  %-10s %s\n", c->name, c->help);
     }
-    fputs(
-        "\n"
-        "`bench COMMAND --help` tells the rest; `bench --version` prints the version.\n"
-        "A first look:   bench topo\n"
-        "The main job:   bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
-        "\n"
-        "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
-        "on\n"
-        "this machine, 130 interrupted\n",
-        f);
+    fputs("\n"
+          "`bench COMMAND --help` explains a command; `bench --version` prints the\n"
+          "version. Begin with:\n"
+          "  bench topo\n"
+          "  bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
+          "\n"
+          "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
+          "on\n"
+          "this machine, 130 interrupted\n",
+          f);
 }
 
 static int unknown_command(const char *name)
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
     const int code = run(argc, argv);
 
-    /* A command that has failed has said why. */
+    /* A failed command has already printed its reason. */
     if ((fflush(stdout) || ferror(stdout)) && code == 0) {
         fprintf(stderr, "bench: cannot write to standard output\n");
         return 2;

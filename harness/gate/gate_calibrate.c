@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/base/dirs.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/stats.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 #include "harness/base/shellword.h"
 #include "harness/gate/gate_report.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 
 static void print_side(FILE *f, const char *who, const struct gate_side *s)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 #include "harness/gate/gate_report.h"
 
 void gate_result_free(struct gate_result *r)

@@ -12,6 +12,8 @@
 
 #include "engine/base/random.h"
 #include "engine/base/clock.h"
+#include "harness/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
 #include "kernels/isa.h"

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"
 #include "harness/base/yamlfile.h"

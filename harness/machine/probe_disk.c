@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 
 #define MIB           ((uint64_t)1 << 20)
 #define BLOCK         MIB

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 
 /* Less than this of stolen time is the noise of any shared host. */
 #define STEAL_WORTH_A_WORD 0.01

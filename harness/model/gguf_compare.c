@@ -12,8 +12,8 @@
 
 #include "engine/base/utf8.h"
 #include "engine/quantize/dequant.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/base/progress.h"
 
 struct sums {

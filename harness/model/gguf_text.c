@@ -11,7 +11,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/gguf/census.h"
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 
 #define SHOWN_ELEMS 6
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 
 static const char *type_name(const struct gguf_tensor *t)
 {

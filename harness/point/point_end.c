@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
 
 static void set_status(struct point_run *r, const char *status)

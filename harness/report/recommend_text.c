@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 #include "harness/report/report_speculation.h"
 
 static const char *const reason_text[N_REASONS] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_speculation.c - speed with guesses over that without, by setting and text
+ * report_speculation.c - speed-up of speculative decoding, by setting and text
  */
 #include "harness/report/report_speculation.h"
 
@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
 static bool is_point(const struct row *r)
 {
     return !strcmp(r->kind, "speculate") && r->spec_text[0];
 }
 
-/* The bar of that text, the next one where it is new; -1: too many. */
+/* Index of the text's bar, a new one if there is none; -1: too many. */
 static int group_of(struct chart *c, const struct row *r)
 {
     for (int i = 0; i < c->n_groups; i++)
@@ -25,7 +27,7 @@ static int group_of(struct chart *c, const struct row *r)
     return c->n_groups++;
 }
 
-/* Of that setting and text; fastest with guesses, or one that failed; or NULL. */
+/* The fastest row of that setting and text, or a failed one; or NULL. */
 static const struct row *best_of(const struct report_rows *p, size_t begin, size_t end,
                                  const char *text)
 {
@@ -60,9 +62,9 @@ static enum status add_bar(struct chart *c, const struct row *r, int series, int
     m->lo = r->spec_speedup_lo;
     m->hi = r->spec_speedup_hi;
     if (isfinite(r->spec_accept))
-        snprintf(m->note, sizeof m->note, "%.0f %% right", 100 * r->spec_accept);
+        snprintf(m->note, sizeof m->note, "%.0f %% accepted", 100 * r->spec_accept);
     else
-        snprintf(m->note, sizeof m->note, "no guess");
+        snprintf(m->note, sizeof m->note, "no draft");
     return ST_OK;
 }
 
@@ -89,26 +91,25 @@ enum status report_fill_speculation(struct chart *c, const struct report_rows *p
     }
     chart_place_bars(c);
     snprintf(c->title, sizeof c->title,
-             "Decoding with guesses (prompt lookup) against plain decoding, by text");
+             "Speculative decoding (prompt lookup) against plain decoding, by text");
     return st;
 }
 
 void report_say_speculation(const struct report_rows *p, const struct row *setting,
                             char *buf, size_t cap)
 {
-    const char *lead = " Guessing ahead (prompt lookup) makes this setting ";
+    const char *lead = " Speculative decoding (prompt lookup) makes this setting ";
 
     for (size_t i = 0; i < p->n; i++) {
         const struct row *r = p->v[i];
-        const size_t used = strlen(buf);
 
         if (!is_point(r) || row_trust(r) != ROW_GOOD || !(r->spec_speedup > 0) ||
             !report_same_setting(r, setting) || r->n_threads != setting->n_threads)
             continue;
-        snprintf(buf + used, cap - used, "%s%.2f times as fast on the text %s", lead,
-                 r->spec_speedup, r->spec_text);
+        text_append(buf, cap, "%s%.2f times as fast on the text %s", lead,
+                    r->spec_speedup, r->spec_text);
         lead = ", ";
     }
     if (*lead == ',')
-        snprintf(buf + strlen(buf), cap - strlen(buf), ".");
+        text_append(buf, cap, ".");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_speculation.h - the chart of what guessing ahead gains
+ * report_speculation.h - the chart of the speed-up of speculative decoding
  *
  * Threading: pure functions.
  */
@@ -14,8 +14,8 @@
 enum status report_fill_speculation(struct chart *c, const struct report_rows *p,
                                     struct err *err);
 
-/* " Guessing ahead ...": what that gains the setting with its threads, by text.
- * Appended to buf; nothing where it was not measured, or only disturbed. */
+/* Appends " Speculative decoding ...": its speed-up for the setting with its threads,
+ * by text. Appends nothing where it was not measured, or only disturbed. */
 void report_say_speculation(const struct report_rows *p, const struct row *setting,
                             char *buf, size_t cap);
 

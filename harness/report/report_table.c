@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_table.c - the closing table, and a recommendation, in words
+ * report_table.c - the table of a report, and a recommendation in words
  */
 #include "harness/report/report.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/weights/weights.h"
-#include "harness/base/options.h"
+#include "harness/base/format.h"
 #include "harness/result/report_rows.h"
 
 #define WIDTH 78 /* of a text for a terminal */
@@ -20,10 +20,10 @@
 enum { N_COLUMNS = 11, CELL_MAX = 220 };
 
 static const char *const headings[N_COLUMNS] = {
-    "setting",  "point",  "threads", "tok/s",      "interval", "roof",
-    "guessing", "memory", "KL",      "limited by", ""};
+    "setting",     "point",  "threads", "tok/s",      "interval", "roof",
+    "speculative", "memory", "KL",      "limited by", ""};
 
-/* Columns of words stand left, columns of figures right. */
+/* Text is aligned left, figures right. */
 static bool is_left(int column)
 {
     return column == 0 || column == 1 || column >= 9;

@@ -20,7 +20,7 @@ struct conversation_params {
     const char *system; /* or NULL; kept by the caller */
     int n_max;          /* tokens of an answer; 0: what the context holds */
     struct sampler_params sampling;
-    bool lookup; /* guess tokens from the conversation, see engine/speculate/speculate.h
+    bool lookup; /* draft tokens from the conversation, see engine/speculate/speculate.h
                   */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sampling.h - the options by which a text is drawn, alike in every command that
- * makes one
+ * sampling.h - sampling options, the same in every command that generates text
  *
  * Threading: one thread.
  */
@@ -25,25 +24,20 @@ struct sampling {
     }
 
 /* Rows of a table of options; s is a struct sampling. */
-#define SAMPLING_OPTS(s, temp_help)                                                   \
-    OPT_DOUBLE(0, "temp", &(s).temperature, "T", temp_help, 0.0, 1000.0),             \
-        OPT_INT(0, "top-k", &(s).top_k, "K",                                          \
-                "draw from the K most likely tokens (default: 0, all)", 0, INT_MAX),  \
-        OPT_DOUBLE(0, "top-p", &(s).top_p, "P",                                       \
-                   "draw from the fewest tokens that reach probability P "            \
-                   "(default: 1)",                                                    \
-                   0.0, 1.0),                                                         \
-        OPT_DOUBLE(0, "min-p", &(s).min_p, "P",                                       \
-                   "draw from those at least P times as likely as the most likely "   \
-                   "(default: 0, all)",                                               \
-                   0.0, 1.0),                                                         \
-        OPT_DOUBLE(0, "repeat-penalty", &(s).repeat_penalty, "R",                     \
-                   "how much less likely a recent token is (default: 1, not at all; " \
-                   "1.1 is usual)",                                                   \
-                   0.01, 100.0),                                                      \
-        OPT_INT(0, "repeat-window", &(s).repeat_window, "N",                          \
-                "how many tokens are recent (default: 64)", 0, SAMPLER_MAX_WINDOW),   \
-        OPT_U64(0, "seed", &(s).seed, "S", "equal seeds, equal text (default: 0)")
+#define SAMPLING_OPTS(s, temp_help)                                                  \
+    OPT_DOUBLE(0, "temp", &(s).temperature, "T", temp_help, 0.0, 1000.0),            \
+        OPT_INT(0, "top-k", &(s).top_k, "K",                                         \
+                "the K most likely tokens only (default: 0, all)", 0, INT_MAX),      \
+        OPT_DOUBLE(0, "top-p", &(s).top_p, "P",                                      \
+                   "fewest tokens whose probabilities reach P (default: 1)", 0.0,    \
+                   1.0),                                                             \
+        OPT_DOUBLE(0, "min-p", &(s).min_p, "P",                                      \
+                   "tokens at least P times as likely as the likeliest", 0.0, 1.0),  \
+        OPT_DOUBLE(0, "repeat-penalty", &(s).repeat_penalty, "R",                    \
+                   "divide logits of recent tokens by R (default: 1)", 0.01, 100.0), \
+        OPT_INT(0, "repeat-window", &(s).repeat_window, "N",                         \
+                "number of recent tokens (default: 64)", 0, SAMPLER_MAX_WINDOW),     \
+        OPT_U64(0, "seed", &(s).seed, "S", "seed of the sampler (default: 0)")
 
 static inline struct sampler_params sampling_params(const struct sampling *s)
 {

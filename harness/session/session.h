@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.h - open a model the way an interactive command wants it
+ * session.h - open a model for a command that a person runs
  *
  * Threads default to what the machine recommends (topology's threads_default);
- * they are pinned only where a placement is asked for, since somebody at a
- * terminal shares the machine with other programs.
+ * they are pinned only on request, since an interactive user shares the machine with
+ * other programs.
  */
 #ifndef SLM_HARNESS_SESSION_SESSION_H
 #define SLM_HARNESS_SESSION_SESSION_H
@@ -25,19 +25,19 @@ struct session_params {
     int n_ctx, n_batch, n_logits; /* as in struct slm_params */
     const char *weights;          /* "auto", "packed" or "mmap"; NULL: auto */
     const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
-    bool decodes;      /* much: its prefetch is measured, where no profile is used */
+    bool decodes;      /* many tokens: without a profile, measure prefetch distances */
     const char *tuned; /* "auto", or a profile; NULL: none. What is set above wins */
 };
 
-/* The model that is asked for; a synthetic one is made where it is not there yet.
+/* The model that params name; a synthetic one is made where its file is missing.
  * Errors: those of modelref_parse(), modelref_set_quant() and modelref_make_file(). */
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err);
 
-/* Opens the model and, where memory holds it (packed weights must), reads its weights
- * in, with a progress line that an interrupt ends. More threads than CPUs are worth a
- * line on standard error, and so is a profile that is not used. *n_threads (may be
- * NULL) is what was used. Errors: as topology_read(), placement_cpus(), tuned_find(),
+/* Opens the model and reads its weights, if memory holds them (packed weights must
+ * fit), with a progress line; an interrupt ends it. Warns on standard error of more
+ * threads than CPUs and of a profile that is not used. *n_threads (may be NULL): the
+ * number used. Errors: as topology_read(), placement_cpus(), tuned_find(),
  * slm_open() and weights_preload().
  */
 enum status session_open(struct slm **m, const struct session_params *params,
@@ -49,17 +49,15 @@ enum status session_open(struct slm **m, const struct session_params *params,
     OPT_STR('m', "model", &(s).model, "MODEL",                 \
             "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
         OPT_STR(0, "quant", &(s).quant, "QUANT",               \
-                "quantise an F32, F16 or BF16 model to this while loading it")
+                "quantise F32, F16 or BF16 weights while loading")
 #define SESSION_OPT_THREADS(s) setting_option(SETTING_threads, &(s).n_threads)
 #define SESSION_OPT_PLACE(s)                                 \
     OPT_STR(0, "placement", &(s).placement, "NAME",          \
             "none, spread, compact or smt (default: none)"), \
         OPT_STR(0, "cpus", &(s).cpus, "LIST",                \
-                "pin the threads to these CPUs, one each, in this order")
-#define SESSION_OPT_WEIGHTS(s)                                               \
-    OPT_STR(0, "weights", &(s).weights, "W",                                 \
-            "auto: packed where it fits, else mmap (default); packed: rows " \
-            "interleaved; mmap: the file as it is")
+                "pin the threads to these CPUs, in this order")
+#define SESSION_OPT_WEIGHTS(s) \
+    OPT_STR(0, "weights", &(s).weights, "W", "auto (default), packed or mmap")
 #define SESSION_OPT_KV_TYPE(s) setting_option(SETTING_kv_type, &(s).kv_type)
 
 #endif

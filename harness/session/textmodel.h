@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * textmodel.h - a model with its vocabulary, for commands that make text
+ * textmodel.h - a model with its vocabulary, for commands that generate text
  *
- * Opened in two steps, so that what is wrong with the file, the prompt or an option
- * shows before a large model is read: textmodel_look(), then textmodel_open().
+ * Opened in two steps, so that errors in the file, the prompt or an option are reported
+ * before a large model is read: textmodel_look(), then textmodel_open().
  *
  * Threading: one thread.
  */

@@ -3,6 +3,7 @@
  * sweep.c - the loop over models and points
  */
 #include "harness/result/roofs.h"
+#include "harness/base/format.h"
 #include "harness/sweep/sweep.h"
 
 #include <math.h>

@@ -12,8 +12,9 @@
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
 #include "engine/base/clock.h"
+#include "harness/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/worker/measured.h"
 

@@ -77,7 +77,7 @@ grep -q "did you mean /reset" err || fail "/rest: $(cat err)"
 refused 2 "chatml, llama-2" chat -m "$model"
 refused 2 "has no chat template" chat -m "$model"
 refused 2 "zephyr" chat -m "$model" --chat-template alpaca
-refused 2 "which model" chat
+refused 2 "name the model" chat
 refused 2 "argument" chat -m "$model" hello
 refused 2 "--speculate" chat -m "$model" --speculate yes
 refused 2 "min-p" chat -m "$model" --min-p 7

@@ -46,7 +46,7 @@ cmp -s 1.txt 2.txt && fail "the prompt is not penalised: $(cat 1.txt)"
 grep -q "context of 20 positions is full" speed.txt || fail "$(cat speed.txt)"
 
 # Speculation changes how the text is made, and not the text: greedy and drawn, looked
-# up and drafted. A draft that is the same model guesses everything right.
+# up and drafted. Drafts of the same model are all accepted.
 copy="To be or not to be, that is the question. To be or not to be, that is"
 big=$SRC/tests/data/models/shakespeare3M-f16.gguf
 for draw in "--temp 0" "--temp 0.9 --top-p 0.9 --seed 4 --repeat-penalty 1.1"; do
@@ -54,19 +54,19 @@ for draw in "--temp 0" "--temp 0.9 --top-p 0.9 --seed 4 --repeat-penalty 1.1"; d
     for how in "--speculate lookup" "--draft $big" "--draft $model"; do
         "$BENCH" generate -m "$big" -p "$copy" -n 100 $draw $how >text 2>speed.txt
         cmp -s plain.txt text || fail "$draw $how: $(cat text), not: $(cat plain.txt)"
-        grep -q "^speculation: 99 tokens in" speed.txt || fail "$how: $(cat speed.txt)"
+        grep -q "^speculative decoding: 99 tokens in" speed.txt || fail "$how: $(cat speed.txt)"
     done
 done
 "$BENCH" generate -m "$big" -p "$copy" -n 100 --draft "$big" 2>&1 >/dev/null |
-    sed -n 's/.*, \([0-9]*\) of \([0-9]*\) guessed.*/\1 \2/p' >guessed.txt
+    sed -n 's/.*, \([0-9]*\) of \([0-9]*\) draft tokens.*/\1 \2/p' >guessed.txt
 read -r right guessed <guessed.txt
-[ "$right" = "$guessed" ] || fail "the same model guessed $right of $guessed"
+[ "$right" = "$guessed" ] || fail "of $guessed draft tokens of the same model $right were accepted"
 refused 2 "--speculate" generate -m "$model" --speculate sometimes
 refused 2 "another vocabulary" generate -m "$model" \
     --draft "$SRC/tests/data/models/llama.gguf"
 
 "$BENCH" generate --help | grep -q -- --temp
-refused 2 "which model" generate -p x
+refused 2 "name the model" generate -p x
 refused 2 "argument" generate -m "$model" hello
 refused 2 "temp" generate -m "$model" --temp -1
 refused 2 "top-p" generate -m "$model" --top-p 0

@@ -36,7 +36,7 @@ fi
 offset=$(grep -A6 '"output_norm.weight"' json | sed -n 's/.*"offset": \([0-9]*\).*/\1/p')
 tail -c +$((offset + 1)) "$model" | head -c 256 | cmp - norm.f32
 
-refused 2 '--rmse goes with --tensors only' gguf "$model" --rmse "$model" --json
+refused 2 '--rmse accepts no other option' gguf "$model" --rmse "$model" --json
 refused 2 'No such file' gguf "$model" --rmse missing.gguf
 refused 2 'has another shape' gguf "$model" --rmse "$SRC/tests/data/models/llama.gguf"
 "$BENCH" gguf "$model" --rmse "$model" | grep -q '^f32  *47 tensors .* as it was$'

@@ -77,8 +77,8 @@ else
 fi
 
 # ---- refusals
-refused 2 "say which text" imatrix -m "$model" -o x.gguf
-refused 2 "say where" imatrix -m "$model" --text text.txt
+refused 2 "name the text" imatrix -m "$model" -o x.gguf
+refused 2 "name the output file" imatrix -m "$model" --text text.txt
 refused 2 "missing.txt" imatrix -m "$model" --text missing.txt -o x.gguf
 refused 2 "take a longer text" imatrix -m "$model" --text text.txt -o x.gguf --from-chunk 99 --ctx 64
 refused 2 "no importance matrix" imatrix -m "$model" --text text.txt -o x.gguf --ctx 64 --in nano.gguf

@@ -28,5 +28,5 @@ for wrong in "--threads 0" "--placement moon" "--passes -1" "--bytes lots" "surp
     # shellcheck disable=SC2086
     refused 2 "" probe $wrong --disk none
 done
-refused 3 "two buffers of 900 TiB are read by turns" probe --bytes 900T --disk none
+refused 3 "two buffers of 900 TiB do not fit" probe --bytes 900T --disk none
 [ -z "$(find . -name '.slmbench*')" ] || fail "scratch files were left"

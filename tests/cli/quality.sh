@@ -109,7 +109,7 @@ refuse() { # refuse TEXT ARGUMENTS...
 }
 echo "Too short a text." >short.txt
 printf 'bro\377ken' >broken.txt
-refuse "which models"
+refuse "name the models"
 refuse "one chunk needs 256" -m "$model" --text short.txt
 refuse "no UTF-8" -m "$model" --text broken.txt
 refuse "no-such.txt" -m "$model" --text no-such.txt
@@ -119,7 +119,7 @@ refuse "synthetic" -m nano:Q4_0
 refuse "no-such.gguf" -m no-such.gguf
 refuse "vocabulary" -m "$model" -m "$models/llama.gguf"
 refuse "kv-type" -m "$model" --kv-type q9
-refuse "what is 'surplus'" -m "$model" surplus
+refuse "unexpected argument 'surplus'" -m "$model" surplus
 [ ! -e refused ] || fail "something was written"
 ref=$(find cache/quality -name '*.ref')
 printf '!' | dd of="$ref" bs=1 seek=5000 conv=notrunc 2>/dev/null

@@ -33,7 +33,7 @@ refused 2 "did you mean Q4_K_M?" synth nano q4_km -o c.gguf
 refused 2 "F32, F16, BF16, Q4_0" synth nano best -o c.gguf
 refused 2 "-o FILE" synth nano Q4_K_M
 refused 2 "1 argument was given" synth nano -o c.gguf
-refused 2 "--json goes with --list" synth nano Q4_0 -o c.gguf --json
+refused 2 "--json requires --list" synth nano Q4_0 -o c.gguf --json
 refused 2 "no-such-dir/c.gguf" synth nano Q4_0 -o no-such-dir/c.gguf
 refused 2 "is not a regular file" synth nano Q4_0 -o .
 touch plain

@@ -28,7 +28,7 @@ done
 
 refused 2 "proc/cpuinfo" topo --root "$WORK/nowhere"
 refused 2 "did you mean" topo --rooot
-refused 2 "takes no argument, 'extra'" topo extra
+refused 2 "unexpected argument 'extra'" topo extra
 refused 2 "leave one out" topo --measure --root "$WORK/vm-hidden"
 
 # which CPUs share a core: measured here, whatever comes out

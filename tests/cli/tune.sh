@@ -109,7 +109,7 @@ for signal in INT TERM; do
 done
 
 # ---- wrong input
-refused 2 "which model" tune
+refused 2 "name the model" tune
 refused 2 "nowhere.gguf" tune -m nowhere.gguf
 refused 2 "--budget" tune -m nano:Q4_0 --budget 0
 refused 2 "auto, mmap, packed or memory" tune -m nano:Q4_0 --weights elsewhere

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "harness/base/format.h"
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
 #include "harness/base/suggest.h"

@@ -285,8 +285,8 @@ static void rows_without_an_interval_count(void **state)
     assert_null(strstr(rec.why, "memory"));
 }
 
-/* What guessing ahead gains the setting that is chosen, and no other's. */
-static void guesses_are_told(void **state)
+/* The speed-up of speculative decoding is that of the chosen setting. */
+static void speculation_is_reported(void **state)
 {
     struct row rows[5];
 
@@ -304,12 +304,12 @@ static void guesses_are_told(void **state)
     assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_float_equal(rec.best.tok_per_s, 4.0, 0);
     assert_non_null(strstr(rec.why,
-                           " Guessing ahead (prompt lookup) makes this setting "
+                           " Speculative decoding (prompt lookup) makes this setting "
                            "2.12 times as fast on the text copy, 1.00 times as "
                            "fast on the text free."));
     assert_null(strstr(rec.why, "other"));
     assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
-    assert_null(strstr(rec.why, "Guessing"));
+    assert_null(strstr(rec.why, "Speculative"));
 }
 
 /* Intervals that touch are no evidence that two speeds are equal. */
@@ -396,7 +396,7 @@ int main(void)
         cmocka_unit_test(rows_without_an_interval_count),
         cmocka_unit_test(what_diverges_too_much_is_left_out),
         cmocka_unit_test(a_tie_prefers_less_divergence),
-        cmocka_unit_test(guesses_are_told),
+        cmocka_unit_test(speculation_is_reported),
         cmocka_unit_test(a_preference_has_a_price_limit),
         cmocka_unit_test(the_runner_up_is_another_quantisation),
         cmocka_unit_test(nothing_overflows),

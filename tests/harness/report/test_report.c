@@ -294,7 +294,7 @@ static void files_are_named_once(void **state)
     assert_string_equal(report_model_name(&rows[1], name, sizeof name), "xQ4_0");
 }
 
-static struct row guessed(const char *quant, const char *text, int threads, double tps,
+static struct row drafted(const char *quant, const char *text, int threads, double tps,
                           double speedup)
 {
     struct row r = known(quant, 300, tps, NAN);
@@ -308,12 +308,12 @@ static struct row guessed(const char *quant, const char *text, int threads, doub
     return r;
 }
 
-static void guesses_are_bars_by_text(void **state)
+static void speculation_is_bars_by_text(void **state)
 {
     struct row rows[] = {
-        guessed("A", "copy", 1, 5, 1.5),   guessed("A", "copy", 2, 9, 2),
-        guessed("A", "free", 2, 6, 1),     guessed("B", "copy", 2, 4, 3),
-        guessed("B", "free", 2, NAN, NAN), known("C", 0, 7, NAN)};
+        drafted("A", "copy", 1, 5, 1.5),   drafted("A", "copy", 2, 9, 2),
+        drafted("A", "free", 2, 6, 1),     drafted("B", "copy", 2, 4, 3),
+        drafted("B", "free", 2, NAN, NAN), known("C", 0, 7, NAN)};
     struct chart *c = calloc(1, sizeof *c);
     struct report_rows p;
     struct err err = ERR_INIT;
@@ -328,7 +328,7 @@ static void guesses_are_bars_by_text(void **state)
     assert_int_equal(c->n_groups, 2);
     assert_int_equal(c->n, 4);
     assert_true(c->v[0].y == 2.0 && c->v[1].y == 1.0 && c->v[2].y == 3.0);
-    assert_string_equal(c->v[0].note, "50 % right");
+    assert_string_equal(c->v[0].note, "50 % accepted");
     assert_int_equal(c->v[3].state, MARK_CROSS);
     assert_string_equal(c->v[3].note, "oom");
     report_rows_free(&p);
@@ -391,7 +391,7 @@ int main(void)
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
         cmocka_unit_test(files_are_named_once),
-        cmocka_unit_test(guesses_are_bars_by_text),
+        cmocka_unit_test(speculation_is_bars_by_text),
         cmocka_unit_test(empty_charts_are_not_drawn),
         cmocka_unit_test(missing_and_empty_sweeps_are_errors),
     };
