@@ -13,7 +13,9 @@
 #include "engine/base/thread_pool.h"
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
+#include "harness/base/datafile.h"
 #include "harness/base/textfile.h"
+#include "harness/gate/gate_options.h"
 #include "research/research.h"
 
 #define N_GATES 10000
@@ -165,7 +167,7 @@ static enum status read_shipped(struct simulation *s, struct err *err)
     struct dirent **entry;
     enum status st = ST_OK;
 
-    if (!textfile_shipped(dir, sizeof dir, "traces", ""))
+    if (!data_file_find(dir, sizeof dir, "traces", ""))
         return ST_OK;
     const int n = scandir(dir, &entry, is_text, alphasort);
     for (int i = 0; i < n; i++) {

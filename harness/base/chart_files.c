@@ -5,12 +5,11 @@
 #include "harness/base/chart_files.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/datafile.h"
 #include "harness/base/gnuplot.h"
-#include "harness/base/program.h"
 
 FILE *chart_file_create(const char *dir, const char *name, const char *ending,
                         struct err *err)
@@ -55,29 +54,19 @@ void chart_file_text(FILE *f, const char *s)
               f);
 }
 
-/* The templates: $SLMBENCH_PLOTS, the source tree, or beside the executable. */
 static FILE *open_template(const char *name, struct err *err)
 {
-    const char *given = getenv("SLMBENCH_PLOTS"), *self = self_path();
-    const char *slash = strrchr(self, '/');
-    char path[3][4096];
+    char path[4096], file[80];
 
-    snprintf(path[0], sizeof path[0], "%s/%s.gp",
-             given ? given : SLM_SOURCE_DIR "/plots", name);
-    snprintf(path[1], sizeof path[1], "%s/plots/%s.gp", SLM_SOURCE_DIR, name);
-    snprintf(path[2], sizeof path[2], "%.*s/../share/slmbench/plots/%s.gp",
-             slash ? (int)(slash - self) : 0, self, name);
-    for (int i = given ? 0 : 1; i < (given ? 1 : 3); i++) {
-        FILE *f = fopen(path[i], "re");
-
-        if (f)
-            return f;
-    }
-    err_set(err, ST_UNSUPPORTED,
-            "the chart template %s.gp was found neither in %.150s nor in %.150s; set "
-            "SLMBENCH_PLOTS to the plots directory of slmbench",
-            name, given ? path[0] : path[1], path[2]);
-    return NULL;
+    snprintf(file, sizeof file, "%s.gp", name);
+    data_file_find(path, sizeof path, "plots", file);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        err_set(err, ST_UNSUPPORTED,
+                "there is no chart template %.300s; set SLMBENCH_PLOTS to the plots "
+                "directory of slmbench",
+                path);
+    return f;
 }
 
 enum status chart_file_template(FILE *to, const char *name, struct err *err)

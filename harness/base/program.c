@@ -5,6 +5,8 @@
 #include "harness/base/program.h"
 
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "version.h"
@@ -36,4 +38,16 @@ const char *self_path(void)
         path[n] = '\0';
     }
     return path;
+}
+
+const char *self_dir(void)
+{
+    static char dir[PATH_MAX];
+
+    if (!dir[0]) {
+        const char *self = self_path(), *slash = strrchr(self, '/');
+
+        snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - self) : 0, self);
+    }
+    return dir;
 }

@@ -2,7 +2,7 @@
  *
  * program.h - what this executable is and where it lies
  *
- * Threading: the first call of self_path() is one thread's.
+ * Threading: the first call of self_path() and self_dir() is one thread's.
  */
 #ifndef SLM_HARNESS_BASE_PROGRAM_H
 #define SLM_HARNESS_BASE_PROGRAM_H
@@ -14,5 +14,7 @@ const char *build_compiler(void);
 
 /* Path of this executable, for running itself as a child. */
 const char *self_path(void);
+/* Its directory. */
+const char *self_dir(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textfile.c - reading and writing whole files, finding our own
+ * textfile.c - reading and writing whole files
  */
 #include "harness/base/textfile.h"
 
@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "harness/base/program.h"
 
 enum status textfile_read(const char *path, char **text, size_t *len, struct err *err)
 {
@@ -93,28 +90,4 @@ enum status textfile_write_json(const char *path, json_t *object, size_t flags,
 
     json_decref(object);
     return st;
-}
-
-const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char *name)
-{
-    const char *self = self_path(), *slash = strrchr(self, '/');
-
-    snprintf(buf, cap, "%s/configs/%s/%s", SLM_SOURCE_DIR, kind, name);
-    if (!access(buf, R_OK))
-        return buf;
-    snprintf(buf, cap, "%.*s/../share/slmbench/%s/%s", slash ? (int)(slash - self) : 0,
-             self, kind, name);
-    return access(buf, R_OK) ? NULL : buf;
-}
-
-const char *textfile_config(char *buf, size_t cap, const char *kind, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    char file[256];
-
-    if (!access(name, R_OK) || strchr(name, '/'))
-        return name;
-    snprintf(file, sizeof file, "%s%s", name,
-             dot && !strcmp(dot, ".yaml") ? "" : ".yaml");
-    return textfile_shipped(buf, cap, kind, file) ? buf : name;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textfile.h - a text from a file, from what comes with the program, and to a file
+ * textfile.h - a text from a file, and to a file
  *
  * Threading: none.
  */
@@ -27,15 +27,5 @@ enum status textfile_write(const char *path, void (*write)(FILE *f, const void *
  * was no memory to make it. Errors: ST_IO, ST_NO_MEMORY. */
 enum status textfile_write_json(const char *path, json_t *object, size_t flags,
                                 struct err *err);
-
-/* Where a file that comes with the program is, kind/name: in the source tree's
- * configs, or beside the executable in ../share/slmbench. NULL: in neither. Returns
- * buf. */
-const char *textfile_shipped(char *buf, size_t cap, const char *kind, const char *name);
-
-/* The configuration that a name means: a path, or the name of a .yaml file among those
- * that come with the program, kind as above. Returns buf, or name where there is none
- * such. */
-const char *textfile_config(char *buf, size_t cap, const char *kind, const char *name);
 
 #endif

@@ -64,26 +64,12 @@ static void bullet(const char *text)
 static const char *cpu_list(const struct topology *t, bool allowed_only, char *buf,
                             size_t cap)
 {
-    size_t used = 0;
+    int cpus[TOPO_MAX_CPUS], n = 0;
 
-    buf[0] = '\0';
-    for (int i = 0; i < t->n_cpus && used < cap;) {
-        int last = i + 1;
-
-        if (allowed_only && !t->cpu[i].allowed) {
-            i++;
-            continue;
-        }
-        while (last < t->n_cpus && t->cpu[last].os_id == t->cpu[last - 1].os_id + 1 &&
-               (!allowed_only || t->cpu[last].allowed))
-            last++;
-        used += (size_t)snprintf(buf + used, cap - used, "%s%d", used ? "," : "",
-                                 t->cpu[i].os_id);
-        if (last - i > 1 && used < cap)
-            used +=
-                (size_t)snprintf(buf + used, cap - used, "-%d", t->cpu[last - 1].os_id);
-        i = last;
-    }
+    for (int i = 0; i < t->n_cpus; i++)
+        if (!allowed_only || t->cpu[i].allowed)
+            cpus[n++] = t->cpu[i].os_id;
+    format_cpus(buf, cap, cpus, n);
     return buf;
 }
 
@@ -116,12 +102,10 @@ static void print_cpu(const struct topology *t)
 /* "0+4": the CPUs of the core that cpu[i] is the first of. */
 static void core_text(const struct topology *t, int i, char *buf, size_t cap)
 {
-    size_t used = (size_t)snprintf(buf, cap, "%d", t->cpu[i].os_id);
-
-    for (int j = i + 1; j < t->n_cpus && used < cap; j++) {
+    snprintf(buf, cap, "%d", t->cpu[i].os_id);
+    for (int j = i + 1; j < t->n_cpus; j++)
         if (t->cpu[j].core == t->cpu[i].core)
-            used += (size_t)snprintf(buf + used, cap - used, "+%d", t->cpu[j].os_id);
-    }
+            text_append(buf, cap, "+%d", t->cpu[j].os_id);
 }
 
 /* One wrapped list of cores per socket and NUMA node. */

@@ -13,7 +13,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
-#include "harness/base/textfile.h"
+#include "harness/base/datafile.h"
 #include "harness/base/yamlfile.h"
 #include "harness/gate/gate_options.h"
 #include "harness/settings/setting.h"
@@ -333,7 +333,7 @@ static enum status load_config(struct gate_settings *s, const char *config,
     char buf[8192];
     const struct origin from = {
         s, topo,
-        textfile_config(buf, sizeof buf, "gates", config ? config : "default")};
+        data_config_find(buf, sizeof buf, "gates", config ? config : "default")};
 
     set_defaults(s);
     return load_file(&from, err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "kernels/probe/probe.h"
 
 #define HOT_BYTES   ((size_t)256 << 10)
@@ -49,11 +50,9 @@ bool kernel_case_is_roof(const struct kernel_case *c)
 
 /* ---- names ------------------------------------------------------------------ */
 
-static void append(char *name, const char *key, int value)
+static void append_key(char *name, const char *key, int value)
 {
-    const size_t used = strlen(name);
-
-    snprintf(name + used, KERNEL_NAME_MAX - used, "/%s:%d", key, value);
+    text_append(name, KERNEL_NAME_MAX, "/%s:%d", key, value);
 }
 
 const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_MAX])
@@ -61,17 +60,17 @@ const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_
     snprintf(name, KERNEL_NAME_MAX, "%s%s%s/%s", c->op, c->what[0] ? "/" : "", c->what,
              c->isa);
     if (c->rows) {
-        append(name, "rows", c->rows);
-        append(name, "cols", c->cols);
+        append_key(name, "rows", c->rows);
+        append_key(name, "cols", c->cols);
     }
     if (c->n_x != 1)
-        append(name, "n_x", c->n_x);
+        append_key(name, "n_x", c->n_x);
     if (c->n)
-        append(name, "n", c->n);
+        append_key(name, "n", c->n);
     if (c->cache != KERNEL_UNSAID)
         strcat(name, c->cache == KERNEL_COLD ? "/cold" : "/hot");
     if (c->n_threads != 1)
-        append(name, "threads", c->n_threads);
+        append_key(name, "threads", c->n_threads);
     return name;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "harness/base/format.h"
 #include "harness/base/suggest.h"
 
 #define USUAL_COLUMNS 512
@@ -50,8 +51,7 @@ static enum status check_words(const char *list, const char *option,
                 return err_set(err, ST_USAGE, "%s: there is no '%s'; did you mean %s?",
                                option, word, near);
             for (i = 0; i < n_names; i++)
-                snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
-                         i ? ", " : "", names[i]);
+                text_append(known, sizeof known, "%s%s", i ? ", " : "", names[i]);
             return err_set(err, ST_USAGE, "%s: there is no '%s'; there are: %s", option,
                            word, known);
         }
@@ -74,8 +74,7 @@ static enum status check_columns(const struct int_list *list, struct err *err)
         if (k < n)
             continue;
         for (k = 0; k < n; k++)
-            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%d",
-                     k ? ", " : "", columns[k]);
+            text_append(known, sizeof known, "%s%d", k ? ", " : "", columns[k]);
         return err_set(err, ST_USAGE, "--columns: %d is not among what is timed: %s",
                        list->v[i], known);
     }

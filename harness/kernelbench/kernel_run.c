@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
@@ -37,16 +38,14 @@ struct child {
 
 static enum status find_program(char *path, size_t cap, struct err *err)
 {
-    const char *self = self_path(), *slash = strrchr(self, '/');
-
-    snprintf(path, cap, "%.*s/bench_kernels", slash ? (int)(slash - self) : 0, self);
+    snprintf(path, cap, "%s/bench_kernels", self_dir());
     if (!access(path, X_OK))
         return ST_OK;
     return err_set(err, ST_UNSUPPORTED,
                    "the program bench_kernels is not beside %.200s: it is built where "
                    "google-benchmark is installed (apt-get install libbenchmark-dev, "
                    "then build again)",
-                   self);
+                   self_path());
 }
 
 /* "avx512vnni,avx2": what --isa-disable has switched off. */
@@ -57,16 +56,15 @@ static void disabled_levels(char *list, size_t cap)
     list[0] = '\0';
     for (int isa = 0; isa < KERN_N_ISA; isa++)
         if (off >> isa & 1)
-            snprintf(list + strlen(list), cap - strlen(list), "%s%s",
-                     list[0] ? "," : "", isa_name((enum kern_isa)isa));
+            text_append(list, cap, "%s%s", list[0] ? "," : "",
+                        isa_name((enum kern_isa)isa));
 }
 
 static void thread_list(char *list, size_t cap, const struct kernel_plan *plan)
 {
     list[0] = '\0';
     for (int i = 0; i < plan->n_threads; i++)
-        snprintf(list + strlen(list), cap - strlen(list), "%s%d", i ? "," : "",
-                 plan->threads[i]);
+        text_append(list, cap, "%s%d", i ? "," : "", plan->threads[i]);
 }
 
 static bool write_cases(int fd, const struct kernel_plan *plan)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
 #include "harness/kernelbench/kernel_report.h"
 
 #define MAX_COLUMNS   16
@@ -210,9 +212,9 @@ static void short_name(char *buf, size_t cap, const struct kernel_case *c)
     struct kernel_case alone = *c;
 
     alone.n_threads = 1;
-    const size_t n = strlen(kernel_group_name(buf, cap, &alone));
+    kernel_group_name(buf, cap, &alone);
     if (c->n_threads != 1)
-        snprintf(buf + n, cap - n, " %dt", c->n_threads);
+        text_append(buf, cap, " %dt", c->n_threads);
 }
 
 static void print_one_table(FILE *f, const struct kernel_report *r, struct grid *g)

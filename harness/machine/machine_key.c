@@ -55,10 +55,8 @@ static void put_isa(struct machine_key *key, json_t *levels)
 
     json_object_foreach(levels, name, level)
     {
-        const size_t used = strlen(text);
-
-        snprintf(text + used, sizeof text - used, "%s%c%s", used ? " " : "",
-                 json_is_true(json_object_get(level, "usable")) ? '+' : '-', name);
+        text_append(text, sizeof text, "%s%c%s", text[0] ? " " : "",
+                    json_is_true(json_object_get(level, "usable")) ? '+' : '-', name);
     }
     put(key, MACHINE_ISA, *text ? text : UNKNOWN);
 }
@@ -72,15 +70,14 @@ static void put_caches(struct machine_key *key, const json_t *caches)
     json_array_foreach(caches, i, cache)
     {
         const char *type = text_of(cache, "type", "");
-        const size_t used = strlen(text);
 
         format_size(bytes, sizeof bytes, (uint64_t)int_of(cache, "bytes"));
-        snprintf(text + used, sizeof text - used, "%sL%lld%s %s", used ? ", " : "",
-                 int_of(cache, "level"),
-                 *type == 'd'   ? "d"
-                 : *type == 'i' ? "i"
-                                : "",
-                 bytes);
+        text_append(text, sizeof text, "%sL%lld%s %s", text[0] ? ", " : "",
+                    int_of(cache, "level"),
+                    *type == 'd'   ? "d"
+                    : *type == 'i' ? "i"
+                                   : "",
+                    bytes);
     }
     put(key, MACHINE_CACHES, *text ? text : UNKNOWN);
 }

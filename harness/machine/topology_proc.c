@@ -15,6 +15,7 @@
 #include <libcpuid/libcpuid.h>
 #endif
 
+#include "harness/base/format.h"
 #include "harness/base/sysfile.h"
 
 /* ---- /proc/cpuinfo -------------------------------------------------------------- */
@@ -98,10 +99,8 @@ static int missing_flags(enum kern_isa isa, const char *flags, char *buf, size_t
     buf[0] = '\0';
     snprintf(wanted, sizeof wanted, "%s", level_flags[isa]);
     for (char *w = strtok_r(wanted, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-        const size_t used = strlen(buf);
-
         if (!text_has_word(flags, w)) {
-            snprintf(buf + used, cap - used, "%s%s", used ? " " : "", w);
+            text_append(buf, cap, "%s%s", buf[0] ? " " : "", w);
             n++;
         }
     }

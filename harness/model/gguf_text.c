@@ -85,10 +85,9 @@ static const char *type_name(uint32_t id, char *buf, size_t cap)
 
 static const char *shape_text(const struct gguf_tensor *t, char *buf, size_t cap)
 {
-    size_t n = 0;
-
-    for (int d = 0; d < t->n_dims && n < cap; d++)
-        n += (size_t)snprintf(buf + n, cap - n, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
+    buf[0] = '\0';
+    for (int d = 0; d < t->n_dims; d++)
+        text_append(buf, cap, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
     return buf;
 }
 

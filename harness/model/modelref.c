@@ -16,6 +16,7 @@
 #include "engine/gguf/gguf_split.h"
 #include "engine/hf/hf.h"
 #include "engine/modelfile.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/base/suggest.h"
@@ -25,12 +26,9 @@
 
 static const char *mix_list(char *buf, size_t cap)
 {
-    size_t used = 0;
-
     buf[0] = '\0';
-    for (int i = 0; i < QUANTMIX_N && used < cap; i++)
-        used += (size_t)snprintf(buf + used, cap - used, "%s%s", i ? ", " : "",
-                                 quantmix_name((enum quantmix)i));
+    for (int i = 0; i < QUANTMIX_N; i++)
+        text_append(buf, cap, "%s%s", i ? ", " : "", quantmix_name((enum quantmix)i));
     return buf;
 }
 
@@ -107,9 +105,7 @@ static enum status not_a_model(const char *text, struct err *err)
     if (shape_list(&names, &n, err))
         return ST_NO_MEMORY;
     for (int i = 0; i < n; i++) {
-        const size_t used = strlen(shapes);
-
-        snprintf(shapes + used, sizeof shapes - used, "%s%s", i ? ", " : "", names[i]);
+        text_append(shapes, sizeof shapes, "%s%s", i ? ", " : "", names[i]);
         is_shape |= !strcmp(names[i], text);
         free(names[i]);
     }

@@ -82,11 +82,9 @@ void quantize_print_plan(const struct gguf *from, const struct gguf *made)
     for (size_t i = 0; i < gguf_n_tensors(made); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(made, i);
         char shape[96] = "";
-        int n = 0;
 
         for (int d = 0; d < t->n_dims; d++)
-            n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%" PRIu64,
-                          d ? " x " : "", t->ne[d]);
+            text_append(shape, sizeof shape, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
         printf("%-36s %-22s %-8s %-8s %14" PRIu64 "\n", t->name, shape,
                type_name(gguf_tensor_at(from, i)), type_name(t), t->bytes);
     }

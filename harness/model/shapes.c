@@ -16,13 +16,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "harness/base/datafile.h"
+#include "harness/base/format.h"
 #include "harness/base/parse.h"
-#include "harness/base/program.h"
 #include "harness/base/suggest.h"
 #include "harness/base/yamlfile.h"
 
-#define SUFFIX   ".yaml"
-#define MAX_DIRS 3
+#define SUFFIX ".yaml"
 
 /* KEY(name, converter, optional) */
 #define SHAPE_KEYS(KEY)            \
@@ -174,25 +174,6 @@ static enum status load_file(const char *path, struct synth_shape *shape,
 
 /* ---- where shapes are ------------------------------------------------------ */
 
-/* $SLMBENCH_SHAPES alone if it is set, else the source tree and what is
- * installed beside the executable. */
-static int shape_dirs(char dirs[MAX_DIRS][PATH_MAX])
-{
-    const char *env = getenv("SLMBENCH_SHAPES");
-    const char *self = self_path(), *slash = strrchr(self, '/');
-    int n = 0;
-
-    if (env && env[0]) {
-        snprintf(dirs[n++], PATH_MAX, "%s", env);
-        return n;
-    }
-    snprintf(dirs[n++], PATH_MAX, "%s/configs/models", SLM_SOURCE_DIR);
-    if (slash)
-        snprintf(dirs[n++], PATH_MAX, "%.*s/../share/slmbench/models",
-                 (int)(slash - self), self);
-    return n;
-}
-
 static bool has_suffix(const char *name)
 {
     const size_t len = strlen(name), suffix = strlen(SUFFIX);
@@ -205,15 +186,6 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_listed(char *const *names, int n, const char *name)
-{
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(names[i], name))
-            return true;
-    }
-    return false;
-}
-
 static void free_names(char **names, int n)
 {
     for (int i = 0; i < n; i++)
@@ -221,52 +193,33 @@ static void free_names(char **names, int n)
     free(names);
 }
 
-/* Adds the shapes of one directory that are not in the list yet. */
-static enum status list_dir(const char *path, char ***names, int *n, struct err *err)
+enum status shape_list(char ***names, int *n, struct err *err)
 {
-    DIR *dir = opendir(path);
-    enum status st = ST_OK;
+    char path[PATH_MAX];
+    DIR *dir = opendir(data_dir_find(path, sizeof path, "models"));
+    char **found = NULL;
     struct dirent *e;
+    int n_found = 0;
 
-    while (dir && !st && (e = readdir(dir)) != NULL) {
+    while (dir && (e = readdir(dir)) != NULL) {
         if (!has_suffix(e->d_name))
             continue;
         char *name = strdup(e->d_name);
-        char **grown = realloc(*names, (size_t)(*n + 1) * sizeof *grown);
+        char **grown = realloc(found, (size_t)(n_found + 1) * sizeof *grown);
 
         if (grown)
-            *names = grown;
+            found = grown;
         if (!name || !grown) {
             free(name);
-            st = err_set(err, ST_NO_MEMORY, "no memory for the list of shapes");
-            break;
+            free_names(found, n_found);
+            closedir(dir);
+            return err_set(err, ST_NO_MEMORY, "no memory for the list of shapes");
         }
         name[strlen(name) - strlen(SUFFIX)] = '\0';
-        if (is_listed(*names, *n, name))
-            free(name);
-        else
-            (*names)[(*n)++] = name;
+        found[n_found++] = name;
     }
     if (dir)
         closedir(dir);
-    return st;
-}
-
-enum status shape_list(char ***names, int *n, struct err *err)
-{
-    char dirs[MAX_DIRS][PATH_MAX];
-    const int n_dirs = shape_dirs(dirs);
-    char **found = NULL;
-    int n_found = 0;
-
-    for (int i = 0; i < n_dirs; i++) {
-        const enum status st = list_dir(dirs[i], &found, &n_found, err);
-
-        if (st) {
-            free_names(found, n_found);
-            return st;
-        }
-    }
     if (n_found)
         qsort(found, (size_t)n_found, sizeof *found, compare_names);
     *names = found;
@@ -276,16 +229,13 @@ enum status shape_list(char ***names, int *n, struct err *err)
 
 static enum status unknown_shape(const char *name, struct err *err)
 {
-    char list[320] = "", **names;
+    char list[320] = "", dir[PATH_MAX], **names;
     int n = 0;
 
     if (shape_list(&names, &n, err))
         return ST_NO_MEMORY;
-    for (int i = 0; i < n; i++) {
-        const size_t used = strlen(list);
-
-        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    }
+    for (int i = 0; i < n; i++)
+        text_append(list, sizeof list, "%s%s", i ? ", " : "", names[i]);
     const char *near = suggest(name, (const char *const *)names, n);
 
     if (near)
@@ -294,29 +244,25 @@ static enum status unknown_shape(const char *name, struct err *err)
     else if (n)
         err_set(err, ST_USAGE, "there is no shape '%.80s'; there are: %s", name, list);
     else
-        err_set(err, ST_USAGE,
-                "there is no shape '%.80s': no shapes were found at all; set "
-                "$SLMBENCH_SHAPES to the directory of their .yaml files",
-                name);
+        err_set(
+            err, ST_USAGE,
+            "there is no shape '%.80s': %.200s has no shapes; set $SLMBENCH_SHAPES to "
+            "the directory of their .yaml files",
+            name, data_dir_find(dir, sizeof dir, "models"));
     free_names(names, n);
     return ST_USAGE;
 }
 
 enum status shape_load(struct synth_shape *shape, const char *name, struct err *err)
 {
-    char dirs[MAX_DIRS][PATH_MAX], path[PATH_MAX + 80];
+    char path[PATH_MAX], file[sizeof shape->name + sizeof SUFFIX];
 
     if (has_suffix(name))
         return load_file(name, shape, err);
     if (name[0] && !strchr(name, '/') && strlen(name) < sizeof shape->name) {
-        const int n_dirs = shape_dirs(dirs);
-
-        for (int i = 0; i < n_dirs; i++) {
-            const int len = snprintf(path, sizeof path, "%s/%s" SUFFIX, dirs[i], name);
-
-            if (len < (int)sizeof path && !access(path, F_OK))
-                return load_file(path, shape, err);
-        }
+        snprintf(file, sizeof file, "%s" SUFFIX, name);
+        if (data_file_find(path, sizeof path, "models", file))
+            return load_file(path, shape, err);
     }
     return unknown_shape(name, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test prompt.c - finding a text, splitting it and cutting it into tokens
+ * test_prompt.c - finding a text, splitting it and cutting it into tokens
  */
 #include "harness/model/test_prompt.h"
 
@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "engine/synth/synth.h"
+#include "harness/base/datafile.h"
+#include "harness/base/format.h"
 #include "harness/base/textfile.h"
 
 #define MARK         "<answer>"
@@ -20,23 +22,20 @@
 
 /* ---- the file ------------------------------------------------------------------- */
 
-/* ", as free, or copy" of the directory of path, into buf. */
-static const char *list_texts(const char *path, char *buf, size_t cap)
+/* The names of all texts, "copy, free", into buf. */
+static const char *list_texts(char *buf, size_t cap)
 {
-    const char *slash = strrchr(path, '/');
     char dir[4096];
     struct dirent *e;
-    DIR *d;
+    DIR *d = opendir(data_dir_find(dir, sizeof dir, "texts"));
 
     buf[0] = '\0';
-    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 0, path);
-    d = opendir(dir);
     while (d && (e = readdir(d))) {
-        const size_t len = strlen(e->d_name), used = strlen(buf);
+        const size_t len = strlen(e->d_name);
 
         if (len > 4 && !strcmp(e->d_name + len - 4, ".txt"))
-            snprintf(buf + used, cap - used, "%s%.*s", used ? ", " : "", (int)(len - 4),
-                     e->d_name);
+            text_append(buf, cap, "%s%.*s", buf[0] ? ", " : "", (int)(len - 4),
+                        e->d_name);
     }
     if (d)
         closedir(d);
@@ -55,14 +54,12 @@ enum status test_prompt_find(const char *name, char *path, size_t cap, struct er
         return ST_OK;
     }
     snprintf(file, sizeof file, "%.250s.txt", name);
-    if (!textfile_shipped(shipped, sizeof shipped, "texts", file) ||
-        snprintf(path, cap, "%s", shipped) >= (int)cap) {
-        textfile_shipped(shipped, sizeof shipped, "texts", "copy.txt");
+    if (!data_file_find(shipped, sizeof shipped, "texts", file) ||
+        snprintf(path, cap, "%s", shipped) >= (int)cap)
         return err_set(err, ST_USAGE,
                        "there is no text '%.60s'; name a file, or one of those that "
                        "come with the program: %s",
-                       name, list_texts(shipped, known, sizeof known));
-    }
+                       name, list_texts(known, sizeof known));
     return ST_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "harness/base/hash.h"
 #include "harness/base/program.h"
+#include "harness/base/datafile.h"
 #include "harness/base/textfile.h"
 #include "kernels/isa.h"
 
@@ -120,7 +121,7 @@ static enum status find_text(struct quality_text *t, const char *path, struct er
     char shipped[4096];
 
     if (!path) {
-        path = textfile_shipped(shipped, sizeof shipped, "texts", QUALITY_DEFAULT_TEXT);
+        path = data_file_find(shipped, sizeof shipped, "texts", QUALITY_DEFAULT_TEXT);
         if (!path)
             return err_set(err, ST_IO,
                            "the text %s that comes with the program is not where it "

@@ -5,7 +5,6 @@
 #include "harness/report/recommend_choice.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,22 +23,11 @@ static const char *const reason_text[N_REASONS] = {
     [DISTURBED] = "disturbed",
 };
 
-__attribute__((format(printf, 3, 4))) static void append(char *buf, size_t cap,
-                                                         const char *fmt, ...)
-{
-    const size_t used = strlen(buf);
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(buf + used, cap - used, fmt, ap);
-    va_end(ap);
-}
-
 static void name_of(const struct chooser *c, const struct row *r, char *buf, size_t cap)
 {
     report_setting_name(&c->rows, r, buf, cap);
-    append(buf, cap, " with %lld thread%s", (long long)r->n_threads,
-           r->n_threads == 1 ? "" : "s");
+    text_append(buf, cap, " with %lld thread%s", (long long)r->n_threads,
+                r->n_threads == 1 ? "" : "s");
 }
 
 static const char *disturbed_by(const struct row *r)
@@ -57,11 +45,11 @@ static void say_memory(const struct chooser *c, const struct row *r, char *why,
 
     if (!(r->mem_peak_bytes > 0))
         return;
-    append(why, cap, "; its memory peaked at %s",
-           format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes));
+    text_append(why, cap, "; its memory peaked at %s",
+                format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes));
     if (limit)
-        append(why, cap, ", within the limit of %s",
-               format_bytes(most, sizeof most, limit));
+        text_append(why, cap, ", within the limit of %s",
+                    format_bytes(most, sizeof most, limit));
 }
 
 static void say_speed(const struct chooser *c, char *why, size_t cap)
@@ -73,28 +61,31 @@ static void say_speed(const struct chooser *c, char *why, size_t cap)
 
     name_of(c, r, name, sizeof name);
     if (s->from_ctx >= 0)
-        append(
+        text_append(
             why, cap,
             "%s decodes about %.*f tok/s at context depth %lld, estimated from depth "
             "%lld (95 %% interval %.*f to %.*f)",
             name, digits, s->median, (long long)r->ctx, (long long)s->from_ctx, digits,
             speed_lo(s), digits, speed_hi(s));
     else if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
-        append(why, cap,
-               "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to "
-               "%.*f)",
-               name, digits, s->median, (long long)r->ctx, digits, row_lo(r), digits,
-               row_hi(r));
+        text_append(
+            why, cap,
+            "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to "
+            "%.*f)",
+            name, digits, s->median, (long long)r->ctx, digits, row_lo(r), digits,
+            row_hi(r));
     else
-        append(why, cap, "%s decodes %.*f tok/s at context depth %lld (no interval)",
-               name, digits, s->median, (long long)r->ctx);
+        text_append(why, cap,
+                    "%s decodes %.*f tok/s at context depth %lld (no interval)", name,
+                    digits, s->median, (long long)r->ctx);
     if (r->mbu > 0 && s->from_ctx < 0)
-        append(why, cap, ", %.0f %% of its roof", 100 * r->mbu);
+        text_append(why, cap, ", %.0f %% of its roof", 100 * r->mbu);
     say_memory(c, r, why, cap);
-    append(why, cap, ".");
+    text_append(why, cap, ".");
     if (isfinite(r->kl_mean))
-        append(why, cap, " Quality: KL %.4f from %.60s, the same top token in %.1f %%.",
-               r->kl_mean, r->reference, r->top1_pct);
+        text_append(why, cap,
+                    " Quality: KL %.4f from %.60s, the same top token in %.1f %%.",
+                    r->kl_mean, r->reference, r->top1_pct);
 }
 
 /* Is the lower end of the interval of the choice above everybody's upper end? */
@@ -112,23 +103,25 @@ static void say_doubts(const struct chooser *c, char *why, size_t cap)
     const struct row *r = c->rows.v[c->best];
 
     if (c->speed[c->best].from_ctx >= 0)
-        append(why, cap,
-               " Careful: its row at depth %lld was disturbed (%s) and shows only %.*f "
-               "tok/s; measure again on a quiet machine.",
-               (long long)r->ctx, disturbed_by(r), report_decimals(r->tok_per_s),
-               r->tok_per_s);
+        text_append(
+            why, cap,
+            " Careful: its row at depth %lld was disturbed (%s) and shows only %.*f "
+            "tok/s; measure again on a quiet machine.",
+            (long long)r->ctx, disturbed_by(r), report_decimals(r->tok_per_s),
+            r->tok_per_s);
     else if (row_trust(r) == ROW_DISTURBED)
-        append(
+        text_append(
             why, cap, " Careful: %s (%s); measure again on a quiet machine.",
             !c->n[QUALIFIES] ? "every point that qualifies was disturbed, this one, too"
             : shown_fastest(c) ? "it is the fastest although it was disturbed"
                                : "it was disturbed, and undisturbed it may be faster",
             disturbed_by(r));
     if (r->kl_mean > RECOMMEND_MAX_KL && !(c->params->max_kl > 0))
-        append(why, cap,
-               " Careful: it diverges by more than %g, as everything else does that "
-               "qualifies.",
-               RECOMMEND_MAX_KL);
+        text_append(
+            why, cap,
+            " Careful: it diverges by more than %g, as everything else does that "
+            "qualifies.",
+            RECOMMEND_MAX_KL);
 }
 
 /* ---- the others ------------------------------------------------------------- */
@@ -137,22 +130,23 @@ static void say_probability(const struct chooser *c, char *why, size_t cap)
 {
     const struct speed *s = &c->speed[c->best];
 
-    append(why, cap, " The probability that this setting is the fastest is ");
+    text_append(why, cap, " The probability that this setting is the fastest is ");
     if (s->p_best >= 0.999)
-        append(why, cap, "more than 99.9 %%");
+        text_append(why, cap, "more than 99.9 %%");
     else if (s->p_best < 0.001)
-        append(why, cap, "less than 0.1 %%");
+        text_append(why, cap, "less than 0.1 %%");
     else
-        append(why, cap, "%.*f %%", s->p_best < 0.01 || s->p_best >= 0.99,
-               100 * s->p_best);
+        text_append(why, cap, "%.*f %%", s->p_best < 0.01 || s->p_best >= 0.99,
+                    100 * s->p_best);
     if (c->n[DISTURBED] > (c->why[c->best] == DISTURBED))
-        append(why, cap, ", if no disturbed point is faster than it was measured");
+        text_append(why, cap, ", if no disturbed point is faster than it was measured");
     if (s->regret > RECOMMEND_MAX_REGRET)
-        append(why, cap,
-               "; against the fastest it loses %.1f %% of the speed on average, the "
-               "least of all, so measure longer to be sure",
-               100 * s->regret);
-    append(why, cap, ".");
+        text_append(
+            why, cap,
+            "; against the fastest it loses %.1f %% of the speed on average, the "
+            "least of all, so measure longer to be sure",
+            100 * s->regret);
+    text_append(why, cap, ".");
 }
 
 /* Of those that equal the choice, the top where it is another, else the next. */
@@ -179,26 +173,27 @@ static void say_tie(const struct chooser *c, char *why, size_t cap)
         const size_t other = best_equal(c);
 
         name_of(c, c->rows.v[other], name, sizeof name);
-        append(why, cap, " Tie: %s (%s%.*f tok/s) is within %g %%", name,
-               c->speed[other].from_ctx >= 0 ? "about " : "",
-               report_decimals(c->speed[other].median), c->speed[other].median,
-               limit_pct);
+        text_append(why, cap, " Tie: %s (%s%.*f tok/s) is within %g %%", name,
+                    c->speed[other].from_ctx >= 0 ? "about " : "",
+                    report_decimals(c->speed[other].median), c->speed[other].median,
+                    limit_pct);
     } else {
-        append(why, cap, " Tie: %d others are within %g %%", c->n_equals - 1,
-               limit_pct);
+        text_append(why, cap, " Tie: %d others are within %g %%", c->n_equals - 1,
+                    limit_pct);
     }
     if (best == top) {
-        append(why, cap, ".");
+        text_append(why, cap, ".");
         return;
     }
-    append(why, cap,
-           "; %s preferred, which costs %.1f %% of the speed on average (the limit "
-           "is %g %%).",
-           recommend_keeps_more(best, top)      ? "the one that diverges less was"
-           : best->file_bytes > top->file_bytes ? "the larger quantisation was"
-           : best->n_threads < top->n_threads   ? "fewer threads were"
-                                                : "it was",
-           100 * c->speed[c->best].regret, limit_pct);
+    text_append(
+        why, cap,
+        "; %s preferred, which costs %.1f %% of the speed on average (the limit "
+        "is %g %%).",
+        recommend_keeps_more(best, top)      ? "the one that diverges less was"
+        : best->file_bytes > top->file_bytes ? "the larger quantisation was"
+        : best->n_threads < top->n_threads   ? "fewer threads were"
+                                             : "it was",
+        100 * c->speed[c->best].regret, limit_pct);
 }
 
 static void say_runner_up(const struct chooser *c, char *why, size_t cap)
@@ -211,21 +206,21 @@ static void say_runner_up(const struct chooser *c, char *why, size_t cap)
 
     name_of(c, r, name, sizeof name);
     if (share <= 1)
-        append(why, cap, " %s is %.0f %% slower", name, 100 * (1 - share));
+        text_append(why, cap, " %s is %.0f %% slower", name, 100 * (1 - share));
     else
-        append(
+        text_append(
             why, cap,
             " %s has a median %.0f %% higher, but may be slower (95 %% interval %.*f "
             "to %.*f)",
             name, 100 * (share - 1), digits, speed_lo(s), digits, speed_hi(s));
     if (isfinite(r->kl_mean))
-        append(why, cap, " (KL %.4f)", r->kl_mean);
+        text_append(why, cap, " (KL %.4f)", r->kl_mean);
     if (s->from_ctx >= 0)
-        append(why, cap, ", estimated from depth %lld, as its row was disturbed",
-               (long long)s->from_ctx);
+        text_append(why, cap, ", estimated from depth %lld, as its row was disturbed",
+                    (long long)s->from_ctx);
     else if (row_trust(r) == ROW_DISTURBED)
-        append(why, cap, ", but was disturbed");
-    append(why, cap, ".");
+        text_append(why, cap, ", but was disturbed");
+    text_append(why, cap, ".");
 }
 
 static void say_excluded(struct recommendation *rec, const struct chooser *c)
@@ -237,8 +232,8 @@ static void say_excluded(struct recommendation *rec, const struct chooser *c)
         if (!c->n[i] || !reason_text[i] ||
             (i == DISTURBED && c->why[c->best] == DISTURBED))
             continue;
-        append(text, sizeof rec->excluded, "%s%d %s", text[0] ? ", " : "", c->n[i],
-               reason_text[i]);
+        text_append(text, sizeof rec->excluded, "%s%d %s", text[0] ? ", " : "", c->n[i],
+                    reason_text[i]);
         rec->n_excluded += c->n[i];
     }
 }
@@ -309,32 +304,32 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
                        c->params->model ? c->params->model : "");
     name_of(c, r, name, sizeof name);
     if (why == TOO_SHALLOW)
-        append(text, sizeof text, "measured at depth %lld and not at %lld or more",
-               (long long)r->ctx, (long long)c->ctx);
+        text_append(text, sizeof text, "measured at depth %lld and not at %lld or more",
+                    (long long)r->ctx, (long long)c->ctx);
     else if (why == UNFINISHED)
-        append(text, sizeof text, "it ended as %s at depth %lld",
-               r->status[0] ? r->status : "unknown", (long long)r->ctx);
+        text_append(text, sizeof text, "it ended as %s at depth %lld",
+                    r->status[0] ? r->status : "unknown", (long long)r->ctx);
     else if (why == TOO_LARGE)
-        append(text, sizeof text, "it needs %s of %s",
-               format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
-               format_bytes(limit, sizeof limit, recommend_limit(c, r)));
+        text_append(text, sizeof text, "it needs %s of %s",
+                    format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
+                    format_bytes(limit, sizeof limit, recommend_limit(c, r)));
     else if (why == ABOVE_ROOF)
-        append(text, sizeof text, "%.0f %% of its roof, so one of the two is wrong",
-               100 * r->mbu);
+        text_append(text, sizeof text,
+                    "%.0f %% of its roof, so one of the two is wrong", 100 * r->mbu);
     else if (why == TOO_LOSSY)
-        append(text, sizeof text, "it diverges by %.4f, and %g is the most", r->kl_mean,
-               c->max_kl);
+        text_append(text, sizeof text, "it diverges by %.4f, and %g is the most",
+                    r->kl_mean, c->max_kl);
     else if (why == UNKNOWN_QUALITY)
-        append(text, sizeof text,
-               "its divergence is not known; `bench quality -o DIR` measures it");
+        text_append(text, sizeof text,
+                    "its divergence is not known; `bench quality -o DIR` measures it");
     else if (why == TOO_MANY_THREADS)
-        append(text, sizeof text, "more than the %d this machine allows",
-               c->params->max_threads);
+        text_append(text, sizeof text, "more than the %d this machine allows",
+                    c->params->max_threads);
     else
-        append(text, sizeof text,
-               "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
-               report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
-               report_decimals(row_lo(r)), row_lo(r), c->params->min_tps);
+        text_append(text, sizeof text,
+                    "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
+                    report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
+                    report_decimals(row_lo(r)), row_lo(r), c->params->min_tps);
     return err_set(err, ST_CHECK,
                    "no measured setting qualifies; the closest is %.150s: %s", name,
                    text);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/report/report_chart.h"
 #include "harness/report/report_pareto.h"
 #include "harness/report/report_speculation.h"
@@ -285,12 +286,10 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
 /* ---- all of them
  * ---------------------------------------------------------------------- */
 
-static void append(char *buf, size_t cap, const char *text)
+static void append_part(char *buf, size_t cap, const char *text)
 {
-    const size_t used = strlen(buf);
-
     if (text[0])
-        snprintf(buf + used, cap - used, "%s%s", used ? "  \xc2\xb7  " : "", text);
+        text_append(buf, cap, "%s%s", buf[0] ? "  \xc2\xb7  " : "", text);
 }
 
 /* "yi-1.5-9b · AMD EPYC, 2 CPUs · memory limit 6 GiB · host", as far as it holds for
@@ -307,21 +306,18 @@ static void describe(char *buf, size_t cap, const struct report_rows *p,
         same_limit &= p->v[i]->mem_limit_bytes == p->v[0]->mem_limit_bytes;
     }
     buf[0] = '\0';
-    append(buf, cap, same_model ? model : "");
+    append_part(buf, cap, same_model ? model : "");
     snprintf(text, sizeof text, "%s", machine->cpu_model);
-    if (machine->n_cpus > 0) {
-        const size_t used = strlen(text);
-
-        snprintf(text + used, sizeof text - used, "%s%d CPU%s", used ? ", " : "",
-                 machine->n_cpus, plural(machine->n_cpus));
-    }
-    append(buf, cap, text);
+    if (machine->n_cpus > 0)
+        text_append(text, sizeof text, "%s%d CPU%s", text[0] ? ", " : "",
+                    machine->n_cpus, plural(machine->n_cpus));
+    append_part(buf, cap, text);
     if (same_limit && p->v[0]->mem_limit_bytes > 0) {
         snprintf(text, sizeof text, "memory limit %.4g GiB",
                  (double)p->v[0]->mem_limit_bytes / GIB);
-        append(buf, cap, text);
+        append_part(buf, cap, text);
     }
-    append(buf, cap, machine->host);
+    append_part(buf, cap, machine->host);
 }
 
 static const struct {
@@ -364,7 +360,7 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         if (c->n_left_out) {
             snprintf(text, sizeof text, "%d more setting%s not shown", c->n_left_out,
                      plural(c->n_left_out));
-            append(c->subtitle, sizeof c->subtitle, text);
+            append_part(c->subtitle, sizeof c->subtitle, text);
         }
         if (st == ST_OK)
             st = chart_draw(c, dir, err);

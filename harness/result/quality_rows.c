@@ -105,8 +105,10 @@ static void copy_group(struct row *to, const struct row *from)
     }
 }
 
-void quality_rows_join(struct row *rows, size_t n_rows, const struct row *quality,
-                       size_t n)
+/* Fill the columns of group "quality" of each row that has a match; others keep
+ * theirs. */
+static void quality_rows_join(struct row *rows, size_t n_rows,
+                              const struct row *quality, size_t n)
 {
     for (size_t i = 0; i < n_rows; i++) {
         const struct row *latest = NULL;

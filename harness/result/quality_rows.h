@@ -29,12 +29,8 @@ enum status quality_rows_write(const char *dir, const struct row *rows, size_t n
 enum status quality_rows_read(const char *dir, struct row **rows, size_t *n,
                               struct err *err);
 
-/* Fill the columns of group "quality" of each row that has a match; others keep
- * theirs. */
-void quality_rows_join(struct row *rows, size_t n_rows, const struct row *quality,
-                       size_t n);
-
-/* The same from dir/quality.csv. Errors: as row_csv_read(). */
+/* Fills the columns of group "quality" of each row that has a match in
+ * dir/quality.csv; other rows keep theirs. Errors: as row_csv_read(). */
 enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *dir,
                                   struct err *err);
 

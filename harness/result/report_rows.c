@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"
@@ -219,13 +220,6 @@ size_t report_setting_end(const struct report_rows *p, size_t begin)
     return end;
 }
 
-static void append(char *buf, size_t cap, const char *lead, const char *word)
-{
-    const size_t used = strlen(buf);
-
-    snprintf(buf + used, cap - used, "%s%s", lead, word);
-}
-
 const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
                                     size_t end, int64_t depth)
 {
@@ -260,15 +254,15 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
     char limit[32] = "no limit";
 
     buf[0] = '\0';
-    append(buf, cap, "", r->quant[0] ? r->quant : "unnamed");
+    text_append(buf, cap, "%s", r->quant[0] ? r->quant : "unnamed");
     for (size_t i = 0; i < N_COLUMNS; i++)
         if (p->varies & VARIES_COLUMN << i)
-            append(buf, cap, columns[i].lead, column(r, i));
+            text_append(buf, cap, "%s%s", columns[i].lead, column(r, i));
     if (r->mem_limit_bytes > 0)
         snprintf(limit, sizeof limit, "%.4g GiB",
                  (double)r->mem_limit_bytes / (1 << 30));
     if (p->varies & VARIES_LIMIT)
-        append(buf, cap, " ", limit);
+        text_append(buf, cap, " %s", limit);
     return buf;
 }
 

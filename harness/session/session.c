@@ -82,7 +82,7 @@ enum status session_model(struct modelref *ref, const struct session_params *par
     enum status st;
 
     if (!params->model)
-        return err_set(err, ST_USAGE, "say which model: -m FILE");
+        return err_set(err, ST_USAGE, "name the model: -m FILE");
     st = modelref_parse(ref, params->model, NULL, err);
     if (!st)
         st = modelref_set_quant(ref, params->quant, err);

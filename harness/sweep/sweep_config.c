@@ -6,7 +6,10 @@
 
 #include <unistd.h>
 
-#include "harness/base/textfile.h"
+#include "harness/base/datafile.h"
+#include "harness/base/parse.h"
+#include "harness/base/yamlfile.h"
+#include "harness/settings/setting.h"
 
 struct origin {
     struct sweep_settings *s;
@@ -27,7 +30,7 @@ enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err)
 {
     char buf[8192];
-    const char *path = textfile_config(buf, sizeof buf, "sweeps", name);
+    const char *path = data_config_find(buf, sizeof buf, "sweeps", name);
     struct origin from = {s, topo};
 
     if (access(path, R_OK))

@@ -2,6 +2,7 @@
  *
  * sweep_plan.c - settings to points, their order, and which of them are due
  */
+#include "engine/base/random.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
@@ -10,20 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* splitmix64: the order of a sweep is the same wherever its seed is used. */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
+/* The order of a sweep is the same wherever its seed is used. */
 static void shuffle(struct point *points, size_t n, uint64_t seed)
 {
     for (size_t i = n; i > 1; i--) {
-        const size_t j = (size_t)(draw(&seed) % i);
+        const size_t j = (size_t)(random_bits(&seed) % i);
         const struct point p = points[i - 1];
 
         points[i - 1] = points[j];
