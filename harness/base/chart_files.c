@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_files.c - what a chart leaves behind, and the templates it is made from
+ * chart_files.c - the files of a chart, and its templates
  */
 #include "harness/base/chart_files.h"
 

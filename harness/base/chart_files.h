@@ -2,8 +2,8 @@
  *
  * chart_files.h - the files of a chart: <name>.csv, .gp, .svg and .png in a directory
  *
- * The script is settings of ours followed by the templates plots/style.gp and
- * plots/<name>.gp, so that `gnuplot <name>.gp` there draws it again.
+ * The script consists of settings followed by the templates plots/style.gp and
+ * plots/<name>.gp, so that `gnuplot <name>.gp` there redraws it.
  *
  * Threading: one thread.
  */
@@ -18,30 +18,30 @@
 FILE *chart_file_create(const char *dir, const char *name, const char *ending,
                         struct err *err);
 
-/* Closes f; ST_IO when anything could not be written. */
+/* Closes f. Error: ST_IO (a write failed). */
 enum status chart_file_finish(FILE *f, const char *dir, const char *name,
                               struct err *err);
 
-/* One more cell of a CSV line, its comma first. */
+/* Appends a comma and a cell to a CSV line. */
 void chart_file_number(FILE *f, double v);
-/* gnuplot cuts a text at a comma even within quotes, and knows no quoted quotes. */
+/* The same for text. gnuplot splits at commas within quotes and has no quoted quotes,
+ * so they are replaced. */
 void chart_file_text(FILE *f, const char *s);
 
-/* Append plots/<name>.gp. Error: ST_UNSUPPORTED (not found, where it was looked for).
- */
+/* Append plots/<name>.gp. Error: ST_UNSUPPORTED (not found). */
 enum status chart_file_template(FILE *to, const char *name, struct err *err);
 
-/* First lines of <name>.gp: its own name, its data, and the two texts over it. */
+/* First lines of <name>.gp: name, data, title and subtitle. */
 void chart_file_head(FILE *f, const char *name, const char *title,
                      const char *subtitle);
 
-/* Settings of <name>.gp are written to f: close it with both templates and draw. again
- * is the command that draws it again. Errors: those of chart_file_template(),
- * chart_file_finish() and gnuplot_run(). */
+/* Appends both templates to f, which holds the settings of <name>.gp, closes it and
+ * draws. again: the command that redraws the chart. Errors: those of
+ * chart_file_template(), chart_file_finish() and gnuplot_run(). */
 enum status chart_file_draw(FILE *f, const char *dir, const char *name,
                             const char *again, struct err *err);
 
-/* Those of an earlier run, as far as they are there. */
+/* Removes the files of an earlier run. */
 void chart_files_remove(const char *dir, const char *name);
 
 #endif

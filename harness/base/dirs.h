@@ -15,8 +15,8 @@
  * made, or path cannot be written into). */
 enum status dirs_make(const char *path, struct err *err);
 
-/* results/<kind><host>-<utc> into buf: where results go that nobody has named a place
- * for. kind: "", or "gate-" */
+/* results/<kind><host>-<utc> into buf: the default directory of results.
+ * kind: "", or "gate-" */
 void dirs_results(char *buf, size_t cap, const char *kind);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.h - figures as people read them, into buffers of the caller's
+ * format.h - figures as people read them, in the caller's buffers
  *
  * Every function keeps buf[cap] terminated and cuts what does not fit.
  *

@@ -25,7 +25,7 @@ static void child(const char *dir, const char *script, int err_fd)
     _exit(NOT_FOUND);
 }
 
-/* All of the child's complaints, cut at cap; blank lines and carets left out. */
+/* The child's messages, cut at cap, without blank lines and carets. */
 static void read_complaint(int fd, char *buf, size_t cap)
 {
     char text[4096];

@@ -12,8 +12,8 @@
 #include "engine/base/status.h"
 
 /* Run `gnuplot script` with dir as its working directory. again: the command that
- * draws the chart again. Errors: ST_UNSUPPORTED (no gnuplot; says how to get it), ST_IO
- * (it failed; its first complaint). */
+ * redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot; the message says how to
+ * install it), ST_IO (gnuplot failed; the message is its first one). */
 enum status gnuplot_run(const char *dir, const char *script, const char *again,
                         struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hash.h - FNV-1a, to tell things apart that nobody has forged
+ * hash.h - FNV-1a, to distinguish data that are not adversarial
  *
  * Threading: pure functions.
  */
@@ -12,7 +12,7 @@
 
 #define HASH_BEGIN 0xcbf29ce484222325u
 
-/* h, begun with HASH_BEGIN, and n more bytes. */
+/* Adds n bytes to the hash h, which begins as HASH_BEGIN. */
 static inline uint64_t hash_add(uint64_t h, const void *data, size_t n)
 {
     const unsigned char *p = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * interrupt.c - signals that ask us to stop become a flag
+ * interrupt.c - termination signals set a flag
  */
 #include "harness/base/interrupt.h"
 

@@ -2,10 +2,9 @@
  *
  * interrupt.h - Ctrl-C as a flag
  *
- * After interrupt_catch() SIGINT, SIGTERM and SIGHUP only raise a flag; loops ask
+ * After interrupt_catch() SIGINT, SIGTERM and SIGHUP only raise a flag; loops check
  * interrupted() and stop cleanly. A second signal ends the process at once, unless
- * interrupt_forget() was called in between. SIGHUP stays ignored where nohup has said
- * so.
+ * interrupt_forget() was called in between. SIGHUP stays ignored under nohup.
  */
 #ifndef SLM_HARNESS_BASE_INTERRUPT_H
 #define SLM_HARNESS_BASE_INTERRUPT_H
@@ -15,11 +14,10 @@
 void interrupt_catch(void);
 bool interrupted(void);
 
-/* True if it was Ctrl-C, which a program at a terminal may take for less than the wish
- * to end it. */
+/* True if the signal was Ctrl-C, after which an interactive program may continue. */
 bool interrupted_by_user(void);
 
-/* As if there had been no signal: the next one raises the flag again. */
+/* Clears the flag: the next signal raises it again. */
 void interrupt_forget(void);
 
 #endif

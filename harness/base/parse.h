@@ -13,12 +13,12 @@
 #include "engine/base/status.h"
 #include "harness/base/options.h"
 
-/* The most that parse_bytes() takes. */
+/* Limit of parse_bytes(). */
 #define PARSE_MAX_BYTES (UINT64_C(1) << 60)
 
 enum status parse_integer(const char *text, const char *what, long long min,
                           long long max, long long *out, struct err *err);
-/* The same of what has a unit, a plural for messages: "5000 threads are outside
+/* The same with a unit, in the plural, for messages: "5000 threads are outside
  * 1..1024"; "": none. */
 enum status parse_count(const char *text, const char *what, const char *unit,
                         long long min, long long max, long long *out, struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * program.h - what this executable is and where it lies
+ * program.h - version and path of this executable
  *
  * Threading: the first call of self_path() and self_dir() is one thread's.
  */

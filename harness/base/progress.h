@@ -17,7 +17,7 @@ struct progress {
     const char *label;
     uint64_t begin_ns, drawn_ns;
     bool on;    /* stderr is a terminal */
-    bool shown; /* a line stands there now */
+    bool shown; /* the line is visible */
 };
 
 void progress_begin(struct progress *p, const char *label);
@@ -25,7 +25,7 @@ void progress_begin(struct progress *p, const char *label);
 /* fraction 0..1 done; detail (may be NULL) follows the bar: "3.1 of 5.3 GiB". */
 void progress_update(struct progress *p, double fraction, const char *detail);
 
-/* Removes the line, so that what is printed next starts on a clean one. */
+/* Removes the line, so that further output starts on an empty one. */
 void progress_end(struct progress *p);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranktest.h - whether two series of samples differ, without assuming how they are
- * distributed
+ * ranktest.h - whether two series of samples differ, for any distribution
  *
  * The test is Mann and Whitney's, with the exact distribution of the rank sum given
  * the ties (permutation), and its normal approximation for long series. The ratio is

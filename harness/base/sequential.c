@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sequential.c - screening by halves, then a duel with a few looks
+ * sequential.c - screening by halves, then a duel with interim analyses
  */
 #include "harness/base/sequential.h"
 
@@ -15,9 +15,9 @@
 #define HOPELESS        0.9 /* of the default's speed, in each of HOPELESS_ROUNDS */
 #define HOPELESS_ROUNDS 3
 
-static const int looks[] = {SEQUENTIAL_MIN_DUEL, 12, 18, 27, SEQUENTIAL_MAX_DUEL};
+static const int analyses[] = {SEQUENTIAL_MIN_DUEL, 12, 18, 27, SEQUENTIAL_MAX_DUEL};
 
-#define N_LOOKS ((int)(sizeof looks / sizeof looks[0]))
+#define N_INTERIM ((int)(sizeof analyses / sizeof analyses[0]))
 
 enum status sequential_open(struct sequential *r, size_t n, uint64_t seed,
                             struct err *err)
@@ -74,8 +74,8 @@ void sequential_record(struct sequential *r, size_t candidate, double seconds)
 
 /* ---- screening ---------------------------------------------------------------- */
 
-/* Hodges and Lehmann's estimate: of a few rounds it makes more than their median, and
- * a late one in five does not move it. */
+/* Hodges and Lehmann's estimate: of a few rounds it is more efficient than their
+ * median, and robust against one late round in five. */
 static double screened(const struct sequential_candidate *c)
 {
     struct rank_ratio r;
@@ -118,7 +118,7 @@ static void drop_worst(struct sequential *r)
     r->c[worst].out = true;
 }
 
-/* The last challenger meets the default, unless it was no faster: it had its luck. */
+/* The last challenger meets the default, unless screening found it no faster. */
 static void begin_duel(struct sequential *r)
 {
     r->duel = true;
@@ -163,14 +163,14 @@ static enum status interval(const struct sequential *r, size_t i, double level,
     return rank_paired(out, c->log_ratio + from, c->n - from, level, err);
 }
 
-static enum status look(struct sequential *r, bool last, struct err *err)
+static enum status analyse(struct sequential *r, bool last, struct err *err)
 {
     struct rank_ratio ratio;
     const enum status st = interval(r, r->best, SEQUENTIAL_LEVEL, &ratio, err);
 
     if (st)
         return st;
-    r->n_looks++;
+    r->n_interim++;
     if (ratio.lo > 1)
         r->state = SEQUENTIAL_WON;
     else if (last || ratio.hi < SEQUENTIAL_WORTH ||
@@ -191,8 +191,8 @@ enum status sequential_round_end(struct sequential *r, struct err *err)
     r->n_rounds++;
     if (!r->duel)
         screen(r);
-    else if (r->n_rounds == looks[r->n_looks])
-        return look(r, r->n_looks + 1 == N_LOOKS, err);
+    else if (r->n_rounds == analyses[r->n_interim])
+        return analyse(r, r->n_interim + 1 == N_INTERIM, err);
     return ST_OK;
 }
 
@@ -203,7 +203,7 @@ enum status sequential_cut(struct sequential *r, struct err *err)
     if (r->state != SEQUENTIAL_RUNNING)
         return ST_OK;
     if (r->duel && r->n_rounds >= SEQUENTIAL_MIN_DUEL)
-        st = look(r, false, err);
+        st = analyse(r, false, err);
     if (r->state == SEQUENTIAL_RUNNING)
         r->state = SEQUENTIAL_CUT;
     return st;

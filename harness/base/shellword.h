@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shellword.h - words of a command line that somebody may paste into a shell
+ * shellword.h - words of a command line that can be pasted into a shell
  *
  * Threading: pure functions.
  */
@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Append a blank and one word to the text in buf[cap]: as it is where every
- * character is harmless, quoted otherwise; cut where buf is full. */
+/* Append a blank and one word to the text in buf[cap]: quoted unless every
+ * character is harmless; cut where buf is full. */
 void shell_word_append(char *buf, size_t cap, const char *word);
 
 #endif

@@ -14,8 +14,8 @@
 
 #include "engine/base/random.h"
 
-#define DRIFT_MAX 256 /* samples the drift looks at */
-#define DRIFT_MIN 8   /* below this a slope says nothing */
+#define DRIFT_MAX 256 /* samples used for the drift */
+#define DRIFT_MIN 8   /* fewer samples give no slope */
 
 #define N_RESAMPLES 2000 /* of a bootstrap */
 

@@ -33,7 +33,7 @@ static int open_under(const char *root, const char *path)
     return open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Up to cap bytes, in as many reads as the kernel wants; -1 on error. */
+/* Up to cap bytes, in as many reads as needed; -1 on error. */
 static long read_up_to(int fd, char *buf, size_t cap)
 {
     size_t have = 0;
@@ -114,7 +114,7 @@ char *sysfile_read_all(const char *root, const char *path)
     return buf;
 }
 
-/* strtoull() without its liking for signs; "max" is the largest number. */
+/* strtoull() that rejects signs; "max" is the largest number. */
 static bool parse_u64(const char *text, uint64_t *value)
 {
     while (*text == ' ' || *text == '\t')

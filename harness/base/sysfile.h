@@ -4,7 +4,7 @@
  *
  * root is "" for this machine or the top of a recorded tree; path is absolute
  * ("/proc/stat"). Such files are short, are read whole, and any of them may be
- * missing: reading says so by its result, and callers decide what that means.
+ * missing: the result says so, and callers decide.
  *
  * Threading: stateless.
  */

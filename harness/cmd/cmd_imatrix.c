@@ -133,8 +133,8 @@ static void print_result(const struct job *job, const struct imatrix *im,
     for (size_t i = 0; i < imatrix_n_entries(im); i++)
         for (uint64_t s = 0; s < imatrix_entry_at(im, i)->n_slices; s++)
             unseen += !(imatrix_entry_at(im, i)->counts[s] > 0);
-    printf("%s: %zu matrices, %zu chunks of %zu tokens in %s", job->out,
-           imatrix_n_entries(im), done, text->ctx,
+    printf("%s: %zu matrices, %zu chunk%s of %zu tokens in %s", job->out,
+           imatrix_n_entries(im), done, done == 1 ? "" : "s", text->ctx,
            format_duration(took, sizeof took, seconds));
     if (imatrix_n_chunks(im) > done)
         printf(", %u with those of --in", imatrix_n_chunks(im));

@@ -53,7 +53,7 @@ void fail(benchmark::State &state, const char *why)
 }
 
 /* One line per run of a benchmark, for whoever shows progress: "seconds name". */
-void tell_progress(double seconds, const std::string &name)
+void report_progress(double seconds, const std::string &name)
 {
     if (progress_fd < 0)
         return;
@@ -124,7 +124,7 @@ void bench_case(benchmark::State &state, const kernel_case c, const std::string 
     if (kernel_case_is_roof(&c) && std::strcmp(c.what, "read") == 0)
         state.counters["huge_pages"] = kernel_fixture_huge_share(fixture);
     kernel_work_close(work);
-    tell_progress(seconds, name);
+    report_progress(seconds, name);
 }
 
 /* ---- program -------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_case.h - what can be timed of a kernel, and what it is called
+ * kernel_case.h - the cases of a kernel that can be timed, and their names
  *
  * Model of the world: a *case* is a row of kernels.def with the sizes it is timed
  * on, or a roof: a loop that only reads, or only multiplies. Its name is the row's
@@ -72,11 +72,11 @@ int kernel_hot_rows(enum kern_format format);
 
 bool kernel_case_is_roof(const struct kernel_case *c);
 
-/* The entry of kernels.def; NULL for a roof and for what this build's list lacks. */
+/* The entry of kernels.def; NULL for a roof and for rows that this build lacks. */
 const struct kern_entry *kernel_case_entry(const struct kernel_case *c);
 
-/* The roof that bounds the case, as a case: reading for what is cold with few
- * columns, the arithmetic of its own level for what is hot or has many. False where
+/* The roof that bounds the case, as a case: read bandwidth for cold cases with
+ * few columns, arithmetic at its own level for hot cases or many columns. False where
  * none applies. */
 bool kernel_case_roof(struct kernel_case *roof, const struct kernel_case *c);
 
@@ -85,7 +85,7 @@ bool kernel_case_peak(struct kernel_case *roof, const struct kernel_case *c);
 bool kernel_case_read_roof(struct kernel_case *roof, const struct kernel_case *c);
 
 /* All cases of all rows of kernels.def, also of those that this machine cannot run,
- * with the thread counts given for what is cold; then the roofs this build has.
+ * with the given thread counts for cold cases; then the roofs this build has.
  * *cases is malloc'ed. Errors: ST_NO_MEMORY. */
 enum status kernel_cases_all(struct kernel_case **cases, size_t *n_cases,
                              const int *threads, size_t n_threads, struct err *err);

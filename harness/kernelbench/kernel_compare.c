@@ -179,7 +179,8 @@ static void add_warnings(struct kernel_comparison *c)
         least_n++;
     warn(c,
          "too few repetitions: in %zu of %zu rows no difference, however large, could "
-         "be told from chance; %zu in each run are enough (--repetitions %zu, or fewer "
+         "be distinguished from chance; %zu in each run are enough (--repetitions %zu, "
+         "or fewer "
          "rows)",
          n_blind, n_judged, least_n, least_n);
 }

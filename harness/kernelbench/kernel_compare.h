@@ -2,10 +2,10 @@
  *
  * kernel_compare.h - which kernels changed between two runs
  *
- * A row changed when the rank test over its repetitions says so after Holm's
- * correction over all rows, by at least the least change asked for, and when it did
- * so against its roof as well: two runs are not interleaved, and what a neighbour on
- * the host takes from one of them lowers roof and kernel together.
+ * A row changed if the rank test over its repetitions is significant after Holm's
+ * correction over all rows, by at least the given least change, and also relative to
+ * its roof: two runs are not interleaved, and a neighbour on the host slows roof and
+ * kernel together.
  *
  * Threading: one thread per object.
  */

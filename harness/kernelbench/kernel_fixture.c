@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_fixture.c - what the cases of one process share
+ * kernel_fixture.c - data shared by the cases of one process
  *
- * Interleaving means that a case is opened many times: whatever is slow to make is
- * made once and kept, but for the content of the cold buffer, which changes hands
- * with the format.
+ * Interleaving opens a case many times, so data that are slow to make are made once and
+ * kept, except the content of the cold buffer, which depends on the format.
  */
 #include "harness/kernelbench/kernel_fixture.h"
 
@@ -38,7 +37,7 @@ struct kernel_fixture {
     const struct topology *topo;
     enum placement placement;
     struct mem cold;
-    enum kern_format cold_format; /* whose pattern it holds; KERN_N_FMT: nobody's */
+    enum kern_format cold_format; /* whose pattern it holds; KERN_N_FMT: none */
     bool cold_packed;
     size_t cold_at;
     double huge_share;
@@ -205,7 +204,7 @@ enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format
 /* ---- checks and roofs ------------------------------------------------------------ */
 
 /* One more element at the end of an array of *n; NULL: no memory. */
-static void *append(void **v, size_t *n, size_t size)
+static void *grow(void **v, size_t *n, size_t size)
 {
     void *longer = realloc(*v, (*n + 1) * size);
 
@@ -228,8 +227,8 @@ enum status fixture_check(struct kernel_fixture *fixture, const struct kern_row 
             parts_check_product(row, n_x, &made.weight_ns, &made.err);
         else
             parts_check_other(row, &made.err);
-        c = append((void **)&fixture->checked, &fixture->n_checked,
-                   sizeof *fixture->checked);
+        c = grow((void **)&fixture->checked, &fixture->n_checked,
+                 sizeof *fixture->checked);
         if (!c)
             return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
         *c = made;
@@ -248,7 +247,7 @@ const struct probe_read_way *fixture_read_way(struct kernel_fixture *fixture,
         if (fixture->ways[i].n_threads == n)
             return &fixture->ways[i].way;
     struct read_way *w =
-        append((void **)&fixture->ways, &fixture->n_ways, sizeof *fixture->ways);
+        grow((void **)&fixture->ways, &fixture->n_ways, sizeof *fixture->ways);
     if (!w)
         return NULL;
     *w = (struct read_way){n, probe_read_tune(buffer, pool, isa_usable())};
@@ -282,7 +281,7 @@ double kernel_fixture_roof(struct kernel_fixture *fixture,
     kernel_work_close(work);
     const double median = stats_median(value, N_PASSES, scratch);
     struct known_roof *r =
-        append((void **)&fixture->roofs, &fixture->n_roofs, sizeof *fixture->roofs);
+        grow((void **)&fixture->roofs, &fixture->n_roofs, sizeof *fixture->roofs);
     if (r) {
         memcpy(r->name, name, sizeof r->name);
         r->value = median;

@@ -23,13 +23,13 @@ enum status fixture_pool(struct thread_pool **pool,
 const void *fixture_pattern(struct kernel_fixture *fixture, enum kern_format format,
                             bool packed);
 
-/* The cold buffer, filled with a format's pattern; format KERN_N_FMT: with whatever it
- * holds, once it holds something. */
+/* The cold buffer, filled with a format's pattern; format KERN_N_FMT: with any
+ * pattern. */
 enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format,
                          bool packed, const uint8_t **base, struct err *err);
 
-/* Where the last case stopped reading the cold buffer, in bytes: the next goes on
- * there, so that it does not begin with what a cache still holds. */
+/* Where the last case stopped reading the cold buffer, in bytes: the next case
+ * continues there, so that it does not begin with cached data. */
 size_t *fixture_cold_at(struct kernel_fixture *fixture);
 
 /* The fastest way to read the cold buffer with so many threads, found once. */

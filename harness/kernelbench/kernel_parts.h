@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_parts.h - what kernel_work.c is made of: columns, products, other calls
+ * kernel_parts.h - parts of kernel_work.c: columns, products, other calls
  *
  * Not for other modules. Threading: as kernel_work.h.
  */
@@ -67,7 +67,7 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
 void parts_other_run(const struct operation_call *o);
 void parts_other_close(struct operation_call *o);
 
-/* Whether one call writes what the scalar row writes. Errors as above. */
+/* Whether one call gives the result of the scalar row. Errors as above. */
 enum status parts_check_other(const struct kern_row *row, struct err *err);
 
 #endif

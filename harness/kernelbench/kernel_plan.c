@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_plan.c - which cases a wish means
+ * kernel_plan.c - the cases of a request
  */
 #include "harness/kernelbench/kernel_plan.h"
 
@@ -107,7 +107,7 @@ static enum status check_wish(const struct kernel_wish *w, struct err *err)
     return check_words(w->weights, "--weights", weights, 2, err);
 }
 
-/* ---- what is asked for ------------------------------------------------------------
+/* ---- the request ------------------------------------------------------------
  */
 
 static bool has_int(const struct int_list *list, int value, int usual)
@@ -195,7 +195,7 @@ static void add_roof(struct kernel_plan *plan, const struct kernel_case *roof)
     plan->n_roofs++;
 }
 
-/* What few columns cost is told against one column of the same row. */
+/* The cost of few columns is reported against one column of the same row. */
 static void add_one_column(struct kernel_plan *plan, const struct kernel_case *all,
                            size_t n_all, const struct kernel_case *c)
 {
@@ -241,7 +241,7 @@ static void choose(struct kernel_plan *plan, const struct kernel_case *all,
     }
 }
 
-/* One thread is always among them: what is hot runs with one. */
+/* One thread is always included: hot cases run with one. */
 static void set_threads(struct kernel_plan *plan, const struct kernel_wish *wish,
                         const struct topology *topo)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_plan.h - from what a user asks for to the cases to run and to skip
+ * kernel_plan.h - the cases to run and to skip for a request
  *
  * Threading: one thread per object.
  */
@@ -22,7 +22,7 @@ struct kernel_wish {
                                 machine allows */
 };
 
-/* A case that was asked for and cannot run here. */
+/* A requested case that cannot run here. */
 struct kernel_skip {
     struct kernel_case c;
     char reason[128];
@@ -37,7 +37,7 @@ struct kernel_plan {
     int n_threads;
 };
 
-/* Errors: ST_USAGE (an unknown word; what it may have meant), ST_UNSUPPORTED (nothing
+/* Errors: ST_USAGE (an unknown word; the nearest known one), ST_UNSUPPORTED (nothing
  * of it can run here; why), ST_NO_MEMORY. */
 enum status kernel_plan_make(struct kernel_plan *plan, const struct kernel_wish *wish,
                              const struct topology *topo, struct err *err);

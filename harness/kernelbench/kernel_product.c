@@ -3,7 +3,7 @@
  * kernel_product.c - weights, activations, and whether a product of them is right
  *
  * The oracle multiplies dequantised weights with dequantised activations in double
- * precision, so what it allows for is the rounding of the float sums alone.
+ * precision, so its tolerance covers only the rounding of the float sums.
  */
 #include "harness/kernelbench/kernel_parts.h"
 
@@ -18,7 +18,7 @@
 
 #define SCALAR     (1u << KERN_ISA_scalar)
 #define CHECK_K    768
-#define CHECK_ROWS 19 /* not a multiple of what any kernel takes at a time */
+#define CHECK_ROWS 19 /* not a multiple of any kernel's rows per step */
 
 void *parts_alloc(size_t bytes)
 {

@@ -105,7 +105,7 @@ static bool fill_line(struct kernel_line *l, const struct kernel_result *r)
 /* ---- groups and order
  * ---------------------------------------------------------------- */
 
-/* A place in the registry; what it does not know comes last. */
+/* Position in the registry; unknown names come last. */
 static int op_place(const char *op)
 {
     int i = 0;

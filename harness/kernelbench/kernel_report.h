@@ -2,7 +2,7 @@
  *
  * kernel_report.h - a run of the kernels as tables, CSV and charts
  *
- * Model of the world: a *line* is a case with what came of it: medians and intervals
+ * Model of the world: a *line* is a case with its results: medians and intervals
  * over the repetitions, fractions of the roofs that were timed as rows of the same
  * run, or the reason why there is nothing. Lines of one *group* (operation, columns,
  * hot or cold, threads) differ in format and ISA level only.
@@ -39,7 +39,7 @@ struct kernel_report {
     char title[200]; /* "AMD EPYC, 2 CPUs · host", for charts */
 };
 
-/* plan: for what was skipped; NULL: nothing. Error: ST_NO_MEMORY. */
+/* plan: for the skipped cases; NULL: none. Error: ST_NO_MEMORY. */
 enum status kernel_report_make(struct kernel_report *report,
                                const struct kernel_results *results,
                                const struct kernel_plan *plan, struct err *err);
@@ -48,7 +48,7 @@ void kernel_report_free(struct kernel_report *report);
 /* Whether a row gave a wrong result or could not be run to its end. */
 bool kernel_report_has_failure(const struct kernel_report *report);
 
-/* What a group is called: "gemv cold, 2 threads". */
+/* The name of a group: "gemv cold, 2 threads". */
 const char *kernel_group_name(char *buf, size_t cap, const struct kernel_case *c);
 
 /* The fraction of the roof that bounds the case: NaN where none does. */

@@ -2,10 +2,10 @@
  *
  * kernel_run.c - the child, its progress and its end
  *
- * The child gets the names of its cases and a pipe to report finished repetitions
- * through; what it has to say on stderr is kept, and shown when it fails. It is a
- * process group of its own, so that Ctrl-C is ours to answer: it is asked to finish
- * once, and writes down what it has.
+ * The child gets the names of its cases and a pipe for reporting finished repetitions;
+ * its standard error is kept and shown when it fails. It has its own process group, so
+ * that this process handles Ctrl-C: it sends SIGTERM once, and the child writes the
+ * finished repetitions.
  */
 #include "harness/kernelbench/kernel_run.h"
 
@@ -33,7 +33,7 @@ struct child {
     pid_t pid;
     int cases_fd, errors_fd; /* memory files */
     int progress_fd;         /* our end of the pipe */
-    bool told;               /* to stop */
+    bool is_stopped;         /* SIGTERM was sent */
 };
 
 static enum status find_program(char *path, size_t cap, struct err *err)
@@ -48,7 +48,7 @@ static enum status find_program(char *path, size_t cap, struct err *err)
                    self_path());
 }
 
-/* "avx512vnni,avx2": what --isa-disable has switched off. */
+/* "avx512vnni,avx2": the levels that --isa-disable switched off. */
 static void disabled_levels(char *list, size_t cap)
 {
     const uint32_t off = isa_detected() & ~isa_usable();
@@ -194,9 +194,9 @@ static void follow(struct child *c, struct tally *t)
     while (n != 0) {
         struct pollfd ready = {c->progress_fd, POLLIN, 0};
 
-        if (interrupted() && !c->told) {
+        if (interrupted() && !c->is_stopped) {
             kill(c->pid, SIGTERM);
-            c->told = true;
+            c->is_stopped = true;
         }
         if (poll(&ready, 1, 200) > 0) {
             n = read(c->progress_fd, buf, sizeof buf);
@@ -205,8 +205,9 @@ static void follow(struct child *c, struct tally *t)
             else if (n < 0 && errno != EINTR)
                 break;
         }
-        snprintf(detail, sizeof detail, "%zu rows, %d repetitions", t->p->plan->n_run,
-                 t->p->n_repetitions);
+        snprintf(detail, sizeof detail, "%zu row%s, %d repetition%s", t->p->plan->n_run,
+                 t->p->plan->n_run == 1 ? "" : "s", t->p->n_repetitions,
+                 t->p->n_repetitions == 1 ? "" : "s");
         progress_update(&progress, (double)t->n_all_done / n_runs, detail);
     }
     progress_end(&progress);
@@ -237,7 +238,7 @@ static enum status judge_end(const struct child *c, int rc, struct err *err)
 
     if (interrupted())
         return err_set(err, ST_INTERRUPTED, "interrupted");
-    if (WIFEXITED(rc) && WEXITSTATUS(rc) <= 1) /* 1: a row failed; it says which */
+    if (WIFEXITED(rc) && WEXITSTATUS(rc) <= 1) /* 1: a row failed and is named */
         return ST_OK;
     last_words(c->errors_fd, words, sizeof words);
     if (WIFSIGNALED(rc))

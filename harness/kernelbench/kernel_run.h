@@ -17,7 +17,7 @@ struct kernel_run_params {
 };
 
 /* Run the plan's cases; json_path receives google-benchmark's JSON. Shows progress,
- * and on interrupted() lets the child write down what is finished: the file is there
+ * and on interrupted() lets the child write the finished rows: the file is there
  * then, too. Errors: ST_UNSUPPORTED (no bench_kernels; the way out), ST_IO (it
  * failed; its own words), ST_INTERRUPTED. */
 enum status kernel_run(const struct kernel_run_params *p, const char *json_path,

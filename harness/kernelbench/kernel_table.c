@@ -18,7 +18,7 @@
 #define LEVEL_WIDTH   10
 #define LINE_WIDTH    100
 #define CELL_CAPACITY 32
-#define ABOVE_ROOF    1.05 /* what two medians of one run may differ by */
+#define ABOVE_ROOF    1.05 /* possible quotient of two medians of one run */
 
 /* A table: labels, headings, and a line or NULL in every cell. */
 struct grid {
@@ -263,7 +263,7 @@ static void print_group(FILE *f, const struct kernel_report *r, int group,
     print_grid(f, g, CELL_WIDTH, false);
 }
 
-/* ---- what stands below --------------------------------------------------------------
+/* ---- below the tables --------------------------------------------------------------
  */
 
 static void print_roofs(FILE *f, const struct kernel_report *r)

@@ -163,7 +163,7 @@ static void peak_share(void *arg, int member, int n_members)
         w->sink = sink;
 }
 
-/* Rounds of about PEAK_NS, and what they do. */
+/* Rounds of about PEAK_NS, and their operations. */
 static void calibrate_peak(struct kernel_work *w)
 {
     uint64_t ns = 0, n_ops = 0, sink;

@@ -2,9 +2,9 @@
  *
  * kernel_work.h - the work of one case, ready to be timed
  *
- * Model of the world: a *fixture* holds what the cases of a process share: the buffer
- * of cold weights, patterns of quantised weights, which rows have been checked, the
- * roofs. A *work* is one case with everything made and checked, so that running it
+ * Model of the world: a *fixture* holds the data shared by the cases of a process: the
+ * buffer of cold weights, patterns of quantised weights, which rows have been checked,
+ * the roofs. A *work* is one case with everything made and checked, so that running it
  * does nothing but call the kernel. A case with several threads, and every product
  * and roof with one, runs on pinned threads, each on its own part of the rows.
  *
@@ -31,15 +31,15 @@ size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture);
 /* Share of the buffer in 2 MiB pages, 0..1; 0 before anything cold was opened. */
 double kernel_fixture_huge_share(const struct kernel_fixture *fixture);
 
-/* What a roof case gives, in GB/s or GOPS: the median of a few passes, measured when
- * first asked for; 0 where it cannot be. For a quick look while a row is timed:
+/* Result of a roof case, in GB/s or GOPS: the median of a few passes, measured when
+ * first asked for; 0 where it cannot be. For a quick estimate while a row is timed:
  * results are compared with roofs timed as rows, interleaved with the others. */
 double kernel_fixture_roof(struct kernel_fixture *fixture,
                            const struct kernel_case *roof);
 
 struct kernel_work;
 
-/* What one call does. */
+/* Work of one call. */
 struct kernel_cost {
     double bytes; /* of weights; read and written, where there are none */
     double ops;   /* a multiply-add counts as two */

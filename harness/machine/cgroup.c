@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cgroup.c - where this process stands in the control groups, and its limits
+ * cgroup.c - the control groups of this process, and their limits
  */
 #include "harness/machine/cgroup.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cgroup.h - where this process stands in the control groups, and its limits
+ * cgroup.h - the control groups of this process, and their limits
  *
  * Model of the world: a controller (memory, cpu, cpuset) lives in exactly one
  * hierarchy, of version 1 (one mount per controller or set of controllers) or
@@ -8,7 +8,7 @@
  * must be looked up by itself. /proc/self/cgroup gives our path within the
  * hierarchy, /proc/self/mountinfo where the hierarchy is mounted and which of its
  * subtrees is to be seen there. In a container the two need not fit; our group is
- * then taken to be the top of what is mounted, which is how containers are
+ * then taken to be the top of the mount, which is how containers are
  * usually set up, and limits further up cannot be seen.
  *
  * A limit is the smallest on the way from our group to the top of the mount.
@@ -28,7 +28,7 @@ enum cgroup_controller { CGROUP_MEMORY, CGROUP_CPU, CGROUP_CPUSET, CGROUP_N };
 /* Paths are as on the machine itself, without the recorded tree's root in front. */
 struct cgroup_place {
     int version;                 /* 1, 2; 0: this controller is not to be found */
-    char mount[CGROUP_PATH_MAX]; /* top of what is visible of the hierarchy */
+    char mount[CGROUP_PATH_MAX]; /* top of the visible hierarchy */
     char dir[CGROUP_PATH_MAX];   /* our group's directory: mount or below it */
     bool exact; /* false: dir is a guess, our own path is not below the mount */
 };

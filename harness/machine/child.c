@@ -27,7 +27,7 @@ struct ends {
     pid_t parent;
 };
 
-/* In the child, between fork() and exec(): only what is safe there. */
+/* In the child, between fork() and exec(): only async-signal-safe calls. */
 static _Noreturn void become(const struct child_params *p, const struct ends *e)
 {
     const int in = p->talk ? e->in[0] : open("/dev/null", O_RDONLY);
@@ -143,7 +143,7 @@ enum status child_say(struct child *c, const char *text, struct err *err)
     size_t left = strlen(text);
     bool ok = true;
 
-    /* One that is gone is told by its status, not by a signal to us. */
+    /* Ignored: SIGPIPE of an ended child would end this process. */
     sigaction(SIGPIPE, &ignore, &before);
     while (left && ok) {
         const ssize_t n = write(c->in, text, left);
@@ -166,7 +166,7 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
                bool *killed)
 {
     const uint64_t deadline = clock_ns() + patience_ns;
-    bool told = false;
+    bool was_killed = false;
     int wstatus = 0;
 
     for (;;) {
@@ -174,15 +174,15 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
 
         if (got == c->pid || (got < 0 && errno != EINTR))
             break;
-        if (!told && clock_ns() > deadline) {
+        if (!was_killed && clock_ns() > deadline) {
             kill(c->pid, SIGKILL);
-            told = true;
+            was_killed = true;
         }
         usleep(500);
     }
     c->pid = 0;
     if (killed)
-        *killed = told;
+        *killed = was_killed;
     return wstatus;
 }
 

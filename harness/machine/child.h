@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * child.h - a program that is started, put into a memory group, and talks in lines
+ * child.h - a child process in a memory group that communicates in lines
  *
- * The child is made by fork() and waits at a pipe until it is inside its group; then it
- * executes the program. It dies with its parent (PR_SET_PDEATHSIG), and ignores Ctrl-C,
- * which is the parent's to answer. Its standard output is a pipe of lines; where it is
- * to be talked to, its standard input is one, too, and what it says on standard error
- * is kept for the case that it dies.
+ * After fork() the child waits at a pipe until it is inside its group; then it executes
+ * the program. It dies with its parent (PR_SET_PDEATHSIG) and ignores Ctrl-C, which the
+ * parent handles. Its standard output is a pipe of lines; its standard input is one,
+ * too, if requested, and then its standard error is kept in case it dies.
  *
- * Threading: one thread per child, and it is the one that started it.
+ * Threading: one thread per child, the one that started it.
  */
 #ifndef SLM_HARNESS_MACHINE_CHILD_H
 #define SLM_HARNESS_MACHINE_CHILD_H
@@ -26,7 +25,7 @@ struct child {
     pid_t pid;      /* 0: none */
     int in, out;    /* our ends; -1: not open */
     int complaints; /* a file in memory with its standard error; -1: not kept */
-    char *line;     /* what it has said of a line so far */
+    char *line;     /* the incomplete last line of its output */
     size_t n_line, line_cap;
 };
 
@@ -44,21 +43,22 @@ struct child_params {
 };
 
 /* *c is CHILD_INIT, and for child_close() afterwards in any case. Errors: ST_IO, and
- * those of sandbox_add(). A program that cannot be executed ends with 127, having
- * complained. */
+ * those of sandbox_add(). A program that cannot be executed prints a
+ * message and ends with 127. */
 enum status child_start(struct child *c, const struct child_params *p, struct err *err);
 
-/* Takes what there is of its output (which is non-blocking) and calls fn for each whole
+/* Reads its available output (non-blocking) and calls fn for each whole
  * line, without its end. False at the end of the output, and for a line beyond 1 MiB.
  */
 typedef void child_line_fn(void *arg, const char *line, size_t len);
 bool child_hear(struct child *c, child_line_fn *fn, void *arg);
 
-/* A line to its standard input; text ends with a newline. Error: ST_IO (it is gone). */
+/* A line to its standard input; text ends with a newline. Error: ST_IO (it has ended).
+ */
 enum status child_say(struct child *c, const char *text, struct err *err);
 
-/* Its status as waitpid() has it, once it is gone; killed after patience_ns, and then
- * *killed (may be NULL) says so. usage may be NULL. */
+/* Waits for its end and returns the status of waitpid(); kills it after patience_ns and
+ * sets *killed (may be NULL). usage may be NULL. */
 int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
                bool *killed);
 
@@ -68,8 +68,7 @@ const char *child_last_words(const struct child *c, char *buf, size_t cap);
 /* Kills what still runs, closes and frees. */
 void child_close(struct child *c);
 
-/* In a child: let it be this process that the kernel ends when memory runs out, and not
- * somebody's editor. */
+/* In a child: makes the OOM killer prefer this process to others. */
 void child_offer_to_oom_killer(void);
 
 #endif

@@ -116,7 +116,7 @@ static enum status test_pair(struct sorting *s, int a, int b, struct cores_pair 
 }
 
 /* All at once: those that keep their speed have a core each. A share below the
- * bound says nothing yet, since clocks fall as more cores work. */
+ * bound is no evidence, since clocks fall as more cores work. */
 static enum status test_group(struct sorting *s)
 {
     struct cores_map *map = s->map;
@@ -291,7 +291,7 @@ json_t *cores_json(const struct cores_map *map)
         "seconds", map->seconds);
 }
 
-/* One sentence of the whole: the pair, or what was found of many CPUs. */
+/* One sentence: the pair, or a summary for many CPUs. */
 static void summarize(const struct cores_map *map, char *buf, size_t cap)
 {
     const struct cores_pair *weakest = map->pair;

@@ -5,9 +5,9 @@
  * A virtual machine may show every hyperthread as a core. Arithmetic tells: a loop
  * that keeps the multipliers busy on CPU a alone, on b alone, and on both at once.
  * Two cores do twice the work of one; two hyperthreads have one set of multipliers
- * and do little more than one alone. The *ratio* is what both did at once, each as a
- * share of what it did alone: 2 for two cores, 1.0 to 1.3 for one. The answer is of
- * this moment: a hypervisor that does not pin its vCPUs may move them later.
+ * and do little more than one alone. The *ratio* is the sum of their speeds together,
+ * each as a share of its speed alone: 2 for two cores, 1.0 to 1.3 for one. The answer
+ * is of this moment: a hypervisor that does not pin its vCPUs may move them later.
  *
  * Rounds are short, their three parts in random order. A round is disturbed where a
  * thread had less than 95 % of its CPU while it was timed, the parts that belong
@@ -36,7 +36,7 @@
 
 enum cores_verdict { CORES_UNDECIDED, CORES_ONE, CORES_TWO };
 
-/* What a test of two CPUs says. */
+/* Result of a test of two CPUs. */
 struct cores_pair {
     int cpu[2];
     int n_rounds, n_disturbed;
@@ -51,15 +51,15 @@ struct cores_pair {
  * cpu and n_disturbed. */
 void cores_judge(struct cores_pair *p, const double *ratio, int n, uint64_t seed);
 
-/* How a test is run: share[r * n + i] is what cpus[i] did in round r together with
- * the other n - 1, of what it did alone. Returns in *n_rounds how many rounds were
- * undisturbed, at most CORES_ROUNDS. */
+/* How a test is run: share[r * n + i] is the speed of cpus[i] in round r together
+ * with the other n - 1, as a share of its speed alone. Returns in *n_rounds how many
+ * rounds were undisturbed, at most CORES_ROUNDS. */
 typedef enum status cores_test_fn(void *arg, const int *cpus, int n, double *share,
                                   int *n_rounds, int *n_disturbed, struct err *err);
 
 struct cores_map {
     int n_cpus, n_cores;
-    int cpu[TOPO_MAX_CPUS];  /* those asked for */
+    int cpu[TOPO_MAX_CPUS];  /* the requested ones */
     int core[TOPO_MAX_CPUS]; /* of each, 0..n_cores-1 */
     bool complete;           /* no CPU was left undecided: core[] may be relied on */
     int n_pairs;             /* tested; of three and more CPUs only where one of */

@@ -68,7 +68,7 @@ static void run_part(void *arg, int thread, int n_threads)
     w->cpu_ns = thread_ns() - cpu_ns;
 }
 
-/* Chunks per nanosecond; NaN where somebody else had the CPU for a while. */
+/* Chunks per nanosecond; NaN where another process had the CPU for a while. */
 static double speed(const struct worker *w)
 {
     const double wall_ns = (double)(w->end_ns - w->begin_ns);

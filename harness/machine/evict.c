@@ -98,8 +98,8 @@ enum status file_evict(const char *path, uint64_t *stayed_bytes, struct err *err
             goto out;
         }
         if (!cached_bytes(fd, (uint64_t)st.st_size, &stayed)) {
-            status = err_set_errno(err, ST_IO,
-                                   "cannot tell how much of %.300s is cached", path);
+            status = err_set_errno(
+                err, ST_IO, "cannot determine how much of %.300s is cached", path);
             goto out;
         }
         if (!stayed)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * machine_key.h - what makes two machines the same for a comparison of speeds
+ * machine_key.h - properties that make two machines comparable in speed
  *
  * Model of the world: a few texts, taken from the topology that machine.json holds.
  * Names of hosts are not among them, as a runner of a CI service has another one every
- * time; nor is the operating system, whose updates one wants to see in a history.
+ * time; nor is the operating system, since a history should show its updates.
  *
  * Threading: data.
  */
@@ -23,7 +23,7 @@ enum machine_field {
     MACHINE_CPUS,       /* packages, nodes, cores, CPUs, those allowed, SMT */
     MACHINE_CACHES,     /* "L1d 32K, L1i 32K, L2 1M, L3 32M" */
     MACHINE_QUOTA,      /* of CPU time */
-    MACHINE_MEMORY,     /* "23.54 GiB": what there is, or the limit */
+    MACHINE_MEMORY,     /* "23.54 GiB": total, or the limit */
     MACHINE_PAGES,      /* transparent huge pages */
     MACHINE_N_FIELDS
 };
@@ -33,7 +33,7 @@ struct machine_key {
 };
 
 /* From an object as topology_json() makes it, which may come from a foreign file:
- * what is missing is "unknown". False if it is no such object at all. */
+ * missing values are "unknown". False if the object is of another kind. */
 bool machine_key_read(struct machine_key *key, const json_t *topology);
 
 /* Object of all texts, and back; false if one is missing. */
@@ -42,7 +42,8 @@ bool machine_key_from_json(struct machine_key *key, const json_t *object);
 
 /* Whether they are the same machine: sizes of memory may differ by 3 %, as kernels keep
  * different shares for themselves, and an ISA level counts where both know it. If not,
- * why (may be NULL) says what differs first: "its memory is '16 GiB', here '32 GiB'".
+ * why (may be NULL) names the first difference: "its memory is '16 GiB', here '32
+ * GiB'".
  */
 bool machine_key_same(const struct machine_key *there, const struct machine_key *here,
                       char *why, size_t cap);

@@ -11,10 +11,10 @@
 /* The process without model, KV cache and scratch. */
 #define RESERVE_OWN_BYTES (UINT64_C(24) << 20)
 
-/* Page tables, libraries, and what the page cache needs for reading ahead. */
+/* Page tables, libraries, and the page cache's readahead. */
 #define RESERVE_SPARE_BYTES (UINT64_C(64) << 20)
 
-/* What of given bytes is left for a model that cannot be paged out. */
+/* The part of given bytes that a model that cannot be paged out may use. */
 static inline uint64_t memory_for_model(uint64_t given)
 {
     const uint64_t kept = RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES;

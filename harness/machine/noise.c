@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * noise.c - counters of the kernel and of the hypervisor, and what they mean
+ * noise.c - counters of the kernel and of the hypervisor, and their meaning
  *
  * Other processes' CPU time is the machine's busy time less our own. Our own is
  * that of this process and of children it has waited for; a child still running
- * counts as somebody else, so a measuring process has none.
+ * counts as another process, so a measuring process has none.
  */
 #include "harness/machine/noise.h"
 
@@ -35,7 +35,7 @@
 #define MAX_OTHERS_ON_OURS 0.02
 #define MAX_SWITCHES_HZ    50.0 /* per CPU; timers and kernel threads cause a few */
 #define MAX_THROTTLED      0.01 /* of the wall time */
-/* Waiting for memory that was not our own paging: somebody else's shortage. */
+/* Waiting for memory without paging of this process: a shortage of others. */
 #define MAX_PRESSURE 0.05
 /* A trend that the interval of the median does not show. */
 #define MAX_DRIFT 0.05
@@ -191,7 +191,7 @@ void noise_read(struct noise *n, const char *root)
     if (root[0]) {
         char text[64];
 
-        /* a recorded tree has its own clock, and no process of ours */
+        /* a recorded tree has its own clock, and not this process */
         if (sysfile_read(root, "/proc/uptime", text, sizeof text) > 0)
             n->wall_ns = (uint64_t)(strtod(text, NULL) * NS_PER_S);
     } else {
@@ -204,7 +204,7 @@ void noise_read(struct noise *n, const char *root)
     read_memory(n, root);
 }
 
-/* ---- what it means ------------------------------------------------------------ */
+/* ---- interpretation ------------------------------------------------------------ */
 
 /* Counters can step back: steal after a live migration, a group that was moved. */
 static uint64_t minus(uint64_t b, uint64_t a)

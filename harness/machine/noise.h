@@ -2,12 +2,12 @@
  *
  * noise.h - what disturbed a measurement
  *
- * A snapshot before and one after; the difference says how much the hypervisor
+ * A snapshot before and one after; the difference shows how much the hypervisor
  * stole, how often we were switched out, whether the cgroup throttled us, how
  * many pages came from disk.
  *
  * Own CPU time, switches and faults are those of this process and of the children
- * it has waited for. A child that is still running counts as somebody else, so
+ * it has waited for. A child that is still running counts as another process, so
  * whoever measures takes both snapshots in the process that does the work.
  *
  * Paging (major faults, refaults) is reported, but is no disturbance: a model that
@@ -39,7 +39,7 @@ struct noise {
 };
 
 /* root: "" or the top of a recorded tree with /proc and /sys below it; such a tree
- * has its own clock (/proc/uptime) and no process of ours. Counters that cannot be
+ * has its own clock (/proc/uptime) and not this process. Counters that cannot be
  * read stay 0. */
 void noise_read(struct noise *n, const char *root);
 

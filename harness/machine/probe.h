@@ -29,7 +29,7 @@ struct probe_buffer {
     const char *base;
     size_t bytes;        /* a multiple of 4 KiB */
     uint64_t sum;        /* of all 64-bit words, modulo 2^64 */
-    struct mem mem;      /* empty where the memory is somebody else's */
+    struct mem mem;      /* empty where the memory is borrowed */
     uint64_t huge_bytes; /* of our own backed by 2 MiB pages */
 };
 
@@ -41,19 +41,18 @@ enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
                               const struct topology *topo, struct err *err);
 void probe_buffer_close(struct probe_buffer *b);
 
-/* Memory that is there already and does not change: the weights of a model, whose
- * pages and mapping are then exactly what the model is judged by. It is read once,
- * for its sum. base is 64-byte aligned; bytes is rounded down to 4 KiB and must leave
- * some. */
+/* Existing memory that does not change: the weights of a model, so that the roof has
+ * the same pages and mapping as the model. It is read once, for its sum. base is
+ * 64-byte aligned; bytes is rounded down to 4 KiB and must leave some. */
 void probe_buffer_borrow(struct probe_buffer *b, struct thread_pool *pool,
                          const void *base, size_t bytes);
 
-/* A way to read: which loop, how many places side by side, how far ahead to
- * prefetch. Machines differ in what they like, and the roof is the best of all. */
+/* A way to read: loop, number of streams, prefetch distance. The fastest way differs by
+ * machine; the roof is that of the fastest. */
 struct probe_read_way {
     const struct probe_kernel *kernel;
     int n_streams;
-    size_t ahead_bytes;
+    size_t prefetch_bytes;
 };
 
 /* Try every way that isa_mask allows twice; the fastest wins. Ends early when
@@ -76,7 +75,7 @@ enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
 /* Sequential read of path with O_DIRECT through io_uring, depth 16, 1 MiB
  * requests, GB/s per pass of at most max_bytes and about two seconds. With path a
  * directory, a temporary file of at most max_bytes is written there first; it has
- * no name, so nothing stays behind whatever happens. Errors: ST_IO, ST_INPUT (a
+ * no name, so it never stays behind. Errors: ST_IO, ST_INPUT (a
  * file below 1 MiB), ST_NO_MEMORY (no room), ST_UNSUPPORTED (no O_DIRECT or no
  * io_uring there), ST_INTERRUPTED. */
 enum status probe_disk(const char *path, uint64_t max_bytes, int n_passes, double *gbps,

@@ -66,14 +66,14 @@ static enum status make_file(struct disk *d, uint64_t max_bytes, struct err *err
     if (statfs(d->path, &fs))
         return err_set_errno(err, ST_IO, "%s cannot be examined", d->path);
 
-    const uint64_t room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+    const uint64_t free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
     d->bytes = max_bytes < BLOCK ? BLOCK : max_bytes / BLOCK * BLOCK;
-    if (room < d->bytes + RESERVE_BYTES)
+    if (free_bytes < d->bytes + RESERVE_BYTES)
         return err_set(err, ST_NO_MEMORY,
                        "the disk probe needs %s in %s and there are %s free; choose "
                        "another directory with --disk DIR or --disk none",
                        format_bytes(need, sizeof need, d->bytes + RESERVE_BYTES),
-                       d->path, format_bytes(have, sizeof have, room));
+                       d->path, format_bytes(have, sizeof have, free_bytes));
     if (snprintf(name, sizeof name, "%s/.slmbench-probe-XXXXXX", d->path) >=
         (int)sizeof name)
         return err_set(err, ST_USAGE,
@@ -167,7 +167,7 @@ static int reap_block(struct disk *d, int *error)
 }
 
 /* Reads or writes from the start until d->bytes, the deadline or an interruption;
- * *done holds the bytes transferred. Whatever is in flight is waited for, also
+ * *done holds the bytes transferred. Waits for all requests in flight, also
  * after an error, since the kernel still owns those buffers. */
 static enum status transfer(struct disk *d, bool writing, uint64_t limit_ns,
                             uint64_t *done, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * probe_read.c - read bandwidth: what a loop that only loads gets from memory
+ * probe_read.c - read bandwidth of a loop that only loads
  */
 #include "harness/machine/probe.h"
 
@@ -22,7 +22,7 @@
  * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */
 static const struct {
     int n_streams;
-    size_t ahead_bytes;
+    size_t prefetch_bytes;
 } ways[] = {{1, 0},    {1, 1024}, {1, 4096}, {1, 8192}, {1, 16384}, {2, 0},
             {2, 1024}, {2, 4096}, {2, 8192}, {4, 0},    {4, 512},   {4, 2048}};
 
@@ -101,7 +101,7 @@ static void read_share(void *arg, int thread, int n_threads)
     share_of(job->buffer, thread, n_threads, &begin, &end);
     job->sum[thread] =
         job->way->kernel->fn.stream_read(job->buffer->base + begin, end - begin,
-                                         job->way->n_streams, job->way->ahead_bytes);
+                                         job->way->n_streams, job->way->prefetch_bytes);
 }
 
 /* One pass; the sum of all words. */
@@ -156,7 +156,7 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b,
     for (int pass = 0; pass < TUNE_PASSES; pass++)
         for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !interrupted(); i++) {
             const struct probe_read_way way = {kernel, ways[i].n_streams,
-                                               ways[i].ahead_bytes};
+                                               ways[i].prefetch_bytes};
             const double gbps = probe_read_pass(b, pool, &way);
 
             if (gbps > best_gbps) {

@@ -26,7 +26,7 @@ struct sandbox {
     uint64_t peak_seen; /* for kernels without memory.peak */
 };
 
-/* What the process as a whole has set up: undone with the last sandbox. */
+/* State of the process: undone with the last sandbox. */
 static struct {
     struct group_parent parent;
     int n_live;
@@ -135,7 +135,7 @@ static uint64_t read_limit(const struct sandbox *s, char *source, int cap)
     return cgroup_memory_limit(&s->place, s->root, s->dir, source, cap);
 }
 
-/* Set the limit and believe only what the kernel says it is. */
+/* Set the limit and use the value that the kernel reports. */
 static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *err)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -256,7 +256,7 @@ static char *read_text(const struct sandbox *s, const char *file)
     return sysfile_read_all(s->root, path);
 }
 
-/* The first of two keys that is there; 0 if neither. */
+/* The value of the first of two keys that exists; 0 if none does. */
 static uint64_t either_key(const char *text, const char *a, const char *b)
 {
     uint64_t v = 0;

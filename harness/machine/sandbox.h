@@ -5,7 +5,7 @@
  * Model of the world: below the cgroup this process is in (or below a delegated
  * one) a group slmbench.<pid>.<serial>.<start>.<pidns> is made, given a memory limit
  * (swap included, so that the limit cannot be walked around), the limit is read
- * back, a child is put into it, and the group is removed again whatever happens.
+ * back, a child is put into it, and the group is always removed again.
  * Groups left behind by a killed run carry its pid, start time and pid namespace in
  * their name and are removed by sandbox_clean_leftovers() once that process is gone
  * - and not when another process has its number now, or when it lives in another
@@ -32,7 +32,7 @@
 struct sandbox;
 
 struct sandbox_usage {
-    uint64_t limit_bytes; /* as the kernel reports it: what is really enforced */
+    uint64_t limit_bytes; /* as the kernel reports it */
     uint64_t peak_bytes;  /* largest amount charged: memory.peak (Linux 5.19), or
                              memory.max_usage_in_bytes; without either the largest
                              that sandbox_read() has seen */

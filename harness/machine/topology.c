@@ -312,7 +312,7 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
     count_allowed_cores(t);
 }
 
-/* ---- what follows ------------------------------------------------------------- */
+/* ---- advice ------------------------------------------------------------- */
 
 static const char *plural(int n)
 {

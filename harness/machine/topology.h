@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * topology.h - what CPUs, caches, memory and limits there are, and what follows
+ * topology.h - CPUs, caches, memory and limits, and advice
  *
  * Sources: hwloc for sockets, cores, caches and NUMA; libcpuid and XCR0 for the
  * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and
@@ -46,7 +46,7 @@ enum topo_smt {
     TOPO_SMT_NONE,   /* one CPU per core, as far as the machine tells */
     TOPO_SMT_SHOWN,  /* siblings are visible */
     TOPO_SMT_HIDDEN, /* a virtual machine that shows no siblings: a vCPU may be a
-                        hyperthread or a core, and only a measurement can tell */
+                        hyperthread or a core, which only a measurement shows */
 };
 
 struct topology {
@@ -62,7 +62,7 @@ struct topology {
     struct topo_cache cache[TOPO_MAX_CACHES];
     uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
     enum topo_smt smt;
-    char smt_measured[200]; /* what cores_apply() has to say; "": not measured */
+    char smt_measured[200]; /* the sentence of cores_apply(); "": not measured */
 
     int n_allowed;          /* CPUs in the affinity mask */
     int n_allowed_cores;    /* distinct cores among them */
@@ -88,7 +88,7 @@ struct topology {
  * ST_INPUT (a tree without the files that matter, named). */
 enum status topology_read(struct topology *t, const char *root, struct err *err);
 
-/* What follows for running a model here, one sentence or two each, most important
+/* Advice for running a model here, one sentence or two each, most important
  * first; returns how many. The first word names the subject ("Threads: ..."). */
 #define TOPO_MAX_ADVICE 16
 struct topo_advice {
@@ -102,8 +102,8 @@ int topology_advice(const struct topology *t, struct topo_advice *advice);
 bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
                              char *buf, size_t cap);
 
-/* Bytes that weights, KV cache and scratch may take: the smaller of what is
- * available and the limit, less what the program and the system need. */
+/* Bytes that weights, KV cache and scratch may take: the smaller of available
+ * memory and limit, less the reserve of program and system. */
 uint64_t topology_model_bytes(const struct topology *t);
 
 /* Everything above, advice included. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * topology_advice.c - what a machine's facts mean for running a model on it
+ * topology_advice.c - advice for running a model on a machine
  */
 #include "harness/machine/topology.h"
 
@@ -16,7 +16,7 @@
 
 /* Program, its scratch buffers, page tables and the kernel's own small change. */
 #define RESERVE_MIN   (UINT64_C(256) << 20)
-#define RESERVE_SHARE 16 /* one part in 16 of what there is, if that is more */
+#define RESERVE_SHARE 16 /* one part in 16 of the total, if that is more */
 
 struct list {
     struct topo_advice *item;
@@ -100,9 +100,10 @@ static void advise_threads(struct list *l, const struct topology *t)
     if (t->smt_measured[0])
         add(l, "Hyperthreads, measured: %s.", t->smt_measured);
     if (t->smt == TOPO_SMT_HIDDEN && most > 1 && !t->smt_measured[0])
-        add(l, "Hyperthreads: this virtual machine does not tell whether its vCPUs are "
-               "cores "
-               "or hyperthreads of fewer cores; `bench topo --measure` finds out.");
+        add(l,
+            "Hyperthreads: this virtual machine does not report whether its vCPUs are "
+            "cores "
+            "or hyperthreads of fewer cores; `bench topo --measure` finds out.");
     else if (t->smt == TOPO_SMT_SHOWN && most > t->n_allowed_cores)
         add(l,
             "Hyperthreads: %d of the allowed CPUs are second hyperthreads and stay "

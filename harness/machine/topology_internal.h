@@ -15,7 +15,7 @@ enum status topology_read_cpuinfo(struct topology *t, const char *root,
 /* /proc/meminfo, huge pages. Errors: ST_INPUT (no MemTotal), ST_IO. */
 enum status topology_read_memory(struct topology *t, const char *root, struct err *err);
 
-/* Kernel release and steal time; what cannot be read stays empty. */
+/* Kernel release and steal time; unreadable values stay empty. */
 void topology_read_kernel(struct topology *t, const char *root);
 
 /* Siblings, numbers of cores, and the threads that follow, from cpu[].core. */

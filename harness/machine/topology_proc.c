@@ -107,8 +107,8 @@ static int missing_flags(enum kern_isa isa, const char *flags, char *buf, size_t
     return n;
 }
 
-/* A recorded machine: levels from its flags. This one: what the kernels' own
- * detection says, with the flags only to explain. */
+/* For a recorded machine, levels follow from its flags. For this one, they are those
+ * that the kernels detect; the flags only explain them. */
 static void read_isa(struct topology *t, const char *root, const char *flags, bool arm)
 {
     for (int i = 0; i < KERN_N_ISA; i++) {
@@ -137,7 +137,7 @@ static void read_isa(struct topology *t, const char *root, const char *flags, bo
 /* ---- name and hypervisor ----------------------------------------------------------
  */
 
-/* Who runs this virtual machine, from what its firmware calls itself. */
+/* The hypervisor, from the names in its firmware. */
 static void name_hypervisor(struct topology *t, const char *root)
 {
     static const struct {

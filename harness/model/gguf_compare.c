@@ -21,7 +21,7 @@ struct sums {
     double error2, square2;       /* square2: of the reference */
 };
 
-/* One tensor, of which g's values come in pieces; those of ref are read beside them. */
+/* One tensor: g's values arrive in pieces, and the same pieces of ref are read. */
 struct pair {
     const struct gguf *ref;
     const struct gguf_tensor *with;
@@ -29,7 +29,7 @@ struct pair {
     uint64_t row; /* of the next piece */
     void *raw;
     float *v;
-    size_t cap; /* values there is room for */
+    size_t cap; /* capacity in values */
     struct sums *sum;
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_compare.h - how far the weights of one model file are from those of another
+ * gguf_compare.h - difference between the weights of two model files
  *
- * Whoever quantised it: what `bench quantize --rmse` says about its own work can so be
- * said about any file.
+ * The same figures as those of `bench quantize --rmse`, for files of any program.
  *
  * Threading: one thread.
  */

@@ -2,7 +2,7 @@
  *
  * gguf_report.h - a GGUF file described for people and for programs
  *
- * What a file says about itself is printed with control characters escaped, so
+ * Texts of the file are printed with control characters escaped, so
  * that no file can drive the terminal.
  *
  * Threading: one thread (standard output).

@@ -3,7 +3,7 @@
  * importance.h - run a model over a text and collect an importance matrix
  *
  * The text's tokens are cut into chunks of ctx, each read from an empty cache with BOS
- * in its first place where the model wants one; what is left over at the end is not
+ * in its first place where the model needs one; an incomplete chunk at the end is not
  * used.
  *
  * Threading: one thread, the one that opened the model.
@@ -30,8 +30,8 @@ static inline size_t importance_n_chunks(size_t n, size_t ctx)
     return n / ctx;
 }
 
-/* Add what all matrices of m see to im, with a progress line. *done is the number of
- * chunks that went in, also where an interrupt ended the work (which is no error
+/* Add the inputs of all matrices of m to im, with a progress line. *done is the number
+ * of chunks that went in, also where an interrupt ended the work (which is no error
  * here). Errors: those of slm_eval() and imatrix_entry(); ST_INPUT (activations that
  * are no numbers). */
 enum status importance_collect(struct imatrix *im, struct slm *m,

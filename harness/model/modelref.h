@@ -46,7 +46,7 @@ enum status modelref_parse(struct modelref *ref, const char *text,
 enum status modelref_set_quant(struct modelref *ref, const char *quant,
                                struct err *err);
 
-/* What slm_params.quant is to be: the name of mix, or NULL. */
+/* The value of slm_params.quant: the name of mix, or NULL. */
 const char *modelref_quant(const struct modelref *ref);
 
 /* Open the file that is there (modelref_make_file()). Errors: modelfile_open()'s. */
@@ -62,12 +62,12 @@ enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
  * progress. Errors: as synth_write_file(). */
 enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err);
 
-/* Whether the file is one that modelref_make_file() has made: a file of anyone else's
+/* Whether the file is one that modelref_make_file() has made: any other file
  * may have its name. */
 bool modelref_is_made(const struct modelref *ref);
 
-/* Size of the file, made or not; of what is made while loading, the size of the GGUF
- * file it would be. Errors: ST_IO, ST_USAGE, modelfile_open()'s. */
+/* Size of the file, made or not; of a model quantised while loading, the size of the
+ * GGUF file it would be. Errors: ST_IO, ST_USAGE, modelfile_open()'s. */
 enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,
                            struct err *err);
 

@@ -28,10 +28,10 @@ struct work {
     struct imatrix *imatrix;
     struct requant_measure measures[KERN_N_FMT];
     struct gguf *from; /* the source, for the plan and the remarks */
-    struct gguf *made; /* what it becomes */
+    struct gguf *made; /* the result */
 };
 
-/* ---- what is asked for ----------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------- */
 
 static enum status parse_type(struct work *w, struct err *err)
 {
@@ -122,7 +122,7 @@ static enum status prepare(struct work *w, struct err *err)
     w->params.keep_output = job->keep_output;
     w->params.requantise = true;
     w->params.measures = job->rmse ? w->measures : NULL;
-    /* Twice: the second belongs to what is made of it. */
+    /* Opened twice: the second one describes the result. */
     if (!st)
         st = modelfile_open(&w->from, job->in, NULL, err);
     if (!st)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quantize.h - a model file in another quantisation: the plan, the work, what it gave
+ * quantize.h - a model file in another quantisation: plan, work and result
  *
  * Threading: one thread, which becomes the first of the pool that does the work.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quantize_report.c - what quantising is about to do, and what it has done
+ * quantize_report.c - plan and result of quantising as text
  */
 #include "harness/model/quantize_report.h"
 
@@ -66,7 +66,7 @@ void quantize_remark(const struct gguf *from, const struct gguf *made,
                 quantmix_name(p->mix));
     if (n_alike)
         fprintf(stderr,
-                "bench: the importance matrix says nothing about %zu matrices; all "
+                "bench: the importance matrix lacks %zu matrices; all "
                 "their columns count alike\n",
                 n_alike);
     if (n_fallback)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quantize_report.h - what quantising is about to do, and what it has done
+ * quantize_report.h - plan and result of quantising as text
  */
 #ifndef SLM_HARNESS_MODEL_QUANTIZE_REPORT_H
 #define SLM_HARNESS_MODEL_QUANTIZE_REPORT_H

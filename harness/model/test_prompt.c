@@ -63,8 +63,8 @@ enum status test_prompt_find(const char *name, char *path, size_t cap, struct er
     return ST_OK;
 }
 
-/* The line that is the mark: *end is where the prompt ends; what follows it is
- * returned, or NULL. */
+/* Finds the line "<answer>": *end is where the prompt ends; returns the text after the
+ * line, or NULL. */
 static const char *find_answer(const char *text, size_t len, size_t *end)
 {
     for (size_t at = 0; at < len;) {

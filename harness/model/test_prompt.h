@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * test prompt.h - a text for a model to say: a prompt and, where it is given, the
- * answer
+ * test_prompt.h - test prompts: a prompt and, if it is given, the answer
  *
- * Whether guessing ahead pays depends on the text, and a model with random weights says
- * nothing that repeats itself as texts do. So the answer is given, and is taken for
- * what the model says; all that it costs is real. A file holds the prompt, a line
- * "<answer>", and the answer. Without that line there is a prompt only, and the answer
- * is to be the model's own.
+ * Whether speculative decoding pays depends on the text, and a model with random
+ * weights generates no text with the repetitions of real ones. So the file gives the
+ * answer, and it is decoded as if the model had generated it; all passes are real. A
+ * file holds the prompt, a line "<answer>", and the answer. Without that line the model
+ * answers.
  *
- * The text is cut by the model's own vocabulary. That of a synthetic model is made up,
- * and knows no words of any language; there, and where there is none, a token is a word
- * of up to eight letters with the blank before it, up to three figures, or one other
- * character; of a longer word, each further eight letters. That is about as many tokens
- * as vocabularies of 32000 and more have for English.
+ * The model's own vocabulary splits the text. A synthetic model's vocabulary has no
+ * words of any language; there, and where there is none, a token is a word of up to
+ * eight letters with the blank before it, up to three figures, or one other character;
+ * of a longer word, each further eight letters. That is about as many tokens as
+ * vocabularies of 32000 and more have for English.
  *
  * Threading: data.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quality.c - which jobs there are, what is left of them, and their rows
+ * quality.c - the jobs, their remaining chunks, and their rows
  */
 #include "harness/quality/quality.h"
 
@@ -196,14 +196,14 @@ static enum status check_disk(const struct plan *p, const char *dir, struct err 
 
     if (need <= have || statvfs(dir, &fs))
         return ST_OK;
-    const uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize;
-    if (need - have + DISK_SPARE <= room)
+    const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (need - have + DISK_SPARE <= free_bytes)
         return ST_OK;
     return err_set(err, ST_NO_MEMORY,
                    "the predictions of %s need %s, and %s has %s free; take fewer "
                    "chunks with --chunks, or another directory with --cache-dir",
                    m->name, format_bytes(need_text, sizeof need_text, need - have), dir,
-                   format_bytes(free_text, sizeof free_text, room));
+                   format_bytes(free_text, sizeof free_text, free_bytes));
 }
 
 /* Only where a score is missing that needs them. */
@@ -241,7 +241,7 @@ static enum status open_rows(struct plan *p, struct err *err)
 /* ---- running ----------------------------------------------------------------------
  */
 
-/* Parameters times chunks: what prefill costs, whatever the quantisation. */
+/* Parameters times chunks: the cost of prefill with any quantisation. */
 static double work_of(const struct plan *p)
 {
     double work = 0;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * quality.h - what a quantisation costs: perplexity, and divergence from a reference
+ * quality.h - quality loss of a quantisation: perplexity, and divergence from a
+ * reference
  *
  * Model of the world: a *job* is a model with a type of KV cache; one of the models,
  * with F16 keys and values, is the reference. Its predictions are computed once and
- * kept in a file (quality_score.h says how exactly) from which every job reads the
- * chunk that it has just computed, so memory holds one model and a few rows, however
- * long the text and large the reference: two models side by side would need both in
- * memory, and the reference again for every job. The file stays in the cache
+ * kept in a file (quality_score.h describes its precision) from which every job reads
+ * the chunk that it has just computed, so memory holds one model and a few rows,
+ * however long the text and large the reference: two models side by side would need
+ * both in memory, and the reference again for every job. The file stays in the cache
  * directory for the next comparison with the same reference.
  *
- * What has been scored stands in <out>/quality/, one file per job and one record per
- * chunk: a run that was killed goes on at the chunk it was in. Finished jobs are
- * rows of <out>/quality.csv, in the columns of a sweep.
+ * Scores are kept in <out>/quality/, one file per job and one record per chunk: a
+ * killed run continues with its unfinished chunk. Finished jobs are rows of
+ * <out>/quality.csv, in the columns of a sweep.
  *
  * Threading: one run at a time.
  */

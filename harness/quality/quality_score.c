@@ -13,7 +13,7 @@
 
 #define CODE_MAX 65535
 
-/* What softmax needs to know of a row of logits. */
+/* The parameters of softmax for a row of logits. */
 struct peak {
     float max;
     int32_t top;

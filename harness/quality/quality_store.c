@@ -110,7 +110,7 @@ static bool read_all(int fd, void *data, size_t n, off_t at)
     return true;
 }
 
-/* Of the record and where it stands: a record in another's place is not it. */
+/* Checksum of a record and its position: a misplaced record does not match. */
 static uint64_t checksum(const struct quality_store *s, size_t i)
 {
     const uint64_t place = i;

@@ -2,10 +2,10 @@
  *
  * quality_store.h - a file of equal records that survives the end of its writer
  *
- * Model of the world: a header that says what the records are of (a key and their
+ * Model of the world: a header that identifies the records (a key and their
  * size), then records, each followed by a checksum. A record is there when all of it
- * is: what a killed writer left of one is cut off when the file is opened again. A
- * file with another key or size is of something else and begins anew.
+ * is: opening the file cuts off the incomplete record of a killed writer. A
+ * file with another key or size belongs to other data and begins anew.
  *
  * Threading: one thread per store; one process per file, by flock.
  */

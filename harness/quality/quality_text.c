@@ -153,7 +153,7 @@ static enum status check_utf8(const char *path, const char *text, size_t len,
     return ST_OK;
 }
 
-/* The text as m's tokenizer sees it; *bos: what chunks begin with, -1: nothing. */
+/* The text's tokens in m's vocabulary; *bos: the first token of chunks, -1: none. */
 static enum status encode(const struct quality_text *t, const struct quality_model *m,
                           int32_t **ids, size_t *n, int32_t *bos, struct err *err)
 {

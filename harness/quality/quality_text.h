@@ -3,7 +3,7 @@
  * quality_text.h - which models are compared, and the chunks of text they predict
  *
  * Model of the world: the text is tokenised once, with BOS in front where the model
- * wants one, and cut into chunks of ctx tokens; what is left over at the end is not
+ * wants one, and cut into chunks of ctx tokens; an incomplete one at the end is not
  * used. The first token of each chunk becomes BOS. In every chunk the tokens after
  * the first half are predicted, each from all that stand before it in the chunk:
  * positions ctx/2 .. ctx-2 give logits for tokens ctx/2+1 .. ctx-1. This is what

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_labels.c - labels beside their marks, none upon another
+ * chart_labels.c - labels beside their marks, without overlaps
  *
- * Each label takes the best of eight places around its mark; then again, since those
- * that came later stand in other places now. Sizes are shares of the plot's width and
+ * Each label takes the best of eight places around its mark; passes are repeated, since
+ * later labels have moved. Sizes are shares of the plot's width and
  * height, with the font of plots/pareto.gp on the PNG.
  */
 #include "harness/report/chart_labels.h"
@@ -29,7 +29,7 @@ struct label {
     bool has_step;
 };
 
-/* In the order of preference: what is above and left of a frontier is empty. */
+/* In order of preference: the area above and left of a frontier is empty. */
 static const struct {
     int x, y;
 } places[] = {{-1, 1}, {1, -1}, {-1, 0}, {1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}};
@@ -58,7 +58,7 @@ static bool overlap(const struct box *a, const struct box *b)
            b->low < a->high;
 }
 
-/* What the box of label i covers; a name upon a name is worst. */
+/* Cost of label i's box: the area it covers, most for other labels. */
 static int faults(const struct box *at, const struct label *v, size_t i, size_t n)
 {
     int sum = 8 * ((at->left < 0) + (at->right > 1) + (at->low < 0) + (at->high > 1));

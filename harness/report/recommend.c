@@ -17,7 +17,7 @@
  * more than a limit is left out; without a limit of the user's own it is used, and
  * named, where nothing else qualifies.
  *
- * What disturbs a point slows it down. So a disturbed point competes with the speed
+ * Disturbances slow a point down. So a disturbed point competes with the speed
  * that its setting's other depths lead to expect, and without them with its own, which
  * is a lower bound; the recommendation says so.
  */
@@ -45,7 +45,7 @@ static bool is_candidate(const struct chooser *c, const struct row *r)
            (!c->params->model || !strcmp(c->params->model, r->model));
 }
 
-/* The depth that must be served: as asked, or the deepest that anyone finished. */
+/* The depth to serve: the requested one, or the deepest that a point finished. */
 static int64_t wanted_depth(const struct chooser *c)
 {
     int64_t deepest = 0;

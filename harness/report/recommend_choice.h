@@ -45,7 +45,7 @@ struct chooser {
     enum reason *why;    /* [rows.n] */
     struct speed *speed; /* [rows.n], of those that qualify or were disturbed */
     double *scratch;     /* [rows.n] */
-    int64_t ctx;         /* the depth asked for, resolved */
+    int64_t ctx;         /* the requested depth, resolved */
     double max_kl;       /* INFINITY: any */
     int n[N_VERDICTS];
 
@@ -61,7 +61,7 @@ struct chooser {
 double row_lo(const struct row *r);
 double row_hi(const struct row *r);
 
-/* What the limit of memory is for that row; 0: there is none. */
+/* Memory limit of that row; 0: none. */
 uint64_t recommend_limit(const struct chooser *c, const struct row *r);
 
 /* Does it diverge less: both known, against the same reference? */
@@ -73,7 +73,7 @@ bool recommend_is_equal(const struct chooser *c, size_t i);
 /* Fill in why, excluded and n_excluded. */
 void recommend_say(struct recommendation *rec, const struct chooser *c);
 
-/* The point that came closest, and what it fails at. Returns ST_CHECK. */
+/* The closest point, and the check it fails. Returns ST_CHECK. */
 enum status recommend_say_nothing(const struct chooser *c, struct err *err);
 
 #endif

@@ -139,7 +139,7 @@ static double least_share(const struct report_rows *p, const struct row *r,
     return most;
 }
 
-/* What a share rests on; more is better. */
+/* Evidence behind a share; more is better. */
 enum grounds { DEPTH_SLOWS, OTHERS_DISTURBED, OTHERS_QUIET };
 
 /* What the undisturbed row at another depth says of the speed of r, median 0: nothing;

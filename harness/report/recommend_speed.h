@@ -39,7 +39,7 @@ struct speed {
     double regret; /* expected loss against the fastest, over its expected speed */
 };
 
-/* What the row alone says. */
+/* Estimate from the row alone. */
 struct speed speed_measured(const struct row *r);
 
 /* What the setting of rows->v[i], a row that was disturbed, does undisturbed at that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_text.c - what a recommendation says of itself
+ * recommend_text.c - the text of a recommendation
  */
 #include "harness/report/recommend_choice.h"
 
@@ -257,9 +257,9 @@ void recommend_say(struct recommendation *rec, const struct chooser *c)
     say_excluded(rec, c);
 }
 
-/* ---- nobody qualifies ------------------------------------------------------- */
+/* ---- no point qualifies ------------------------------------------------------- */
 
-/* Of two points that fail the same check, the one that fails it by less. */
+/* Of two points that fail the same check, the one closer to passing. */
 static bool closer(enum reason why, const struct row *a, const struct row *b)
 {
     if (why == TOO_SHALLOW && a->ctx != b->ctx)

@@ -228,7 +228,7 @@ static double larger(double a, int64_t b)
     return b > 0 ? fmax(a, (double)b / GIB) : a; /* fmax() passes over a NaN */
 }
 
-/* Worst of the setting's points: peak, plan, limit, and what went wrong. */
+/* Worst of the setting's points: peak, plan, limit and failure. */
 static void mark_memory(struct mark *m, const struct report_rows *p, size_t begin,
                         size_t end)
 {

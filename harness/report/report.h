@@ -48,7 +48,7 @@ struct recommendation {
                                                    disturbed it may be estimated */
     int64_t best_from_ctx, runner_up_from_ctx;  /* from that depth; -1: measured */
     double p_best; /* probability that best is the fastest of those that qualify */
-    double regret; /* what it loses against the fastest: expected share of the speed */
+    double regret; /* expected loss against the fastest, as a share of the speed */
     int tie;       /* others are within RECOMMEND_MAX_REGRET of the fastest */
     char why[2000];
     int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */

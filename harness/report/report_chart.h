@@ -6,7 +6,7 @@
  * plots/<name>.gp and plots/style.gp; what is written into the sweep's directory
  * is <name>.csv (the marks, with named columns), <name>.gp (titles and ranges,
  * followed by the two templates, so that `gnuplot <name>.gp` there draws it again)
- * and what gnuplot makes of them, <name>.svg and <name>.png.
+ * and gnuplot's output, <name>.svg and <name>.png.
  *
  * Threading: one thread.
  */
@@ -62,7 +62,7 @@ struct mark *chart_mark(struct chart *c);
  * counted, and the subtitle says so. */
 int chart_add_series(struct chart *c, const struct report_rows *p, const struct row *r);
 
-/* x of bars: those of one series stand side by side, 0.8 wide together. */
+/* x of bars: bars of one series are side by side, 0.8 wide together. */
 void chart_place_bars(struct chart *c);
 
 /* Take speed, interval, roof and state from a row. */

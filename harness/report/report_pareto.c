@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_pareto.c - speed against divergence: what nothing else beats in both
+ * report_pareto.c - speed against divergence, with the Pareto frontier
  *
  * A point is a setting whose divergence from a reference is known, at one context
  * depth and its best thread count. Divergences from different references cannot be
@@ -44,7 +44,7 @@ static bool all_reach(const struct report_rows *p, int64_t depth)
     return true;
 }
 
-/* The deepest depth that all reach; else the least there is. */
+/* The deepest depth that all reach; else the least one. */
 static int64_t depth_of_all(const struct report_rows *p)
 {
     int64_t deepest = -1, least = -1;
@@ -125,8 +125,8 @@ static void mark_frontier(struct chart *c)
         qsort(c->v, c->n, sizeof *c->v, compare);
 }
 
-/* What pages from disk is so slow that an axis with it has no room for the others: it
- * stands below them, with its figure in words. */
+/* A setting that pages from disk would compress the axis for all others: its mark is
+ * below them, with its figure as text. */
 static void set_aside(struct mark *m, const struct row *r, const char *label)
 {
     m->group = PARETO_TOO_LARGE;

@@ -157,7 +157,7 @@ static void print_wrapped(FILE *f, const char *text, int indent)
     fputc('\n', f);
 }
 
-/* Threads and what else was chosen. */
+/* Threads and the other settings of the choice. */
 static void print_choice(FILE *f, const struct row *r)
 {
     char model[REPORT_NAME_MAX];

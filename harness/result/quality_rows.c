@@ -89,7 +89,7 @@ static bool same_model(const struct row *a, const struct row *b)
     return row_same_weights(a, b) && a->file_bytes == b->file_bytes;
 }
 
-/* All columns of the group, whatever they are. */
+/* All columns of the group. */
 static void copy_group(struct row *to, const struct row *from)
 {
     size_t n;

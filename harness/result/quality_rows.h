@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quality_rows.h - quality.csv: its rows, and what a sweep's rows take from them
+ * quality_rows.h - quality.csv: its rows, and joining them to a sweep's rows
  *
  * Model of the world: <dir>/quality.csv has a sweep's columns, one row per model, type
  * of KV cache, text, chunk length, number of positions and reference. A row of a sweep
@@ -20,7 +20,7 @@
 #define QUALITY_CSV "quality.csv"
 
 /* Put rows into dir/quality.csv, each in the place of the one it replaces, through a
- * temporary file. Errors: ST_IO, ST_INPUT (what is there is no table). */
+ * temporary file. Errors: ST_IO, ST_INPUT (the existing file is no table). */
 enum status quality_rows_write(const char *dir, const struct row *rows, size_t n,
                                struct err *err);
 
@@ -38,7 +38,7 @@ enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *d
  * ST_INPUT (it is no such table, or holds no figure). */
 enum status quality_rows_bring(const char *from, const char *dir, struct err *err);
 
-/* Quality tables for a person. */
+/* Prints quality tables as text. */
 void quality_rows_print(FILE *f, const struct row *rows, size_t n);
 
 #endif

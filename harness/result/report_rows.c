@@ -136,7 +136,7 @@ bool row_above_roof(const struct row *r)
     return strstr(r->validity, "above its roof") != NULL;
 }
 
-/* What disturbs a row slows it down: the faster of two was disturbed less. One above
+/* Disturbances slow a row down: the faster of two was disturbed less. One above
  * its roof is wrong in another way, and comes last. */
 static int compare_disturbance(const struct row *a, const struct row *b)
 {

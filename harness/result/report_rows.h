@@ -46,7 +46,7 @@ struct report_rows {
     const struct row **v; /* [n], one per point: by setting, kind, threads, depth,
                              prompt length; settings by size of the model file */
     size_t n;
-    unsigned varies; /* what differs between settings: bits of report_rows.c */
+    unsigned varies; /* columns that differ between settings: bits of report_rows.c */
 };
 
 /* The rows stay the caller's and must live as long. Error: ST_NO_MEMORY. */
@@ -69,7 +69,7 @@ const char *report_model_name(const struct row *r, char *buf, size_t cap);
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap);
 
-/* The same without the model: what tells its settings apart. Returns buf. */
+/* The same without the model: the columns that differ. Returns buf. */
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap);
 
@@ -85,7 +85,7 @@ size_t report_setting_end(const struct report_rows *p, size_t begin);
  * of ten, so that a column lines up. */
 int report_decimals(double v);
 
-/* What machine.json beside a sweep says; fields are "" or 0 where it does not. */
+/* Contents of machine.json beside a sweep; missing fields are "" or 0. */
 struct report_machine {
     char host[80];
     char cpu_model[96];

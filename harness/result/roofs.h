@@ -4,7 +4,7 @@
  *
  * Every decode row carries the read bandwidth probed while it was measured. Rows
  * with the same threads on the same CPUs should have the same; where one got
- * clearly less than the best of them, somebody else was using the memory (another
+ * clearly less than the best of them, another process was using the memory (another
  * virtual machine, say: no counter of this one shows it). Such a row may still tell
  * how close to its roof a setting came, but not which setting is faster. The roof of
  * a smaller model says nothing about a larger one: its weights may fit a cache.

@@ -24,7 +24,7 @@ static const struct field fields[] = {
 
 #define N_ENTRIES (sizeof fields / sizeof fields[0])
 
-/* fields[] holds group headings between the fields; this is what callers see. */
+/* fields[] holds group headings between the fields; callers see this list. */
 const struct field *row_fields(size_t *n)
 {
     static struct field table[N_ENTRIES];

@@ -31,7 +31,7 @@ enum field_kind { FIELD_KIND_STR, FIELD_KIND_INT, FIELD_KIND_NUM };
 struct field {
     const char *name;
     enum field_kind kind;
-    const char *group; /* heading it stands under */
+    const char *group; /* its heading */
     const char *unit, *doc;
     int digits;
     size_t offset, cap;

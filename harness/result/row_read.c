@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CSV_MAX_BYTES   (256u << 20) /* no sweep comes near; bounds what we allocate */
+#define CSV_MAX_BYTES   (256u << 20) /* far above any sweep; bounds the allocation */
 #define CSV_MAX_COLUMNS 1024
 
 struct csv {

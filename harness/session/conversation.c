@@ -145,7 +145,7 @@ struct reading {
     int n_past;
 };
 
-/* The whole conversation, but for what it begins with like the context. */
+/* The whole conversation after the prefix that the context already holds. */
 static enum status read_again(struct conversation *c, struct reading *r,
                               struct err *err)
 {
@@ -167,7 +167,7 @@ static enum status read_again(struct conversation *c, struct reading *r,
     return ST_OK;
 }
 
-/* What the context does not hold yet. */
+/* The tokens that the context does not hold yet. */
 static enum status read_on(struct conversation *c, struct reading *r, struct err *err)
 {
     enum status st;
@@ -190,7 +190,7 @@ static enum status read_on(struct conversation *c, struct reading *r, struct err
     return ST_OK;
 }
 
-/* Tokens of the question if nothing else is remembered. */
+/* Tokens of the question without the conversation. */
 static enum status count_alone(const struct conversation *c, size_t *n, struct err *err)
 {
     const struct chat_message alone[2] = {c->messages[0], c->messages[c->n - 1]};
@@ -256,7 +256,7 @@ static enum status prefill(struct conversation *c, const struct reading *r,
 
 /* ---- the answer ----------------------------------------------------------------- */
 
-/* Evaluate id; what is drawn behind it into out. */
+/* Evaluates id and samples the following tokens into out. */
 static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out, int *n,
                                struct err *err)
 {
@@ -363,7 +363,7 @@ static void add_up(struct conversation_stats *s)
     s->all_decode_ns += s->decode_ns;
 }
 
-/* The question is as if it had not been asked. */
+/* Forgets the question. */
 static void take_back(struct conversation *c, const struct reading *r)
 {
     forget(c, c->n - 1, c->n);

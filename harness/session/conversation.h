@@ -4,7 +4,7 @@
  *
  * The KV cache holds the conversation so far; a question evaluates only its own
  * tokens. When the next one does not fit, the oldest questions go with their answers,
- * the system's message stays, and what is left is evaluated again.
+ * the system's message stays, and the rest is evaluated again.
  *
  * Threading: one thread, the one that opened the model.
  */
@@ -18,24 +18,24 @@ struct conversation;
 struct conversation_params {
     const struct chat_template *chat;
     const char *system; /* or NULL; kept by the caller */
-    int n_max;          /* tokens of an answer; 0: what the context holds */
+    int n_max;          /* tokens of an answer; 0: limited by the context */
     struct sampler_params sampling;
     bool lookup; /* draft tokens from the conversation, see engine/speculate/speculate.h
                   */
 };
 
 struct conversation_stats {
-    size_t n_prefill, n_decode; /* tokens read, and made, in the last answer */
+    size_t n_prefill, n_decode; /* tokens of the last question and answer */
     uint64_t prefill_ns, decode_ns;
     size_t all_prefill, all_decode; /* in all answers */
     uint64_t all_prefill_ns, all_decode_ns;
     int n_past, n_ctx, n_messages;
 };
 
-/* What became of a question besides its answer. */
+/* How an answer ended. */
 enum conversation_end {
     CONVERSATION_ANSWERED,
-    CONVERSATION_STOPPED,  /* interrupted(); what was said until then counts */
+    CONVERSATION_STOPPED,  /* interrupted(); the text so far is kept */
     CONVERSATION_CUT,      /* n_max tokens */
     CONVERSATION_FULL,     /* the context ended before the answer */
     CONVERSATION_TOO_LONG, /* the question alone does not fit; it is forgotten */
@@ -48,8 +48,8 @@ enum status conversation_open(struct conversation **c, struct textmodel *model,
                               struct err *err);
 void conversation_close(struct conversation *c);
 
-/* Prints the answer to standard output as it is made, and a line's end. *n_dropped
- * messages had to go. Errors: those of chat_encode() and slm_eval(), ST_IO. */
+/* Prints the answer to standard output token by token, and a line's end. *n_dropped
+ * messages were dropped. Errors: those of chat_encode() and slm_eval(), ST_IO. */
 enum status conversation_ask(struct conversation *c, const char *question,
                              enum conversation_end *end, int *n_dropped,
                              struct err *err);

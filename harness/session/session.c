@@ -89,7 +89,7 @@ enum status session_model(struct modelref *ref, const struct session_params *par
     return st ? st : modelref_make_file(ref, NULL, err);
 }
 
-/* The profile asked for; why it is not used, on standard error. */
+/* The requested profile; prints on standard error why it is not used. */
 static enum status find_profile(struct opening *o, struct tuned *t, struct err *err)
 {
     char note[320];
@@ -104,7 +104,7 @@ static enum status find_profile(struct opening *o, struct tuned *t, struct err *
     return st;
 }
 
-/* Threads and placement as asked for. */
+/* Threads and placement as requested. */
 static enum status choose_plain(struct opening *o, struct err *err)
 {
     const struct session_params *a = o->asked;
@@ -127,7 +127,7 @@ static enum status choose_plain(struct opening *o, struct err *err)
                         : ST_OK;
 }
 
-/* The same with a profile, where nothing else is asked for. */
+/* The same with a profile, where options do not override it. */
 static void choose_tuned(struct opening *o, const struct tuned *t)
 {
     const struct session_params *a = o->asked;
@@ -157,7 +157,7 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* Opened for the larger of both sides, placed as the one that is wanted. */
+/* The pool has the larger of both thread counts, placed as requested. */
 static enum status choose_params(struct opening *o, struct err *err)
 {
     const int side = o->tuned == TUNED_USED;

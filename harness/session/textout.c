@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textout.c - tokens to standard output as they are made, in whole characters
+ * textout.c - tokens to standard output one by one, in whole characters
  */
 #include "harness/session/textout.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textout.h - tokens to standard output as they are made, in whole characters
+ * textout.h - tokens to standard output one by one, in whole characters
  *
  * Threading: one thread.
  */
@@ -14,7 +14,7 @@
 struct textout {
     const struct tokenizer *tok;
     struct utf8_stream utf8;
-    char *piece, *out; /* the longest token, and room for what it completes */
+    char *piece, *out; /* the longest token, and a buffer for completed characters */
     size_t piece_cap;
     bool
         drops_space; /* the next token's blank is not the text's: see textout_begin() */
@@ -33,7 +33,7 @@ void textout_begin(struct textout *t, bool drops_space);
 /* Error, of this and the next: ST_IO. */
 enum status textout_token(struct textout *t, int32_t id, struct err *err);
 
-/* What is left of an unfinished character, and a line's end where there is none. */
+/* Prints the rest of an unfinished character, and a line's end if there is none. */
 enum status textout_end(struct textout *t, struct err *err);
 
 #endif
