@@ -102,7 +102,7 @@ if command -v script >/dev/null; then
      sleep 0.5; printf '\003'; sleep 0.5) |
         script -qec "'$BENCH' chat -m '$model' --chat-template zephyr -n 5" tty.txt \
             >screen.txt 2>&1 || true
-    grep -q "chats as zephyr, 512 positions" screen.txt || fail "$(cat screen.txt)"
+    grep -q "chat template zephyr, context of 512 positions" screen.txt || fail "$(cat screen.txt)"
     grep -q "last answer: prefill" screen.txt || fail "$(cat screen.txt)"
     grep -q "once more, or /quit" screen.txt || fail "$(cat screen.txt)"
 fi

@@ -131,7 +131,7 @@ refused 2 "two files" kernels --compare one/kernels.json
 refused 2 "surplus" kernels surplus
 refused 2 "nowhere.json" kernels --compare one/kernels.json nowhere.json
 refused 2 "no JSON" kernels --from "$BENCH"
-refused 2 "--json belongs" kernels --json
+refused 2 "--json requires" kernels --json
 head -c 300 one/kernels.json >cut.json
 refused 2 "cut.json is no JSON" kernels --compare cut.json one/kernels.json
 echo '{"benchmarks": [{"name": "x", "real_time": 3, "time_unit": "ns"}]}' >other.json
