@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "harness/base/clock.h"
+#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 

@@ -8,6 +8,7 @@
 
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
+#include "harness/base/format.h"
 #include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"
 #include "kernels/isa.h"
