@@ -20,6 +20,8 @@ function(slm_room name folder)
   set_property(GLOBAL APPEND_STRING PROPERTY SLM_ROOM_TABLE "${name} ${folder} ${uses}\n")
 endfunction()
 
+include(${CMAKE_CURRENT_LIST_DIR}/link.cmake)
+
 # The table for tests/house.py, "name folder used..." a line, and the target check_links.
 function(slm_rooms_check)
   get_property(rooms GLOBAL PROPERTY SLM_ROOMS)
@@ -32,6 +34,7 @@ function(slm_rooms_check)
   execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different
                   ${CMAKE_BINARY_DIR}/generated/empty.c.new
                   ${CMAKE_BINARY_DIR}/generated/empty.c)
+  slm_test_link_options(options)
   add_custom_target(check_links ALL)
   foreach(room IN LISTS rooms)
     add_executable(link_${room} ${CMAKE_BINARY_DIR}/generated/empty.c)
@@ -39,6 +42,7 @@ function(slm_rooms_check)
                           RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/links)
     target_link_libraries(link_${room} PRIVATE -Wl,--whole-archive ${room}
                           -Wl,--no-whole-archive)
+    target_link_options(link_${room} PRIVATE ${options})
     add_dependencies(check_links link_${room})
   endforeach()
 endfunction()
