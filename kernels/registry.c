@@ -122,7 +122,8 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 #define ROWS_neon_i8mm(...)
 #endif
 
-/* Products on levels that a build leaves out (SLM_LEVELS_OFF in cmake/isa.cmake). */
+/* Products of quantised weights on levels that a build leaves out (SLM_LEVELS_OFF in
+ * cmake/isa.cmake). */
 #define PRODUCT_ROWS_scalar(...) ROWS_scalar(__VA_ARGS__)
 #ifdef SLM_LEVEL_OFF_avx2
 #define PRODUCT_ROWS_avx2(...)
@@ -160,12 +161,23 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 #define PRODUCT_ROWS_neon_i8mm(...) ROWS_neon_i8mm(__VA_ARGS__)
 #endif
 
+/* Those of floats are left out on their own. */
+#define FLOAT_ROWS_avx2(...) ROWS_avx2(__VA_ARGS__)
+#ifdef SLM_LEVEL_OFF_avx512_floats
+#define FLOAT_ROWS_avx512(...)
+#else
+#define FLOAT_ROWS_avx512(...) ROWS_avx512(__VA_ARGS__)
+#endif
+#define FLOAT_ROWS_neon(...) ROWS_neon(__VA_ARGS__)
+
 /* clang-format off */
 static const struct kern_row rows[] = {
-#define KERN_WEIGHT_ROW(o, f, level)                                                     \
-    PRODUCT_ROWS_##level({.name = #o "/" #f "/" #level, .op = KERN_OP_##o,               \
+#define WEIGHT_ROW(rows_of, o, f, level)                                                 \
+    rows_of##level({.name = #o "/" #f "/" #level, .op = KERN_OP_##o,                     \
                   .isa = KERN_ISA_##level, .what = KERN_FMT_##f,                         \
                   .fn.o = kern_##o##_##f##__##level})
+#define KERN_WEIGHT_ROW(o, f, level) WEIGHT_ROW(PRODUCT_ROWS_, o, f, level)
+#define KERN_FLOAT_ROW(o, f, level)  WEIGHT_ROW(FLOAT_ROWS_, o, f, level)
 #define KERN_ACT_ROW(o, a, level)                                                        \
     ROWS_##level({.name = #o "/" #a "/" #level, .op = KERN_OP_##o,                       \
                   .isa = KERN_ISA_##level, .what = KERN_ACT_##a,                         \
