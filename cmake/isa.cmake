@@ -139,7 +139,8 @@ function(slm_kernel_sources out)
       # The frames are handed to each other as constant function pointers; without
       # optimisation they would not be inlined, which they must.
       target_compile_options(slmkern_${isa} PRIVATE
-                             $<$<CONFIG:Debug>:-O1 -findirect-inlining>)
+                             $<$<CONFIG:Debug>:-O1 -findirect-inlining>
+                             $<$<CONFIG:Release>:-O3>)
       # Under sanitizers, what quantises takes much of the tests' time; the vector
       # frames would take more to optimise than that saves. Their sums and words lie in
       # structs, which watched stacks would keep out of registers.
