@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "engine/base/thread_pool.h"
+#include "harness/base/datafile.h"
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
-#include "harness/base/datafile.h"
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_options.h"
 #include "research/research.h"

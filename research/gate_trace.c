@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/thread_pool.h"
 #include "engine/base/clock.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"

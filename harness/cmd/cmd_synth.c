@@ -11,7 +11,6 @@
 #include <jansson.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"

@@ -2,8 +2,8 @@
  *
  * gate_plan.c - steps and metrics from settings, the length of turns from a timing
  */
-#include "harness/gate/gate_plan.h"
 #include "harness/base/format.h"
+#include "harness/gate/gate_plan.h"
 
 #include <math.h>
 #include <stdio.h>

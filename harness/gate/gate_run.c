@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/random.h"
-#include "engine/base/clock.h"
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"

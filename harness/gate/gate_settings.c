@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/datafile.h"
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
-#include "harness/base/datafile.h"
 #include "harness/base/yamlfile.h"
 #include "harness/gate/gate_options.h"
 #include "harness/settings/setting.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "harness/history/history_rows.h"
 #include "harness/history/history_db.h"
+#include "harness/history/history_rows.h"
 
 enum status history_machine_here(struct machine_key *key, struct topology *topo,
                                  struct err *err)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/random.h"
 #include "engine/base/clock.h"
+#include "engine/base/random.h"
 #include "kernels/activations/activations.h"
 
 #define SCALAR     (1u << KERN_ISA_scalar)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/forward/tuning.h"
 #include "engine/base/clock.h"
+#include "engine/forward/tuning.h"
 #include "harness/kernelbench/kernel_fixture.h"
 
 #define BATCH_NS  2e6 /* of calls between two wakings of the pool, about */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/random.h"
 #include "engine/base/clock.h"
+#include "engine/base/random.h"
 #include "harness/base/stats.h"
 #include "harness/machine/topology_internal.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/thread_pool.h"
 #include "engine/base/clock.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/sysfile.h"
 #include "harness/machine/cores.h"

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 

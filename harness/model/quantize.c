@@ -9,10 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/base/clock.h"
 #include "engine/gguf/gguf_save.h"
 #include "engine/modelfile.h"
-#include "engine/base/clock.h"
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"

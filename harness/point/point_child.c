@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/synth/synth.h"
 #include "engine/base/clock.h"
+#include "engine/synth/synth.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"

@@ -21,7 +21,7 @@
 
 #define N_ROOF_PASSES 5   /* before the measurement, and again after it */
 #define N_ROOF_BESIDE 200 /* at most, between samples */
-#define N_ROOF_PLACES 8   /* of the weights, which passes read by turns */
+#define N_ROOF_PLACES 8   /* of the weights, which passes read in turn */
 #define N_PEAK_PASSES 3   /* before the measurement */
 
 struct point_child {

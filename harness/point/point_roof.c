@@ -4,9 +4,9 @@
  */
 #include <math.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
-#include "engine/base/clock.h"
 #include "harness/base/stats.h"
 #include "harness/point/point_child_impl.h"
 #include "harness/result/roofs.h"

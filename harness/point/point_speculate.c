@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_speculate.c - a text decoded with guesses and without, by turns
+ * point_speculate.c - a text decoded speculatively and plainly, interleaved
  *
- * A run goes over the text's answer once, in stretches: each is decoded with guesses,
+ * A run goes over the text's answer once, in stretches: each is decoded with drafts,
  * taken back, and decoded plainly. So both meet the same tokens at the same depth
  * within a second or so, and slow drift is no difference between them. What is learned
- * about guesses goes on from stretch to stretch, and begins anew with every run, as it
+ * about drafts goes on from stretch to stretch, and begins anew with every run, as it
  * would with every question.
  */
 #include "harness/point/point_speculate.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/speculate/speculate.h"
 #include "engine/base/clock.h"
+#include "engine/speculate/speculate.h"
 #include "harness/base/stats.h"
 #include "harness/model/test_prompt.h"
 
@@ -32,10 +32,10 @@ struct point_speculation {
     int depth;                /* of the prompt */
     int first;                /* answer tokens in the cache before a run */
     int stretch;              /* tokens */
-    struct stats_pair *parts; /* plain and guessing, ns; [MOST_PARTS] */
+    struct stats_pair *parts; /* plain and speculative, ns; [MOST_PARTS] */
     size_t n_parts;
     struct speculate_stats sum;
-    double plain_ns, guessing_ns;
+    double plain_ns, drafting_ns;
     uint64_t n_runs;
 };
 
@@ -201,8 +201,8 @@ static enum status decode_plainly(struct point_child *c, int at, int n, double *
     return status;
 }
 
-/* The same with guesses: at least a stretch, at most what is left; *n: how many. */
-static enum status decode_guessing(struct point_child *c, struct speculator *sp, int at,
+/* The same with drafts: at least a stretch, at most what is left; *n: how many. */
+static enum status decode_drafting(struct point_child *c, struct speculator *sp, int at,
                                    int *n, double *ns, struct err *err)
 {
     const struct point_speculation *s = c->speculation;
@@ -244,7 +244,7 @@ static void count(struct point_speculation *s, const struct speculator *sp)
 }
 
 static enum status run_stretches(struct point_child *c, struct speculator *sp,
-                                 double *guessing_ns, int *n_done, struct err *err)
+                                 double *drafting_ns, int *n_done, struct err *err)
 {
     struct point_speculation *s = c->speculation;
     enum status status = ST_OK;
@@ -255,14 +255,14 @@ static enum status run_stretches(struct point_child *c, struct speculator *sp,
         struct stats_pair part = {0, 0};
         int n;
 
-        status = decode_guessing(c, sp, at, &n, &part.b, err);
+        status = decode_drafting(c, sp, at, &n, &part.b, err);
         if (status == ST_OK)
             status = decode_plainly(c, at, n, &part.a, err);
         if (status == ST_OK && s->n_parts < MOST_PARTS)
             s->parts[s->n_parts++] = part;
         s->plain_ns += part.a;
-        s->guessing_ns += part.b;
-        *guessing_ns += part.b;
+        s->drafting_ns += part.b;
+        *drafting_ns += part.b;
         at += n;
         worker_tell_life(&c->reports);
     }
@@ -275,7 +275,7 @@ enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err 
     const struct speculate_params how = {.n_most = 0};
     struct point_speculation *s = c->speculation;
     struct speculator *sp = NULL;
-    double guessing_ns = 0;
+    double drafting_ns = 0;
     int n_done = 0;
     enum status status =
         speculate_open(&sp, c->model, s->sampler, s->prompt.tok, &how, err);
@@ -284,10 +284,10 @@ enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err 
         status = speculate_begin(sp, s->prompt.ids,
                                  s->prompt.n_prompt + (size_t)s->first, err);
     if (status == ST_OK)
-        status = run_stretches(c, sp, &guessing_ns, &n_done, err);
+        status = run_stretches(c, sp, &drafting_ns, &n_done, err);
     if (status == ST_OK) {
         count(s, sp);
-        *ns = (uint64_t)(guessing_ns * c->facts.tokens_per_sample / n_done);
+        *ns = (uint64_t)(drafting_ns * c->facts.tokens_per_sample / n_done);
     }
     speculate_close(sp);
     return status;
@@ -311,7 +311,7 @@ void point_speculate_conclude(struct point_child *c)
         row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_drafted;
     row->spec_tokens_per_pass = n_tokens / n_passes;
     row->spec_plain_tok_per_s = n_tokens * 1e9 / s->plain_ns;
-    row->spec_speedup = s->plain_ns / s->guessing_ns;
+    row->spec_speedup = s->plain_ns / s->drafting_ns;
     stats_ratio_interval(s->parts, s->n_parts, c->p->seed, &row->spec_speedup_lo,
                          &row->spec_speedup_hi);
     /* A run's passes read the weights so often; its columns are so many multiply-adds.

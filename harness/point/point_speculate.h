@@ -16,7 +16,7 @@ void point_speculate_close(struct point_child *c);
 
 enum status point_speculate_warm(struct point_child *c, struct err *err);
 
-/* Over the text once; *ns: of decoding with guesses. Where time has run out in the
+/* Over the text once; *ns: of speculative decoding. Where time has run out in the
  * first run, what that would have been at the same speed. */
 enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err *err);
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/speculate/speculate.h"
 #include "engine/base/clock.h"
+#include "engine/speculate/speculate.h"
 #include "harness/base/interrupt.h"
 #include "harness/session/textout.h"
 

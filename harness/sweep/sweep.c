@@ -2,8 +2,8 @@
  *
  * sweep.c - the loop over models and points
  */
-#include "harness/result/roofs.h"
 #include "harness/base/format.h"
+#include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
 #include <math.h>

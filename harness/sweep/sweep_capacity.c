@@ -2,8 +2,8 @@
  *
  * sweep_capacity.c - is there disk and memory for a sweep, and if not, for what else
  */
-#include "harness/sweep/sweep.h"
 #include "harness/base/format.h"
+#include "harness/sweep/sweep.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,8 +11,6 @@
 #include "engine/base/mem.h"
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
-#include "engine/base/clock.h"
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/machine/memory_reserve.h"

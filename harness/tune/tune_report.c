@@ -196,7 +196,7 @@ static json_t *outcome_json(const struct tune_result *r, const struct tune_outco
         json_array_append_new(candidates, c);
     }
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o}", "setting", tune_setting_info(o->setting)->name,
+        "{s:s, s:s, s:s, s:s, s:o}", "knob", tune_setting_info(o->setting)->name,
         "weights", format_name(o), "chosen",
         tune_value_text(o->setting, tune_get(&r->chosen, o->setting, o->fmt), value,
                         sizeof value),

@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "engine/base/random.h"
 #include "engine/base/clock.h"
+#include "engine/base/random.h"
 #include "harness/base/stats.h"
 #include "harness/worker/measured.h"
 

@@ -48,7 +48,7 @@
 /* Positions that decoding goes on for before it starts again from its depth. */
 #define TURN_DECODE_SPAN 64
 
-/* Samples as long as this one are taken singly: those of both sides by turns, so that
+/* Samples as long as this one are taken singly, those of both sides interleaved, so that
  * a neighbour's burst, which lasts seconds, meets both; and without a token before
  * them that does not count, since waking the pool is nothing beside them. */
 #define TURN_LONG_S (MEASURED_LONG_NS * 1e-9)

@@ -94,7 +94,7 @@ static enum status greet(struct worker_client *c, struct err *err)
     protocol = (int)json_integer_value(json_object_get(c->hello, "turn"));
     if (st || protocol == TURN_PROTOCOL)
         return st;
-    snprintf(why, sizeof why, "it takes turns in another way (%d, and this program %d)",
+    snprintf(why, sizeof why, "it speaks another protocol (%d, and this program %d)",
              protocol, TURN_PROTOCOL);
     return cannot_take_turns(c, why, err);
 }

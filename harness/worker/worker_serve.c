@@ -11,8 +11,8 @@
 #include "harness/base/program.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"
-#include "harness/worker/turn.h"
 #include "harness/worker/measured.h"
+#include "harness/worker/turn.h"
 #include "harness/worker/worker.h"
 #include "kernels/isa.h"
 

@@ -112,7 +112,7 @@ cat >babbles <<END
 "$BENCH" turn | (read hello; echo "\$hello"; echo "what a nice day"; sleep 2)
 END
 chmod +x other dies babbles
-refused 2 "other (bench 9.9.9), cannot take part in a gate: it takes turns in another way (99" \
+refused 2 "other (bench 9.9.9), cannot take part in a gate: it speaks another protocol (99" \
     gate --a other -c ./wide.yaml
 refused 2 "out of luck" gate --a "$BENCH" --b dies -c ./wide.yaml
 grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)"

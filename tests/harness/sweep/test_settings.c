@@ -12,8 +12,8 @@
 #include <math.h>
 
 #include "harness/point/point_child.h"
-#include "harness/worker/turn.h"
 #include "harness/sweep/sweep.h"
+#include "harness/worker/turn.h"
 
 #define LONG_TEXT 10240
 #define LONG_LIST 100000
