@@ -76,7 +76,7 @@ head -1 t.txt | grep -qE '^# .*; nano:Q4_K_M, 1 thread, [0-9]+ tokens? a turn; b
 grep -q '^- t: 100 turns; .*being tested' out || fail "the trace is not told: $(cat out)"
 
 # ---- refusals
-refused 2 "say which model" record-trace t2.txt
+refused 2 "name the model" record-trace t2.txt
 refused 2 "--turns 10 is outside 100..1000000" record-trace t2.txt -m nano:Q4_K_M --turns 10
 refused 2 "no-such-dir/t.txt" record-trace no-such-dir/t.txt -m nano:Q4_K_M
 refused 2 "two traces are called t" gates --trace t.txt --trace ./t.txt
