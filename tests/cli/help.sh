@@ -6,7 +6,7 @@
 . "$SRC/tests/cli/lib.sh"
 
 columns=80 lines=45
-long=" decode sweep gate "
+long=" decode sweep "
 
 # fits NAME FILE
 fits() {
