@@ -158,7 +158,7 @@ static void exhaustive_search_agrees(void **state)
     tune_print(null, &f->r, true);
     fclose(null);
     json = tune_json(&f->r);
-    assert_int_equal(json_array_size(json_object_get(json, "settings")), f->r.n);
+    assert_int_equal(json_array_size(json_object_get(json, "knobs")), f->r.n);
     assert_non_null(json_object_get(json, "exhaustive"));
     json_decref(json);
 }
