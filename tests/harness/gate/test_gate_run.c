@@ -343,6 +343,48 @@ static void what_is_opened_survives_the_wire(void **state)
     json_decref(j);
 }
 
+/* Lines of protocol 1. Programs of all its versions are compared by gates, so what is
+ * written and read stays byte for byte the same. */
+static const char recorded_open[] =
+    "{\"model\":\"m.gguf\",\"path\":\"/some where/m.gguf\",\"quant\":\"Q4_K_M\","
+    "\"residency\":1,\"kv_type\":1,\"n_batch\":64,\"cpus\":[0,1],"
+    "\"memory_bytes\":6442450944,\"isa_disabled\":4,\"seed\":-77,"
+    "\"slower\":0.050000000000000003,\"n_loads\":3,"
+    "\"steps\":[[0,2,512,\"\"],[1,1,32,\"\"],[2,1,0,\"q4_K\"]]}";
+static const char recorded_ready[] =
+    "{\"load_s\":[0.5,0.25],\"quant\":\"Q4_K_M\",\"isa\":\"avx2\","
+    "\"residency\":\"mmap\",\"weight_bytes\":123456789}";
+
+static void lines_are_as_recorded(void **state)
+{
+    json_t *open = json_loads(recorded_open, 0, NULL);
+    json_t *ready = json_loads(recorded_ready, 0, NULL), *again;
+    struct turn_open o;
+    struct turn_ready r;
+    struct err err = ERR_INIT;
+    char *text;
+
+    (void)state;
+    assert_int_equal(TURN_PROTOCOL, 1);
+    if (turn_open_from_json(&o, open, &err))
+        fail_msg("%s", err.msg);
+    assert_true(o.model.at_load && o.model.mix == QUANTMIX_Q4_K_M);
+    assert_int_equal(o.isa_disabled, 4);
+    assert_true(o.seed == UINT64_MAX - 76);
+    text =
+        json_dumps(again = turn_open_json(&o), JSON_COMPACT | JSON_REAL_PRECISION(17));
+    assert_string_equal(text, recorded_open);
+    free(text);
+    json_decref(again);
+    assert_int_equal(turn_ready_from_json(&r, ready, &err), ST_OK);
+    text = json_dumps(again = turn_ready_json(&r), JSON_COMPACT);
+    assert_string_equal(text, recorded_ready);
+    free(text);
+    json_decref(again);
+    json_decref(open);
+    json_decref(ready);
+}
+
 static void what_is_not_sensible_is_refused(void **state)
 {
     static const struct {
@@ -428,6 +470,7 @@ int main(void)
         cmocka_unit_test(rounds_are_disturbed_by_what_happened_beside_them),
         cmocka_unit_test(troubles_are_counted_by_name),
         cmocka_unit_test(what_is_opened_survives_the_wire),
+        cmocka_unit_test(lines_are_as_recorded),
         cmocka_unit_test(what_is_not_sensible_is_refused),
         cmocka_unit_test(rounds_are_whole_lines),
     };
