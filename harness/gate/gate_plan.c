@@ -30,17 +30,18 @@
 
 /* ---- steps and metrics ---------------------------------------------------------- */
 
-static void add_step(struct gate_plan *p, enum turn_kind kind, int n_threads, int n)
+static void add_step(struct gate_plan *p, enum worker_step_kind kind, int n_threads,
+                     int n)
 {
-    if (p->n_steps < TURN_MAX_STEPS)
-        p->step[p->n_steps] = (struct turn_step){kind, n_threads, n, KERN_N_FMT};
+    if (p->n_steps < WORKER_MAX_STEPS)
+        p->step[p->n_steps] = (struct worker_step){kind, n_threads, n, KERN_N_FMT};
     p->n_steps++;
 }
 
 static void add_kernel(struct gate_plan *p, enum kern_format format)
 {
-    add_step(p, TURN_KERNEL, 1, 0);
-    if (p->n_steps <= TURN_MAX_STEPS)
+    add_step(p, WORKER_KERNEL, 1, 0);
+    if (p->n_steps <= WORKER_MAX_STEPS)
         p->step[p->n_steps - 1].format = format;
 }
 
@@ -50,9 +51,9 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
     memset(p, 0, sizeof *p);
     for (size_t t = 0; t < s->threads.n; t++) {
         for (size_t i = 0; i < s->ctx.n; i++)
-            add_step(p, TURN_DECODE, s->threads.v[t], s->ctx.v[i]);
+            add_step(p, WORKER_DECODE, s->threads.v[t], s->ctx.v[i]);
         for (size_t i = 0; i < s->prefill.n; i++)
-            add_step(p, TURN_PREFILL, s->threads.v[t], s->prefill.v[i]);
+            add_step(p, WORKER_PREFILL, s->threads.v[t], s->prefill.v[i]);
     }
     for (size_t i = 0; i < s->n_kernels; i++)
         add_kernel(p, s->kernel[i]);
@@ -60,11 +61,11 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
         return err_set(err, ST_USAGE,
                        "nothing to measure: neither context depths (ctx) nor prompt "
                        "lengths (prefill)");
-    if (gate_plan_n_metrics(p, s) > TURN_MAX_STEPS)
+    if (gate_plan_n_metrics(p, s) > WORKER_MAX_STEPS)
         return err_set(err, ST_USAGE,
                        "%zu metrics are more than the %d that a gate can judge; list "
                        "fewer threads, ctx or prefill",
-                       gate_plan_n_metrics(p, s), TURN_MAX_STEPS);
+                       gate_plan_n_metrics(p, s), WORKER_MAX_STEPS);
     return ST_OK;
 }
 
@@ -81,14 +82,14 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
     *m = (struct gate_metric){.margin = s->rule.margin, .a = NAN, .b = NAN};
     snprintf(m->unit, sizeof m->unit, "tok/s");
     if (i < n_steps) {
-        const struct turn_step *step = &p->step[i];
+        const struct worker_step *step = &p->step[i];
         const char *plural = step->n_threads == 1 ? "" : "s";
 
-        if (step->kind == TURN_KERNEL) {
+        if (step->kind == WORKER_KERNEL) {
             snprintf(m->name, sizeof m->name, "gemv of %s in the cache, 1 thread",
                      kern_format_info(step->format)->name);
             snprintf(m->unit, sizeof m->unit, "GB/s");
-        } else if (step->kind == TURN_DECODE)
+        } else if (step->kind == WORKER_DECODE)
             snprintf(m->name, sizeof m->name, "decode, depth %d, %d thread%s", step->n,
                      step->n_threads, plural);
         else
@@ -107,11 +108,11 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
     }
 }
 
-double gate_plan_speed(const struct turn_step *step, double seconds)
+double gate_plan_speed(const struct worker_step *step, double seconds)
 {
-    if (step->kind == TURN_KERNEL)
-        return turn_kernel_bytes(step->format) * 1e-9 / seconds;
-    return (step->kind == TURN_PREFILL ? step->n : 1) / seconds;
+    if (step->kind == WORKER_KERNEL)
+        return worker_kernel_bytes(step->format) * 1e-9 / seconds;
+    return (step->kind == WORKER_PREFILL ? step->n : 1) / seconds;
 }
 
 /* ---- lengths -------------------------------------------------------------------- */
@@ -131,29 +132,29 @@ static int within(double n, int least, int most)
     return n < least ? least : n > most ? most : (int)n;
 }
 
-static int least_samples(const struct turn_step *step, double sample_s)
+static int least_samples(const struct worker_step *step, double sample_s)
 {
     return within(ceil(MIN_STEP_S / sample_s),
-                  step->kind == TURN_PREFILL ? MIN_PREFILL
-                  : sample_s >= TURN_LONG_S  ? MIN_LONG
-                                             : MIN_DECODE,
-                  TURN_MAX_SAMPLES);
+                  step->kind == WORKER_PREFILL ? MIN_PREFILL
+                  : sample_s >= WORKER_LONG_S  ? MIN_LONG
+                                               : MIN_DECODE,
+                  WORKER_MAX_SAMPLES);
 }
 
-static int most_samples(const struct turn_step *step, double sample_s)
+static int most_samples(const struct worker_step *step, double sample_s)
 {
     return within(ceil(MAX_STEP_S / sample_s),
-                  step->kind == TURN_PREFILL ? MAX_PREFILL : MAX_DECODE,
-                  TURN_MAX_SAMPLES);
+                  step->kind == WORKER_PREFILL ? MAX_PREFILL : MAX_DECODE,
+                  WORKER_MAX_SAMPLES);
 }
 
 /* Seconds of a round of a step, with the samples that do not count: one of each turn,
  * or, where they are long, one of a side when it goes back to the step's depth. */
 static double round_seconds(const struct gate_plan *p, int i, double sample_s)
 {
-    const double ignored = p->step[i].kind == TURN_PREFILL ? 0
-                           : p->n_passes[i] > 1            ? 0.5
-                                                           : 1;
+    const double ignored = p->step[i].kind == WORKER_PREFILL ? 0
+                           : p->n_passes[i] > 1              ? 0.5
+                                                             : 1;
 
     return 4 * (p->n_passes[i] * ASKING_S + (p->n_samples[i] + ignored) * sample_s);
 }
@@ -168,7 +169,7 @@ static void set_samples(struct gate_plan *p, const struct gate_timing *t, double
         const int most = most_samples(&p->step[i], sample_s);
 
         p->n_samples[i] = most > least ? least + (int)(share * (most - least)) : least;
-        p->n_passes[i] = sample_s >= TURN_LONG_S ? p->n_samples[i] : 1;
+        p->n_passes[i] = sample_s >= WORKER_LONG_S ? p->n_samples[i] : 1;
         p->round_s[i] = round_seconds(p, i, sample_s);
         p->launch_s += (double)p->n_rounds[i] * p->round_s[i];
     }

@@ -14,24 +14,24 @@
 
 #include "harness/gate/gate_result.h"
 #include "harness/gate/gate_settings.h"
-#include "harness/worker/turn.h"
+#include "harness/worker/worker_open.h"
 
 struct gate_plan {
-    struct turn_step step[TURN_MAX_STEPS];
+    struct worker_step step[WORKER_MAX_STEPS];
     int n_steps;
-    int n_samples[TURN_MAX_STEPS]; /* of a turn that counts */
-    int n_passes[TURN_MAX_STEPS];  /* ABBA so often, each with its part of the samples:
-                                      one sample where these are long, else once all */
-    size_t n_rounds[TURN_MAX_STEPS]; /* of a launch, the first so many */
+    int n_samples[WORKER_MAX_STEPS]; /* of a turn that counts */
+    int n_passes[WORKER_MAX_STEPS]; /* ABBA so often, each with its part of the samples:
+                                     one sample where these are long, else once all */
+    size_t n_rounds[WORKER_MAX_STEPS]; /* of a launch, the first so many */
     size_t most_launches;
-    double round_s[TURN_MAX_STEPS]; /* expected: a step's part of a round; */
-    double launch_s;                /* one launch with all of it */
+    double round_s[WORKER_MAX_STEPS]; /* expected: a step's part of a round; */
+    double launch_s;                  /* one launch with all of it */
 };
 
 /* What a first launch took. */
 struct gate_timing {
     double launch_s; /* starting both, their warming turns, ending them */
-    double sample_s[TURN_MAX_STEPS];
+    double sample_s[WORKER_MAX_STEPS];
 };
 
 /* Steps of the settings; the rest of *p is zeroed. Error: ST_USAGE (none at all, or
@@ -64,7 +64,7 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
                       size_t i, struct gate_metric *m);
 
 /* Of a step's sample time the value in the metric's unit. */
-double gate_plan_speed(const struct turn_step *step, double seconds);
+double gate_plan_speed(const struct worker_step *step, double seconds);
 
 /* Was a round disturbed, judged by what happened beside it: noise is the sum over its
  * turns. Which and how much into why, "" if not. */

@@ -67,30 +67,30 @@ static void on_tick(void *arg, const char *what, double fraction)
 
 /* ---- before it starts ----------------------------------------------------------- */
 
-static enum status choose_cpus(struct gate_run *run, struct turn_open *o,
+static enum status choose_cpus(struct gate_run *run, struct worker_open *o,
                                struct err *err)
 {
     o->n_cpus = 0;
     if (run->s->placement == PLACEMENT_NONE)
         return ST_OK;
-    o->n_cpus = turn_n_threads(o);
+    o->n_cpus = worker_n_threads(o);
     return placement_cpus(run->topo, run->s->placement, o->n_cpus, o->cpus, err);
 }
 
 static enum status describe_opening(struct gate_run *run, struct err *err)
 {
     const struct gate_settings *s = run->s;
-    struct turn_open *o = &run->open[0];
+    struct worker_open *o = &run->open[0];
 
-    *o = (struct turn_open){.model = s->model,
-                            .residency = s->residency,
-                            .kv_type = s->kv_type,
-                            .n_batch = s->n_batch,
-                            .memory_bytes = s->mem_limit,
-                            .isa_disabled = isa_detected() & ~isa_usable(),
-                            .seed = s->seed,
-                            .n_loads = s->load ? TURN_MAX_LOADS : 1,
-                            .n_steps = run->plan.n_steps};
+    *o = (struct worker_open){.model = s->model,
+                              .residency = s->residency,
+                              .kv_type = s->kv_type,
+                              .n_batch = s->n_batch,
+                              .memory_bytes = s->mem_limit,
+                              .isa_disabled = isa_detected() & ~isa_usable(),
+                              .seed = s->seed,
+                              .n_loads = s->load ? WORKER_MAX_LOADS : 1,
+                              .n_steps = run->plan.n_steps};
     memcpy(o->step, run->plan.step, sizeof o->step);
     const enum status st = choose_cpus(run, o, err);
     run->open[1] = *o;
@@ -150,28 +150,28 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
 static enum status start(struct gate_run *run, int side, double *seconds,
                          struct err *err)
 {
-    const struct turn_client_params p = {.who = side ? "B" : "A",
-                                         .program = run->program[side],
-                                         .timeout_s = run->s->timeout_s,
-                                         .sandbox = run->sandbox,
-                                         .tick = on_tick,
-                                         .arg = run};
-    int n[TURN_MAX_STEPS];
+    const struct model_worker_params p = {.who = side ? "B" : "A",
+                                          .program = run->program[side],
+                                          .timeout_s = run->s->timeout_s,
+                                          .sandbox = run->sandbox,
+                                          .tick = on_tick,
+                                          .arg = run};
+    int n[WORKER_MAX_STEPS];
     struct noise noise;
-    enum status st = turn_client_start(&run->client[side], &p, &run->open[side], err);
+    enum status st = model_worker_start(&run->client[side], &p, &run->open[side], err);
 
     for (int i = 0; i < run->plan.n_steps; i++)
-        n[i] = run->plan.step[i].kind != TURN_PREFILL ||
-               run->timing.sample_s[i] < TURN_LONG_S;
+        n[i] = run->plan.step[i].kind != WORKER_PREFILL ||
+               run->timing.sample_s[i] < WORKER_LONG_S;
     return st ? st
-              : turn_client_take(&run->client[side], n, run->plan.n_steps, seconds,
-                                 &noise, err);
+              : model_worker_sample(&run->client[side], n, run->plan.n_steps, seconds,
+                                    &noise, err);
 }
 
 static void end(struct gate_run *run)
 {
     for (int side = 0; side < 2; side++)
-        turn_client_close(&run->client[side]);
+        model_worker_close(&run->client[side]);
 }
 
 static enum status start_both(struct gate_run *run, double *seconds, struct err *err)
@@ -185,7 +185,7 @@ static enum status start_both(struct gate_run *run, double *seconds, struct err 
 static void describe_sides(struct gate_run *run)
 {
     for (int side = 0; side < 2; side++) {
-        const struct turn_client *c = &run->client[side];
+        const struct model_worker *c = &run->client[side];
         struct gate_side *out = &run->r->side[side];
 
         snprintf(out->name, sizeof out->name, "%s", run->program[side]);
@@ -200,7 +200,7 @@ static void describe_sides(struct gate_run *run)
 static enum status time_samples(struct gate_run *run, const double *about,
                                 double *seconds, struct err *err)
 {
-    int n[TURN_MAX_STEPS];
+    int n[WORKER_MAX_STEPS];
     enum status st = ST_OK;
 
     for (int i = 0; i < run->plan.n_steps; i++) {
@@ -210,11 +210,11 @@ static enum status time_samples(struct gate_run *run, const double *about,
         seconds[i] = 0;
     }
     for (int side = 0; side < 2 && st == ST_OK; side++) {
-        double own[TURN_MAX_STEPS];
+        double own[WORKER_MAX_STEPS];
         struct noise noise;
 
-        st = turn_client_take(&run->client[side], n, run->plan.n_steps, own, &noise,
-                              err);
+        st = model_worker_sample(&run->client[side], n, run->plan.n_steps, own, &noise,
+                                 err);
         for (int i = 0; i < run->plan.n_steps && st == ST_OK; i++)
             seconds[i] = fmax(seconds[i], own[i]);
     }
@@ -225,7 +225,7 @@ static enum status time_samples(struct gate_run *run, const double *about,
  * takes is known then. The second launch is the one that is timed. */
 static enum status pilot(struct gate_run *run, struct gate_timing *t, struct err *err)
 {
-    double about[TURN_MAX_STEPS];
+    double about[WORKER_MAX_STEPS];
     enum status st;
 
     snprintf(run->doing, sizeof run->doing, "first timing");
@@ -262,7 +262,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
     st = gate_plan_steps(&run->plan, s, err);
     for (int side = 0; side < 2 && st == ST_OK; side++)
-        st = turn_check_program(side ? "B" : "A", program[side], err);
+        st = worker_check_program(side ? "B" : "A", program[side], err);
     if (st == ST_OK)
         st = describe_opening(run, err);
     if (st == ST_OK)
@@ -297,8 +297,8 @@ void gate_run_close(struct gate_run *run)
 
 struct round {
     int side[4];
-    bool has[TURN_MAX_STEPS];
-    double seconds[TURN_MAX_STEPS][4];
+    bool has[WORKER_MAX_STEPS];
+    double seconds[WORKER_MAX_STEPS][4];
     struct noise noise; /* sum of the turns' */
     char why[128];
     bool disturbed;
@@ -326,14 +326,14 @@ static void add_noise(struct noise *sum, const struct noise *turn)
 static enum status play_pass(struct gate_run *run, struct round *round, int step,
                              double seconds[4], struct err *err)
 {
-    int n[TURN_MAX_STEPS] = {0};
+    int n[WORKER_MAX_STEPS] = {0};
 
     n[step] = run->plan.n_samples[step] / run->plan.n_passes[step];
     for (int turn = 0; turn < 4; turn++) {
-        double all[TURN_MAX_STEPS];
+        double all[WORKER_MAX_STEPS];
         struct noise noise;
-        const enum status st = turn_client_take(&run->client[round->side[turn]], n,
-                                                run->plan.n_steps, all, &noise, err);
+        const enum status st = model_worker_sample(&run->client[round->side[turn]], n,
+                                                   run->plan.n_steps, all, &noise, err);
 
         if (st)
             return st;
@@ -347,7 +347,7 @@ static enum status play_pass(struct gate_run *run, struct round *round, int step
 static enum status play_step(struct gate_run *run, struct round *round, int step,
                              struct err *err)
 {
-    double taken[4][TURN_MAX_SAMPLES];
+    double taken[4][WORKER_MAX_SAMPLES];
     const int n_passes = run->plan.n_passes[step];
 
     for (int pass = 0; pass < n_passes; pass++) {
@@ -360,7 +360,7 @@ static enum status play_step(struct gate_run *run, struct round *round, int step
             taken[turn][pass] = seconds[turn];
     }
     for (int turn = 0; turn < 4; turn++)
-        round->seconds[step][turn] = turn_quick(taken[turn], (size_t)n_passes);
+        round->seconds[step][turn] = worker_quartile(taken[turn], (size_t)n_passes);
     return ST_OK;
 }
 
@@ -493,10 +493,10 @@ static enum status count_launch(struct gate_run *run, struct err *err)
     size_t at = (size_t)run->plan.n_steps;
 
     for (int side = 0; side < 2; side++) {
-        struct turn_client *c = &run->client[side];
+        struct model_worker *c = &run->client[side];
 
         memory[side] = (double)c->peak_bytes / (1 << 20);
-        load[side] = turn_quick(c->ready.load_s, (size_t)c->ready.n_loads);
+        load[side] = worker_quartile(c->ready.load_s, (size_t)c->ready.n_loads);
     }
     if (run->s->memory) {
         line.value[at] = memory;
@@ -514,7 +514,7 @@ static enum status count_launch(struct gate_run *run, struct err *err)
 enum status gate_run_launch(struct gate_run *run, struct err *err)
 {
     const double begin = gate_run_seconds(run);
-    double ignored[TURN_MAX_STEPS];
+    double ignored[WORKER_MAX_STEPS];
     enum status st;
 
     snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",

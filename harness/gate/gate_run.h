@@ -19,7 +19,7 @@
 
 #include "harness/base/progress.h"
 #include "harness/gate/gate_plan.h"
-#include "harness/worker/turn_client.h"
+#include "harness/worker/model_worker.h"
 
 #define GATE_ROUNDS_NAME "rounds.csv"
 #define GATE_ROUNDS_HEADER \
@@ -45,8 +45,8 @@ struct gate_run {
     struct gate_result *r; /* its metrics' series grow */
     const char *program[2];
     struct gate_plan plan;
-    struct turn_open open[2]; /* of A and B */
-    struct turn_client client[2];
+    struct worker_open open[2]; /* of A and B */
+    struct model_worker client[2];
     struct sandbox *sandbox;
     struct gate_values *values; /* [GATE_MAX_METRICS] */
     struct gate_troubles troubles;
@@ -67,7 +67,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
                           struct gate_result *r, struct err *err);
 
 /* One more launch with its rounds, into the metrics' series. Errors: those of
- * turn_client_take(), ST_IO (rounds.csv). After an error the launch's rounds so far
+ * model_worker_sample(), ST_IO (rounds.csv). After an error the launch's rounds so far
  * stay. */
 enum status gate_run_launch(struct gate_run *run, struct err *err);
 

@@ -19,8 +19,9 @@
  * What it says before the answer reaches the other side at once: of a worker that is
  * killed in the middle no sample is lost that it had reported.
  *
- * Requests of this room are "open" and "take" (turn.h, in the meaning of TURN_PROTOCOL,
- * which `bench gate` speaks with other versions, too). Rooms above add theirs.
+ * Requests of this room are "open" and "take" (worker_open.h, in the meaning of
+ * WORKER_OPEN_PROTOCOL, which `bench gate` speaks with other versions, too). Rooms
+ * above add theirs.
  *
  * Threading: the process's main thread.
  */
@@ -35,7 +36,7 @@
 #include "harness/machine/noise.h"
 
 /* Grows with any change that the other side has to know of; but for "open" and "take",
- * whose number is TURN_PROTOCOL. */
+ * whose number is WORKER_OPEN_PROTOCOL. */
 #define WORKER_PROTOCOL 1
 
 /* One kind of request. */

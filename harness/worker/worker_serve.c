@@ -12,20 +12,20 @@
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"
 #include "harness/worker/measured.h"
-#include "harness/worker/turn.h"
+#include "harness/worker/worker_open.h"
 #include "harness/worker/worker.h"
 #include "kernels/isa.h"
 
 #define LOADS_NS 20000000 /* further loads end with this */
 
 struct server {
-    struct turn_open o;
+    struct worker_open o;
     struct topology topo;
     struct measured measured;
     struct kernel_fixture *fixture; /* of kernels; NULL: none yet */
-    struct slm_tuning tuning[TURN_MAX_STEPS];
-    struct measured_step step[TURN_MAX_STEPS];
-    double *s[TURN_MAX_STEPS];
+    struct slm_tuning tuning[WORKER_MAX_STEPS];
+    struct measured_step step[WORKER_MAX_STEPS];
+    double *s[WORKER_MAX_STEPS];
     struct worker_reports reports;
 };
 
@@ -52,7 +52,7 @@ static enum status read_weights(struct server *v, uint64_t room, struct err *err
 
 static enum status open_model(struct server *v, struct err *err)
 {
-    const struct turn_open *o = &v->o;
+    const struct worker_open *o = &v->o;
     const uint64_t room =
         o->memory_bytes ? o->memory_bytes : topology_model_bytes(&v->topo);
     struct measured_params p = {
@@ -60,9 +60,9 @@ static enum status open_model(struct server *v, struct err *err)
     enum status st;
 
     p.slm.memory_bytes = room;
-    p.slm.n_threads = p.slm.n_threads_prefill = turn_n_threads(o);
+    p.slm.n_threads = p.slm.n_threads_prefill = worker_n_threads(o);
     p.slm.cpus = o->n_cpus ? o->cpus : NULL;
-    p.slm.n_ctx = turn_n_ctx(o);
+    p.slm.n_ctx = worker_n_ctx(o);
     p.slm.n_batch = o->n_batch;
     p.slm.n_logits = 1;
     p.slm.kv_type = o->kv_type;
@@ -71,7 +71,7 @@ static enum status open_model(struct server *v, struct err *err)
 }
 
 /* Loaded again as long as that is quick: a short time wants to be known more often. */
-static enum status load(struct server *v, struct turn_ready *r, struct err *err)
+static enum status load(struct server *v, struct worker_ready *r, struct err *err)
 {
     const uint64_t begin = clock_ns();
     enum status st = ST_OK;
@@ -93,7 +93,7 @@ static enum status make_buffers(struct server *v, struct err *err)
     bool ok = true;
 
     for (int i = 0; ok && i < v->o.n_steps; i++)
-        ok = (v->s[i] = calloc(TURN_MAX_SAMPLES, sizeof *v->s[i])) != NULL;
+        ok = (v->s[i] = calloc(WORKER_MAX_SAMPLES, sizeof *v->s[i])) != NULL;
     return ok ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for samples");
 }
 
@@ -101,14 +101,14 @@ static enum status make_buffers(struct server *v, struct err *err)
 static void describe_steps(struct server *v)
 {
     for (int i = 0; i < v->o.n_steps; i++) {
-        const struct turn_step *s = &v->o.step[i];
-        const bool decodes = s->kind == TURN_DECODE;
+        const struct worker_step *s = &v->o.step[i];
+        const bool decodes = s->kind == WORKER_DECODE;
 
         v->step[i] =
             (struct measured_step){.kind = decodes ? MEASURED_DECODE : MEASURED_PREFILL,
                                    .depth = decodes ? s->n : 0,
                                    .n_tokens = decodes ? 1 : s->n,
-                                   .span = TURN_DECODE_SPAN,
+                                   .span = WORKER_DECODE_SPAN,
                                    .again = true,
                                    .wakes = true};
     }
@@ -120,10 +120,10 @@ static enum status choose_tunings(struct server *v, struct err *err)
     enum status st = ST_OK;
 
     for (int i = 0; i < v->o.n_steps && st == ST_OK; i++) {
-        const struct turn_step *s = &v->o.step[i];
+        const struct worker_step *s = &v->o.step[i];
 
         v->tuning[i] = slm_tuning_default();
-        if (s->kind != TURN_DECODE)
+        if (s->kind != WORKER_DECODE)
             continue;
         st = slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[i], err);
         if (st == ST_OK)
@@ -137,8 +137,8 @@ static enum status choose_tunings(struct server *v, struct err *err)
 
 static enum status answer_open(struct server *v, const json_t *object, struct err *err)
 {
-    struct turn_ready r = {0};
-    enum status st = turn_open_from_json(&v->o, object, err);
+    struct worker_ready r = {0};
+    enum status st = worker_open_from_json(&v->o, object, err);
 
     if (st == ST_OK && v->measured.m)
         st = err_set(err, ST_USAGE, "the model is open already");
@@ -161,7 +161,7 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
              weights_residency_name(slm_info(v->measured.m)->residency));
     snprintf(r.isa, sizeof r.isa, "%s", measured_isa());
     r.weight_bytes = slm_info(v->measured.m)->weight_bytes;
-    worker_tell(json_pack("{s:o}", "ready", turn_ready_json(&r)));
+    worker_tell(json_pack("{s:o}", "ready", worker_ready_json(&r)));
     return ST_OK;
 }
 
@@ -188,12 +188,12 @@ static enum status take_kernel(struct server *v, int step, int n, struct kept *k
     struct measured_step *s = &v->step[step];
     struct kernel_work *work = NULL;
     enum status st =
-        turn_kernel_open(&work, &v->fixture, &v->topo, v->o.step[step].format, err);
+        worker_kernel_open(&work, &v->fixture, &v->topo, v->o.step[step].format, err);
 
     if (st)
         return st;
     s->kind = MEASURED_CALL;
-    s->call = turn_kernel_run;
+    s->call = worker_kernel_run;
     s->call_arg = work;
     st = measured_samples(&v->measured, s, (size_t)n, keep_sample, kept, err);
     kernel_work_close(work);
@@ -202,13 +202,13 @@ static enum status take_kernel(struct server *v, int step, int n, struct kept *k
 
 static enum status take_step(struct server *v, int step, int n, struct err *err)
 {
-    const struct turn_step *s = &v->o.step[step];
+    const struct worker_step *s = &v->o.step[step];
     struct kept kept = {v->s[step], 0};
     enum status st;
 
     if (!n)
         return ST_OK;
-    if (s->kind == TURN_KERNEL)
+    if (s->kind == WORKER_KERNEL)
         return take_kernel(v, step, n, &kept, err);
     st = slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[step], err);
     return st ? st
@@ -237,7 +237,7 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
     json_t *all = json_array();
     struct noise before, after;
     enum status st = ST_OK;
-    int n[TURN_MAX_STEPS];
+    int n[WORKER_MAX_STEPS];
 
     if (!v->measured.m || json_array_size(counts) != (size_t)v->o.n_steps)
         st = err_set(err, ST_USAGE, "a turn that does not fit what was opened");
@@ -245,9 +245,9 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
         const json_t *count = json_array_get(counts, (size_t)i);
 
         n[i] = (int)json_integer_value(count);
-        if (!json_is_integer(count) || n[i] < 0 || n[i] > TURN_MAX_SAMPLES)
+        if (!json_is_integer(count) || n[i] < 0 || n[i] > WORKER_MAX_SAMPLES)
             st = err_set(err, ST_USAGE, "a turn of more than %d samples",
-                         TURN_MAX_SAMPLES);
+                         WORKER_MAX_SAMPLES);
     }
     noise_read(&before, "");
     for (int i = 0; st == ST_OK && i < v->o.n_steps; i++)
@@ -315,9 +315,9 @@ int worker_serve(const struct worker_task *tasks, size_t n)
     size_t cap = 0;
 
     child_offer_to_oom_killer();
-    worker_tell(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", TURN_PROTOCOL, "worker",
-                          WORKER_PROTOCOL, "version", build_version(), "commit",
-                          build_commit(), "compiler", build_compiler()));
+    worker_tell(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", WORKER_OPEN_PROTOCOL,
+                          "worker", WORKER_PROTOCOL, "version", build_version(),
+                          "commit", build_commit(), "compiler", build_compiler()));
     while (st == ST_OK && getline(&line, &cap, stdin) > 0)
         st = answer(v, tasks, n, line, &err);
     if (st)

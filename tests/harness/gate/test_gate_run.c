@@ -300,21 +300,21 @@ static void troubles_are_counted_by_name(void **state)
 
 /* ---- the wire ------------------------------------------------------------------- */
 
-static struct turn_open some_opening(void)
+static struct worker_open some_opening(void)
 {
-    struct turn_open o = {.residency = WEIGHTS_MMAP,
-                          .kv_type = KERN_KV_q8_0,
-                          .n_batch = 64,
-                          .cpus = {0, 1},
-                          .n_cpus = 2,
-                          .memory_bytes = UINT64_C(6) << 30,
-                          .seed = 77,
-                          .slower = 0.05,
-                          .n_loads = 3,
-                          .step = {{TURN_DECODE, 2, 512, KERN_N_FMT},
-                                   {TURN_PREFILL, 1, 32, KERN_N_FMT},
-                                   {TURN_KERNEL, 1, 0, KERN_FMT_q4_K}},
-                          .n_steps = 3};
+    struct worker_open o = {.residency = WEIGHTS_MMAP,
+                            .kv_type = KERN_KV_q8_0,
+                            .n_batch = 64,
+                            .cpus = {0, 1},
+                            .n_cpus = 2,
+                            .memory_bytes = UINT64_C(6) << 30,
+                            .seed = 77,
+                            .slower = 0.05,
+                            .n_loads = 3,
+                            .step = {{WORKER_DECODE, 2, 512, KERN_N_FMT},
+                                     {WORKER_PREFILL, 1, 32, KERN_N_FMT},
+                                     {WORKER_KERNEL, 1, 0, KERN_FMT_q4_K}},
+                            .n_steps = 3};
 
     snprintf(o.model.text, sizeof o.model.text, "m.gguf");
     snprintf(o.model.path, sizeof o.model.path, "/some where/m.gguf");
@@ -323,13 +323,13 @@ static struct turn_open some_opening(void)
 
 static void what_is_opened_survives_the_wire(void **state)
 {
-    const struct turn_open o = some_opening();
-    struct turn_open back;
+    const struct worker_open o = some_opening();
+    struct worker_open back;
     struct err err = ERR_INIT;
-    json_t *j = turn_open_json(&o);
+    json_t *j = worker_open_json(&o);
 
     (void)state;
-    assert_int_equal(turn_open_from_json(&back, j, &err), ST_OK);
+    assert_int_equal(worker_open_from_json(&back, j, &err), ST_OK);
     assert_string_equal(back.model.path, o.model.path);
     assert_int_equal(back.kv_type, o.kv_type);
     assert_int_equal(back.memory_bytes, o.memory_bytes);
@@ -338,8 +338,8 @@ static void what_is_opened_survives_the_wire(void **state)
     assert_int_equal(back.n_steps, 3);
     assert_memory_equal(back.step, o.step, 3 * sizeof o.step[0]);
     assert_int_equal(back.cpus[1], 1);
-    assert_int_equal(turn_n_threads(&back), 2);
-    assert_int_equal(turn_n_ctx(&back), 512 + TURN_DECODE_SPAN + 2);
+    assert_int_equal(worker_n_threads(&back), 2);
+    assert_int_equal(worker_n_ctx(&back), 512 + WORKER_DECODE_SPAN + 2);
     json_decref(j);
 }
 
@@ -359,25 +359,25 @@ static void lines_are_as_recorded(void **state)
 {
     json_t *open = json_loads(recorded_open, 0, NULL);
     json_t *ready = json_loads(recorded_ready, 0, NULL), *again;
-    struct turn_open o;
-    struct turn_ready r;
+    struct worker_open o;
+    struct worker_ready r;
     struct err err = ERR_INIT;
     char *text;
 
     (void)state;
-    assert_int_equal(TURN_PROTOCOL, 1);
-    if (turn_open_from_json(&o, open, &err))
+    assert_int_equal(WORKER_OPEN_PROTOCOL, 1);
+    if (worker_open_from_json(&o, open, &err))
         fail_msg("%s", err.msg);
     assert_true(o.model.at_load && o.model.mix == QUANTMIX_Q4_K_M);
     assert_int_equal(o.isa_disabled, 4);
     assert_true(o.seed == UINT64_MAX - 76);
-    text =
-        json_dumps(again = turn_open_json(&o), JSON_COMPACT | JSON_REAL_PRECISION(17));
+    text = json_dumps(again = worker_open_json(&o),
+                      JSON_COMPACT | JSON_REAL_PRECISION(17));
     assert_string_equal(text, recorded_open);
     free(text);
     json_decref(again);
-    assert_int_equal(turn_ready_from_json(&r, ready, &err), ST_OK);
-    text = json_dumps(again = turn_ready_json(&r), JSON_COMPACT);
+    assert_int_equal(worker_ready_from_json(&r, ready, &err), ST_OK);
+    text = json_dumps(again = worker_ready_json(&r), JSON_COMPACT);
     assert_string_equal(text, recorded_ready);
     free(text);
     json_decref(again);
@@ -410,14 +410,14 @@ static void what_is_not_sensible_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        const struct turn_open o = some_opening();
-        struct turn_open back;
+        const struct worker_open o = some_opening();
+        struct worker_open back;
         struct err err = ERR_INIT;
-        json_t *j = turn_open_json(&o);
+        json_t *j = worker_open_json(&o);
 
         json_object_set_new(j, bad[i].key,
                             json_loads(bad[i].value, JSON_DECODE_ANY, NULL));
-        if (turn_open_from_json(&back, j, &err) != ST_USAGE || !err.msg[0])
+        if (worker_open_from_json(&back, j, &err) != ST_USAGE || !err.msg[0])
             fail_msg("%s: %s was taken", bad[i].key, bad[i].value);
         json_decref(j);
     }

@@ -12,7 +12,7 @@
 
 #include "harness/point/point_child.h"
 #include "harness/sweep/sweep.h"
-#include "harness/worker/turn.h"
+#include "harness/worker/worker_open.h"
 
 static struct topology *topo;
 static char work[] = "/tmp/slmbench_test_settings_XXXXXX";
@@ -283,12 +283,12 @@ static void a_child_s_profile_is_checked(void **state)
 
 static enum status take_turn(const json_t *object, struct err *err)
 {
-    struct turn_open o;
-    const enum status st = turn_open_from_json(&o, object, err);
+    struct worker_open o;
+    const enum status st = worker_open_from_json(&o, object, err);
 
     if (st == ST_OK) {
-        assert_true(turn_n_ctx(&o) > 0);
-        assert_true(turn_n_threads(&o) <= TOPO_MAX_CPUS);
+        assert_true(worker_n_ctx(&o) > 0);
+        assert_true(worker_n_threads(&o) <= TOPO_MAX_CPUS);
     }
     return st;
 }
@@ -300,7 +300,7 @@ static void what_a_turn_opens_is_checked(void **state)
         {"memory_bytes", WHOLE, 0, 0x1p60, "0", false},
         {"seed", WHOLE, ANY, "1", false},
         {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "0", false},
-        {"n_loads", WHOLE, 1, TURN_MAX_LOADS, "1", false},
+        {"n_loads", WHOLE, 1, WORKER_MAX_LOADS, "1", false},
         {"residency", WHOLE, WEIGHTS_AUTO, WEIGHTS_PACKED, "0", false},
         {"kv_type", WHOLE, 0, KERN_N_KV - 1, "0", false},
         {"model", WORD, ANY, "\"word\"", true},
@@ -308,11 +308,11 @@ static void what_a_turn_opens_is_checked(void **state)
     static const char *const steps[] = {"[[0, %s, 1, \"\"]]", "[[0, 1, %s, \"\"]]",
                                         "[[1, 1, %s, \"\"]]"};
     static const double range[3][2] = {{1, TOPO_MAX_CPUS}, {0, 1 << 24}, {1, 1 << 24}};
-    const struct turn_open o = {.n_batch = 1,
-                                .n_loads = 1,
-                                .n_steps = 1,
-                                .step = {{TURN_DECODE, 1, 1, KERN_N_FMT}}};
-    json_t *base = turn_open_json(&o);
+    const struct worker_open o = {.n_batch = 1,
+                                  .n_loads = 1,
+                                  .n_steps = 1,
+                                  .step = {{WORKER_DECODE, 1, 1, KERN_N_FMT}}};
+    json_t *base = worker_open_json(&o);
     struct err err = ERR_INIT;
 
     (void)state;

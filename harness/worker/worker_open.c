@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_wire.c - what both sides of a turn tell each other, as JSON
+ * worker_open.c - what both sides of a turn tell each other, as JSON
  */
-#include "harness/worker/turn.h"
+#include "harness/worker/worker_open.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/settings/setting.h"
 
-int turn_n_threads(const struct turn_open *o)
+int worker_n_threads(const struct worker_open *o)
 {
     int most = 1;
 
@@ -19,13 +19,13 @@ int turn_n_threads(const struct turn_open *o)
     return most;
 }
 
-int turn_n_ctx(const struct turn_open *o)
+int worker_n_ctx(const struct worker_open *o)
 {
     int most = 1;
 
     for (int i = 0; i < o->n_steps; i++) {
-        const struct turn_step *s = &o->step[i];
-        const int n = s->kind == TURN_DECODE ? s->n + 1 + TURN_DECODE_SPAN : s->n;
+        const struct worker_step *s = &o->step[i];
+        const int n = s->kind == WORKER_DECODE ? s->n + 1 + WORKER_DECODE_SPAN : s->n;
 
         if (n > most)
             most = n;
@@ -33,19 +33,20 @@ int turn_n_ctx(const struct turn_open *o)
     return most + 1;
 }
 
-json_t *turn_open_json(const struct turn_open *o)
+json_t *worker_open_json(const struct worker_open *o)
 {
     json_t *cpus = json_array(), *steps = json_array();
 
     for (int i = 0; i < o->n_cpus; i++)
         json_array_append_new(cpus, json_integer(o->cpus[i]));
     for (int i = 0; i < o->n_steps; i++) {
-        const struct turn_step *s = &o->step[i];
+        const struct worker_step *s = &o->step[i];
 
-        json_array_append_new(
-            steps,
-            json_pack("[i, i, i, s]", (int)s->kind, s->n_threads, s->n,
-                      s->kind == TURN_KERNEL ? kern_format_info(s->format)->name : ""));
+        json_array_append_new(steps, json_pack("[i, i, i, s]", (int)s->kind,
+                                               s->n_threads, s->n,
+                                               s->kind == WORKER_KERNEL
+                                                   ? kern_format_info(s->format)->name
+                                                   : ""));
     }
     return json_pack(
         "{s:s, s:s, s:s*, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:f, s:i, s:o}", "model",
@@ -56,21 +57,21 @@ json_t *turn_open_json(const struct turn_open *o)
         "slower", o->slower, "n_loads", o->n_loads, "steps", steps);
 }
 
-/* What n is of a kind of step: an index into it is enum turn_kind. */
+/* What n is of a kind of step: an index into it is enum worker_step_kind. */
 static const enum setting_id step_size[] = {
-    [TURN_DECODE] = SETTING_ctx,
-    [TURN_PREFILL] = SETTING_prefill,
-    [TURN_KERNEL] = SETTING_ctx, /* not used */
+    [WORKER_DECODE] = SETTING_ctx,
+    [WORKER_PREFILL] = SETTING_prefill,
+    [WORKER_KERNEL] = SETTING_ctx, /* not used */
 };
 
-_Static_assert(SETTING_MAX(ctx) < INT_MAX - TURN_DECODE_SPAN - 2 &&
+_Static_assert(SETTING_MAX(ctx) < INT_MAX - WORKER_DECODE_SPAN - 2 &&
                    SETTING_MAX(prefill) < INT_MAX - 1,
                "the positions of a turn do not fit into an int");
-_Static_assert(sizeof((struct turn_open *)NULL)->cpus / sizeof(int) >=
+_Static_assert(sizeof((struct worker_open *)NULL)->cpus / sizeof(int) >=
                    SETTING_MAX(threads),
                "a turn has fewer CPUs than threads");
 
-static enum status read_step(struct turn_step *s, const json_t *step, struct err *err)
+static enum status read_step(struct worker_step *s, const json_t *step, struct err *err)
 {
     const char *format = json_string_value(json_array_get(step, 3));
     int kind;
@@ -78,26 +79,27 @@ static enum status read_step(struct turn_step *s, const json_t *step, struct err
     if (json_array_size(step) != 4 || !format)
         return err_set(err, ST_USAGE,
                        "it is not a list of kind, threads, size, format");
-    if (setting_json_int_in(json_array_get(step, 0), "kind", TURN_DECODE, TURN_KERNEL,
-                            &kind, err) ||
+    if (setting_json_int_in(json_array_get(step, 0), "kind", WORKER_DECODE,
+                            WORKER_KERNEL, &kind, err) ||
         setting_json_int(SETTING_threads, json_array_get(step, 1), "threads",
                          &s->n_threads, err) ||
         setting_json_int(step_size[kind], json_array_get(step, 2), "size", &s->n, err))
         return ST_USAGE;
-    s->kind = (enum turn_kind)kind;
+    s->kind = (enum worker_step_kind)kind;
     s->format = kern_format_by_name(format);
-    if (s->kind == TURN_KERNEL && s->format == KERN_N_FMT)
+    if (s->kind == WORKER_KERNEL && s->format == KERN_N_FMT)
         return err_set(err, ST_USAGE, "this program knows no format %.20s", format);
     return ST_OK;
 }
 
-static enum status read_steps(struct turn_open *o, const json_t *steps, struct err *err)
+static enum status read_steps(struct worker_open *o, const json_t *steps,
+                              struct err *err)
 {
     const size_t n = json_array_size(steps);
 
-    if (n < 1 || n > TURN_MAX_STEPS)
+    if (n < 1 || n > WORKER_MAX_STEPS)
         return err_set(err, ST_USAGE, "a turn of %zu steps: 1 to %d are possible", n,
-                       TURN_MAX_STEPS);
+                       WORKER_MAX_STEPS);
     o->n_steps = (int)n;
     for (size_t i = 0; i < n; i++) {
         struct err why = ERR_INIT;
@@ -108,13 +110,13 @@ static enum status read_steps(struct turn_open *o, const json_t *steps, struct e
     return ST_OK;
 }
 
-static enum status read_cpus(struct turn_open *o, const json_t *cpus, struct err *err)
+static enum status read_cpus(struct worker_open *o, const json_t *cpus, struct err *err)
 {
     const size_t n = json_array_size(cpus);
 
-    if (!json_is_array(cpus) || (n && n != (size_t)turn_n_threads(o)))
+    if (!json_is_array(cpus) || (n && n != (size_t)worker_n_threads(o)))
         return err_set(err, ST_USAGE, "%zu CPUs for the %d threads of a turn", n,
-                       turn_n_threads(o));
+                       worker_n_threads(o));
     o->n_cpus = (int)n;
     for (size_t i = 0; i < n; i++)
         if (setting_json_int(SETTING_cpu, json_array_get(cpus, i), "a CPU of the turn",
@@ -123,27 +125,27 @@ static enum status read_cpus(struct turn_open *o, const json_t *cpus, struct err
     return ST_OK;
 }
 
-#define FIELD(key, name, field) SETTING_FIELD(key, name, struct turn_open, field)
+#define FIELD(key, name, field) SETTING_FIELD(key, name, struct worker_open, field)
 
 static const struct setting_member members[] = {
-    SETTING_CHARS("model", struct turn_open, model.text),
-    SETTING_CHARS("path", struct turn_open, model.path),
-    SETTING_WHOLE("residency", WEIGHTS_AUTO, WEIGHTS_PACKED, struct turn_open,
+    SETTING_CHARS("model", struct worker_open, model.text),
+    SETTING_CHARS("path", struct worker_open, model.path),
+    SETTING_WHOLE("residency", WEIGHTS_AUTO, WEIGHTS_PACKED, struct worker_open,
                   residency),
     FIELD("kv_type", kv_type, kv_type),
     FIELD("n_batch", batch, n_batch),
     FIELD("memory_bytes", mem, memory_bytes),
     FIELD("isa_disabled", isa_disabled, isa_disabled),
     FIELD("seed", seed, seed),
-    SETTING_WHOLE("n_loads", 1, TURN_MAX_LOADS, struct turn_open, n_loads),
+    SETTING_WHOLE("n_loads", 1, WORKER_MAX_LOADS, struct worker_open, n_loads),
 };
 
-enum status turn_open_from_json(struct turn_open *o, const json_t *object,
-                                struct err *err)
+enum status worker_open_from_json(struct worker_open *o, const json_t *object,
+                                  struct err *err)
 {
     const json_t *quant = json_object_get(object, "quant");
     const json_t *slower = json_object_get(object, "slower");
-    struct turn_open out = {0};
+    struct worker_open out = {0};
     struct err why = ERR_INIT;
 
     if (setting_read_members(&out, members, sizeof members / sizeof members[0], object,
@@ -162,7 +164,7 @@ enum status turn_open_from_json(struct turn_open *o, const json_t *object,
     return ST_OK;
 }
 
-json_t *turn_ready_json(const struct turn_ready *r)
+json_t *worker_ready_json(const struct worker_ready *r)
 {
     json_t *loads = json_array();
 
@@ -173,10 +175,10 @@ json_t *turn_ready_json(const struct turn_ready *r)
                      (json_int_t)r->weight_bytes);
 }
 
-enum status turn_ready_from_json(struct turn_ready *r, const json_t *object,
-                                 struct err *err)
+enum status worker_ready_from_json(struct worker_ready *r, const json_t *object,
+                                   struct err *err)
 {
-    struct turn_ready out = {0};
+    struct worker_ready out = {0};
     const char *quant, *isa, *residency;
     json_int_t weight_bytes;
     json_t *loads;
@@ -184,7 +186,7 @@ enum status turn_ready_from_json(struct turn_ready *r, const json_t *object,
     if (json_unpack((json_t *)(uintptr_t)object, "{s:o, s:s, s:s, s:s, s:I}", "load_s",
                     &loads, "quant", &quant, "isa", &isa, "residency", &residency,
                     "weight_bytes", &weight_bytes) ||
-        json_array_size(loads) < 1 || json_array_size(loads) > TURN_MAX_LOADS)
+        json_array_size(loads) < 1 || json_array_size(loads) > WORKER_MAX_LOADS)
         return err_set(err, ST_USAGE, "what was opened is not as expected");
     out.n_loads = (int)json_array_size(loads);
     for (int i = 0; i < out.n_loads; i++) {

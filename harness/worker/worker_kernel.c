@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_kernel.c - a kernel's samples in a turn
+ * worker_kernel.c - a kernel's samples in a turn
  */
 #include <stdio.h>
 
 #include "engine/base/clock.h"
 #include "harness/kernelbench/kernel_work.h"
-#include "harness/worker/turn.h"
+#include "harness/worker/worker_open.h"
 #include "kernels/isa.h"
 
-double turn_kernel_bytes(enum kern_format format)
+double worker_kernel_bytes(enum kern_format format)
 {
-    return (double)TURN_KERNEL_CALLS * kernel_hot_rows(format) *
+    return (double)WORKER_KERNEL_CALLS * kernel_hot_rows(format) *
            (double)kern_format_bytes(format, KERNEL_COLS);
 }
 
@@ -34,9 +34,10 @@ static enum status choose_case(struct kernel_case *c, enum kern_format format,
     return ST_OK;
 }
 
-enum status turn_kernel_open(struct kernel_work **work, struct kernel_fixture **fixture,
-                             const struct topology *topo, enum kern_format format,
-                             struct err *err)
+enum status worker_kernel_open(struct kernel_work **work,
+                               struct kernel_fixture **fixture,
+                               const struct topology *topo, enum kern_format format,
+                               struct err *err)
 {
     struct kernel_case c;
     enum status st = choose_case(&c, format, err);
@@ -46,14 +47,14 @@ enum status turn_kernel_open(struct kernel_work **work, struct kernel_fixture **
     if (st == ST_OK)
         st = kernel_work_open(work, *fixture, &c, err);
     if (st == ST_OK)
-        kernel_work_run(*work, TURN_KERNEL_CALLS);
+        kernel_work_run(*work, WORKER_KERNEL_CALLS);
     return st;
 }
 
-enum status turn_kernel_run(void *work, uint64_t *ns, struct err *err)
+enum status worker_kernel_run(void *work, uint64_t *ns, struct err *err)
 {
     (void)ns;
     (void)err;
-    kernel_work_run(work, TURN_KERNEL_CALLS);
+    kernel_work_run(work, WORKER_KERNEL_CALLS);
     return ST_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_client.c - the worker of one of a gate's programs
+ * model_worker.c - the worker of one of a gate's programs
  */
-#include "harness/worker/turn_client.h"
+#include "harness/worker/model_worker.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static enum status cannot_take_turns(const struct worker_client *c, const char *
                    *version ? version : "which does not tell its version", why);
 }
 
-enum status turn_check_program(const char *who, const char *program, struct err *err)
+enum status worker_check_program(const char *who, const char *program, struct err *err)
 {
     struct stat st;
 
@@ -92,15 +92,16 @@ static enum status greet(struct worker_client *c, struct err *err)
         return cannot_take_turns(c, why, err);
     }
     protocol = (int)json_integer_value(json_object_get(c->hello, "turn"));
-    if (st || protocol == TURN_PROTOCOL)
+    if (st || protocol == WORKER_OPEN_PROTOCOL)
         return st;
     snprintf(why, sizeof why, "it speaks another protocol (%d, and this program %d)",
-             protocol, TURN_PROTOCOL);
+             protocol, WORKER_OPEN_PROTOCOL);
     return cannot_take_turns(c, why, err);
 }
 
-enum status turn_client_start(struct turn_client *c, const struct turn_client_params *p,
-                              const struct turn_open *open, struct err *err)
+enum status model_worker_start(struct model_worker *c,
+                               const struct model_worker_params *p,
+                               const struct worker_open *open, struct err *err)
 {
     const struct worker_params params = {.who = p->who,
                                          .program = p->program,
@@ -112,18 +113,18 @@ enum status turn_client_start(struct turn_client *c, const struct turn_client_pa
     json_t *answer = NULL;
     enum status st;
 
-    *c = (struct turn_client){.worker = {.child = CHILD_INIT}};
-    st = turn_check_program(p->who, p->program, err);
+    *c = (struct model_worker){.worker = {.child = CHILD_INIT}};
+    st = worker_check_program(p->who, p->program, err);
     if (st == ST_OK)
         st = worker_client_start(&c->worker, &params, err);
     if (st == ST_OK)
         st = greet(&c->worker, err);
     if (st == ST_OK)
         st = worker_client_ask(&c->worker,
-                               json_pack("{s:o}", "open", turn_open_json(open)),
+                               json_pack("{s:o}", "open", worker_open_json(open)),
                                "ready", "opening the model", &answer, err);
     if (st == ST_OK)
-        st = turn_ready_from_json(&c->ready, json_object_get(answer, "ready"), err);
+        st = worker_ready_from_json(&c->ready, json_object_get(answer, "ready"), err);
     json_decref(answer);
     return st;
 }
@@ -131,17 +132,17 @@ enum status turn_client_start(struct turn_client *c, const struct turn_client_pa
 /* ---- samples ------------------------------------------------------------------------
  */
 
-double turn_quick(double *v, size_t n)
+double worker_quartile(double *v, size_t n)
 {
     stats_sort(v, n);
     return n ? stats_quantile_sorted(v, n, 0.25) : 0;
 }
 
-static enum status read_quartiles(const struct turn_client *c, const json_t *lists,
+static enum status read_quartiles(const struct model_worker *c, const json_t *lists,
                                   const int *n, int n_steps, double *seconds,
                                   struct err *err)
 {
-    double v[TURN_MAX_SAMPLES];
+    double v[WORKER_MAX_SAMPLES];
 
     for (int i = 0; i < n_steps; i++) {
         const json_t *list = json_array_get(lists, (size_t)i);
@@ -156,13 +157,13 @@ static enum status read_quartiles(const struct turn_client *c, const json_t *lis
                            "%s, %.200s, has answered with other samples than it was "
                            "asked for",
                            c->worker.p.who, c->worker.p.program);
-        seconds[i] = turn_quick(v, (size_t)n[i]);
+        seconds[i] = worker_quartile(v, (size_t)n[i]);
     }
     return ST_OK;
 }
 
-enum status turn_client_take(struct turn_client *c, const int *n, int n_steps,
-                             double *seconds, struct noise *noise, struct err *err)
+enum status model_worker_sample(struct model_worker *c, const int *n, int n_steps,
+                                double *seconds, struct noise *noise, struct err *err)
 {
     json_t *counts = json_array(), *answer = NULL;
     enum status st;
@@ -181,7 +182,7 @@ enum status turn_client_take(struct turn_client *c, const int *n, int n_steps,
     return st;
 }
 
-void turn_client_close(struct turn_client *c)
+void model_worker_close(struct model_worker *c)
 {
     worker_client_close(&c->worker);
 }
