@@ -344,6 +344,6 @@ enum status research_record_trace(const struct research_options *o, struct err *
     if (o->threads)
         st =
             parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);
-    plan.session.n_threads = (int)n_threads;
+    plan.session.setup.n_threads = (int)n_threads;
     return st ? st : gate_trace_record(&plan, err);
 }

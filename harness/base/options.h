@@ -32,6 +32,7 @@ enum opt_kind {
     OPT_KIND_BYTES,  /* uint64_t: "6G", "512M", "1.5GiB"; "none" = 0 */
     OPT_KIND_INTS,   /* struct int_list: "1,2,4" and "1-4" */
     OPT_KIND_STRS,   /* struct str_list: may be repeated */
+    OPT_KIND_TAKE,   /* whatever a function reads */
 };
 
 struct int_list {
@@ -44,6 +45,10 @@ struct str_list {
     size_t n;
 };
 
+/* id is that of the option's row. Error: ST_USAGE. */
+typedef enum status opt_take_fn(void *dst, int id, const char *text, const char *what,
+                                struct err *err);
+
 struct opt {
     enum opt_kind kind;
     char letter; /* 0: none */
@@ -52,18 +57,20 @@ struct opt {
     const char *arg;
     const char *help;
     double min, max;
+    opt_take_fn *take; /* OPT_KIND_TAKE */
+    int id;
 };
 
 /* clang-format off */
-#define OPT_FLAG(l, n, d, h)             {OPT_KIND_FLAG, l, n, d, NULL, h, 0, 0}
-#define OPT_STR(l, n, d, a, h)           {OPT_KIND_STR, l, n, d, a, h, 0, 0}
-#define OPT_INT(l, n, d, a, h, lo, hi)   {OPT_KIND_INT, l, n, d, a, h, lo, hi}
-#define OPT_DOUBLE(l, n, d, a, h, lo, hi) {OPT_KIND_DOUBLE, l, n, d, a, h, lo, hi}
-#define OPT_U64(l, n, d, a, h)           {OPT_KIND_U64, l, n, d, a, h, 0, 0}
-#define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0}
-#define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi}
-#define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0}
-#define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0}
+#define OPT_FLAG(l, n, d, h)             {OPT_KIND_FLAG, l, n, d, NULL, h, 0, 0, NULL, 0}
+#define OPT_STR(l, n, d, a, h)           {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0}
+#define OPT_INT(l, n, d, a, h, lo, hi)   {OPT_KIND_INT, l, n, d, a, h, lo, hi, NULL, 0}
+#define OPT_DOUBLE(l, n, d, a, h, lo, hi) {OPT_KIND_DOUBLE, l, n, d, a, h, lo, hi, NULL, 0}
+#define OPT_U64(l, n, d, a, h)           {OPT_KIND_U64, l, n, d, a, h, 0, 0, NULL, 0}
+#define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0, NULL, 0}
+#define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi, NULL, 0}
+#define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0, NULL, 0}
+#define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, 0}
 /* clang-format on */
 
 struct opt_usage {

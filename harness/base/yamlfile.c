@@ -4,6 +4,7 @@
  */
 #include "harness/base/yamlfile.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,38 @@ void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
     cyaml_free(&config, schema, data, 0);
 }
 
-char *yaml_list_text(char *const *items, unsigned n)
+/* ---- keys of texts -----------------------------------------------------------------
+ */
+
+#define MAX_LIST 256 /* items */
+
+/* A key as libcyaml fills it; NULL where it is absent. */
+struct raw {
+    char *text, **items;
+    unsigned items_count;
+};
+
+static const cyaml_schema_value_t text_value = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
+
+static cyaml_schema_field_t field_of(const struct yaml_key *key, size_t at)
+{
+    static const cyaml_schema_field_t one = CYAML_FIELD_STRING_PTR(
+        "", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw, text, 0, 4096);
+    static const cyaml_schema_field_t list =
+        CYAML_FIELD_SEQUENCE("", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw,
+                             items, &text_value, 1, MAX_LIST);
+    cyaml_schema_field_t f = key->is_list ? list : one;
+
+    f.key = key->name;
+    f.data_offset += (uint32_t)(at * sizeof(struct raw));
+    if (key->is_list)
+        f.count_offset += (uint32_t)(at * sizeof(struct raw));
+    return f;
+}
+
+/* "1,2,4-8", malloc'ed; NULL: no memory. */
+static char *join(char *const *items, unsigned n)
 {
     size_t len = 1;
     char *text;
@@ -166,4 +198,47 @@ char *yaml_list_text(char *const *items, unsigned n)
         strcat(text, items[i]);
     }
     return text;
+}
+
+static enum status take_key(const struct raw *raw, const char *key, const char *path,
+                            yaml_take_fn *take, void *arg, struct err *err)
+{
+    char *const *items = raw->items ? raw->items : (char *const *)&raw->text;
+    const unsigned n = raw->items ? raw->items_count : 1;
+    char what[512], *text;
+    enum status st;
+
+    if (!raw->items && !raw->text)
+        return ST_OK;
+    text = join(items, n);
+    if (!text)
+        return err_set(err, ST_NO_MEMORY, "no memory for a list");
+    snprintf(what, sizeof what, "%.400s: %.80s", path, key);
+    st = take(arg, key, text, (const char *const *)items, n, what, err);
+    free(text);
+    return st;
+}
+
+enum status yaml_load_keys(const char *path, const struct yaml_key *keys, size_t n,
+                           yaml_take_fn *take, void *arg, struct err *err)
+{
+    cyaml_schema_field_t fields[YAML_MAX_KEYS + 1];
+    cyaml_schema_value_t schema = {.type = CYAML_MAPPING,
+                                   .flags = CYAML_FLAG_POINTER,
+                                   .data_size = sizeof(struct raw[YAML_MAX_KEYS])};
+    void *data = NULL;
+    enum status st;
+
+    assert(n <= YAML_MAX_KEYS);
+    for (size_t i = 0; i < n; i++)
+        fields[i] = field_of(&keys[i], i);
+    fields[n] = (cyaml_schema_field_t)CYAML_FIELD_END;
+    schema.mapping.fields = fields;
+    st = yaml_load_file(path, &schema, &data, err);
+    if (st)
+        return st;
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        st = take_key((const struct raw *)data + i, keys[i].name, path, take, arg, err);
+    yaml_free_data(&schema, data);
+    return st;
 }

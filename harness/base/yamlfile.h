@@ -14,6 +14,7 @@
 #ifndef SLM_HARNESS_BASE_YAMLFILE_H
 #define SLM_HARNESS_BASE_YAMLFILE_H
 
+#include <stdbool.h>
 #include <cyaml/cyaml.h>
 
 #include "engine/base/status.h"
@@ -25,11 +26,30 @@
  * ST_INPUT (too large, no YAML, an unknown, missing, repeated or wrong key). */
 enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err);
-/* The items of a list of texts as one, "1,2,4-8", malloc'ed; NULL: no memory. An empty
- * list was refused: it would look like an absent one. "[none]" is how a list says that
- * it is empty. */
-char *yaml_list_text(char *const *items, unsigned n);
-
 void yaml_free_data(const cyaml_schema_value_t *schema, void *data);
+
+/* ---- keys of texts -----------------------------------------------------------------
+ */
+
+/* A key that a file may have: a text, or a list of texts. */
+struct yaml_key {
+    const char *name;
+    bool is_list;
+};
+
+/* Called for a key of the file: words are the items of its list, or its one text, and
+ * text is all of them with commas between. what is "FILE: KEY". */
+typedef enum status yaml_take_fn(void *arg, const char *key, const char *text,
+                                 const char *const *words, size_t n, const char *what,
+                                 struct err *err);
+
+#define YAML_MAX_KEYS 64
+
+/* Reads a file of nothing but such keys, and takes those that it has, in the order of
+ * keys, of which there are at most YAML_MAX_KEYS. An empty list is refused: it would
+ * look like an absent one; "[none]" is how a list says that it is empty. Errors: those
+ * of yaml_load_file(), ST_NO_MEMORY, and those of take. */
+enum status yaml_load_keys(const char *path, const struct yaml_key *keys, size_t n,
+                           yaml_take_fn *take, void *arg, struct err *err);
 
 #endif

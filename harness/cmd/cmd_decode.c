@@ -28,11 +28,11 @@ static enum status measure(const struct point *p, const struct topology *topo,
     bool made;
     enum status status = ST_OK;
 
-    if (p->mem_limit && (status = sandbox_check("", err)))
+    if (p->setup.mem_limit && (status = sandbox_check("", err)))
         return status;
     sandbox_clean_leftovers("");
-    if (p->model.synthetic && p->residency != WEIGHTS_MEMORY)
-        status = modelref_make_file(&p->model, &made, err);
+    if (p->setup.model.synthetic && p->setup.residency != WEIGHTS_MEMORY)
+        status = modelref_make_file(&p->setup.model, &made, err);
     if (status)
         return status;
     progress_begin(&progress, "decode");

@@ -245,7 +245,8 @@ static enum status open_speculation(struct generation *g, const struct settings 
 
     if (s->draft) {
         params.model = s->draft;
-        params.quant = params.tuned = NULL;
+        params.quant = NULL;
+        *params.setup.tuned = '\0';
         params.n_ctx = slm_info(g->model.m)->n_ctx;
         params.n_logits = 1;
         st = textmodel_look(&g->draft, &params, err);

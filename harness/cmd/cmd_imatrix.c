@@ -229,8 +229,8 @@ int cmd_imatrix(int argc, char **argv)
                 1 << 30),
         OPT_STRS(0, "in", &job.in, "FILE",
                  "add this importance matrix; may be repeated"),
-        SESSION_OPT_THREADS(job.session),
-        SESSION_OPT_WEIGHTS(job.session),
+        SESSION_OPT(job.session, threads),
+        SESSION_OPT(job.session, weights),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);

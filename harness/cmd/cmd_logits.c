@@ -106,7 +106,7 @@ static enum status check_options(const struct opt_args *args,
 int cmd_logits(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct session_params params = {.n_threads = 0};
+    struct session_params params = {.n_ctx = 0};
     struct int_list tokens = {0};
     struct opt_args args;
     const char *path = NULL;
@@ -115,11 +115,10 @@ int cmd_logits(int argc, char **argv)
         OPT_INTS(0, "tokens", &tokens, "LIST", "token ids, \"1,2,3\" or \"5-9\"", 0,
                  INT_MAX),
         OPT_STR('o', "output", &path, "OUT.f32", "the file to write"),
-        SESSION_OPT_THREADS(params),
-        OPT_INT(0, "batch", &params.n_batch, "N",
-                "most tokens in one pass (default: 64)", 1, 65536),
-        SESSION_OPT_WEIGHTS(params),
-        SESSION_OPT_KV_TYPE(params),
+        SESSION_OPT(params, threads),
+        SESSION_OPT(params, batch),
+        SESSION_OPT(params, weights),
+        SESSION_OPT(params, kv_type),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);

@@ -115,12 +115,12 @@ static enum status fix_cache_dir(struct sweep_settings *s,
                                  const struct sweep_plan *plan, struct err *err)
 {
     for (size_t i = 0; i < plan->n_points && !*s->cache_dir; i++) {
-        char dir[sizeof plan->points[i].model.path];
+        char dir[sizeof plan->points[i].setup.model.path];
         char *slash;
 
-        snprintf(dir, sizeof dir, "%s", plan->points[i].model.path);
+        snprintf(dir, sizeof dir, "%s", plan->points[i].setup.model.path);
         slash = strrchr(dir, '/');
-        if (!plan->points[i].model.synthetic || !slash)
+        if (!plan->points[i].setup.model.synthetic || !slash)
             continue;
         *slash = '\0';
         return absolute_cache_dir(s, *dir ? dir : "/", err);
@@ -140,9 +140,9 @@ static enum status settings_from_request(struct sweep_settings *s,
         status = apply_options(s, q, topo, err);
     if (status)
         return status;
-    if (!s->base.seed)
-        s->base.seed = (uint64_t)time(NULL);
-    s->base.isa_disabled = isa_detected() & ~isa_usable();
+    if (!s->base.setup.seed)
+        s->base.setup.seed = (uint64_t)time(NULL);
+    s->base.setup.isa_disabled = isa_detected() & ~isa_usable();
     status = absolute_cache_dir(s, q->cache_dir, err);
     return status ? status : absolute_models(s, err);
 }
@@ -158,7 +158,7 @@ static void clean_leftovers(const struct sweep_plan *plan)
     if (n > 0)
         printf("removed %d memory group%s of an earlier run\n", n, n == 1 ? "" : "s");
     for (size_t m = 0; m < plan->n_models; m++) {
-        const struct modelref *ref = &plan->points[plan->first[m]].model;
+        const struct modelref *ref = &plan->points[plan->first[m]].setup.model;
         char part[600];
         struct stat st;
 
@@ -256,7 +256,7 @@ static void print_plan(const struct sweep_settings *s, const struct sweep_plan *
         printf("%s\n", id);
     }
     printf("%zu points, up to %g s of measuring each, seed %llu\n", plan->n_points,
-           s->base.budget_s, (unsigned long long)s->base.seed);
+           s->base.budget_s, (unsigned long long)s->base.setup.seed);
 }
 
 /* ---- new, or going on ------------------------------------------------------- */
@@ -304,7 +304,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
         return status;
     clean_leftovers(&x->plan);
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
-    if (status == ST_OK && x->settings.base.mem_limit)
+    if (status == ST_OK && x->settings.base.setup.mem_limit)
         status = sandbox_check("", err);
     if (status == ST_OK)
         status = sweep_dir_create(&x->dir, q->out, err);
@@ -345,13 +345,13 @@ static enum status begin_again(struct session *x, const struct request *q,
     json_decref(machine);
     if (status)
         return status;
-    isa_disable(x->settings.base.isa_disabled);
+    isa_disable(x->settings.base.setup.isa_disabled);
     status = sweep_plan_make(&x->plan, &x->settings, err);
     if (status)
         return status;
     clean_leftovers(&x->plan);
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
-    if (status == ST_OK && x->settings.base.mem_limit)
+    if (status == ST_OK && x->settings.base.setup.mem_limit)
         status = sandbox_check("", err);
     return status;
 }

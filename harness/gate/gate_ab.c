@@ -107,7 +107,7 @@ static void describe(struct gate_result *r, const struct gate_settings *s,
     r->budget_s = s->budget_s;
     r->injected = s->slower;
     snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
-    snprintf(r->model, sizeof r->model, "%s", s->model.text);
+    snprintf(r->model, sizeof r->model, "%s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
     gmtime_r(&now, &tm);
     strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
@@ -149,7 +149,7 @@ static enum status count(struct gate_result *r, const char *const program[2],
 
     if (r->end == GATE_END_INTERRUPTED)
         return ST_OK;
-    st = gate_count_run(r, program[0], program[1], &s->model, &why);
+    st = gate_count_run(r, program[0], program[1], &s->setup.model, &why);
     if (st == ST_INTERRUPTED) {
         snprintf(r->no_counts, sizeof r->no_counts, "the counting was interrupted");
         return ST_OK;
@@ -184,7 +184,7 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         r->end = GATE_END_INTERRUPTED;
     }
     gate_run_sum_up(run);
-    st = judge(r, s->seed, failed, err);
+    st = judge(r, s->setup.seed, failed, err);
     if (st == ST_OK && o->counts)
         st = count(r, program, s, err);
     return st;

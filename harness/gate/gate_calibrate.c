@@ -244,7 +244,7 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     char text[64];
 
     printf("%s, %s (%s), against itself\n%s, ", c->side.name, c->side.version,
-           c->side.commit, s->model.text);
+           c->side.commit, s->setup.model.text);
     printf("%s\n\n%-46s", gate_settings_text(s, (char[256]){0}, 256), "budget");
     for (int i = 0; i < N_BUDGETS; i++) {
         printf(" %12s", format_duration(text, sizeof text, c->at[i].budget_s));
@@ -305,13 +305,13 @@ static json_t *to_json(const struct calibration *c, const struct gate_settings *
 
     for (int i = 0; i < N_BUDGETS; i++)
         json_array_append_new(budgets, one_json(&c->at[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o}", "program",
-                     c->side.name, "commit", c->side.commit, "model", s->model.text,
-                     "settings", gate_settings_text(s, (char[256]){0}, 256), "margin",
-                     s->rule.margin, "wanted", c->wanted, "recommended_budget_s",
-                     c->advice < 0 ? json_null()
-                                   : json_real(ceil(c->at[c->advice].budget_s)),
-                     "budgets", budgets);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o}", "program", c->side.name, "commit",
+        c->side.commit, "model", s->setup.model.text, "settings",
+        gate_settings_text(s, (char[256]){0}, 256), "margin", s->rule.margin, "wanted",
+        c->wanted, "recommended_budget_s",
+        c->advice < 0 ? json_null() : json_real(ceil(c->at[c->advice].budget_s)),
+        "budgets", budgets);
 }
 
 /* ---- all ------------------------------------------------------------------------ */
@@ -353,7 +353,7 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
     st = measure(c, o, s, topo, err);
     for (int i = 0; i < N_BUDGETS && st == ST_OK; i++)
         if (c->at[i].n_launches)
-            st = work_out(&c->at[i], s->seed, err);
+            st = work_out(&c->at[i], s->setup.seed, err);
     if (st)
         return st;
     choose(c);

@@ -55,8 +55,8 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
         for (size_t i = 0; i < s->prefill.n; i++)
             add_step(p, WORKER_PREFILL, s->threads.v[t], s->prefill.v[i]);
     }
-    for (size_t i = 0; i < s->n_kernels; i++)
-        add_kernel(p, s->kernel[i]);
+    for (size_t i = 0; i < s->kernels.n; i++)
+        add_kernel(p, s->kernels.v[i]);
     if (!p->n_steps)
         return err_set(err, ST_USAGE,
                        "nothing to measure: neither context depths (ctx) nor prompt "

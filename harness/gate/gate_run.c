@@ -70,11 +70,13 @@ static void on_tick(void *arg, const char *what, double fraction)
 static enum status choose_cpus(struct gate_run *run, struct worker_open *o,
                                struct err *err)
 {
-    o->n_cpus = 0;
-    if (run->s->placement == PLACEMENT_NONE)
-        return ST_OK;
-    o->n_cpus = worker_n_threads(o);
-    return placement_cpus(run->topo, run->s->placement, o->n_cpus, o->cpus, err);
+    struct model_setup *m = &o->setup;
+
+    m->n_threads = worker_n_threads(o);
+    m->explicit_cpus = m->placement != PLACEMENT_NONE;
+    return m->explicit_cpus
+               ? placement_cpus(run->topo, m->placement, m->n_threads, m->cpus, err)
+               : ST_OK;
 }
 
 static enum status describe_opening(struct gate_run *run, struct err *err)
@@ -82,15 +84,10 @@ static enum status describe_opening(struct gate_run *run, struct err *err)
     const struct gate_settings *s = run->s;
     struct worker_open *o = &run->open[0];
 
-    *o = (struct worker_open){.model = s->model,
-                              .residency = s->residency,
-                              .kv_type = s->kv_type,
-                              .n_batch = s->n_batch,
-                              .memory_bytes = s->mem_limit,
-                              .isa_disabled = isa_detected() & ~isa_usable(),
-                              .seed = s->seed,
+    *o = (struct worker_open){.setup = s->setup,
                               .n_loads = s->load ? WORKER_MAX_LOADS : 1,
                               .n_steps = run->plan.n_steps};
+    o->setup.isa_disabled = isa_detected() & ~isa_usable();
     memcpy(o->step, run->plan.step, sizeof o->step);
     const enum status st = choose_cpus(run, o, err);
     run->open[1] = *o;
@@ -102,13 +99,14 @@ static enum status describe_opening(struct gate_run *run, struct err *err)
 static enum status check_room(const struct gate_run *run, struct err *err)
 {
     const struct gate_settings *s = run->s;
-    const uint64_t room = s->mem_limit ? s->mem_limit : topology_model_bytes(run->topo);
+    const uint64_t room =
+        s->setup.mem_limit ? s->setup.mem_limit : topology_model_bytes(run->topo);
     char need[24], have[24];
     uint64_t bytes;
 
-    if (s->residency != WEIGHTS_PACKED)
+    if (s->setup.residency != WEIGHTS_PACKED)
         return ST_OK;
-    if (modelref_bytes(&s->model, &bytes, err))
+    if (modelref_bytes(&s->setup.model, &bytes, err))
         return err->code;
     if (2 * bytes <= room)
         return ST_OK;
@@ -124,20 +122,20 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
     const struct gate_settings *s = run->s;
     enum status st;
 
-    if (s->model.at_load && s->residency != WEIGHTS_PACKED)
+    if (s->setup.model.at_load && s->setup.residency != WEIGHTS_PACKED)
         return err_set(err, ST_USAGE,
                        "%s is quantised while it is loaded, which needs "
                        "--weights packed",
-                       s->model.text);
-    st = modelref_make_file(&s->model, NULL, err);
+                       s->setup.model.text);
+    st = modelref_make_file(&s->setup.model, NULL, err);
     if (st == ST_OK)
         st = check_room(run, err);
-    if (st == ST_OK && s->mem_limit) {
+    if (st == ST_OK && s->setup.mem_limit) {
         uint64_t stayed;
 
         /* What is cached was charged to somebody else. */
-        modelref_evict(&s->model, &stayed, NULL);
-        st = sandbox_create(&run->sandbox, "", s->mem_limit, err);
+        modelref_evict(&s->setup.model, &stayed, NULL);
+        st = sandbox_create(&run->sandbox, "", s->setup.mem_limit, err);
     }
     return st;
 }
@@ -256,7 +254,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     run->program[0] = program[0];
     run->program[1] = program[1];
     run->csv = -1;
-    run->random = s->seed;
+    run->random = s->setup.seed;
     run->values = calloc(GATE_MAX_METRICS, sizeof *run->values);
     if (!run->values)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");

@@ -10,34 +10,32 @@
 #ifndef SLM_HARNESS_GATE_GATE_SETTINGS_H
 #define SLM_HARNESS_GATE_GATE_SETTINGS_H
 
-#include "engine/weights/weights.h"
 #include "harness/base/options.h"
 #include "harness/gate/gate_rule.h"
 #include "harness/machine/topology.h"
-#include "harness/model/modelref.h"
+#include "harness/settings/model_setup.h"
 
 #define GATE_MAX_BUDGET_S 86400
 
 struct gate_options;
 
+struct gate_kernels {
+    enum kern_format v[GATE_MAX_METRICS];
+    size_t n;
+};
+
 struct gate_settings {
     char model_text[256];
-    struct modelref model; /* of model_text, once the settings are made */
+    struct model_setup setup; /* mem_limit: around both programs together; seed: of
+                                 orders, too, never 0; threads: those of the lists */
     struct int_list threads, prefill, ctx;
-    enum kern_format kernel[GATE_MAX_METRICS]; /* formats whose gemv is timed, too */
-    size_t n_kernels;
-    enum weights_residency residency;
-    enum kern_kv kv_type;
-    enum placement placement;
-    int n_batch;
-    uint64_t mem_limit; /* around both programs together; 0: none */
+    struct gate_kernels kernels; /* formats whose gemv is timed, too */
     double budget_s, timeout_s;
     int n_rounds; /* of one launch */
     struct gate_rule rule;
     bool memory, load; /* judge peak memory and load time, too */
     double margin_memory, margin_load;
     double slower;    /* put into B: 0.05 */
-    uint64_t seed;    /* never 0 */
     int exit_code[3]; /* pass, fail, inconclusive */
 };
 
@@ -63,7 +61,7 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
 enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
                                   struct err *err);
 
-/* What is compared, in a line: "2 threads, mmap, f16 KV cache, ...". Returns buf. */
+/* How the model is run, in a line: "weights mmap, KV cache f16, ...". Returns buf. */
 const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap);
 
 #endif

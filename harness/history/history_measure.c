@@ -221,8 +221,9 @@ static enum status prepare(struct now *now, const struct history_options *o,
     enum status st = ST_OK;
 
     for (size_t i = 0; i < now->n; i++) {
-        needs_file |= now->model.synthetic && now->p[i].residency != WEIGHTS_MEMORY;
-        needs_group |= now->p[i].mem_limit > 0;
+        needs_file |=
+            now->model.synthetic && now->p[i].setup.residency != WEIGHTS_MEMORY;
+        needs_group |= now->p[i].setup.mem_limit > 0;
     }
     if (needs_group)
         st = sandbox_check("", err);

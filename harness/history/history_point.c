@@ -29,19 +29,19 @@ static enum status set_threads(struct point *p, const struct row *r,
                                const struct topology *topo, struct err *err)
 {
     enum status st =
-        whole(&p->n_threads, r->n_threads, 1, TOPO_MAX_CPUS, "n_threads", err);
+        whole(&p->setup.n_threads, r->n_threads, 1, TOPO_MAX_CPUS, "n_threads", err);
 
     if (st == ST_OK && r->n_threads_prefill != FIELD_NO_INT)
-        st = whole(&p->n_threads_prefill, r->n_threads_prefill, 1, TOPO_MAX_CPUS,
+        st = whole(&p->setup.n_threads_prefill, r->n_threads_prefill, 1, TOPO_MAX_CPUS,
                    "n_threads_prefill", err);
     if (st == ST_OK && !strcmp(r->placement, "list")) {
-        p->explicit_cpus = true;
-        return placement_parse_cpus(r->cpus, topo, &p->n_threads, p->n_threads_prefill,
-                                    p->cpus, err);
+        p->setup.explicit_cpus = true;
+        return placement_parse_cpus(r->cpus, topo, &p->setup.n_threads,
+                                    p->setup.n_threads_prefill, p->setup.cpus, err);
     }
     return st ? st
               : choice_parse(&choices_placement, r->placement,
-                             "placement of a stored row", &p->placement, err);
+                             "placement of a stored row", &p->setup.placement, err);
 }
 
 static enum status set_depth(struct point *p, const struct row *r, struct err *err)
@@ -76,7 +76,7 @@ static void set_effort(struct point *p, const struct row *r)
     if (r->n_wanted >= 1 && r->n_wanted <= MAX_SAMPLES)
         p->n_tokens = (int)r->n_wanted;
     if (r->n_batch >= 1 && r->n_batch <= MAX_BATCH)
-        p->n_batch = (int)r->n_batch;
+        p->setup.n_batch = (int)r->n_batch;
     if (r->budget_s >= MIN_BUDGET_S && r->budget_s <= MAX_BUDGET_S)
         p->budget_s = r->budget_s;
 }
@@ -89,21 +89,21 @@ enum status history_point(struct point *p, const struct row *r,
     enum status st;
 
     point_init(p);
-    p->model = *model;
-    p->isa_disabled = isa_detected() & ~isa_usable();
+    p->setup.model = *model;
+    p->setup.isa_disabled = isa_detected() & ~isa_usable();
     fill_older(&effort);
     set_effort(p, &effort);
-    p->mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
+    p->setup.mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
     if (!strcmp(r->tuning, "tuned"))
-        snprintf(p->tuned, sizeof p->tuned, "auto");
+        snprintf(p->setup.tuned, sizeof p->setup.tuned, "auto");
     st = set_threads(p, r, topo, err);
     if (st == ST_OK)
         st = set_depth(p, r, err);
     if (st == ST_OK && *r->kv_type)
         st = choice_parse(&choices_kv, r->kv_type, "kv_type of a stored row",
-                          &p->kv_type, err);
+                          &p->setup.kv_type, err);
     if (st == ST_OK && *r->residency)
         st = choice_parse(&choices_residency, r->residency, "residency of a stored row",
-                          &p->residency, err);
+                          &p->setup.residency, err);
     return st;
 }

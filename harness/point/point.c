@@ -25,10 +25,11 @@ static enum status resolve_cpus(struct point_run *r, struct err *err)
 {
     struct point *p = &r->settings;
 
-    if (p->explicit_cpus || p->placement == PLACEMENT_NONE)
+    if (p->setup.explicit_cpus || p->setup.placement == PLACEMENT_NONE)
         return ST_OK;
-    p->explicit_cpus = true;
-    return placement_cpus(r->topo, p->placement, point_max_threads(p), p->cpus, err);
+    p->setup.explicit_cpus = true;
+    return placement_cpus(r->topo, p->setup.placement, model_setup_threads(&p->setup),
+                          p->setup.cpus, err);
 }
 
 /* ---- hearing it -------------------------------------------------------------- */
@@ -152,7 +153,7 @@ static enum status start(struct point_run *r, struct err *err)
     enum status status =
         settings ? worker_client_start(&r->worker, &params, err)
                  : err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
-                           r->settings.model.path);
+                           r->settings.setup.model.path);
 
     if (status == ST_OK)
         ask(r, settings);
@@ -165,14 +166,14 @@ static enum status execute(struct point_run *r, struct err *err)
 {
     const struct point *p = &r->settings;
 
-    if (p->mem_limit) {
+    if (p->setup.mem_limit) {
         uint64_t stayed;
         enum status status;
 
-        if (p->residency != WEIGHTS_MEMORY &&
-            modelref_evict(&p->model, &stayed, NULL) == ST_OK)
+        if (p->setup.residency != WEIGHTS_MEMORY &&
+            modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)
             r->row->cached_bytes = (int64_t)stayed;
-        status = sandbox_create(&r->sandbox, "", p->mem_limit, err);
+        status = sandbox_create(&r->sandbox, "", p->setup.mem_limit, err);
         if (status)
             return status;
     }
@@ -211,9 +212,9 @@ enum status point_run(const struct point *p, const struct topology *topo,
     status = point_take_tuned(&asked, topo, r->tuned_note, sizeof r->tuned_note, err);
     if (status == ST_OK) {
         r->settings = asked;
-        if (asked.tuning.state == TUNED_USED && asked.residency == WEIGHTS_AUTO &&
+        if (asked.tuning.state == TUNED_USED && asked.setup.residency == WEIGHTS_AUTO &&
             asked.tuning.residency == WEIGHTS_MMAP)
-            r->settings.residency = WEIGHTS_MMAP;
+            r->settings.setup.residency = WEIGHTS_MMAP;
         status = resolve_cpus(r, err);
     }
     point_describe(r, &asked);

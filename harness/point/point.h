@@ -23,18 +23,11 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
-#include "engine/weights/weights.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/topology.h"
-#include "harness/model/modelref.h"
 #include "harness/result/row.h"
-#include "harness/settings/setting.h"
+#include "harness/settings/model_setup.h"
 #include "harness/tune/tuned_use.h"
-
-#define POINT_ASKED_THREADS         1u
-#define POINT_ASKED_THREADS_PREFILL 2u
-#define POINT_ASKED_PLACEMENT       4u
-#define POINT_ASKED_BATCH           8u
 
 /* A profile's choices beyond what the point has itself, and what it would be without:
  * the measuring child compares the two. */
@@ -48,34 +41,20 @@ struct point_tuning {
 
 struct point {
     enum point_kind kind;
-    struct modelref model;
-    /* WEIGHTS_MEMORY: a synthetic image in anonymous 2 MiB pages, no file;
-     * WEIGHTS_AUTO: decided by the plan, so that the row has another one */
-    enum weights_residency residency;
-    int n_threads;
-    int n_threads_prefill; /* of a decode point's prefill passes; 0: the same */
-    enum placement placement;
-    int cpus[TOPO_MAX_CPUS]; /* point_max_threads() of them, where explicit_cpus */
-    bool explicit_cpus;
+    struct model_setup setup; /* WEIGHTS_AUTO: decided by the plan, so that the row has
+                                 another one */
     int ctx; /* depth of a decode point; of a speculate point the least: as deep as its
                 text's prompt it is in any case */
-    enum kern_kv kv_type;
     bool ctx_prefill; /* reach it by real prefill */
     int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
     int n_answer;     /* likewise, at most; both filled in by point_run() */
     char text[256];   /* of a speculate point, as test_prompt_find() takes it */
     int n_tokens;     /* most samples wanted */
-    int n_batch;
-    double budget_s;      /* measuring stops after this long, with what there is */
-    double load_budget_s; /* the child is killed after this long without a sign of
-                             progress: a sample, or a step of loading and filling */
-    uint64_t mem_limit;   /* bytes; 0: no sandbox */
-    uint64_t seed;
-    uint32_t isa_disabled;
+    double budget_s;  /* measuring stops after this long, with what there is */
+    double load_budget_s;       /* the child is killed after this long without a sign of
+                                   progress: a sample, or a step of loading and filling */
     bool force;                 /* run it although the plan says that it cannot fit */
     bool profile;               /* account for the time of each operation */
-    char tuned[256];            /* "": none; "auto", or a profile of bench tune */
-    unsigned asked;             /* POINT_ASKED_*: what a profile leaves alone */
     struct point_tuning tuning; /* what came of it; filled in by point_run() */
 };
 
@@ -108,9 +87,6 @@ enum status point_run(const struct point *p, const struct topology *topo,
 /* Defaults of everything but the model: decode, one thread, spread, depth 0. */
 void point_init(struct point *p);
 
-/* Threads that are started: the larger of the two counts. */
-int point_max_threads(const struct point *p);
-
 /* Positions in the cache when measuring begins. */
 int point_depth(const struct point *p);
 
@@ -123,11 +99,8 @@ void point_text_name(const struct point *p, char *buf, size_t cap);
 
 extern const struct choices choices_point_kind; /* enum point_kind */
 
-/* Where the settings of struct point are: [SETTING_N]. */
-extern const struct setting_place point_places[];
-
-/* A setting's field; NULL: a point has none. */
-void *point_field(struct point *p, enum setting_id id);
+/* A setting's field; *size (may be NULL) is the field's. NULL: a point has none. */
+void *point_field(struct point *p, enum setting_id id, size_t *size);
 
 /* Identity within a sweep: "yi-1.5-9b:Q4_K_M/decode/t2/spread/ctx1024/6G". */
 void point_id(const struct point *p, char *buf, size_t cap);

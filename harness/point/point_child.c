@@ -47,7 +47,7 @@ static int tell_load(void *arg, uint64_t done, uint64_t total)
 
 static uint64_t room(const struct point_child *c)
 {
-    return c->p->mem_limit ? c->p->mem_limit : c->topo.mem_available;
+    return c->p->setup.mem_limit ? c->p->setup.mem_limit : c->topo.mem_available;
 }
 
 /* Read the weights in: all of them where they fit, and otherwise only as much as
@@ -68,22 +68,15 @@ static enum status preload(struct point_child *c, struct err *err)
 /* Open the model and read it in. */
 static enum status load(struct point_child *c, struct err *err)
 {
-    struct measured_params params = {.model = &c->ref,
-                                     .residency = c->p->residency,
-                                     .image_seed = c->p->seed,
-                                     .slm = slm_params_default()};
+    struct measured_params params = measured_params_of(&c->p->setup, room(c));
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status = ST_OK;
 
     worker_tell_phase(&c->reports, "load", 0);
-    params.slm.memory_bytes = room(c);
-    params.slm.n_threads = c->p->n_threads;
-    params.slm.n_threads_prefill = c->p->n_threads_prefill;
+    params.model = &c->ref;
     params.slm.n_ctx = point_n_ctx(c->p);
-    params.slm.n_batch = c->p->n_batch;
     params.slm.n_logits = point_n_logits(c->p);
-    params.slm.kv_type = c->p->kv_type;
     point_tuned_params(c->p, &params.slm);
     if (c->p->tuning.state == TUNED_USED)
         status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
@@ -93,8 +86,8 @@ static enum status load(struct point_child *c, struct err *err)
     c->model = c->measured.m;
     if (status == ST_OK) {
         /* Memory that cannot be paged fits, or the system ends us. */
-        c->fits =
-            c->p->residency != WEIGHTS_MMAP || measured_fits(&c->measured, room(c));
+        c->fits = c->p->setup.residency != WEIGHTS_MMAP ||
+                  measured_fits(&c->measured, room(c));
         if (!c->fits) {
             const uint64_t probe_begin = clock_ns();
 
@@ -119,7 +112,7 @@ static void evaluate_facts(struct point_child *c)
     const double head = (double)info->n_vocab * info->n_embd;
     const double body = (double)info->n_params - (tied ? head : 2 * head);
     const double n = c->p->kind == POINT_PREFILL ? c->p->n_prompt : 1;
-    const double passes = ceil(n / c->p->n_batch);
+    const double passes = ceil(n / c->p->setup.n_batch);
 
     c->facts.tokens_per_sample = n;
     c->facts.ops_per_sample = 2 * (body * n + head);
@@ -139,12 +132,12 @@ static void fill_row(struct point_child *c)
     snprintf(row->kv_type, sizeof row->kv_type, "%s",
              choices_kv.name((int)info->kv_type));
     snprintf(row->pages, sizeof row->pages, "4k");
-    if (c->p->residency == WEIGHTS_MEMORY) {
+    if (c->p->setup.residency == WEIGHTS_MEMORY) {
         row->file_bytes = (int64_t)c->image_bytes;
         row->mem_planned_bytes =
             (int64_t)(c->image_bytes + info->kv_bytes + info->scratch_bytes);
     }
-    if (c->p->residency != WEIGHTS_MMAP) {
+    if (c->p->setup.residency != WEIGHTS_MMAP) {
         size_t bytes;
         const void *memory = weights_memory(slm_weights(c->model), &bytes);
 
@@ -175,7 +168,8 @@ static enum status fill_context(struct point_child *c, struct err *err)
         return ST_OK;
     worker_tell_phase(&c->reports, "fill", 0);
     c->measured.progress = tell_fill;
-    return measured_fill(&c->measured, c->p->ctx, c->p->ctx_prefill, c->p->seed, err);
+    return measured_fill(&c->measured, c->p->ctx, c->p->ctx_prefill, c->p->setup.seed,
+                         err);
 }
 
 static enum status speculate(void *arg, uint64_t *ns, struct err *err)
@@ -294,8 +288,8 @@ static void make_room(struct point_child *c)
     uint64_t stayed;
 
     close_model(c);
-    if (c->p->mem_limit)
-        modelref_evict(&c->p->model, &stayed, NULL);
+    if (c->p->setup.mem_limit)
+        modelref_evict(&c->p->setup.model, &stayed, NULL);
 }
 
 /* What is to be loaded, and how large it is. */
@@ -307,16 +301,16 @@ static enum status prepare(struct point_child *c, struct err *err)
 
     if (status)
         return status;
-    measured_init(&c->measured, p->seed);
+    measured_init(&c->measured, p->setup.seed);
     c->measured.progress = tell_load;
     c->measured.arg = c;
     c->fits = true;
-    c->ref = p->model;
-    if (p->residency != WEIGHTS_MEMORY)
-        return modelref_bytes(&p->model, &c->image_bytes, err);
-    status = modelref_parse(&c->ref, p->model.text, NULL, err);
+    c->ref = p->setup.model;
+    if (p->setup.residency != WEIGHTS_MEMORY)
+        return modelref_bytes(&p->setup.model, &c->image_bytes, err);
+    status = modelref_parse(&c->ref, p->setup.model.text, NULL, err);
     if (status == ST_OK)
-        status = synth_plan_make(&plan, &c->ref.shape, c->ref.mix, p->seed, err);
+        status = synth_plan_make(&plan, &c->ref.shape, c->ref.mix, p->setup.seed, err);
     if (status == ST_OK)
         c->image_bytes = synth_plan_bytes(plan);
     synth_plan_free(plan);
@@ -327,8 +321,8 @@ static enum status prepare(struct point_child *c, struct err *err)
  * from disk has no time for either. */
 static enum status choose_tuning(struct point_child *c, struct err *err)
 {
-    struct tuned_side side = {c->p->n_threads, c->p->n_threads_prefill, NULL,
-                              c->p->tuning.choices};
+    struct tuned_side side = {c->p->setup.n_threads, c->p->setup.n_threads_prefill,
+                              NULL, c->p->tuning.choices};
 
     if (c->p->tuning.state != TUNED_USED) {
         if (!c->fits || c->p->kind == POINT_PREFILL)
@@ -339,7 +333,7 @@ static enum status choose_tuning(struct point_child *c, struct err *err)
     worker_tell_phase(&c->reports, "check", 0);
     if (c->fits)
         return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
-    side.tuning.n_batch = c->p->n_batch;
+    side.tuning.n_batch = c->p->setup.n_batch;
     return slm_tune(c->model, side.n_threads, side.n_threads_prefill, &side.tuning,
                     err);
 }
@@ -386,10 +380,10 @@ static enum status measure_point(const struct point *p, struct err *err)
 
     if (!c)
         return err_set(err, ST_NO_MEMORY, "no memory to measure in");
-    isa_disable(p->isa_disabled);
+    isa_disable(p->setup.isa_disabled);
     c->own = *p;
     c->p = &c->own;
-    c->cpus = p->explicit_cpus ? p->cpus : NULL;
+    c->cpus = p->setup.explicit_cpus ? p->setup.cpus : NULL;
     row_init(&c->row);
     status = run(c, err);
     point_speculate_close(c);

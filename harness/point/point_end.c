@@ -68,8 +68,8 @@ static void say_no_fit(struct point_run *r)
 
     format_bytes(want, sizeof want, need + RESERVE_OWN_BYTES);
     format_bytes(have, sizeof have,
-                 r->settings.mem_limit ? r->settings.mem_limit
-                                       : r->topo->mem_available);
+                 r->settings.setup.mem_limit ? r->settings.setup.mem_limit
+                                             : r->topo->mem_available);
     snprintf(
         r->row->detail, sizeof r->row->detail,
         "does not fit: %s of weights, KV cache and scratch in %s; %zu sample%s while "
@@ -90,9 +90,9 @@ static void doubt_threads(struct point_run *r)
     const struct point *p = &r->settings;
 
     if (!*r->row->detail)
-        topology_doubts_threads(r->topo, p->n_threads,
-                                p->explicit_cpus ? p->cpus : NULL, r->row->detail,
-                                sizeof r->row->detail);
+        topology_doubts_threads(r->topo, p->setup.n_threads,
+                                p->setup.explicit_cpus ? p->setup.cpus : NULL,
+                                r->row->detail, sizeof r->row->detail);
 }
 
 /* What the worker's end says about the point. */
@@ -141,7 +141,7 @@ void point_conclude(struct point_run *r)
     }
     point_judge(row, &r->samples, &r->facts, r->has_noise ? &r->noise : NULL);
     judge_end(r);
-    if (!r->fits && r->settings.residency == WEIGHTS_MMAP &&
+    if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP &&
         (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
         say_no_fit(r);
     say_untuned(r);

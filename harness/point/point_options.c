@@ -60,30 +60,10 @@ struct raw {
  * does not tell equal counts apart. */
 static void simplify_threads(struct point *p)
 {
-    if (p->kind == POINT_PREFILL && p->n_threads_prefill)
-        p->n_threads = p->n_threads_prefill;
-    if (p->n_threads_prefill == p->n_threads)
-        p->n_threads_prefill = 0;
-}
-
-/* What options say stays as they say it, whatever a profile has chosen. */
-static void ask(struct point *p, const struct raw *raw)
-{
-    static const struct {
-        enum setting_id id;
-        unsigned asked;
-        bool by_cpus; /* --cpus says it, too */
-    } choices[] = {
-        {SETTING_threads, POINT_ASKED_THREADS, true},
-        {SETTING_threads_prefill, POINT_ASKED_THREADS_PREFILL, true},
-        {SETTING_placement, POINT_ASKED_PLACEMENT, true},
-        {SETTING_batch, POINT_ASKED_BATCH, false},
-    };
-
-    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
-        if (setting_given(&raw->settings, choices[i].id) ||
-            (choices[i].by_cpus && raw->cpus))
-            p->asked |= choices[i].asked;
+    if (p->kind == POINT_PREFILL && p->setup.n_threads_prefill)
+        p->setup.n_threads = p->setup.n_threads_prefill;
+    if (p->setup.n_threads_prefill == p->setup.n_threads)
+        p->setup.n_threads_prefill = 0;
 }
 
 static enum status check_exclusive(const struct raw *raw, struct err *err)
@@ -116,13 +96,19 @@ static enum status apply_settings(struct point *p, const struct setting_request 
     for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++) {
         const char *text = setting_given(given, id);
         char what[40];
+        size_t size;
+        void *field;
 
         if (!text)
             continue;
         snprintf(what, sizeof what, "--%s", setting_row(id)->option);
-        st = id == SETTING_speculate ? point_set_text(p, text, err)
-                                     : setting_parse(id, text, what, point_field(p, id),
-                                                     point_places[id].size, err);
+        field = point_field(p, id, &size);
+        if (id == SETTING_speculate)
+            st = point_set_text(p, text, err);
+        else if (model_setup_field(&p->setup, id, NULL))
+            st = model_setup_set(&p->setup, id, text, what, err);
+        else
+            st = setting_parse(id, text, what, field, size, err);
     }
     if (given->text[SETTING_prefill])
         p->kind = POINT_PREFILL;
@@ -140,21 +126,23 @@ static enum status apply(struct point *p, const struct raw *raw,
     if (status)
         return status;
     if (!n_given)
-        p->n_threads = raw->cpus ? 0 : topo->threads_default;
-    ask(p, raw);
-    p->isa_disabled = isa_detected() & ~isa_usable();
-    status = modelref_parse(&p->model, raw->model, raw->cache_dir, err);
+        p->setup.n_threads = raw->cpus ? 0 : topo->threads_default;
+    p->setup.isa_disabled = isa_detected() & ~isa_usable();
+    status = modelref_parse(&p->setup.model, raw->model, raw->cache_dir, err);
     if (status == ST_OK)
-        status = modelref_set_quant(&p->model, raw->quant, err);
+        status = modelref_set_quant(&p->setup.model, raw->quant, err);
     if (status == ST_OK && raw->cpus) {
-        p->explicit_cpus = true;
-        status = placement_parse_cpus(raw->cpus, topo, &p->n_threads,
-                                      p->n_threads_prefill, p->cpus, err);
+        p->setup.explicit_cpus = true;
+        p->setup.given |= SETTING_BIT(threads) | SETTING_BIT(threads_prefill) |
+                          SETTING_BIT(placement);
+        status = placement_parse_cpus(raw->cpus, topo, &p->setup.n_threads,
+                                      p->setup.n_threads_prefill, p->setup.cpus, err);
     }
     simplify_threads(p);
     if (raw->in_memory)
-        p->residency = WEIGHTS_MEMORY;
-    if (status == ST_OK && p->residency == WEIGHTS_MEMORY && !p->model.synthetic)
+        p->setup.residency = WEIGHTS_MEMORY;
+    if (status == ST_OK && p->setup.residency == WEIGHTS_MEMORY &&
+        !p->setup.model.synthetic)
         status = err_set(err, ST_USAGE,
                          "--weights memory makes a synthetic model, but %s is a file; "
                          "name SHAPE:QUANT instead, or say --weights packed",

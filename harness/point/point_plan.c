@@ -20,7 +20,8 @@
 
 static uint64_t point_room(const struct point_run *r)
 {
-    return r->settings.mem_limit ? r->settings.mem_limit : r->topo->mem_available;
+    return r->settings.setup.mem_limit ? r->settings.setup.mem_limit
+                                       : r->topo->mem_available;
 }
 
 /* How long the text of a speculate point is, and so the context it needs. */
@@ -51,7 +52,7 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
         status = err_set(err, ST_USAGE,
                          "%s has random weights, or no vocabulary, and so no answer of "
                          "its own to the text %s; give one behind a line <answer>",
-                         p->model.text, p->text);
+                         p->setup.model.text, p->text);
     else if (!s.n_answer && p->ctx > p->n_prompt)
         status = err_set(err, ST_USAGE,
                          "--ctx %d: the text %s has no answer, so the model's own is "
@@ -67,13 +68,13 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
 /* A model in memory has no file to ask; its shape says the same. */
 static enum status plan_image(struct point_run *r, struct err *err)
 {
-    const struct synth_shape *s = &r->settings.model.shape;
+    const struct synth_shape *s = &r->settings.setup.model.shape;
     struct synth_plan *plan = NULL;
     enum status status = plan_text(r, NULL, (int)s->n_vocab, err);
 
     if (status == ST_OK)
-        status =
-            synth_plan_make(&plan, s, r->settings.model.mix, r->settings.seed, err);
+        status = synth_plan_make(&plan, s, r->settings.setup.model.mix,
+                                 r->settings.setup.seed, err);
     if (status)
         return status;
     r->weight_bytes = synth_plan_bytes(plan);
@@ -90,17 +91,14 @@ static enum status plan_file(struct point_run *r, struct err *err)
     const struct point *p = &r->settings;
     const uint64_t room = point_room(r);
     struct gguf *g = NULL;
-    struct slm_params params = slm_params_default();
+    struct slm_params params = model_setup_params(&p->setup, 0);
     struct slm_info info;
-    enum status status = modelref_open(&p->model, &g, err);
+    enum status status = modelref_open(&p->setup.model, &g, err);
 
     if (status)
         return status;
-    params.kv_type = p->kv_type;
     params.n_ctx = 1;
-    params.n_batch = p->n_batch;
     params.n_logits = point_n_logits(p);
-    params.n_threads = point_max_threads(p);
     if (p->kind == POINT_SPECULATE) {
         status = slm_plan(&info, g, &params, err);
         if (status == ST_OK)
@@ -110,11 +108,12 @@ static enum status plan_file(struct point_run *r, struct err *err)
     if (status == ST_OK)
         status = slm_plan(&info, g, &params, err);
     if (status == ST_OK) {
-        if (p->residency == WEIGHTS_AUTO)
-            r->settings.residency = slm_choose_residency(&info, memory_for_model(room));
+        if (p->setup.residency == WEIGHTS_AUTO)
+            r->settings.setup.residency =
+                slm_choose_residency(&info, memory_for_model(room));
         r->weight_bytes = gguf_image_bytes(g);
         r->anon_bytes = info.kv_bytes + info.scratch_bytes;
-        if (p->residency == WEIGHTS_PACKED)
+        if (p->setup.residency == WEIGHTS_PACKED)
             r->anon_bytes += info.weight_bytes;
         r->row->n_params = (int64_t)info.n_params;
         snprintf(r->row->quant, sizeof r->row->quant, "%s", info.quant);
@@ -130,20 +129,22 @@ enum status point_plan(struct point_run *r, struct err *err)
     uint64_t planned;
     enum status status;
 
-    if (p->residency == WEIGHTS_MEMORY && !p->model.synthetic)
+    if (p->setup.residency == WEIGHTS_MEMORY && !p->setup.model.synthetic)
         return err_set(err, ST_USAGE,
                        "weights in memory are those of a synthetic model; %s is a file "
                        "(say --weights packed or mmap, or name SHAPE:QUANT)",
-                       p->model.text);
-    status = p->residency == WEIGHTS_MEMORY ? plan_image(r, err) : plan_file(r, err);
+                       p->setup.model.text);
+    status =
+        p->setup.residency == WEIGHTS_MEMORY ? plan_image(r, err) : plan_file(r, err);
     if (status)
         return status;
-    planned = r->anon_bytes + (p->residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
+    planned =
+        r->anon_bytes + (p->setup.residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
     r->fits = planned + RESERVE_OWN_BYTES <= point_room(r);
     snprintf(r->row->residency, sizeof r->row->residency, "%s",
-             weights_residency_name(p->residency));
+             weights_residency_name(p->setup.residency));
     return ST_OK;
 }
 
@@ -162,9 +163,9 @@ bool point_may_try(struct point_run *r)
     snprintf(r->row->status, sizeof r->row->status, "no_fit");
     snprintf(r->row->detail, sizeof r->row->detail,
              "does not fit: needs %s for %s, %s %s", need,
-             p->residency == WEIGHTS_MMAP ? "KV cache, scratch and process"
-                                          : "weights, KV cache and process",
-             p->mem_limit ? "the limit is" : "available are", have);
+             p->setup.residency == WEIGHTS_MMAP ? "KV cache, scratch and process"
+                                                : "weights, KV cache and process",
+             p->setup.mem_limit ? "the limit is" : "available are", have);
     return false;
 }
 
@@ -183,17 +184,18 @@ void point_describe(struct point_run *r, const struct point *p)
     point_command(p, row->command, sizeof row->command);
     row->attempt = 1;
     snprintf(row->kind, sizeof row->kind, "%s", choices_point_kind.name((int)p->kind));
-    snprintf(row->model, sizeof row->model, "%s", p->model.name);
-    if (p->model.synthetic)
-        snprintf(row->quant, sizeof row->quant, "%s", quantmix_name(p->model.mix));
-    row->n_threads = p->n_threads;
-    if (p->n_threads_prefill)
-        row->n_threads_prefill = p->n_threads_prefill;
+    snprintf(row->model, sizeof row->model, "%s", p->setup.model.name);
+    if (p->setup.model.synthetic)
+        snprintf(row->quant, sizeof row->quant, "%s",
+                 quantmix_name(p->setup.model.mix));
+    row->n_threads = p->setup.n_threads;
+    if (p->setup.n_threads_prefill)
+        row->n_threads_prefill = p->setup.n_threads_prefill;
     snprintf(row->placement, sizeof row->placement, "%s",
-             p->explicit_cpus ? "list" : placement_name(p->placement));
-    if (r->settings.explicit_cpus)
-        format_cpus(row->cpus, sizeof row->cpus, r->settings.cpus,
-                    point_max_threads(p));
+             p->setup.explicit_cpus ? "list" : placement_name(p->setup.placement));
+    if (r->settings.setup.explicit_cpus)
+        format_cpus(row->cpus, sizeof row->cpus, r->settings.setup.cpus,
+                    model_setup_threads(&p->setup));
     if (p->kind == POINT_PREFILL) {
         row->n_prompt = p->n_prompt;
     } else {
@@ -204,9 +206,9 @@ void point_describe(struct point_run *r, const struct point *p)
     if (p->kind == POINT_SPECULATE)
         point_text_name(p, row->spec_text, sizeof row->spec_text);
     row->n_wanted = p->n_tokens;
-    row->n_batch = p->n_batch;
+    row->n_batch = p->setup.n_batch;
     row->budget_s = p->budget_s;
-    if (p->mem_limit)
-        row->mem_limit_bytes = (int64_t)p->mem_limit;
+    if (p->setup.mem_limit)
+        row->mem_limit_bytes = (int64_t)p->setup.mem_limit;
     snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(p->tuning.state));
 }

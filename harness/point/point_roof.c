@@ -95,12 +95,12 @@ static enum status read_passes(struct point_child *c, struct thread_pool *pool,
                                bool weights, struct err *err)
 {
     const enum mem_pages pages =
-        c->p->residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
+        c->p->setup.residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
     struct probe_buffer own = {.base = NULL};
 
     if (!weights) {
         const uint64_t bytes =
-            point_probe_bytes(c->topo.llc_bytes, c->p->mem_limit, c->image_bytes);
+            point_probe_bytes(c->topo.llc_bytes, c->p->setup.mem_limit, c->image_bytes);
         const enum status status =
             probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
 
@@ -143,7 +143,7 @@ void point_probe_beside(struct point_child *c)
     if (!c->n_places || c->n_beside >= N_ROOF_BESIDE || c->p->kind == POINT_SPECULATE ||
         (double)(clock_ns() - last) * 1e-9 < wanted)
         return;
-    thread_pool_use(slm_thread_pool(c->model), c->p->n_threads);
+    thread_pool_use(slm_thread_pool(c->model), c->p->setup.n_threads);
     if (c->p->kind == POINT_PREFILL)
         add_peak_pass(c, slm_thread_pool(c->model));
     else
@@ -158,10 +158,10 @@ enum status point_probe_roof(struct point_child *c, bool weights, struct err *er
     enum status status;
 
     if (c->model) {
-        thread_pool_use(slm_thread_pool(c->model), c->p->n_threads);
+        thread_pool_use(slm_thread_pool(c->model), c->p->setup.n_threads);
         return probe_with(c, slm_thread_pool(c->model), weights, err);
     }
-    status = thread_pool_start(&pool, c->p->n_threads, c->cpus, err);
+    status = thread_pool_start(&pool, c->p->setup.n_threads, c->cpus, err);
     if (status == ST_OK)
         status = probe_with(c, pool, weights, err);
     thread_pool_stop(pool);

@@ -18,36 +18,38 @@
 #define ID_MODEL_MAX 48 /* leaves half of the point column to the settings */
 #define ID_KIND_AT   2  /* before the threads */
 
-#define SETTING                          SETTING_PLACE
-#define SETTING_PLACE_POINT(name, field) SETTING_AT(name, struct point, field)
-#define SETTING_PLACE_SWEEP(name, field)
-#define SETTING_PLACE_NONE(name, field)
-const struct setting_place point_places[SETTING_N] = {
+#define SETTING SETTING_PLACE
+#define SETTING_PLACE_MODEL(...)
+#define SETTING_PLACE_POINT(...) SETTING_AT(struct point, __VA_ARGS__)
+#define SETTING_PLACE_SWEEP(...)
+#define SETTING_PLACE_NONE(...)
+static const struct setting_place places[SETTING_N] = {
+/* but for the model's */
 #include "harness/settings/settings.def"
 };
 
-void *point_field(struct point *p, enum setting_id id)
+void *point_field(struct point *p, enum setting_id id, size_t *size)
 {
-    return point_places[id].key ? (char *)p + point_places[id].offset : NULL;
+    if (!places[id].key)
+        return model_setup_field(&p->setup, id, size);
+    if (size)
+        *size = places[id].size;
+    return (char *)p + places[id].offset;
 }
 
 static const void *field_of(const struct point *p, enum setting_id id)
 {
-    return point_places[id].key ? (const char *)p + point_places[id].offset : NULL;
+    return point_field((struct point *)(uintptr_t)p, id, NULL); /* read */
 }
 
 void point_init(struct point *p)
 {
     memset(p, 0, sizeof *p);
     p->kind = POINT_DECODE;
+    model_setup_init(&p->setup);
     for (enum setting_id id = 0; id < SETTING_N; id++)
-        if (point_places[id].key)
-            setting_default(id, point_field(p, id), point_places[id].size);
-}
-
-int point_max_threads(const struct point *p)
-{
-    return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
+        if (places[id].key)
+            setting_default(id, point_field(p, id, NULL), places[id].size);
 }
 
 int point_depth(const struct point *p)
@@ -105,16 +107,16 @@ static void id_model(const struct point *p, char *buf, size_t cap)
 {
     char name[512];
 
-    if (p->model.synthetic || p->model.at_load)
-        snprintf(name, sizeof name, "%s:%s", p->model.name,
-                 quantmix_name(p->model.mix));
+    if (p->setup.model.synthetic || p->setup.model.at_load)
+        snprintf(name, sizeof name, "%s:%s", p->setup.model.name,
+                 quantmix_name(p->setup.model.mix));
     else
-        snprintf(name, sizeof name, "%s", p->model.name);
+        snprintf(name, sizeof name, "%s", p->setup.model.name);
     if (strlen(name) <= ID_MODEL_MAX)
         snprintf(buf, cap, "%.*s", ID_MODEL_MAX, name);
     else
         snprintf(buf, cap, "%.*s~%08x", ID_MODEL_MAX - 9, name,
-                 text_hash(p->model.path));
+                 text_hash(p->setup.model.path));
 }
 
 /* A text of our own by its name, one of the user's by a part of it and a hash. */
@@ -132,7 +134,7 @@ static void id_cpus(const struct point *p, char *buf, size_t cap)
 {
     char text[8 * TOPO_MAX_CPUS];
 
-    format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
+    format_cpus(text, sizeof text, p->setup.cpus, model_setup_threads(&p->setup));
     if (strlen(text) > 12)
         text_append(buf, cap, "/cpus~%08x", text_hash(text));
     else
@@ -155,7 +157,7 @@ static bool is_said(const struct point *p, enum setting_id id)
 {
     const struct setting *s = setting_row(id);
 
-    if (!point_places[id].key || (s->kinds && !(s->kinds >> p->kind & 1)))
+    if (!field_of(p, id) || (s->kinds && !(s->kinds >> p->kind & 1)))
         return false;
     return s->said == SETTING_SAID ||
            (s->said == SETTING_SAID_IF_SET && !setting_is_default(id, field_of(p, id)));
@@ -191,11 +193,11 @@ void point_id(const struct point *p, char *buf, size_t cap)
         /* a text has a depth of its own; without a limit there is none to name */
         const bool is_depth = id == SETTING_ctx || id == SETTING_ctx_fill;
         const bool is_unset = (is_depth && p->kind == POINT_SPECULATE && !p->ctx) ||
-                              (id == SETTING_mem && !p->mem_limit);
+                              (id == SETTING_mem && !p->setup.mem_limit);
 
         if (order == ID_KIND_AT)
             id_kind(p, buf, cap);
-        if (id == SETTING_placement && p->explicit_cpus)
+        if (id == SETTING_placement && p->setup.explicit_cpus)
             id_cpus(p, buf, cap);
         else if (is_said(p, id) && !is_unset)
             id_part(p, id, buf, cap);
@@ -207,7 +209,7 @@ static void append_option(const struct point *p, enum setting_id id, char *buf,
                           size_t cap)
 {
     const struct setting *s = setting_row(id);
-    char text[sizeof p->model.text];
+    char text[sizeof p->setup.model.text];
 
     if (s->letter)
         text_append(buf, cap, " -%c", s->letter);
@@ -223,19 +225,20 @@ void point_command(const struct point *p, char *buf, size_t cap)
     char text[8 * TOPO_MAX_CPUS];
 
     snprintf(buf, cap, "bench decode -m");
-    shell_word_append(buf, cap, p->model.text);
+    shell_word_append(buf, cap, p->setup.model.text);
     for (enum setting_id id = 0; id < SETTING_N; id++) {
-        if (id == SETTING_placement && p->explicit_cpus) {
-            format_cpus(text, sizeof text, p->cpus, point_max_threads(p));
+        if (id == SETTING_placement && p->setup.explicit_cpus) {
+            format_cpus(text, sizeof text, p->setup.cpus,
+                        model_setup_threads(&p->setup));
             text_append(buf, cap, " --cpus %s", text);
         } else if (setting_row(id)->in & SETTING_DECODE && is_said(p, id)) {
             append_option(p, id, buf, cap);
         }
     }
-    if (p->isa_disabled)
-        text_append(
-            buf, cap, " --isa-disable=%s",
-            setting_text(SETTING_isa_disabled, &p->isa_disabled, text, sizeof text));
+    if (p->setup.isa_disabled)
+        text_append(buf, cap, " --isa-disable=%s",
+                    setting_text(SETTING_isa_disabled, &p->setup.isa_disabled, text,
+                                 sizeof text));
 }
 
 /* ---- to the child, and back -------------------------------------------------------
@@ -243,100 +246,53 @@ void point_command(const struct point *p, char *buf, size_t cap)
 
 json_t *point_json(const struct point *p)
 {
-    json_t *cpus = json_array(), *object;
+    json_t *object = model_setup_json(&p->setup, MODEL_SETUP_FIELDS);
 
-    for (int i = 0; p->explicit_cpus && i < point_max_threads(p); i++)
-        json_array_append_new(cpus, json_integer(p->cpus[i]));
-    object =
-        json_pack("{s:i, s:s, s:s, s:b, s:o, s:o, s:s*}", "kind", (int)p->kind, "model",
-                  p->model.text, "path", p->model.path, "explicit_cpus",
-                  (int)p->explicit_cpus, "cpus", cpus, "tuning",
-                  point_tuning_json(&p->tuning), "quant", modelref_quant(&p->model));
+    if (!object)
+        return NULL;
+    json_object_set_new(object, "kind", json_integer(p->kind));
+    json_object_set_new(object, "explicit_cpus", json_boolean(p->setup.explicit_cpus));
+    json_object_set_new(object, "tuning", point_tuning_json(&p->tuning));
     for (enum setting_id id = 0; id < SETTING_N; id++)
-        if (point_places[id].key)
-            json_object_set_new(object, point_places[id].key,
+        if (places[id].key)
+            json_object_set_new(object, places[id].key,
                                 setting_json(id, field_of(p, id)));
     return object;
 }
 
-/* What is no setting. */
-static const struct setting_member members[] = {
-    SETTING_WHOLE("kind", POINT_DECODE, POINT_SPECULATE, struct point, kind),
-    SETTING_CHARS("model", struct point, model.text),
-    SETTING_CHARS("path", struct point, model.path),
-};
-
-_Static_assert(sizeof(enum point_kind) == sizeof(int) &&
-                   sizeof(enum placement) == sizeof(int),
-               "an enumeration is no int");
-_Static_assert(sizeof((struct point *)NULL)->cpus / sizeof(int) >= SETTING_MAX(threads),
-               "a point has fewer CPUs than threads");
-
-/* A field is of the type that its row says. */
-#define SIZE_OF_COUNT  sizeof(int)
-#define SIZE_OF_CHOICE sizeof(int)
-#define SIZE_OF_REAL   sizeof(double)
-#define SIZE_OF_SIZE   sizeof(uint64_t)
-#define SIZE_OF_SEED   sizeof(uint64_t)
-#define SIZE_OF_MASK   sizeof(uint32_t)
-#define SIZE_OF_FLAG   sizeof(bool)
-#define SIZE_OF_TEXT   sizeof((struct point *)NULL)->tuned
-#define CHECK_POINT(type, field)                                          \
-    _Static_assert(sizeof((struct point *)NULL)->field == SIZE_OF_##type, \
-                   #field " is of another type than its setting");
-#define CHECK_SWEEP(type, field)
-#define CHECK_NONE(type, field)
-#define SETTING(name, type, owner, field, ...) CHECK_##owner(type, field)
-#include "harness/settings/settings.def"
+_Static_assert(sizeof(enum point_kind) == sizeof(int), "an enumeration is no int");
 
 static enum status read_settings(struct point *p, const json_t *object, struct err *err)
 {
-    enum status st = ST_OK;
+    const json_t *explicit_cpus = json_object_get(object, "explicit_cpus");
+    int kind = POINT_DECODE;
+    enum status st = setting_json_int_in(json_object_get(object, "kind"), "kind",
+                                         POINT_DECODE, POINT_SPECULATE, &kind, err);
 
+    p->kind = (enum point_kind)kind;
     for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++)
-        if (point_places[id].key)
-            st = setting_from_json(id, json_object_get(object, point_places[id].key),
-                                   point_places[id].key, point_field(p, id),
-                                   point_places[id].size, err);
+        if (places[id].key)
+            st = setting_from_json(id, json_object_get(object, places[id].key),
+                                   places[id].key, point_field(p, id, NULL),
+                                   places[id].size, err);
+    if (st == ST_OK && !json_is_boolean(explicit_cpus))
+        st = err_set(err, ST_USAGE, "explicit_cpus is true or false");
+    p->setup.explicit_cpus = json_is_true(explicit_cpus);
     return st;
-}
-
-static enum status read_cpus(struct point *p, const json_t *object, struct err *err)
-{
-    const json_t *cpus = json_object_get(object, "cpus");
-    const int n = p->explicit_cpus ? point_max_threads(p) : 0;
-
-    if (!json_is_boolean(json_object_get(object, "explicit_cpus")))
-        return err_set(err, ST_USAGE, "explicit_cpus is true or false");
-    if (n && json_array_size(cpus) != (size_t)n)
-        return err_set(err, ST_USAGE,
-                       "the point's settings name %zu CPUs for %d threads",
-                       json_array_size(cpus), n);
-    for (int i = 0; i < n; i++)
-        if (setting_json_int(SETTING_cpu, json_array_get(cpus, (size_t)i),
-                             "a CPU of the point", &p->cpus[i], err))
-            return ST_USAGE;
-    return ST_OK;
 }
 
 enum status point_from_json(struct point *p, const json_t *object, struct err *err)
 {
-    const json_t *quant = json_object_get(object, "quant");
     struct err why = ERR_INIT;
     struct point out;
 
     point_init(&out);
-    out.explicit_cpus = json_is_true(json_object_get(object, "explicit_cpus"));
-    if (setting_read_members(&out, members, sizeof members / sizeof members[0], object,
-                             &why) ||
+    if (model_setup_from_json(&out.setup, object, MODEL_SETUP_FIELDS, &why) ||
         read_settings(&out, object, &why) ||
         point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), &why) ||
-        read_cpus(&out, object, &why))
+        model_setup_read_cpus(&out.setup, object, &why))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.msg);
-    out.model.at_load = json_is_string(quant);
-    if (out.model.at_load && mix_parse(&out.model.mix, json_string_value(quant), err))
-        return ST_USAGE;
     *p = out;
     return ST_OK;
 }

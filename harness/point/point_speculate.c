@@ -57,11 +57,11 @@ static enum status fill(struct point_child *c, struct err *err)
 
     worker_tell_phase(&c->reports, "fill", 0);
     if (s->prompt.n_answer && !c->p->ctx_prefill)
-        return slm_fill_synthetic(c->model, s->depth, c->p->seed, err);
+        return slm_fill_synthetic(c->model, s->depth, c->p->setup.seed, err);
     if (n_before > 0)
-        status = slm_fill_synthetic(c->model, n_before, c->p->seed, err);
+        status = slm_fill_synthetic(c->model, n_before, c->p->setup.seed, err);
     for (size_t at = 0; status == ST_OK && at < s->prompt.n_prompt;) {
-        const size_t left = s->prompt.n_prompt - at, most = (size_t)c->p->n_batch;
+        const size_t left = s->prompt.n_prompt - at, most = (size_t)c->p->setup.n_batch;
         const size_t n = left < most ? left : most;
 
         status = slm_eval(c->model, s->prompt.ids + at, n,
@@ -312,7 +312,7 @@ void point_speculate_conclude(struct point_child *c)
     row->spec_tokens_per_pass = n_tokens / n_passes;
     row->spec_plain_tok_per_s = n_tokens * 1e9 / s->plain_ns;
     row->spec_speedup = s->plain_ns / s->drafting_ns;
-    stats_ratio_interval(s->parts, s->n_parts, c->p->seed, &row->spec_speedup_lo,
+    stats_ratio_interval(s->parts, s->n_parts, c->p->setup.seed, &row->spec_speedup_lo,
                          &row->spec_speedup_hi);
     /* A run's passes read the weights so often; its columns are so many multiply-adds.
      */

@@ -17,24 +17,24 @@
 /* What was asked for stays; a prefill point has one count, that of prefill. */
 static void take_setup(struct point *p, const struct tune_setup *s)
 {
-    const bool threads = !(p->asked & POINT_ASKED_THREADS);
-    const bool prefill = threads && !(p->asked & POINT_ASKED_THREADS_PREFILL);
+    const bool threads = !(p->setup.given & SETTING_BIT(threads));
+    const bool prefill = threads && !(p->setup.given & SETTING_BIT(threads_prefill));
 
     if (p->kind == POINT_PREFILL) {
         if (prefill)
-            p->n_threads = s->n_threads_prefill;
+            p->setup.n_threads = s->n_threads_prefill;
     } else {
         if (threads)
-            p->n_threads = s->n_threads;
+            p->setup.n_threads = s->n_threads;
         if (prefill)
-            p->n_threads_prefill = s->n_threads_prefill;
-        if (p->n_threads_prefill == p->n_threads)
-            p->n_threads_prefill = 0;
+            p->setup.n_threads_prefill = s->n_threads_prefill;
+        if (p->setup.n_threads_prefill == p->setup.n_threads)
+            p->setup.n_threads_prefill = 0;
     }
-    if (!(p->asked & POINT_ASKED_PLACEMENT))
-        p->placement = s->placement;
-    if (!(p->asked & POINT_ASKED_BATCH))
-        p->n_batch = s->tuning.n_batch;
+    if (!(p->setup.given & SETTING_BIT(placement)))
+        p->setup.placement = s->placement;
+    if (!(p->setup.given & SETTING_BIT(batch)))
+        p->setup.n_batch = s->tuning.n_batch;
 }
 
 enum status point_take_tuned(struct point *p, const struct topology *topo, char *note,
@@ -46,16 +46,16 @@ enum status point_take_tuned(struct point *p, const struct topology *topo, char 
 
     *note = '\0';
     *t = (struct point_tuning){.state = TUNED_NOT};
-    if (!*p->tuned)
+    if (!*p->setup.tuned)
         return ST_OK;
-    st = tuned_find(&tuned, &t->state, p->tuned, topo, p->mem_limit, &p->model,
-                    p->residency, note, cap, err);
+    st = tuned_find(&tuned, &t->state, p->setup.tuned, topo, p->setup.mem_limit,
+                    &p->setup.model, p->setup.residency, note, cap, err);
     if (st || t->state != TUNED_USED)
         return st;
-    t->n_threads = p->n_threads;
-    t->n_threads_prefill = p->n_threads_prefill;
-    t->n_batch = p->n_batch;
-    t->placement = p->placement;
+    t->n_threads = p->setup.n_threads;
+    t->n_threads_prefill = p->setup.n_threads_prefill;
+    t->n_batch = p->setup.n_batch;
+    t->placement = p->setup.placement;
     t->residency = tuned.setup.residency;
     t->choices = tuned.setup.tuning;
     take_setup(p, &tuned.setup);
@@ -194,10 +194,10 @@ void point_tuned_params(const struct point *p, struct slm_params *params)
         return;
     params->tuning = t->choices;
     params->tuning.n_batch = 0; /* as opened; the check sets it */
-    params->n_batch = most(p->n_batch, t->n_batch);
-    params->n_threads = most(p->n_threads, t->n_threads);
+    params->n_batch = most(p->setup.n_batch, t->n_batch);
+    params->n_threads = most(p->setup.n_threads, t->n_threads);
     params->n_threads_prefill =
-        most(most(p->n_threads_prefill, t->n_threads_prefill), 0);
+        most(most(p->setup.n_threads_prefill, t->n_threads_prefill), 0);
 }
 
 /* CPUs of all members, with the placement that is wanted. */
@@ -209,20 +209,21 @@ static enum status side_cpus(const struct point *p, const struct topology *topo,
     if (placement == PLACEMENT_NONE)
         return ST_OK;
     *chosen = cpus;
-    if (!p->explicit_cpus || n != point_max_threads(p) || placement != p->placement)
+    if (!p->setup.explicit_cpus || n != model_setup_threads(&p->setup) ||
+        placement != p->setup.placement)
         return placement_cpus(topo, placement, n, cpus, err);
-    memcpy(cpus, p->cpus, (size_t)n * sizeof *cpus);
+    memcpy(cpus, p->setup.cpus, (size_t)n * sizeof *cpus);
     return ST_OK;
 }
 
 enum status point_tuned_cpus(const struct point *p, const struct topology *topo,
                              int *cpus, const int **chosen, struct err *err)
 {
-    struct slm_params params = {.n_threads = p->n_threads};
+    struct slm_params params = {.n_threads = p->setup.n_threads};
 
     point_tuned_params(p, &params);
-    return side_cpus(p, topo, p->placement, slm_params_threads(&params), cpus, chosen,
-                     err);
+    return side_cpus(p, topo, p->setup.placement, slm_params_threads(&params), cpus,
+                     chosen, err);
 }
 
 static void fall_back(struct point *p, const int *cpus, const char *note,
@@ -230,17 +231,18 @@ static void fall_back(struct point *p, const int *cpus, const char *note,
 {
     const struct point_tuning *t = &p->tuning;
 
-    p->n_threads = t->n_threads;
-    p->n_threads_prefill = t->n_threads_prefill;
-    p->n_batch = t->n_batch;
-    p->placement = t->placement;
-    row->n_threads = p->n_threads;
+    p->setup.n_threads = t->n_threads;
+    p->setup.n_threads_prefill = t->n_threads_prefill;
+    p->setup.n_batch = t->n_batch;
+    p->setup.placement = t->placement;
+    row->n_threads = p->setup.n_threads;
     if (p->kind == POINT_DECODE) /* the profile's may stand there */
-        row->n_threads_prefill =
-            p->n_threads_prefill ? p->n_threads_prefill : p->n_threads;
-    snprintf(row->placement, sizeof row->placement, "%s", placement_name(p->placement));
+        row->n_threads_prefill = p->setup.n_threads_prefill ? p->setup.n_threads_prefill
+                                                            : p->setup.n_threads;
+    snprintf(row->placement, sizeof row->placement, "%s",
+             placement_name(p->setup.placement));
     if (cpus)
-        format_cpus(row->cpus, sizeof row->cpus, cpus, point_max_threads(p));
+        format_cpus(row->cpus, sizeof row->cpus, cpus, model_setup_threads(&p->setup));
     snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(TUNED_SLOWER));
     snprintf(row->detail, sizeof row->detail, "%.190s", note);
 }
@@ -254,19 +256,19 @@ enum status point_check_tuned(struct slm *m, struct point *p,
     int cpus[2][TOPO_MAX_CPUS];
     struct tuned_side sides[2] = {
         {t->n_threads, t->n_threads_prefill, NULL, slm_tuning_default()},
-        {p->n_threads, p->n_threads_prefill, NULL, t->choices}};
+        {p->setup.n_threads, p->setup.n_threads_prefill, NULL, t->choices}};
     bool slower = false;
     char note[240];
     enum status st;
 
     sides[0].tuning.n_batch = t->n_batch;
-    sides[1].tuning.n_batch = p->n_batch;
+    sides[1].tuning.n_batch = p->setup.n_batch;
     for (int i = 0; i < 2; i++)
         if (sides[i].tuning.n_batch > slm_info(m)->n_batch)
             sides[i].tuning.n_batch = slm_info(m)->n_batch;
     st = side_cpus(p, topo, t->placement, n, cpus[0], &sides[0].cpus, err);
     if (st == ST_OK)
-        st = side_cpus(p, topo, p->placement, n, cpus[1], &sides[1].cpus, err);
+        st = side_cpus(p, topo, p->setup.placement, n, cpus[1], &sides[1].cpus, err);
     if (st == ST_OK)
         st = tuned_check(m, sides, 1,
                          p->kind == POINT_PREFILL ? TUNE_PREFILL : TUNE_DECODE, &slower,

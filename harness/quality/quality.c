@@ -107,6 +107,11 @@ static enum status read_text(struct plan *p, struct err *err)
     return st;
 }
 
+static const char *kv_name(const struct quality_job *job)
+{
+    return choices_kv.name((int)job->session.setup.kv_type);
+}
+
 /* ---- jobs ----------------------------------------------------------------------- */
 
 static void add_job(struct plan *p, size_t model, enum kern_kv kv)
@@ -116,7 +121,7 @@ static void add_job(struct plan *p, size_t model, enum kern_kv kv)
     job->model = &p->models[model];
     job->text = &p->text;
     job->session = p->s->session;
-    job->session.kv_type = choices_kv.name((int)kv);
+    job->session.setup.kv_type = kv;
     job->progress = &p->progress;
     job->work_done = &p->work_done;
     p->kv[p->n_jobs++] = kv;
@@ -158,7 +163,7 @@ static enum status open_scores(struct plan *p, size_t i, struct err *err)
     key = add_key(key, (uint64_t)p->kv[i]);
     key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
     snprintf(path, sizeof path, "%.3000s/quality/%s-%s-%016llx.scores", p->s->out,
-             job->model->name, job->session.kv_type, (unsigned long long)key);
+             job->model->name, kv_name(job), (unsigned long long)key);
     return quality_store_open(
         &job->scores, path, key,
         quality_per_chunk(p->text.ctx) * sizeof(struct quality_score), err);
@@ -320,7 +325,7 @@ static void make_command(const struct plan *p, const struct quality_job *job,
     strncat(r->command, number, cap - strlen(r->command) - 1);
     snprintf(number, sizeof number, " --chunks %zu --kv-type", p->text.n_chunks);
     strncat(r->command, number, cap - strlen(r->command) - 1);
-    shell_word_append(r->command, cap, job->session.kv_type);
+    shell_word_append(r->command, cap, kv_name(job));
 }
 
 static void fill_figures(const struct plan *p, const struct quality_summary *s,
@@ -361,11 +366,11 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     gmtime_r(&now, &utc);
     strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%s/%.16s", job->model->name,
-             job->session.kv_type, p->text.name);
+             kv_name(job), p->text.name);
     snprintf(r->kind, sizeof r->kind, "quality");
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
-    snprintf(r->kv_type, sizeof r->kv_type, "%s", job->session.kv_type);
+    snprintf(r->kv_type, sizeof r->kv_type, "%s", kv_name(job));
     snprintf(r->status, sizeof r->status, "ok");
     snprintf(r->validity, sizeof r->validity, "valid");
     r->n_params = (int64_t)job->model->n_params;

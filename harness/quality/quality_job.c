@@ -117,14 +117,13 @@ static enum status stop_if_asked(struct err *err)
 static void show(const struct runner *r, size_t chunk, double within)
 {
     const struct quality_job *job = r->job;
+    const enum kern_kv kv = job->session.setup.kv_type;
     char detail[160];
 
     snprintf(detail, sizeof detail, "%.60s%s%s, chunk %zu of %zu", job->model->name,
-             job->session.kv_type && strcmp(job->session.kv_type, "f16") ? " KV " : "",
-             job->session.kv_type && strcmp(job->session.kv_type, "f16")
-                 ? job->session.kv_type
-                 : "",
-             chunk + 1, job->text->n_chunks);
+             kv == KERN_KV_f16 ? "" : " KV ",
+             kv == KERN_KV_f16 ? "" : choices_kv.name((int)kv), chunk + 1,
+             job->text->n_chunks);
     progress_update(job->progress,
                     (*job->work_done + within * (double)job->model->n_params) /
                         job->work_total,
@@ -169,8 +168,8 @@ static enum status open_model(struct runner *r, struct err *err)
     r->n_piece = r->n_per_chunk;
     if (r->n_piece > (size_t)SLM_DEFAULT_BATCH)
         r->n_piece = SLM_DEFAULT_BATCH;
-    if (params.n_batch && r->n_piece > (size_t)params.n_batch)
-        r->n_piece = (size_t)params.n_batch;
+    if (params.setup.n_batch && r->n_piece > (size_t)params.setup.n_batch)
+        r->n_piece = (size_t)params.setup.n_batch;
     if (r->n_piece > most)
         r->n_piece = most ? most : 1;
     params.model = r->job->model->ref.text;

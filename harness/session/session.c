@@ -15,22 +15,6 @@
 #include "harness/machine/topology.h"
 #include "harness/tune/tuned_use.h"
 
-/* Weights of a file; "memory" makes models, which is not for this. */
-static enum status choose_residency(const char *text, struct slm_params *p,
-                                    struct err *err)
-{
-    enum weights_residency r = WEIGHTS_AUTO;
-
-    if (text && choice_parse(&choices_residency, text, "--weights", &r, err))
-        return ST_USAGE;
-    if (r == WEIGHTS_MEMORY)
-        return err_set(err, ST_USAGE,
-                       "--weights memory is for synthetic models of bench decode; "
-                       "a file is auto, mmap or packed");
-    p->residency = r;
-    return ST_OK;
-}
-
 static int on_preload(void *progress, size_t done, size_t total)
 {
     progress_update(progress, (double)done / (double)total, NULL);
@@ -67,7 +51,7 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 
 struct opening {
     const struct session_params *asked;
-    struct modelref model;
+    struct model_setup setup; /* theirs, with the model */
     struct topology topo;
     struct slm_params p;
     enum placement placement[2];  /* without a profile, and with one */
@@ -95,10 +79,10 @@ static enum status find_profile(struct opening *o, struct tuned *t, struct err *
     char note[320];
     enum status st;
 
-    if (!o->asked->tuned || !strcmp(o->asked->tuned, "none"))
+    if (!*o->setup.tuned)
         return ST_OK;
-    st = tuned_find(t, &o->tuned, o->asked->tuned, &o->topo, 0, &o->model,
-                    o->p.residency, note, sizeof note, err);
+    st = tuned_find(t, &o->tuned, o->setup.tuned, &o->topo, 0, &o->setup.model,
+                    o->setup.residency, note, sizeof note, err);
     if (st == ST_OK && o->tuned != TUNED_USED)
         fprintf(stderr, "bench: %s\n", note);
     return st;
@@ -107,30 +91,30 @@ static enum status find_profile(struct opening *o, struct tuned *t, struct err *
 /* Threads and placement as requested. */
 static enum status choose_plain(struct opening *o, struct err *err)
 {
-    const struct session_params *a = o->asked;
+    const struct model_setup *s = &o->setup;
+    const bool placed = s->given & SETTING_BIT(placement);
     struct tuned_side *plain = &o->sides[0];
 
-    o->placement[0] = PLACEMENT_NONE;
-    plain->n_threads = a->n_threads;
-    plain->n_threads_prefill = a->n_threads_prefill;
+    o->placement[0] = placed ? s->placement : PLACEMENT_NONE;
+    plain->n_threads = s->n_threads;
+    plain->n_threads_prefill = s->n_threads_prefill;
     plain->tuning = slm_tuning_default();
-    plain->tuning.n_batch = a->n_batch ? a->n_batch : SLM_DEFAULT_BATCH;
-    if (a->cpus && a->placement)
+    plain->tuning.n_batch = s->n_batch ? s->n_batch : SLM_DEFAULT_BATCH;
+    if (o->asked->cpus && placed)
         return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
-    if (a->cpus)
-        return placement_parse_cpus(a->cpus, &o->topo, &plain->n_threads,
+    if (o->asked->cpus)
+        return placement_parse_cpus(o->asked->cpus, &o->topo, &plain->n_threads,
                                     plain->n_threads_prefill, o->cpus[0], err);
     if (!plain->n_threads)
         plain->n_threads = o->topo.threads_default;
-    return a->placement ? choice_parse(&choices_placement, a->placement, "--placement",
-                                       &o->placement[0], err)
-                        : ST_OK;
+    return ST_OK;
 }
 
 /* The same with a profile, where options do not override it. */
 static void choose_tuned(struct opening *o, const struct tuned *t)
 {
-    const struct session_params *a = o->asked;
+    const struct model_setup *s = &o->setup;
+    const bool has_cpus = o->asked->cpus;
     struct tuned_side *tuned = &o->sides[1];
 
     *tuned = o->sides[0];
@@ -138,15 +122,16 @@ static void choose_tuned(struct opening *o, const struct tuned *t)
     if (o->tuned != TUNED_USED)
         return;
     tuned->tuning = t->setup.tuning;
-    if (a->n_batch)
-        tuned->tuning.n_batch = a->n_batch;
-    if (!a->n_threads && !a->cpus)
+    if (s->n_batch)
+        tuned->tuning.n_batch = s->n_batch;
+    if (!s->n_threads && !has_cpus)
         tuned->n_threads = t->setup.n_threads;
-    if (!a->n_threads && !a->n_threads_prefill && !a->cpus)
+    if (!s->n_threads && !s->n_threads_prefill && !has_cpus)
         tuned->n_threads_prefill = t->setup.n_threads_prefill;
     /* Where CPUs are shared threads float, unless tuning had a reason to pin them:
      * spread is what it starts from. */
-    if (!a->placement && !a->cpus && t->setup.placement != PLACEMENT_SPREAD)
+    if (!(s->given & SETTING_BIT(placement)) && !has_cpus &&
+        t->setup.placement != PLACEMENT_SPREAD)
         o->placement[1] = t->setup.placement;
     if (t->setup.residency == WEIGHTS_MMAP)
         o->p.residency = WEIGHTS_MMAP;
@@ -218,12 +203,12 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     struct tuned t;
     enum status st;
 
-    o->p = slm_params_default();
-    st = session_model(&o->model, a, err);
-    if (st == ST_OK)
-        st = choose_residency(a->weights, &o->p, err);
-    if (st == ST_OK && a->kv_type)
-        st = choice_parse(&choices_kv, a->kv_type, "--kv-type", &o->p.kv_type, err);
+    o->setup = a->setup;
+    st = session_model(&o->setup.model, a, err);
+    if (st == ST_OK && o->setup.residency == WEIGHTS_MEMORY)
+        st = err_set(err, ST_USAGE,
+                     "--weights memory is for synthetic models of bench decode; "
+                     "a file is auto, mmap or packed");
     if (st == ST_OK)
         st = topology_read(&o->topo, "", err);
     if (st == ST_OK)
@@ -232,9 +217,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
         st = find_profile(o, &t, err);
     if (st)
         return st;
-    o->p.path = o->model.path;
-    o->p.quant = modelref_quant(&o->model);
-    o->p.memory_bytes = topology_model_bytes(&o->topo);
+    o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo));
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;
     choose_tuned(o, &t);

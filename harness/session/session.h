@@ -12,21 +12,17 @@
 #include <stdbool.h>
 
 #include "engine/engine.h"
-#include "harness/model/modelref.h"
-#include "harness/settings/setting.h"
+#include "harness/settings/model_setup.h"
 
 struct session_params {
-    const char *model;     /* as modelref.h has it; NULL: ST_USAGE */
-    const char *quant;     /* quantise it to this while loading; or NULL */
-    int n_threads;         /* 0: the machine's default */
-    int n_threads_prefill; /* 0: the same */
-    const char *placement; /* "none", "spread", ...; NULL: none */
-    const char *cpus;      /* "0,2": one for each thread; excludes placement; or NULL */
-    int n_ctx, n_batch, n_logits; /* as in struct slm_params */
-    const char *weights;          /* "auto", "packed" or "mmap"; NULL: auto */
-    const char *kv_type;          /* "f16", "q8_0", ...; NULL: f16 */
-    bool decodes;      /* many tokens: without a profile, measure prefetch distances */
-    const char *tuned; /* "auto", or a profile; NULL: none. What is set above wins */
+    const char *model; /* as modelref.h has it; NULL: ST_USAGE */
+    const char *quant; /* quantise it to this while loading; or NULL */
+    const char *cpus;  /* "0,2": one for each thread; excludes placement; or NULL */
+    /* But for the model and the CPUs above. n_threads and n_batch 0, the placement
+     * unless it is given: the defaults. A profile leaves what is set. */
+    struct model_setup setup;
+    int n_ctx, n_logits; /* as in struct slm_params */
+    bool decodes; /* many tokens: without a profile, measure prefetch distances */
 };
 
 /* The model that params name; a synthetic one is made where its file is missing.
@@ -50,14 +46,9 @@ enum status session_open(struct slm **m, const struct session_params *params,
             "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
         OPT_STR(0, "quant", &(s).quant, "QUANT",               \
                 "quantise F32, F16 or BF16 weights while loading")
-#define SESSION_OPT_THREADS(s) setting_option(SETTING_threads, &(s).n_threads)
-#define SESSION_OPT_PLACE(s)                                 \
-    OPT_STR(0, "placement", &(s).placement, "NAME",          \
-            "none, spread, compact or smt (default: none)"), \
-        OPT_STR(0, "cpus", &(s).cpus, "LIST",                \
-                "pin the threads to these CPUs, in this order")
-#define SESSION_OPT_WEIGHTS(s) \
-    OPT_STR(0, "weights", &(s).weights, "W", "auto (default), packed or mmap")
-#define SESSION_OPT_KV_TYPE(s) setting_option(SETTING_kv_type, &(s).kv_type)
+#define SESSION_OPT(s, name) model_setup_option(SETTING_##name, &(s).setup)
+#define SESSION_OPT_PLACE(s)                                         \
+    SESSION_OPT(s, placement), OPT_STR(0, "cpus", &(s).cpus, "LIST", \
+                                       "pin the threads to these CPUs, in this order")
 
 #endif

@@ -39,10 +39,8 @@ enum status textmodel_open(struct textmodel *t, const struct session_params *par
 void textmodel_close(struct textmodel *t);
 
 /* Rows of a table of options that say how a model is run; s is a session_params. */
-#define TEXTMODEL_OPTS(s)                                                     \
-    SESSION_OPT_THREADS(s),                                                   \
-        setting_option(SETTING_threads_prefill, &(s).n_threads_prefill),      \
-        SESSION_OPT_PLACE(s), SESSION_OPT_KV_TYPE(s), SESSION_OPT_WEIGHTS(s), \
-        setting_option(SETTING_tuned, &(s).tuned)
+#define TEXTMODEL_OPTS(s)                                                           \
+    SESSION_OPT(s, threads), SESSION_OPT(s, threads_prefill), SESSION_OPT_PLACE(s), \
+        SESSION_OPT(s, kv_type), SESSION_OPT(s, weights), SESSION_OPT(s, tuned)
 
 #endif

@@ -13,7 +13,8 @@
 #include "harness/base/format.h"
 
 _Static_assert(SETTING_MAX(threads) == SETTING_MAX(threads_prefill),
-               "a point starts the larger of both counts");
+               "a model starts the larger of both counts");
+_Static_assert(SETTING_N <= 64, "a set of settings does not fit into a uint64_t");
 
 static const struct setting table[SETTING_N] = {
 #define SETTING(name_, type_, owner, field, least, most, value_, ...) \

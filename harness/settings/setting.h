@@ -42,6 +42,9 @@ enum setting_id {
     SETTING_N
 };
 
+/* A set of settings is a uint64_t. */
+#define SETTING_BIT(name) (UINT64_C(1) << SETTING_##name)
+
 /* Ranges and defaults of counts and choices, as constants: SETTING_MAX(threads). */
 enum {
 #define SETTING_RANGE_COUNT(name, least, most, value) \
@@ -80,6 +83,8 @@ enum {
     SETTING_OPTION_SWEEP = 2, /* an option of bench sweep */
     SETTING_YAML = 4,         /* a key of configs/sweeps */
     SETTING_STORED = 8,       /* in the machine.json of a sweep */
+    SETTING_GATE = 16,        /* a key of configs/gates, a list there with
+                                 SETTING_LIST */
     SETTING_SWEEP = SETTING_OPTION_SWEEP | SETTING_YAML | SETTING_STORED,
     SETTING_ALL = SETTING_DECODE | SETTING_SWEEP,
 };
@@ -100,17 +105,20 @@ struct setting {
     const struct choices *choices; /* CHOICE */
     const char *words[2];          /* FLAG in YAML; NULL: false, true */
 
-    unsigned in;            /* SETTING_DECODE, ... */
-    const char *option;     /* --option; NULL: none */
-    char letter;            /* -l; 0: none */
-    const char *arg;        /* what --help calls its value */
-    const char *help;       /* one clause, */
-    const char *one, *many; /* and how it goes on where one value is meant, and in a
-                               sweep; NULL: with the default, and not at all */
+    unsigned in;        /* SETTING_DECODE, ... */
+    const char *option; /* --option; NULL: none */
+    char letter;        /* -l; 0: none */
+    const char *arg;    /* what --help calls its value */
+    const char *help;   /* one clause, */
+    const char *one, *many,
+        *run; /* and how it goes on where one value is meant, in a
+                 sweep, and in a command that runs a model for a
+                 person; NULL: with the default, not at all, as one */
     enum setting_swept swept;
     int n_swept;         /* choices that a sweep has, the first ones; 0: all */
     const char *initial; /* list of a sweep without a configuration; NULL: value */
     const char *stored;  /* key in machine.json; NULL: name */
+    const char *opened;  /* key in what a gate's worker opens; NULL: not there */
     const char *before;  /* in machine.json from before it was stored; NULL: none */
 
     unsigned kinds; /* 1u << POINT_DECODE, ...: of points that have it; 0: all */
@@ -157,15 +165,29 @@ enum status setting_list_from_json(enum setting_id id, const json_t *value,
 /* Where the settings of a struct are. A table of them, with an index of enum
  * setting_id, comes of
  *     #define SETTING SETTING_PLACE
- *     #define SETTING_PLACE_POINT(name, field) SETTING_AT(name, struct point, field)
- * and a room that has no fields of an owner defines that empty. */
+ *     #define SETTING_PLACE_POINT(...) SETTING_AT(struct point, __VA_ARGS__)
+ * and a room that has no fields of an owner defines that empty. A field of another type
+ * than its row's does not compile. */
 struct setting_place {
     const char *key; /* NULL: it has no such setting */
     size_t offset, size;
 };
-#define SETTING_PLACE(name, type, owner, field, ...) SETTING_PLACE_##owner(name, field)
-#define SETTING_AT(name, type, field) \
-    [SETTING_##name] = {#field, offsetof(type, field), sizeof(((type *)NULL)->field)},
+#define SETTING_PLACE(name, type, owner, field, ...) \
+    SETTING_PLACE_##owner(name, type, field)
+#define SETTING_AT(owner, name, type, field)            \
+    [SETTING_##name] = {#field, offsetof(owner, field), \
+                        SETTING_SIZE_##type(sizeof(((owner *)NULL)->field))},
+
+/* n, the size of a field, where it is that of its type. */
+#define SETTING_SIZE(n, type)  ((n) * sizeof(char[(n) == sizeof(type) ? 1 : -1]))
+#define SETTING_SIZE_COUNT(n)  SETTING_SIZE(n, int)
+#define SETTING_SIZE_CHOICE(n) SETTING_SIZE(n, int)
+#define SETTING_SIZE_REAL(n)   SETTING_SIZE(n, double)
+#define SETTING_SIZE_SIZE(n)   SETTING_SIZE(n, uint64_t)
+#define SETTING_SIZE_SEED(n)   SETTING_SIZE(n, uint64_t)
+#define SETTING_SIZE_MASK(n)   SETTING_SIZE(n, uint32_t)
+#define SETTING_SIZE_FLAG(n)   SETTING_SIZE(n, bool)
+#define SETTING_SIZE_TEXT(n)   (n)
 
 /* ---- options --------------------------------------------------------------------- */
 
@@ -182,12 +204,15 @@ struct setting_request {
  * *r. Returns how many. */
 size_t setting_options(struct opt *opts, struct setting_request *r, unsigned command);
 
-/* One setting as an option of a command that reads it itself: *dst is as options.h has
- * it for the type, a text for a choice. */
+/* One setting as an option of a command that runs a model for a person: *dst is as
+ * options.h has it for the type, a text for a choice. */
 struct opt setting_option(enum setting_id id, void *dst);
 
 /* Text of a setting that was given as an option, or NULL. */
 const char *setting_given(const struct setting_request *r, enum setting_id id);
+
+/* The row of that name that is found there (SETTING_YAML, ..); SETTING_N: none. */
+enum setting_id setting_find(const char *name, unsigned in);
 
 /* ---- a file ---------------------------------------------------------------------- */
 

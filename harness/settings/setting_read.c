@@ -2,8 +2,7 @@
  *
  * setting_read.c - settings as options of a command, and as keys of a YAML file
  *
- * libcyaml checks keys and shapes against a schema made of the table; every value
- * arrives as text and goes through the same parsers as the options do.
+ * Every value arrives as text and goes through the same parsers, whoever wrote it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +11,6 @@
 #include "harness/base/format.h"
 #include "harness/base/yamlfile.h"
 #include "harness/settings/setting.h"
-
-#define MAX_LIST 256 /* items of a list in YAML */
 
 /* ---- options --------------------------------------------------------------------- */
 
@@ -31,12 +28,10 @@ static void append_default(enum setting_id id, char *help, size_t cap)
                 setting_text(id, &field, text, sizeof text));
 }
 
-static void make_help(enum setting_id id, bool sweeps, char *help, size_t cap)
+static void make_help(enum setting_id id, const char *end, bool sweeps, char *help,
+                      size_t cap)
 {
-    const struct setting *s = setting_row(id);
-    const char *end = sweeps ? s->many : s->one;
-
-    snprintf(help, cap, "%s%s", s->help, end ? end : "");
+    snprintf(help, cap, "%s%s", setting_row(id)->help, end ? end : "");
     if (!sweeps && !end)
         append_default(id, help, cap);
 }
@@ -53,7 +48,8 @@ size_t setting_options(struct opt *opts, struct setting_request *r, unsigned com
 
         if (!(s->in & command) || !s->option)
             continue;
-        make_help(id, sweeps, r->help[id], sizeof r->help[id]);
+        make_help(id, sweeps ? s->many : s->one, sweeps, r->help[id],
+                  sizeof r->help[id]);
         opts[n++] = (struct opt){
             .kind = is_flag ? OPT_KIND_FLAG : OPT_KIND_STR,
             .letter = s->letter,
@@ -78,7 +74,7 @@ struct opt setting_option(enum setting_id id, void *dst)
     static char help[SETTING_N][SETTING_MAX_HELP];
     const struct setting *s = setting_row(id);
 
-    make_help(id, false, help[id], sizeof help[id]);
+    make_help(id, s->run ? s->run : s->one, false, help[id], sizeof help[id]);
     return (struct opt){
         .kind = kinds[s->type],
         .letter = s->letter,
@@ -102,71 +98,41 @@ const char *setting_given(const struct setting_request *r, enum setting_id id)
 
 /* ---- YAML ------------------------------------------------------------------------ */
 
-/* A key as libcyaml fills it; NULL where it is absent. */
-struct raw {
-    char *text, **items;
-    unsigned items_count;
-};
-
-static const cyaml_schema_value_t text_value = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
-
-static cyaml_schema_field_t key_of(enum setting_id id)
+enum setting_id setting_find(const char *name, unsigned in)
 {
-    static const cyaml_schema_field_t one = CYAML_FIELD_STRING_PTR(
-        "", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw, text, 0, 4096);
-    static const cyaml_schema_field_t list =
-        CYAML_FIELD_SEQUENCE("", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw,
-                             items, &text_value, 1, MAX_LIST);
-    cyaml_schema_field_t f = setting_row(id)->swept ? list : one;
+    enum setting_id id = 0;
 
-    f.key = setting_row(id)->name;
-    f.data_offset += (uint32_t)(id * sizeof(struct raw));
-    if (setting_row(id)->swept)
-        f.count_offset += (uint32_t)(id * sizeof(struct raw));
-    return f;
+    while (id < SETTING_N &&
+           (!(setting_row(id)->in & in) || strcmp(setting_row(id)->name, name) != 0))
+        id++;
+    return id;
 }
 
-static enum status take_key(const struct raw *raw, enum setting_id id, const char *path,
-                            setting_take_fn *take, void *arg, struct err *err)
-{
-    const bool is_list = raw->items;
-    char *text = is_list ? yaml_list_text(raw->items, raw->items_count) : raw->text;
-    char what[512];
-    enum status st;
+struct taking {
+    setting_take_fn *take;
+    void *arg;
+};
 
-    if (!text)
-        return is_list ? err_set(err, ST_NO_MEMORY, "no memory for a list") : ST_OK;
-    snprintf(what, sizeof what, "%.400s: %.80s", path, setting_row(id)->name);
-    st = take(arg, id, text,
-              (const char *const *)(is_list ? raw->items : (char **)&raw->text),
-              is_list ? raw->items_count : 1, what, err);
-    if (is_list)
-        free(text);
-    return st;
+static enum status take_key(void *arg, const char *key, const char *text,
+                            const char *const *words, size_t n, const char *what,
+                            struct err *err)
+{
+    const struct taking *to = arg;
+
+    return to->take(to->arg, setting_find(key, SETTING_YAML), text, words, n, what,
+                    err);
 }
 
 enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg,
                               struct err *err)
 {
-    cyaml_schema_field_t fields[SETTING_N + 1];
-    cyaml_schema_value_t schema = {.type = CYAML_MAPPING,
-                                   .flags = CYAML_FLAG_POINTER,
-                                   .data_size = sizeof(struct raw[SETTING_N])};
-    void *data = NULL;
-    enum status st;
+    struct taking to = {take, arg};
+    struct yaml_key keys[SETTING_N];
     size_t n = 0;
 
     for (enum setting_id id = 0; id < SETTING_N; id++)
         if (setting_row(id)->in & SETTING_YAML)
-            fields[n++] = key_of(id);
-    fields[n] = (cyaml_schema_field_t)CYAML_FIELD_END;
-    schema.mapping.fields = fields;
-    st = yaml_load_file(path, &schema, &data, err);
-    if (st)
-        return st;
-    for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++)
-        st = take_key((const struct raw *)data + id, id, path, take, arg, err);
-    yaml_free_data(&schema, data);
-    return st;
+            keys[n++] =
+                (struct yaml_key){setting_row(id)->name, setting_row(id)->swept};
+    return yaml_load_keys(path, keys, n, take_key, &to, err);
 }

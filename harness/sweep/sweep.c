@@ -183,7 +183,7 @@ static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
             if (!attempt || attempt > round + 1)
                 continue;
             if (!prepared) {
-                status = make_model(sweep, &sweep->plan->points[i].model, err);
+                status = make_model(sweep, &sweep->plan->points[i].setup.model, err);
                 prepared = true;
             }
             if (status == ST_OK && round)
@@ -198,8 +198,8 @@ static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
     /* .made comes with the directory, which may be another's: what it names goes only
      * if it is such a file as this sweep makes */
     if (first < end && status != ST_INTERRUPTED && !sweep->s->keep_models &&
-        modelref_is_made(&sweep->plan->points[first].model))
-        sweep_dir_remove_made(sweep->dir, sweep->plan->points[first].model.path);
+        modelref_is_made(&sweep->plan->points[first].setup.model))
+        sweep_dir_remove_made(sweep->dir, sweep->plan->points[first].setup.model.path);
     return status;
 }
 
@@ -217,7 +217,7 @@ static enum status estimate(struct sweep *sweep, struct err *err)
         struct err ignored = ERR_INIT;
         uint64_t bytes = 0;
 
-        if (modelref_bytes(&plan->points[i].model, &bytes, &ignored))
+        if (modelref_bytes(&plan->points[i].setup.model, &bytes, &ignored))
             bytes = 0;
         sweep->est_s[i] =
             EST_FIXED_S + plan->points[i].budget_s + (double)bytes / EST_BYTES_PER_S;

@@ -80,7 +80,7 @@ static enum status check_disk(const struct sweep_settings *s,
     char a[24], b[24], instead[300];
 
     for (size_t i = 0; i < plan->n_models; i++) {
-        const struct modelref *ref = &plan->points[plan->first[i]].model;
+        const struct modelref *ref = &plan->points[plan->first[i]].setup.model;
         uint64_t bytes;
 
         if (plan->first[i] == plan->first[i + 1] || !ref->synthetic ||
@@ -111,20 +111,20 @@ static enum status check_memory(const struct sweep_settings *s,
                                 const struct sweep_plan *plan,
                                 const struct topology *topo, struct err *err)
 {
-    const struct modelref *ref = &plan->points[0].model;
+    const struct modelref *ref = &plan->points[0].setup.model;
     uint64_t room = topo->mem_available;
     char limit[24], have[24], instead[300] = "";
 
     if (topo->mem_limit && topo->mem_limit < room)
         room = topo->mem_limit;
-    if (s->base.mem_limit <= room)
+    if (s->base.setup.mem_limit <= room)
         return ST_OK;
     if (ref->synthetic)
         smaller_shape(ref, room / 8 * 7, instead, sizeof instead);
     return err_set(err, ST_NO_MEMORY,
                    "a sandbox of %s does not fit into the %s of memory that are "
                    "available: try --mem %lluM %s",
-                   format_bytes(limit, sizeof limit, s->base.mem_limit),
+                   format_bytes(limit, sizeof limit, s->base.setup.mem_limit),
                    format_bytes(have, sizeof have, room),
                    (unsigned long long)((room / 10 * 9) >> 20), instead);
 }

@@ -47,7 +47,8 @@ json_t *sweep_machine_json(const struct topology *topo,
     strftime(utc, sizeof utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
     return json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:o}", "utc", utc, "host",
                      host, "versions", versions(), "command", command_line(argc, argv),
-                     "seed", (json_int_t)s->base.seed, "topology", topology_json(topo),
-                     "probe", probe ? probe_report_json(probe) : json_null(), "sweep",
+                     "seed", (json_int_t)s->base.setup.seed, "topology",
+                     topology_json(topo), "probe",
+                     probe ? probe_report_json(probe) : json_null(), "sweep",
                      sweep_settings_json(s));
 }

@@ -137,13 +137,13 @@ static enum status add_threads(struct making *m, const struct sweep_settings *s,
     if (!prefill->n)
         prefill = decode;
     for (size_t i = 0; i < decode->n && status == ST_OK; i++) {
-        p.n_threads = decode->v[i];
+        p.setup.n_threads = decode->v[i];
         status = add_depths(m, s, &p, err);
         if (status == ST_OK)
             status = add_texts(m, s, &p, err);
     }
     for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
-        p.n_threads = prefill->v[i];
+        p.setup.n_threads = prefill->v[i];
         status = add_prompts(m, s, &p, err);
     }
     return status;
@@ -163,7 +163,7 @@ static enum status add_each(struct making *m, const struct sweep_settings *s,
     if (id == SETTING_N)
         return add_threads(m, s, base, err);
     for (size_t i = 0; i < s->list[id].n && status == ST_OK; i++) {
-        *(int *)point_field(&p, id) = s->list[id].v[i];
+        *(int *)point_field(&p, id, NULL) = s->list[id].v[i];
         status = add_each(m, s, &p, id + 1, err);
     }
     return status;
@@ -176,10 +176,10 @@ static enum status add_model(struct making *m, const struct sweep_settings *s,
     enum status status;
 
     /* What a sweep varies is no profile's choice. */
-    base.asked = POINT_ASKED_THREADS | POINT_ASKED_THREADS_PREFILL |
-                 POINT_ASKED_PLACEMENT | POINT_ASKED_BATCH;
-    status =
-        modelref_parse(&base.model, text, *s->cache_dir ? s->cache_dir : NULL, err);
+    base.setup.given = SETTING_BIT(threads) | SETTING_BIT(threads_prefill) |
+                       SETTING_BIT(placement) | SETTING_BIT(batch);
+    status = modelref_parse(&base.setup.model, text,
+                            *s->cache_dir ? s->cache_dir : NULL, err);
     return status ? status : add_each(m, s, &base, 0, err);
 }
 
@@ -195,7 +195,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
         status = add_model(&m, s, s->models[i], err);
         if (out->n_points > out->first[i])
             shuffle(out->points + out->first[i], out->n_points - out->first[i],
-                    s->base.seed + i * 0x632be59bd9b4e019u);
+                    s->base.setup.seed + i * 0x632be59bd9b4e019u);
     }
     out->first[s->n_models] = out->n_points;
     if (status == ST_OK && !out->n_points)

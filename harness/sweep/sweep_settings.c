@@ -29,20 +29,21 @@ void sweep_settings_free(struct sweep_settings *s)
 /* ---- places ---------------------------------------------------------------------- */
 
 #define SETTING SETTING_PLACE
-#define SETTING_PLACE_POINT(name, field)
-#define SETTING_PLACE_SWEEP(name, field) SETTING_AT(name, struct sweep_settings, field)
-#define SETTING_PLACE_NONE(name, field)
+#define SETTING_PLACE_MODEL(...)
+#define SETTING_PLACE_POINT(...)
+#define SETTING_PLACE_SWEEP(...) SETTING_AT(struct sweep_settings, __VA_ARGS__)
+#define SETTING_PLACE_NONE(...)
 static const struct setting_place places[SETTING_N] = {
 #include "harness/settings/settings.def"
 };
 
 void *sweep_field(struct sweep_settings *s, enum setting_id id, size_t *size)
 {
-    const bool own = places[id].key;
-
+    if (!places[id].key)
+        return point_field(&s->base, id, size);
     if (size)
-        *size = own ? places[id].size : point_places[id].size;
-    return own ? (char *)s + places[id].offset : point_field(&s->base, id);
+        *size = places[id].size;
+    return (char *)s + places[id].offset;
 }
 
 /* ---- defaults -------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
 
     memset(s, 0, sizeof *s);
     point_init(&s->base);
-    s->base.seed = 0;
+    s->base.setup.seed = 0;
     for (enum setting_id id = 0; id < SETTING_N && status == ST_OK; id++) {
         if (places[id].key)
             setting_default(id, sweep_field(s, id, NULL), places[id].size);
@@ -128,9 +129,9 @@ static enum status set_tuned(struct sweep_settings *s, const char *text,
     path = is_word ? strdup(strcmp(text, "none") ? text : "") : realpath(text, NULL);
     if (!path)
         return err_set_errno(err, ST_IO, "%s: cannot open %s", what, text);
-    n = snprintf(s->base.tuned, sizeof s->base.tuned, "%s", path);
+    n = snprintf(s->base.setup.tuned, sizeof s->base.setup.tuned, "%s", path);
     free(path);
-    if (n >= (int)sizeof s->base.tuned)
+    if (n >= (int)sizeof s->base.setup.tuned)
         return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
     return ST_OK;
 }

@@ -24,7 +24,7 @@
 #include "engine/base/mem.h"
 #include "engine/base/status.h"
 #include "engine/engine.h"
-#include "harness/model/modelref.h"
+#include "harness/settings/model_setup.h"
 
 /* Bytes or tokens, done of total; non-zero: stop (ST_INTERRUPTED). */
 typedef int measured_progress_fn(void *arg, uint64_t done, uint64_t total);
@@ -54,6 +54,10 @@ struct measured_params {
     uint64_t image_seed;              /* of its weights then */
     struct slm_params slm;            /* all but where the weights are: that follows */
 };
+
+/* As a setup says, within memory_bytes; it is borrowed. */
+struct measured_params measured_params_of(const struct model_setup *setup,
+                                          uint64_t memory_bytes);
 
 /* Closed, drawing tokens from seed. */
 void measured_init(struct measured *m, uint64_t seed);

@@ -73,6 +73,15 @@ static void close_model(struct measured *m)
         mem_free(&m->image);
 }
 
+struct measured_params measured_params_of(const struct model_setup *setup,
+                                          uint64_t memory_bytes)
+{
+    return (struct measured_params){.model = &setup->model,
+                                    .residency = setup->residency,
+                                    .image_seed = setup->seed,
+                                    .slm = model_setup_params(setup, memory_bytes)};
+}
+
 enum status measured_open(struct measured *m, const struct measured_params *p,
                           struct err *err)
 {

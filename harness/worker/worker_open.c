@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_open.c - what both sides of a turn tell each other, as JSON
+ * worker_open.c - what a gate and a worker send each other, as JSON
  */
 #include "harness/worker/worker_open.h"
 
@@ -35,10 +35,9 @@ int worker_n_ctx(const struct worker_open *o)
 
 json_t *worker_open_json(const struct worker_open *o)
 {
-    json_t *cpus = json_array(), *steps = json_array();
+    json_t *object = model_setup_json(&o->setup, MODEL_SETUP_OPENED);
+    json_t *steps = json_array();
 
-    for (int i = 0; i < o->n_cpus; i++)
-        json_array_append_new(cpus, json_integer(o->cpus[i]));
     for (int i = 0; i < o->n_steps; i++) {
         const struct worker_step *s = &o->step[i];
 
@@ -48,13 +47,10 @@ json_t *worker_open_json(const struct worker_open *o)
                                                    ? kern_format_info(s->format)->name
                                                    : ""));
     }
-    return json_pack(
-        "{s:s, s:s, s:s*, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:f, s:i, s:o}", "model",
-        o->model.text, "path", o->model.path, "quant", modelref_quant(&o->model),
-        "residency", (int)o->residency, "kv_type", (int)o->kv_type, "n_batch",
-        o->n_batch, "cpus", cpus, "memory_bytes", (json_int_t)o->memory_bytes,
-        "isa_disabled", (json_int_t)o->isa_disabled, "seed", (json_int_t)o->seed,
-        "slower", o->slower, "n_loads", o->n_loads, "steps", steps);
+    json_object_set_new(object, "slower", json_real(o->slower));
+    json_object_set_new(object, "n_loads", json_integer(o->n_loads));
+    json_object_set_new(object, "steps", steps);
+    return object;
 }
 
 /* What n is of a kind of step: an index into it is enum worker_step_kind. */
@@ -66,11 +62,7 @@ static const enum setting_id step_size[] = {
 
 _Static_assert(SETTING_MAX(ctx) < INT_MAX - WORKER_DECODE_SPAN - 2 &&
                    SETTING_MAX(prefill) < INT_MAX - 1,
-               "the positions of a turn do not fit into an int");
-_Static_assert(sizeof((struct worker_open *)NULL)->cpus / sizeof(int) >=
-                   SETTING_MAX(threads),
-               "a turn has fewer CPUs than threads");
-
+               "the positions of a step do not fit into an int");
 static enum status read_step(struct worker_step *s, const json_t *step, struct err *err)
 {
     const char *format = json_string_value(json_array_get(step, 3));
@@ -98,67 +90,43 @@ static enum status read_steps(struct worker_open *o, const json_t *steps,
     const size_t n = json_array_size(steps);
 
     if (n < 1 || n > WORKER_MAX_STEPS)
-        return err_set(err, ST_USAGE, "a turn of %zu steps: 1 to %d are possible", n,
+        return err_set(err, ST_USAGE, "%zu steps: 1 to %d are possible", n,
                        WORKER_MAX_STEPS);
     o->n_steps = (int)n;
     for (size_t i = 0; i < n; i++) {
         struct err why = ERR_INIT;
 
         if (read_step(&o->step[i], json_array_get(steps, i), &why))
-            return err_set(err, ST_USAGE, "step %zu of a turn: %s", i, why.msg);
+            return err_set(err, ST_USAGE, "step %zu: %s", i, why.msg);
     }
     return ST_OK;
 }
 
-static enum status read_cpus(struct worker_open *o, const json_t *cpus, struct err *err)
-{
-    const size_t n = json_array_size(cpus);
-
-    if (!json_is_array(cpus) || (n && n != (size_t)worker_n_threads(o)))
-        return err_set(err, ST_USAGE, "%zu CPUs for the %d threads of a turn", n,
-                       worker_n_threads(o));
-    o->n_cpus = (int)n;
-    for (size_t i = 0; i < n; i++)
-        if (setting_json_int(SETTING_cpu, json_array_get(cpus, i), "a CPU of the turn",
-                             &o->cpus[i], err))
-            return ST_USAGE;
-    return ST_OK;
-}
-
-#define FIELD(key, name, field) SETTING_FIELD(key, name, struct worker_open, field)
-
-static const struct setting_member members[] = {
-    SETTING_CHARS("model", struct worker_open, model.text),
-    SETTING_CHARS("path", struct worker_open, model.path),
-    SETTING_WHOLE("residency", WEIGHTS_AUTO, WEIGHTS_PACKED, struct worker_open,
-                  residency),
-    FIELD("kv_type", kv_type, kv_type),
-    FIELD("n_batch", batch, n_batch),
-    FIELD("memory_bytes", mem, memory_bytes),
-    FIELD("isa_disabled", isa_disabled, isa_disabled),
-    FIELD("seed", seed, seed),
-    SETTING_WHOLE("n_loads", 1, WORKER_MAX_LOADS, struct worker_open, n_loads),
-};
-
 enum status worker_open_from_json(struct worker_open *o, const json_t *object,
                                   struct err *err)
 {
-    const json_t *quant = json_object_get(object, "quant");
     const json_t *slower = json_object_get(object, "slower");
-    struct worker_open out = {0};
+    const json_t *cpus = json_object_get(object, "cpus");
+    struct worker_open out = {.n_loads = 0};
     struct err why = ERR_INIT;
 
-    if (setting_read_members(&out, members, sizeof members / sizeof members[0], object,
-                             &why))
+    model_setup_init(&out.setup);
+    if (model_setup_from_json(&out.setup, object, MODEL_SETUP_OPENED, &why) ||
+        setting_json_int_in(json_object_get(object, "n_loads"), "n_loads", 1,
+                            WORKER_MAX_LOADS, &out.n_loads, &why))
         return err_set(err, ST_USAGE, "what to open is not as expected: %s", why.msg);
+    if (out.setup.residency == WEIGHTS_MEMORY)
+        return err_set(err, ST_USAGE, "residency: a worker opens a file's weights");
     out.slower = json_number_value(slower);
     if (!json_is_number(slower) || !(out.slower >= 0 && out.slower < 1))
         return err_set(err, ST_USAGE, "what to open is slower by a share outside 0..1");
-    out.model.at_load = json_is_string(quant);
-    if (out.model.at_load && mix_parse(&out.model.mix, json_string_value(quant), err))
+    if (!json_is_array(cpus))
+        return err_set(err, ST_USAGE, "the CPUs of the model are no list");
+    if (read_steps(&out, json_object_get(object, "steps"), err))
         return ST_USAGE;
-    if (read_steps(&out, json_object_get(object, "steps"), err) ||
-        read_cpus(&out, json_object_get(object, "cpus"), err))
+    out.setup.n_threads = worker_n_threads(&out);
+    out.setup.explicit_cpus = json_array_size(cpus) > 0;
+    if (model_setup_read_cpus(&out.setup, object, err))
         return ST_USAGE;
     *o = out;
     return ST_OK;

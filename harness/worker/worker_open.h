@@ -14,15 +14,17 @@
  *     <- {"s": [[0.012, ..], [0.08]], "noise": {..}, "peak_bytes": 12345}
  *
  * A gate starts its workers as `bench turn`, the name that programs of all versions
- * have for it. Both sides must mean the same by all this: "turn" in the greeting,
- * WORKER_OPEN_PROTOCOL, grows with any change that the other side has to know of.
+ * have for it. Both sides must mean the same by all this: the number "turn" of the
+ * greeting, WORKER_OPEN_PROTOCOL, grows with any change that the other side has to know
+ * of.
  *
- * A step is what one metric is measured by. Its state is the same at the beginning of
- * every turn, and so are its tokens: a prefill starts from an empty cache, a decode
- * from a cache filled to its depth with seeded keys and values (where samples are long,
- * it goes on from there, turn by turn, until another step is taken or
- * WORKER_DECODE_SPAN is over). A kernel is the best gemv of a format that the program
- * has for this machine, on a matrix in the cache.
+ * A step is what one metric is measured by. Its samples of one request are an interval.
+ * Its state is the same at the beginning of every interval, and so are its tokens: a
+ * prefill starts from an empty cache, a decode from a cache filled to its depth with
+ * seeded keys and values. Where samples are long, a decode goes on from one interval to
+ * the next until another step is taken or WORKER_DECODE_SPAN is over. A kernel is the
+ * best gemv of a format that the program has for this machine, on a matrix in the
+ * cache.
  *
  * Threading: one thread on each side.
  */
@@ -34,16 +36,15 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
-#include "engine/weights/weights.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/topology.h"
-#include "harness/model/modelref.h"
+#include "harness/settings/model_setup.h"
 #include "harness/worker/measured.h"
 #include "kernels/kernels.h"
 
 #define WORKER_OPEN_PROTOCOL 1
 #define WORKER_MAX_STEPS     16
-#define WORKER_MAX_SAMPLES   4096 /* of a step in one turn */
+#define WORKER_MAX_SAMPLES   4096 /* of a step in one interval */
 #define WORKER_MAX_LOADS     9
 
 /* Positions that decoding goes on for before it starts again from its depth. */
@@ -64,15 +65,7 @@ struct worker_step {
 };
 
 struct worker_open {
-    struct modelref model; /* text, path, mix and at_load */
-    enum weights_residency residency;
-    enum kern_kv kv_type;
-    int n_batch;
-    int cpus[TOPO_MAX_CPUS]; /* n_cpus of them, one for each thread; 0: unpinned */
-    int n_cpus;
-    uint64_t memory_bytes; /* what all of it may take; 0: this machine's */
-    uint32_t isa_disabled;
-    uint64_t seed;
+    struct model_setup setup; /* threads: those of the steps */
     double slower; /* times are stretched so that this share of speed is lost: 0.05 */
     int n_loads;   /* open the model so often, as long as that is quick */
     struct worker_step step[WORKER_MAX_STEPS];

@@ -54,18 +54,12 @@ static enum status open_model(struct server *v, struct err *err)
 {
     const struct worker_open *o = &v->o;
     const uint64_t room =
-        o->memory_bytes ? o->memory_bytes : topology_model_bytes(&v->topo);
-    struct measured_params p = {
-        .model = &o->model, .residency = o->residency, .slm = slm_params_default()};
+        o->setup.mem_limit ? o->setup.mem_limit : topology_model_bytes(&v->topo);
+    struct measured_params p = measured_params_of(&o->setup, room);
     enum status st;
 
-    p.slm.memory_bytes = room;
-    p.slm.n_threads = p.slm.n_threads_prefill = worker_n_threads(o);
-    p.slm.cpus = o->n_cpus ? o->cpus : NULL;
     p.slm.n_ctx = worker_n_ctx(o);
-    p.slm.n_batch = o->n_batch;
     p.slm.n_logits = 1;
-    p.slm.kv_type = o->kv_type;
     st = measured_open(&v->measured, &p, err);
     return st ? st : read_weights(v, room, err);
 }
@@ -146,8 +140,8 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
         st = topology_read(&v->topo, "", err);
     if (st)
         return st;
-    isa_disable(v->o.isa_disabled);
-    measured_init(&v->measured, v->o.seed | 1);
+    isa_disable(v->o.setup.isa_disabled);
+    measured_init(&v->measured, v->o.setup.seed | 1);
     v->measured.slower = v->o.slower;
     v->measured.progress = on_load;
     v->measured.arg = v;

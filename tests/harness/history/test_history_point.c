@@ -45,7 +45,7 @@ static void columns_say_how_it_was_measured(void **state)
     strcpy(r.command, "bench decode -m x -n 3 --batch 5 --budget 7"); /* not read */
     const struct point p = point_of(&r);
     assert_int_equal(p.n_tokens, 200);
-    assert_int_equal(p.n_batch, 96);
+    assert_int_equal(p.setup.n_batch, 96);
     assert_true(p.budget_s == 2.5);
     assert_int_equal(p.ctx, 128);
 }
@@ -61,7 +61,7 @@ static void older_rows_say_it_in_their_command(void **state)
            "bench decode -m x -t 1 -n 64 --batch 5 --mem none --budget 0.75");
     struct point p = point_of(&r);
     assert_int_equal(p.n_tokens, 20);
-    assert_int_equal(p.n_batch, 5);
+    assert_int_equal(p.setup.n_batch, 5);
     assert_true(p.budget_s == 0.75);
 
     /* one that says nothing has the defaults */
@@ -69,7 +69,7 @@ static void older_rows_say_it_in_their_command(void **state)
     point_init(&usual);
     p = point_of(&r);
     assert_int_equal(p.n_tokens, usual.n_tokens);
-    assert_int_equal(p.n_batch, usual.n_batch);
+    assert_int_equal(p.setup.n_batch, usual.setup.n_batch);
     assert_true(p.budget_s == usual.budget_s);
 }
 
@@ -87,7 +87,7 @@ static void foreign_values_are_checked(void **state)
     strcpy(r.command, "--batch --budget --budget x --batch");
     p = point_of(&r);
     assert_int_equal(p.n_tokens, usual.n_tokens);
-    assert_int_equal(p.n_batch, usual.n_batch);
+    assert_int_equal(p.setup.n_batch, usual.setup.n_batch);
     assert_true(p.budget_s == usual.budget_s);
 
     r.n_threads = 1 << 20;
@@ -114,8 +114,8 @@ static void a_prefill_point_is_one(void **state)
     strcpy(r.residency, "packed");
     const struct point p = point_of(&r);
     assert_true(p.kind == POINT_PREFILL && p.n_prompt == 77);
-    assert_true(p.mem_limit == 1 << 30 && p.kv_type == KERN_KV_q8_0);
-    assert_true(p.residency == WEIGHTS_PACKED);
+    assert_true(p.setup.mem_limit == 1 << 30 && p.setup.kv_type == KERN_KV_q8_0);
+    assert_true(p.setup.residency == WEIGHTS_PACKED);
 }
 
 int main(void)

@@ -16,14 +16,14 @@ static struct topology *topo; /* eight CPUs, four recommended */
 static void sample_point(struct point *p)
 {
     point_init(p);
-    strcpy(p->model.text, "nano:Q4_K_M");
-    strcpy(p->model.name, "nano");
-    strcpy(p->model.path, "/cache/nano-Q4_K_M.gguf");
-    p->model.synthetic = true;
-    p->model.mix = QUANTMIX_Q4_K_M;
-    p->n_threads = 2;
+    strcpy(p->setup.model.text, "nano:Q4_K_M");
+    strcpy(p->setup.model.name, "nano");
+    strcpy(p->setup.model.path, "/cache/nano-Q4_K_M.gguf");
+    p->setup.model.synthetic = true;
+    p->setup.model.mix = QUANTMIX_Q4_K_M;
+    p->setup.n_threads = 2;
     p->ctx = 1024;
-    p->mem_limit = UINT64_C(6) << 30;
+    p->setup.mem_limit = UINT64_C(6) << 30;
 }
 
 static void ids(void **state)
@@ -35,28 +35,28 @@ static void ids(void **state)
     sample_point(&p);
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/decode/t2/spread/ctx1024/6G");
-    p.n_threads_prefill = 4;
+    p.setup.n_threads_prefill = 4;
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/decode/t2p4/spread/ctx1024/6G");
-    assert_int_equal(point_max_threads(&p), 4);
-    p.n_threads_prefill = 0;
-    assert_int_equal(point_max_threads(&p), 2);
+    assert_int_equal(model_setup_threads(&p.setup), 4);
+    p.setup.n_threads_prefill = 0;
+    assert_int_equal(model_setup_threads(&p.setup), 2);
     p.ctx_prefill = true;
-    p.mem_limit = 0;
-    p.placement = PLACEMENT_NONE;
+    p.setup.mem_limit = 0;
+    p.setup.placement = PLACEMENT_NONE;
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/decode/t2/none/ctx1024p");
     p.kind = POINT_PREFILL;
     p.n_prompt = 128;
-    p.residency = WEIGHTS_MEMORY;
-    p.explicit_cpus = true;
-    p.cpus[0] = 3;
-    p.cpus[1] = 4;
+    p.setup.residency = WEIGHTS_MEMORY;
+    p.setup.explicit_cpus = true;
+    p.setup.cpus[0] = 3;
+    p.setup.cpus[1] = 4;
     point_id(&p, id, sizeof id);
     assert_string_equal(id, "nano:Q4_K_M/memory/prefill128/t2/cpus3-4");
 
     p.kind = POINT_SPECULATE;
-    p.explicit_cpus = false;
+    p.setup.explicit_cpus = false;
     strcpy(p.text, "copy");
     p.ctx = 0;
     point_id(&p, id, sizeof id);
@@ -78,11 +78,11 @@ static void ids(void **state)
     p.kind = POINT_PREFILL;
 
     /* names too long for the column stay distinct */
-    p.model.synthetic = false;
-    memset(p.model.name, 'x', sizeof p.model.name - 1);
-    strcpy(p.model.path, "/a/model.gguf");
+    p.setup.model.synthetic = false;
+    memset(p.setup.model.name, 'x', sizeof p.setup.model.name - 1);
+    strcpy(p.setup.model.path, "/a/model.gguf");
     point_id(&p, id, sizeof id);
-    strcpy(p.model.path, "/b/model.gguf");
+    strcpy(p.setup.model.path, "/b/model.gguf");
     point_id(&p, other, sizeof other);
     assert_true(strlen(id) < sizeof id - 1);
     assert_string_not_equal(id, other);
@@ -115,13 +115,13 @@ static void check_same(const struct point *a, const struct point *b)
     assert_int_equal(a->kind, b->kind);
     assert_string_equal(a->text, b->text);
     assert_int_equal(a->n_tokens, b->n_tokens);
-    assert_int_equal(a->n_batch, b->n_batch);
+    assert_int_equal(a->setup.n_batch, b->setup.n_batch);
     assert_true(a->budget_s == b->budget_s);
-    assert_true(a->seed == b->seed);
-    assert_true(a->mem_limit == b->mem_limit);
+    assert_true(a->setup.seed == b->setup.seed);
+    assert_true(a->setup.mem_limit == b->setup.mem_limit);
     assert_int_equal(a->force, b->force);
-    assert_int_equal(a->residency, b->residency);
-    assert_int_equal(a->kv_type, b->kv_type);
+    assert_int_equal(a->setup.residency, b->setup.residency);
+    assert_int_equal(a->setup.kv_type, b->setup.kv_type);
 }
 
 /* The command in a row gives the same point again. */
@@ -143,18 +143,20 @@ static void command_round_trip(void **state)
         p.n_prompt = i & 1 ? 100 : 0;
         p.ctx = i & 1 ? 0 : 77;
         p.ctx_prefill = !(i & 1) && i & 2;
-        p.explicit_cpus = i & 4;
-        p.cpus[0] = 0;
-        p.cpus[1] = 5;
+        p.setup.explicit_cpus = i & 4;
+        p.setup.cpus[0] = 0;
+        p.setup.cpus[1] = 5;
         p.force = i & 8;
-        p.residency = i & 8 ? WEIGHTS_MEMORY : i & 4 ? WEIGHTS_PACKED : WEIGHTS_MMAP;
-        p.kv_type = i % KERN_N_KV;
-        p.mem_limit = i & 2 ? UINT64_C(2560) << 20 : 0;
-        p.placement = i & 2 ? PLACEMENT_COMPACT : PLACEMENT_NONE;
-        p.n_batch = 17 + i;
+        p.setup.residency = i & 8   ? WEIGHTS_MEMORY
+                            : i & 4 ? WEIGHTS_PACKED
+                                    : WEIGHTS_MMAP;
+        p.setup.kv_type = i % KERN_N_KV;
+        p.setup.mem_limit = i & 2 ? UINT64_C(2560) << 20 : 0;
+        p.setup.placement = i & 2 ? PLACEMENT_COMPACT : PLACEMENT_NONE;
+        p.setup.n_batch = 17 + i;
         p.n_tokens = 99;
         p.budget_s = 2.5;
-        p.seed = UINT64_C(12345678901234567890);
+        p.setup.seed = UINT64_C(12345678901234567890);
         point_command(&p, line, sizeof line);
         argc = split(line, argv, 64);
         assert_string_equal(argv[1], "decode");
@@ -163,7 +165,7 @@ static void command_round_trip(void **state)
         check_same(&p, &o.point);
     }
     sample_point(&p);
-    strcpy(p.model.text, "it's a model.gguf");
+    strcpy(p.setup.model.text, "it's a model.gguf");
     point_command(&p, line, sizeof line);
     assert_non_null(strstr(line, " -m 'it'\\''s a model.gguf' -t 2"));
 }
@@ -209,24 +211,24 @@ static void json_round_trip(void **state)
 
     (void)state;
     sample_point(&in);
-    in.explicit_cpus = true;
-    in.n_threads_prefill = 3;
-    in.cpus[0] = 7;
-    in.cpus[1] = 9;
-    in.cpus[2] = 8;
-    in.seed = UINT64_MAX;
-    in.isa_disabled = 5;
+    in.setup.explicit_cpus = true;
+    in.setup.n_threads_prefill = 3;
+    in.setup.cpus[0] = 7;
+    in.setup.cpus[1] = 9;
+    in.setup.cpus[2] = 8;
+    in.setup.seed = UINT64_MAX;
+    in.setup.isa_disabled = 5;
     in.budget_s = 0.125;
     object = point_json(&in);
     assert_non_null(object);
     assert_int_equal(point_from_json(&out, object, &err), ST_OK);
-    assert_string_equal(out.model.text, in.model.text);
-    assert_string_equal(out.model.path, in.model.path);
-    assert_int_equal(out.n_threads_prefill, 3);
-    assert_int_equal(out.cpus[1], 9);
-    assert_int_equal(out.cpus[2], 8);
-    assert_int_equal(out.isa_disabled, 5);
-    assert_true(out.seed == in.seed && out.budget_s == in.budget_s);
+    assert_string_equal(out.setup.model.text, in.setup.model.text);
+    assert_string_equal(out.setup.model.path, in.setup.model.path);
+    assert_int_equal(out.setup.n_threads_prefill, 3);
+    assert_int_equal(out.setup.cpus[1], 9);
+    assert_int_equal(out.setup.cpus[2], 8);
+    assert_int_equal(out.setup.isa_disabled, 5);
+    assert_true(out.setup.seed == in.setup.seed && out.budget_s == in.budget_s);
 
     json_object_set_new(object, "n_threads", json_integer(4));
     assert_int_equal(point_from_json(&out, object, &err), ST_USAGE);

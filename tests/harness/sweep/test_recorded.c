@@ -29,19 +29,19 @@ static struct point whole(const struct recorded *r)
     struct point p, out = r->p;
 
     point_init(&p);
-    if (!*out.model.text) {
-        strcpy(out.model.text, "nano:Q4_K_M");
-        strcpy(out.model.name, "nano");
-        strcpy(out.model.path, "/cache/nano-Q4_K_M.gguf");
-        out.model.synthetic = true;
-        out.model.mix = QUANTMIX_Q4_K_M;
+    if (!*out.setup.model.text) {
+        strcpy(out.setup.model.text, "nano:Q4_K_M");
+        strcpy(out.setup.model.name, "nano");
+        strcpy(out.setup.model.path, "/cache/nano-Q4_K_M.gguf");
+        out.setup.model.synthetic = true;
+        out.setup.model.mix = QUANTMIX_Q4_K_M;
     }
-    out.n_threads = out.n_threads ? out.n_threads : p.n_threads;
+    out.setup.n_threads = out.setup.n_threads ? out.setup.n_threads : p.setup.n_threads;
     out.n_tokens = out.n_tokens ? out.n_tokens : p.n_tokens;
-    out.n_batch = out.n_batch ? out.n_batch : p.n_batch;
+    out.setup.n_batch = out.setup.n_batch ? out.setup.n_batch : p.setup.n_batch;
     out.budget_s = out.budget_s > 0 ? out.budget_s : p.budget_s;
     out.load_budget_s = p.load_budget_s;
-    out.seed = out.seed ? out.seed : p.seed;
+    out.setup.seed = out.setup.seed ? out.setup.seed : p.setup.seed;
     return out;
 }
 
@@ -73,25 +73,26 @@ static void points_travel_whole(void **state)
             fail_msg("point %zu: %s", i, err.msg);
         json_decref(object);
         assert_int_equal(back.kind, p.kind);
-        assert_int_equal(back.residency, p.residency);
-        assert_int_equal(back.n_threads, p.n_threads);
-        assert_int_equal(back.n_threads_prefill, p.n_threads_prefill);
-        assert_int_equal(back.placement, p.placement);
-        assert_int_equal(back.explicit_cpus, p.explicit_cpus);
-        for (int k = 0; p.explicit_cpus && k < point_max_threads(&p); k++)
-            assert_int_equal(back.cpus[k], p.cpus[k]);
+        assert_int_equal(back.setup.residency, p.setup.residency);
+        assert_int_equal(back.setup.n_threads, p.setup.n_threads);
+        assert_int_equal(back.setup.n_threads_prefill, p.setup.n_threads_prefill);
+        assert_int_equal(back.setup.placement, p.setup.placement);
+        assert_int_equal(back.setup.explicit_cpus, p.setup.explicit_cpus);
+        for (int k = 0; p.setup.explicit_cpus && k < model_setup_threads(&p.setup); k++)
+            assert_int_equal(back.setup.cpus[k], p.setup.cpus[k]);
         assert_int_equal(back.ctx, p.ctx);
         assert_int_equal(back.ctx_prefill, p.ctx_prefill);
-        assert_int_equal(back.kv_type, p.kv_type);
+        assert_int_equal(back.setup.kv_type, p.setup.kv_type);
         assert_int_equal(back.n_prompt, p.n_prompt);
         assert_int_equal(back.n_answer, p.n_answer);
         assert_string_equal(back.text, p.text);
         assert_int_equal(back.n_tokens, p.n_tokens);
-        assert_int_equal(back.n_batch, p.n_batch);
+        assert_int_equal(back.setup.n_batch, p.setup.n_batch);
         assert_true(back.budget_s == p.budget_s);
         assert_true(back.load_budget_s == p.load_budget_s);
-        assert_true(back.mem_limit == p.mem_limit && back.seed == p.seed);
-        assert_int_equal(back.isa_disabled, p.isa_disabled);
+        assert_true(back.setup.mem_limit == p.setup.mem_limit &&
+                    back.setup.seed == p.setup.seed);
+        assert_int_equal(back.setup.isa_disabled, p.setup.isa_disabled);
         assert_int_equal(back.force, p.force);
         assert_int_equal(back.profile, p.profile);
     }
@@ -128,9 +129,9 @@ static void describe(const struct point *p, char *buf, size_t cap)
     char id[96];
 
     point_id(p, id, sizeof id);
-    snprintf(buf, cap, "%s n%d b%d %g/%g s%llu i%u", id, p->n_tokens, p->n_batch,
-             p->budget_s, p->load_budget_s, (unsigned long long)p->seed,
-             p->isa_disabled);
+    snprintf(buf, cap, "%s n%d b%d %g/%g s%llu i%u", id, p->n_tokens, p->setup.n_batch,
+             p->budget_s, p->load_budget_s, (unsigned long long)p->setup.seed,
+             p->setup.isa_disabled);
 }
 
 static void stored_sweeps_mean_the_same(void **state)

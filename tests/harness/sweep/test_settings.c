@@ -55,7 +55,8 @@ static void use_point(const struct point *p)
 
     point_id(p, text, sizeof text);
     point_command(p, text, sizeof text);
-    assert_true(point_max_threads(p) <= (int)(sizeof p->cpus / sizeof p->cpus[0]));
+    assert_true(model_setup_threads(&p->setup) <=
+                (int)(sizeof p->setup.cpus / sizeof p->setup.cpus[0]));
     assert_true(point_n_ctx(p) > 0);
     assert_true(point_depth(p) >= 0);
     object = point_json(p);
@@ -91,7 +92,7 @@ static json_t *stored_sweep(void)
 
     assert_int_equal(sweep_settings_init(&s, topo, &err), ST_OK);
     assert_int_equal(sweep_set_models(&s, &model, 1, "models", &err), ST_OK);
-    s.base.seed = 5;
+    s.base.setup.seed = 5;
     strcpy(s.cache_dir, work);
     json_t *object = sweep_settings_json(&s);
     sweep_settings_free(&s);
@@ -185,7 +186,8 @@ static enum status take_told(const json_t *object, struct err *err)
     if (st == ST_OK && p.kind != POINT_PREFILL)
         assert_true(point_n_ctx(&p) > point_depth(&p));
     if (st == ST_OK)
-        assert_true(point_max_threads(&p) <= (int)(sizeof p.cpus / sizeof p.cpus[0]));
+        assert_true(model_setup_threads(&p.setup) <=
+                    (int)(sizeof p.setup.cpus / sizeof p.setup.cpus[0]));
     return st;
 }
 
@@ -196,8 +198,8 @@ static void what_a_child_is_told_is_checked(void **state)
 
     (void)state;
     point_init(&p);
-    strcpy(p.model.text, "nano:Q4_0");
-    strcpy(p.model.path, "/x");
+    strcpy(p.setup.model.text, "nano:Q4_0");
+    strcpy(p.setup.model.path, "/x");
     base = point_json(&p);
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         check_all(base, &told[i], take_told);
@@ -216,7 +218,7 @@ static void cpus_of_a_child_are_checked(void **state)
 
     (void)state;
     point_init(&p);
-    p.explicit_cpus = true;
+    p.setup.explicit_cpus = true;
     base = point_json(&p);
     assert_int_equal(take_told(base, &err), ST_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -308,7 +310,7 @@ static void what_a_turn_opens_is_checked(void **state)
     static const char *const steps[] = {"[[0, %s, 1, \"\"]]", "[[0, 1, %s, \"\"]]",
                                         "[[1, 1, %s, \"\"]]"};
     static const double range[3][2] = {{1, TOPO_MAX_CPUS}, {0, 1 << 24}, {1, 1 << 24}};
-    const struct worker_open o = {.n_batch = 1,
+    const struct worker_open o = {.setup.n_batch = 1,
                                   .n_loads = 1,
                                   .n_steps = 1,
                                   .step = {{WORKER_DECODE, 1, 1, KERN_N_FMT}}};
@@ -421,6 +423,7 @@ static void long_yaml_lists_are_refused(void **state)
 static void rows_are_whole(void **state)
 {
     unsigned orders = 0, letters[128] = {0};
+    struct point p;
     int n_orders = 0;
 
     (void)state;
@@ -436,7 +439,7 @@ static void rows_are_whole(void **state)
         assert_true(!s->choices || s->max + 1 == s->choices->n);
         assert_true(s->swept != SETTING_EACH || s->choices);
         assert_true(s->type != SETTING_TYPE_REAL || s->unit);
-        assert_true(s->said == SETTING_UNSAID || point_places[id].key);
+        assert_true(s->said == SETTING_UNSAID || point_field(&p, id, NULL));
         assert_true(!s->id || (s->said && !(orders & 1u << s->id_order)));
         assert_true(!s->letter || !letters[(int)s->letter]++);
         orders |= s->id ? 1u << s->id_order : 0;
@@ -455,25 +458,25 @@ static void defaults_are_taken(void **state)
     (void)state;
     point_init(&p);
     for (enum setting_id id = 0; id < SETTING_N; id++) {
-        const size_t size = point_places[id].size;
+        size_t size;
         char text[300];
 
-        if (!point_places[id].key)
+        if (!point_field(&p, id, &size))
             continue;
-        assert_true(setting_is_default(id, point_field(&p, id)));
+        assert_true(setting_is_default(id, point_field(&p, id, NULL)));
         memset(&q, 1, sizeof q);
-        json_t *value = setting_json(id, point_field(&p, id));
-        if (setting_from_json(id, value, "here", point_field(&q, id), size, &err))
+        json_t *value = setting_json(id, point_field(&p, id, NULL));
+        if (setting_from_json(id, value, "here", point_field(&q, id, NULL), size, &err))
             fail_msg("%s", err.msg);
         json_decref(value);
-        assert_true(setting_is_default(id, point_field(&q, id)));
-        setting_text(id, point_field(&p, id), text, sizeof text);
+        assert_true(setting_is_default(id, point_field(&q, id, NULL)));
+        setting_text(id, point_field(&p, id, NULL), text, sizeof text);
         if (!(setting_row(id)->in & SETTING_DECODE) || !*text || !strcmp(text, "0"))
             continue;
         memset(&q, 1, sizeof q);
-        if (setting_parse(id, text, "here", point_field(&q, id), size, &err))
+        if (setting_parse(id, text, "here", point_field(&q, id, NULL), size, &err))
             fail_msg("%s", err.msg);
-        assert_true(setting_is_default(id, point_field(&q, id)));
+        assert_true(setting_is_default(id, point_field(&q, id, NULL)));
     }
 }
 

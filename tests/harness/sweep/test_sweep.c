@@ -62,7 +62,7 @@ static void shipped_configs_load(void **state)
         if (sweep_config_load(&s, names[i], topo, &err))
             fail_msg("%s", err.msg);
         assert_true(s.n_models > 0 && s.list[SETTING_threads].n > 0);
-        assert_true(i > 0 || s.base.mem_limit == UINT64_C(6) << 30);
+        assert_true(i > 0 || s.base.setup.mem_limit == UINT64_C(6) << 30);
         sweep_settings_free(&s);
     }
 }
@@ -103,14 +103,14 @@ static void values_arrive(void **state)
     assert_int_equal(s.list[SETTING_kv_type].n, 2);
     assert_int_equal(s.list[SETTING_kv_type].v[0], KERN_KV_q8_0);
     assert_int_equal(s.list[SETTING_kv_type].v[1], KERN_KV_f16);
-    assert_true(s.base.mem_limit == 512 << 20);
+    assert_true(s.base.setup.mem_limit == 512 << 20);
     assert_int_equal(s.base.n_tokens, 9);
     assert_int_equal(s.n_passes, 8);
-    assert_int_equal(s.base.n_batch, 7);
+    assert_int_equal(s.base.setup.n_batch, 7);
     assert_true(s.base.ctx_prefill && s.keep_models);
     assert_true(s.base.budget_s == 1.5 && s.base.load_budget_s == 30);
     assert_int_equal(s.n_repeats, 3);
-    assert_true(s.base.seed == UINT64_MAX);
+    assert_true(s.base.setup.seed == UINT64_MAX);
     sweep_settings_free(&s);
 }
 
@@ -248,7 +248,7 @@ static void plan_ids(const char *yaml, char ids[][96], size_t *n, uint64_t seed)
     struct err err = ERR_INIT;
 
     assert_int_equal(load(&s, yaml, &err), ST_OK);
-    s.base.seed = seed;
+    s.base.setup.seed = seed;
     if (sweep_plan_make(&plan, &s, &err))
         fail_msg("%s", err.msg);
     assert_true(plan.n_points <= 64);
