@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
@@ -18,6 +17,7 @@
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_run.h"
 #include "harness/machine/topology.h"
+#include "harness/worker/measured.h"
 #include "research/research.h"
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -226,41 +226,56 @@ double gate_trace_noise(const struct gate_trace *t)
 
 /* ---- recording ---------------------------------------------------------------- */
 
-/* Seconds of one turn. The tokens are any: their cost does not depend on which. */
-static enum status take_turn(struct slm *m, int n_tokens, double *seconds,
-                             struct err *err)
-{
-    const int32_t token = 1;
+/* A turn: so many tokens from an empty cache. */
+struct turn {
+    struct measured measured;
+    int n_tokens;
+};
 
-    slm_truncate(m, 0);
-    const uint64_t begin = clock_ns();
-    for (int i = 0; i < n_tokens; i++)
-        if (slm_eval(m, &token, 1, SLM_LOGITS_LAST, err))
-            return err->code;
-    *seconds = (double)(clock_ns() - begin) * 1e-9;
-    return ST_OK;
+/* The tokens are any: their cost does not depend on which. */
+static enum status decode(void *arg, uint64_t *ns, struct err *err)
+{
+    const struct turn *turn = arg;
+    const int32_t token = 1;
+    enum status st = ST_OK;
+
+    (void)ns;
+    for (int i = 0; st == ST_OK && i < turn->n_tokens; i++)
+        st = slm_eval(turn->measured.m, &token, 1, SLM_LOGITS_LAST, err);
+    return st;
+}
+
+static enum status take_turn(struct turn *turn, double *seconds, struct err *err)
+{
+    struct measured_step step = {
+        .kind = MEASURED_CALL, .call = decode, .call_arg = turn};
+    uint64_t ns = 0;
+
+    slm_truncate(turn->measured.m, 0);
+    const enum status st = measured_sample(&turn->measured, &step, &ns, err);
+    *seconds = (double)ns * 1e-9;
+    return st;
 }
 
 /* How many tokens take about turn_s: the fastest of a few tries says. */
-static enum status choose_tokens(struct slm *m, double turn_s, int *n_tokens,
-                                 struct err *err)
+static enum status choose_tokens(struct turn *turn, double turn_s, struct err *err)
 {
-    const int most = slm_info(m)->n_ctx;
+    const int most = slm_info(turn->measured.m)->n_ctx;
     double seconds = 0;
 
     for (int n = 1;; n *= 2) {
         double least = INFINITY;
 
-        n = n < most ? n : most;
+        turn->n_tokens = n = n < most ? n : most;
         for (int i = 0; i < 3; i++) {
-            if (take_turn(m, n, &seconds, err))
+            if (take_turn(turn, &seconds, err))
                 return err->code;
             least = fmin(least, seconds);
         }
         if (least >= turn_s / 2 || n == most) {
             const double wanted = round(n * turn_s / least);
 
-            *n_tokens = wanted < 1 ? 1 : wanted > most ? most : (int)wanted;
+            turn->n_tokens = wanted < 1 ? 1 : wanted > most ? most : (int)wanted;
             return ST_OK;
         }
     }
@@ -285,7 +300,7 @@ static enum status write_head(FILE *f, const struct gate_trace_plan *plan,
     return st;
 }
 
-static enum status write_turns(FILE *f, struct slm *m, int n_tokens, size_t n_turns,
+static enum status write_turns(FILE *f, struct turn *turn, size_t n_turns,
                                struct err *err)
 {
     struct progress progress;
@@ -295,7 +310,7 @@ static enum status write_turns(FILE *f, struct slm *m, int n_tokens, size_t n_tu
     progress_begin(&progress, "turns");
     for (size_t i = 0; st == ST_OK && i < n_turns; i++) {
         st = interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
-                           : take_turn(m, n_tokens, &seconds, err);
+                           : take_turn(turn, &seconds, err);
         if (st == ST_OK && fprintf(f, "%.5g\n", seconds * 1e3) < 0)
             st = err_set_errno(err, ST_IO, "the turns cannot be written");
         progress_update(&progress, (double)(i + 1) / (double)n_turns, NULL);
@@ -307,20 +322,24 @@ static enum status write_turns(FILE *f, struct slm *m, int n_tokens, size_t n_tu
 enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *err)
 {
     struct slm *m = NULL;
-    int n_threads, n_tokens = 0;
+    struct turn turn = {.n_tokens = 0};
+    int n_threads;
     enum status st = session_open(&m, &plan->session, &n_threads, err);
     FILE *f = NULL;
 
     if (st == ST_OK)
-        st = choose_tokens(m, plan->turn_s, &n_tokens, err);
+        st = measured_borrow(&turn.measured, m, 1, err);
+    if (st == ST_OK)
+        st = choose_tokens(&turn, plan->turn_s, err);
     if (st == ST_OK && !(f = fopen(plan->path, "we")))
         st = err_set_errno(err, ST_IO, "%.500s cannot be written", plan->path);
     if (st == ST_OK)
-        st = write_head(f, plan, n_threads, n_tokens, err);
+        st = write_head(f, plan, n_threads, turn.n_tokens, err);
     if (st == ST_OK)
-        st = write_turns(f, m, n_tokens, plan->n_turns, err);
+        st = write_turns(f, &turn, plan->n_turns, err);
     if (f && fclose(f) && st == ST_OK)
         st = err_set_errno(err, ST_IO, "%.500s cannot be written", plan->path);
+    measured_close(&turn.measured);
     slm_close(m);
     return st;
 }

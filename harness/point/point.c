@@ -133,7 +133,7 @@ static void ask(struct point_run *r, json_t *settings)
                                    "measuring a point", &answer, &ignored);
     json_decref(answer);
     worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
-                             w->end == WORKER_BABBLED);
+                             w->end == WORKER_UNEXPECTED);
     read_usage(r);
     point_conclude(r);
 }

@@ -29,19 +29,20 @@
 #define PRELOAD_SHARE 0.8 /* of the limit, where a model does not fit it */
 
 /* The columns and the facts known so far. */
-static void tell_row(const struct point_child *c)
+static void report_row(const struct point_child *c)
 {
-    worker_tell(json_pack("{s:o}", "row", row_json(&c->row)));
-    worker_tell(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
+    worker_send(json_pack("{s:o}", "row", row_json(&c->row)));
+    worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
 }
 
 /* ---- loading ---------------------------------------------------------------- */
 
-static int tell_load(void *arg, uint64_t done, uint64_t total)
+static int report_load(void *arg, uint64_t done, uint64_t total)
 {
     struct point_child *c = arg;
 
-    worker_tell_progress(&c->reports, "load", total ? (double)done / (double)total : 1);
+    worker_report_progress(&c->reports, "load",
+                           total ? (double)done / (double)total : 1);
     return 0;
 }
 
@@ -73,7 +74,7 @@ static enum status load(struct point_child *c, struct err *err)
     uint64_t probing = 0;
     enum status status = ST_OK;
 
-    worker_tell_phase(&c->reports, "load", 0);
+    worker_report_phase(&c->reports, "load", 0);
     params.model = &c->ref;
     params.slm.n_ctx = point_n_ctx(c->p);
     params.slm.n_logits = point_n_logits(c->p);
@@ -152,11 +153,11 @@ static void fill_row(struct point_child *c)
 
 /* ---- measuring -------------------------------------------------------------- */
 
-static int tell_fill(void *arg, uint64_t done, uint64_t total)
+static int report_fill(void *arg, uint64_t done, uint64_t total)
 {
     struct point_child *c = arg;
 
-    worker_tell_phase(&c->reports, "fill", (double)done / (double)total);
+    worker_report_phase(&c->reports, "fill", (double)done / (double)total);
     return 0;
 }
 
@@ -166,8 +167,8 @@ static enum status fill_context(struct point_child *c, struct err *err)
         return point_speculate_open(c, err);
     if (c->p->kind == POINT_PREFILL || !c->p->ctx)
         return ST_OK;
-    worker_tell_phase(&c->reports, "fill", 0);
-    c->measured.progress = tell_fill;
+    worker_report_phase(&c->reports, "fill", 0);
+    c->measured.progress = report_fill;
     return measured_fill(&c->measured, c->p->ctx, c->p->ctx_prefill, c->p->setup.seed,
                          err);
 }
@@ -204,7 +205,7 @@ static enum status warm_up(struct point_child *c, struct err *err)
 
     if (!c->fits)
         return ST_OK;
-    worker_tell_phase(&c->reports, "warm", 0);
+    worker_report_phase(&c->reports, "warm", 0);
     if (c->p->kind == POINT_SPECULATE)
         return point_speculate_warm(c, err);
     status = measured_wake(&c->measured, &ns, err);
@@ -224,16 +225,16 @@ static bool take_sample(void *arg, uint64_t ns)
     c->n_samples++;
     c->sum_ms += ms;
     point_probe_beside(c);
-    worker_tell_sample(&c->reports, ms);
-    worker_tell_life(&c->reports);
+    worker_report_sample(&c->reports, ms);
+    worker_report_life(&c->reports);
     return clock_ns() < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
 }
 
-static void tell_life(void *arg)
+static void report_life(void *arg)
 {
     struct point_child *c = arg;
 
-    worker_tell_life(&c->reports);
+    worker_report_life(&c->reports);
 }
 
 static enum status measure(struct point_child *c, struct err *err)
@@ -244,10 +245,10 @@ static enum status measure(struct point_child *c, struct err *err)
         status = slm_profile_start(c->model, err);
     if (status)
         return status;
-    worker_tell_phase(&c->reports, "measure", 0);
+    worker_report_phase(&c->reports, "measure", 0);
     worker_begin_samples(&c->reports);
     c->measure_begin_ns = clock_ns();
-    c->measured.alive = tell_life;
+    c->measured.alive = report_life;
     status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
                               take_sample, c, err);
     worker_end_samples(&c->reports);
@@ -255,7 +256,7 @@ static enum status measure(struct point_child *c, struct err *err)
 }
 
 /* Where the time of all samples went. */
-static enum status tell_profile(const struct point_child *c, struct err *err)
+static enum status report_profile(const struct point_child *c, struct err *err)
 {
     const double n = (double)c->n_samples;
     struct slm_profile *from = malloc(sizeof *from);
@@ -269,7 +270,7 @@ static enum status tell_profile(const struct point_child *c, struct err *err)
     slm_profile_read(c->model, from);
     point_profile_make(p, from, c->n_samples, n > 0 ? c->sum_ms / n : 0, c->int8_gops,
                        c->f32_gops);
-    worker_tell(json_pack("{s:o}", "profile", point_profile_json(p)));
+    worker_send(json_pack("{s:o}", "profile", point_profile_json(p)));
     free(from);
     free(p);
     return ST_OK;
@@ -302,7 +303,7 @@ static enum status prepare(struct point_child *c, struct err *err)
     if (status)
         return status;
     measured_init(&c->measured, p->setup.seed);
-    c->measured.progress = tell_load;
+    c->measured.progress = report_load;
     c->measured.arg = c;
     c->fits = true;
     c->ref = p->setup.model;
@@ -330,7 +331,7 @@ static enum status choose_tuning(struct point_child *c, struct err *err)
         return slm_measure_prefetch(c->model, SLM_PREFETCH_BUDGET_S, c->topo.llc_bytes,
                                     err);
     }
-    worker_tell_phase(&c->reports, "check", 0);
+    worker_report_phase(&c->reports, "check", 0);
     if (c->fits)
         return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
     side.tuning.n_batch = c->p->setup.n_batch;
@@ -352,22 +353,22 @@ static enum status run(struct point_child *c, struct err *err)
     if (c->p->kind != POINT_PREFILL)
         prefetch_of_model(c->model, c->row.prefetch, sizeof c->row.prefetch);
     if (c->fits) {
-        worker_tell_phase(&c->reports, "probe", 0);
+        worker_report_phase(&c->reports, "probe", 0);
         status = point_probe_roof(c, true, err);
     }
-    tell_row(c);
+    report_row(c);
     describe_step(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
     if (c->p->kind == POINT_SPECULATE)
         point_speculate_conclude(c);
-    if (c->p->profile && (status = tell_profile(c, err)))
+    if (c->p->profile && (status = report_profile(c, err)))
         return status;
-    worker_tell_phase(&c->reports, "probe", 1);
+    worker_report_phase(&c->reports, "probe", 1);
     if (!c->fits)
         make_room(c);
     status = point_probe_roof(c, c->fits, err);
-    tell_row(c);
+    report_row(c);
     return status;
 }
 
@@ -400,6 +401,6 @@ enum status point_answer(const json_t *settings, struct err *err)
     if (status == ST_OK)
         status = measure_point(&p, err);
     if (status == ST_OK)
-        worker_tell(json_pack("{s:b}", "done", 1));
+        worker_send(json_pack("{s:b}", "done", 1));
     return status;
 }

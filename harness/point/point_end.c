@@ -108,7 +108,7 @@ static void judge_end(struct point_run *r)
         snprintf(row->detail, sizeof row->detail,
                  "ended: no progress for %g s in phase '%s', after %zu samples",
                  r->settings.load_budget_s, r->phase, r->samples.n);
-    } else if (w->end == WORKER_BABBLED) {
+    } else if (w->end == WORKER_UNEXPECTED) {
         set_status(r, "error");
         snprintf(row->detail, sizeof row->detail,
                  "the measuring process said something else than an answer in phase "

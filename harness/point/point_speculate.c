@@ -55,7 +55,7 @@ static enum status fill(struct point_child *c, struct err *err)
     const int n_before = s->depth - (int)s->prompt.n_prompt;
     enum status status = ST_OK;
 
-    worker_tell_phase(&c->reports, "fill", 0);
+    worker_report_phase(&c->reports, "fill", 0);
     if (s->prompt.n_answer && !c->p->ctx_prefill)
         return slm_fill_synthetic(c->model, s->depth, c->p->setup.seed, err);
     if (n_before > 0)
@@ -67,7 +67,8 @@ static enum status fill(struct point_child *c, struct err *err)
         status = slm_eval(c->model, s->prompt.ids + at, n,
                           n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
         at += n;
-        worker_tell_phase(&c->reports, "fill", (double)at / (double)s->prompt.n_prompt);
+        worker_report_phase(&c->reports, "fill",
+                            (double)at / (double)s->prompt.n_prompt);
     }
     return status;
 }
@@ -93,7 +94,7 @@ static enum status take_own_answer(struct point_child *c, struct err *err)
         ids[n++] = id;
         if (n < TEST_PROMPT_OWN_TOKENS)
             status = slm_eval(c->model, &id, 1, SLM_LOGITS_LAST, err);
-        worker_tell_phase(&c->reports, "answer", (double)n / TEST_PROMPT_OWN_TOKENS);
+        worker_report_phase(&c->reports, "answer", (double)n / TEST_PROMPT_OWN_TOKENS);
     }
     slm_truncate(c->model, s->depth);
     if (status == ST_OK && n < 2)
@@ -182,43 +183,62 @@ static enum status go_to(struct point_child *c, int at, struct err *err)
     return slm_eval(c->model, &s->answer[at - 1], 1, SLM_LOGITS_NONE, err);
 }
 
-/* n tokens behind answer[at]. */
-static enum status decode_plainly(struct point_child *c, int at, int n, double *ns,
-                                  struct err *err)
-{
-    const struct point_speculation *s = c->speculation;
-    enum status status = go_to(c, at, err);
-    const uint64_t begin = clock_ns();
+/* Tokens behind answer[at], decoded one way. */
+struct stretch {
+    struct point_child *c;
+    struct speculator *sp;
+    int at, n;
+};
 
-    sampler_recite(s->sampler, s->answer + at + 1, (size_t)n);
-    for (int i = 0; i < n && status == ST_OK; i++) {
-        status = slm_eval(c->model, &s->answer[at + i], 1, SLM_LOGITS_LAST, err);
+static enum status decode_plainly(void *arg, uint64_t *ns, struct err *err)
+{
+    const struct stretch *of = arg;
+    const struct point_speculation *s = of->c->speculation;
+    struct slm *m = of->c->model;
+    enum status status = ST_OK;
+
+    (void)ns;
+    sampler_recite(s->sampler, s->answer + of->at + 1, (size_t)of->n);
+    for (int i = 0; i < of->n && status == ST_OK; i++) {
+        status = slm_eval(m, &s->answer[of->at + i], 1, SLM_LOGITS_LAST, err);
         if (status == ST_OK)
-            sampler_accept(s->sampler,
-                           sampler_next(s->sampler, slm_logits(c->model, 0)));
+            sampler_accept(s->sampler, sampler_next(s->sampler, slm_logits(m, 0)));
     }
-    *ns = (double)(clock_ns() - begin);
     return status;
 }
 
-/* The same with drafts: at least a stretch, at most what is left; *n: how many. */
-static enum status decode_drafting(struct point_child *c, struct speculator *sp, int at,
-                                   int *n, double *ns, struct err *err)
+/* The same with drafts: at least a stretch, at most what is left; n: how many. */
+static enum status decode_drafting(void *arg, uint64_t *ns, struct err *err)
 {
-    const struct point_speculation *s = c->speculation;
-    const int left = s->n_answer - 1 - at;
+    struct stretch *of = arg;
+    const struct point_speculation *s = of->c->speculation;
+    const int left = s->n_answer - 1 - of->at;
     int32_t out[SPECULATE_MAX + 1];
-    enum status status = go_to(c, at, err);
-    const uint64_t begin = clock_ns();
+    enum status status = ST_OK;
 
-    sampler_recite(s->sampler, s->answer + at + 1, (size_t)left);
-    for (*n = 0; *n < s->stretch && *n < left && status == ST_OK;) {
+    (void)ns;
+    sampler_recite(s->sampler, s->answer + of->at + 1, (size_t)left);
+    for (of->n = 0; of->n < s->stretch && of->n < left && status == ST_OK;) {
         int got = 0;
 
-        status = speculate_next(sp, s->answer[at + *n], left - *n, out, &got, err);
-        *n += got;
+        status = speculate_next(of->sp, s->answer[of->at + of->n], left - of->n, out,
+                                &got, err);
+        of->n += got;
     }
-    *ns = (double)(clock_ns() - begin);
+    return status;
+}
+
+/* One sample of it. */
+static enum status time_stretch(struct stretch *of, measured_call_fn *decode,
+                                double *taken_ns, struct err *err)
+{
+    struct measured_step step = {.kind = MEASURED_CALL, .call = decode, .call_arg = of};
+    uint64_t ns = 0;
+    enum status status = go_to(of->c, of->at, err);
+
+    if (status == ST_OK)
+        status = measured_sample(&of->c->measured, &step, &ns, err);
+    *taken_ns = (double)ns;
     return status;
 }
 
@@ -248,25 +268,24 @@ static enum status run_stretches(struct point_child *c, struct speculator *sp,
 {
     struct point_speculation *s = c->speculation;
     enum status status = ST_OK;
-    int at = s->first;
+    struct stretch of = {.c = c, .sp = sp, .at = s->first};
 
-    while (at < s->n_answer - 1 && status == ST_OK &&
-           (at == s->first || !out_of_time(c))) {
+    while (of.at < s->n_answer - 1 && status == ST_OK &&
+           (of.at == s->first || !out_of_time(c))) {
         struct stats_pair part = {0, 0};
-        int n;
 
-        status = decode_drafting(c, sp, at, &n, &part.b, err);
+        status = time_stretch(&of, decode_drafting, &part.b, err);
         if (status == ST_OK)
-            status = decode_plainly(c, at, n, &part.a, err);
+            status = time_stretch(&of, decode_plainly, &part.a, err);
         if (status == ST_OK && s->n_parts < MOST_PARTS)
             s->parts[s->n_parts++] = part;
         s->plain_ns += part.a;
         s->drafting_ns += part.b;
         *drafting_ns += part.b;
-        at += n;
-        worker_tell_life(&c->reports);
+        of.at += of.n;
+        worker_report_life(&c->reports);
     }
-    *n_done = at - s->first;
+    *n_done = of.at - s->first;
     return status;
 }
 

@@ -113,6 +113,10 @@ enum measured_kind {
 
 #define MEASURED_REMEMBERED 15 /* samples that the usual one is taken of */
 
+/* What a MEASURED_CALL does. *ns is 0 before; a function that sets it has samples of
+ * its own, whose sum it is. */
+typedef enum status measured_call_fn(void *arg, uint64_t *ns, struct err *err);
+
 struct measured_step {
     enum measured_kind kind;
     int depth;    /* positions before a sample */
@@ -124,8 +128,7 @@ struct measured_step {
     bool wakes;
     int span; /* with it MEASURED_DECODE goes on for so many positions before it starts
                  again from its depth */
-    /* MEASURED_CALL. *ns is 0 before; a function that sets it has timed itself. */
-    enum status (*call)(void *arg, uint64_t *ns, struct err *err);
+    measured_call_fn *call; /* MEASURED_CALL */
     void *call_arg;
 
     /* inside */

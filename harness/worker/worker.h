@@ -48,11 +48,11 @@ struct worker_task {
 /* The process itself: returns its exit code. */
 int worker_serve(const struct worker_task *tasks, size_t n);
 
-/* ---- what it says (worker_tell.c) ---------------------------------------------------
+/* ---- what it says (worker_send.c) ---------------------------------------------------
  */
 
 /* One line: object, which it takes. */
-void worker_tell(json_t *object);
+void worker_send(json_t *object);
 
 /* What has been reported of one measurement. Zeroed before. */
 struct worker_reports {
@@ -63,19 +63,20 @@ struct worker_reports {
 };
 
 /* fraction of the phase that is done, 0 to 1. */
-void worker_tell_phase(struct worker_reports *r, const char *phase, double fraction);
+void worker_report_phase(struct worker_reports *r, const char *phase, double fraction);
 
 /* The same at most ten times a second. */
-void worker_tell_progress(struct worker_reports *r, const char *phase, double fraction);
+void worker_report_progress(struct worker_reports *r, const char *phase,
+                            double fraction);
 
 /* Samples begin: noise is counted from here on. */
 void worker_begin_samples(struct worker_reports *r);
 
 /* A sample; it goes out with others, within 50 ms. */
-void worker_tell_sample(struct worker_reports *r, double ms);
+void worker_report_sample(struct worker_reports *r, double ms);
 
 /* Where it is due, the noise again: a long sample is progress, too. */
-void worker_tell_life(struct worker_reports *r);
+void worker_report_life(struct worker_reports *r);
 
 /* The noise of all samples, and those that did not go out yet. */
 void worker_end_samples(struct worker_reports *r);

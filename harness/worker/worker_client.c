@@ -119,7 +119,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
             return err_set(err, ST_INTERRUPTED, "interrupted");
         }
         if (!alive || c->n_bad) {
-            ended(c, c->n_bad ? WORKER_BABBLED : WORKER_DIED);
+            ended(c, c->n_bad ? WORKER_UNEXPECTED : WORKER_DIED);
             return ST_CHECK;
         }
         if (ready > 0) {
@@ -195,7 +195,7 @@ enum status worker_client_ask(struct worker_client *c, json_t *request, const ch
     if (json_is_string(json_object_get(got, "error")))
         st = gave_up(c, got, err);
     else if (!json_object_get(got, key)) {
-        ended(c, WORKER_BABBLED);
+        ended(c, WORKER_UNEXPECTED);
         st = err_set(err, ST_IO,
                      "%s, %.120s (%s), has given no sensible answer while %s", c->p.who,
                      c->p.program, c->version, doing);

@@ -23,7 +23,7 @@ enum worker_end {
     WORKER_SILENT,      /* it said nothing for too long */
     WORKER_DIED,        /* by itself, or somebody killed it */
     WORKER_GAVE_UP,     /* it said why */
-    WORKER_BABBLED      /* it said something that is no answer */
+    WORKER_UNEXPECTED   /* it said something that is no answer */
 };
 
 struct worker_params {

@@ -35,7 +35,7 @@ static int on_load(void *arg, uint64_t done, uint64_t total)
 {
     struct server *v = arg;
 
-    worker_tell_progress(&v->reports, "load", (double)done / (double)total);
+    worker_report_progress(&v->reports, "load", (double)done / (double)total);
     return 0;
 }
 
@@ -155,7 +155,7 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
              weights_residency_name(slm_info(v->measured.m)->residency));
     snprintf(r.isa, sizeof r.isa, "%s", measured_isa());
     r.weight_bytes = slm_info(v->measured.m)->weight_bytes;
-    worker_tell(json_pack("{s:o}", "ready", worker_ready_json(&r)));
+    worker_send(json_pack("{s:o}", "ready", worker_ready_json(&r)));
     return ST_OK;
 }
 
@@ -256,7 +256,7 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
         json_array_append_new(all, list);
     }
     if (st == ST_OK)
-        worker_tell(json_pack("{s:O, s:o, s:I}", "s", all, "noise",
+        worker_send(json_pack("{s:O, s:o, s:I}", "s", all, "noise",
                               worker_noise_json(&after), "peak_bytes",
                               (json_int_t)peak_bytes()));
     json_decref(all);
@@ -309,13 +309,13 @@ int worker_serve(const struct worker_task *tasks, size_t n)
     size_t cap = 0;
 
     child_offer_to_oom_killer();
-    worker_tell(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", WORKER_OPEN_PROTOCOL,
+    worker_send(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", WORKER_OPEN_PROTOCOL,
                           "worker", WORKER_PROTOCOL, "version", build_version(),
                           "commit", build_commit(), "compiler", build_compiler()));
     while (st == ST_OK && getline(&line, &cap, stdin) > 0)
         st = answer(v, tasks, n, line, &err);
     if (st)
-        worker_tell(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
+        worker_send(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
     close_server(v);
     free(line);
     return status_exit_code(st);

@@ -166,7 +166,7 @@ static void it_says_nonsense(void **state)
         struct err err = ERR_INIT;
 
         assert_int_equal(play(&c, scripts[i], false, &heard, &err), ST_IO);
-        assert_int_equal(c.end, WORKER_BABBLED);
+        assert_int_equal(c.end, WORKER_UNEXPECTED);
         worker_client_close(&c);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_tell.c - the lines that a measuring process writes
+ * worker_send.c - the lines that a measuring process writes
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define NOISE_NS    2000000000u /* noise so far is reported as often */
 #define PROGRESS_NS 100000000u
 
-void worker_tell(json_t *object)
+void worker_send(json_t *object)
 {
     if (object) {
         json_dumpf(object, stdout, JSON_COMPACT);
@@ -22,16 +22,17 @@ void worker_tell(json_t *object)
     json_decref(object);
 }
 
-void worker_tell_phase(struct worker_reports *r, const char *phase, double fraction)
+void worker_report_phase(struct worker_reports *r, const char *phase, double fraction)
 {
     r->phase_ns = clock_ns();
-    worker_tell(json_pack("{s:s, s:f}", "phase", phase, "fraction", fraction));
+    worker_send(json_pack("{s:s, s:f}", "phase", phase, "fraction", fraction));
 }
 
-void worker_tell_progress(struct worker_reports *r, const char *phase, double fraction)
+void worker_report_progress(struct worker_reports *r, const char *phase,
+                            double fraction)
 {
     if (clock_ns() - r->phase_ns > PROGRESS_NS)
-        worker_tell_phase(r, phase, fraction);
+        worker_report_phase(r, phase, fraction);
 }
 
 /* ---- samples ------------------------------------------------------------------------
@@ -44,7 +45,7 @@ void worker_begin_samples(struct worker_reports *r)
     r->samples_ns = r->noise_ns = clock_ns();
 }
 
-static void tell_samples(struct worker_reports *r)
+static void report_samples(struct worker_reports *r)
 {
     if (!r->n_ms)
         return;
@@ -56,40 +57,40 @@ static void tell_samples(struct worker_reports *r)
     r->n_ms = 0;
 }
 
-void worker_tell_sample(struct worker_reports *r, double ms)
+void worker_report_sample(struct worker_reports *r, double ms)
 {
     const uint64_t now = clock_ns();
 
     r->ms[r->n_ms++] = ms;
     if (r->n_ms < sizeof r->ms / sizeof r->ms[0] && now - r->samples_ns <= SAMPLES_NS)
         return;
-    tell_samples(r);
+    report_samples(r);
     r->samples_ns = now;
 }
 
-static void tell_noise(struct worker_reports *r)
+static void report_noise(struct worker_reports *r)
 {
     struct noise now, d;
 
     noise_read(&now, "");
     noise_diff(&d, &r->noise_begin, &now);
-    worker_tell(json_pack("{s:o}", "noise", worker_noise_json(&d)));
+    worker_send(json_pack("{s:o}", "noise", worker_noise_json(&d)));
 }
 
-void worker_tell_life(struct worker_reports *r)
+void worker_report_life(struct worker_reports *r)
 {
     const uint64_t now = clock_ns();
 
     if (now - r->noise_ns <= NOISE_NS)
         return;
-    tell_noise(r);
+    report_noise(r);
     r->noise_ns = now;
 }
 
 void worker_end_samples(struct worker_reports *r)
 {
-    tell_noise(r);
-    tell_samples(r);
+    report_noise(r);
+    report_samples(r);
 }
 
 /* ---- noise --------------------------------------------------------------------------
