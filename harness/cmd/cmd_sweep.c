@@ -32,7 +32,7 @@ static const struct opt_usage usage = {
     .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
     .about =
         "Measures every combination of models, threads, placements, context depths,\n"
-        "prompt lengths and texts of speculative decoding, each in a fresh child\n"
+        "prompt lengths and texts of speculative decoding, each in a fresh worker\n"
         "process inside a memory sandbox, and leaves sweep.csv, samples.csv,\n"
         "machine.json and charts in\n"
         "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"

@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 #include "harness/worker/worker.h"
 
 static const struct worker_task tasks[] = {{"point", point_answer}};

@@ -34,9 +34,8 @@ static enum status analyse(struct gate_result *r, bool failed[GATE_MAX_METRICS],
 }
 
 /* Launches until an interim analysis is clear, or the budget or the analyses are at
- * their end. How many there are follows from the plan; where the budget ends between
- * two of them, the next one comes early: when it ends has nothing to do with which side
- * is faster. */
+ * their end. The plan has their number; where the budget ends between two of them, the
+ * next one is made early: the end does not depend on which side is faster. */
 static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
                         struct err *err)
 {
@@ -113,7 +112,8 @@ static void describe(struct gate_result *r, const struct gate_settings *s,
     strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* Before anything takes time; it is made when there is something to put into it. */
+/* Checked before anything takes time; the directory is made when there is something to
+ * write. */
 static enum status choose_dir(const struct gate_options *o, struct gate_result *r,
                               struct err *err)
 {
@@ -139,8 +139,8 @@ static enum status make_dir(struct gate_run *run, struct err *err)
     return st ? st : gate_rounds_open(&run->csv, run->r->dir, err);
 }
 
-/* Beside the verdict, and after it: what is counted takes time that was not asked for
- * in the budget, and an interrupt ends the counting alone. */
+/* After the verdict, and no part of it: counting takes time beyond the budget, and an
+ * interrupt ends only the counting. */
 static enum status count(struct gate_result *r, const char *const program[2],
                          const struct gate_settings *s, struct err *err)
 {

@@ -25,9 +25,9 @@
 #define N_ALIKE    4000 /* gates of equal builds */
 #define N_SLOWER   600  /* of each slowdown that is tried */
 #define SURELY     0.95
-#define WORTH      0.05 /* a slowdown that a gate should not miss, */
+#define WORTH      0.05 /* a slowdown that a gate should detect, */
 #define WORTH_X    2.5  /* ... or so many times the margin, if that is more */
-#define MIN_RECORD 10   /* launches that can stand for others */
+#define MIN_RECORD 10   /* least number of launches to draw from */
 
 struct calibrated {
     double budget_s, seconds; /* of all launches, first timing included */
@@ -45,7 +45,7 @@ struct calibration {
     struct gate_side side;
     char dir[512];
     double wanted; /* the slowdown that should be seen */
-    int advice;    /* which budget; -1: none is enough */
+    int advice;    /* the budget that does; -1: none is enough */
 };
 
 /* ---- measuring ------------------------------------------------------------------ */
@@ -55,8 +55,7 @@ static bool is_speed(const struct gate_metric *m)
     return !m->less_is_better;
 }
 
-/* Launches that have everything, whole: those of which the last was interrupted are cut
- * off. */
+/* Complete launches: a last one that was interrupted is cut off. */
 static void keep(struct calibrated *c, const struct gate_result *r)
 {
     c->n_launches = r->n_launches;

@@ -21,7 +21,7 @@
 #define KERNEL_CALLS 100
 #define TOKENS       10
 #define PATIENCE_NS  ((uint64_t)300 * 1000000000) /* of the slowest, under callgrind */
-#define ENOUGH       3 /* names that failed: so will the others */
+#define ENOUGH       3 /* names that failed before counting is given up */
 #define N_SIDES      2
 #define WHY_CAP      200
 
@@ -109,7 +109,7 @@ static double read_total(const char *path)
     return total;
 }
 
-/* Its output has ended, or it is to. */
+/* Its output has ended, or it is to be ended. */
 static void finish(struct job *j, int i, const struct counter *c, uint64_t patience_ns)
 {
     char out[300], words[160];
@@ -174,7 +174,7 @@ static enum status run_jobs(struct job *jobs, int n, const struct counter *c,
 /* ---- one name ---------------------------------------------------------------------
  */
 
-/* Into count, NAN where a side has none; why says of each side what was in the way. */
+/* Into count, NAN where a side has none; why has the reason of each side. */
 static enum status count_name(struct gate_count *count, char why[N_SIDES][WHY_CAP],
                               const struct counter *c, const char *const prog[N_SIDES],
                               const char *name, struct err *err)
@@ -271,7 +271,7 @@ static enum status check_programs(struct gate_result *r,
     return ST_OK;
 }
 
-/* Does the CPU count, and the same every time? */
+/* Whether the CPU counts, and the same number every time. */
 static enum status pmu_repeats(bool *repeats, const char *program, const char *name,
                                struct err *err)
 {

@@ -12,7 +12,7 @@
 #include "harness/gate/gate_report.h"
 
 #define NAME     "gate_forest"
-#define NAME_CAP 56 /* bytes of a metric's name that there is room for */
+#define NAME_CAP 56 /* bytes of a metric's name that fit */
 
 /* Least and most of the axis, in percent. */
 struct range {
@@ -45,9 +45,9 @@ static bool has_effect(const struct gate_metric *m)
     return isfinite(m->effect.ratio);
 }
 
-/* Intervals, 0 and the least margin are shown whole (a wider one is where nothing comes
- * near it, and then there is no need to see it); of the launches those that lie no
- * further out than so much again, or a single wild one would press all else together.
+/* Intervals, 0 and the least margin are shown whole; a wider margin need not be seen.
+ * Launches are shown up to the same distance again, so that one outlier does not
+ * compress everything else.
  */
 static struct range find_range(const struct gate_result *r)
 {

@@ -26,7 +26,7 @@ static void put(FILE *f, const char *s)
             fputs("&lt;", f);
         else if (*c == '&')
             fputs("&amp;", f);
-        else if (*c == '@') /* nobody is to be called */
+        else if (*c == '@') /* escaped, so that @ mentions nobody */
             fputs("@<!-- -->", f);
         else
             fprintf(f,
@@ -190,7 +190,7 @@ static void put_command(FILE *f, const char *command)
     fputs("</pre>\n\n", f);
 }
 
-/* What the sentence at the top has no room for. */
+/* Details that the sentence at the top leaves out. */
 static void put_advice(FILE *f, const struct gate_result *r, enum gate_verdict verdict)
 {
     char command[2048] = "bench gate", margin[32], budget[32];

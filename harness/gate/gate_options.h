@@ -3,8 +3,8 @@
  * gate_options.h - the options of `bench gate`, and the ways it can be run
  *
  * cmd_gate.c parses; every mode is one function below, which reads what it needs. What
- * was not given is NULL, 0 or negative, and then the configuration says, or the mode's
- * own default.
+ * was not given is NULL, 0 or negative; then the configuration or the mode's default
+ * holds.
  *
  * Threading: one thread.
  */
@@ -22,13 +22,13 @@ struct gate_options {
     bool calibrate;
     const char *report; /* directory of a gate that has run: its outputs again */
 
-    /* how; texts, on top of the configuration */
+    /* how it measures; texts, which override the configuration */
     const char *config, *model, *threads, *prefill, *ctx, *weights, *mem;
     const char *budget, *margin, *inject;
     uint64_t seed; /* 0: the current time */
     bool counts;   /* instructions of both programs, too */
 
-    /* what comes out */
+    /* outputs */
     const char *out; /* directory; NULL: results/gate-<host>-<utc> */
     struct gate_outputs outputs;
     const char *exit_codes; /* "0,1,4" */
@@ -45,7 +45,7 @@ enum status gate_ab(const struct gate_options *o, struct gate_result *r,
 enum status gate_report(const struct gate_options *o, struct gate_result *r,
                         struct err *err);
 
-/* Prints and writes by itself. */
+/* Prints and writes its own outputs. */
 enum status gate_calibrate(const struct gate_options *o, struct err *err);
 
 #endif

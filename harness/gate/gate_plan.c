@@ -11,8 +11,8 @@
 
 #define WANTED_LAUNCHES 40
 /* A turn's samples of a step: at least so many and so long, so that neither the clock
- * nor one interruption is all of it; at most so long, since launches, not samples, are
- * what a verdict counts. */
+ * nor one interruption is all of it; at most so long, since a verdict counts launches,
+ * not samples. */
 #define MIN_DECODE  5
 #define MIN_LONG    3 /* ... of those that are taken singly */
 #define MIN_PREFILL 1
@@ -21,11 +21,11 @@
 #define MAX_DECODE  32 /* ... if these take longer */
 #define MAX_PREFILL 2
 #define ASKING_S    0.002 /* of a turn, beside its samples */
-#define SPARE       0.03  /* of the budget, for what was not foreseen */
-#define HOPE        3 /* times as fast a machine may become as in the first timing */
+#define SPARE       0.03  /* share of the budget kept in reserve */
+#define HOPE        3     /* most speed-up over the first timing */
 
-/* A thread that waits while another program has its CPU: all others of its pool wait
- * for it. Timers and kernel threads cost less than a hundredth. */
+/* A thread waits while another program has its CPU, and all others of its thread pool
+ * wait for it. Timers and kernel threads cost less than a hundredth. */
 #define MAX_WAIT 0.05
 
 /* ---- steps and metrics ---------------------------------------------------------- */

@@ -40,7 +40,8 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
                             struct err *err);
 
 /* The rest, for left_s seconds. Error: ST_USAGE (far too short for this model; says how
- * long would do). What is a little too short may do on a machine that gets quieter. */
+ * long would do). A budget that is a little too short is accepted: the machine may
+ * become quieter. */
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                           const struct gate_timing *t, double left_s, struct err *err);
 
@@ -63,11 +64,11 @@ size_t gate_plan_fewest(const struct gate_rule *rule, size_t n_metrics);
 void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
                       size_t i, struct gate_metric *m);
 
-/* Of a step's sample time the value in the metric's unit. */
+/* The value in the metric's unit of a step's sample time. */
 double gate_plan_speed(const struct worker_step *step, double seconds);
 
-/* Was a round disturbed, judged by what happened beside it: noise is the sum over its
- * turns. Which and how much into why, "" if not. */
+/* Whether a round was disturbed, by the noise beside it, summed over its turns. What
+ * disturbed it, and how much, into why; "" if nothing. */
 bool gate_disturbed(const struct noise *noise, char *why, size_t cap);
 
 #endif

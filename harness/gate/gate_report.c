@@ -73,7 +73,7 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
         st = gate_report_dir(r, r->dir, false, err);
     if (st == ST_OK)
         st = gate_report_write(r, &paths, err);
-    /* A verdict is worth no less for want of a chart. */
+    /* A missing chart does not invalidate the verdict. */
     if (st == ST_OK && *r->dir && !o->no_charts && gate_forest_draw(r, r->dir, &chart))
         printf("no chart: %s\n", chart.msg);
     if (st == ST_OK && *r->dir)

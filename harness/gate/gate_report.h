@@ -25,7 +25,7 @@
 
 /* ---- all at once ----------------------------------------------------------------- */
 
-/* Where what goes; NULL: nowhere, "-": standard output. */
+/* Paths of the outputs; NULL: none, "-": standard output. */
 struct gate_report_paths {
     const char *json, *markdown, *junit, *annotations; /* files */
     const char *chart;                                 /* a directory */
@@ -78,7 +78,7 @@ enum status gate_json_read(struct gate_result *r, const char *path, struct err *
 void gate_markdown_write(FILE *f, const struct gate_result *r);
 void gate_junit_write(FILE *f, const struct gate_result *r);
 
-/* One line each, the gravest first; GitHub shows ten of a kind. */
+/* One line each, the largest loss first; GitHub shows ten of a kind. */
 void gate_annotations_write(FILE *f, const struct gate_result *r);
 
 /* ---- chart (gate_forest.c)
@@ -98,7 +98,7 @@ const char *gate_change_text(char *buf, size_t cap, double ratio);
 const char *gate_interval_text(char *buf, size_t cap, const struct gate_effect *e);
 /* "12.34 tok/s" */
 const char *gate_value_text(char *buf, size_t cap, double value, const char *unit);
-/* The probability that the verdict rests on; both, "0.21 / 0.08", where undecided. */
+/* The probability behind the verdict; both, "0.21 / 0.08", where undecided. */
 const char *gate_p_text(char *buf, size_t cap, const struct gate_metric *m);
 /* "-4.8 % (-5.9 to -3.7 %), p = 0.0004" */
 const char *gate_effect_text(char *buf, size_t cap, const struct gate_metric *m);
@@ -106,7 +106,7 @@ const char *gate_effect_text(char *buf, size_t cap, const struct gate_metric *m)
 /* GATE_UNCLEAR for what was never decided. */
 enum gate_verdict gate_metric_verdict(const struct gate_metric *m);
 
-/* The gate's verdict is none of its metrics' (interrupted, or no metric at all). */
+/* The gate's verdict does not come from its metrics: interrupted, or no metric. */
 bool gate_stands_alone(const struct gate_result *r);
 
 /* What was counted beside the time: how many rows differ, and where the most; "" where

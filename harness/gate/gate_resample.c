@@ -99,7 +99,7 @@ enum status gate_resample_least(double *slowdown, const struct gate_record *reco
     double lo = 0, hi = LARGEST;
     bool largest = true;
 
-    /* the largest first: where that is not seen, nothing is */
+    /* the largest first: where that is not detected, nothing is */
     for (double s = LARGEST; hi - lo > PRECISION; s = (lo + hi) / 2) {
         struct gate_chances c;
         const enum status st =

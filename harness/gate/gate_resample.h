@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_resample.h - gates that never were, made of the launches of one that was
+ * gate_resample.h - simulated gates, drawn from the launches of a real one
  *
  * Recorded launches of two equal builds are drawn with replacement, all metrics of a
  * launch together, each with either sign: with equal builds both signs are as likely. A
  * slowdown is put into one metric on top. The gate then goes through its interim
- * analyses as a real one does. How often it fails, passes, and at which slowdown it
- * does so nearly always, is what it can do on that machine.
+ * analyses as a real one does. The shares of failures and passes, and the smallest
+ * slowdown that nearly always fails, are what a gate can detect on that machine.
  *
  * Threading: pure functions.
  */

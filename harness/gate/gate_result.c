@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_result.c - a gate's verdict in a sentence, and the metric it hangs on
+ * gate_result.c - a gate's verdict in a sentence, and the metric that decides it
  */
 #include "harness/gate/gate_result.h"
 
@@ -27,8 +27,8 @@ const char *gate_verdict_word(enum gate_verdict verdict)
     return words[verdict];
 }
 
-/* How much a metric has to do with the verdict: of failed ones the loss, of others the
- * probability that is still in the way; below 0: nothing. */
+/* How much a metric decides the verdict: a failed one by its loss, others by the
+ * probability that is still too large; below 0: not at all. */
 static double weight(const struct gate_metric *m, enum gate_verdict verdict)
 {
     const struct gate_effect *e = &m->effect;

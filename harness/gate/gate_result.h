@@ -22,7 +22,7 @@ enum gate_end {
     GATE_END_CLEAR,      /* every metric was decided */
     GATE_END_BUDGET,     /* the time was up */
     GATE_END_INTERIM,    /* the last interim analysis was passed */
-    GATE_END_INTERRUPTED /* the verdict is unclear, whatever was seen */
+    GATE_END_INTERRUPTED /* the verdict is inconclusive */
 };
 
 /* One of the two sides: a program, or stored rows. */
@@ -43,7 +43,7 @@ struct gate_metric {
     struct gate_effect effect;
     enum gate_verdict verdict;
     size_t n_launches, n_rounds;
-    struct gate_series series; /* all that the effect was found from */
+    struct gate_series series; /* from which the effect was estimated */
 };
 
 /* Instructions of one kernel or program phase, counted, not timed. */
@@ -72,7 +72,7 @@ struct gate_result {
     size_t n_counts;
     char counted_by[64]; /* "callgrind (valgrind-3.19.0), AVX2"; "": nobody */
     char no_counts[256]; /* why there are none; "": nobody asked */
-    char notes[640];     /* what the verdict does not cover; "": it covers all */
+    char notes[640];     /* what the verdict leaves out; "": nothing */
     char advice[320];    /* what to do where it is unclear; "": the usual */
 };
 
@@ -81,7 +81,7 @@ void gate_result_free(struct gate_result *r);
 /* "pass", "fail", "inconclusive" */
 const char *gate_verdict_word(enum gate_verdict verdict);
 
-/* The metric that the verdict hangs on: of the failed ones the slowest, else the one
+/* The metric that decides the verdict: of the failed ones the slowest, else the one
  * that is furthest from being decided; NULL when there are none. */
 const struct gate_metric *gate_worst(const struct gate_result *r);
 

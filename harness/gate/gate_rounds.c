@@ -11,7 +11,8 @@
 
 #include "harness/gate/gate_run.h"
 
-/* All or nothing of a text: what a full disk has taken of it is cut off again. */
+/* Writes all of a text or nothing: a part that a full disk has accepted is cut off
+ * again. */
 static enum status write_whole(int fd, const char *text, size_t len, struct err *err)
 {
     const off_t before = lseek(fd, 0, SEEK_END);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_rule.h - what the rounds of a gate say: pass, fail, or not yet
+ * gate_rule.h - the decision rule of a gate: pass, fail, or not yet
  *
  * A gate compares two builds, A and B. A round is four turns in the order ABBA or BAAB,
  * drawn at random, so that drift cancels and, were A and B the same, every round could
- * as well have had the other sign. What a round says of a metric is the logarithm of
- * B's speed over A's (the other way round where less is better): below 0 B is worse.
- * Rounds of one pair of launches share their address-space layout and whatever else a
- * launch settles, so the launch is the unit that counts: its value is the mean of its
- * rounds without their upper and lower quarters, so that of four or more one that was
- * disturbed does not spoil the launch.
+ * as well have had the other sign. A round's value of a metric is the logarithm of B's
+ * speed over A's (the other way round where less is better): below 0 B is worse.
+ * Rounds of one pair of launches share their address-space layout and all else that is
+ * fixed at start, so the launch is the independent unit: its value is the mean of its
+ * rounds without their upper and lower quarters, so that of four or more one disturbed
+ * round has no effect.
  *
  * The test flips the signs of the launches' ranks (Wilcoxon's, exact up to 40 launches)
  * about the margin: failing needs a slowdown beyond the margin to be shown, passing

@@ -19,7 +19,7 @@
 
 #define PILOT_S        0.05 /* of a step */
 #define PILOT_MOST     50
-#define MIN_TO_DESPAIR 8 /* rounds, before a machine is taken for a noisy one */
+#define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
 
 /* ---- watching ------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static void keep_in_budget(struct gate_run *run, double last_s)
     const size_t fewest = gate_plan_fewest(&run->s->rule, run->r->n_metrics);
     const size_t n = run->r->n_launches;
 
-    /* one bad launch is no reason to leave the rest of the budget unused */
+    /* one slow launch must not leave the rest of the budget unused */
     run->launches_s += last_s;
     run->next_launch_s =
         fmax(run->plan.launch_s, fmin(last_s, 2 * run->launches_s / (double)n));
@@ -133,7 +133,7 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
     if (st == ST_OK && s->setup.mem_limit) {
         uint64_t stayed;
 
-        /* What is cached was charged to somebody else. */
+        /* Cached pages were charged to another group. */
         modelref_evict(&s->setup.model, &stayed, NULL);
         st = sandbox_create(&run->sandbox, "", s->setup.mem_limit, err);
     }
@@ -142,8 +142,8 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
 
 /* ---- launches ------------------------------------------------------------------- */
 
-/* A turn that does not count: first touches, and a slowdown's first middle sample; a
- * long prefill, once it is known as such, needs none. What its samples took into
+/* An uncounted turn: it touches pages first, and gives an injected slowdown its usual
+ * sample. A prefill that is known to be long needs none. The times of its samples into
  * seconds. */
 static enum status start(struct gate_run *run, int side, double *seconds,
                          struct err *err)
@@ -219,8 +219,7 @@ static enum status time_samples(struct gate_run *run, const double *about,
     return st;
 }
 
-/* A launch that does not count: the file gets into the page cache, and how long all
- * takes is known then. The second launch is the one that is timed. */
+/* An uncounted launch, for the page cache; the second launch is timed. */
 static enum status pilot(struct gate_run *run, struct gate_timing *t, struct err *err)
 {
     double about[WORKER_MAX_STEPS];
@@ -302,7 +301,7 @@ struct round {
     bool disturbed;
 };
 
-/* Each field of what a turn saw added to its round's. */
+/* Adds the noise of a turn to that of its round. */
 static void add_noise(struct noise *sum, const struct noise *turn)
 {
     sum->wall_ns += turn->wall_ns;
@@ -434,7 +433,7 @@ static enum status write_round(struct gate_run *run, const struct round *round,
     return gate_rounds_write(run->csv, &line, run->r->metric, run->r->n_metrics, err);
 }
 
-/* This machine is never quiet. */
+/* More than half of all rounds are disturbed. */
 static bool always_disturbed(const struct gate_run *run)
 {
     return run->n_played >= MIN_TO_DESPAIR &&
@@ -469,7 +468,7 @@ static enum status play_rounds(struct gate_run *run, struct err *err)
     return st;
 }
 
-/* What a launch has one value of on each side; less is better. */
+/* A metric with one value per side and launch; less is better. */
 static void count_once(struct gate_run *run, size_t metric, double values[2])
 {
     struct gate_series *s = &run->r->metric[metric].series;

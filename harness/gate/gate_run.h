@@ -3,12 +3,13 @@
  * gate_run.h - two programs measured interleaved, launch after launch
  *
  * A launch is a pair of fresh processes, each with its own address-space layout; only
- * one of the two ever runs, the other sleeps until it is asked. The launch begins with
+ * one of the two runs at a time, the other sleeps until its next request. The launch
+ * begins with
  * a turn of both that does not count; then come its rounds. A round that was disturbed
  * (gate_disturbed(): by what happened beside it in any of its four turns, never by what
  * they took) is left out and played again; a launch repeats as many rounds as it has,
- * and then counts what there is. Where more than half of all rounds are disturbed, that
- * is how this machine is, and none is repeated any more.
+ * and then counts what there is. Where more than half of all rounds are disturbed, the
+ * machine is always disturbed, and none is repeated any more.
  *
  * Every round goes into rounds.csv at once, in whole lines, whether it counts or not.
  *
@@ -53,14 +54,14 @@ struct gate_run {
     size_t n_played; /* rounds, disturbed ones, too */
     int csv;         /* rounds.csv; -1: none */
     uint64_t random, begin_ns;
-    struct gate_timing timing;        /* that the plan rests on */
+    struct gate_timing timing;        /* from which the plan was made */
     double launches_s, next_launch_s; /* all so far; the next, as expected */
     struct progress progress;
     char doing[64];
 };
 
 /* Programs, model, sandbox, plan. *run is zeroed before, and for gate_run_close() in
- * any case; what run->r has to say of both sides is filled in. Errors: what keeps it
+ * any case; run->r gets the names and versions of both sides. Errors: what keeps it
  * from starting; ST_INTERRUPTED. */
 enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
                           const struct topology *topo, const char *const program[2],

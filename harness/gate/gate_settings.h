@@ -61,7 +61,8 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
 enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
                                   struct err *err);
 
-/* How the model is run, in a line: "weights mmap, KV cache f16, ...". Returns buf. */
+/* How the model is held and run, in a line: "weights mmap, KV cache f16, ...". Returns
+ * buf. */
 const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_text.c - effects, intervals and probabilities as all forms of a report have them
+ * gate_text.c - effects, intervals and probabilities as texts, the same in all forms of
+ * a report
  */
 #include <math.h>
 #include <string.h>
@@ -9,8 +10,7 @@
 
 #define NONE "\xe2\x80\x93" /* en dash */
 
-/* Digits after the point of a change in percent: enough to see it, and no more than any
- * measurement has. */
+/* Digits after the point of a change in percent. */
 static int decimals(double percent)
 {
     const double size = fabs(percent);

@@ -13,14 +13,14 @@
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/machine/sandbox.h"
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 #include "harness/point/point_run.h"
 #include "harness/point/point_tuned.h"
 #include "harness/worker/worker.h"
 
 #define USAGE_NS 500000000u /* the group's peak is read twice a second */
 
-/* The child gets its CPUs by number: both sides then mean the same ones. */
+/* The worker gets its CPUs by number, so that both sides use the same ones. */
 static enum status resolve_cpus(struct point_run *r, struct err *err)
 {
     struct point *p = &r->settings;
@@ -120,7 +120,7 @@ static void on_message(void *arg, const json_t *message)
 
 /* ---- running it --------------------------------------------------------------- */
 
-/* Asks for the point and hears all that comes until the worker has ended, however. */
+/* Sends the point and reads all messages until the worker has ended. */
 static void ask(struct point_run *r, json_t *settings)
 {
     struct worker_client *w = &r->worker;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * point.h - measure one point: in a fresh child, inside a sandbox
+ * point.h - measure one point: in a fresh worker, inside a sandbox
  *
  * Model of the world: the parent decides and records, a worker (harness/worker)
  * measures. The parent makes the sandbox, evicts the model file, starts the worker
- * inside the group, asks it for the point, and hears one JSON object per line from
- * it: phases, samples as they come, and at the end the row. Whatever
- * happens to the worker - killed by the OOM killer, out of time, out of memory,
- * interrupted - the parent ends up with a row that says so and with the samples
- * measured until then.
+ * inside the group, sends it the point, and reads one JSON object per line from it:
+ * phases, samples as they are taken, and at the end the row. Whatever ends the worker -
+ * the OOM killer, a timeout, no memory, an interrupt - the parent has a row that
+ * reports it, and the samples measured until then.
  *
  * `bench decode` and `bench sweep` both measure through point_run().
  *
@@ -29,8 +28,8 @@
 #include "harness/settings/model_setup.h"
 #include "harness/tune/tuned_use.h"
 
-/* A profile's choices beyond what the point has itself, and what it would be without:
- * the measuring child compares the two. */
+/* A profile's choices that are no settings of a point, and the settings without the
+ * profile: the worker compares the two. */
 struct point_tuning {
     enum tuned_state state;
     struct slm_tuning choices; /* with TUNED_USED */
@@ -41,21 +40,21 @@ struct point_tuning {
 
 struct point {
     enum point_kind kind;
-    struct model_setup setup; /* WEIGHTS_AUTO: decided by the plan, so that the row has
-                                 another one */
-    int ctx; /* depth of a decode point; of a speculate point the least: as deep as its
-                text's prompt it is in any case */
+    struct model_setup setup; /* WEIGHTS_AUTO: the plan decides, and the row has its
+                                 choice */
+    int ctx; /* depth of a decode point; least depth of a speculate point, which is at
+                least as deep as its text's prompt */
     bool ctx_prefill; /* reach it by real prefill */
     int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
     int n_answer;     /* likewise, at most; both filled in by point_run() */
     char text[256];   /* of a speculate point, as test_prompt_find() takes it */
     int n_tokens;     /* most samples wanted */
-    double budget_s;  /* measuring stops after this long, with what there is */
-    double load_budget_s;       /* the child is killed after this long without a sign of
-                                   progress: a sample, or a step of loading and filling */
-    bool force;                 /* run it although the plan says that it cannot fit */
-    bool profile;               /* account for the time of each operation */
-    struct point_tuning tuning; /* what came of it; filled in by point_run() */
+    double budget_s;  /* measuring stops after this long, with the samples taken */
+    double load_budget_s; /* the worker is killed after this long without progress: a
+                             sample, or a step of loading and filling */
+    bool force;           /* run it although the plan says that it does not fit */
+    bool profile;         /* account for the time of each operation */
+    struct point_tuning tuning; /* the profile as used; filled in by point_run() */
 };
 
 /* Fewer samples than these are `partial` where the time budget ended the point:
@@ -72,13 +71,13 @@ struct point_samples {
 
 void point_samples_free(struct point_samples *samples);
 
-/* Called as the child reports: phase ("load", "probe", "fill", "measure") and how
+/* Called when the worker reports: phase ("load", "probe", "fill", "measure") and how
  * far it is within it. */
 typedef void point_progress_fn(void *arg, const char *phase, double fraction);
 
-/* Measure. *row is always filled, also on failure of the point itself (ST_OK with
- * row->status telling); an error status is returned only when nothing could be
- * tried: no permission for cgroups, no model, interrupted before the child
+/* Measure. *row is always filled, also on failure of the point itself (ST_OK, and
+ * row->status says so); an error status is returned only when nothing could be tried:
+ * no permission for cgroups, no model, interrupted before the worker
  * started. samples may be NULL; it is for point_samples_free(). */
 enum status point_run(const struct point *p, const struct topology *topo,
                       struct row *row, struct point_samples *samples,
@@ -108,22 +107,22 @@ void point_id(const struct point *p, char *buf, size_t cap);
 /* The `bench decode ...` line that repeats it. */
 void point_command(const struct point *p, char *buf, size_t cap);
 
-/* Settings as they travel to the child, and back. Errors: ST_USAGE. */
+/* Settings as they are sent to the worker, and back. Errors: ST_USAGE. */
 json_t *point_json(const struct point *p);
 enum status point_from_json(struct point *p, const json_t *object, struct err *err);
 
-/* What the child knows beyond the columns of the row. */
+/* Facts of the worker that are no columns of the row. */
 struct point_facts {
     double tokens_per_sample; /* 1, the prompt length, or those of a text */
     double ops_per_sample;    /* two per multiply-add of a matrix */
     double bytes_per_sample;  /* weights and KV cache read */
-    double roof_spread; /* how far the probe's passes lay apart, of their median */
-    double llc_bytes;   /* last-level cache; 0: unknown */
+    double roof_spread;       /* of the probe's passes, as a share of their median */
+    double llc_bytes;         /* last-level cache; 0: unknown */
 };
 
 /* Fill the columns that follow from samples and facts: n_samples, tok_per_s and
  * its interval, latencies, roof_tok_per_s, mbu, gops, validity and limiter.
- * noise may be NULL (the child was killed before it told). */
+ * noise may be NULL (the worker was killed before it reported any). */
 void point_judge(struct row *row, const struct point_samples *samples,
                  const struct point_facts *facts, const struct noise *noise);
 

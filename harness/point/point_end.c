@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_end.c - what came of a point, after its child is gone
+ * point_end.c - the result of a point, after its worker has ended
  */
 #include "harness/point/point_run.h"
 
@@ -60,7 +60,7 @@ static void judge_completed(struct point_run *r)
                  r->samples.n, r->samples.n == 1 ? "" : "s");
 }
 
-/* A point that runs although it does not fit is a fact worth its sentence. */
+/* A point that runs although it does not fit gets a note. */
 static void say_no_fit(struct point_run *r)
 {
     const uint64_t need = r->weight_bytes + r->anon_bytes;
@@ -77,14 +77,14 @@ static void say_no_fit(struct point_run *r)
         want, have, r->samples.n, r->samples.n == 1 ? "" : "s");
 }
 
-/* A profile that is not used is asked for in vain. */
+/* Say why a requested profile is not used. */
 static void say_untuned(struct point_run *r)
 {
     if (!*r->row->detail)
         snprintf(r->row->detail, sizeof r->row->detail, "%s", r->tuned_note);
 }
 
-/* More threads than CPUs are measured as asked for, but not without a word. */
+/* More threads than CPUs are measured as requested, with a note. */
 static void doubt_threads(struct point_run *r)
 {
     const struct point *p = &r->settings;
@@ -95,7 +95,7 @@ static void doubt_threads(struct point_run *r)
                                 r->row->detail, sizeof r->row->detail);
 }
 
-/* What the worker's end says about the point. */
+/* The point's status by the worker's end. */
 static void judge_end(struct point_run *r)
 {
     const struct worker_client *w = &r->worker;

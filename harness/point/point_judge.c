@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_judge.c - from samples to figures, and from figures to what limits them
+ * point_judge.c - figures from samples, and what limits them
  *
  * The limiter, first rule that applies (docs/measuring.md says why):
  *   paging   pages are read from disk while measuring: at least one per sample
@@ -26,8 +26,8 @@
 #define PAGING_MIN_SHARE 2e-5
 #define QUOTA_MIN_SHARE  0.02
 #define MEMORY_MIN_SHARE 0.6
-/* A result may lie this far above its roof before it is called wrong, or as far
- * as the probe's own passes lay apart. */
+/* A result may lie this far above its roof, or as far as the probe's own passes differ,
+ * before it is invalid. */
 #define ROOF_MIN_TOLERANCE 0.03
 
 static double per(double amount, double n)
@@ -78,8 +78,8 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
     snprintf(row->validity, sizeof row->validity, "%s", verdict);
 }
 
-/* A result above its roof is wrong, or the roof is: where the weights fit the
- * last-level cache, memory is no roof at all. */
+/* A result above its roof is wrong, or the roof is. Memory is no roof where the weights
+ * fit the last-level cache. */
 static void check_roof(struct row *row, const struct point_facts *facts)
 {
     const double tolerance = fmax(ROOF_MIN_TOLERANCE, facts->roof_spread);

@@ -18,7 +18,8 @@ static const struct opt_usage usage = {
     .synopsis =
         "decode -m FILE|FOLDER|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
-        "Measures one point in a fresh child process: how many tokens per second this\n"
+        "Measures one point in a fresh worker process: how many tokens per second "
+        "this\n"
         "model decodes (or prefills) with these settings, and how close that is to "
         "the\n"
         "memory bandwidth probed in the same run. Prints the columns of a sweep's "
@@ -56,8 +57,8 @@ struct raw {
     bool in_memory;
 };
 
-/* A prefill point measures prefill, with its threads and no others; a decode point
- * does not tell equal counts apart. */
+/* A prefill point has only the threads of prefill; a decode point with equal counts is
+ * one with one count. */
 static void simplify_threads(struct point *p)
 {
     if (p->kind == POINT_PREFILL && p->setup.n_threads_prefill)

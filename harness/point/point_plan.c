@@ -13,7 +13,7 @@
 #include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/model/test_prompt.h"
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 #include "harness/settings/setting.h"
 
 /* ---- plan ------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static uint64_t point_room(const struct point_run *r)
                                        : r->topo->mem_available;
 }
 
-/* How long the text of a speculate point is, and so the context it needs. */
+/* The length of the text of a speculate point, and the context it needs. */
 static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vocab,
                              struct err *err)
 {
@@ -65,7 +65,7 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
     return status;
 }
 
-/* A model in memory has no file to ask; its shape says the same. */
+/* A model in memory has no file; its shape has the same facts. */
 static enum status plan_image(struct point_run *r, struct err *err)
 {
     const struct synth_shape *s = &r->settings.setup.model.shape;
@@ -148,8 +148,8 @@ enum status point_plan(struct point_run *r, struct err *err)
     return ST_OK;
 }
 
-/* Memory that cannot be paged out must fit, or the point is not tried: it would
- * end at the OOM killer's hands. Returns whether it may be tried. */
+/* A point is not tried where memory that cannot be paged out does not fit: the OOM
+ * killer would end it. Returns whether it may be tried. */
 bool point_may_try(struct point_run *r)
 {
     const struct point *p = &r->settings;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_profile.h - a token's time by operation: from the child, as a table, a chart
+ * point_profile.h - a token's time by operation: from the worker, as a table, a chart
  *
  * The rows and what was outside of them add up to the mean sample. An operation's
  * roof is the time in which the machine could read its bytes, or do its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_roof.c - what the memory gives the point, probed beside its measurement
+ * point_roof.c - the bandwidth ceiling of a point, probed beside its measurement
  */
 #include <math.h>
 
@@ -8,15 +8,15 @@
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
 #include "harness/base/stats.h"
-#include "harness/point/point_child_impl.h"
+#include "harness/point/point_worker_impl.h"
 #include "harness/result/roofs.h"
 #include "kernels/isa.h"
 
 #define BESIDE_S 0.5 /* of samples for one pass, at least */
 
-/* Median of all passes; the spread is what they differ by, and what the passes
- * before the measurement differ from those after it. */
-static void evaluate_roof(struct point_child *c)
+/* Median of all passes; the spread is their difference, and that between the passes
+ * before and after the measurement. */
+static void evaluate_roof(struct point_worker *c)
 {
     double scratch[sizeof c->roof_gbps / sizeof c->roof_gbps[0]];
     const int n = c->n_roof_gbps;
@@ -39,7 +39,7 @@ static void evaluate_roof(struct point_child *c)
 }
 
 /* One pass; the way to read is chosen once per point. */
-static void read_pass(struct point_child *c, const struct probe_buffer *buffer,
+static void read_pass(struct point_worker *c, const struct probe_buffer *buffer,
                       struct thread_pool *pool)
 {
     if (!c->way.kernel)
@@ -49,7 +49,7 @@ static void read_pass(struct point_child *c, const struct probe_buffer *buffer,
 
 /* Places of the weights, as large as a pass may be. Reading one place again and again
  * would find part of it in a last-level cache of hundreds of MB. */
-static void choose_places(struct point_child *c, struct thread_pool *pool)
+static void choose_places(struct point_worker *c, struct thread_pool *pool)
 {
     size_t bytes;
     const char *memory = weights_memory(slm_weights(c->model), &bytes);
@@ -62,7 +62,7 @@ static void choose_places(struct point_child *c, struct thread_pool *pool)
                             bytes < most ? bytes : most);
 }
 
-static const struct probe_buffer *next_place(struct point_child *c)
+static const struct probe_buffer *next_place(struct point_worker *c)
 {
     return &c->place[c->n_place_reads++ % c->n_places];
 }
@@ -83,7 +83,7 @@ static double probe_peak(enum probe_peak which, struct thread_pool *pool)
     return stats_median(gops, N_PEAK_PASSES, scratch);
 }
 
-static void add_peak_pass(struct point_child *c, struct thread_pool *pool)
+static void add_peak_pass(struct point_worker *c, struct thread_pool *pool)
 {
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
 
@@ -91,7 +91,7 @@ static void add_peak_pass(struct point_child *c, struct thread_pool *pool)
     c->row.roof_gops = stats_median(c->roof_gops, (size_t)c->n_roof_gops, scratch);
 }
 
-static enum status read_passes(struct point_child *c, struct thread_pool *pool,
+static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
                                bool weights, struct err *err)
 {
     const enum mem_pages pages =
@@ -117,7 +117,7 @@ static enum status read_passes(struct point_child *c, struct thread_pool *pool,
 }
 
 /* weights: read the model's own, else a buffer of the same page size. */
-static enum status probe_with(struct point_child *c, struct thread_pool *pool,
+static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
                               bool weights, struct err *err)
 {
     const enum status status = read_passes(c, pool, weights, err);
@@ -134,7 +134,7 @@ static enum status probe_with(struct point_child *c, struct thread_pool *pool,
     return ST_OK;
 }
 
-void point_probe_beside(struct point_child *c)
+void point_probe_beside(struct point_worker *c)
 {
     const double wanted = fmax(BESIDE_S, c->p->budget_s / N_ROOF_BESIDE);
     const uint64_t last =
@@ -152,7 +152,7 @@ void point_probe_beside(struct point_child *c)
     c->beside_ns = clock_ns();
 }
 
-enum status point_probe_roof(struct point_child *c, bool weights, struct err *err)
+enum status point_probe_roof(struct point_worker *c, bool weights, struct err *err)
 {
     struct thread_pool *pool = NULL;
     enum status status;

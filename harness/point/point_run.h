@@ -2,8 +2,8 @@
  *
  * point_run.h - one run of a point, shared by the files of its deciding side
  *
- * point_plan.c says beforehand what is needed, point.c starts and hears the
- * worker, point_end.c says afterwards what came of it.
+ * point_plan.c computes what is needed, point.c starts the worker and reads its
+ * messages, point_end.c fills in the result.
  *
  * Threading: one thread per run.
  */
@@ -18,7 +18,7 @@
 #include "harness/worker/worker_client.h"
 
 struct point_run {
-    struct point settings; /* as the child gets them */
+    struct point settings; /* as the worker gets them */
     const struct topology *topo;
     struct row *row;
     point_progress_fn *progress;
@@ -53,7 +53,7 @@ enum status point_plan(struct point_run *r, struct err *err);
 /* Whether it may be tried; if not, the row says why. */
 bool point_may_try(struct point_run *r);
 
-/* The row's status, detail, peak and figures, once the child is gone. */
+/* The row's status, detail, peak and figures, once the worker has ended. */
 void point_conclude(struct point_run *r);
 
 #endif

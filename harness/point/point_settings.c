@@ -152,7 +152,8 @@ static void id_kind(const struct point *p, char *buf, size_t cap)
         text_append(buf, cap, "decode");
 }
 
-/* Whether this kind of point has a setting, and its value is one to be named. */
+/* Whether this kind of point has a setting with a value that its identity or command
+ * names. */
 static bool is_said(const struct point *p, enum setting_id id)
 {
     const struct setting *s = setting_row(id);
@@ -241,7 +242,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
                                  sizeof text));
 }
 
-/* ---- to the child, and back -------------------------------------------------------
+/* ---- to the worker, and back ------------------------------------------------------
  */
 
 json_t *point_json(const struct point *p)

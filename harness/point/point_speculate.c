@@ -39,7 +39,7 @@ struct point_speculation {
     uint64_t n_runs;
 };
 
-static int32_t vocabulary(const struct point_child *c,
+static int32_t vocabulary(const struct point_worker *c,
                           const struct point_speculation *s)
 {
     return s->prompt.tok ? tokenizer_n_vocab(s->prompt.tok)
@@ -48,8 +48,8 @@ static int32_t vocabulary(const struct point_child *c,
 
 /* ---- before the first run -------------------------------------------------------- */
 
-/* What stands before the prompt is synthetic, as in a decode point. */
-static enum status fill(struct point_child *c, struct err *err)
+/* Positions before the prompt are synthetic, as in a decode point. */
+static enum status fill(struct point_worker *c, struct err *err)
 {
     const struct point_speculation *s = c->speculation;
     const int n_before = s->depth - (int)s->prompt.n_prompt;
@@ -74,7 +74,7 @@ static enum status fill(struct point_child *c, struct err *err)
 }
 
 /* The model's own answer, decoded plainly, becomes the test prompt. */
-static enum status take_own_answer(struct point_child *c, struct err *err)
+static enum status take_own_answer(struct point_worker *c, struct err *err)
 {
     struct point_speculation *s = c->speculation;
     struct test_prompt *prompt = &s->prompt;
@@ -106,7 +106,7 @@ static enum status take_own_answer(struct point_child *c, struct err *err)
     return status;
 }
 
-enum status point_speculate_open(struct point_child *c, struct err *err)
+enum status point_speculate_open(struct point_worker *c, struct err *err)
 {
     const struct sampler_params greedy = sampler_params_default();
     struct point_speculation *s = calloc(1, sizeof *s);
@@ -144,7 +144,7 @@ enum status point_speculate_open(struct point_child *c, struct err *err)
     return status;
 }
 
-void point_speculate_close(struct point_child *c)
+void point_speculate_close(struct point_worker *c)
 {
     if (!c->speculation)
         return;
@@ -155,8 +155,8 @@ void point_speculate_close(struct point_child *c)
     c->speculation = NULL;
 }
 
-/* Not counted: first touches of what a wide pass needs. */
-enum status point_speculate_warm(struct point_child *c, struct err *err)
+/* An uncounted pass: it touches the memory that a wide pass needs. */
+enum status point_speculate_warm(struct point_worker *c, struct err *err)
 {
     const struct point_speculation *s = c->speculation;
     const int most = slm_info(c->model)->n_logits;
@@ -173,7 +173,7 @@ enum status point_speculate_warm(struct point_child *c, struct err *err)
 /* ---- a run ---------------------------------------------------------------------- */
 
 /* Take the sequence back to where answer[at] comes next. */
-static enum status go_to(struct point_child *c, int at, struct err *err)
+static enum status go_to(struct point_worker *c, int at, struct err *err)
 {
     const struct point_speculation *s = c->speculation;
 
@@ -185,7 +185,7 @@ static enum status go_to(struct point_child *c, int at, struct err *err)
 
 /* Tokens behind answer[at], decoded one way. */
 struct stretch {
-    struct point_child *c;
+    struct point_worker *c;
     struct speculator *sp;
     int at, n;
 };
@@ -242,9 +242,9 @@ static enum status time_stretch(struct stretch *of, measured_call_fn *decode,
     return status;
 }
 
-/* The first run goes on beyond the budget, since it alone says something about all of
- * the text; but not for ever. */
-static bool out_of_time(const struct point_child *c)
+/* The first run may exceed the budget, up to PATIENCE times, since it must cover all of
+ * the text. */
+static bool out_of_time(const struct point_worker *c)
 {
     const double spent = (double)(clock_ns() - c->measure_begin_ns) * 1e-9;
 
@@ -263,7 +263,7 @@ static void count(struct point_speculation *s, const struct speculator *sp)
     s->n_runs++;
 }
 
-static enum status run_stretches(struct point_child *c, struct speculator *sp,
+static enum status run_stretches(struct point_worker *c, struct speculator *sp,
                                  double *drafting_ns, int *n_done, struct err *err)
 {
     struct point_speculation *s = c->speculation;
@@ -289,7 +289,7 @@ static enum status run_stretches(struct point_child *c, struct speculator *sp,
     return status;
 }
 
-enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err *err)
+enum status point_speculate_run(struct point_worker *c, uint64_t *ns, struct err *err)
 {
     const struct speculate_params how = {.n_most = 0};
     struct point_speculation *s = c->speculation;
@@ -315,7 +315,7 @@ enum status point_speculate_run(struct point_child *c, uint64_t *ns, struct err 
 /* ---- what came of it --------------------------------------------------------------
  */
 
-void point_speculate_conclude(struct point_child *c)
+void point_speculate_conclude(struct point_worker *c)
 {
     const struct point_speculation *s = c->speculation;
     const double n_tokens = (double)s->sum.n_tokens, n_passes = (double)s->sum.n_passes;

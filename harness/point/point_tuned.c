@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_tuned.c - a point that asks for a profile: taking it, telling the child, and
- * the child's look at it
+ * point_tuned.c - a point with a profile: finding it, sending it to the worker, and the
+ * worker's check
  */
 #include "harness/point/point_tuned.h"
 
@@ -14,7 +14,7 @@
 /* ---- the deciding side ------------------------------------------------------------
  */
 
-/* What was asked for stays; a prefill point has one count, that of prefill. */
+/* What the user has set stays; a prefill point has one count, that of prefill. */
 static void take_setup(struct point *p, const struct tune_setup *s)
 {
     const bool threads = !(p->setup.given & SETTING_BIT(threads));
@@ -62,7 +62,7 @@ enum status point_take_tuned(struct point *p, const struct topology *topo, char 
     return ST_OK;
 }
 
-/* ---- to the child ------------------------------------------------------------------
+/* ---- to the worker -----------------------------------------------------------------
  */
 
 static json_t *numbers_json(const uint32_t *v)
@@ -200,7 +200,7 @@ void point_tuned_params(const struct point *p, struct slm_params *params)
         most(most(p->setup.n_threads_prefill, t->n_threads_prefill), 0);
 }
 
-/* CPUs of all members, with the placement that is wanted. */
+/* CPUs of all threads, with that placement. */
 static enum status side_cpus(const struct point *p, const struct topology *topo,
                              enum placement placement, int n, int *cpus,
                              const int **chosen, struct err *err)

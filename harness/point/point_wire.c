@@ -2,7 +2,7 @@
  *
  * point_wire.c - facts as JSON, and sizes both sides agree on
  */
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 
 #include <stddef.h>
 

@@ -203,8 +203,8 @@ static enum status count_alone(const struct conversation *c, size_t *n, struct e
     return st;
 }
 
-/* Make room for the question and a quarter of the context to answer it in, if that
- * takes the oldest exchanges. A question for which there can be no room drops none. */
+/* Free the context for the question and an answer of a quarter of the context by
+ * dropping the oldest exchanges. A question that cannot fit drops none. */
 static enum status fit(struct conversation *c, struct reading *r, int *n_dropped,
                        bool *too_long, struct err *err)
 {
@@ -227,7 +227,7 @@ static enum status fit(struct conversation *c, struct reading *r, int *n_dropped
     return st;
 }
 
-/* Batch by batch, so that an interrupt is heeded. */
+/* Batch by batch, so that an interrupt ends it. */
 static enum status prefill(struct conversation *c, const struct reading *r,
                            struct err *err)
 {
@@ -274,9 +274,8 @@ static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out,
     return st;
 }
 
-/* ids[n], of which the first is for position pos: print them and write them down.
- * *over where the answer ends with one of them; then the cache holds what is before
- * that one. */
+/* Print ids[n], the first of which is for position pos, and record them. *over: the
+ * answer ends with one of them; then the cache holds the positions before it. */
 static enum status say(struct conversation *c, const int32_t *ids, int n, int pos,
                        enum conversation_end *end, bool *over, struct err *err)
 {

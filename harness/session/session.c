@@ -21,8 +21,8 @@ static int on_preload(void *progress, size_t done, size_t total)
     return interrupted();
 }
 
-/* A model that memory holds is read in one go, with the disk reading ahead; one
- * that it does not hold would push out its own beginning. */
+/* A model that fits memory is read sequentially; a larger one would evict its own
+ * beginning. */
 static enum status preload(struct slm *m, const struct topology *topo, struct err *err)
 {
     const struct slm_info *info = slm_info(m);
@@ -51,12 +51,12 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 
 struct opening {
     const struct session_params *asked;
-    struct model_setup setup; /* theirs, with the model */
+    struct model_setup setup; /* of the parameters, with the model */
     struct topology topo;
     struct slm_params p;
     enum placement placement[2];  /* without a profile, and with one */
     struct tuned_side sides[2];   /* likewise */
-    int cpus[2][THREAD_POOL_MAX]; /* likewise; the first as listed, where they are */
+    int cpus[2][THREAD_POOL_MAX]; /* likewise; the first: as listed, if they are */
     enum tuned_state tuned;
 };
 
@@ -128,8 +128,8 @@ static void choose_tuned(struct opening *o, const struct tuned *t)
         tuned->n_threads = t->setup.n_threads;
     if (!s->n_threads && !s->n_threads_prefill && !has_cpus)
         tuned->n_threads_prefill = t->setup.n_threads_prefill;
-    /* Where CPUs are shared threads float, unless tuning had a reason to pin them:
-     * spread is what it starts from. */
+    /* Threads stay unpinned, since CPUs are shared with other programs, unless tuning
+     * has chosen another placement than spread, its default. */
     if (!(s->given & SETTING_BIT(placement)) && !has_cpus &&
         t->setup.placement != PLACEMENT_SPREAD)
         o->placement[1] = t->setup.placement;
@@ -142,7 +142,7 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* The pool has the larger of both thread counts, placed as requested. */
+/* The thread pool has the larger of both thread counts, placed as requested. */
 static enum status choose_params(struct opening *o, struct err *err)
 {
     const int side = o->tuned == TUNED_USED;
@@ -173,7 +173,7 @@ static enum status choose_params(struct opening *o, struct err *err)
     return st;
 }
 
-/* Which of the two it runs as. */
+/* Choose one of the two sides. */
 static enum status choose_side(struct opening *o, struct slm *m, int *n_threads,
                                struct err *err)
 {

@@ -18,8 +18,9 @@ struct session_params {
     const char *model; /* as modelref.h has it; NULL: ST_USAGE */
     const char *quant; /* quantise it to this while loading; or NULL */
     const char *cpus;  /* "0,2": one for each thread; excludes placement; or NULL */
-    /* But for the model and the CPUs above. n_threads and n_batch 0, the placement
-     * unless it is given: the defaults. A profile leaves what is set. */
+    /* Without the model and the CPUs, which are above. n_threads 0, n_batch 0 and a
+     * placement that is not given are the defaults. A profile does not override what is
+     * set. */
     struct model_setup setup;
     int n_ctx, n_logits; /* as in struct slm_params */
     bool decodes; /* many tokens: without a profile, measure prefetch distances */

@@ -33,7 +33,8 @@ struct model_setup {
     uint64_t seed;
     uint32_t isa_disabled;
     char tuned[256]; /* "": none; "auto", or a profile of bench tune */
-    uint64_t given;  /* SETTING_BIT() of what the user has set: a profile leaves it */
+    uint64_t given;  /* SETTING_BIT() of what the user has set: a profile does not
+                        override it */
 };
 
 /* Defaults of everything but the model. */
@@ -72,13 +73,13 @@ enum model_setup_keys { MODEL_SETUP_FIELDS, MODEL_SETUP_OPENED };
 /* An object with "model", "path", "quant", the explicit "cpus", and the settings. */
 json_t *model_setup_json(const struct model_setup *s, enum model_setup_keys keys);
 
-/* All but the CPUs; the default of what is not there by that kind of keys. On failure
- * some fields may be filled. Error: ST_USAGE. */
+/* Reads all but the CPUs. Settings without such a key are left as they are; on failure
+ * some may be filled. Error: ST_USAGE. */
 enum status model_setup_from_json(struct model_setup *s, const json_t *object,
                                   enum model_setup_keys keys, struct err *err);
 
-/* "cpus" of the object, one for each of model_setup_threads(), if there are to be any.
- * Error: ST_USAGE. */
+/* Reads "cpus" of the object, one for each of model_setup_threads(), where
+ * explicit_cpus. Error: ST_USAGE. */
 enum status model_setup_read_cpus(struct model_setup *s, const json_t *object,
                                   struct err *err);
 

@@ -2,10 +2,10 @@
  *
  * setting.h - the table of settings, and their values as text and as JSON
  *
- * Model of the world: settings.def has one row for each thing that a measurement is set
- * by. All readers of settings go through this table, so that a value that has been
- * taken once - typed, in YAML, stored by an earlier run, told to a child - is in range
- * everywhere, and arithmetic on it cannot overflow.
+ * Model of the world: settings.def has one row for each setting of a measurement. All
+ * readers of settings use this table, so that every value that was accepted - an
+ * option, in YAML, stored by an earlier run, sent to a worker - is in range everywhere,
+ * and arithmetic on it cannot overflow.
  *
  * what names the option, key or member in messages: "WHAT: 5000 threads are outside
  * 1..1024". Errors are ST_USAGE, but for ST_NO_MEMORY; *out is untouched then.
@@ -63,7 +63,7 @@ enum {
 #define SETTING_MIN(name) SETTING_MIN_##name
 #define SETTING_MAX(name) SETTING_MAX_##name
 
-/* Entries of a list of counts; more than anyone measures. */
+/* Most entries of a list of counts. */
 #define SETTING_MAX_LIST 1024
 
 enum setting_type {
@@ -89,8 +89,8 @@ enum {
     SETTING_ALL = SETTING_DECODE | SETTING_SWEEP,
 };
 
-/* SETTING_EACH: every point of a sweep is measured with each of its values.
- * SETTING_LIST: a list, too, of which the plan makes points of its own way. */
+/* SETTING_EACH: a list; every point of a sweep is measured with each of its values.
+ * SETTING_LIST: a list from which the plan makes points in its own way. */
 enum setting_swept { SETTING_ONE, SETTING_EACH, SETTING_LIST };
 
 /* In the command of a point: not at all, always, or unless it is the default. */
@@ -99,8 +99,8 @@ enum setting_said { SETTING_UNSAID, SETTING_SAID, SETTING_SAID_IF_SET };
 struct setting {
     const char *name;
     enum setting_type type;
-    double min, max, value; /* value: the default. Exact: no bound needs more bits.
-                               Beside the range the default is taken, too: not set */
+    double min, max, value; /* value: the default, which is accepted even outside the
+                               range: not set. A double is exact for all of them */
     const char *unit;       /* a plural, as messages name it; NULL: none */
     const struct choices *choices; /* CHOICE */
     const char *words[2];          /* FLAG in YAML; NULL: false, true */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * setting_json.c - values of settings as JSON, and back from what anyone may have
- * written
+ * setting_json.c - values of settings as JSON, and back from untrusted JSON
  */
 #include <stdlib.h>
 #include <string.h>

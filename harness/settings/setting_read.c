@@ -2,7 +2,7 @@
  *
  * setting_read.c - settings as options of a command, and as keys of a YAML file
  *
- * Every value arrives as text and goes through the same parsers, whoever wrote it.
+ * Values are texts, and both sources use the same parsers.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ struct count_work {
 /* ---- kernels ----------------------------------------------------------------------
  */
 
-/* The sizes fit the kernel, and nobody waits for them for long. */
+/* The sizes fit the kernel, and one call is short. */
 static enum status check_sizes(const struct kern_row *row, const struct kernel_case *c,
                                const char *name, struct err *err)
 {
@@ -190,7 +190,7 @@ enum status count_work_open(struct count_work **work, const char *name, struct e
     return st;
 }
 
-/* A function of its own in every build: its name is callgrind's sign to count. */
+/* Not inlined in any build: callgrind counts inside the function of this name. */
 __attribute__((noinline, noclone)) enum status
 count_work_run(struct count_work *w, size_t calls, struct err *err)
 {

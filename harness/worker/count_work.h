@@ -41,10 +41,10 @@ enum status count_work_run(struct count_work *w, size_t calls, struct err *err);
 
 void count_work_close(struct count_work *w);
 
-/* The instructions of so many calls, counted by the CPU itself, in user mode: it makes
- * three times as many, the first third apart, so that what switches the counter
+/* The instructions of so many calls, counted by the CPU, in user mode. Three times as
+ * many are made, the first third separately, so that the cost of switching the counter
  * cancels. Errors: those of count_work_run(), and ST_UNSUPPORTED (no counter of
- * instructions here, or not for us; says why). */
+ * instructions, or no permission; says why). */
 enum status count_work_pmu(struct count_work *w, size_t calls, uint64_t *instructions,
                            struct err *err);
 

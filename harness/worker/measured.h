@@ -33,11 +33,11 @@ struct measured {
     struct slm *m;    /* NULL: not open */
     bool borrowed;    /* m is somebody else's */
     struct mem image; /* of a model in memory */
-    bool image_fresh; /* nobody has opened it yet */
+    bool image_fresh; /* no model was opened from it yet */
     int32_t *tokens;  /* [as opened], of a pass */
     int batch;        /* tokens of a pass, as tuned */
     uint64_t seed;    /* of the tokens that are drawn */
-    uint64_t random;  /* where drawing is */
+    uint64_t random;  /* state of the generator that draws tokens */
     double slower;    /* samples are stretched so that this share of speed is lost */
     const void *last; /* step that was taken last */
     measured_progress_fn *progress; /* of loading and of filling; may be NULL */
@@ -52,7 +52,7 @@ struct measured_params {
     const struct modelref *model;
     enum weights_residency residency; /* WEIGHTS_MEMORY: of the model's shape */
     uint64_t image_seed;              /* of its weights then */
-    struct slm_params slm;            /* all but where the weights are: that follows */
+    struct slm_params slm;            /* without the place of the weights */
 };
 
 /* As a setup says, within memory_bytes; it is borrowed. */
@@ -72,14 +72,15 @@ enum status measured_open(struct measured *m, const struct measured_params *p,
 enum status measured_borrow(struct measured *m, struct slm *model, uint64_t seed,
                             struct err *err);
 
-/* Makes the weights in memory that the next measured_open() takes: for those who want
- * to see them first. Error: ST_NO_MEMORY (also: more than most_bytes; 0: any number).
+/* Makes the weights in memory that the next measured_open() opens, for callers that
+ * need them before. Error: ST_NO_MEMORY (also: more than most_bytes; 0: no limit).
  */
 enum status measured_make_image(struct measured *m, const struct modelref *model,
                                 uint64_t seed, uint64_t most_bytes, struct err *err);
 
-/* Reads the weights in; at most so many bytes, for a mapped model that memory does not
- * hold: every further page would only push out another. Errors: of weights_preload().
+/* Reads at most so many bytes of the weights. A mapped model that memory does not hold
+ * is read in part: each further page would evict another one. Errors: of
+ * weights_preload().
  */
 enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err *err);
 
@@ -88,11 +89,10 @@ enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err
 enum status measured_fill(struct measured *m, int depth, bool computed, uint64_t seed,
                           struct err *err);
 
-/* Another copy of an image is not kept once the model is closed, nor by a model that
- * was borrowed. */
+/* Closes the model, unless it was borrowed, and frees an image in memory. */
 void measured_close(struct measured *m);
 
-/* Whether weights, cache and scratch memory stay in room bytes. */
+/* Whether weights, KV cache and scratch memory fit so many bytes. */
 bool measured_fits(const struct measured *m, uint64_t room_bytes);
 
 /* The highest ISA level that kernels may be of: "avx512vnni". */
@@ -104,14 +104,14 @@ const char *measured_isa(void);
 enum measured_kind {
     MEASURED_DECODE,  /* one token */
     MEASURED_PREFILL, /* a prompt */
-    MEASURED_CALL     /* whatever a function does */
+    MEASURED_CALL     /* what a function does */
 };
 
-/* Samples as long as this one are taken as they come, without a token before them that
- * does not count, since waking threads is nothing beside them. */
+/* No uncounted token is decoded before samples as long as this: what waking the threads
+ * takes is small beside them. */
 #define MEASURED_LONG_NS 50000000u
 
-#define MEASURED_REMEMBERED 15 /* samples that the usual one is taken of */
+#define MEASURED_REMEMBERED 15 /* samples of which the usual time is taken */
 
 /* What a MEASURED_CALL does. *ns is 0 before; a function that sets it has samples of
  * its own, whose sum it is. */
@@ -121,12 +121,12 @@ struct measured_step {
     enum measured_kind kind;
     int depth;    /* positions before a sample */
     int n_tokens; /* MEASURED_PREFILL: of the prompt */
-    bool again;   /* the same tokens after every start, or else ever new ones */
-    /* A token that does not count after every start, as long as samples are short: it
-     * wakes the threads, and does what going back has left to be done. Without it
+    bool again;   /* the same tokens after every start, or else new ones */
+    /* After every start an uncounted token is decoded, as long as samples are short: it
+     * wakes the threads, and does the work that going back has deferred. Without it
      * every sample leaves the positions as they were. */
     bool wakes;
-    int span; /* with it MEASURED_DECODE goes on for so many positions before it starts
+    int span; /* with wakes: positions that a decode goes on for before it starts
                  again from its depth */
     measured_call_fn *call; /* MEASURED_CALL */
     void *call_arg;
@@ -149,8 +149,8 @@ enum status measured_samples(struct measured *m, struct measured_step *step, siz
 enum status measured_sample(struct measured *m, struct measured_step *step,
                             uint64_t *ns, struct err *err);
 
-/* One token that does not count, and back: first touches, threads and clocks that
- * sleep. *ns (may be NULL): what it took. */
+/* Decodes one uncounted token and goes back: it touches pages first, and wakes threads
+ * and clocks. *ns (may be NULL): its time. */
 enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err);
 
 #endif

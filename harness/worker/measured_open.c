@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * measured_open.c - from what to open to a model that can be timed
+ * measured_open.c - opening a model that is to be timed
  */
 #include "harness/worker/measured.h"
 

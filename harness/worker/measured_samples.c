@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * measured_samples.c - the loop that times, and what stands around a sample
+ * measured_samples.c - the loop that times, and the work around a sample
  *
- * A slowdown that was asked for is put in after each sample: the process spins until
- * as much time has passed as the step's usual sample takes longer at that loss of
- * speed, while the other threads wait as they do between two samples.
+ * A requested slowdown is added after each sample: the process spins for as long as the
+ * step's usual sample takes longer at that loss of speed, while the other threads wait
+ * as they do between two samples.
  */
 #include <string.h>
 
@@ -128,8 +128,8 @@ static enum status start(struct measured *m, const struct measured_step *s,
     return slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
 }
 
-/* Long samples of a decode go on where the last ones ended; a prompt starts anew
- * anyhow. */
+/* Long samples of a decode go on where the last ones ended; a prompt always starts
+ * anew. */
 static bool goes_on(const struct measured *m, const struct measured_step *s)
 {
     return s->wakes && s->last_ns >= MEASURED_LONG_NS &&
@@ -155,8 +155,8 @@ static enum status prepare(struct measured *m, const struct measured_step *s,
 /* ---- a sample -----------------------------------------------------------------------
  */
 
-/* What a sample takes by itself: the lower quartile of the last ones, as a gate takes
- * it. */
+/* The time of a sample without a slowdown: the lower quartile of the last ones, as a
+ * gate takes it. */
 static double usual_ns(const struct measured_step *s)
 {
     const size_t n =
@@ -173,7 +173,7 @@ static double usual_ns(const struct measured_step *s)
     return stats_quantile_sorted(sorted, n, 0.25);
 }
 
-/* The time of a sample that began at begin, with what is to be put in. */
+/* The time of a sample that began at begin, with the slowdown. */
 static uint64_t end_sample(const struct measured *m, struct measured_step *s,
                            uint64_t begin)
 {

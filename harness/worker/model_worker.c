@@ -49,8 +49,8 @@ static void ask_version(const char *program, char version[64])
     child_close(&child);
 }
 
-static enum status cannot_take_turns(const struct worker_client *c, const char *why,
-                                     struct err *err)
+static enum status cannot_take_part(const struct worker_client *c, const char *why,
+                                    struct err *err)
 {
     char version[64];
 
@@ -60,7 +60,7 @@ static enum status cannot_take_turns(const struct worker_client *c, const char *
                    "commit whose `bench gate` is like this one's, or compare with "
                    "stored results (--baseline)",
                    c->p.who, c->p.program,
-                   *version ? version : "which does not tell its version", why);
+                   *version ? version : "which reports no version", why);
 }
 
 enum status worker_check_program(const char *who, const char *program, struct err *err)
@@ -78,7 +78,7 @@ enum status worker_check_program(const char *who, const char *program, struct er
     return ST_OK;
 }
 
-/* A greeting by which both mean the same. */
+/* A greeting with the same protocol. */
 static enum status greet(struct worker_client *c, struct err *err)
 {
     const enum status st = worker_client_greet(c, err);
@@ -87,16 +87,16 @@ static enum status greet(struct worker_client *c, struct err *err)
 
     if (st == ST_CHECK) {
         child_last_words(&c->child, words, sizeof words);
-        snprintf(why, sizeof why, "it takes no turns%s%s%s", *words ? " (\"" : "",
-                 words, *words ? "\")" : "");
-        return cannot_take_turns(c, why, err);
+        snprintf(why, sizeof why, "it does not start as a worker%s%s%s",
+                 *words ? " (\"" : "", words, *words ? "\")" : "");
+        return cannot_take_part(c, why, err);
     }
     protocol = (int)json_integer_value(json_object_get(c->hello, "turn"));
     if (st || protocol == WORKER_OPEN_PROTOCOL)
         return st;
     snprintf(why, sizeof why, "it speaks another protocol (%d, and this program %d)",
              protocol, WORKER_OPEN_PROTOCOL);
-    return cannot_take_turns(c, why, err);
+    return cannot_take_part(c, why, err);
 }
 
 enum status model_worker_start(struct model_worker *c,
@@ -171,7 +171,7 @@ enum status model_worker_sample(struct model_worker *c, const int *n, int n_step
     for (int i = 0; i < n_steps; i++)
         json_array_append_new(counts, json_integer(n[i]));
     st = worker_client_ask(&c->worker, json_pack("{s:o}", "take", counts), "s",
-                           "it took its turn", &answer, err);
+                           "it took samples", &answer, err);
     if (st)
         return st;
     st = read_quartiles(c, json_object_get(answer, "s"), n, n_steps, seconds, err);

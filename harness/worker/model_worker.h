@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * model_worker.h - the asking side of worker_open.h: the worker of one of a gate's
+ * model_worker.h - the client side of worker_open.h: the worker of one of a gate's
  * programs
  *
- * What goes wrong with a program becomes one sentence that says which one it is, its
- * version, and its last words.
+ * An error is one sentence that names the program, its version and its last output.
  *
  * Threading: one thread per client, and it is the one that started it.
  */
@@ -32,25 +31,25 @@ struct model_worker_params {
 enum status worker_check_program(const char *who, const char *program, struct err *err);
 
 /* Starts the program and lets it open the model. *c is for model_worker_close()
- * afterwards in any case. Errors: ST_USAGE (no such program, or one that takes no
- * turns), ST_IO (it died, or says nothing), ST_INTERRUPTED, those of the program
+ * afterwards in any case. Errors: ST_USAGE (no such program, or one that has no
+ * such worker), ST_IO (it died, or says nothing), ST_INTERRUPTED, those of the program
  * itself, and of sandbox_add(). */
 enum status model_worker_start(struct model_worker *c,
                                const struct model_worker_params *p,
                                const struct worker_open *open, struct err *err);
 
-/* The time that stands for several: their lower quartile, 0 if there are none; v is
- * sorted. What a machine does to a program only ever takes time, so that the shorter
- * samples are those of the program alone (Chen and Revels 2016, arXiv 1608.04295); what
- * makes fewer than three quarters of them longer is not seen. */
+/* The lower quartile of several times, 0 if there are none; v is sorted. A machine's
+ * disturbances only add time, so the shorter samples are those of the program alone
+ * (Chen and Revels 2016, arXiv 1608.04295). A change that makes fewer than three
+ * quarters of the samples longer is not detected. */
 double worker_quartile(double *v, size_t n);
 
-/* A turn of n[i] samples of each of n_steps steps; seconds[i] becomes what
- * worker_quartile() makes of them. Errors: as above. */
+/* n[i] samples of each of n_steps steps; seconds[i] becomes their worker_quartile().
+ * Errors: as above. */
 enum status model_worker_sample(struct model_worker *c, const int *n, int n_steps,
                                 double *seconds, struct noise *noise, struct err *err);
 
-/* Lets it end by itself, or ends it. */
+/* Ends it. */
 void model_worker_close(struct model_worker *c);
 
 #endif

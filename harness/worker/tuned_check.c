@@ -47,7 +47,7 @@ static enum status take(struct check *c, int side, struct err *err)
               : slm_tune(c->m, s->n_threads, s->n_threads_prefill, &s->tuning, err);
 }
 
-/* What runs without a profile has measured its prefetch. */
+/* Without a profile, the prefetch is measured. */
 static enum status measure_default(struct check *c, struct err *err)
 {
     struct slm_tuning measured;
@@ -60,7 +60,7 @@ static enum status measure_default(struct check *c, struct err *err)
     return st;
 }
 
-/* Both sides get the same tokens, and new threads one before that does not count. */
+/* Both sides get the same tokens; new threads get an uncounted one before. */
 static enum status time_side(struct check *c, int side, int n_tokens, double *seconds,
                              struct err *err)
 {
@@ -81,7 +81,7 @@ static enum status time_side(struct check *c, int side, int n_tokens, double *se
     return st;
 }
 
-/* Clearly slower: an interval below 1, or far behind each time. */
+/* Clearly slower: the interval lies below 1, or every round is much slower. */
 static bool lost(const double *v, size_t n, struct rank_ratio *r)
 {
     double best = -INFINITY;

@@ -16,7 +16,7 @@
 
 #include "engine/engine.h"
 
-/* What a choice is for, or is to be compared in. */
+/* The phase that a choice is for, or is compared in. */
 enum tune_phase { TUNE_DECODE, TUNE_PREFILL, TUNE_BOTH };
 
 /* Seconds that it takes. */
@@ -29,11 +29,12 @@ struct tuned_side {
     struct slm_tuning tuning;
 };
 
-/* sides[0] is the default, whose prefetch is measured first as it is where no profile
- * is used, sides[1] the profile. Tokens, a short prompt, or both for TUNED_CHECK_S,
- * from positions that are free; the model is left on the side that is to be used, with
- * the positions it had, and was on side `placed`. *slower: the profile is not used, and
- * note says so. Errors: of slm_tune(), slm_place() and slm_eval(). */
+/* sides[0] is the default, whose prefetch is measured first, as it is without a
+ * profile; sides[1] is the profile. Both decode tokens, evaluate a short prompt, or
+ * both, for TUNED_CHECK_S, behind the positions that the model has. Its threads are on
+ * side `placed` before; afterwards the model runs as the side that is to be used, with
+ * the positions it had. *slower: the profile is not used, and note says so. Errors: of
+ * slm_tune(), slm_place() and slm_eval(). */
 enum status tuned_check(struct slm *m, const struct tuned_side sides[2], int placed,
                         enum tune_phase phase, bool *slower, char *note, size_t cap,
                         struct err *err);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker.h - the process that measures, `bench worker`, and what it says
+ * worker.h - the process that measures, `bench worker`, and its messages
  *
- * Model of the world: it talks on its standard input and output, one JSON object per
- * line, and does nothing unless asked: between requests it sleeps, so that of two such
- * processes only one ever runs. It greets, and then answers one request after another
- * until its standard input ends:
+ * Model of the world: it reads requests from its standard input and writes to its
+ * standard output, one JSON object per line. Between requests it sleeps, so that of two
+ * such processes only one runs at a time. It sends a greeting, and then answers one
+ * request after another until its standard input ends:
  *
  *     <- {"turn": 1, "worker": 1, "version": "0.1.0 (abc1234)", "commit": .., ..}
  *     -> {"NAME": ..}
- *     <- {"phase": "load", "fraction": 0.25}    where it is
+ *     <- {"phase": "load", "fraction": 0.25}    how far it is
  *     <- {"ms": [12.345, ..]}                   samples, as they are taken
  *     <- {"noise": {..}}                        struct noise over the samples so far
- *     <- {"done": true}                         or whatever else the request is
- * answered by
+ *     <- {"done": true}                         or the request's own answer
  *     <- {"error": "...", "code": 5}            instead, an enum status; and it ends
  *
- * What it says before the answer reaches the other side at once: of a worker that is
- * killed in the middle no sample is lost that it had reported.
+ * Messages before the answer are sent at once: when a worker is killed, no sample is
+ * lost that it had reported.
  *
  * Requests of this room are "open" and "take" (worker_open.h, in the meaning of
  * WORKER_OPEN_PROTOCOL, which `bench gate` speaks with other versions, too). Rooms
@@ -51,12 +50,12 @@ int worker_serve(const struct worker_task *tasks, size_t n);
 /* ---- what it says (worker_send.c) ---------------------------------------------------
  */
 
-/* One line: object, which it takes. */
+/* Sends object, which it takes, as one line. */
 void worker_send(json_t *object);
 
 /* What has been reported of one measurement. Zeroed before. */
 struct worker_reports {
-    uint64_t phase_ns, samples_ns, noise_ns; /* when last */
+    uint64_t phase_ns, samples_ns, noise_ns; /* time of the last report */
     struct noise noise_begin;
     double ms[2048]; /* samples that were not reported yet */
     size_t n_ms;
@@ -69,16 +68,16 @@ void worker_report_phase(struct worker_reports *r, const char *phase, double fra
 void worker_report_progress(struct worker_reports *r, const char *phase,
                             double fraction);
 
-/* Samples begin: noise is counted from here on. */
+/* Samples begin: noise is measured from here on. */
 void worker_begin_samples(struct worker_reports *r);
 
-/* A sample; it goes out with others, within 50 ms. */
+/* A sample; it is sent with others, within 50 ms. */
 void worker_report_sample(struct worker_reports *r, double ms);
 
-/* Where it is due, the noise again: a long sample is progress, too. */
+/* The noise so far, at most every 2 s: a sign of progress within a long sample. */
 void worker_report_life(struct worker_reports *r);
 
-/* The noise of all samples, and those that did not go out yet. */
+/* The noise of all samples, and the samples that were not sent yet. */
 void worker_end_samples(struct worker_reports *r);
 
 /* Both sides of "noise". Missing keys leave a field as it is. */

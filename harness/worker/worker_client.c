@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_client.c - starting a worker, waiting for its answers, and what may go wrong
+ * worker_client.c - starting a worker, waiting for its answers, errors
  */
 #include "harness/worker/worker_client.h"
 
@@ -19,7 +19,7 @@
 
 #define TICK_MS     200
 #define GREETING_S  20.0
-#define PATIENCE_NS 5000000000u /* from the end of its input to being gone */
+#define PATIENCE_NS 5000000000u /* from the end of its input to its exit */
 
 /* ---- ending -------------------------------------------------------------------------
  */
@@ -102,8 +102,8 @@ static void hear_line(void *arg, const char *line, size_t len)
     }
 }
 
-/* The next answer, the caller's from then on. ST_CHECK: none came, and it is dead or
- * says something else; nothing is said in *err then. */
+/* The next answer, which becomes the caller's. ST_CHECK: there is none, because the
+ * worker is dead or has sent something else; *err is not set then. */
 static enum status wait_answer(struct worker_client *c, double timeout_s,
                                json_t **answer, const char *doing, struct err *err)
 {
@@ -167,7 +167,7 @@ static enum status send(struct worker_client *c, json_t *request, struct err *er
     json_decref(request);
     if (!text || asprintf(&line, "%s\n", text) < 0)
         st = err_set(err, ST_USAGE, "the name of the model is not UTF-8");
-    else /* one that does not listen has perhaps said why before it died */
+    else /* a worker that does not read may have sent the reason before it died */
         child_say(&c->child, line, NULL);
     free(text);
     free(line);

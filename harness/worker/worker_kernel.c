@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_kernel.c - a kernel's samples in a turn
+ * worker_kernel.c - a worker's samples of a kernel
  */
 #include <stdio.h>
 

@@ -18,13 +18,12 @@
  * greeting, WORKER_OPEN_PROTOCOL, grows with any change that the other side has to know
  * of.
  *
- * A step is what one metric is measured by. Its samples of one request are an interval.
- * Its state is the same at the beginning of every interval, and so are its tokens: a
- * prefill starts from an empty cache, a decode from a cache filled to its depth with
- * seeded keys and values. Where samples are long, a decode goes on from one interval to
- * the next until another step is taken or WORKER_DECODE_SPAN is over. A kernel is the
- * best gemv of a format that the program has for this machine, on a matrix in the
- * cache.
+ * A step is what one metric is measured by. Its state is the same at the beginning of
+ * every request for samples (a gate's turn), and so are its tokens: a prefill starts
+ * from an empty cache, a decode from a cache filled to its depth with seeded keys and
+ * values. Where samples are long, a decode goes on from one request to the next until
+ * another step is taken or WORKER_DECODE_SPAN is over. A kernel is the best gemv of a
+ * format that the program has for this machine, on a matrix in the cache.
  *
  * Threading: one thread on each side.
  */
@@ -44,15 +43,15 @@
 
 #define WORKER_OPEN_PROTOCOL 1
 #define WORKER_MAX_STEPS     16
-#define WORKER_MAX_SAMPLES   4096 /* of a step in one interval */
+#define WORKER_MAX_SAMPLES   4096 /* of a step in one request */
 #define WORKER_MAX_LOADS     9
 
 /* Positions that decoding goes on for before it starts again from its depth. */
 #define WORKER_DECODE_SPAN 64
 
 /* Samples as long as this one are taken singly, those of both sides interleaved, so
- * that a neighbour's burst, which lasts seconds, meets both; and without a token before
- * them that does not count, since waking the pool is nothing beside them. */
+ * that both meet a neighbour's burst, which lasts seconds. No uncounted token comes
+ * before them: what waking the thread pool takes is small beside them. */
 #define WORKER_LONG_S (MEASURED_LONG_NS * 1e-9)
 
 enum worker_step_kind { WORKER_DECODE, WORKER_PREFILL, WORKER_KERNEL };
@@ -67,7 +66,7 @@ struct worker_step {
 struct worker_open {
     struct model_setup setup; /* threads: those of the steps */
     double slower; /* times are stretched so that this share of speed is lost: 0.05 */
-    int n_loads;   /* open the model so often, as long as that is quick */
+    int n_loads;   /* most loads of the model, as long as they are quick */
     struct worker_step step[WORKER_MAX_STEPS];
     int n_steps;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_send.c - the lines that a measuring process writes
+ * worker_report.c - the messages of a measuring process
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "harness/worker/worker.h"
 #include "kernels/isa.h"
 
-#define LOADS_NS 20000000 /* further loads end with this */
+#define LOADS_NS 20000000 /* no further load begins after this */
 
 struct server {
     struct worker_open o;
@@ -39,7 +39,7 @@ static int on_load(void *arg, uint64_t done, uint64_t total)
     return 0;
 }
 
-/* A mapped model that memory does not hold is left to page itself in. */
+/* A mapped model that memory does not hold is not read beforehand. */
 static enum status read_weights(struct server *v, uint64_t room, struct err *err)
 {
     const struct slm_info *info = slm_info(v->measured.m);
@@ -64,7 +64,7 @@ static enum status open_model(struct server *v, struct err *err)
     return st ? st : read_weights(v, room, err);
 }
 
-/* Loaded again as long as that is quick: a short time wants to be known more often. */
+/* Loads again as long as that is quick: a short time varies more. */
 static enum status load(struct server *v, struct worker_ready *r, struct err *err)
 {
     const uint64_t begin = clock_ns();
@@ -91,7 +91,8 @@ static enum status make_buffers(struct server *v, struct err *err)
     return ok ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for samples");
 }
 
-/* A step's state is the same at the beginning of every turn, and so are its tokens. */
+/* A step's state is the same at the beginning of every request, and so are its tokens.
+ */
 static void describe_steps(struct server *v)
 {
     for (int i = 0; i < v->o.n_steps; i++) {
@@ -174,8 +175,8 @@ static bool keep_sample(void *arg, uint64_t ns)
     return true;
 }
 
-/* The work is opened anew each time: between turns nothing of it may be left, since its
- * thread is the model's first. */
+/* The work is opened anew each time: between two requests nothing of it may be left,
+ * since its thread is the model's first. */
 static enum status take_kernel(struct server *v, int step, int n, struct kept *kept,
                                struct err *err)
 {
@@ -210,8 +211,7 @@ static enum status take_step(struct server *v, int step, int n, struct err *err)
                                  &kept, err);
 }
 
-/* The largest amount of memory that this process has had, page cache it has mapped
- * included. */
+/* The peak memory of this process, with the page cache that it has mapped. */
 static uint64_t peak_bytes(void)
 {
     char line[128];
@@ -234,13 +234,14 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
     int n[WORKER_MAX_STEPS];
 
     if (!v->measured.m || json_array_size(counts) != (size_t)v->o.n_steps)
-        st = err_set(err, ST_USAGE, "a turn that does not fit what was opened");
+        st = err_set(err, ST_USAGE,
+                     "samples of other steps than those that were opened");
     for (int i = 0; st == ST_OK && i < v->o.n_steps; i++) {
         const json_t *count = json_array_get(counts, (size_t)i);
 
         n[i] = (int)json_integer_value(count);
         if (!json_is_integer(count) || n[i] < 0 || n[i] > WORKER_MAX_SAMPLES)
-            st = err_set(err, ST_USAGE, "a turn of more than %d samples",
+            st = err_set(err, ST_USAGE, "a request of more than %d samples of a step",
                          WORKER_MAX_SAMPLES);
     }
     noise_read(&before, "");

@@ -112,9 +112,9 @@ ends 2 "--against needs a value" --against
 # ---- sides that cannot be measured
 commit seven 0
 commit eight
-ends 0 "skipped: the old side takes no turns"
+ends 0 "skipped: the old side has no worker"
 commit nine 2
-ends 0 "skipped: the old side takes no turns" # as this one does
+ends 0 "skipped: the old side has no worker" # as this one does
 echo 'message(FATAL_ERROR "no such library")' >>CMakeLists.txt
 commit ten 2
 ends 3 "the new side does not build"

@@ -93,10 +93,10 @@ END
 fi
 refused 2 "compares a program with itself" gate --calibrate --b "$BENCH"
 
-# ---- programs that are none, that take no turns, that do it another way, that die
+# ---- programs that are none, that have no worker, or one of another protocol, that die
 refused 2 "A: cannot find the program nowhere/bench" gate --a nowhere/bench -c ./wide.yaml
 refused 2 "is not a program" gate --a "$WORK" -c ./wide.yaml
-refused 2 "takes no turns" gate --a /bin/true -c ./wide.yaml
+refused 2 "does not start as a worker" gate --a /bin/true -c ./wide.yaml
 cat >other <<'END'
 #!/bin/sh
 [ "$1" = --version ] && echo "bench 9.9.9" && exit

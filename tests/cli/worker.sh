@@ -29,6 +29,6 @@ printf '{"sing": 1}\n%s\n' "$open" | "$BENCH" worker >out || code=$?
 grep -q '^{"error":".* knows no such request: {.*sing' out || fail "no error: $(cat out)"
 ! grep -q ready out || fail "it went on: $(cat out)"
 echo '{"take": [1]}' | "$BENCH" worker >out && fail "samples of nothing"
-grep -q '"error":"a turn that does not fit what was opened"' out || fail "no error: $(cat out)"
+grep -q '"error":"samples of other steps than those that were opened"' out || fail "no error: $(cat out)"
 printf 'hello\n' | "$BENCH" worker >out && fail "a request that is no JSON"
 "$BENCH" worker </dev/null | grep -q '"worker":1' || fail "no greeting"

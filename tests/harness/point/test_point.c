@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "harness/point/point.h"
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 #include "harness/point/point_options.h"
 #include "harness/worker/worker.h"
 

@@ -10,7 +10,7 @@
 
 #include <limits.h>
 
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 #include "harness/sweep/sweep.h"
 #include "harness/worker/worker_open.h"
 

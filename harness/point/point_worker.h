@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_child.h - a point as a request to a worker, and what both sides agree on
+ * point_worker.h - a point as a request to a worker, and what both sides agree on
  *
  * The request is {"point": SETTINGS} as point_json() has them. Beside phases, samples
- * and noise (worker.h) the worker says, each in a line of its own:
- *     {"row": {...}}                         columns it knows by now
+ * and noise (worker.h) the worker sends, each in a line of its own:
+ *     {"row": {...}}                         columns that are known
  *     {"facts": {...}}                       struct point_facts
  *     {"profile": {...}}                     struct point_profile of the samples
  * and its answer, once everything was reported, is {"done": true}.
  *
  * Threading: the worker's main thread writes, the parent reads.
  */
-#ifndef SLM_HARNESS_POINT_POINT_CHILD_H
-#define SLM_HARNESS_POINT_POINT_CHILD_H
+#ifndef SLM_HARNESS_POINT_POINT_WORKER_H
+#define SLM_HARNESS_POINT_POINT_WORKER_H
 
 #include <stdint.h>
 #include <jansson.h>

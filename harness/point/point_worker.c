@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_child.c - the measuring side of a point
+ * point_worker.c - the measuring side of a point
  *
  * Order: load, fill the context, probe the roof, warm up, measure, probe again.
  * The roof of a model that fits is read from its own weights, the same pages in the
@@ -19,7 +19,7 @@
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"
-#include "harness/point/point_child_impl.h"
+#include "harness/point/point_worker_impl.h"
 #include "harness/point/point_profile.h"
 #include "harness/point/point_speculate.h"
 #include "harness/point/point_tuned.h"
@@ -29,7 +29,7 @@
 #define PRELOAD_SHARE 0.8 /* of the limit, where a model does not fit it */
 
 /* The columns and the facts known so far. */
-static void report_row(const struct point_child *c)
+static void report_row(const struct point_worker *c)
 {
     worker_send(json_pack("{s:o}", "row", row_json(&c->row)));
     worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
@@ -39,21 +39,21 @@ static void report_row(const struct point_child *c)
 
 static int report_load(void *arg, uint64_t done, uint64_t total)
 {
-    struct point_child *c = arg;
+    struct point_worker *c = arg;
 
     worker_report_progress(&c->reports, "load",
                            total ? (double)done / (double)total : 1);
     return 0;
 }
 
-static uint64_t room(const struct point_child *c)
+static uint64_t room(const struct point_worker *c)
 {
     return c->p->setup.mem_limit ? c->p->setup.mem_limit : c->topo.mem_available;
 }
 
-/* Read the weights in: all of them where they fit, and otherwise only as much as
- * the limit holds, since every further page would only push out another. */
-static enum status preload(struct point_child *c, struct err *err)
+/* Read the weights: all of them if they fit, otherwise as much as the limit holds,
+ * since each further page would evict another one. */
+static enum status preload(struct point_worker *c, struct err *err)
 {
     const struct slm_info *info = slm_info(c->model);
     const uint64_t anon = info->kv_bytes + info->scratch_bytes;
@@ -67,7 +67,7 @@ static enum status preload(struct point_child *c, struct err *err)
 }
 
 /* Open the model and read it in. */
-static enum status load(struct point_child *c, struct err *err)
+static enum status load(struct point_worker *c, struct err *err)
 {
     struct measured_params params = measured_params_of(&c->p->setup, room(c));
     const uint64_t begin = clock_ns();
@@ -86,7 +86,7 @@ static enum status load(struct point_child *c, struct err *err)
         status = measured_open(&c->measured, &params, err);
     c->model = c->measured.m;
     if (status == ST_OK) {
-        /* Memory that cannot be paged fits, or the system ends us. */
+        /* Memory that cannot be paged fits, or the OOM killer ends this process. */
         c->fits = c->p->setup.residency != WEIGHTS_MMAP ||
                   measured_fits(&c->measured, room(c));
         if (!c->fits) {
@@ -106,7 +106,7 @@ static enum status load(struct point_child *c, struct err *err)
 
 /* Multiply-adds count the matrices only: the embedding is looked up, not
  * multiplied, and the output matrix serves the last position only. */
-static void evaluate_facts(struct point_child *c)
+static void evaluate_facts(struct point_worker *c)
 {
     const struct slm_info *info = slm_info(c->model);
     const bool tied = !gguf_tensor_find(slm_gguf(c->model), "output.weight");
@@ -123,7 +123,7 @@ static void evaluate_facts(struct point_child *c)
     c->facts.llc_bytes = (double)c->topo.llc_bytes;
 }
 
-static void fill_row(struct point_child *c)
+static void fill_row(struct point_worker *c)
 {
     const struct slm_info *info = slm_info(c->model);
     struct row *row = &c->row;
@@ -155,13 +155,13 @@ static void fill_row(struct point_child *c)
 
 static int report_fill(void *arg, uint64_t done, uint64_t total)
 {
-    struct point_child *c = arg;
+    struct point_worker *c = arg;
 
     worker_report_phase(&c->reports, "fill", (double)done / (double)total);
     return 0;
 }
 
-static enum status fill_context(struct point_child *c, struct err *err)
+static enum status fill_context(struct point_worker *c, struct err *err)
 {
     if (c->p->kind == POINT_SPECULATE)
         return point_speculate_open(c, err);
@@ -175,7 +175,7 @@ static enum status fill_context(struct point_child *c, struct err *err)
 
 static enum status speculate(void *arg, uint64_t *ns, struct err *err)
 {
-    struct point_child *c = arg;
+    struct point_worker *c = arg;
     const int depth = slm_n_past(c->model);
     const enum status status = point_speculate_run(c, ns, err);
 
@@ -183,7 +183,7 @@ static enum status speculate(void *arg, uint64_t *ns, struct err *err)
     return status;
 }
 
-static void describe_step(struct point_child *c)
+static void describe_step(struct point_worker *c)
 {
     static const enum measured_kind kinds[] = {MEASURED_DECODE, MEASURED_PREFILL,
                                                MEASURED_CALL};
@@ -197,7 +197,7 @@ static void describe_step(struct point_child *c)
 
 /* Not counted: first touches of scratch, and clocks that need to wake up. Left
  * out where it would take long, since the budget is for measuring. */
-static enum status warm_up(struct point_child *c, struct err *err)
+static enum status warm_up(struct point_worker *c, struct err *err)
 {
     const uint64_t slow_ns = (uint64_t)(c->p->budget_s * 1e9 / 8);
     uint64_t ns = 0;
@@ -219,7 +219,7 @@ static enum status warm_up(struct point_child *c, struct err *err)
 /* A sample is written only after its clock has been read. */
 static bool take_sample(void *arg, uint64_t ns)
 {
-    struct point_child *c = arg;
+    struct point_worker *c = arg;
     const double ms = (double)ns * 1e-6;
 
     c->n_samples++;
@@ -232,12 +232,12 @@ static bool take_sample(void *arg, uint64_t ns)
 
 static void report_life(void *arg)
 {
-    struct point_child *c = arg;
+    struct point_worker *c = arg;
 
     worker_report_life(&c->reports);
 }
 
-static enum status measure(struct point_child *c, struct err *err)
+static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
 
@@ -255,8 +255,8 @@ static enum status measure(struct point_child *c, struct err *err)
     return status;
 }
 
-/* Where the time of all samples went. */
-static enum status report_profile(const struct point_child *c, struct err *err)
+/* Report the time of all samples by operation. */
+static enum status report_profile(const struct point_worker *c, struct err *err)
 {
     const double n = (double)c->n_samples;
     struct slm_profile *from = malloc(sizeof *from);
@@ -276,15 +276,15 @@ static enum status report_profile(const struct point_child *c, struct err *err)
     return ST_OK;
 }
 
-static void close_model(struct point_child *c)
+static void close_model(struct point_worker *c)
 {
     measured_close(&c->measured);
     c->model = NULL;
 }
 
-/* The file's pages are charged to the group; with the probe's buffer on top they
- * would become the peak of a point that never had both. */
-static void make_room(struct point_child *c)
+/* The file's pages are charged to the group; together with the probe's buffer they
+ * would be a peak that the point itself never reaches. */
+static void make_room(struct point_worker *c)
 {
     uint64_t stayed;
 
@@ -294,7 +294,7 @@ static void make_room(struct point_child *c)
 }
 
 /* What is to be loaded, and how large it is. */
-static enum status prepare(struct point_child *c, struct err *err)
+static enum status prepare(struct point_worker *c, struct err *err)
 {
     const struct point *p = c->p;
     struct synth_plan *plan = NULL;
@@ -318,9 +318,9 @@ static enum status prepare(struct point_child *c, struct err *err)
     return status;
 }
 
-/* Once it is loaded: a profile is looked at, or else the prefetch measured. What pages
- * from disk has no time for either. */
-static enum status choose_tuning(struct point_child *c, struct err *err)
+/* Once the model is loaded: check a profile, or measure the prefetch. A model that
+ * pages from disk does neither. */
+static enum status choose_tuning(struct point_worker *c, struct err *err)
 {
     struct tuned_side side = {c->p->setup.n_threads, c->p->setup.n_threads_prefill,
                               NULL, c->p->tuning.choices};
@@ -339,7 +339,7 @@ static enum status choose_tuning(struct point_child *c, struct err *err)
                     err);
 }
 
-static enum status run(struct point_child *c, struct err *err)
+static enum status run(struct point_worker *c, struct err *err)
 {
     enum status status = prepare(c, err);
 
@@ -372,11 +372,11 @@ static enum status run(struct point_child *c, struct err *err)
     return status;
 }
 
-/* In the child, where nothing else is to be measured afterwards: levels stay disabled.
+/* In the worker, which measures nothing afterwards: levels stay disabled.
  */
 static enum status measure_point(const struct point *p, struct err *err)
 {
-    struct point_child *c = calloc(1, sizeof *c);
+    struct point_worker *c = calloc(1, sizeof *c);
     enum status status;
 
     if (!c)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_child_impl.h - the measuring child of a point from inside: point_child.c
+ * point_worker_impl.h - the worker of a point from inside: point_worker.c
  * runs it, point_roof.c probes, point_speculate.c decodes texts
  *
- * Threading: the child's main thread only; a pool works inside its calls.
+ * Threading: the worker's main thread only; a thread pool works inside its calls.
  */
-#ifndef SLM_HARNESS_POINT_POINT_CHILD_IMPL_H
-#define SLM_HARNESS_POINT_POINT_CHILD_IMPL_H
+#ifndef SLM_HARNESS_POINT_POINT_WORKER_IMPL_H
+#define SLM_HARNESS_POINT_POINT_WORKER_IMPL_H
 
 #include <stdbool.h>
 
@@ -15,17 +15,17 @@
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "harness/point/point.h"
-#include "harness/point/point_child.h"
+#include "harness/point/point_worker.h"
 #include "harness/worker/measured.h"
 #include "harness/worker/worker.h"
 
 #define N_ROOF_PASSES 5   /* before the measurement, and again after it */
 #define N_ROOF_BESIDE 200 /* at most, between samples */
-#define N_ROOF_PLACES 8   /* of the weights, which passes read in turn */
+#define N_ROOF_PLACES 8   /* of the weights, which passes read one after another */
 #define N_PEAK_PASSES 3   /* before the measurement */
 
-struct point_child {
-    struct point own; /* a profile that is slower leaves other settings */
+struct point_worker {
+    struct point own; /* changed where a profile is slower */
     const struct point *p;
     int cpu_list[TOPO_MAX_CPUS];
     const int *cpus; /* NULL: unpinned */
@@ -36,7 +36,7 @@ struct point_child {
     struct measured_step step;
     uint64_t image_bytes; /* of the file, or of the image in memory */
     bool fits;            /* all of the model stays in memory */
-    struct row row;       /* columns told so far */
+    struct row row;       /* columns reported so far */
     struct point_facts facts;
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     struct probe_buffer place[N_ROOF_PLACES];
@@ -57,11 +57,11 @@ struct point_child {
  * c->row and c->facts. With the model's own threads while there is a model, as many
  * as are measured. weights: read the model's own, else a buffer of the same page
  * size. Errors: of thread_pool_start() and probe_buffer_open(). */
-enum status point_probe_roof(struct point_child *c, bool weights, struct err *err);
+enum status point_probe_roof(struct point_worker *c, bool weights, struct err *err);
 
 /* Between two samples, where the last time is long enough ago: one pass over another
  * part of the weights, or for prefill one of arithmetic, so that the roof is that of
  * the time in which the samples were taken. After point_probe_roof() with weights. */
-void point_probe_beside(struct point_child *c);
+void point_probe_beside(struct point_worker *c);
 
 #endif
