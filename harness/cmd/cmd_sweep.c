@@ -89,7 +89,7 @@ static enum status absolute_models(struct sweep_settings *s, struct err *err)
     }
     return s->n_models ? ST_OK
                        : err_set(err, ST_USAGE,
-                                 "which model? -m FILE.gguf, -m SHAPE:QUANT, or a "
+                                 "name the model: -m FILE.gguf, -m SHAPE:QUANT, or a "
                                  "configuration that names some");
 }
 

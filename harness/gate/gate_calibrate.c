@@ -114,7 +114,7 @@ static enum status record(struct calibration *c, struct calibrated *at,
     keep(at, r);
     if (st == ST_OK && r->n_launches < MIN_RECORD)
         st = err_set(&why, ST_UNSUPPORTED,
-                     "%zu launches within %.0f s say too little: the machine is too "
+                     "%zu launches within %.0f s are too few: the machine is too "
                      "busy; give it more time with --budget",
                      r->n_launches, s->budget_s);
     return st ? err_set(err, st, "%s", why.msg) : ST_OK;
@@ -230,11 +230,12 @@ static void print_advice(const struct calibration *c, const struct gate_rule *ru
                floor(100 * share_passed(at)));
         return;
     }
-    printf("\nNone of these budgets sees a slowdown of %.1f %% and lets equal builds "
-           "pass, each in 95 of 100\ngates with a margin of %.3g %%. Calibrate with a "
-           "longer --budget, or choose a larger --margin,\nfewer threads, a quieter "
-           "machine, or metrics that vary less (see above).\n",
-           100 * c->wanted, 100 * rule->margin);
+    printf(
+        "\nNone of these budgets detects a slowdown of %.1f %% and lets equal builds "
+        "pass, each in 95 of 100\ngates with a margin of %.3g %%. Calibrate with a "
+        "longer --budget, or choose a larger --margin,\nfewer threads, a quieter "
+        "machine, or metrics that vary less (see above).\n",
+        100 * c->wanted, 100 * rule->margin);
 }
 
 static void print(const struct calibration *c, const struct gate_settings *s)

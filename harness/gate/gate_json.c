@@ -258,7 +258,7 @@ static enum status read_word(const struct reader *in, const struct member *m,
             memcpy(at, &i, sizeof i);
             return ST_OK;
         }
-    return wrong(in, m->key, "none of the words that it may be");
+    return wrong(in, m->key, "none of its possible values");
 }
 
 static enum status read_member(const struct reader *in, const struct member *m,
@@ -274,7 +274,7 @@ static enum status read_member(const struct reader *in, const struct member *m,
         return read_number(in, m->key, j, at);
     case SIZE:
         if (!json_is_integer(j) || json_integer_value(j) < 0)
-            return wrong(in, m->key, "not a number of things");
+            return wrong(in, m->key, "not a count");
         *(size_t *)at = (size_t)json_integer_value(j);
         return ST_OK;
     case BOOL:

@@ -65,11 +65,10 @@ static void put_table(FILE *f, const struct gate_result *r)
           f);
     for (size_t i = 0; i < r->n_metrics; i++)
         put_metric(f, &r->metric[i]);
-    fputs(
-        "\n<sub>Change: below 0 B is worse, also where less is better. p: how likely "
-        "so bad (fail) or so good (pass) a B would be if it lost just the margin; both "
-        "where undecided.</sub>\n\n",
-        f);
+    fputs("\n<sub>Change: below 0 B is worse, also where less is better. p: the "
+          "probability of so bad (fail) or so good (pass) a B if it lost exactly the "
+          "margin; both where undecided.</sub>\n\n",
+          f);
 }
 
 static void put_fact(FILE *f, const char *what, const char *text)
@@ -212,10 +211,9 @@ static void put_advice(FILE *f, const struct gate_result *r, enum gate_verdict v
              r->budget_s * (verdict == GATE_UNCLEAR ? 2 : 1));
     shell_word_append(command, sizeof command, "--budget");
     shell_word_append(command, sizeof command, budget);
-    fputs(verdict == GATE_UNCLEAR
-              ? "To know more, give it twice the time:\n\n"
-              : "To see it again, on a quiet machine, and with `--counts` whether the "
-                "kernels' instructions changed, too:\n\n",
+    fputs(verdict == GATE_UNCLEAR ? "To decide it, double the budget:\n\n"
+                                  : "To repeat it on a quiet machine; `--counts` also "
+                                    "compares the kernels' instructions:\n\n",
           f);
     put_command(f, command);
 }

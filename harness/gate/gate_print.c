@@ -80,8 +80,8 @@ void gate_print(FILE *f, const struct gate_result *r)
             *r->cpu ? "; " : "", r->cpu);
     if (r->injected > 0)
         fprintf(f,
-                "B IS SLOWED DOWN by %.3g %% on purpose (--inject-slowdown): this says "
-                "what the gate sees,\nand nothing about B\n",
+                "B IS SLOWED DOWN by %.3g %% on purpose (--inject-slowdown): the "
+                "result says what\nthe gate detects, and nothing about B\n",
                 100 * r->injected);
     fputc('\n', f);
     print_row(f, head, first);

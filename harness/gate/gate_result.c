@@ -109,8 +109,8 @@ static void say_pass(char *buf, size_t cap, const struct gate_result *r,
     snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "the margins",
              100 * m->margin);
     say(buf, cap,
-        "B lost nothing beyond %s: the least certain of %zu metric%s is %s, %s. "
-        "Nothing is to be done.",
+        "B lost nothing beyond %s: the least certain of %zu metric%s is %s, %s. There "
+        "is nothing to do.",
         margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
         gate_effect_text(effect, sizeof effect, m));
 }

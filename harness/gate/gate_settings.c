@@ -328,7 +328,7 @@ enum status gate_settings_make(struct gate_settings *s, const struct gate_option
         s->setup.seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
     if (st == ST_OK && !*s->model_text)
         st = err_set(err, ST_USAGE,
-                     "which model? -m FILE.gguf, -m SHAPE:QUANT, or a configuration "
+                     "name the model: -m FILE.gguf, -m SHAPE:QUANT, or a configuration "
                      "that names one");
     return st ? st : modelref_parse(&s->setup.model, s->model_text, NULL, err);
 }

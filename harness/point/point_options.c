@@ -73,7 +73,7 @@ static enum status check_exclusive(const struct raw *raw, struct err *err)
 
     if (!raw->model)
         return err_set(err, ST_USAGE,
-                       "which model? -m FILE.gguf or -m SHAPE:QUANT, as in "
+                       "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in "
                        "`bench decode -m tinyllama-1.1b:Q4_K_M`");
     if (given[SETTING_weights] && raw->in_memory)
         return err_set(err, ST_USAGE,

@@ -55,12 +55,7 @@ static enum status take_option(void *dst, int id, const char *text, const char *
 
 struct opt model_setup_option(enum setting_id id, struct model_setup *s)
 {
-    struct opt o = setting_option(id, s);
-
-    o.kind = OPT_KIND_TAKE;
-    o.take = take_option;
-    o.id = (int)id;
-    return o;
+    return setting_option(id, take_option, s);
 }
 
 struct slm_params model_setup_params(const struct model_setup *s, uint64_t memory_bytes)

@@ -195,9 +195,9 @@ static enum status parse_text(const char *text, const char *what, char *out, siz
                               struct err *err)
 {
     if (!*text || strlen(text) >= cap)
-        return err_set(err, ST_USAGE, "%s: %.40s%s is no name of 1 to %zu characters",
-                       what, *text ? text : "an empty text", *text ? "..." : "",
-                       cap - 1);
+        return err_set(err, ST_USAGE,
+                       "%s: %.40s%s is not a name of 1 to %zu characters", what,
+                       *text ? text : "an empty text", *text ? "..." : "", cap - 1);
     snprintf(out, cap, "%s", strcmp(text, "none") ? text : "");
     return ST_OK;
 }

@@ -204,9 +204,9 @@ struct setting_request {
  * *r. Returns how many. */
 size_t setting_options(struct opt *opts, struct setting_request *r, unsigned command);
 
-/* One setting as an option of a command that runs a model for a person: *dst is as
- * options.h has it for the type, a text for a choice. */
-struct opt setting_option(enum setting_id id, void *dst);
+/* A setting that is no flag, as an option of a command that runs a model for a person:
+ * take gets dst, id and the text. */
+struct opt setting_option(enum setting_id id, opt_take_fn *take, void *dst);
 
 /* Text of a setting that was given as an option, or NULL. */
 const char *setting_given(const struct setting_request *r, enum setting_id id);

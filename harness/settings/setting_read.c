@@ -63,28 +63,20 @@ size_t setting_options(struct opt *opts, struct setting_request *r, unsigned com
     return n;
 }
 
-struct opt setting_option(enum setting_id id, void *dst)
+struct opt setting_option(enum setting_id id, opt_take_fn *take, void *dst)
 {
-    static const enum opt_kind kinds[] = {
-        [SETTING_TYPE_COUNT] = OPT_KIND_INT,  [SETTING_TYPE_REAL] = OPT_KIND_DOUBLE,
-        [SETTING_TYPE_SIZE] = OPT_KIND_BYTES, [SETTING_TYPE_SEED] = OPT_KIND_U64,
-        [SETTING_TYPE_MASK] = OPT_KIND_STR,   [SETTING_TYPE_CHOICE] = OPT_KIND_STR,
-        [SETTING_TYPE_FLAG] = OPT_KIND_FLAG,  [SETTING_TYPE_TEXT] = OPT_KIND_STR,
-    };
     static char help[SETTING_N][SETTING_MAX_HELP];
     const struct setting *s = setting_row(id);
 
     make_help(id, s->run ? s->run : s->one, false, help[id], sizeof help[id]);
-    return (struct opt){
-        .kind = kinds[s->type],
-        .letter = s->letter,
-        .name = s->option,
-        .dst = dst,
-        .arg = s->arg,
-        .help = help[id],
-        .min = s->min,
-        .max = s->max,
-    };
+    return (struct opt){.kind = OPT_KIND_TAKE,
+                        .letter = s->letter,
+                        .name = s->option,
+                        .dst = dst,
+                        .arg = s->arg,
+                        .help = help[id],
+                        .take = take,
+                        .id = (int)id};
 }
 
 const char *setting_given(const struct setting_request *r, enum setting_id id)

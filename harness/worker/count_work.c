@@ -46,10 +46,11 @@ static enum status check_sizes(const struct kern_row *row, const struct kernel_c
     if (!product) {
         if (c->rows == 0 && c->n > 0 && c->n <= MAX_SIZE && c->n % 256 == 0)
             return ST_OK;
-        return err_set(err, ST_USAGE,
-                       "%.100s: say of how many elements, as /n:512, a multiple of 256 "
-                       "up to %d",
-                       name, MAX_SIZE);
+        return err_set(
+            err, ST_USAGE,
+            "%.100s: name the number of elements, as /n:512, a multiple of 256 "
+            "up to %d",
+            name, MAX_SIZE);
     }
     if (c->rows > 0 && c->rows <= MAX_ROWS && c->cols > 0 && c->cols <= MAX_SIZE &&
         c->n_x <= 512 && c->cols % 256 == 0 && c->rows % KERN_PANEL_ROWS == 0 &&

@@ -57,8 +57,8 @@ static enum status cannot_take_part(const struct worker_client *c, const char *w
     ask_version(c->p.program, version);
     return err_set(err, ST_USAGE,
                    "%s, %.200s (%s), cannot take part in a gate: %s; build it from a "
-                   "commit whose `bench gate` is like this one's, or compare with "
-                   "stored results (--baseline)",
+                   "commit whose `bench gate` is like this one's, or compare stored "
+                   "results with `bench history compare`",
                    c->p.who, c->p.program,
                    *version ? version : "which reports no version", why);
 }

@@ -72,7 +72,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
     child_last_words(&c->child, words, sizeof words);
     return err_set(err, ST_IO, "%s, %.120s (%s), %s while %s%s%s", c->p.who,
                    c->p.program, c->version, how, doing,
-                   *words ? "; its last words: " : "", words);
+                   *words ? "; its last output: " : "", words);
 }
 
 /* ---- hearing ------------------------------------------------------------------------
@@ -130,7 +130,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
         }
         if ((double)(clock_ns() - heard) * 1e-9 > timeout_s) {
             ended(c, WORKER_SILENT);
-            return err_set(err, ST_IO, "%s, %.200s, has said nothing for %g s while %s",
+            return err_set(err, ST_IO, "%s, %.200s, has sent nothing for %g s while %s",
                            c->p.who, c->p.program, timeout_s, doing);
         }
     }
@@ -184,10 +184,10 @@ enum status worker_client_ask(struct worker_client *c, json_t *request, const ch
         return st;
     st = wait_answer(c, c->p.timeout_s, &got, doing, err);
     if (st == ST_CHECK && c->n_bad)
-        return err_set(err, ST_IO,
-                       "%s, %.120s (%s), has said something else than an "
-                       "answer while %s",
-                       c->p.who, c->p.program, c->version, doing);
+        return err_set(
+            err, ST_IO,
+            "%s, %.120s (%s), has sent something else than an answer while %s",
+            c->p.who, c->p.program, c->version, doing);
     if (st == ST_CHECK)
         return has_died(c, doing, err);
     if (st)
@@ -197,8 +197,8 @@ enum status worker_client_ask(struct worker_client *c, json_t *request, const ch
     else if (!json_object_get(got, key)) {
         ended(c, WORKER_UNEXPECTED);
         st = err_set(err, ST_IO,
-                     "%s, %.120s (%s), has given no sensible answer while %s", c->p.who,
-                     c->p.program, c->version, doing);
+                     "%s, %.120s (%s), has sent an unexpected answer while %s",
+                     c->p.who, c->p.program, c->version, doing);
     }
     if (st)
         json_decref(got);

@@ -160,7 +160,7 @@ enum status worker_ready_from_json(struct worker_ready *r, const json_t *object,
     for (int i = 0; i < out.n_loads; i++) {
         out.load_s[i] = json_number_value(json_array_get(loads, (size_t)i));
         if (!(out.load_s[i] > 0))
-            return err_set(err, ST_USAGE, "a load of no time at all");
+            return err_set(err, ST_USAGE, "a load time that is not above 0");
     }
     out.weight_bytes = (uint64_t)weight_bytes;
     snprintf(out.quant, sizeof out.quant, "%s", quant);

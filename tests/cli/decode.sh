@@ -109,7 +109,7 @@ grep -q "^command .* -t 1 --threads-prefill 3 " counts || fail "command: $(cat c
 grep -q "^detail *999 threads share [0-9]* CPU" many || fail "no word: $(cat many)"
 
 # ---- wrong input
-refused 2 "which model" decode
+refused 2 "name the model" decode
 refused 2 "nowhere.gguf" decode -m nowhere.gguf
 refused 2 "--ctx" decode -m nano:Q4_0 --ctx -1
 refused 2 "names 1 CPU for 2 threads" decode -m nano:Q4_0 --cpus 0 --threads-prefill 2

@@ -75,7 +75,7 @@ grep -q "^fail: B is worse in [dg]" out || fail "sentence: $(cat out)"
 # ---- what it can do here: a table, and the same as JSON
 code=0
 "$BENCH" gate --calibrate -c ./wide.yaml --budget 8s -o can --seed 3 >out 2>err || code=$?
-[ "$code" = 0 ] || grep -q "say too little\|holds [0-9]* launches" err ||
+[ "$code" = 0 ] || grep -q "are too few\|holds [0-9]* launches" err ||
     fail "calibrate: exit $code: $(cat out err)"
 if [ "$code" = 0 ]; then
     grep -q "^  decode, depth 8, 1 thread (margin 40 %)" out || fail "table: $(cat out)"
@@ -117,7 +117,7 @@ refused 2 "other (bench 9.9.9), cannot take part in a gate: it speaks another pr
 refused 2 "out of luck" gate --a "$BENCH" --b dies -c ./wide.yaml
 grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)"
 refused 2 "B, babbles (0.1.0" gate --a "$BENCH" --b babbles -c ./wide.yaml
-grep -q "has said something else than an answer" err || fail "babbles: $(cat err)"
+grep -q "has sent something else than an answer" err || fail "babbles: $(cat err)"
 
 # ---- what cannot be
 head -c 2000 /dev/zero >broken.gguf

@@ -175,7 +175,7 @@ static void options_are_checked(void **state)
     static const struct {
         const char *line, *says;
     } bad[] = {
-        {"decode", "which model"},
+        {"decode", "name the model"},
         {"decode -m nano:Q4_K_M --speculate copy --prefill 5", "exclude each other"},
         {"decode -m nano:Q4_K_M --speculate nothing", "come with the program"},
         {"decode -m nano:Q4_K_M --speculate ./nothing", "cannot open the text"},

@@ -111,7 +111,7 @@ static void it_says_why_it_gives_up(void **state)
     worker_client_close(&c);
 }
 
-/* What it had measured has been heard, and its last words are known. */
+/* What it had measured has been heard, and its last output is known. */
 static void it_dies(void **state)
 {
     struct worker_client c;
@@ -127,7 +127,7 @@ static void it_dies(void **state)
     assert_true(WIFSIGNALED(c.wstatus));
     assert_true(heard.ms == 8);
     assert_non_null(strstr(err.msg, "died of signal 11"));
-    assert_non_null(strstr(err.msg, "while being asked; its last words: farewell"));
+    assert_non_null(strstr(err.msg, "while being asked; its last output: farewell"));
     worker_client_close(&c);
 
     err_clear(&err);
@@ -150,7 +150,7 @@ static void it_says_nothing(void **state)
         ST_IO);
     assert_int_equal(c.end, WORKER_SILENT);
     assert_true(WIFSIGNALED(c.wstatus));
-    assert_non_null(strstr(err.msg, "has said nothing for 0.4 s while being asked"));
+    assert_non_null(strstr(err.msg, "has sent nothing for 0.4 s while being asked"));
     worker_client_close(&c);
 }
 
