@@ -117,8 +117,7 @@ int cmd_logits(int argc, char **argv)
         OPT_STR('o', "output", &path, "OUT.f32", "the file to write"),
         SESSION_OPT(params, threads),
         SESSION_OPT(params, batch),
-        SESSION_OPT(params, weights),
-        SESSION_OPT(params, kv_type),
+        SESSION_OPT_HOLD(params),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
