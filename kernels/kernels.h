@@ -263,27 +263,8 @@ typedef void kern_to_f16_fn(uint16_t *dst, const float *src, size_t n);
 /* ---- the registry ------------------------------------------------------- */
 
 enum kern_op {
-    KERN_OP_quantize,
-    KERN_OP_dequantize,
-    KERN_OP_quantize_act,
-    KERN_OP_gemv,
-    KERN_OP_gemm,
-    KERN_OP_pack,
-    KERN_OP_gemv_x16,
-    KERN_OP_gemm_x16,
-    KERN_OP_rmsnorm,
-    KERN_OP_layernorm,
-    KERN_OP_rope,
-    KERN_OP_rope_neox,
-    KERN_OP_silu_mul,
-    KERN_OP_gelu_mul,
-    KERN_OP_gelu,
-    KERN_OP_softcap,
-    KERN_OP_add,
-    KERN_OP_attn_weigh,
-    KERN_OP_to_f16,
-    KERN_OP_attn_dot,
-    KERN_OP_attn_mix,
+#define KERN_OP(op, per) KERN_OP_##op,
+#include "kernels/kernels.def"
     KERN_N_OP
 };
 
@@ -295,27 +276,8 @@ struct kern_row {
     enum kern_isa isa;
     int what; /* enum kern_format, enum kern_act, enum kern_kv or -1, by op */
     union {
-        kern_quantize_fn *quantize;
-        kern_dequantize_fn *dequantize;
-        kern_quantize_act_fn *quantize_act;
-        kern_gemv_fn *gemv;
-        kern_gemm_fn *gemm;
-        kern_pack_fn *pack;
-        kern_gemv_x16_fn *gemv_x16;
-        kern_gemm_x16_fn *gemm_x16;
-        kern_rmsnorm_fn *rmsnorm;
-        kern_layernorm_fn *layernorm;
-        kern_rope_fn *rope;
-        kern_rope_neox_fn *rope_neox;
-        kern_silu_mul_fn *silu_mul;
-        kern_gelu_mul_fn *gelu_mul;
-        kern_gelu_fn *gelu;
-        kern_softcap_fn *softcap;
-        kern_add_fn *add;
-        kern_attn_weigh_fn *attn_weigh;
-        kern_to_f16_fn *to_f16;
-        kern_attn_dot_fn *attn_dot;
-        kern_attn_mix_fn *attn_mix;
+#define KERN_OP(op, per) kern_##op##_fn *op;
+#include "kernels/kernels.def"
     } fn;
 };
 
@@ -336,31 +298,17 @@ const struct kern_entry *kern_entries(size_t *n_entries);
 /* The row with the highest usable level (isa_mask: bits 1u << isa), or NULL. */
 const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
 
-/* The variants an engine calls, one pointer per operation and format. */
+/* The variants an engine calls: one pointer per operation and what it exists per, as in
+ * set.gemv[format], set.attn_dot[kv], set.rmsnorm. pack, gemv_x16 and gemm_x16 are
+ * NULL, all three, where a format or the level has no panels. */
 struct kern_set {
     uint32_t isa_mask;
-    kern_quantize_fn *quantize[KERN_N_FMT];
-    kern_dequantize_fn *dequantize[KERN_N_FMT];
-    kern_gemv_fn *gemv[KERN_N_FMT];
-    kern_gemm_fn *gemm[KERN_N_FMT];
-    /* All three or none: NULL where a format or the level has no panels. */
-    kern_pack_fn *pack[KERN_N_FMT];
-    kern_gemv_x16_fn *gemv_x16[KERN_N_FMT];
-    kern_gemm_x16_fn *gemm_x16[KERN_N_FMT];
-    kern_quantize_act_fn *quantize_act[KERN_N_ACT];
-    kern_rmsnorm_fn *rmsnorm;
-    kern_layernorm_fn *layernorm;
-    kern_rope_fn *rope;
-    kern_rope_neox_fn *rope_neox;
-    kern_silu_mul_fn *silu_mul;
-    kern_gelu_mul_fn *gelu_mul;
-    kern_gelu_fn *gelu;
-    kern_softcap_fn *softcap;
-    kern_add_fn *add;
-    kern_attn_weigh_fn *attn_weigh;
-    kern_to_f16_fn *to_f16;
-    kern_attn_dot_fn *attn_dot[KERN_N_KV];
-    kern_attn_mix_fn *attn_mix[KERN_N_KV];
+#define KERN_SET_FMT [KERN_N_FMT]
+#define KERN_SET_ACT [KERN_N_ACT]
+#define KERN_SET_KV  [KERN_N_KV]
+#define KERN_SET_VEC
+#define KERN_OP(op, per) kern_##op##_fn *op KERN_SET_##per;
+#include "kernels/kernels.def"
 };
 
 /* Fill *set with the best variants among isa_mask (isa_usable() for "what this

@@ -2,8 +2,9 @@
  *
  * registry.c - kernels.def as data, and the choice among its rows
  *
- * A row exists in the list when the build's architecture can compile it; each
- * ISA level has a macro ROWS_<level> that keeps or drops its argument.
+ * The list has the rows that this build compiles; cmake/isa.cmake says which, for every
+ * ISA level: SLM_HAS_<level>, SLM_HAS_<level>_products (rows of quantised weights),
+ * SLM_HAS_<level>_floats, each 0 or 1.
  */
 #include "kernels/kernels.h"
 
@@ -100,96 +101,30 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 
 /* ---- rows ------------------------------------------------------------------- */
 
-#define ROWS_scalar(...) __VA_ARGS__,
-#if defined(__x86_64__)
-#define ROWS_avx2(...)       __VA_ARGS__,
-#define ROWS_avxvnni(...)    __VA_ARGS__,
-#define ROWS_avx512(...)     __VA_ARGS__,
-#define ROWS_avx512vnni(...) __VA_ARGS__,
-#define ROWS_avx512vbmi(...) __VA_ARGS__,
-#else
-#define ROWS_avx2(...)
-#define ROWS_avxvnni(...)
-#define ROWS_avx512(...)
-#define ROWS_avx512vnni(...)
-#define ROWS_avx512vbmi(...)
-#endif
-#if defined(__aarch64__)
-#define ROWS_neon(...)      __VA_ARGS__,
-#define ROWS_neon_i8mm(...) __VA_ARGS__,
-#else
-#define ROWS_neon(...)
-#define ROWS_neon_i8mm(...)
-#endif
-
-/* Products of quantised weights on levels that a build leaves out (SLM_LEVELS_OFF in
- * cmake/isa.cmake). */
-#define PRODUCT_ROWS_scalar(...) ROWS_scalar(__VA_ARGS__)
-#ifdef SLM_LEVEL_OFF_avx2
-#define PRODUCT_ROWS_avx2(...)
-#else
-#define PRODUCT_ROWS_avx2(...) ROWS_avx2(__VA_ARGS__)
-#endif
-#ifdef SLM_LEVEL_OFF_avxvnni
-#define PRODUCT_ROWS_avxvnni(...)
-#else
-#define PRODUCT_ROWS_avxvnni(...) ROWS_avxvnni(__VA_ARGS__)
-#endif
-#ifdef SLM_LEVEL_OFF_avx512
-#define PRODUCT_ROWS_avx512(...)
-#else
-#define PRODUCT_ROWS_avx512(...) ROWS_avx512(__VA_ARGS__)
-#endif
-#ifdef SLM_LEVEL_OFF_avx512vnni
-#define PRODUCT_ROWS_avx512vnni(...)
-#else
-#define PRODUCT_ROWS_avx512vnni(...) ROWS_avx512vnni(__VA_ARGS__)
-#endif
-#ifdef SLM_LEVEL_OFF_avx512vbmi
-#define PRODUCT_ROWS_avx512vbmi(...)
-#else
-#define PRODUCT_ROWS_avx512vbmi(...) ROWS_avx512vbmi(__VA_ARGS__)
-#endif
-#ifdef SLM_LEVEL_OFF_neon
-#define PRODUCT_ROWS_neon(...)
-#else
-#define PRODUCT_ROWS_neon(...) ROWS_neon(__VA_ARGS__)
-#endif
-#ifdef SLM_LEVEL_OFF_neon_i8mm
-#define PRODUCT_ROWS_neon_i8mm(...)
-#else
-#define PRODUCT_ROWS_neon_i8mm(...) ROWS_neon_i8mm(__VA_ARGS__)
-#endif
-
-/* Those of floats are left out on their own. */
-#define FLOAT_ROWS_avx2(...) ROWS_avx2(__VA_ARGS__)
-#ifdef SLM_LEVEL_OFF_avx512_floats
-#define FLOAT_ROWS_avx512(...)
-#else
-#define FLOAT_ROWS_avx512(...) ROWS_avx512(__VA_ARGS__)
-#endif
-#define FLOAT_ROWS_neon(...) ROWS_neon(__VA_ARGS__)
+#define ROW_IF_0(...)
+#define ROW_IF_1(...)        __VA_ARGS__,
+#define ROW_IF_VALUE(v, ...) ROW_IF_##v(__VA_ARGS__)
+#define ROW_IF(has, ...)     ROW_IF_VALUE(has, __VA_ARGS__)
 
 /* clang-format off */
 static const struct kern_row rows[] = {
-#define WEIGHT_ROW(rows_of, o, f, level)                                                 \
-    rows_of##level({.name = #o "/" #f "/" #level, .op = KERN_OP_##o,                     \
-                  .isa = KERN_ISA_##level, .what = KERN_FMT_##f,                         \
-                  .fn.o = kern_##o##_##f##__##level})
-#define KERN_WEIGHT_ROW(o, f, level) WEIGHT_ROW(PRODUCT_ROWS_, o, f, level)
-#define KERN_FLOAT_ROW(o, f, level)  WEIGHT_ROW(FLOAT_ROWS_, o, f, level)
+#define ROW(has, o, what_, level, name_, function)                                       \
+    ROW_IF(has, {.name = name_, .op = KERN_OP_##o, .isa = KERN_ISA_##level,              \
+                 .what = what_, .fn.o = function})
+#define KERN_WEIGHT_ROW(o, f, level)                                                     \
+    ROW(SLM_HAS_##level##_products, o, KERN_FMT_##f, level, #o "/" #f "/" #level,        \
+        kern_##o##_##f##__##level)
+#define KERN_FLOAT_ROW(o, f, level)                                                      \
+    ROW(SLM_HAS_##level##_floats, o, KERN_FMT_##f, level, #o "/" #f "/" #level,          \
+        kern_##o##_##f##__##level)
 #define KERN_ACT_ROW(o, a, level)                                                        \
-    ROWS_##level({.name = #o "/" #a "/" #level, .op = KERN_OP_##o,                       \
-                  .isa = KERN_ISA_##level, .what = KERN_ACT_##a,                         \
-                  .fn.o = kern_##o##_##a##__##level})
+    ROW(SLM_HAS_##level, o, KERN_ACT_##a, level, #o "/" #a "/" #level,                   \
+        kern_##o##_##a##__##level)
 #define KERN_VEC_ROW(o, level)                                                           \
-    ROWS_##level({.name = #o "/" #level, .op = KERN_OP_##o,                              \
-                  .isa = KERN_ISA_##level, .what = -1,                                   \
-                  .fn.o = kern_##o##__##level})
+    ROW(SLM_HAS_##level, o, -1, level, #o "/" #level, kern_##o##__##level)
 #define KERN_KV_ROW(o, t, level)                                                         \
-    ROWS_##level({.name = #o "/" #t "/" #level, .op = KERN_OP_##o,                       \
-                  .isa = KERN_ISA_##level, .what = KERN_KV_##t,                          \
-                  .fn.o = kern_##o##_##t##__##level})
+    ROW(SLM_HAS_##level, o, KERN_KV_##t, level, #o "/" #t "/" #level,                    \
+        kern_##o##_##t##__##level)
 #include "kernels/kernels.def"
 };
 
@@ -207,27 +142,8 @@ static const struct kern_entry entries[] = {
 /* clang-format on */
 
 static const char *const op_names[KERN_N_OP] = {
-    [KERN_OP_quantize] = "quantize",
-    [KERN_OP_dequantize] = "dequantize",
-    [KERN_OP_quantize_act] = "quantize_act",
-    [KERN_OP_gemv] = "gemv",
-    [KERN_OP_gemm] = "gemm",
-    [KERN_OP_pack] = "pack",
-    [KERN_OP_gemv_x16] = "gemv_x16",
-    [KERN_OP_gemm_x16] = "gemm_x16",
-    [KERN_OP_rmsnorm] = "rmsnorm",
-    [KERN_OP_layernorm] = "layernorm",
-    [KERN_OP_rope] = "rope",
-    [KERN_OP_rope_neox] = "rope_neox",
-    [KERN_OP_silu_mul] = "silu_mul",
-    [KERN_OP_gelu_mul] = "gelu_mul",
-    [KERN_OP_gelu] = "gelu",
-    [KERN_OP_softcap] = "softcap",
-    [KERN_OP_add] = "add",
-    [KERN_OP_attn_weigh] = "attn_weigh",
-    [KERN_OP_to_f16] = "to_f16",
-    [KERN_OP_attn_dot] = "attn_dot",
-    [KERN_OP_attn_mix] = "attn_mix",
+#define KERN_OP(op, per) [KERN_OP_##op] = #op,
+#include "kernels/kernels.def"
 };
 
 const char *kern_op_name(enum kern_op op)
@@ -292,30 +208,13 @@ void kern_select(struct kern_set *set, uint32_t isa_mask)
 
     choose(&c, isa_mask);
     set->isa_mask = isa_mask;
-    for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
-        set->quantize[fmt] = BEST(quantize, fmt);
-        set->dequantize[fmt] = BEST(dequantize, fmt);
-        set->gemv[fmt] = BEST(gemv, fmt);
-        set->gemm[fmt] = BEST(gemm, fmt);
-        set->pack[fmt] = BEST(pack, fmt);
-        set->gemv_x16[fmt] = BEST(gemv_x16, fmt);
-        set->gemm_x16[fmt] = BEST(gemm_x16, fmt);
-    }
-    for (int act = 0; act < KERN_N_ACT; act++)
-        set->quantize_act[act] = BEST(quantize_act, act);
-    set->rmsnorm = BEST(rmsnorm, -1);
-    set->layernorm = BEST(layernorm, -1);
-    set->rope = BEST(rope, -1);
-    set->rope_neox = BEST(rope_neox, -1);
-    set->silu_mul = BEST(silu_mul, -1);
-    set->gelu_mul = BEST(gelu_mul, -1);
-    set->gelu = BEST(gelu, -1);
-    set->softcap = BEST(softcap, -1);
-    set->add = BEST(add, -1);
-    set->attn_weigh = BEST(attn_weigh, -1);
-    set->to_f16 = BEST(to_f16, -1);
-    for (int kv = 0; kv < KERN_N_KV; kv++) {
-        set->attn_dot[kv] = BEST(attn_dot, kv);
-        set->attn_mix[kv] = BEST(attn_mix, kv);
-    }
+#define SELECT(op, n)             \
+    for (int i = 0; i < (n); i++) \
+        set->op[i] = BEST(op, i);
+#define SELECT_FMT(op)   SELECT(op, KERN_N_FMT)
+#define SELECT_ACT(op)   SELECT(op, KERN_N_ACT)
+#define SELECT_KV(op)    SELECT(op, KERN_N_KV)
+#define SELECT_VEC(op)   set->op = BEST(op, -1);
+#define KERN_OP(op, per) SELECT_##per(op)
+#include "kernels/kernels.def"
 }

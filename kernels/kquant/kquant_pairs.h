@@ -15,11 +15,7 @@
 /* sum + the lower halves' products + the upper halves'. */
 SIMD_INLINE vi kq_add_pairs(vi sum, vi a, vi b)
 {
-#ifdef KERN_LEVEL_avxvnni
     return dpwssd(sum, a, b);
-#else
-    return _mm512_dpwssd_epi32(sum, a, b);
-#endif
 }
 
 /* Signed byte i of every lane, times 256, in its lower half; zero in the upper one. */

@@ -4,32 +4,16 @@
  */
 #include "kernels/probe/probe.h"
 
-/* Rows of another architecture have no source in this build, so they must not be
- * named; each level expands to its row or to nothing. */
-#define ROW(o, i) \
+/* SLM_HAS_<level>: whether this build has the level's rows, as in kernels/registry.c.
+ */
+#define ROW_0(o, i)
+#define ROW_1(o, i) \
     {.op = PROBE_OP_##o, .isa = KERN_ISA_##i, .fn = {.o = kern_##o##__##i}},
-#define ROW_scalar(o) ROW(o, scalar)
-#if defined(__x86_64__)
-#define ROW_avx2(o)       ROW(o, avx2)
-#define ROW_avxvnni(o)    ROW(o, avxvnni)
-#define ROW_avx512(o)     ROW(o, avx512)
-#define ROW_avx512vnni(o) ROW(o, avx512vnni)
-#else
-#define ROW_avx2(o)
-#define ROW_avxvnni(o)
-#define ROW_avx512(o)
-#define ROW_avx512vnni(o)
-#endif
-#if defined(__aarch64__)
-#define ROW_neon(o)      ROW(o, neon)
-#define ROW_neon_i8mm(o) ROW(o, neon_i8mm)
-#else
-#define ROW_neon(o)
-#define ROW_neon_i8mm(o)
-#endif
+#define ROW_VALUE(v, o, i) ROW_##v(o, i)
+#define ROW(has, o, i)     ROW_VALUE(has, o, i)
 
 static const struct probe_kernel rows[] = {
-#define KERN_PROBE_ROW(op, isa) ROW_##isa(op)
+#define KERN_PROBE_ROW(op, isa) ROW(SLM_HAS_##isa, op, isa)
 #include "kernels/kernels.def"
 };
 

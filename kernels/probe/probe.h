@@ -2,9 +2,9 @@
  *
  * probe.h - loops that do nothing but read, or nothing but multiply
  *
- * They find what a machine can give at most: the roofs that a kernel is compared
- * with. Each exists per ISA level like any kernel (rows KERN_PROBE_ROW in
- * kernels.def); the best of several variants is the roof.
+ * They find a machine's bandwidth ceiling and its compute ceilings: the roofs that a
+ * kernel is compared with. Each exists per ISA level like any kernel (rows
+ * KERN_PROBE_ROW in kernels.def); the best of several variants is the roof.
  *
  * Threading: pure functions.
  */
@@ -17,12 +17,11 @@
 #include "kernels/isa.h"
 
 /* stream_read: read p[0..bytes) once, 64-byte aligned, bytes a multiple of 64, in
- * n_streams (1, 2 or 4) equal parts side by side, asking for the line `ahead`
- * bytes further in each part (0: leave it to the hardware; a prefetch beyond the
- * end is harmless). Returns the sum of all 64-bit words modulo 2^64, so that no
- * load can be left out. */
+ * n_streams (1, 2 or 4) equal parts side by side, prefetching at `distance` bytes in
+ * each part (0: only the hardware prefetches; a prefetch beyond the end is harmless).
+ * Returns the sum of all 64-bit words modulo 2^64, so that no load can be left out. */
 typedef uint64_t kern_stream_read_fn(const void *p, size_t bytes, int n_streams,
-                                     size_t ahead);
+                                     size_t distance);
 
 /* peak_int8: n_iters rounds of independent multiply-adds of unsigned by signed
  * bytes into 32 bits, all in registers (scalar: in the first-level cache).

@@ -11,7 +11,7 @@ static inline void add_line(uint64_t *restrict acc, const uint64_t *p)
         acc[i] += p[i];
 }
 
-static uint64_t read_streams(const char *p, size_t part, int n_streams, size_t ahead)
+static uint64_t read_streams(const char *p, size_t part, int n_streams, size_t distance)
 {
     uint64_t acc[8] = {0}, sum = 0;
 
@@ -19,8 +19,8 @@ static uint64_t read_streams(const char *p, size_t part, int n_streams, size_t a
         for (int s = 0; s < n_streams; s++) {
             const char *line = p + (size_t)s * part + at;
 
-            if (ahead)
-                __builtin_prefetch(line + ahead, 0, 3);
+            if (distance)
+                __builtin_prefetch(line + distance, 0, 3);
             add_line(acc, (const uint64_t *)(const void *)line);
         }
     for (int i = 0; i < 8; i++)
@@ -29,12 +29,12 @@ static uint64_t read_streams(const char *p, size_t part, int n_streams, size_t a
 }
 
 uint64_t kern_stream_read__scalar(const void *p, size_t bytes, int n_streams,
-                                  size_t ahead)
+                                  size_t distance)
 {
     const size_t part = bytes / 64 / (size_t)n_streams * 64;
     const size_t done = part * (size_t)n_streams;
 
-    return read_streams(p, part, n_streams, ahead) +
+    return read_streams(p, part, n_streams, distance) +
            read_streams((const char *)p + done, bytes - done, 1, 0);
 }
 

@@ -26,15 +26,6 @@ SIMD_INLINE __m256i load_256(const void *p)
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-/* Four bytes from any address in all lanes. */
-SIMD_INLINE __m256i broadcast_4_bytes(const void *p)
-{
-    int32_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return _mm256_set1_epi32(v);
-}
-
 /* Sum of pairs of 16-bit values in 32 bits. */
 SIMD_INLINE __m256i widen_pairs(__m256i v16)
 {
@@ -67,34 +58,6 @@ static inline void store_part(float *p, __m256 v, size_t n)
 
     _mm256_storeu_ps(part, v);
     memcpy(p, part, n * sizeof(float));
-}
-
-/* Transposes an 8 x 8 matrix of 32-bit elements, row i in m[i]. */
-SIMD_INLINE void transpose_8x8(__m256i m[8])
-{
-    __m256i t[8];
-
-    SIMD_UNROLL
-    for (int i = 0; i < 8; i += 2) { /* pairs of rows, then fours, within 128 bits */
-        t[i] = _mm256_unpacklo_epi32(m[i], m[i + 1]);
-        t[i + 1] = _mm256_unpackhi_epi32(m[i], m[i + 1]);
-    }
-    SIMD_UNROLL
-    for (int i = 0; i < 8; i += 4) {
-        m[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
-        m[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
-        m[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
-        m[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    /* m[4g + c]: columns c and 4 + c of rows 4g..4g+3 */
-    SIMD_UNROLL
-    for (int c = 0; c < 4; c++) {
-        t[c] = _mm256_permute2x128_si256(m[c], m[4 + c], 0x20);
-        t[4 + c] = _mm256_permute2x128_si256(m[c], m[4 + c], 0x31);
-    }
-    SIMD_UNROLL
-    for (int c = 0; c < 8; c++)
-        m[c] = t[c];
 }
 
 #endif

@@ -15,41 +15,55 @@
 
 /* The level's words: fv is F_LANES floats; f_load, f_half and f_bf16 read that many
  * weights at any address. F_ROWS: rows of a tile with F_COLS columns. */
-#if defined(KERN_LEVEL_avx512)
-#include "kernels/simd/avx512.h"
-
-enum { F_LANES = 16, F_ROWS = 4, F_COLS = 4 };
-typedef __m512 fv;
-
-SIMD_INLINE fv f_load(const void *p)
-{
-    return _mm512_loadu_ps(p);
-}
+#if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx2)
+enum {
+    F_LANES = V_LANES,
+#ifdef KERN_LEVEL_avx512
+    F_ROWS = 4,
+#else
+    F_ROWS = 2, /* of 16 registers: eight sums, two weights, one activation */
+#endif
+    F_COLS = 4,
+};
+typedef vf fv;
 
 SIMD_INLINE fv f_half(const void *p)
 {
-    return _mm512_cvtph_ps(load_256(p));
+    return v_half(p);
 }
 
 SIMD_INLINE fv f_bf16(const void *p)
 {
-    return _mm512_castsi512_ps(
-        _mm512_slli_epi32(_mm512_cvtepu16_epi32(load_256(p)), 16));
+    return v_float_bits(v_sll32(MM(cvtepu16_epi32)(load_half(p)), 16));
 }
 
 SIMD_INLINE fv f_zero(void)
 {
-    return _mm512_setzero_ps();
+    return v_zero_f();
 }
 
 SIMD_INLINE fv f_fma(fv a, fv b, fv c)
 {
-    return _mm512_fmadd_ps(a, b, c);
+    return v_fma(a, b, c);
 }
 
 SIMD_INLINE fv f_add(fv a, fv b)
 {
-    return _mm512_add_ps(a, b);
+    return MM(add_ps)(a, b);
+}
+
+SIMD_INLINE void f_bf16_apart(const void *p, fv v[2])
+{
+    const vi w = v_keep(v_load(p));
+
+    v[0] = v_float_bits(v_sll32(w, 16));
+    v[1] = v_float_bits(v_and(w, v_set1_32((int)0xffff0000)));
+}
+
+#ifdef KERN_LEVEL_avx512
+SIMD_INLINE fv f_load(const void *p)
+{
+    return _mm512_loadu_ps(p);
 }
 
 SIMD_INLINE float f_sum(fv v)
@@ -67,51 +81,10 @@ SIMD_INLINE void f_apart(const void *p, fv v[2])
     v[0] = _mm512_permutex2var_ps(a, even, b);
     v[1] = _mm512_permutex2var_ps(a, odd, b);
 }
-
-SIMD_INLINE void f_bf16_apart(const void *p, fv v[2])
-{
-    __m512i w = load_512(p);
-
-    __asm__("" : "+v"(w)); /* loaded once */
-    v[0] = _mm512_castsi512_ps(_mm512_slli_epi32(w, 16));
-    v[1] = _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000)));
-}
-#elif defined(KERN_LEVEL_avx2)
-#include "kernels/simd/avx2.h"
-
-/* Sixteen registers: eight accumulators, two weights, one activation. */
-enum { F_LANES = 8, F_ROWS = 2, F_COLS = 4 };
-typedef __m256 fv;
-
+#else
 SIMD_INLINE fv f_load(const void *p)
 {
-    return _mm256_castsi256_ps(load_256(p));
-}
-
-SIMD_INLINE fv f_half(const void *p)
-{
-    return _mm256_cvtph_ps(load_128(p));
-}
-
-SIMD_INLINE fv f_bf16(const void *p)
-{
-    return _mm256_castsi256_ps(
-        _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_128(p)), 16));
-}
-
-SIMD_INLINE fv f_zero(void)
-{
-    return _mm256_setzero_ps();
-}
-
-SIMD_INLINE fv f_fma(fv a, fv b, fv c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
-
-SIMD_INLINE fv f_add(fv a, fv b)
-{
-    return _mm256_add_ps(a, b);
+    return v_float_bits(v_load(p));
 }
 
 SIMD_INLINE float f_sum(fv v)
@@ -128,15 +101,7 @@ SIMD_INLINE void f_apart(const void *p, fv v[2])
     v[0] = _mm256_shuffle_ps(a, b, 0x88);
     v[1] = _mm256_shuffle_ps(a, b, 0xdd);
 }
-
-SIMD_INLINE void f_bf16_apart(const void *p, fv v[2])
-{
-    __m256i w = load_256(p);
-
-    __asm__("" : "+x"(w)); /* loaded once */
-    v[0] = _mm256_castsi256_ps(_mm256_slli_epi32(w, 16));
-    v[1] = _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0xffff0000)));
-}
+#endif
 #elif defined(KERN_LEVEL_neon)
 #include "kernels/simd/neon.h"
 
@@ -257,12 +222,12 @@ SIMD_INLINE void float_step(float_load_fn *load, const int n_r, const int n_c,
 }
 
 /* Rows of one call follow each other in memory, so the lines that the next tile
- * needs lie one tile further: those are asked for while this one is computed. */
+ * needs lie one tile further: they are prefetched while this one is computed. */
 SIMD_INLINE void float_tile(float_load_fn *load, const int n_r, const int n_c,
                             const struct float_job *job)
 {
     const size_t per_line = 64 / job->elem_bytes;
-    const size_t ahead = (size_t)n_r * job->w_stride;
+    const size_t offset = (size_t)n_r * job->w_stride;
     fv acc[4][4];
     size_t i = 0;
 
@@ -276,7 +241,7 @@ SIMD_INLINE void float_tile(float_load_fn *load, const int n_r, const int n_c,
         SIMD_UNROLL
         for (int r = 0; r < n_r; r++)
             prefetch_lines(job->w + (size_t)r * job->w_stride + i * job->elem_bytes,
-                           (ptrdiff_t)ahead, 64);
+                           (ptrdiff_t)offset, 64);
         SIMD_UNROLL
         for (size_t j = 0; j < per_line; j += F_LANES)
             float_step(load, n_r, n_c, job, i + j, F_LANES, acc);
@@ -294,7 +259,7 @@ SIMD_INLINE void float_tile(float_load_fn *load, const int n_r, const int n_c,
 }
 
 /* n_r rows times one column. An accumulator takes a product when it has the one before:
- * two of a row keep the multipliers busy meanwhile. The next rows are asked for as in
+ * two of a row keep the multipliers busy meanwhile. The next rows are prefetched as in
  * float_tile(), whole lines at a time. */
 SIMD_INLINE void float_rows(float_load_fn *load, float_load_two_fn *load_two,
                             float_load_two_fn *x_two, const int n_r,
@@ -303,7 +268,7 @@ SIMD_INLINE void float_rows(float_load_fn *load, float_load_two_fn *load_two,
     enum { TWO = 2 * F_LANES };
     const size_t per_line = 64 / job->elem_bytes;
     const size_t step = per_line > TWO ? per_line : TWO;
-    const size_t ahead = (size_t)n_r * job->w_stride;
+    const size_t offset = (size_t)n_r * job->w_stride;
     fv acc[4][4], more[4];
     size_t i = 0;
 
@@ -314,7 +279,7 @@ SIMD_INLINE void float_rows(float_load_fn *load, float_load_two_fn *load_two,
         SIMD_UNROLL
         for (int r = 0; r < n_r; r++)
             prefetch_lines(job->w + (size_t)r * job->w_stride + i * job->elem_bytes,
-                           (ptrdiff_t)ahead, step * job->elem_bytes);
+                           (ptrdiff_t)offset, step * job->elem_bytes);
         SIMD_UNROLL
         for (size_t j = i; j < i + step; j += TWO) {
             fv x[2];

@@ -28,6 +28,38 @@
 #define SIMD_UNROLL_64 _Pragma("GCC unroll 64")
 #endif
 
+/* ---- steering the compiler ---------------------------------------------------------
+ *
+ * A kernel's registers are counted, but GCC knows how each value was made and may make
+ * it again at every use, move loads together until registers overflow, or reorder what
+ * must stay in order. An empty asm statement that takes a value and returns it costs no
+ * instruction, and the compiler must assume that the value has changed:
+ *
+ *   SIMD_OPAQUE(v)          a vector: it stays in a register, instead of being loaded
+ *                           again for each use, or merged with an equal one. v_keep()
+ *                           (vec.h) returns such a vector
+ *   SIMD_OPAQUE_ADDRESS(p)  an address: what is found relative to it has one base, and
+ *                           its loads are not moved among those of its origin.
+ *                           x16_forget() (x16.h) returns such an address
+ *   SIMD_IN_MEMORY(x)       an object: it is stored, and its elements are read where
+ *                           they are used. Dot products and FMAs broadcast an operand
+ *                           from memory at no cost, where GCC would shuffle it out of
+ *                           registers
+ *   v_after(p, v)           (vec.h) address p, which depends on vector v: what is done
+ *                           with p, a prefetch, stays behind the instructions that
+ *                           make v
+ *
+ * Without them the results are the same. Elsewhere asm spells out an instruction that
+ * GCC has no pattern for; the reason is there: load_index() below, v_dot_u() and
+ * v_gather() of vec_512.h, x16_prefetch_line(). */
+#ifdef __aarch64__
+#define SIMD_OPAQUE(v) __asm__("" : "+w"(v))
+#else
+#define SIMD_OPAQUE(v) __asm__("" : "+v"(v))
+#endif
+#define SIMD_OPAQUE_ADDRESS(p) __asm__("" : "+r"(p))
+#define SIMD_IN_MEMORY(x)      __asm__("" : "+m"(x))
+
 /* Prefetches every cache line that holds one of `bytes` bytes at p + offset (before p
  * where offset is negative; they need not be readable) into the second level: several
  * streams at once would push each other, and the activations, out of the first. No
@@ -60,10 +92,13 @@ SIMD_INLINE size_t load_index(const uint8_t *p, int bytes)
     return v;
 }
 
-/* kern_<op>_<format>__<level>, in files that are compiled for several levels: the
- * build defines KERN_LEVEL. */
+/* kern_<op>_<format>__<level> and kern_<op>__<level>, in files that are compiled for
+ * several levels: the build defines KERN_LEVEL. */
 #define KERN_NAME_3(op, format, level) kern_##op##_##format##__##level
 #define KERN_NAME_2(op, format, level) KERN_NAME_3(op, format, level)
 #define KERN_NAME(op, format)          KERN_NAME_2(op, format, KERN_LEVEL)
+#define KERN_LEVEL_NAME_3(op, level)   kern_##op##__##level
+#define KERN_LEVEL_NAME_2(op, level)   KERN_LEVEL_NAME_3(op, level)
+#define KERN_LEVEL_NAME(op)            KERN_LEVEL_NAME_2(op, KERN_LEVEL)
 
 #endif

@@ -99,9 +99,4 @@
 #define V_RUN(max) (32767 / (2 * (max)*127))
 #endif
 
-/* kern_<op>_<format>__<level> */
-#define KERN_NAME_3(op, format, level) kern_##op##_##format##__##level
-#define KERN_NAME_2(op, format, level) KERN_NAME_3(op, format, level)
-#define KERN_NAME(op, format)          KERN_NAME_2(op, format, KERN_LEVEL)
-
 #endif

@@ -68,7 +68,7 @@ SIMD_INLINE __m256i block_rows_bias(const struct x16_block_format f, __m256i x)
     const __m256i bias = _mm256_set1_epi8((char)f.bias);
 
 #if V_DOT32
-    return dpbusd(_mm256_setzero_si256(), bias, x);
+    return dpbusd_256(_mm256_setzero_si256(), bias, x);
 #else
     return _mm256_maddubs_epi16(bias, x);
 #endif
@@ -80,8 +80,8 @@ SIMD_INLINE __m256i block_rows_dot(const struct x16_block_format f, __m256i less
 {
 #if V_DOT32
     if (f.bias == 0)
-        return dpbusd(_mm256_setzero_si256(), w, x);
-    return dpbusd(_mm256_sub_epi32(_mm256_setzero_si256(), less), w, x);
+        return dpbusd_256(_mm256_setzero_si256(), w, x);
+    return dpbusd_256(_mm256_sub_epi32(_mm256_setzero_si256(), less), w, x);
 #else
     __m256i pairs;
 

@@ -20,11 +20,6 @@
 #include "kernels/kernels.h"
 #include "kernels/vecops/vec_float.h"
 
-/* kern_<op>__<level> */
-#define LEVEL_NAME_3(op, level) kern_##op##__##level
-#define LEVEL_NAME_2(op, level) LEVEL_NAME_3(op, level)
-#define LEVEL_NAME(op)          LEVEL_NAME_2(op, KERN_LEVEL)
-
 /* A tile's sums take 16 registers of 32, or 8 of AVX2's 16. Quantised values cost more
  * to unpack: more queries share them where registers allow. */
 enum {
@@ -197,7 +192,8 @@ void KERN_NAME(attn_dot, f16)(size_t n_panels, size_t d, const void *keys, size_
 /* ---- weights -----------------------------------------------------------------------
  */
 
-float LEVEL_NAME(attn_weigh)(float *s, size_t n_seen, size_t n, float *max, float *sum)
+float KERN_LEVEL_NAME(attn_weigh)(float *s, size_t n_seen, size_t n, float *max,
+                                  float *sum)
 {
     const float before = *max;
     vf top = v_set1_f(before), total = v_zero_f();

@@ -12,32 +12,33 @@
 #include "kernels/simd/exp.h"
 #include "kernels/simd/vec.h"
 
-#if defined(KERN_LEVEL_avx512)
+#if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx2)
 SIMD_INLINE vf v_load_f(const float *p)
 {
-    return _mm512_loadu_ps(p);
+    return MM(loadu_ps)(p);
 }
 
 SIMD_INLINE vf v_add(vf a, vf b)
 {
-    return _mm512_add_ps(a, b);
+    return MM(add_ps)(a, b);
 }
 
 SIMD_INLINE vf v_sub(vf a, vf b)
 {
-    return _mm512_sub_ps(a, b);
+    return MM(sub_ps)(a, b);
 }
 
 SIMD_INLINE vf v_div(vf a, vf b)
 {
-    return _mm512_div_ps(a, b);
+    return MM(div_ps)(a, b);
 }
 
 SIMD_INLINE vf v_max_f(vf a, vf b)
 {
-    return _mm512_max_ps(a, b);
+    return MM(max_ps)(a, b);
 }
 
+#ifdef KERN_LEVEL_avx512
 SIMD_INLINE vf v_exp(vf v)
 {
     return exp_avx512(v);
@@ -52,32 +53,7 @@ SIMD_INLINE float v_largest(vf v)
 {
     return _mm512_reduce_max_ps(v);
 }
-#elif defined(KERN_LEVEL_avx2)
-SIMD_INLINE vf v_load_f(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
-
-SIMD_INLINE vf v_add(vf a, vf b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-SIMD_INLINE vf v_sub(vf a, vf b)
-{
-    return _mm256_sub_ps(a, b);
-}
-
-SIMD_INLINE vf v_div(vf a, vf b)
-{
-    return _mm256_div_ps(a, b);
-}
-
-SIMD_INLINE vf v_max_f(vf a, vf b)
-{
-    return _mm256_max_ps(a, b);
-}
-
+#else
 SIMD_INLINE vf v_exp(vf v)
 {
     return exp_avx2(v);
@@ -85,10 +61,7 @@ SIMD_INLINE vf v_exp(vf v)
 
 SIMD_INLINE float v_sum(vf v)
 {
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    return sum_8_floats(v);
 }
 
 SIMD_INLINE float v_largest(vf v)
@@ -98,6 +71,7 @@ SIMD_INLINE float v_largest(vf v)
     s = _mm_max_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
+#endif
 #elif defined(KERN_LEVEL_neon)
 SIMD_INLINE vf v_load_f(const float *p)
 {

@@ -12,11 +12,6 @@
 #include "kernels/vecops/gelu.h"
 #include "kernels/vecops/vec_float.h"
 
-/* kern_<op>__<level> */
-#define LEVEL_NAME_3(op, level) kern_##op##__##level
-#define LEVEL_NAME_2(op, level) LEVEL_NAME_3(op, level)
-#define LEVEL_NAME(op)          LEVEL_NAME_2(op, KERN_LEVEL)
-
 /* n values, and zeros. */
 SIMD_INLINE vf load_end(const float *p, size_t n)
 {
@@ -79,8 +74,8 @@ SIMD_INLINE float square_sum(const float *x, size_t n, float mean)
     return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]))) + rest;
 }
 
-void LEVEL_NAME(layernorm)(float *y, const float *x, const float *w, const float *b,
-                           size_t n, float eps)
+void KERN_LEVEL_NAME(layernorm)(float *y, const float *x, const float *w,
+                                const float *b, size_t n, float eps)
 {
     const float mean = sum_of(x, n) / (float)n;
     const float scale = 1.0f / sqrtf(square_sum(x, n, mean) / (float)n + eps);
@@ -90,8 +85,7 @@ void LEVEL_NAME(layernorm)(float *y, const float *x, const float *w, const float
     for (; i + V_LANES <= n; i += V_LANES) {
         const vf v = v_mul(v_sub(v_load_f(x + i), middle), factor);
 
-        v_store_f(y + i,
-                  v_fma(v, v_load_f(w + i), b ? v_load_f(b + i) : v_zero_f()));
+        v_store_f(y + i, v_fma(v, v_load_f(w + i), b ? v_load_f(b + i) : v_zero_f()));
     }
     for (; i < n; i++)
         y[i] = (x[i] - mean) * scale * w[i] + (b ? b[i] : 0.0f);
@@ -99,7 +93,7 @@ void LEVEL_NAME(layernorm)(float *y, const float *x, const float *w, const float
 
 /* ---- rotation ------------------------------------------------------------------- */
 
-void LEVEL_NAME(rope_neox)(float *v, const float *cs, size_t n)
+void KERN_LEVEL_NAME(rope_neox)(float *v, const float *cs, size_t n)
 {
     const size_t half = n / 2;
     size_t i = 0;
@@ -119,7 +113,8 @@ void LEVEL_NAME(rope_neox)(float *v, const float *cs, size_t n)
     }
 }
 
-/* ---- activation functions --------------------------------------------------------- */
+/* ---- activation functions ---------------------------------------------------------
+ */
 
 SIMD_INLINE vf gelu(vf x)
 {
@@ -128,7 +123,7 @@ SIMD_INLINE vf gelu(vf x)
     return v_div(x, v_add(v_set1_f(1.0f), v_exp(v_mul(x, slope))));
 }
 
-void LEVEL_NAME(gelu_mul)(float *y, const float *gate, const float *up, size_t n)
+void KERN_LEVEL_NAME(gelu_mul)(float *y, const float *gate, const float *up, size_t n)
 {
     size_t i = 0;
 
@@ -140,7 +135,7 @@ void LEVEL_NAME(gelu_mul)(float *y, const float *gate, const float *up, size_t n
                   n - i);
 }
 
-void LEVEL_NAME(gelu)(float *y, const float *x, size_t n)
+void KERN_LEVEL_NAME(gelu)(float *y, const float *x, size_t n)
 {
     size_t i = 0;
 
@@ -158,7 +153,7 @@ SIMD_INLINE vf cap_all(vf x, float cap)
     return v_sub(v_set1_f(cap), v_div(v_set1_f(2.0f * cap), v_add(v_set1_f(1.0f), e)));
 }
 
-void LEVEL_NAME(softcap)(float *x, size_t n, float cap)
+void KERN_LEVEL_NAME(softcap)(float *x, size_t n, float cap)
 {
     size_t i = 0;
 

@@ -32,7 +32,7 @@ static struct topology *small_topology(void)
 static void every_read_loop_reads_every_word(void **state)
 {
     static const size_t sizes[] = {64, 128, 192, 4096, 4096 + 64 * 3, 64 * KIB - 64};
-    static const size_t aheads[] = {0, 512, 4096};
+    static const size_t distances[] = {0, 512, 4096};
     size_t n_kernels;
     const struct probe_kernel *k = probe_kernels(&n_kernels);
     uint64_t seed = 3;
@@ -48,7 +48,7 @@ static void every_read_loop_reads_every_word(void **state)
                 continue;
             for (int n = 1; n <= 4; n *= 2)
                 for (size_t a = 0; a < 3; a++)
-                    assert_int_equal(k[i].fn.stream_read(p, sizes[s], n, aheads[a]),
+                    assert_int_equal(k[i].fn.stream_read(p, sizes[s], n, distances[a]),
                                      sum);
         }
         guard_free(p, sizes[s]);
