@@ -111,30 +111,31 @@ typedef void kern_gemm_fn(size_t n_rows, size_t k, const void *w, size_t w_strid
 /* Rows of a panel. */
 #define KERN_PANEL_ROWS 16
 
-/* A block's *heads* (16-bit scales and the like) stand apart from the dwords of its
- * body. Of as many blocks as fill a cache line with heads, first the heads and then the
- * bodies: where those of block b of n_blocks are, from the start of the panel; body and
- * heads are what a block has in a panel, in bytes. */
-static inline size_t kern_panel_group(size_t heads)
+/* In a panel, the *block scales* (16-bit d, dmin and the like) are stored apart from
+ * the dwords of the blocks' bodies. Blocks form groups, of as many as fill a cache line
+ * with their block scales; a group is first all its block scales, then all its bodies.
+ * Where those of block b of n_blocks are, in bytes from the start of the panel; body
+ * and scales are the bytes that one block has in a panel (x16.h draws the layout). */
+static inline size_t kern_panel_group(size_t scales)
 {
-    return heads > 0 && heads < 64 ? 64 / heads : 1;
+    return scales > 0 && scales < 64 ? 64 / scales : 1;
 }
 
-static inline size_t kern_panel_heads_at(size_t body, size_t heads, size_t b)
+static inline size_t kern_panel_scales_at(size_t body, size_t scales, size_t b)
 {
-    const size_t in_group = b % kern_panel_group(heads);
+    const size_t in_group = b % kern_panel_group(scales);
 
-    return (b - in_group) * (body + heads) + in_group * heads;
+    return (b - in_group) * (body + scales) + in_group * scales;
 }
 
-static inline size_t kern_panel_body_at(size_t body, size_t heads, size_t n_blocks,
+static inline size_t kern_panel_body_at(size_t body, size_t scales, size_t n_blocks,
                                         size_t b)
 {
-    const size_t group = kern_panel_group(heads), in_group = b % group;
+    const size_t group = kern_panel_group(scales), in_group = b % group;
     const size_t first = b - in_group;
     const size_t n = n_blocks - first < group ? n_blocks - first : group;
 
-    return first * (body + heads) + n * heads + in_group * body;
+    return first * (body + scales) + n * scales + in_group * body;
 }
 
 /* pack: 16 rows of k elements, w_stride bytes apart, into one panel of 16 times a
@@ -182,7 +183,7 @@ typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n,
  * for i < n/2; cs[2i] = c_i, cs[2i+1] = s_i. */
 typedef void kern_rope_fn(float *v, const float *cs, size_t n);
 
-/* rope_neox: the same turn of elements half a vector apart, in place,
+/* rope_neox: the same rotation of elements half a vector apart, in place,
  *   (v[i], v[h+i]) <- (v[i] c_i - v[h+i] s_i, v[i] s_i + v[h+i] c_i)
  * for i < h = n/2; cs[i] = c_i, cs[h+i] = s_i. (GPT-NeoX: Black et al. 2022, arXiv
  * 2204.06745) */

@@ -183,7 +183,7 @@ static void store_quantised(const struct kvcache *kv, unsigned char *key,
     for (size_t b = 0; b < n_blocks; b++) {
         const size_t body = kern_panel_body_at(in_panel, scales, n_blocks, b);
         const size_t scale =
-            kern_panel_heads_at(in_panel, scales, b) + lane * sizeof(uint16_t);
+            kern_panel_scales_at(in_panel, scales, b) + lane * sizeof(uint16_t);
 
         take_chunk(chunk, k, b * CHUNK, n);
         quantize(chunk, NULL, block, CHUNK);

@@ -84,7 +84,8 @@ static bool spread_scales(void *blocks, enum kern_format format, size_t n)
 
             memcpy(to + kern_panel_body_at(bodies, scales, n_blocks, b) + row * body,
                    from + sizeof(uint16_t), body);
-            memcpy(to + kern_panel_heads_at(bodies, scales, b) + row * sizeof(uint16_t),
+            memcpy(to + kern_panel_scales_at(bodies, scales, b) +
+                       row * sizeof(uint16_t),
                    from, sizeof(uint16_t));
         }
     }

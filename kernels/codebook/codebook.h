@@ -22,7 +22,7 @@
  *       CODEBOOK_ENTRY(code)
  *   as one element of it with a comma behind, and includes the list inside the
  *   braces of an array;
- * - CODEBOOK_IQ1S_LEVEL() and its kin turn a value's code into its level.
+ * - CODEBOOK_IQ1S_LEVEL() and its like make a value's level from its code.
  *
  * IQ2 and IQ3 magnitudes have signs apart, a bit per weight, set: negative. iq2_s
  * and iq3_s store all eight of a group; iq2_xxs, iq2_xs and iq3_xxs store seven,

@@ -47,7 +47,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
     for (int s = 0; s < 16; s += 2) {
         vi index[4];
 
-        x16_fetch_later(sink, s / 2, 8, sum);
+        x16_prefetch_later(sink, s / 2, 8, sum);
         indices(body, s / 2, index);
         SIMD_UNROLL
         for (int unit = s; unit < s + 2; unit++) {
@@ -67,13 +67,13 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
 #define PRODUCTS NULL
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     const vi words[2] = {v_load(body + 64 * 12), v_load(body + 64 * 13)};
     vi d = v_and(v_srl32(words[0], 12), v_set1_32(0xf));
 
-    (void)head;
+    (void)block_scales;
     d = v_or(d, v_and(v_srl32(words[0], 24), v_set1_32(0xf0)));
     d = v_or(d, v_and(v_srl32(words[1], 4), v_set1_32(0xf00)));
     d = v_or(d, v_and(v_srl32(words[1], 16), v_set1_32(0xf000)));

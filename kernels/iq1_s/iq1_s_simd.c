@@ -49,7 +49,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
     for (int u = 0; u < 8; u++) {
         vi index[4], low = v_zero(), high = v_zero();
 
-        x16_fetch_later(sink, u, 8, sum);
+        x16_prefetch_later(sink, u, 8, sum);
         indices(body, u, index);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
@@ -63,10 +63,10 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
 #define PRODUCTS NULL
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
-    out->d = v_mul(v_half(head), v_set1_f(0.125f));
+    out->d = v_mul(v_half(block_scales), v_set1_f(0.125f));
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
         out->scale[s] = cb_scale(v_load(body + 64 * (8 + s / 2)), s % 2 * 16 + 12, 7);
@@ -76,9 +76,9 @@ static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_iq1_s),
                .body_at = sizeof(uint16_t),
                .body_bytes = 48,
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_iq1_s, d)}},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_iq1_s, d)}},
     .n_subs = 8,
     .max = CB_IQ1_MAX,
     .bias = CB_IQ1_BIAS,

@@ -47,10 +47,10 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 }
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
-    out->d = v_mul(v_half(head), v_set1_f(0.125f));
+    out->d = v_mul(v_half(block_scales), v_set1_f(0.125f));
     SIMD_UNROLL
     for (int s = 0; s < 16; s++)
         out->scale[s] = cb_scale(v_load(body + 64 * (16 + s / 8)), s % 8 * 4, 15);
@@ -60,9 +60,9 @@ static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_iq2_xs),
                .body_at = sizeof(uint16_t),
                .body_bytes = 72,
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_iq2_xs, d)}},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_iq2_xs, d)}},
     .n_subs = 16,
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,

@@ -52,10 +52,10 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 }
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
-    out->d = v_mul(v_half(head), v_set1_f(0.125f));
+    out->d = v_mul(v_half(block_scales), v_set1_f(0.125f));
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
         out->scale[s] = cb_scale(v_load(body + 64 * (2 * s + 1)), 28, 15);
@@ -65,9 +65,9 @@ static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_iq2_xxs),
                .body_at = sizeof(uint16_t),
                .body_bytes = 64,
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_iq2_xxs, d)}},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_iq2_xxs, d)}},
     .n_subs = 8,
     .max = CB_IQ2_MAX,
     .bias = CB_IQ2_BIAS,

@@ -87,12 +87,12 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 }
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     const vi all = v_load(body + 64 * 26);
 
-    out->d = v_half(head);
+    out->d = v_half(block_scales);
     SIMD_UNROLL
     for (int s = 0; s < 8; s++) {
         const vi twice = v_sll32(v_srl32(all, 4 * s), 1);
@@ -105,8 +105,8 @@ static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_iq3_s),
                .body_at = offsetof(struct block_iq3_s, qs),
                .body_bytes = 108,
-               .n_heads = 1,
-               .head_bytes = 2},
+               .n_scales = 1,
+               .scale_bytes = 2},
     .n_subs = 8,
     .max = 15,
     .bias = BIAS,

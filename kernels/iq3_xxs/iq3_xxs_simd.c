@@ -104,10 +104,10 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 #endif
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
-    out->d = v_mul(v_half(head), v_set1_f(0.25f));
+    out->d = v_mul(v_half(block_scales), v_set1_f(0.25f));
     SIMD_UNROLL
     for (int s = 0; s < 8; s++) {
         const vi twice = v_srl32(v_load(body + 64 * (16 + s)), 27);
@@ -120,8 +120,8 @@ static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_iq3_xxs),
                .body_at = offsetof(struct block_iq3_xxs, qs),
                .body_bytes = 96,
-               .n_heads = 1,
-               .head_bytes = 2},
+               .n_scales = 1,
+               .scale_bytes = 2},
     .n_subs = 8,
     .max = 62,
     .bias = BIAS,

@@ -14,19 +14,19 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     iq4_nl_x16_weights(iq4_nl_x16_table(), body + 64 * step, step, emit, sink);
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
 {
     (void)body;
     (void)m;
-    *d = v_half(head);
+    *d = v_half(block_scales);
 }
 
 static const struct x16_block_format format = {
     .layout = {.block_bytes = sizeof(struct block_iq4_nl),
                .body_at = offsetof(struct block_iq4_nl, qs),
                .body_bytes = IQ4_NL_ELEMS / 2,
-               .n_heads = 1,
-               .head_bytes = 2},
+               .n_scales = 1,
+               .scale_bytes = 2},
     .max = 127,
     .bias = IQ4_NL_BIAS,
     .is_signed = V_SIGNED,

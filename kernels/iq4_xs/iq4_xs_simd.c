@@ -19,13 +19,13 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
                        sink);
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     const vi first = v_load(body), scales_l = v_load(body + 64);
     const vi fifteen = v_set1_32(15), high = v_set1_32(0x30), bias = v_set1_32(32);
 
-    (void)head;
+    (void)block_scales;
     out->d = v_half_low(first);
     SIMD_UNROLL
     for (int s = 0; s < IQ4_XS_SUBS; s++) {

@@ -14,10 +14,10 @@
  *    grid moves the rounding. So a row of grids is tried. For each one q is the
  *    rounding of x on it, and for that q the best line is the regression of x on q:
  *        scale = (S1 Sxq - Sx Sq) / (S1 Sqq - Sq^2),  -min = (Sx - scale Sq) / S1
- *    If that asks for a negative min, it is held at 0: scale = Sxq / Sqq, which is
+ *    If that min is negative, it is set to 0: scale = Sxq / Sqq, which is
  *    also the best scale where there is no min, and takes Sxq^2 / Sqq off the squared
  *    error. The error follows from the same sums, so it costs no further pass. From
- *    the best line on, q and line are found anew in turns.
+ *    the best line on, q and line are found alternately.
  * 2. kquant_round_line(), kquant_round_scale(): the neighbours of the nearest
  *    integers are tried as well, because an error in one can be made good by the
  *    other and by other q.
@@ -39,7 +39,8 @@
 #include "kernels/half.h"
 #include "kernels/kquant/kquant.h"
 
-/* Grids on either side of the plain one, a step apart; turns of Lloyd's algorithm. */
+/* Grids on either side of the plain one, a step apart; iterations of Lloyd's algorithm.
+ */
 #define KQUANT_LINE_STEPS  8
 #define KQUANT_LINE_STEP   0.125f
 #define KQUANT_SCALE_STEPS 8

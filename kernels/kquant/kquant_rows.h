@@ -3,8 +3,8 @@
  * kquant_rows.h - q4_K, q5_K and q6_K rows in file order times one column, 512-bit
  *                 registers
  *
- * To interleave rows costs more than to multiply them once. Here four rows are gone
- * through side by side. A row's products are accumulated in sixteen int32 lanes and the
+ * Interleaving rows costs more than multiplying them once. Here four rows are processed
+ * side by side. A row's products are accumulated in sixteen int32 lanes and the
  * four rows are then folded so that 128-bit lane r holds four partial sums of row r.
  * Half scales, six-bit integers and minima of the four rows are taken apart together in
  * the same arrangement: lane r for row r.
@@ -22,9 +22,9 @@
 #if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx512vnni)
 #define KQ_ROWS 1
 
-/* Software prefetch runs this many super-blocks ahead in each of four rows, and goes on
- * in the next four: the hardware's stream prefetchers stop at every 4 KiB page. */
-enum { KQ_AHEAD = 16, KQ_AT_ONCE = 4 };
+/* The prefetch distance in each of four rows, in super-blocks; it continues in the next
+ * four rows. The hardware's stream prefetchers stop at every 4 KiB page. */
+enum { KQ_PREFETCH_BLOCKS = 16, KQ_AT_ONCE = 4 };
 
 /* One super-block of the activation column. */
 struct kq_x {
@@ -38,11 +38,11 @@ typedef vi kq_row_dot_fn(const uint8_t *block, const struct kq_x *x, vi scales);
 
 /* The twelve packed bytes of every 128-bit lane (behind d and dmin) become eight scales
  * (bytes 0..7) and eight minima (bytes 8..15). */
-SIMD_INLINE vi kq_unpack_six(vi head)
+SIMD_INLINE vi kq_unpack_six(vi packed)
 {
     const vi low = _mm512_set4_epi32(0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f);
-    const vi acbc = _mm512_shuffle_epi32(head, _MM_SHUFFLE(3, 2, 3, 1));
-    const vi a_b = _mm512_shuffle_epi32(head, _MM_SHUFFLE(2, 2, 1, 1));
+    const vi acbc = _mm512_shuffle_epi32(packed, _MM_SHUFFLE(3, 2, 3, 1));
+    const vi a_b = _mm512_shuffle_epi32(packed, _MM_SHUFFLE(2, 2, 1, 1));
     const vi nibbles = _mm512_srlv_epi32(acbc, _mm512_set4_epi32(4, 0, 0, 0));
 
     return v_and(v_select(low, nibbles, v_srl32(a_b, 2)), v_set1_8(0x3f));
@@ -77,18 +77,18 @@ SIMD_INLINE void kq_rows(const void *w, size_t w_stride, size_t i, size_t n_rows
         row[r] = (const uint8_t *)w + (i + r < n_rows ? i + r : n_rows - 1) * w_stride;
 }
 
-/* Where to prefetch from while block b of four rows is used: the offset to add to a
- * block's address. Behind the last block that is the start of the next four rows, if
- * there are any. */
-SIMD_INLINE ptrdiff_t kq_ahead(size_t b, size_t n_blocks, size_t block_bytes,
-                               size_t w_stride, bool more_rows)
+/* What to add to a block's address to get the address to prefetch, while block b of
+ * four rows is used. Behind the last block the next four rows start, if there are any.
+ */
+SIMD_INLINE ptrdiff_t kq_prefetch_offset(size_t b, size_t n_blocks, size_t block_bytes,
+                                         size_t w_stride, bool more_rows)
 {
-    const size_t step = n_blocks < KQ_AHEAD ? n_blocks : KQ_AHEAD;
-    const size_t ahead = step * block_bytes;
+    const size_t step = n_blocks < KQ_PREFETCH_BLOCKS ? n_blocks : KQ_PREFETCH_BLOCKS;
+    const size_t distance = step * block_bytes;
 
     if (b + step < n_blocks)
-        return (ptrdiff_t)ahead;
-    return more_rows ? (ptrdiff_t)(KQ_AT_ONCE * w_stride + ahead) -
+        return (ptrdiff_t)distance;
+    return more_rows ? (ptrdiff_t)(KQ_AT_ONCE * w_stride + distance) -
                            (ptrdiff_t)(n_blocks * block_bytes)
                      : 0;
 }
@@ -127,28 +127,28 @@ SIMD_INLINE vi kq_add_scaled(vi acc, vi weights, vi x, vi scales, int first)
                            _mm512_shuffle_epi8(scales, choose));
 }
 
-/* What the heads of four blocks say, lane r for row r. */
-struct kq_heads {
+/* The scales and minima of four blocks, lane r for row r. */
+struct kq_block_scales {
     vi scales;  /* eight int16 */
     vi mins;    /* eight int16 */
     vf d, dmin; /* times the column's scale, four times each */
 };
 
-SIMD_INLINE struct kq_heads kq_load_heads(const uint8_t *const row[KQ_AT_ONCE],
-                                          size_t at, float dx)
+SIMD_INLINE struct kq_block_scales kq_load_scales(const uint8_t *const row[KQ_AT_ONCE],
+                                                  size_t at, float dx)
 {
     /* words 0 (d) and 1 (dmin) of lane r, four times each */
     const vi pick = _mm512_inserti64x4(
         _mm512_castsi256_si512(
             _mm256_setr_epi16(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24)),
         _mm256_setr_epi16(1, 1, 1, 1, 9, 9, 9, 9, 17, 17, 17, 17, 25, 25, 25, 25), 1);
-    const vi head = load_4x128(row[0] + at, row[1] + at, row[2] + at, row[3] + at);
-    const vi six = kq_unpack_six(head);
-    const vi halves = _mm512_permutexvar_epi16(pick, head);
+    const vi packed = load_4x128(row[0] + at, row[1] + at, row[2] + at, row[3] + at);
+    const vi six = kq_unpack_six(packed);
+    const vi halves = _mm512_permutexvar_epi16(pick, packed);
     const vf d = _mm512_cvtph_ps(_mm512_castsi512_si256(halves));
     const vf dmin = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1));
 
-    return (struct kq_heads){
+    return (struct kq_block_scales){
         .scales = _mm512_unpacklo_epi8(six, v_zero()),
         .mins = _mm512_unpackhi_epi8(six, v_zero()),
         .d = v_mul(d, v_set1_f(dx)),
@@ -156,7 +156,8 @@ SIMD_INLINE struct kq_heads kq_load_heads(const uint8_t *const row[KQ_AT_ONCE],
     };
 }
 
-/* y[0..n_rows) for a format with the 16-byte head d, dmin, six-bit integers. */
+/* y[0..n_rows) for a format whose block begins with d, dmin and twelve bytes of
+ * six-bit integers. */
 SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w_stride,
                                 const void *x, float *y, size_t block_bytes,
                                 kq_row_dot_fn *row_dot)
@@ -170,10 +171,11 @@ SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w
         kq_rows(w, w_stride, i, n_rows, row);
         for (size_t b = 0; b < n_blocks; b++) {
             const size_t at = b * block_bytes;
-            const ptrdiff_t ahead =
-                kq_ahead(b, n_blocks, block_bytes, w_stride, i + KQ_AT_ONCE < n_rows);
+            const ptrdiff_t offset = kq_prefetch_offset(
+                b, n_blocks, block_bytes, w_stride, i + KQ_AT_ONCE < n_rows);
             const struct kq_x xq = kq_load_x(act_q(x) + KQ_ELEMS * b);
-            const struct kq_heads h = kq_load_heads(row, at, act_q8_256_d(x, k)[b]);
+            const struct kq_block_scales h =
+                kq_load_scales(row, at, act_q8_256_d(x, k)[b]);
             const vi mins = _mm512_madd_epi16(
                 h.mins, kq_sums32(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b));
             vi part[KQ_AT_ONCE];
@@ -188,7 +190,7 @@ SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w
                               _mm512_shuffle_i32x4(h.scales, h.scales, 0xff));
             SIMD_UNROLL
             for (int r = 0; r < KQ_AT_ONCE; r++)
-                prefetch_lines(row[r] + at, ahead, block_bytes);
+                prefetch_lines(row[r] + at, offset, block_bytes);
             acc = v_fma(v_to_float(kq_fold_rows(part)), h.d, acc);
             acc = v_fnma(v_to_float(mins), h.dmin, acc);
         }

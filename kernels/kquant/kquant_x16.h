@@ -8,7 +8,7 @@
 #include "kernels/simd/x16_super.h"
 
 /* Dwords 0..3 of a body: d and dmin, then A, B, C of kquant.h. */
-SIMD_INLINE void kq_x16_head(const uint8_t *body, struct x16_scales *out)
+SIMD_INLINE void kq_x16_scales(const uint8_t *body, struct x16_scales *out)
 {
     const vi six = v_set1_8(0x3f), four = v_set1_8(0x0f), two = v_set1_8(0x30);
     const vi halves = v_load(body), a = v_load(body + 64), b = v_load(body + 128),

@@ -24,9 +24,9 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* e is a float's exponent field as it is: 2^(e - 127), infinite for 255. A 0 there
  * means 2^-127 here, which is the subnormal with its upper mantissa bit set. */
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
 {
-    const vi bits = v_max32(v_sll32(v_u8(head), 23), v_set1_32(0x400000));
+    const vi bits = v_max32(v_sll32(v_u8(block_scales), 23), v_set1_32(0x400000));
 
     (void)body;
     (void)m;
@@ -37,8 +37,8 @@ static const struct x16_block_format format = {
     .layout = {.block_bytes = sizeof(struct block_mxfp4),
                .body_at = offsetof(struct block_mxfp4, qs),
                .body_bytes = MXFP4_ELEMS / 2,
-               .n_heads = 1,
-               .head_bytes = 1},
+               .n_scales = 1,
+               .scale_bytes = 1},
     .max = 2 * BIAS,
     .bias = BIAS,
     .light = true,

@@ -51,7 +51,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         const int half = group / 2, odd = group % 2;
         vi part[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
 
-        x16_fetch_later(sink, group, 4, sum_4);
+        x16_prefetch_later(sink, group, 4, sum_4);
         SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             const vi raw = v_keep(v_load(body + 64 * (4 + 4 * group + j)));
@@ -80,12 +80,12 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
 #define PRODUCTS NULL
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     const vi nibble = v_set1_8(15), halves = v_load(body + 64 * 20);
 
-    (void)head;
+    (void)block_scales;
     out->d = v_half_low(halves);
     out->dmin = v_half_low(v_srl32(halves, 16));
     SIMD_UNROLL

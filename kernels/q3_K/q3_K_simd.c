@@ -11,8 +11,8 @@
 #include "kernels/simd/x16_super.h"
 
 /* Body in the file, in dwords: 0..7 top bits, 8..23 low bits, 24..26 scales; d is the
- * head. In a panel: the scales, top bits and low bits of the first half by turns, the
- * low bits of the second half. */
+ * block scale. In a panel: the scales, top bits and low bits of the first half
+ * interleaved, the low bits of the second half. */
 SIMD_INLINE size_t place(size_t dword)
 {
     return dword < 8    ? 3 + 2 * dword
@@ -121,7 +121,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         const int h = group / 2, odd = group % 2;
         vi part[4];
 
-        x16_fetch_later(sink, group, 4, sum_1);
+        x16_prefetch_later(sink, group, 4, sum_1);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
             part[i] = v_bcast_4(&sink->column->start[8 * h + 2 * i + odd]);
@@ -151,13 +151,13 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
 #define WIDE     NULL
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     vi four[4];
 
     scale_bytes(body, four);
-    out->d = v_half(head);
+    out->d = v_half(block_scales);
     SIMD_UNROLL
     for (int s = 0; s < 16; s++)
         out->scale[s] = v_scale(v_sra32(v_sll32(four[s / 4], 24 - s % 4 * 8), 24));
@@ -166,9 +166,9 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
 static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_q3_K),
                .body_bytes = offsetof(struct block_q3_K, d),
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_q3_K, d)},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_q3_K, d)},
                .place = place},
     .n_subs = 16,
     .max = 7,

@@ -27,19 +27,19 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, 4 + step, v_and(raw, v_set1_8(-16)));
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
 {
     (void)body;
     (void)m;
-    *d = v_half(head);
+    *d = v_half(block_scales);
 }
 
 static const struct x16_block_format format = {
     .layout = {.block_bytes = sizeof(struct block_q4_0),
                .body_at = offsetof(struct block_q4_0, qs),
                .body_bytes = Q4_0_ELEMS / 2,
-               .n_heads = 1,
-               .head_bytes = 2},
+               .n_scales = 1,
+               .scale_bytes = 2},
     .max = 15,
     .bias = 8,
     .light = true,

@@ -8,19 +8,19 @@
 #include "kernels/q5_0/q5_0.h"
 #include "kernels/simd/x16_five.h"
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
 {
     (void)body;
     (void)m;
-    *d = v_half(head);
+    *d = v_half(block_scales);
 }
 
 static const struct x16_block_format format = {
     .layout = {.block_bytes = sizeof(struct block_q5_0),
                .body_at = offsetof(struct block_q5_0, qh),
                .body_bytes = 4 + Q5_0_ELEMS / 2,
-               .n_heads = 1,
-               .head_bytes = 2},
+               .n_scales = 1,
+               .scale_bytes = 2},
     .max = 31,
     .bias = 16,
     .light = true,

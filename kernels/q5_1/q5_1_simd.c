@@ -12,16 +12,16 @@ static const struct x16_layout layout = {
     .block_bytes = sizeof(struct block_q5_1),
     .body_at = offsetof(struct block_q5_1, qh),
     .body_bytes = 4 + Q5_1_ELEMS / 2,
-    .n_heads = 2,
-    .head_bytes = 2,
-    .head_at = {offsetof(struct block_q5_1, d), offsetof(struct block_q5_1, m)},
+    .n_scales = 2,
+    .scale_bytes = 2,
+    .scale_at = {offsetof(struct block_q5_1, d), offsetof(struct block_q5_1, m)},
 };
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
 {
     (void)body;
-    *d = v_half(head);
-    *m = v_half(x16_head(layout, head, 1));
+    *d = v_half(block_scales);
+    *m = v_half(x16_scale_of(layout, block_scales, 1));
 }
 
 static const struct x16_block_format format = {

@@ -62,11 +62,11 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
          v_and(v_select(v_set1_8(0x1e), v_srl16(qs, 3), top), v_set1_8(0x3e)));
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
-    (void)head;
-    kq_x16_head(body, out);
+    (void)block_scales;
+    kq_x16_scales(body, out);
 }
 
 static const struct x16_super_format format = {

@@ -50,7 +50,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 }
 
 /* What has high nibbles is left at bits 2 to 7, times 4. Of qh two bits are kept and
- * two cleared in turns, so that a shift brings in zeros. */
+ * two cleared alternately, so that a shift brings in zeros. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
                       struct x16_sink *sink)
 {
@@ -67,10 +67,10 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, 32 * half + 24 + j, v_select(high, v_srl16(b, 2), odd));
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
-    out->d = v_half(head);
+    out->d = v_half(block_scales);
     SIMD_UNROLL
     for (int i = 0; i < 4; i++) {
         const vi four = v_load(body + 64 * i);
@@ -84,9 +84,9 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
 static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_q6_K),
                .body_bytes = offsetof(struct block_q6_K, d),
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_q6_K, d)},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_q6_K, d)},
                .place = place},
     .n_subs = 16,
     .max = 63,
@@ -162,8 +162,8 @@ SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
 
         kq_rows(w, w_stride, i, n_rows, row);
         for (size_t b = 0; b < n_blocks; b++) {
-            const ptrdiff_t ahead =
-                kq_ahead(b, n_blocks, bytes, w_stride, i + KQ_AT_ONCE < n_rows);
+            const ptrdiff_t offset = kq_prefetch_offset(b, n_blocks, bytes, w_stride,
+                                                        i + KQ_AT_ONCE < n_rows);
             const int8_t *q = act_q(x) + KQ_ELEMS * b;
             const vf d = v_mul(load_d(row, bytes * b), v_set1_f(act_q8_256_d(x, k)[b]));
             const __m256i sums = load_256(act_q8_256_sums(x, k) + KQ_ELEMS / 16 * b);
@@ -176,7 +176,7 @@ SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
                 const uint8_t *block = row[r] + bytes * b;
 
                 part[r] = row_dot((const void *)block, q, less);
-                prefetch_lines(block, ahead, bytes);
+                prefetch_lines(block, offset, bytes);
             }
             acc = v_fma(v_to_float(kq_fold_rows(part)), d, acc);
         }

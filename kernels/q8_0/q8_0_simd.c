@@ -18,19 +18,19 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, step, V_SIGNED ? w : v_xor(w, v_set1_8(-128)));
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head, vf *d, vf *m)
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
 {
     (void)body;
     (void)m;
-    *d = v_half(head);
+    *d = v_half(block_scales);
 }
 
 static const struct x16_block_format format = {
     .layout = {.block_bytes = sizeof(struct block_q8_0),
                .body_at = offsetof(struct block_q8_0, qs),
                .body_bytes = Q8_0_ELEMS,
-               .n_heads = 1,
-               .head_bytes = 2},
+               .n_scales = 1,
+               .scale_bytes = 2},
     .max = 128,
     .bias = V_SIGNED ? 0 : 128,
     .is_signed = V_SIGNED,

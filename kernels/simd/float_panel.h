@@ -2,11 +2,12 @@
  *
  * float_panel.h - many columns times weights that are floats of 16 or 32 bits
  *
- * Rows are turned into panels on the stack, a vector lane a row: floats, FP_DEPTH
+ * Rows are interleaved into panels on the stack, a vector lane a row: floats, FP_DEPTH
  * elements at a time, so that every column finds them converted, and no sum goes across
  * lanes. A tile of FP_ROWS rows and FP_COLS columns is held in registers; an activation
- * is broadcast for all its rows. Panels of FP_GROUP rows take turns on the columns of a
- * tile, whose activations lie side by side in the first-level cache meanwhile.
+ * is broadcast for all its rows. All panels of FP_GROUP rows use the columns of a tile
+ * before the next columns come, whose activations lie side by side in the first-level
+ * cache meanwhile.
  *
  * Each y is the sum of sums of FP_DEPTH products.
  */
@@ -33,7 +34,8 @@ enum {
     FP_COLS = 6,
     FP_LEAST = 96,
 #endif
-    /* FP_LEAST: columns; for fewer, turning the weights costs more than it saves. */
+    /* FP_LEAST: columns; for fewer, interleaving the weights costs more than it saves.
+     */
     FP_ROWS = FP_VECS * V_LANES,
     FP_GROUP = 128,
     FP_PANELS = FP_GROUP / FP_ROWS,
@@ -65,9 +67,9 @@ struct float_panel {
 } __attribute__((aligned(64)));
 
 /* 16 bytes of V_LANES rows: elements i to i + 16 / elem_bytes - 1 of vector v. */
-SIMD_INLINE void fp_turn_16(float_split_fn *split, const size_t elem_bytes,
-                            const uint8_t *at, size_t stride, struct float_panel *to,
-                            size_t i, size_t v)
+SIMD_INLINE void fp_interleave_16(float_split_fn *split, const size_t elem_bytes,
+                                  const uint8_t *at, size_t stride,
+                                  struct float_panel *to, size_t i, size_t v)
 {
     const size_t in_four = 4 / elem_bytes;
     vi four[4];
@@ -85,21 +87,21 @@ SIMD_INLINE void fp_turn_16(float_split_fn *split, const size_t elem_bytes,
 }
 
 /* n elements of V_LANES rows; where n is no multiple of 16 bytes, zeros follow. */
-SIMD_INLINE void fp_turn(float_split_fn *split, const size_t elem_bytes,
-                         const uint8_t *rows, size_t stride, size_t n,
-                         struct float_panel *to, size_t v)
+SIMD_INLINE void fp_interleave(float_split_fn *split, const size_t elem_bytes,
+                               const uint8_t *rows, size_t stride, size_t n,
+                               struct float_panel *to, size_t v)
 {
     const size_t step = 16 / elem_bytes;
     size_t i = 0;
 
     for (; i + step <= n; i += step)
-        fp_turn_16(split, elem_bytes, rows + i * elem_bytes, stride, to, i, v);
+        fp_interleave_16(split, elem_bytes, rows + i * elem_bytes, stride, to, i, v);
     if (i < n) {
         uint8_t end[V_LANES][16] = {{0}};
 
         for (size_t r = 0; r < V_LANES; r++)
             memcpy(end[r], rows + r * stride + i * elem_bytes, (n - i) * elem_bytes);
-        fp_turn_16(split, elem_bytes, end[0], sizeof(end[0]), to, i, v);
+        fp_interleave_16(split, elem_bytes, end[0], sizeof(end[0]), to, i, v);
     }
 }
 
@@ -156,8 +158,8 @@ struct float_panels {
     size_t n;      /* elements */
 };
 
-/* y = or += all panels times n_c columns. Of the n_next columns behind them the same
- * elements are asked for meanwhile. */
+/* y = or += all panels times n_c columns. The same elements of the n_next columns
+ * behind them are prefetched meanwhile. */
 SIMD_INLINE void fp_columns(const int n_c, const struct float_panels *p,
                             const uint8_t *x, size_t x_stride, size_t n_next, float *y,
                             size_t y_stride, bool add)
@@ -200,8 +202,8 @@ SIMD_INLINE void float_panel_gemm(float_split_fn *split, const size_t elem_bytes
 
             p.n = k - e < FP_DEPTH ? k - e : FP_DEPTH;
             for (size_t r = 0; r < p.n_rows; r += V_LANES)
-                fp_turn(split, elem_bytes, rows + r * w_stride, w_stride, p.n,
-                        &p.panel[r / FP_ROWS], r % FP_ROWS / V_LANES);
+                fp_interleave(split, elem_bytes, rows + r * w_stride, w_stride, p.n,
+                              &p.panel[r / FP_ROWS], r % FP_ROWS / V_LANES);
 #define FP_TILES(n_c)                                                   \
     for (; c + (n_c) <= n_cols; c += (n_c))                             \
     fp_columns(n_c, &p, x + c * x_stride + e * sizeof(float), x_stride, \

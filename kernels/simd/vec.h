@@ -4,8 +4,8 @@
  *
  * A quantised format's kernels are written once, in <format>_simd.c, and compiled
  * for every vector level; the build defines KERN_LEVEL (avx2, avxvnni, avx512,
- * avx512vnni, avx512vbmi, neon, neon_i8mm) and KERN_LEVEL_<level>. This header brings
- * in the level's words:
+ * avx512vnni, avx512vbmi, neon, neon_i8mm) and KERN_LEVEL_<level>. This header
+ * includes the level's words:
  *
  *   vi, vf            V_LANES lanes: 32-bit integers (or 4 bytes each), floats
  *   v_load            any address; v_bcast_4: four bytes into all lanes
@@ -21,7 +21,7 @@
  *                     whose numbers are in memory
  *   v_words_256, v_words_512  words of a table in registers, where V_WORDS is defined
  *   v_minus_where     bytes subtracted from another where a sign bit is set
- *   v_keep, v_after   hints, see there
+ *   v_keep, v_after   "steering the compiler" in simd.h
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
  *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * x16.h - sixteen rows side by side: the layout, and how rows get into it
+ * x16.h - sixteen interleaved rows: the layout, and how rows are put into it
  *
  * A *panel* is 16 rows of a weight matrix, interleaved so that a vector lane is a
- * row: no sums across lanes, no scale shuffled to where it is needed, and one
- * stream of memory instead of sixteen. It is as large as the 16 rows are. Each
- * format names two parts of its block:
+ * row: there are no sums across lanes, no scale is shuffled to where it is needed, and
+ * memory is read in one stream instead of sixteen. It is as large as the 16 rows are.
+ * Each format names two parts of its block:
  *
- *   body   a run of dwords, body_bytes long (quants, packed scales, ...)
- *   heads  the 16-bit (or 8-bit) fields besides: d, dmin, ...
+ *   body          a run of dwords, body_bytes long (quants, packed scales, ...)
+ *   block scales  n_scales 16-bit or 8-bit fields besides: d, dmin, ...
  *
- *   panel  | body of block 0 | body of block 1 | ... | heads of block 0 | ... |
+ * Blocks form groups of kern_panel_group(): as many as fill a cache line with their
+ * block scales. With one 16-bit scale a group is two blocks:
  *
- *   body   | dword 0 of row 0 | dword 0 of row 1 | ... of row 15 | dword 1 of
- *            row 0 | ...                               16 * body_bytes
- *   heads  | head 0 of row 0 | ... of row 15 | head 1 of row 0 | ...
+ *   panel   | scales of blocks 0, 1 | body of block 0 | body of block 1 |
+ *           | scales of blocks 2, 3 | body of block 2 | body of block 3 | ...
  *
- * Bodies start at multiples of 64 bytes from the panel's start, so that vectors do
- * not straddle cache lines; that is why heads, often 2 bytes, are kept apart.
+ *   scales  | scale 0 of row 0 | ... of row 15 | scale 1 of row 0 | ...
+ *           of one block: 16 * n_scales * scale_bytes
+ *   body    | dword 0 of row 0 | dword 0 of row 1 | ... of row 15 | dword 1 of
+ *           row 0 | ...           16 * body_bytes
  *
- * A vector has V_LANES lanes: all 16 rows, or the panel is gone through in slices
- * of 8 or 4 rows. Rows in file order are interleaved into a small buffer on the stack,
- * block by block, and then treated alike; one column has shorter ways (*_rows.h).
+ * So bodies start at multiples of 64 bytes from the panel's start, but those of a last
+ * group that is incomplete, and vectors do not straddle cache lines.
+ *
+ * A vector has V_LANES lanes: all 16 rows, or the panel is processed in slices of 8 or
+ * 4 rows. Rows in file order are interleaved into a small buffer on the stack, block by
+ * block, and then processed like a panel; one column has shorter ways (*_rows.h).
  *
  * The loops are in x16_block.h (blocks of 32) and x16_super.h (256).
  */
@@ -41,32 +46,32 @@ enum {
     X16_SLICE_BYTES = 4 * V_LANES, /* a slice's part of an interleaved dword */
     X16_MAX_COLS = 96,             /* columns that share an unpacked tile */
 
-    /* For one column two slices of a panel take turns step by step, so that an
+    /* For one column two slices of a panel are interleaved step by step, so that an
      * activation is loaded once for both. */
     X16_STRANDS = 2,
     X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
     X16_FEW = 8, /* columns; more go through an unpacked tile */
 
-    /* Panels take turns, too, some blocks of each: memory is read faster as four
+    /* Panels are interleaved, too, some blocks of each: memory is read faster as four
      * streams, each of which is a panel, than as one. What is prepared of the columns
-     * serves all of them. */
-    X16_TURNS = 4,
+     * is used for all of them. */
+    X16_INTERLEAVED = 4,
 };
 
-/* How far behind byte `at` of one of n panels that take turns the bytes are that are to
- * be prefetched: `distance` bytes, or, where that is beyond the panel, as far in the
+/* Where to prefetch while byte `at` of one of n interleaved panels is used, in bytes
+ * behind it: `distance`, or, where that is beyond the panel, the same position of the
  * panel that follows the last of the n. */
-SIMD_INLINE size_t x16_turn_offset(size_t at, size_t distance, size_t n_panels,
-                                   size_t panel_bytes)
+SIMD_INLINE size_t x16_prefetch_offset(size_t at, size_t distance, size_t n_panels,
+                                       size_t panel_bytes)
 {
     return distance + (at + distance < panel_bytes ? 0 : (n_panels - 1) * panel_bytes);
 }
 
-/* Prefetches the line at p (it need not be readable) as the hint says. The hint is no
- * constant, and the compiler is not to know that it stays the same: it would make a
- * copy of the loop around it for each hint. For x86 the choice is one instruction in
- * its eyes, so that it orders the others as if there were none; what is not T0 stands
- * apart from the loop. */
+/* Prefetches the line at p (it need not be readable) with the hint. The hint is no
+ * constant, and if the compiler knew that it stays the same it would copy the loop
+ * around it for each hint. On x86 the branch is hidden in one asm statement, so that
+ * the compiler orders the other instructions as if there were none; what is not T0 is
+ * placed outside the loop. */
 SIMD_INLINE void x16_prefetch_line(const void *p, enum kern_prefetch_hint hint)
 {
 #ifdef __x86_64__
@@ -89,7 +94,7 @@ SIMD_INLINE void x16_prefetch_line(const void *p, enum kern_prefetch_hint hint)
                        "i"(KERN_PREFETCH_T1)
                      : "cc");
 #else
-    __asm__("" : "+r"(hint));
+    SIMD_OPAQUE_ADDRESS(hint);
     if (hint == KERN_PREFETCH_T0)
         __builtin_prefetch(p, 0, 3);
     else if (hint == KERN_PREFETCH_T1)
@@ -99,7 +104,7 @@ SIMD_INLINE void x16_prefetch_line(const void *p, enum kern_prefetch_hint hint)
 #endif
 }
 
-/* prefetch_lines() as the hint says. */
+/* prefetch_lines() with a hint. */
 SIMD_INLINE void x16_prefetch_lines(const void *p, ptrdiff_t offset, size_t bytes,
                                     enum kern_prefetch_hint hint)
 {
@@ -113,29 +118,29 @@ SIMD_INLINE void x16_prefetch_lines(const void *p, ptrdiff_t offset, size_t byte
 /* Of a block in the file's order. body_bytes is a multiple of 4, at least 16. */
 struct x16_layout {
     size_t block_bytes, body_at, body_bytes;
-    size_t n_heads, head_bytes; /* head_bytes: 2 or 1, of each */
-    size_t head_at[2];
+    size_t n_scales, scale_bytes; /* scale_bytes: 2 or 1, of each */
+    size_t scale_at[2];
     /* The place in a panel's body of dword j of the file's: where it is read. NULL: j.
      */
     size_t (*place)(size_t j);
 };
 
-/* Where slice s of head h of one block is. */
-SIMD_INLINE const uint8_t *x16_head(const struct x16_layout l, const uint8_t *head,
-                                    size_t h)
+/* Block scale h of one block, from its first. */
+SIMD_INLINE const uint8_t *x16_scale_of(const struct x16_layout l,
+                                        const uint8_t *block_scales, size_t h)
 {
-    return head + X16_ROWS * l.head_bytes * h;
+    return block_scales + X16_ROWS * l.scale_bytes * h;
 }
 
-/* Bytes of one block's bodies, of one block's heads, in a panel. */
+/* Bytes of one block's body, of its block scales, in a panel. */
 SIMD_INLINE size_t x16_body_bytes(const struct x16_layout l)
 {
     return X16_ROWS * l.body_bytes;
 }
 
-SIMD_INLINE size_t x16_head_bytes(const struct x16_layout l)
+SIMD_INLINE size_t x16_scale_bytes(const struct x16_layout l)
 {
-    return X16_ROWS * l.head_bytes * l.n_heads;
+    return X16_ROWS * l.scale_bytes * l.n_scales;
 }
 
 SIMD_INLINE size_t x16_place(const struct x16_layout l, size_t j)
@@ -143,11 +148,11 @@ SIMD_INLINE size_t x16_place(const struct x16_layout l, size_t j)
     return l.place != NULL ? l.place(j) : j;
 }
 
-/* p, whose derivation GCC forgets: with it in mind it moves the loads of a block about
- * until the registers overflow. */
+/* p, opaque to the compiler ("steering the compiler" in simd.h): if it knew how p was
+ * made it would move the loads of a block about until registers overflow. */
 SIMD_INLINE const uint8_t *x16_forget(const uint8_t *p)
 {
-    __asm__("" : "+r"(p));
+    SIMD_OPAQUE_ADDRESS(p);
     return p;
 }
 
@@ -156,14 +161,14 @@ SIMD_INLINE const uint8_t *x16_body_of(const struct x16_layout l, const uint8_t 
                                        size_t n_blocks, size_t b)
 {
     return x16_forget(
-        panel + kern_panel_body_at(x16_body_bytes(l), x16_head_bytes(l), n_blocks, b));
+        panel + kern_panel_body_at(x16_body_bytes(l), x16_scale_bytes(l), n_blocks, b));
 }
 
-SIMD_INLINE const uint8_t *x16_heads_of(const struct x16_layout l, const uint8_t *panel,
-                                        size_t b)
+SIMD_INLINE const uint8_t *x16_scales_of(const struct x16_layout l,
+                                         const uint8_t *panel, size_t b)
 {
     return x16_forget(panel +
-                      kern_panel_heads_at(x16_body_bytes(l), x16_head_bytes(l), b));
+                      kern_panel_scales_at(x16_body_bytes(l), x16_scale_bytes(l), b));
 }
 
 /* Sixteen rows in file order, `stride` bytes apart; of the last ones of a matrix
@@ -182,7 +187,8 @@ SIMD_INLINE struct x16_rows x16_rows(const void *w, size_t w_stride, size_t i,
 
 /* The blocks at `at` of sixteen rows. */
 SIMD_INLINE void x16_interleave_full(const struct x16_layout l, const uint8_t *at,
-                                     size_t stride, uint8_t *body, uint8_t *head)
+                                     size_t stride, uint8_t *body,
+                                     uint8_t *block_scales)
 {
     for (size_t s = 0; s < X16_SLICES; s++) {
         const uint8_t *rows = at + s * V_LANES * stride + l.body_at;
@@ -200,19 +206,19 @@ SIMD_INLINE void x16_interleave_full(const struct x16_layout l, const uint8_t *a
                 v_store(to + 64 * x16_place(l, from / 4 + i), v[i]);
         }
     }
-    for (size_t h = 0; h < l.n_heads; h++) {
-        const uint8_t *rows = at + l.head_at[h];
+    for (size_t h = 0; h < l.n_scales; h++) {
+        const uint8_t *rows = at + l.scale_at[h];
 
         SIMD_UNROLL
         for (size_t r = 0; r < X16_ROWS; r++)
-            memcpy(head + (h * X16_ROWS + r) * l.head_bytes, rows + r * stride,
-                   l.head_bytes);
+            memcpy(block_scales + (h * X16_ROWS + r) * l.scale_bytes, rows + r * stride,
+                   l.scale_bytes);
     }
 }
 
 /* The same where rows may be missing: the last one takes their places. */
 SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows rows,
-                                size_t at, uint8_t *body, uint8_t *head)
+                                size_t at, uint8_t *body, uint8_t *block_scales)
 {
     const uint8_t *blocks = rows.first + at;
     uint8_t copy[X16_ROWS][256];
@@ -225,7 +231,7 @@ SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows
         blocks = copy[0];
         stride = sizeof(copy[0]);
     }
-    x16_interleave_full(l, blocks, stride, body, head);
+    x16_interleave_full(l, blocks, stride, body, block_scales);
 }
 
 SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void *rows,
@@ -236,8 +242,8 @@ SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void
     for (size_t b = 0; b < n_blocks; b++)
         x16_interleave_full(
             l, (const uint8_t *)rows + b * l.block_bytes, w_stride,
-            at + kern_panel_body_at(x16_body_bytes(l), x16_head_bytes(l), n_blocks, b),
-            at + kern_panel_heads_at(x16_body_bytes(l), x16_head_bytes(l), b));
+            at + kern_panel_body_at(x16_body_bytes(l), x16_scale_bytes(l), n_blocks, b),
+            at + kern_panel_scales_at(x16_body_bytes(l), x16_scale_bytes(l), b));
 }
 
 /* y[i..] = the lanes of slice s that are rows below n_rows. */
@@ -260,7 +266,7 @@ struct x16_sink;
  * any. */
 typedef void x16_emit_fn(struct x16_sink *sink, int four, vi w);
 
-/* Unpacks the weights of one block in steps, each as little as shares what it loads:
+/* Unpacks the weights of one block in steps; a step is no more than shares its loads.
  * body is the slice's first dword, dword j of the block is at body + 64 * j. */
 typedef void x16_weights_fn(const uint8_t *body, int step, x16_emit_fn *emit,
                             struct x16_sink *sink);
@@ -328,8 +334,7 @@ SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n
                  (n_panels - p) * X16_ROWS, prefetch);
 }
 
-/* Several columns may read a panel again, which NTA would keep no longer than for one.
- */
+/* Several columns may read a panel again; NTA keeps it for one reading only. */
 SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefetch)
 {
     if (prefetch.hint == KERN_PREFETCH_NTA)
@@ -337,9 +342,10 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
     return prefetch;
 }
 
-/* Defines the five kernels of a format at this level from the frame that suits it. What
- * one column prefetches where it need not (the distance is 0) is soon used: that does
- * no harm beside the work of a format that is not light, and spares its second copy. */
+/* Defines the five kernels of a format at this level from the frame that suits it. With
+ * a distance of 0 one column prefetches what it is about to use: beside the work of a
+ * format that is not light that does no harm, and it saves a second copy of the code.
+ */
 #define X16_KERNELS(name, format, block, panels_fn, few_max, few_fn, rows_fn, tile_fn) \
     void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
                                void *panel)                                            \

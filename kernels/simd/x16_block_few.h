@@ -40,7 +40,8 @@ struct x16_sink {
 #define X16_BLOCK_RUN(max) \
     (V_RUN(max) >= 8 ? 8 : V_RUN(max) >= 4 ? 4 : V_RUN(max) >= 2 ? 2 : 1)
 
-/* Both halves of a block come in ascending order, in turns or one after the other. */
+/* Both halves of a block come in ascending order, interleaved or one after the other.
+ */
 SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
 {
     const int t = sink->strand;
@@ -80,11 +81,12 @@ struct x16_later {
 
 /* acc[slice][c] += one block of n_s slices times n columns. Wide weights cost every
  * column two instructions, others four for all columns. Lines are prefetched step
- * by step, not before the last step's products are made: see x16_fetch_later(). */
+ * by step, each behind the products of the step before: see x16_prefetch_later(). */
 SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
                                 const int n, const uint8_t *const *body,
-                                const uint8_t *const *head, struct x16_block_at at,
-                                struct x16_later later, vf (*acc)[X16_FEW])
+                                const uint8_t *const *block_scales,
+                                struct x16_block_at at, struct x16_later later,
+                                vf (*acc)[X16_FEW])
 {
     const size_t lines = later.end - later.first;
     struct x16_sink sink;
@@ -99,7 +101,7 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
         const size_t from = lines * (size_t)step / (size_t)f.steps;
         const size_t to = lines * (size_t)(step + 1) / (size_t)f.steps;
 
-        /* Each time: behind some dozens of stores GCC no longer knows a constant. */
+        /* In every step: after some dozens of stores GCC no longer knows a constant. */
         sink.n_cols = n;
         sink.run = X16_BLOCK_RUN(f.max);
         sink.is_signed = f.is_signed;
@@ -123,7 +125,7 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
     for (int t = 0; t < n_s; t++) {
         vf d, m;
 
-        f.scales(body[t], head[t], &d, &m);
+        f.scales(body[t], block_scales[t], &d, &m);
         SIMD_UNROLL
         for (int c = 0; c < n; c++) {
             const vf dx = v_set1_f(at.d[X16_BATCH * c]);
@@ -137,7 +139,7 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
 
 /* The slices of one block, X16_AT_ONCE at a time. */
 SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n,
-                                  const uint8_t *body, const uint8_t *head,
+                                  const uint8_t *body, const uint8_t *block_scales,
                                   struct x16_block_at at, struct x16_later later,
                                   vf (*acc)[X16_FEW])
 {
@@ -145,17 +147,17 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n,
 
     SIMD_UNROLL
     for (int s = 0; s < X16_SLICES; s += X16_AT_ONCE) {
-        const uint8_t *bodies[X16_STRANDS], *heads[X16_STRANDS];
+        const uint8_t *bodies[X16_STRANDS], *slice_scales[X16_STRANDS];
 
         SIMD_UNROLL
         for (int t = 0; t < X16_AT_ONCE; t++) {
             const size_t slice = (size_t)(s + t);
 
             bodies[t] = body + slice * X16_SLICE_BYTES;
-            heads[t] = head + slice * V_LANES * f.layout.head_bytes;
+            slice_scales[t] = block_scales + slice * V_LANES * f.layout.scale_bytes;
         }
-        x16_block_step(f, X16_AT_ONCE, n, bodies, heads, at, s == 0 ? later : nothing,
-                       acc + s);
+        x16_block_step(f, X16_AT_ONCE, n, bodies, slice_scales, at,
+                       s == 0 ? later : nothing, acc + s);
     }
 }
 
@@ -166,27 +168,27 @@ SIMD_INLINE struct x16_block_at x16_block_next(struct x16_block_at at, size_t i)
                                  at.start + i};
 }
 
-/* As many blocks as have their heads together, at `w`, and their bodies behind them,
- * times one column. They share out the lines that are to be used later. */
-SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool fetch,
+/* A group of blocks, block scales at `w` and bodies behind them, times one column. Each
+ * block prefetches its part of the lines that are to be used later. */
+SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool prefetches,
                                  const uint8_t *w, struct x16_block_at at,
                                  size_t offset, enum kern_prefetch_hint hint,
                                  vf (*acc)[X16_FEW])
 {
     const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const size_t n = kern_panel_group(head_bytes);
-    const size_t lines = fetch ? (n * (body_bytes + head_bytes) + 63) / 64 : 0;
-    const uint8_t *head = w, *body = x16_forget(w + n * head_bytes);
+    const size_t scale_bytes = x16_scale_bytes(f.layout);
+    const size_t n = kern_panel_group(scale_bytes);
+    const size_t lines = prefetches ? (n * (body_bytes + scale_bytes) + 63) / 64 : 0;
+    const uint8_t *block_scales = w, *body = x16_forget(w + n * scale_bytes);
 
     SIMD_UNROLL
     for (size_t i = 0; i < n; i++) {
         const struct x16_later later = {w + offset, lines * i / n, lines * (i + 1) / n,
                                         hint};
 
-        x16_block_slices(f, 1, body, head, x16_block_next(at, i), later, acc);
+        x16_block_slices(f, 1, body, block_scales, x16_block_next(at, i), later, acc);
         body = x16_forget(body + body_bytes);
-        head = x16_forget(head + head_bytes);
+        block_scales = x16_forget(block_scales + scale_bytes);
     }
 }
 
@@ -205,7 +207,7 @@ SIMD_INLINE void x16_block_some(const struct x16_block_format f, const char *x,
 }
 
 /* n blocks from b on of column c. What is copied has a constant size: a full batch is a
- * dozen instructions, half of one is a head of attention. */
+ * dozen instructions, half of one is a block_scales of attention. */
 SIMD_INLINE void x16_block_column(const struct x16_block_format f, const char *x,
                                   size_t k, size_t b, size_t n, size_t c,
                                   struct x16_block_columns *to)
@@ -243,7 +245,7 @@ SIMD_INLINE struct x16_block_at x16_block_batch(const struct x16_block_format f,
 /* ---- panels ------------------------------------------------------------------------
  */
 
-/* The numbers that follow, where GCC forgets the way to them. */
+/* The same numbers, their addresses opaque to the compiler. */
 SIMD_INLINE struct x16_block_at x16_block_forget(struct x16_block_at at)
 {
     return (struct x16_block_at){(const void *)x16_forget((const void *)at.q),
@@ -252,23 +254,23 @@ SIMD_INLINE struct x16_block_at x16_block_forget(struct x16_block_at at)
                                  (const void *)x16_forget((const void *)at.start)};
 }
 
-/* At most X16_TURNS panels times n columns, of which n_cols are to be stored, a group
- * of blocks of each by turns. One column's full group is unrolled: blocks are found by
- * adding constants. fetch: whether one column prefetches; several do, at a distance of
- * 0 what they are about to use, which does no harm beside their products and spares
- * this code's second copy. */
-SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
-                                 const bool fetch, size_t n_panels, size_t k,
-                                 const uint8_t *w, size_t n_cols, const char *const *x,
-                                 float *y, size_t y_stride,
-                                 struct kern_prefetch prefetch)
+/* At most X16_INTERLEAVED panels times n columns, of which n_cols are to be stored; the
+ * panels are interleaved by groups of blocks. One column's full group is unrolled:
+ * blocks are found by adding constants. prefetches: whether one column prefetches.
+ * Several columns always do, with a distance of 0 what they are about to use: beside
+ * their products that does no harm, and it saves a second copy of the code. */
+SIMD_INLINE void x16_block_interleaved(const struct x16_block_format f, const int n,
+                                       const bool prefetches, size_t n_panels, size_t k,
+                                       const uint8_t *w, size_t n_cols,
+                                       const char *const *x, float *y, size_t y_stride,
+                                       struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
-    const size_t group = kern_panel_group(head_bytes);
-    vf acc[X16_TURNS][X16_SLICES][X16_FEW];
+    const size_t scale_bytes = x16_scale_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
+    const size_t group = kern_panel_group(scale_bytes);
+    vf acc[X16_INTERLEAVED][X16_SLICES][X16_FEW];
 
     for (size_t p = 0; p < n_panels; p++)
         SIMD_UNROLL
@@ -286,9 +288,9 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
         for (size_t i = 0; i < in_batch; i += group) {
             const size_t b = from + i,
                          some = in_batch - i < group ? in_batch - i : group;
-            const size_t at = b * (body_bytes + head_bytes);
+            const size_t at = b * (body_bytes + scale_bytes);
             const size_t later =
-                x16_turn_offset(at, prefetch.distance, n_panels, panel_bytes);
+                x16_prefetch_offset(at, prefetch.distance, n_panels, panel_bytes);
 
             for (size_t p = 0; p < n_panels; p++) {
                 const uint8_t *blocks = x16_forget(w + p * panel_bytes + at);
@@ -302,16 +304,18 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
                 for (int c = 0; c < n; c++)
                     of[s][c] = acc[p][s][c];
                 if (n == 1 && some == group)
-                    x16_block_group(f, fetch, blocks, column, later, prefetch.hint, of);
+                    x16_block_group(f, prefetches, blocks, column, later, prefetch.hint,
+                                    of);
                 else
                     for (size_t j = 0; j < some; j++) {
                         const uint8_t *body =
-                            blocks + some * head_bytes + j * body_bytes;
+                            blocks + some * scale_bytes + j * body_bytes;
                         const size_t lines =
-                            n == 1 ? 0 : (body_bytes + head_bytes + 63) / 64;
+                            n == 1 ? 0 : (body_bytes + scale_bytes + 63) / 64;
 
                         x16_block_slices(
-                            f, n, x16_forget(body), x16_forget(blocks + j * head_bytes),
+                            f, n, x16_forget(body),
+                            x16_forget(blocks + j * scale_bytes),
                             x16_block_next(column, j),
                             (struct x16_later){body + later, 0, lines, prefetch.hint},
                             of);
@@ -336,7 +340,7 @@ SIMD_INLINE void x16_block_turns(const struct x16_block_format f, const int n,
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
 SIMD_INLINE void x16_block_few(const struct x16_block_format f, const int n,
-                               const bool fetch, size_t n_panels, size_t k,
+                               const bool prefetches, size_t n_panels, size_t k,
                                const uint8_t *w, size_t n_cols, const char *x,
                                size_t x_stride, float *y, size_t y_stride,
                                struct kern_prefetch prefetch)
@@ -347,11 +351,12 @@ SIMD_INLINE void x16_block_few(const struct x16_block_format f, const int n,
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    for (size_t p = 0; p < n_panels; p += X16_TURNS)
-        x16_block_turns(f, n, fetch,
-                        n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
-                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
-                        y_stride, prefetch);
+    for (size_t p = 0; p < n_panels; p += X16_INTERLEAVED)
+        x16_block_interleaved(f, n, prefetches,
+                              n_panels - p < X16_INTERLEAVED ? n_panels - p
+                                                             : X16_INTERLEAVED,
+                              k, w + p * panel_bytes, n_cols, column_at,
+                              y + p * X16_ROWS, y_stride, prefetch);
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */
@@ -361,7 +366,7 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
 {
     const size_t n_blocks = k / X16_BLOCK;
     uint8_t body[X16_BATCH * 2 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
-    uint8_t head[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t block_scales[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
 
 #if V_BLOCK_ROWS
     if (f.row != X16_ROW_NONE) {
@@ -388,12 +393,12 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
             for (size_t j = 0; j < in_batch; j++)
                 x16_interleave(f.layout, rows, (from + j) * f.layout.block_bytes,
                                body + j * x16_body_bytes(f.layout),
-                               head + j * x16_head_bytes(f.layout));
+                               block_scales + j * x16_scale_bytes(f.layout));
             x16_block_starts(f, x, k, from, in_batch, start);
             for (size_t j = 0; j < in_batch; j++)
                 x16_block_slices(
                     f, 1, body + j * x16_body_bytes(f.layout),
-                    head + j * x16_head_bytes(f.layout),
+                    block_scales + j * x16_scale_bytes(f.layout),
                     (struct x16_block_at){act_q(x) + X16_BLOCK * (from + j),
                                           act_q8_32_d(x, k) + from + j,
                                           act_q8_32_s(x, k) + from + j, start + j},

@@ -14,8 +14,8 @@ enum {
 };
 
 /* d and m of one slice of a block; m may be left alone where there is none. */
-typedef void x16_block_scales_fn(const uint8_t *body, const uint8_t *head, vf *d,
-                                 vf *m);
+typedef void x16_block_scales_fn(const uint8_t *body, const uint8_t *block_scales,
+                                 vf *d, vf *m);
 
 /* How a block's body holds its weights, for levels that multiply rows in file order as
  * they are (x16_block_rows.h). */
@@ -34,12 +34,13 @@ struct x16_block_format {
     bool has_m;
     bool is_signed;        /* weights go to v_dot_s */
     bool light;            /* as in x16_super.h */
-    enum x16_row_kind row; /* not NONE: head 0 is d and head 1, right behind it, m */
+    enum x16_row_kind row; /* not NONE: block scale 0 is d and 1, right behind it, m */
     int steps;             /* of weights, at most 8 */
     x16_weights_fn *weights;
     /* Or, for v_dot_u where V_WIDE: weights 16..31 times 16; NULL if there is none. */
     x16_weights_fn *wide;
-    x16_block_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
+    x16_block_scales_fn
+        *scales; /* gets the slice of scale 0; x16_scale_of() of others */
 };
 
 /* start[i] = -bias * sum(x) of blocks b to b + n - 1. */

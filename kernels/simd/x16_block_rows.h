@@ -3,11 +3,11 @@
  * x16_block_rows.h - one column times rows in file order, blocks of 32, 256-bit
  *                    registers
  *
- * To interleave rows costs more than to multiply them once. Here a block of one row
+ * Interleaving rows costs more than multiplying them once. Here a block of one row
  * is a vector: its 32 products with the column become eight 32-bit sums, a float each,
- * times d * dx. Four rows share what is loaded of the column. The heads of sixteen
- * blocks are collected by interleaving what lies there, and turned into floats as
- * vectors: m * s is then one product for sixteen blocks.
+ * times d * dx. Four rows share what is loaded of the column. The block scales of
+ * sixteen blocks are collected by interleaving, and converted to floats as vectors: m *
+ * s is then one product for sixteen blocks.
  *
  * Range: as argued by each format for the sum of all 32 products; pairs in 16 bits are
  * at most 2 * 128 * 127 < 2^15, the bias's part of them at most 2 * 16 * 127.
@@ -21,7 +21,7 @@
 
 enum {
     ROWS_AT_ONCE = 4,
-    ROWS_BATCH = 16, /* blocks whose heads are read together */
+    ROWS_BATCH = 16, /* blocks whose scales are read together */
 };
 
 /* Bytes of 16 where the row's qh has a bit, added to 32 nibbles. */
@@ -95,11 +95,12 @@ SIMD_INLINE __m256i block_rows_dot(const struct x16_block_format f, __m256i less
 #endif
 }
 
-/* The heads of n blocks of one row: scale = d * dx; returns the sum of m * s. The 16
- * bytes from a head on lie within its block; behind block n the last one is read. */
-SIMD_INLINE __m256 block_rows_heads(const struct x16_block_format f, size_t n,
-                                    const uint8_t *block, const float *dx,
-                                    const float *s, float *scale)
+/* The block scales of n blocks of one row: scale = d * dx; returns the sum of m * s.
+ * The 16 bytes from the first scale on lie within its block; behind block n the last
+ * one is read. */
+SIMD_INLINE __m256 block_rows_scales(const struct x16_block_format f, size_t n,
+                                     const uint8_t *block, const float *dx,
+                                     const float *s, float *scale)
 {
     __m256 sum = _mm256_setzero_ps();
     __m128i two[8], four[4];
@@ -110,8 +111,8 @@ SIMD_INLINE __m256 block_rows_heads(const struct x16_block_format f, size_t n,
                      b = 2 * i + 1 < n ? 2 * i + 1 : n - 1;
 
         two[i] = _mm_unpacklo_epi16(
-            load_128(block + a * f.layout.block_bytes + f.layout.head_at[0]),
-            load_128(block + b * f.layout.block_bytes + f.layout.head_at[0]));
+            load_128(block + a * f.layout.block_bytes + f.layout.scale_at[0]),
+            load_128(block + b * f.layout.block_bytes + f.layout.scale_at[0]));
     }
     SIMD_UNROLL
     for (size_t i = 0; i < 4; i++) /* d d d d m m m m */
@@ -145,12 +146,12 @@ SIMD_INLINE void block_rows_step(const struct x16_block_format f, size_t n,
     SIMD_UNROLL
     for (size_t r = 0; r < ROWS_AT_ONCE; r++) {
         const __m256 more =
-            block_rows_heads(f, n, row[r] + b * f.layout.block_bytes, dx, s, scale[r]);
+            block_rows_scales(f, n, row[r] + b * f.layout.block_bytes, dx, s, scale[r]);
 
         if (f.has_m)
             acc[r] = _mm256_add_ps(acc[r], more);
     }
-    __asm__("" : "+m"(scale)); /* broadcast from memory, not out of registers */
+    SIMD_IN_MEMORY(scale);
     for (size_t i = 0; i < n; i++) {
         const size_t at = (b + i) * f.layout.block_bytes + f.layout.body_at;
         const __m256i xq = load_256(act_q(x) + X16_BLOCK * (b + i));
@@ -177,7 +178,7 @@ SIMD_INLINE __m128 block_rows_sums(const __m256 acc[ROWS_AT_ONCE])
     return _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
 }
 
-/* Rows that are used next lie four rows on: their lines are asked for meanwhile. */
+/* Rows that are used next lie four rows on: their lines are prefetched meanwhile. */
 SIMD_INLINE void block_rows_gemv(const struct x16_block_format f, size_t n_rows,
                                  size_t k, const void *w, size_t w_stride,
                                  const char *x, float *y)

@@ -208,11 +208,11 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
 {
     const size_t n_blocks = k / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
-    const size_t panel_bytes = n_blocks * (body_bytes + head_bytes);
+    const size_t scale_bytes = x16_scale_bytes(f.layout);
+    const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
     uint8_t body_buffer[X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
         __attribute__((aligned(64)));
-    uint8_t head_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t scale_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
     vf acc[X16_SLICES * V_TILE_PANELS][X16_MAX_COLS];
     struct x16_block_tile tile[V_TILE_PANELS];
 
@@ -226,7 +226,7 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
             for (size_t j = 0; j < n_tiled * V_TILE_PANELS; j++) {
                 const size_t p = j / n_tiled, i = j % n_tiled;
                 const uint8_t *at = body_buffer + i * body_bytes;
-                const uint8_t *head = head_buffer + i * head_bytes;
+                const uint8_t *block_scales = scale_buffer + i * scale_bytes;
                 struct x16_sink sink;
                 vf d, m;
 
@@ -235,23 +235,23 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
                         w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
 
                     at = x16_body_of(f.layout, panel, n_blocks, b + i);
-                    head = x16_heads_of(f.layout, panel, b + i);
+                    block_scales = x16_scales_of(f.layout, panel, b + i);
                     if (prefetch.distance != 0 && s == 0)
                         x16_prefetch_lines(at, (ptrdiff_t)prefetch.distance,
-                                           body_bytes + head_bytes, prefetch.hint);
+                                           body_bytes + scale_bytes, prefetch.hint);
                 } else if (s == 0) {
                     x16_interleave(f.layout, rows[p], (b + i) * f.layout.block_bytes,
                                    body_buffer + i * body_bytes,
-                                   head_buffer + i * head_bytes);
+                                   scale_buffer + i * scale_bytes);
                 }
                 at += s * X16_SLICE_BYTES;
-                head += s * V_LANES * f.layout.head_bytes;
+                block_scales += s * V_LANES * f.layout.scale_bytes;
 
                 sink.tile = tile[p].w[i];
                 SIMD_UNROLL
                 for (int step = 0; step < f.steps; step++)
                     f.weights(at, step, x16_tile_emit, &sink);
-                f.scales(at, head, &d, &m);
+                f.scales(at, block_scales, &d, &m);
                 x16_tile_floats(d, tile[p].d[i]);
                 if (f.has_m)
                     x16_tile_floats(m, tile[p].m[i]);

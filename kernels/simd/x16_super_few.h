@@ -17,8 +17,8 @@ struct x16_sums {
     vf total[X16_FEW];
 };
 
-/* The sums stand apart: where a vector is a struct of registers, GCC forgets the
- * constants beside it in one struct. */
+/* The sums have a struct of their own: where a vector is a struct of registers, GCC
+ * loses the constants that share a struct with it. */
 struct x16_sink {
     int n_cols, per_sub, run, chains, biased, is_signed, strand;
     bool signs_apart; /* x16_emit_signs(): products, not weights, take them */
@@ -27,19 +27,21 @@ struct x16_sink {
     uint64_t shifts;
     struct x16_sums *to;
     const vf *factor; /* of a sub-block's products, for x16_in_floats() */
-    const uint8_t *later[X16_TURNS]; /* to be used later, n_lines each; 0: nothing */
+    const uint8_t
+        *later[X16_INTERLEAVED]; /* to be used later, n_lines each; 0: nothing */
     size_t n_lines;
     enum kern_prefetch_hint hint;
     vi *tile; /* or weights are kept here */
     x16_restore_fn *restore;
 };
 
-/* Prefetches part `part` of n_parts of what is to be used later; the first strand does.
- * Not before the product `made` in the last part: compilers would move all of it to the
- * front, and requests at once hold up the loads behind them. */
-SIMD_INLINE void x16_fetch_later(struct x16_sink *sink, int part, int n_parts, vi made)
+/* The first strand prefetches part `part` of n_parts of what is to be used later, each
+ * part behind the product `made` in the part before (v_after()): compilers would move
+ * all prefetches to the front, where many at once delay the loads behind them. */
+SIMD_INLINE void x16_prefetch_later(struct x16_sink *sink, int part, int n_parts,
+                                    vi made)
 {
-    const size_t lines = X16_TURNS * sink->n_lines;
+    const size_t lines = X16_INTERLEAVED * sink->n_lines;
     const size_t end = lines * (size_t)(part + 1) / (size_t)n_parts;
 
     if (sink->strand > 0)
@@ -162,7 +164,7 @@ SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_str
     for (int step = 0; step < steps; step++) {
         sink->strand = 0;
         if (!whole)
-            x16_fetch_later(sink, step, f.steps, sink->to->last);
+            x16_prefetch_later(sink, step, f.steps, sink->to->last);
         SIMD_UNROLL
         for (int t = 0; t < n_strands; t++) {
             sink->strand = t;
@@ -177,7 +179,7 @@ SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_str
 }
 
 /* Every sub-block's scale times d, and less by how much its weights are shifted. They
- * are to be kept in memory, where an instruction takes them from. */
+ * are kept in memory (SIMD_IN_MEMORY): an instruction takes them from there. */
 SIMD_INLINE void x16_factors(const struct x16_super_format f,
                              const struct x16_scales *sc, vf *factor)
 {
@@ -191,16 +193,17 @@ SIMD_INLINE void x16_factors(const struct x16_super_format f,
 /* Lines of a quarter of a super-block in a panel. */
 SIMD_INLINE size_t x16_quarter_lines(const struct x16_layout l)
 {
-    return (x16_body_bytes(l) + x16_head_bytes(l) + 64 * X16_TURNS - 1) /
-           (64 * X16_TURNS);
+    return (x16_body_bytes(l) + x16_scale_bytes(l) + 64 * X16_INTERLEAVED - 1) /
+           (64 * X16_INTERLEAVED);
 }
 
 /* acc[strand][c] += one super-block of n_strands slices times n columns; x, column and
  * b say which of the columns. later: quarters to prefetch, or NULL. */
 SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_strands,
                                 const int n, const uint8_t *const *body,
-                                const uint8_t *const *head, const char *const *x,
-                                size_t k, size_t b, const struct x16_column *column,
+                                const uint8_t *const *block_scales,
+                                const char *const *x, size_t k, size_t b,
+                                const struct x16_column *column,
                                 const uint8_t *const *later,
                                 enum kern_prefetch_hint hint, vf (*acc)[X16_FEW])
 {
@@ -224,7 +227,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     sink.hint = hint;
     sink.n_lines = later != NULL ? x16_quarter_lines(f.layout) : 0;
     SIMD_UNROLL
-    for (int i = 0; i < X16_TURNS; i++)
+    for (int i = 0; i < X16_INTERLEAVED; i++)
         sink.later[i] = later != NULL ? later[i] : NULL;
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
@@ -234,7 +237,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     }
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
-        f.scales(body[t], head[t], &sc[t]);
+        f.scales(body[t], block_scales[t], &sc[t]);
         if (f.bias != 0)
             x16_pair_scales(sc[t].scale, f.n_subs, scale_pairs[t]);
         SIMD_UNROLL
@@ -246,7 +249,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
     }
     if (x16_in_floats(n)) {
         x16_factors(f, &sc[0], factor);
-        __asm__("" : "+m"(factor));
+        SIMD_IN_MEMORY(factor);
     }
     x16_super_sums(f, n_strands, body, &sink);
     SIMD_UNROLL
@@ -274,43 +277,43 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
 /* Super-block b of a panel times n columns, n_s (1 or 2) slices at a time. */
 SIMD_INLINE void x16_super_block(const struct x16_super_format f, const int n_s,
                                  const int n, const uint8_t *bodies,
-                                 const uint8_t *heads, const char *const *x, size_t k,
-                                 size_t b, const struct x16_column *column,
+                                 const uint8_t *block_scales, const char *const *x,
+                                 size_t k, size_t b, const struct x16_column *column,
                                  const uint8_t *const *later,
                                  enum kern_prefetch_hint hint, vf (*acc)[X16_FEW])
 {
     SIMD_UNROLL
     for (int s = 0; s < X16_SLICES; s += n_s) {
-        const uint8_t *body[X16_STRANDS], *head[X16_STRANDS];
+        const uint8_t *body[X16_STRANDS], *slice_scales[X16_STRANDS];
 
         SIMD_UNROLL
         for (int t = 0; t < n_s; t++) {
             const size_t slice = (size_t)(s + t);
 
             body[t] = bodies + slice * X16_SLICE_BYTES;
-            head[t] = heads + slice * V_LANES * f.layout.head_bytes;
+            slice_scales[t] = block_scales + slice * V_LANES * f.layout.scale_bytes;
         }
-        x16_super_step(f, n_s, n, body, head, x, k, b, column, s == 0 ? later : NULL,
-                       hint, acc + s);
+        x16_super_step(f, n_s, n, body, slice_scales, x, k, b, column,
+                       s == 0 ? later : NULL, hint, acc + s);
     }
 }
 
-/* At most X16_TURNS panels times n columns, of which n_cols are to be stored, a
- * super-block of each panel by turns. Of all panels' super-blocks that come later, each
- * turn prefetches a quarter, if `fetch` is true: a super-block in one piece would be
- * one stream again. */
-SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
-                                 const bool fetch, size_t n_panels, size_t k,
-                                 const uint8_t *w, size_t n_cols, const char *const *x,
-                                 float *y, size_t y_stride,
-                                 struct kern_prefetch prefetch)
+/* At most X16_INTERLEAVED panels times n columns, of which n_cols are to be stored; the
+ * panels are interleaved by super-blocks. If `prefetches` is true, each panel's
+ * super-block prefetches a quarter of all panels' super-blocks that come later: a
+ * super-block in one piece would be one stream again. */
+SIMD_INLINE void x16_super_interleaved(const struct x16_super_format f, const int n,
+                                       const bool prefetches, size_t n_panels, size_t k,
+                                       const uint8_t *w, size_t n_cols,
+                                       const char *const *x, float *y, size_t y_stride,
+                                       struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_SUPER;
     const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
     const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t head_bytes = x16_head_bytes(f.layout);
+    const size_t scale_bytes = x16_scale_bytes(f.layout);
     const size_t quarter = 64 * x16_quarter_lines(f.layout);
-    vf acc[X16_TURNS][X16_SLICES][X16_FEW];
+    vf acc[X16_INTERLEAVED][X16_SLICES][X16_FEW];
 
     for (size_t p = 0; p < n_panels; p++)
         SIMD_UNROLL
@@ -319,17 +322,17 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
     for (int c = 0; c < n; c++)
         acc[p][i][c] = v_zero_f();
     for (size_t b = 0; b < n_blocks; b++) {
-        const size_t at = kern_panel_body_at(body_bytes, head_bytes, n_blocks, b);
-        const size_t heads_at = kern_panel_heads_at(body_bytes, head_bytes, b);
+        const size_t at = kern_panel_body_at(body_bytes, scale_bytes, n_blocks, b);
+        const size_t scales_at = kern_panel_scales_at(body_bytes, scale_bytes, b);
         const uint8_t *next =
-            w + at + x16_turn_offset(at, prefetch.distance, n_panels, panel_bytes);
+            w + at + x16_prefetch_offset(at, prefetch.distance, n_panels, panel_bytes);
         struct x16_column column[X16_FEW] __attribute__((aligned(64)));
 
         SIMD_UNROLL
         for (int c = 0; c < n; c++)
             x16_few_column(f, n, x[c], k, b, &column[c]);
         for (size_t p = 0; p < n_panels; p++) {
-            const uint8_t *panel = w + p * panel_bytes, *later[X16_TURNS];
+            const uint8_t *panel = w + p * panel_bytes, *later[X16_INTERLEAVED];
             const char *column_at[X16_FEW];
             vf of[X16_SLICES][X16_FEW];
 
@@ -337,18 +340,19 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
             for (int c = 0; c < n; c++)
                 column_at[c] = (const void *)x16_forget((const uint8_t *)x[c]);
             SIMD_UNROLL
-            for (size_t i = 0; i < X16_TURNS; i++)
-                later[i] = n_panels == X16_TURNS ? next + i * panel_bytes + p * quarter
-                                                 : next + p * panel_bytes + i * quarter;
+            for (size_t i = 0; i < X16_INTERLEAVED; i++)
+                later[i] = n_panels == X16_INTERLEAVED
+                               ? next + i * panel_bytes + p * quarter
+                               : next + p * panel_bytes + i * quarter;
             SIMD_UNROLL
             for (int i = 0; i < X16_SLICES; i++)
                 SIMD_UNROLL
             for (int c = 0; c < n; c++)
                 of[i][c] = acc[p][i][c];
             x16_super_block(f, X16_AT_ONCE, n, x16_forget(panel + at),
-                            x16_forget(panel + heads_at), column_at, k, b,
+                            x16_forget(panel + scales_at), column_at, k, b,
                             (const void *)x16_forget((const uint8_t *)column),
-                            fetch ? later : NULL, prefetch.hint, of);
+                            prefetches ? later : NULL, prefetch.hint, of);
             SIMD_UNROLL
             for (int i = 0; i < X16_SLICES; i++)
                 SIMD_UNROLL
@@ -368,7 +372,7 @@ SIMD_INLINE void x16_super_turns(const struct x16_super_format f, const int n,
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
 SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
-                               const bool fetch, size_t n_panels, size_t k,
+                               const bool prefetches, size_t n_panels, size_t k,
                                const uint8_t *w, size_t n_cols, const char *x,
                                size_t x_stride, float *y, size_t y_stride,
                                struct kern_prefetch prefetch)
@@ -379,11 +383,12 @@ SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    for (size_t p = 0; p < n_panels; p += X16_TURNS)
-        x16_super_turns(f, n, fetch,
-                        n_panels - p < X16_TURNS ? n_panels - p : X16_TURNS, k,
-                        w + p * panel_bytes, n_cols, column_at, y + p * X16_ROWS,
-                        y_stride, prefetch);
+    for (size_t p = 0; p < n_panels; p += X16_INTERLEAVED)
+        x16_super_interleaved(f, n, prefetches,
+                              n_panels - p < X16_INTERLEAVED ? n_panels - p
+                                                             : X16_INTERLEAVED,
+                              k, w + p * panel_bytes, n_cols, column_at,
+                              y + p * X16_ROWS, y_stride, prefetch);
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */
@@ -392,7 +397,7 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
                                 float *y)
 {
     uint8_t body[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
-    uint8_t head[4 * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t block_scales[4 * X16_ROWS] __attribute__((aligned(64)));
 
     for (size_t i = 0; i < n_rows; i += X16_ROWS) {
         const struct x16_rows rows = x16_rows(w, w_stride, i, n_rows);
@@ -409,18 +414,19 @@ SIMD_INLINE void x16_super_rows(const struct x16_super_format f, size_t n_rows,
             for (size_t r = 0; r < X16_ROWS; r++)
                 prefetch_lines(rows.first + r * w_stride + at,
                                (ptrdiff_t)(X16_ROWS * w_stride), f.layout.block_bytes);
-            x16_interleave(f.layout, rows, at, body, head);
+            x16_interleave(f.layout, rows, at, body, block_scales);
             SIMD_UNROLL
             for (int s = 0; s < X16_SLICES; s += X16_AT_ONCE) {
-                const uint8_t *bodies[X16_STRANDS], *heads[X16_STRANDS];
+                const uint8_t *bodies[X16_STRANDS], *slice_scales[X16_STRANDS];
 
                 SIMD_UNROLL
                 for (int t = 0; t < X16_AT_ONCE; t++) {
                     bodies[t] = body + (s + t) * X16_SLICE_BYTES;
-                    heads[t] = head + (size_t)(s + t) * V_LANES * f.layout.head_bytes;
+                    slice_scales[t] =
+                        block_scales + (size_t)(s + t) * V_LANES * f.layout.scale_bytes;
                 }
-                x16_super_step(f, X16_AT_ONCE, 1, bodies, heads, &x, k, b, &column,
-                               NULL, KERN_PREFETCH_T0, acc + s);
+                x16_super_step(f, X16_AT_ONCE, 1, bodies, slice_scales, &x, k, b,
+                               &column, NULL, KERN_PREFETCH_T0, acc + s);
             }
         }
         for (size_t s = 0; s < X16_SLICES; s++)

@@ -27,7 +27,7 @@ SIMD_INLINE void x16_pairs_u8(vi four, vi *pairs)
     pairs[1] = v_and(v_srl16(four, 8), even);
 }
 
-typedef void x16_scales_fn(const uint8_t *body, const uint8_t *head,
+typedef void x16_scales_fn(const uint8_t *body, const uint8_t *block_scales,
                            struct x16_scales *out);
 
 /* In place of weights, for one column where V_WIDE: leaves the products with scales,
@@ -64,7 +64,7 @@ struct x16_super_format {
      * many bits, in sub-block s. */
     x16_weights_fn *wide;
     uint64_t shifts;
-    x16_scales_fn *scales; /* head: the slice of head 0; x16_head() of others */
+    x16_scales_fn *scales; /* gets the slice of scale 0; x16_scale_of() of others */
 };
 
 /* ---- the activations' side --------------------------------------------------------
@@ -130,8 +130,7 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
 }
 
 /* The same for x16_super_step(), of n columns. Copied quants are few addresses, near
- * one register. They are to be kept in memory: a compiler else shuffles out of
- * registers what dot products broadcast from memory at no cost. */
+ * one register. SIMD_IN_MEMORY: see simd.h. */
 SIMD_INLINE void x16_few_column(const struct x16_super_format f, const int n,
                                 const char *x, size_t k, size_t b,
                                 struct x16_column *out)
@@ -140,7 +139,7 @@ SIMD_INLINE void x16_few_column(const struct x16_super_format f, const int n,
 
     x16_column(f, V_WIDE && f.wide != NULL, quants, x, k, b, out);
     if (quants || f.bias != 0 || f.mins)
-        __asm__("" : "+m"(*out));
+        SIMD_IN_MEMORY(*out);
 }
 
 /* Scales as pairs, for the bias; the order of pairs does not matter if n_subs is 1. */

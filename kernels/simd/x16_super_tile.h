@@ -34,7 +34,8 @@ SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
 }
 
 SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t *body,
-                                  const uint8_t *head, struct x16_super_tile *tile)
+                                  const uint8_t *block_scales,
+                                  struct x16_super_tile *tile)
 {
     struct x16_sink sink;
     struct x16_scales sc;
@@ -42,7 +43,7 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     vf factor[16];
 #endif
 
-    f.scales(body, head, &sc);
+    f.scales(body, block_scales, &sc);
 #if V_DOT32
     x16_factors(f, &sc, factor);
     SIMD_UNROLL
@@ -101,7 +102,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 #else
         sum[p][c] = v_zero();
 #endif
-    __asm__("" : "+m"(column)); /* read again for each product, not kept in registers */
+    SIMD_IN_MEMORY(column); /* read again for each product */
     for (int s = 0; s < f.n_subs; s++) {
         for (int from = 0; from < per_sub; from += run) {
             const int to = from + run < per_sub ? from + run : per_sub;
@@ -262,7 +263,7 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
     const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
     uint8_t body_buffer[V_TILE_PANELS][X16_SUPER * X16_ROWS]
         __attribute__((aligned(64)));
-    uint8_t head_buffer[V_TILE_PANELS][4 * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t scale_buffer[V_TILE_PANELS][4 * X16_ROWS] __attribute__((aligned(64)));
     vf acc[X16_SLICES * V_TILE_PANELS][X16_MAX_COLS];
     struct x16_super_tile tile[V_TILE_PANELS];
 
@@ -272,25 +273,26 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
     for (size_t b = 0; b < n_blocks; b++)
         for (size_t s = 0; s < X16_SLICES; s++) {
             for (size_t p = 0; p < V_TILE_PANELS; p++) {
-                const uint8_t *body = body_buffer[p], *head = head_buffer[p];
+                const uint8_t *body = body_buffer[p], *block_scales = scale_buffer[p];
 
                 if (rows == NULL) {
                     const uint8_t *panel =
                         w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
 
                     body = x16_body_of(f.layout, panel, n_blocks, b);
-                    head = x16_heads_of(f.layout, panel, b);
+                    block_scales = x16_scales_of(f.layout, panel, b);
                     if (prefetch.distance != 0 && s == 0)
                         x16_prefetch_lines(body, (ptrdiff_t)prefetch.distance,
                                            x16_body_bytes(f.layout) +
-                                               x16_head_bytes(f.layout),
+                                               x16_scale_bytes(f.layout),
                                            prefetch.hint);
                 } else if (s == 0) {
                     x16_interleave(f.layout, rows[p], b * f.layout.block_bytes,
-                                   body_buffer[p], head_buffer[p]);
+                                   body_buffer[p], scale_buffer[p]);
                 }
                 x16_super_unpack(f, body + s * X16_SLICE_BYTES,
-                                 head + s * V_LANES * f.layout.head_bytes, &tile[p]);
+                                 block_scales + s * V_LANES * f.layout.scale_bytes,
+                                 &tile[p]);
             }
             x16_super_tile_all(f, tile, n_cols, x, x_stride, k, b,
                                acc + s * V_TILE_PANELS);

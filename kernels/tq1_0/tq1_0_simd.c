@@ -110,12 +110,12 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         sums.first[i] = sums.rest[i] = v_zero();
     SIMD_UNROLL
     for (int j = 0; j < 8; j++) {
-        x16_fetch_later(sink, j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
+        x16_prefetch_later(sink, j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
         fractions(v_load(body + 64 * j), 5, j, 8, j % CHAINS, x, &sums);
     }
     SIMD_UNROLL
     for (int j = 0; j < 4; j++) {
-        x16_fetch_later(sink, 8 + j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
+        x16_prefetch_later(sink, 8 + j, 12, sums.rest[(j + CHAINS - 1) % CHAINS]);
         fractions(v_load(body + 64 * (8 + j)), 5, 40 + j, 4, j % CHAINS, x, &sums);
     }
     fractions(v_load(body + 64 * 12), 4, 60, 1, 0, x, &sums);
@@ -136,11 +136,11 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
 #define PRODUCTS NULL
 #endif
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     (void)body;
-    out->d = v_half(head);
+    out->d = v_half(block_scales);
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
         out->scale[s] = v_scale(v_set1_32(1));
@@ -149,9 +149,9 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
 static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_tq1_0),
                .body_bytes = offsetof(struct block_tq1_0, d),
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_tq1_0, d)}},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_tq1_0, d)}},
     .n_subs = 8,
     .max = 2,
     .bias = BIAS,

@@ -36,11 +36,11 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
     emit(sink, four + 24, v_and(raw, v_set1_8(0xc0)));
 }
 
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
                         struct x16_scales *out)
 {
     (void)body;
-    out->d = v_half(head);
+    out->d = v_half(block_scales);
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
         out->scale[s] = v_scale(v_set1_32(1));
@@ -49,9 +49,9 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *head,
 static const struct x16_super_format format = {
     .layout = {.block_bytes = sizeof(struct block_tq2_0),
                .body_bytes = offsetof(struct block_tq2_0, d),
-               .n_heads = 1,
-               .head_bytes = 2,
-               .head_at = {offsetof(struct block_tq2_0, d)}},
+               .n_scales = 1,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_tq2_0, d)}},
     .n_subs = 8,
     .max = 3,
     .bias = 1,

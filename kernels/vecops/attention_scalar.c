@@ -65,7 +65,7 @@ static void dot_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes,
 
             for (size_t b = 0; b < n_blocks; b++) {
                 const uint8_t *scale =
-                    panel + kern_panel_heads_at(block_bytes, 2 * PANEL, b);
+                    panel + kern_panel_scales_at(block_bytes, 2 * PANEL, b);
                 const uint8_t *quants =
                     panel + kern_panel_body_at(block_bytes, 2 * PANEL, n_blocks, b);
                 uint8_t body[BLOCK];
@@ -149,7 +149,7 @@ static void mix_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes, si
                 panel + kern_panel_body_at(block_bytes, 2 * PANEL, n_blocks, b) +
                 t % PANEL * body_bytes;
             const uint8_t *scale =
-                panel + kern_panel_heads_at(block_bytes, 2 * PANEL, b) + t % PANEL * 2;
+                panel + kern_panel_scales_at(block_bytes, 2 * PANEL, b) + t % PANEL * 2;
             const float v = half_to_f32(read_half(scale)) * (float)at(body, i % BLOCK);
 
             for (size_t q = 0; q < n_q; q++)

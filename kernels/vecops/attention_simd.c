@@ -11,11 +11,11 @@
  * all positions. Scales of quantised values, one per position and block, go to the
  * weights, 16 positions at once.
  *
- * Both go over positions in chunks of CHUNK, which all tiles use before the next one,
- * and each tile asks for its share of the chunk after that by software prefetch, line
- * by line: memory then delivers all the time, and not only while the first tile is at
- * it. Chunks of a head follow each other in memory, so that the last of one call asks
- * for the first of the next.
+ * Both process positions in chunks of CHUNK, which all tiles use before the next one,
+ * and each tile prefetches its share of the next chunk, line by line: memory is then
+ * read all the time, and not only while the first tile reads it. Chunks of a head
+ * follow each other in memory, so that the last of one call prefetches the first of the
+ * next.
  */
 #include "kernels/kernels.h"
 #include "kernels/vecops/vec_float.h"
@@ -74,24 +74,24 @@ SIMD_INLINE size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A share of the next chunk: where it starts, and how much of it to ask for in each
- * turn of a tile's loop. */
+/* A share of the next chunk: where it starts, and how much of it to prefetch in each
+ * iteration of a tile's loop. */
 struct share {
     const char *at;
     size_t bytes; /* at most two cache lines */
 };
 
-/* The share of tile i of n that takes `turns` turns, of the `bytes` behind p. */
+/* The share of tile i of n, of the `bytes` behind p; its loop has n_iterations. */
 SIMD_INLINE struct share share_of(const void *p, size_t bytes, size_t i, size_t n,
-                                  size_t turns)
+                                  size_t n_iterations)
 {
     return (struct share){(const char *)((uintptr_t)p + bytes + bytes / n * i),
-                          bytes / n / turns};
+                          bytes / n / n_iterations};
 }
 
-SIMD_INLINE void fetch(struct share s, size_t turn)
+SIMD_INLINE void prefetch_share(struct share s, size_t iteration)
 {
-    const uintptr_t at = (uintptr_t)s.at + turn * s.bytes;
+    const uintptr_t at = (uintptr_t)s.at + iteration * s.bytes;
 
     __builtin_prefetch((const void *)at, 0, 2);
     if (s.bytes > 64)
@@ -120,7 +120,7 @@ SIMD_INLINE void dot_tile(const size_t nq, const size_t np, size_t d,
     for (size_t i = 0; i < d; i++) {
         vf k[MAX_VECS];
 
-        fetch(next, i);
+        prefetch_share(next, i);
         SIMD_UNROLL
         for (size_t p = 0; p < np; p++) {
             const uint16_t *from = key + (p * d + i) * PANEL;
@@ -262,7 +262,7 @@ SIMD_INLINE void mix_tile(const size_t nq, const size_t nv, size_t n, size_t d,
     for (size_t t = 0; t < n; t++) {
         vf x[MAX_VECS];
 
-        fetch(next, t);
+        prefetch_share(next, t);
         SIMD_UNROLL
         for (size_t v = 0; v < nv; v++)
             x[v] = v_half(value + t * d + v * V_LANES);
@@ -375,7 +375,7 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
         const uint8_t *body =
             values + kern_panel_body_at(PANEL * body_bytes, 2 * PANEL, n_blocks, b);
         const uint8_t *scale =
-            values + kern_panel_heads_at(PANEL * body_bytes, 2 * PANEL, b);
+            values + kern_panel_scales_at(PANEL * body_bytes, 2 * PANEL, b);
         const size_t m = smaller(n - t, PANEL);
         float scaled[QUANT_QUERIES][PANEL];
 
@@ -391,7 +391,7 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
         for (size_t j = 0; j < m; j++) {
             vf x[QUANT_VECS];
 
-            fetch(next, t + j);
+            prefetch_share(next, t + j);
             unpack(body + j * body_bytes, from, x);
             SIMD_UNROLL
             for (size_t q = 0; q < nq; q++) {

@@ -48,7 +48,7 @@ void kern_rmsnorm__avx2(float *y, const float *x, const float *w, size_t n, floa
 }
 
 /* Pairs (a, b) turned by (c, s): even elements a c - b s, odd ones b c + a s. */
-SIMD_INLINE __m256 turn_pairs(__m256 v, __m256 cs)
+SIMD_INLINE __m256 rotate_pairs(__m256 v, __m256 cs)
 {
     const __m256 swapped = _mm256_permute_ps(v, _MM_SHUFFLE(2, 3, 0, 1));
 
@@ -62,9 +62,10 @@ void kern_rope__avx2(float *v, const float *cs, size_t n)
 
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(v + i,
-                         turn_pairs(_mm256_loadu_ps(v + i), _mm256_loadu_ps(cs + i)));
+                         rotate_pairs(_mm256_loadu_ps(v + i), _mm256_loadu_ps(cs + i)));
     if (i < n)
-        store_part(v + i, turn_pairs(load_part(v + i, n - i), load_part(cs + i, n - i)),
+        store_part(v + i,
+                   rotate_pairs(load_part(v + i, n - i), load_part(cs + i, n - i)),
                    n - i);
 }
 

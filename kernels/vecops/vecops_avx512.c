@@ -54,13 +54,13 @@ void kern_rope__avx512(float *v, const float *cs, size_t n)
     for (size_t i = 0; i < n; i += 16) {
         const __mmask16 m = first(n - i);
         const __m512 a = _mm512_maskz_loadu_ps(m, v + i);
-        const __m512 turn = _mm512_maskz_loadu_ps(m, cs + i);
+        const __m512 angles = _mm512_maskz_loadu_ps(m, cs + i);
         const __m512 swapped = _mm512_permute_ps(a, _MM_SHUFFLE(2, 3, 0, 1));
-        const __m512 sines = _mm512_mul_ps(swapped, _mm512_movehdup_ps(turn));
+        const __m512 sines = _mm512_mul_ps(swapped, _mm512_movehdup_ps(angles));
 
         /* Even elements: a c - b s; odd ones: b c + a s. */
         _mm512_mask_storeu_ps(v + i, m,
-                              _mm512_fmaddsub_ps(a, _mm512_moveldup_ps(turn), sines));
+                              _mm512_fmaddsub_ps(a, _mm512_moveldup_ps(angles), sines));
     }
 }
 

@@ -45,7 +45,7 @@ void kern_rmsnorm__neon(float *y, const float *x, const float *w, size_t n, floa
 }
 
 /* Pairs (a, b) turned by (c, s): even elements a c - b s, odd ones b c + a s. */
-SIMD_INLINE float32x4_t turn_pairs(float32x4_t v, float32x4_t cs)
+SIMD_INLINE float32x4_t rotate_pairs(float32x4_t v, float32x4_t cs)
 {
     const uint32x4_t even_sign = {0x80000000u, 0, 0x80000000u, 0};
     const float32x4_t swapped = vrev64q_f32(v);
@@ -61,9 +61,10 @@ void kern_rope__neon(float *v, const float *cs, size_t n)
     size_t i = 0;
 
     for (; i + 4 <= n; i += 4)
-        vst1q_f32(v + i, turn_pairs(vld1q_f32(v + i), vld1q_f32(cs + i)));
+        vst1q_f32(v + i, rotate_pairs(vld1q_f32(v + i), vld1q_f32(cs + i)));
     if (i < n)
-        store_part(v + i, turn_pairs(load_part(v + i, n - i), load_part(cs + i, n - i)),
+        store_part(v + i,
+                   rotate_pairs(load_part(v + i, n - i), load_part(cs + i, n - i)),
                    n - i);
 }
 

@@ -44,7 +44,7 @@ static void put_quantised(struct cache *c, bool keys, size_t t, const float *row
         for (size_t i = 0; i < body; i++)
             panel[kern_panel_body_at(PANEL * body, 2 * PANEL, n_blocks, b) +
                   body_at(keys, body, t % PANEL, i)] = block[2 + i];
-        memcpy(panel + kern_panel_heads_at(PANEL * body, 2 * PANEL, b) + t % PANEL * 2,
+        memcpy(panel + kern_panel_scales_at(PANEL * body, 2 * PANEL, b) + t % PANEL * 2,
                block, 2);
     }
 }
@@ -285,7 +285,7 @@ static void attn_weigh(void **state)
         float s[16], max = -INFINITY, sum = 0;
 
         for (size_t i = 0; i < 5; i++)
-            for (int turn = 0; turn < 20; turn++) {
+            for (int i_try = 0; i_try < 20; i_try++) {
                 weigh_once(row, sizes[i], 0, &seed);
                 weigh_once(row, sizes[i], -1e3f, &seed);
             }

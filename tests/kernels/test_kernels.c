@@ -286,8 +286,8 @@ static bool can_run(const struct kern_row *row)
 }
 
 /* Shapes around the edges of tiles (4, 8, 16 rows; 4, 8 columns), of panels (512
- * weights) and of the four panels that take turns; every combination of data is met
- * many times as shapes go by. */
+ * weights) and of the four panels that are interleaved; every combination of data is
+ * met many times as shapes go by. */
 static void run_group(struct group *g)
 {
     static const size_t in_file[] = {1, 2, 3, 4, 5, 7, 17};
