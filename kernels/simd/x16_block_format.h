@@ -39,8 +39,7 @@ struct x16_block_format {
     x16_weights_fn *weights;
     /* Or, for v_dot_u where V_WIDE: weights 16..31 times 16; NULL if there is none. */
     x16_weights_fn *wide;
-    x16_block_scales_fn
-        *scales; /* gets the slice of scale 0; x16_scale_of() of others */
+    x16_block_scales_fn *scales; /* gets scale 0; x16_scale_of() has the others */
 };
 
 /* start[i] = -bias * sum(x) of blocks b to b + n - 1. */

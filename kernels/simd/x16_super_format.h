@@ -64,7 +64,7 @@ struct x16_super_format {
      * many bits, in sub-block s. */
     x16_weights_fn *wide;
     uint64_t shifts;
-    x16_scales_fn *scales; /* gets the slice of scale 0; x16_scale_of() of others */
+    x16_scales_fn *scales; /* gets scale 0; x16_scale_of() has the others */
 };
 
 /* ---- the activations' side --------------------------------------------------------
