@@ -142,4 +142,27 @@ SIMD_INLINE vi cb_high_bits(vi word, int at, int shift)
     return v_select(v_set1_32(0xffff), twice, v_srl32(twice, shift));
 }
 
+/* Defines the kernels of an IQ2 format of n_subs_ sub-blocks, whose body of body_dwords
+ * dwords follows d and is unpacked in n_steps by the file's weights() and scales(). */
+#define CB_IQ2_KERNELS(name, n_subs_, body_dwords, n_steps)         \
+    static const struct x16_super_format format = {                 \
+        .layout = {.block_bytes = sizeof(struct block_##name),      \
+                   .body_at = sizeof(uint16_t),                     \
+                   .body_bytes = 4 * (body_dwords),                 \
+                   .n_scales = 1,                                   \
+                   .scale_bytes = 2,                                \
+                   .scale_at = {offsetof(struct block_##name, d)}}, \
+        .n_subs = n_subs_,                                          \
+        .max = CB_IQ2_MAX,                                          \
+        .bias = CB_IQ2_BIAS,                                        \
+        .is_signed = V_SIGNED,                                      \
+        .two_chains = true,                                         \
+        .order = CB_IQ2_ORDER,                                      \
+        .restore = CB_IQ2_RESTORE,                                  \
+        .steps = n_steps,                                           \
+        .weights = weights,                                         \
+        .scales = scales,                                           \
+    };                                                              \
+    X16_SUPER_KERNELS(name, format)
+
 #endif

@@ -290,4 +290,28 @@ static inline void iq3_quantize(struct iq3_grid *grid, const float *x, const flo
     }
 }
 
+/* Defines kern_quantize_<format>__<level> from the format's pack(found, block) and its
+ * grid codebook[n_points], whose levels are LEVEL(code); the others as in struct
+ * iq3_grid. */
+#define IQ3_QUANTIZE(format, codebook, n_points, even_signs_, unit_, LEVEL)       \
+    void KERN_NAME(quantize, format)(const float *src, const float *w, void *dst, \
+                                     size_t n)                                    \
+    {                                                                             \
+        struct block_##format *blocks = dst;                                      \
+        struct iq3_grid grid = {.even_signs = even_signs_,                        \
+                                .unit = unit_,                                    \
+                                .low = LEVEL(0),                                  \
+                                .step = LEVEL(1) - LEVEL(0),                      \
+                                .high = LEVEL(7)};                                \
+                                                                                  \
+        iq3_grid_init(&grid, codebook, n_points);                                 \
+        for (size_t b = 0; b < n / KQ_ELEMS; b++) {                               \
+            struct iq3_block found;                                               \
+                                                                                  \
+            iq3_quantize(&grid, src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL,  \
+                         &found);                                                 \
+            pack(&found, &blocks[b]);                                             \
+        }                                                                         \
+    }
+
 #endif

@@ -128,4 +128,26 @@ SIMD_INLINE void iq3_emit(const void *grid, vi index, vi signs, int bias, int b,
 
 #endif
 
+/* Defines the kernels of an IQ3 format whose points are at most max_ and whose body of
+ * body_dwords dwords begins with qs; weights() and scales() are the file's. */
+#define IQ3_KERNELS(name, body_dwords, max_)                     \
+    static const struct x16_super_format format = {              \
+        .layout = {.block_bytes = sizeof(struct block_##name),   \
+                   .body_at = offsetof(struct block_##name, qs), \
+                   .body_bytes = 4 * (body_dwords),              \
+                   .n_scales = 1,                                \
+                   .scale_bytes = 2},                            \
+        .n_subs = 8,                                             \
+        .max = max_,                                             \
+        .bias = BIAS,                                            \
+        .is_signed = V_SIGNED,                                   \
+        .two_chains = true,                                      \
+        .order = IQ3_ORDER,                                      \
+        .restore = IQ3_RESTORE,                                  \
+        .steps = IQ3_STEPS,                                      \
+        .weights = weights,                                      \
+        .scales = scales,                                        \
+    };                                                           \
+    X16_SUPER_KERNELS(name, format)
+
 #endif

@@ -116,4 +116,58 @@ void codebook_importance(const float *src, float *w);
 /* x and w as given to codebook_search(). */
 void codebook_fit(struct codebook_block *block, const float *x, const float *w);
 
+/* ---- a format's kernels ------------------------------------------------------------
+ */
+
+/* Defines kern_quantize_<format>__scalar from the format's quantize_block(grids, src,
+ * w, block), which takes src[256] with importances w[256]; ...: the ids of its grids.
+ */
+#define CODEBOOK_QUANTIZE(format, ...)                                                 \
+    void kern_quantize_##format##__scalar(const float *src, const float *w, void *dst, \
+                                          size_t n)                                    \
+    {                                                                                  \
+        static const enum codebook_grid_id ids[] = {__VA_ARGS__};                      \
+        enum { N_GRIDS = sizeof(ids) / sizeof(ids[0]) };                               \
+        struct block_##format *blocks = dst;                                           \
+        struct codebook_grid grids[N_GRIDS];                                           \
+        float importance[256];                                                         \
+                                                                                       \
+        for (int i = 0; i < N_GRIDS; i++)                                              \
+            codebook_grid_init(&grids[i], ids[i]);                                     \
+        for (size_t b = 0; b < n / 256; b++) {                                         \
+            codebook_importance(w ? w + 256 * b : NULL, importance);                   \
+            quantize_block(grids, src + 256 * b, importance, &blocks[b]);              \
+        }                                                                              \
+    }
+
+/* Defines kern_dequantize_<format>__scalar from the format's <format>_d(), _level() of
+ * a unit of n_groups groups and a group's integers `values`. scale(d, level) and
+ * weight(scale, q) round as the format is defined. */
+#define CODEBOOK_DEQUANTIZE(format, n_groups, values, scale, weight)                  \
+    void kern_dequantize_##format##__scalar(const void *src, float *dst, size_t n)    \
+    {                                                                                 \
+        const struct block_##format *blocks = src;                                    \
+                                                                                      \
+        for (size_t b = 0; b < n / 256; b++) {                                        \
+            const float d = half_to_f32(format##_d(&blocks[b]));                      \
+                                                                                      \
+            for (int g = 0; g < CODEBOOK_GROUPS; g++) {                               \
+                const float s = scale(d, format##_level(&blocks[b], g / (n_groups))); \
+                int8_t q[8];                                                          \
+                                                                                      \
+                values(&blocks[b], g, q);                                             \
+                for (int j = 0; j < 8; j++)                                           \
+                    *dst++ = weight(s, q[j]);                                         \
+            }                                                                         \
+        }                                                                             \
+    }
+
+/* IQ2: d times (level + 1/2) first, then that times the grid's value. */
+#define CODEBOOK_IQ2_SCALE(d, level)  ((d) * (0.5f + (float)(level)) * 0.25f)
+#define CODEBOOK_IQ2_WEIGHT(scale, q) ((scale) * (float)(q))
+
+/* IQ1: d times the level first, then that times the shifted value, in eighths. */
+#define CODEBOOK_IQ1_SCALE(d, level)  ((d) * (float)(2 * (level) + 1))
+#define CODEBOOK_IQ1_WEIGHT(scale, q) ((scale) * ((float)(q)*0.125f))
+
 #endif

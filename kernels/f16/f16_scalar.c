@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * f16_scalar.c - f16 weights times float activations, reference
+ * f16_scalar.c - float32 to f16, rounding to nearest even, and back; f16 weights times
+ *               float activations, reference
  */
 #include "kernels/f16/f16.h"
 
@@ -8,26 +9,10 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/scalar.h"
 
-SIMD_INLINE float dot(const void *row, const void *x, size_t k)
+SIMD_INLINE float value(const void *at)
 {
-    const char *w = row;
-    const float *xf = x;
-    float sum = 0;
-
-    for (size_t i = 0; i < k; i++)
-        sum += half_to_f32(load_u16(w + i * F16_BLOCK_BYTES)) * xf[i];
-    return sum;
+    return half_to_f32(load_u16(at));
 }
 
-void kern_gemm_f16__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                           size_t n_cols, const void *x, size_t x_stride, float *y,
-                           size_t y_stride)
-{
-    scalar_gemm(dot, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);
-}
-
-void kern_gemv_f16__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                           const void *x, float *y)
-{
-    scalar_gemm(dot, n_rows, k, w, w_stride, 1, x, 0, y, 0);
-}
+SCALAR_HALF_KERNELS(f16, half_from_f32, half_to_f32)
+SCALAR_KERNELS(f16, scalar_float_gemm, value, F16_BLOCK_BYTES)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * f32_scalar.c - f32 weights times float activations, reference
+ * f32_scalar.c - f32 weights, which are their own quantisation, times float
+ * activations, reference
  */
 #include "kernels/f32/f32.h"
 
@@ -9,30 +10,23 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/scalar.h"
 
-SIMD_INLINE float dot(const void *row, const void *x, size_t k)
+void kern_quantize_f32__scalar(const float *src, const float *w, void *dst, size_t n)
 {
-    const char *w = row;
-    const float *xf = x;
-    float sum = 0;
-
-    for (size_t i = 0; i < k; i++) {
-        float wi;
-
-        memcpy(&wi, w + i * F32_BLOCK_BYTES, sizeof(wi)); /* any address */
-        sum += wi * xf[i];
-    }
-    return sum;
+    (void)w;
+    memcpy(dst, src, n * F32_BLOCK_BYTES);
 }
 
-void kern_gemm_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                           size_t n_cols, const void *x, size_t x_stride, float *y,
-                           size_t y_stride)
+void kern_dequantize_f32__scalar(const void *src, float *dst, size_t n)
 {
-    scalar_gemm(dot, n_rows, k, w, w_stride, n_cols, x, x_stride, y, y_stride);
+    memcpy(dst, src, n * F32_BLOCK_BYTES);
 }
 
-void kern_gemv_f32__scalar(size_t n_rows, size_t k, const void *w, size_t w_stride,
-                           const void *x, float *y)
+SIMD_INLINE float value(const void *at)
 {
-    scalar_gemm(dot, n_rows, k, w, w_stride, 1, x, 0, y, 0);
+    float v;
+
+    memcpy(&v, at, sizeof(v));
+    return v;
 }
+
+SCALAR_KERNELS(f32, scalar_float_gemm, value, F32_BLOCK_BYTES)

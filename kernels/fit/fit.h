@@ -29,8 +29,9 @@
 #include "kernels/fit/lanes.h"
 #include "kernels/half.h"
 
-#define FIT_N    32
-#define FIT_VECS (FIT_N / FIT_LANES)
+#define FIT_N       32
+#define FIT_VECS    (FIT_N / FIT_LANES)
+#define FIT_REPEATS 4 /* of the two steps, at most */
 
 SIMD_INLINE float fit_highest(const fit_vec *x)
 {
@@ -249,6 +250,13 @@ SIMD_INLINE void fit_line_codes(const fit_vec *x, float d, float m, float qmax,
 
 /* ---- codes ---------------------------------------------------------------------- */
 
+/* q[32] of four bits: codes i and i + 16 share a byte. */
+SIMD_INLINE void fit_pack_four(const uint8_t *q, uint8_t qs[16])
+{
+    for (int j = 0; j < FIT_N / 2; j++)
+        qs[j] = (uint8_t)(q[j] | q[j + FIT_N / 2] << 4);
+}
+
 /* q[32] of five bits: low nibbles as in q4_0, the fifth bits apart. */
 SIMD_INLINE void fit_pack_five(const uint8_t *q, uint8_t qs[16], uint8_t qh[4])
 {
@@ -258,5 +266,59 @@ SIMD_INLINE void fit_pack_five(const uint8_t *q, uint8_t qs[16], uint8_t qh[4])
     for (int j = 0; j < FIT_N / 2; j++)
         qs[j] = (uint8_t)((q[j] & 15) | (q[j + FIT_N / 2] & 15) << 4);
 }
+
+/* ---- quantisers ----------------------------------------------------------------- */
+
+/* A block x ~ d * v: the half d, and codes q = v + bias of integer values v. */
+SIMD_INLINE void fit_quantize_scale(fit_nearest_fn *nearest, const float *src,
+                                    const fit_vec *w, const float *positions,
+                                    int n_positions, int bias, uint8_t d[2], uint8_t *q)
+{
+    fit_vec x[FIT_VECS];
+
+    fit_load(src, x);
+
+    const struct fit_scale s =
+        fit_scale(nearest, x, w, positions, n_positions, FIT_REPEATS);
+    const uint16_t half = fit_half(s.d);
+    const float inverse = fit_inverse(half_to_f32(half));
+
+    memcpy(d, &half, sizeof(half));
+    for (int i = 0; i < FIT_VECS; i++)
+        x[i] = nearest(x[i] * fit_all(inverse));
+    for (int i = 0; i < FIT_N; i++)
+        q[i] = (uint8_t)((int)fit_at(x, i) + bias);
+}
+
+/* A block x ~ d * q + m: the halves d and m, and codes q in 0..qmax. */
+SIMD_INLINE void fit_quantize_line(const float *src, const fit_vec *w, float qmax,
+                                   uint8_t d[2], uint8_t m[2], uint8_t *q)
+{
+    fit_vec x[FIT_VECS];
+
+    fit_load(src, x);
+
+    const struct fit_line line = fit_line(x, w, qmax, FIT_REPEATS);
+    const uint16_t half_d = fit_half(line.d), half_m = fit_half(line.m);
+
+    memcpy(d, &half_d, sizeof(half_d));
+    memcpy(m, &half_m, sizeof(half_m));
+    fit_line_codes(x, half_to_f32(half_d), half_to_f32(half_m), qmax, q);
+}
+
+/* Defines kern_quantize_<format>__<level> from the format's quantize_block(src, w,
+ * block), FIT_N weights and their importances. */
+#define FIT_QUANTIZE(format)                                                      \
+    void KERN_NAME(quantize, format)(const float *src, const float *w, void *dst, \
+                                     size_t n)                                    \
+    {                                                                             \
+        struct block_##format *out = dst;                                         \
+        fit_vec importance[FIT_VECS];                                             \
+                                                                                  \
+        for (size_t b = 0; b < n / FIT_N; b++) {                                  \
+            fit_importance(w ? w + b *FIT_N : NULL, importance);                  \
+            quantize_block(src + b * FIT_N, importance, &out[b]);                 \
+        }                                                                         \
+    }
 
 #endif

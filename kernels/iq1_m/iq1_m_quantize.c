@@ -2,9 +2,7 @@
  *
  * iq1_m_quantize.c - floats to iq1_m and back, the reference
  *
- * dequantize rounds as the format is defined: d times the level first, then that times
- * the shifted value. The search is codebook/search.h's; each group
- * takes its points from both shifts.
+ * The search is codebook/search.h's; each group takes its points from both shifts.
  */
 #include <string.h>
 
@@ -44,34 +42,5 @@ static void quantize_block(const struct codebook_grid grids[2], const float *src
     }
 }
 
-void kern_quantize_iq1_m__scalar(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_iq1_m *blocks = dst;
-    struct codebook_grid grids[2];
-    float importance[256];
-
-    codebook_grid_init(&grids[0], CODEBOOK_IQ1S_PLUS);
-    codebook_grid_init(&grids[1], CODEBOOK_IQ1S_MINUS);
-    for (size_t b = 0; b < n / 256; b++) {
-        codebook_importance(w ? w + 256 * b : NULL, importance);
-        quantize_block(grids, src + 256 * b, importance, &blocks[b]);
-    }
-}
-
-void kern_dequantize_iq1_m__scalar(const void *src, float *dst, size_t n)
-{
-    const struct block_iq1_m *blocks = src;
-
-    for (size_t b = 0; b < n / 256; b++) {
-        const float d = half_to_f32(iq1_m_d(&blocks[b]));
-
-        for (int g = 0; g < 32; g++) {
-            const float scale = d * (float)(2 * iq1_m_level(&blocks[b], g / 2) + 1);
-            int8_t q[8];
-
-            iq1_m_eighths(&blocks[b], g, q);
-            for (int j = 0; j < 8; j++)
-                *dst++ = scale * ((float)q[j] * 0.125f);
-        }
-    }
-}
+CODEBOOK_QUANTIZE(iq1_m, CODEBOOK_IQ1S_PLUS, CODEBOOK_IQ1S_MINUS)
+CODEBOOK_DEQUANTIZE(iq1_m, 2, iq1_m_eighths, CODEBOOK_IQ1_SCALE, CODEBOOK_IQ1_WEIGHT)

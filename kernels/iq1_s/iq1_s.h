@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "kernels/codebook/codebook.h"
+#include "kernels/half.h"
 
 struct block_iq1_s {
     uint8_t d[2]; /* f16 */
@@ -28,6 +29,11 @@ struct block_iq1_s {
     uint8_t units[8][2];
 };
 static_assert(sizeof(struct block_iq1_s) == 50, "iq1_s block as in GGUF");
+
+static inline uint16_t iq1_s_d(const struct block_iq1_s *w)
+{
+    return load_u16(w->d);
+}
 
 static inline unsigned iq1_s_unit(const struct block_iq1_s *w, int unit)
 {

@@ -2,14 +2,11 @@
  *
  * iq1_s_quantize.c - floats to iq1_s and back, the reference
  *
- * dequantize rounds as the format is defined: d times the level first, then that times
- * the shifted value. The search is codebook/search.h's; a unit's two shifts are
- * two variants.
+ * The search is codebook/search.h's; a unit's two shifts are two variants.
  */
 #include <string.h>
 
 #include "kernels/codebook/search.h"
-#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/iq1_s/iq1_s.h"
 
@@ -41,34 +38,5 @@ static void quantize_block(const struct codebook_grid grids[2], const float *src
     }
 }
 
-void kern_quantize_iq1_s__scalar(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_iq1_s *blocks = dst;
-    struct codebook_grid grids[2];
-    float importance[256];
-
-    codebook_grid_init(&grids[0], CODEBOOK_IQ1S_PLUS);
-    codebook_grid_init(&grids[1], CODEBOOK_IQ1S_MINUS);
-    for (size_t b = 0; b < n / 256; b++) {
-        codebook_importance(w ? w + 256 * b : NULL, importance);
-        quantize_block(grids, src + 256 * b, importance, &blocks[b]);
-    }
-}
-
-void kern_dequantize_iq1_s__scalar(const void *src, float *dst, size_t n)
-{
-    const struct block_iq1_s *blocks = src;
-
-    for (size_t b = 0; b < n / 256; b++) {
-        const float d = half_to_f32(load_u16(blocks[b].d));
-
-        for (int g = 0; g < 32; g++) {
-            const float scale = d * (float)(2 * iq1_s_level(&blocks[b], g / 4) + 1);
-            int8_t q[8];
-
-            iq1_s_eighths(&blocks[b], g, q);
-            for (int j = 0; j < 8; j++)
-                *dst++ = scale * ((float)q[j] * 0.125f);
-        }
-    }
-}
+CODEBOOK_QUANTIZE(iq1_s, CODEBOOK_IQ1S_PLUS, CODEBOOK_IQ1S_MINUS)
+CODEBOOK_DEQUANTIZE(iq1_s, 4, iq1_s_eighths, CODEBOOK_IQ1_SCALE, CODEBOOK_IQ1_WEIGHT)

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "kernels/codebook/codebook.h"
+#include "kernels/half.h"
 
 struct block_iq2_s {
     uint8_t d[2]; /* f16 */
@@ -31,6 +32,11 @@ struct block_iq2_s {
     uint8_t levels[8];
 };
 static_assert(sizeof(struct block_iq2_s) == 82, "iq2_s block as in GGUF");
+
+static inline uint16_t iq2_s_d(const struct block_iq2_s *w)
+{
+    return load_u16(w->d);
+}
 
 /* unit 0..15 */
 static inline int iq2_s_level(const struct block_iq2_s *w, int unit)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * iq2_s_quantize.c - floats to iq2_s and back, the reference
- *
- * dequantize rounds as the format is defined: d times (level + 1/2) first, then that
- * times the grid's value. The search is codebook/search.h's.
  */
 #include <string.h>
 
 #include "kernels/codebook/search.h"
-#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/iq2_s/iq2_s.h"
 
@@ -37,34 +33,5 @@ static void quantize_block(const struct codebook_grid *grid, const float *src,
         out->levels[i] = (uint8_t)(block.level[2 * i] | block.level[2 * i + 1] << 4);
 }
 
-void kern_quantize_iq2_s__scalar(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_iq2_s *blocks = dst;
-    struct codebook_grid grid;
-    float importance[256];
-
-    codebook_grid_init(&grid, CODEBOOK_IQ2S);
-    for (size_t b = 0; b < n / 256; b++) {
-        codebook_importance(w ? w + 256 * b : NULL, importance);
-        quantize_block(&grid, src + 256 * b, importance, &blocks[b]);
-    }
-}
-
-void kern_dequantize_iq2_s__scalar(const void *src, float *dst, size_t n)
-{
-    const struct block_iq2_s *blocks = src;
-
-    for (size_t b = 0; b < n / 256; b++) {
-        const float d = half_to_f32(load_u16(blocks[b].d));
-
-        for (int g = 0; g < 32; g++) {
-            const float scale =
-                d * (0.5f + (float)iq2_s_level(&blocks[b], g / 2)) * 0.25f;
-            int8_t q[8];
-
-            iq2_s_values(&blocks[b], g, q);
-            for (int j = 0; j < 8; j++)
-                *dst++ = scale * (float)q[j];
-        }
-    }
-}
+CODEBOOK_QUANTIZE(iq2_s, CODEBOOK_IQ2S)
+CODEBOOK_DEQUANTIZE(iq2_s, 2, iq2_s_values, CODEBOOK_IQ2_SCALE, CODEBOOK_IQ2_WEIGHT)

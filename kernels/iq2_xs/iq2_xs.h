@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "kernels/codebook/codebook.h"
+#include "kernels/half.h"
 
 struct block_iq2_xs {
     uint8_t d[2]; /* f16 */
@@ -27,6 +28,11 @@ struct block_iq2_xs {
     uint8_t levels[8];
 };
 static_assert(sizeof(struct block_iq2_xs) == 74, "iq2_xs block as in GGUF");
+
+static inline uint16_t iq2_xs_d(const struct block_iq2_xs *w)
+{
+    return load_u16(w->d);
+}
 
 /* unit 0..15 */
 static inline int iq2_xs_level(const struct block_iq2_xs *w, int unit)

@@ -5,7 +5,6 @@
  * Range: values are at most 43 and scales at most 31, so a super-block's integer is
  * below 256 * 43 * 127 * 31 = 43337536 < 2^31.
  */
-#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/iq2_xs/iq2_xs.h"
 #include "kernels/simd/scalar.h"
@@ -14,7 +13,7 @@ static void unpack(const uint8_t *block, struct scalar_super *out)
 {
     const struct block_iq2_xs *w = (const void *)block;
 
-    out->d = half_to_f32(load_u16(w->d)) * 0.125f;
+    out->d = half_to_f32(iq2_xs_d(w)) * 0.125f;
     out->dmin = 0;
     for (int i = 0; i < 16; i++) {
         out->scale[i] = (int16_t)(2 * iq2_xs_level(w, i) + 1);

@@ -56,23 +56,4 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
         out->scale[s] = cb_scale(v_load(body + 64 * (16 + s / 8)), s % 8 * 4, 15);
 }
 
-static const struct x16_super_format format = {
-    .layout = {.block_bytes = sizeof(struct block_iq2_xs),
-               .body_at = sizeof(uint16_t),
-               .body_bytes = 72,
-               .n_scales = 1,
-               .scale_bytes = 2,
-               .scale_at = {offsetof(struct block_iq2_xs, d)}},
-    .n_subs = 16,
-    .max = CB_IQ2_MAX,
-    .bias = CB_IQ2_BIAS,
-    .is_signed = V_SIGNED,
-    .two_chains = true,
-    .order = CB_IQ2_ORDER,
-    .restore = CB_IQ2_RESTORE,
-    .steps = STEPS,
-    .weights = weights,
-    .scales = scales,
-};
-
-X16_SUPER_KERNELS(iq2_xs, format)
+CB_IQ2_KERNELS(iq2_xs, 16, 18, STEPS)

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "kernels/codebook/codebook.h"
+#include "kernels/half.h"
 
 struct block_iq2_xxs {
     uint8_t d[2]; /* f16 */
@@ -31,6 +32,11 @@ struct block_iq2_xxs {
     } unit[8];
 };
 static_assert(sizeof(struct block_iq2_xxs) == 66, "iq2_xxs block as in GGUF");
+
+static inline uint16_t iq2_xxs_d(const struct block_iq2_xxs *w)
+{
+    return load_u16(w->d);
+}
 
 static inline uint32_t iq2_xxs_word(const struct block_iq2_xxs *w, int unit)
 {

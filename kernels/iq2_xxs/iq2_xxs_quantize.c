@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * iq2_xxs_quantize.c - floats to iq2_xxs and back, the reference
- *
- * dequantize rounds as the format is defined: d times (level + 1/2) first, then that
- * times the grid's value. The search is codebook/search.h's.
  */
 #include <string.h>
 
 #include "kernels/codebook/search.h"
-#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/iq2_xxs/iq2_xxs.h"
 
@@ -40,35 +36,5 @@ static void quantize_block(const struct codebook_grid *grid, const float *src,
     }
 }
 
-void kern_quantize_iq2_xxs__scalar(const float *src, const float *w, void *dst,
-                                   size_t n)
-{
-    struct block_iq2_xxs *blocks = dst;
-    struct codebook_grid grid;
-    float importance[256];
-
-    codebook_grid_init(&grid, CODEBOOK_IQ2XXS);
-    for (size_t b = 0; b < n / 256; b++) {
-        codebook_importance(w ? w + 256 * b : NULL, importance);
-        quantize_block(&grid, src + 256 * b, importance, &blocks[b]);
-    }
-}
-
-void kern_dequantize_iq2_xxs__scalar(const void *src, float *dst, size_t n)
-{
-    const struct block_iq2_xxs *blocks = src;
-
-    for (size_t b = 0; b < n / 256; b++) {
-        const float d = half_to_f32(load_u16(blocks[b].d));
-
-        for (int g = 0; g < 32; g++) {
-            const float scale =
-                d * (0.5f + (float)iq2_xxs_level(&blocks[b], g / 4)) * 0.25f;
-            int8_t q[8];
-
-            iq2_xxs_values(&blocks[b], g, q);
-            for (int j = 0; j < 8; j++)
-                *dst++ = scale * (float)q[j];
-        }
-    }
-}
+CODEBOOK_QUANTIZE(iq2_xxs, CODEBOOK_IQ2XXS)
+CODEBOOK_DEQUANTIZE(iq2_xxs, 4, iq2_xxs_values, CODEBOOK_IQ2_SCALE, CODEBOOK_IQ2_WEIGHT)

@@ -61,23 +61,4 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
         out->scale[s] = cb_scale(v_load(body + 64 * (2 * s + 1)), 28, 15);
 }
 
-static const struct x16_super_format format = {
-    .layout = {.block_bytes = sizeof(struct block_iq2_xxs),
-               .body_at = sizeof(uint16_t),
-               .body_bytes = 64,
-               .n_scales = 1,
-               .scale_bytes = 2,
-               .scale_at = {offsetof(struct block_iq2_xxs, d)}},
-    .n_subs = 8,
-    .max = CB_IQ2_MAX,
-    .bias = CB_IQ2_BIAS,
-    .is_signed = V_SIGNED,
-    .two_chains = true,
-    .order = CB_IQ2_ORDER,
-    .restore = CB_IQ2_RESTORE,
-    .steps = STEPS,
-    .weights = weights,
-    .scales = scales,
-};
-
-X16_SUPER_KERNELS(iq2_xxs, format)
+CB_IQ2_KERNELS(iq2_xxs, 8, 16, STEPS)

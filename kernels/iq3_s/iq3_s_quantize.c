@@ -20,23 +20,7 @@ static void pack(const struct iq3_block *from, struct block_iq3_s *block)
         block->scales[s / 2] |= (uint8_t)(from->ls[s] << s % 2 * 4);
 }
 
-void KERN_NAME(quantize, iq3_s)(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_iq3_s *blocks = dst;
-    struct iq3_grid grid = {.even_signs = false,
-                            .unit = 1,
-                            .low = CODEBOOK_IQ3S_LEVEL(0),
-                            .step = CODEBOOK_IQ3S_LEVEL(1) - CODEBOOK_IQ3S_LEVEL(0),
-                            .high = CODEBOOK_IQ3S_LEVEL(7)};
-
-    iq3_grid_init(&grid, codebook_iq3s, 512);
-    for (size_t b = 0; b < n / KQ_ELEMS; b++) {
-        struct iq3_block found;
-
-        iq3_quantize(&grid, src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, &found);
-        pack(&found, &blocks[b]);
-    }
-}
+IQ3_QUANTIZE(iq3_s, codebook_iq3s, 512, false, 1, CODEBOOK_IQ3S_LEVEL)
 
 #ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq3_s__scalar(const void *src, float *dst, size_t n)

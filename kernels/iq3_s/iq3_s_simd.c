@@ -101,22 +101,4 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,
     }
 }
 
-static const struct x16_super_format format = {
-    .layout = {.block_bytes = sizeof(struct block_iq3_s),
-               .body_at = offsetof(struct block_iq3_s, qs),
-               .body_bytes = 108,
-               .n_scales = 1,
-               .scale_bytes = 2},
-    .n_subs = 8,
-    .max = 15,
-    .bias = BIAS,
-    .is_signed = V_SIGNED,
-    .two_chains = true,
-    .order = IQ3_ORDER,
-    .restore = IQ3_RESTORE,
-    .steps = IQ3_STEPS,
-    .weights = weights,
-    .scales = scales,
-};
-
-X16_SUPER_KERNELS(iq3_s, format)
+IQ3_KERNELS(iq3_s, 27, 15)

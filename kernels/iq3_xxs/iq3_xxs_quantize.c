@@ -22,23 +22,7 @@ static void pack(const struct iq3_block *from, struct block_iq3_xxs *block)
     }
 }
 
-void KERN_NAME(quantize, iq3_xxs)(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_iq3_xxs *blocks = dst;
-    struct iq3_grid grid = {.even_signs = true,
-                            .unit = 0.25f,
-                            .low = CODEBOOK_IQ3XXS_LEVEL(0),
-                            .step = CODEBOOK_IQ3XXS_LEVEL(1) - CODEBOOK_IQ3XXS_LEVEL(0),
-                            .high = CODEBOOK_IQ3XXS_LEVEL(7)};
-
-    iq3_grid_init(&grid, codebook_iq3xxs, 256);
-    for (size_t b = 0; b < n / KQ_ELEMS; b++) {
-        struct iq3_block found;
-
-        iq3_quantize(&grid, src + KQ_ELEMS * b, w ? w + KQ_ELEMS * b : NULL, &found);
-        pack(&found, &blocks[b]);
-    }
-}
+IQ3_QUANTIZE(iq3_xxs, codebook_iq3xxs, 256, true, 0.25f, CODEBOOK_IQ3XXS_LEVEL)
 
 #ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq3_xxs__scalar(const void *src, float *dst, size_t n)

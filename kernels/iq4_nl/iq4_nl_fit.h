@@ -48,11 +48,4 @@ SIMD_INLINE void iq4_nl_codes(const fit_vec *x, float d, uint8_t *codes)
     }
 }
 
-/* Codes i and i + 16 share a byte. */
-SIMD_INLINE void iq4_nl_pack(const uint8_t *codes, uint8_t *qs)
-{
-    for (int j = 0; j < IQ4_NL_ELEMS / 2; j++)
-        qs[j] = (uint8_t)(codes[j] | codes[j + IQ4_NL_ELEMS / 2] << 4);
-}
-
 #endif

@@ -9,8 +9,6 @@
 #include "kernels/iq4_nl/iq4_nl_fit.h"
 #include "kernels/kernels.h"
 
-#define N_REPEATS 4
-
 static void quantize_block(const float *src, const fit_vec *w, struct block_iq4_nl *out)
 {
     fit_vec x[FIT_VECS];
@@ -19,24 +17,15 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_iq4_
     fit_load(src, x);
 
     const struct fit_scale s = fit_scale(iq4_nl_nearest, x, w, iq4_nl_positions,
-                                         IQ4_NL_N_POSITIONS, N_REPEATS);
+                                         IQ4_NL_N_POSITIONS, FIT_REPEATS);
     const uint16_t half = fit_half(s.d);
 
     memcpy(out->d, &half, sizeof(half));
     iq4_nl_codes(x, half_to_f32(half), codes);
-    iq4_nl_pack(codes, out->qs);
+    fit_pack_four(codes, out->qs);
 }
 
-void KERN_NAME(quantize, iq4_nl)(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_iq4_nl *out = dst;
-    fit_vec importance[FIT_VECS];
-
-    for (size_t b = 0; b < n / IQ4_NL_ELEMS; b++) {
-        fit_importance(w ? w + b * IQ4_NL_ELEMS : NULL, importance);
-        quantize_block(src + b * IQ4_NL_ELEMS, importance, &out[b]);
-    }
-}
+FIT_QUANTIZE(iq4_nl)
 
 #ifdef KERN_LEVEL_scalar
 void kern_dequantize_iq4_nl__scalar(const void *src, float *dst, size_t n)

@@ -13,8 +13,6 @@
 #include "kernels/iq4_nl/iq4_nl_fit.h"
 #include "kernels/kernels.h"
 
-#define N_REPEATS 4
-
 /* The integer in -32..31 that suits x best when multiplied with d, among those next
  * to the unrounded scale. */
 static int best_scale(const fit_vec *x, const fit_vec *w, float d, float scale)
@@ -46,7 +44,7 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_iq4_
     for (int i = 0; i < IQ4_XS_SUBS; i++) {
         fit_load(src + FIT_N * i, x[i]);
         scale[i] = fit_scale(iq4_nl_nearest, x[i], w + FIT_VECS * i, iq4_nl_positions,
-                             IQ4_NL_N_POSITIONS, N_REPEATS)
+                             IQ4_NL_N_POSITIONS, FIT_REPEATS)
                        .d;
         if (fabsf(scale[i]) > fabsf(extreme))
             extreme = scale[i];
@@ -62,7 +60,7 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_iq4_
         uint8_t codes[FIT_N];
 
         iq4_nl_codes(x[i], d * (float)s, codes);
-        iq4_nl_pack(codes, out->qs + FIT_N / 2 * i);
+        fit_pack_four(codes, out->qs + FIT_N / 2 * i);
         out->scales_l[i / 2] |= (uint8_t)(((s + 32) & 15) << i % 2 * 4);
         out->scales_h[i / 4] |= (uint8_t)((s + 32) >> 4 << i % 4 * 2);
     }

@@ -109,20 +109,10 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_mxfp
     }
     out->e = (uint8_t)e;
     codes_of(x, e, codes);
-    for (int j = 0; j < MXFP4_ELEMS / 2; j++)
-        out->qs[j] = (uint8_t)(codes[j] | codes[j + MXFP4_ELEMS / 2] << 4);
+    fit_pack_four(codes, out->qs);
 }
 
-void KERN_NAME(quantize, mxfp4)(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_mxfp4 *out = dst;
-    fit_vec importance[FIT_VECS];
-
-    for (size_t b = 0; b < n / MXFP4_ELEMS; b++) {
-        fit_importance(w ? w + b * MXFP4_ELEMS : NULL, importance);
-        quantize_block(src + b * MXFP4_ELEMS, importance, &out[b]);
-    }
-}
+FIT_QUANTIZE(mxfp4)
 
 #ifdef KERN_LEVEL_scalar
 void kern_dequantize_mxfp4__scalar(const void *src, float *dst, size_t n)

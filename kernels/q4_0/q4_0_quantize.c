@@ -9,12 +9,8 @@
  */
 #include "kernels/q4_0/q4_0.h"
 
-#include <string.h>
-
 #include "kernels/fit/fit.h"
 #include "kernels/kernels.h"
-
-#define N_REPEATS 4
 
 static const float positions[] = {-8,    -8.3f, -8.6f, -8.9f, -7.7f,
                                   -7.4f, -7.1f, -6.8f, -6.5f};
@@ -27,33 +23,13 @@ SIMD_INLINE fit_vec nearest(fit_vec t)
 static void quantize_block(const float *src, const fit_vec *w, struct block_q4_0 *out)
 {
     const int n_positions = sizeof(positions) / sizeof(positions[0]);
-    fit_vec x[FIT_VECS];
+    uint8_t q[FIT_N];
 
-    fit_load(src, x);
-
-    const struct fit_scale s =
-        fit_scale(nearest, x, w, positions, n_positions, N_REPEATS);
-    const uint16_t half = fit_half(s.d);
-    const float inverse = fit_inverse(half_to_f32(half));
-
-    memcpy(out->d, &half, sizeof(half));
-    for (int i = 0; i < FIT_VECS; i++)
-        x[i] = nearest(x[i] * fit_all(inverse));
-    for (int j = 0; j < Q4_0_ELEMS / 2; j++)
-        out->qs[j] = (uint8_t)(((int)fit_at(x, j) + 8) |
-                               ((int)fit_at(x, j + Q4_0_ELEMS / 2) + 8) << 4);
+    fit_quantize_scale(nearest, src, w, positions, n_positions, 8, out->d, q);
+    fit_pack_four(q, out->qs);
 }
 
-void KERN_NAME(quantize, q4_0)(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_q4_0 *out = dst;
-    fit_vec importance[FIT_VECS];
-
-    for (size_t b = 0; b < n / Q4_0_ELEMS; b++) {
-        fit_importance(w ? w + b * Q4_0_ELEMS : NULL, importance);
-        quantize_block(src + b * Q4_0_ELEMS, importance, &out[b]);
-    }
-}
+FIT_QUANTIZE(q4_0)
 
 #ifdef KERN_LEVEL_scalar
 void kern_dequantize_q4_0__scalar(const void *src, float *dst, size_t n)

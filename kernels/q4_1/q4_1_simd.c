@@ -6,26 +6,7 @@
  * as a float.
  */
 #include "kernels/q4_1/q4_1.h"
-#include "kernels/simd/x16_block.h"
-
-SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
-{
-    const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
-
-    emit(sink, step, v_and(raw, low));
-    emit(sink, 4 + step, v_srl8(raw, 4));
-}
-
-/* High nibbles left where they are: times 16. */
-SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
-{
-    const vi raw = v_keep(v_load(body + 64 * step));
-
-    emit(sink, step, v_and(raw, v_set1_8(15)));
-    emit(sink, 4 + step, v_and(raw, v_set1_8(-16)));
-}
+#include "kernels/simd/x16_nibbles.h"
 
 static const struct x16_layout layout = {
     .block_bytes = sizeof(struct block_q4_1),
@@ -50,8 +31,8 @@ static const struct x16_block_format format = {
     .light = true,
     .row = X16_ROW_NIBBLES,
     .steps = 4,
-    .weights = weights,
-    .wide = wide,
+    .weights = x16_four_weights,
+    .wide = x16_four_wide,
     .scales = scales,
 };
 

@@ -7,12 +7,8 @@
  */
 #include "kernels/q5_0/q5_0.h"
 
-#include <string.h>
-
 #include "kernels/fit/fit.h"
 #include "kernels/kernels.h"
-
-#define N_REPEATS 4
 
 static const float positions[] = {-16,    -15.2f, -15.4f, -15.6f, -15.8f, -16.2f,
                                   -16.4f, -16.6f, -16.8f, -15,    -14.7f, -14.4f};
@@ -25,34 +21,13 @@ SIMD_INLINE fit_vec nearest(fit_vec t)
 static void quantize_block(const float *src, const fit_vec *w, struct block_q5_0 *out)
 {
     const int n_positions = sizeof(positions) / sizeof(positions[0]);
-    fit_vec x[FIT_VECS];
-
-    fit_load(src, x);
-
-    const struct fit_scale s =
-        fit_scale(nearest, x, w, positions, n_positions, N_REPEATS);
-    const uint16_t half = fit_half(s.d);
-    const float inverse = fit_inverse(half_to_f32(half));
     uint8_t q[FIT_N];
 
-    memcpy(out->d, &half, sizeof(half));
-    for (int i = 0; i < FIT_VECS; i++)
-        x[i] = nearest(x[i] * fit_all(inverse));
-    for (int i = 0; i < FIT_N; i++)
-        q[i] = (uint8_t)(fit_at(x, i) + 16);
+    fit_quantize_scale(nearest, src, w, positions, n_positions, 16, out->d, q);
     fit_pack_five(q, out->qs, out->qh);
 }
 
-void KERN_NAME(quantize, q5_0)(const float *src, const float *w, void *dst, size_t n)
-{
-    struct block_q5_0 *out = dst;
-    fit_vec importance[FIT_VECS];
-
-    for (size_t b = 0; b < n / Q5_0_ELEMS; b++) {
-        fit_importance(w ? w + b * Q5_0_ELEMS : NULL, importance);
-        quantize_block(src + b * Q5_0_ELEMS, importance, &out[b]);
-    }
-}
+FIT_QUANTIZE(q5_0)
 
 #ifdef KERN_LEVEL_scalar
 void kern_dequantize_q5_0__scalar(const void *src, float *dst, size_t n)

@@ -6,14 +6,7 @@
  * 127 = 125984 before and 32 * 16 * 127 after the bias, below 2^24: exact as a float.
  */
 #include "kernels/q5_0/q5_0.h"
-#include "kernels/simd/x16_five.h"
-
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
-{
-    (void)body;
-    (void)m;
-    *d = v_half(block_scales);
-}
+#include "kernels/simd/x16_nibbles.h"
 
 static const struct x16_block_format format = {
     .layout = {.block_bytes = sizeof(struct block_q5_0),
@@ -27,7 +20,7 @@ static const struct x16_block_format format = {
     .row = X16_ROW_FIVE,
     .steps = 4,
     .weights = x16_five_weights,
-    .scales = scales,
+    .scales = x16_scale_d,
 };
 
 X16_BLOCK_KERNELS(q5_0, format)

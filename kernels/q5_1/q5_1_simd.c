@@ -6,7 +6,7 @@
  * as a float.
  */
 #include "kernels/q5_1/q5_1.h"
-#include "kernels/simd/x16_five.h"
+#include "kernels/simd/x16_nibbles.h"
 
 static const struct x16_layout layout = {
     .block_bytes = sizeof(struct block_q5_1),

@@ -3,7 +3,7 @@
  * scalar.h - gemv and gemm in portable C around what a format says of its blocks
  *
  * Three frames:
- * - scalar_gemm(): a dot product of a whole row; for formats without blocks.
+ * - scalar_float_gemm(): for formats without blocks.
  * - scalar_block_gemm(): blocks of 32 with a float scale (and a float minimum),
  *   times q8_32 activations:      w = d * q + m
  * - scalar_super_gemm(): super-blocks of 256 with integer scales (and minima) per
@@ -21,18 +21,25 @@
 #include "kernels/activations/activations.h"
 #include "kernels/simd/simd.h"
 
-/* One row of k weights times one activation column. */
-typedef float scalar_dot_fn(const void *row, const void *x, size_t k);
+/* One weight of a format without blocks; it may be at any address. */
+typedef float scalar_value_fn(const void *at);
 
 /* Rows outside, so that a row is read from memory once for all columns. */
-SIMD_INLINE void scalar_gemm(scalar_dot_fn *dot, size_t n_rows, size_t k, const void *w,
-                             size_t w_stride, size_t n_cols, const void *x,
-                             size_t x_stride, float *y, size_t y_stride)
+SIMD_INLINE void scalar_float_gemm(scalar_value_fn *value, size_t elem_bytes,
+                                   size_t n_rows, size_t k, const void *w,
+                                   size_t w_stride, size_t n_cols, const void *x,
+                                   size_t x_stride, float *y, size_t y_stride)
 {
     for (size_t i = 0; i < n_rows; i++)
-        for (size_t j = 0; j < n_cols; j++)
-            y[j * y_stride + i] =
-                dot((const char *)w + i * w_stride, (const char *)x + j * x_stride, k);
+        for (size_t j = 0; j < n_cols; j++) {
+            const char *row = (const char *)w + i * w_stride;
+            const float *column = (const void *)((const char *)x + j * x_stride);
+            float sum = 0;
+
+            for (size_t e = 0; e < k; e++)
+                sum += value(row + e * elem_bytes) * column[e];
+            y[j * y_stride + i] = sum;
+        }
 }
 
 /* ---- blocks of 32 ------------------------------------------------------------- */
@@ -125,7 +132,8 @@ SIMD_INLINE void scalar_super_gemm(scalar_super_fn *unpack, size_t block_bytes,
 /* ---- a format's two kernels ---------------------------------------------------- */
 
 /* Defines kern_gemm_<format>__scalar and kern_gemv_<format>__scalar; `frame` is
- * scalar_block_gemm or scalar_super_gemm, `unpack` the format's function for it. */
+ * one of the three, `unpack` the format's function for it, block_bytes what it takes.
+ */
 #define SCALAR_KERNELS(format, frame, unpack, block_bytes)                           \
     void kern_gemm_##format##__scalar(size_t n_rows, size_t k, const void *w,        \
                                       size_t w_stride, size_t n_cols, const void *x, \
@@ -138,6 +146,25 @@ SIMD_INLINE void scalar_super_gemm(scalar_super_fn *unpack, size_t block_bytes,
                                       size_t w_stride, const void *x, float *y)      \
     {                                                                                \
         frame(unpack, block_bytes, n_rows, k, w, w_stride, 1, x, 0, y, 0);           \
+    }
+
+/* Defines kern_quantize_<format>__scalar and kern_dequantize_<format>__scalar of 16-bit
+ * floats. */
+#define SCALAR_HALF_KERNELS(format, from_f32, to_f32)                                  \
+    void kern_quantize_##format##__scalar(const float *src, const float *w, void *dst, \
+                                          size_t n)                                    \
+    {                                                                                  \
+        (void)w;                                                                       \
+        for (size_t i = 0; i < n; i++) {                                               \
+            const uint16_t v = from_f32(src[i]);                                       \
+                                                                                       \
+            memcpy((char *)dst + i * sizeof(v), &v, sizeof(v));                        \
+        }                                                                              \
+    }                                                                                  \
+    void kern_dequantize_##format##__scalar(const void *src, float *dst, size_t n)     \
+    {                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                 \
+            dst[i] = to_f32(load_u16((const char *)src + i * sizeof(uint16_t)));       \
     }
 
 #endif
