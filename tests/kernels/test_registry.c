@@ -233,10 +233,10 @@ static void best_is_the_highest_level_of_the_mask(void **state)
 static void assert_complete(const struct kern_set *set)
 {
     const char *panels = (const char *)set->pack,
-               *after = (const char *)set->quantize_act;
+               *after = (const char *)(set->gemm_x16 + KERN_N_FMT);
     const size_t n =
-        (sizeof(*set) - offsetof(struct kern_set, dequantize)) / sizeof(kern_gemv_fn *);
-    const char *at = (const char *)set->dequantize;
+        (sizeof(*set) - offsetof(struct kern_set, quantize)) / sizeof(kern_gemv_fn *);
+    const char *at = (const char *)set->quantize;
 
     for (size_t i = 0; i < n; i++) {
         kern_gemv_fn *fn;
