@@ -10,7 +10,7 @@
  * so a grid point is two numbers, whatever the scale, and at scale s the best one
  * has the largest 2 a - s b. As s falls from infinity, the best points are the
  * corners of the upper convex hull of all (b, a), in order of growing b. That hull,
- * about ten points, is all that has to be known of a group:
+ * about ten points, is all that the search needs of a group:
  *
  * 1. codebook_search() finds the hulls;
  * 2. codebook_fit() looks for d and the levels with the least error. An error at
@@ -19,7 +19,7 @@
  *
  * The pass (search_points.c) takes points by *shape*: how many values have each of
  * the three levels. Equal importances give all points of a shape the same b, so
- * the one with the largest a is all that the hull can want; otherwise the one that
+ * only the one with the largest a can be on the hull; otherwise the one that
  * is best at a typical scale is taken, which is close.
  *
  * Values must be finite and of moderate size; codebook_normalise() sees to it.
@@ -58,7 +58,7 @@ struct codebook_grid {
     uint16_t point[2048];  /* the index that the format stores */
 };
 
-/* Cheap beside quantising a row, so that no one has to keep a grid. */
+/* Cheap compared with quantising a row: callers need not keep a grid. */
 void codebook_grid_init(struct codebook_grid *grid, enum codebook_grid_id id);
 
 /* ---- grid points of a group ------------------------------------------------------ */

@@ -11,7 +11,7 @@
  *    the highest level to where it is about in the middle. At each d a unit takes the
  *    better of the two levels around its own best scale.
  * 3. From the best step on, levels and choices are kept and d becomes the regression
- *    on them, sum m a / sum m^2 b, then levels and choices are found anew, and again.
+ *    on them, sum m a / sum m^2 b, then levels and choices for it, repeatedly.
  * 4. d is rounded to f16; its neighbours there are tried too, which matters where
  *    they are far apart (subnormals). Levels are then chosen out of all.
  */

@@ -98,7 +98,7 @@ SIMD_INLINE float fit_top(fit_vec v)
  * energy: sum of w x^2; reached: what the codes take off it. */
 SIMD_INLINE float fit_keep(float energy, float reached)
 {
-    if (!(reached > 0.25f * energy)) /* codes that say next to nothing */
+    if (!(reached > 0.25f * energy)) /* codes that reach almost nothing */
         return 1;
     return 1 + FIT_KEEP * (energy / reached - 1);
 }

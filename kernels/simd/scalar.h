@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scalar.h - gemv and gemm in portable C around what a format says of its blocks
+ * scalar.h - gemv and gemm in portable C around a format's unpacking of a block
  *
  * Three frames:
  * - scalar_float_gemm(): for formats without blocks.

@@ -39,10 +39,10 @@
  * Scales are 16-bit numbers in the *scale form* of the level, made by v_scale() from
  * the lower 16 bits of each lane or by v_scale_u8() from one of its four bytes.
  *
- * V_FEW_COLS: so many columns at a time are multiplied straight from the blocks, if
- * there are not more than eight; 1: unpacking into a tile first is as fast.
+ * V_FEW_COLS: of at most eight columns, this many at a time are multiplied straight
+ * from the blocks; 1: unpacking into a tile first is as fast.
  *
- * V_TILE_PANELS: so many panels share the columns that are multiplied with unpacked
+ * V_TILE_PANELS: how many panels share the columns that are multiplied with unpacked
  * tiles; where more than one do, v_dot_x() is v_dot_u() of activations in a register.
  *
  * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * x16_block_format.h - what a format of blocks of 32 says of itself, and what an
+ * x16_block_format.h - how a format of blocks of 32 is described, and what an
  *                      activation column brings to a block
  */
 #ifndef SLM_KERNELS_SIMD_X16_BLOCK_FORMAT_H
@@ -26,7 +26,7 @@ enum x16_row_kind {
     X16_ROW_FIVE,    /* four bytes of fifth bits before the nibbles */
 };
 
-/* What a format says of itself; constants after inlining. */
+/* A format's description; constants after inlining. */
 struct x16_block_format {
     struct x16_layout layout;
     int max; /* of |weights| as emitted, for 16-bit parts */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * x16_super_format.h - what a format of super-blocks says of itself, and what an
+ * x16_super_format.h - how a format of super-blocks is described, and what an
  *                      activation column brings to a super-block
  */
 #ifndef SLM_KERNELS_SIMD_X16_SUPER_FORMAT_H
@@ -37,7 +37,7 @@ typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
 /* Puts four fours, which were emitted in a format's order, into ascending order. */
 typedef void x16_restore_fn(vi *w);
 
-/* What a format says of itself; constants after inlining. */
+/* A format's description; constants after inlining. */
 struct x16_super_format {
     struct x16_layout layout;
     int n_subs; /* 1, 8 or 16 */
