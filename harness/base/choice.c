@@ -31,10 +31,16 @@ static const char *pages_name(int value)
     return mem_pages_name((enum mem_pages)value);
 }
 
+static const char *isa_level_name(int value)
+{
+    return isa_name((enum kern_isa)value);
+}
+
 const struct choices choices_residency = {"weights are", residency_name,
                                           WEIGHTS_MEMORY + 1};
 const struct choices choices_kv = {"types of KV cache are", kv_name, KERN_N_KV};
 const struct choices choices_pages = {"pages are", pages_name, MEM_PAGES_2M + 1};
+const struct choices choices_isa = {"ISA levels are", isa_level_name, KERN_N_ISA};
 
 int choice_find(const struct choices *c, const char *name)
 {

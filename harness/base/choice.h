@@ -23,6 +23,7 @@ struct choices {
 extern const struct choices choices_residency; /* enum weights_residency */
 extern const struct choices choices_kv;        /* enum kern_kv */
 extern const struct choices choices_pages;     /* enum mem_pages */
+extern const struct choices choices_isa;       /* enum kern_isa */
 
 /* The value of that name, or -1. */
 int choice_find(const struct choices *c, const char *name);

@@ -75,9 +75,9 @@ static int print_row(const struct row *row, const json_t *profile, bool as_json)
     } else {
         row_print(stdout, row);
     }
-    if (!strcmp(row->status, "interrupted"))
+    if (row->status == ROW_STATUS_INTERRUPTED)
         return status_exit_code(ST_INTERRUPTED);
-    return strcmp(row->status, "ok") && strcmp(row->status, "partial");
+    return row->status != ROW_STATUS_OK && row->status != ROW_STATUS_PARTIAL;
 }
 
 int cmd_decode(int argc, char **argv)

@@ -20,7 +20,10 @@ static const struct opt_usage usage = {
 
 static const char *kind_name(enum field_kind kind)
 {
-    static const char *const names[] = {"text", "integer", "number"};
+    static const char *const names[] = {[FIELD_KIND_STR] = "text",
+                                        [FIELD_KIND_ENUM] = "text",
+                                        [FIELD_KIND_INT] = "integer",
+                                        [FIELD_KIND_NUM] = "number"};
 
     return names[kind];
 }
@@ -50,15 +53,25 @@ static void print_markdown(const struct field *f, size_t n)
     }
 }
 
+/* The texts of a closed set; NULL: the column is none. */
+static json_t *values_of(const struct field *f)
+{
+    json_t *list = f->kind == FIELD_KIND_ENUM ? json_array() : NULL;
+
+    for (int i = 0; list && i < f->choices->n; i++)
+        json_array_append_new(list, json_string(f->choices->name(i)));
+    return list;
+}
+
 static void print_json(const struct field *f, size_t n)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name",
-                                              f[i].name, "group", f[i].group, "type",
-                                              kind_name(f[i].kind), "unit", f[i].unit,
-                                              "doc", f[i].doc));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o*}", "name", f[i].name,
+                            "group", f[i].group, "type", kind_name(f[i].kind), "unit",
+                            f[i].unit, "doc", f[i].doc, "values", values_of(&f[i])));
     json_dumpf(list, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(list);

@@ -41,7 +41,7 @@ static const struct opt_usage usage = {
 struct request {
     struct quality_settings settings;
     struct str_list models;
-    const char *cache_types;
+    const char *values;
     bool json;
 };
 
@@ -74,9 +74,8 @@ static int run(struct request *q)
 {
     struct quality_report report;
     struct err err = ERR_INIT;
-    enum status st =
-        setting_parse_list(SETTING_kv_type, q->cache_types ? q->cache_types : "f16",
-                           "--kv-type", &q->settings.cache_types, &err);
+    enum status st = setting_parse_list(QUALITY_SETTING, q->values ? q->values : "f16",
+                                        "--kv-type", &q->settings.values, &err);
 
     q->settings.models = q->models.v;
     q->settings.n_models = q->models.n;
@@ -113,7 +112,7 @@ int cmd_quality(int argc, char **argv)
         OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' least)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
-        OPT_STR(0, "kv-type", &q.cache_types, "LIST", "KV cache types: f16 (default), q8_0, q4_0"),
+        OPT_STR(0, "kv-type", &q.values, "LIST", "KV cache types: f16 (default), q8_0, q4_0"),
         SESSION_OPT(*session, threads),
         SESSION_OPT_PLACE(*session),
         SESSION_OPT(*session, batch),
@@ -138,7 +137,7 @@ int cmd_quality(int argc, char **argv)
     else if (!q.models.n)
         err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
     code = err.code ? cmd_fail(&err) : run(&q);
-    free(q.settings.cache_types.v);
+    free(q.settings.values.v);
     free(q.models.v);
     return code;
 }

@@ -143,7 +143,7 @@ static void describe_by_row(struct history_run *run, const struct row *first)
 /* What went wrong is measured again by a resumed sweep, under the same attempt. */
 static bool went_wrong(const struct row *r)
 {
-    return !strcmp(r->status, "error") || !strcmp(r->status, "interrupted");
+    return r->status == ROW_STATUS_ERROR || r->status == ROW_STATUS_INTERRUPTED;
 }
 
 /* Where in a table without a machine.json runs begin. */
@@ -290,7 +290,7 @@ static enum status read_json(struct history *h, const char *path,
         return err_set(err, ST_INPUT, "%s, line %d: %s", path, why.line, why.text);
     row_init(&row);
     row_from_json(&row, object);
-    if (!*row.kind || !*row.status)
+    if (row.kind == FIELD_NO_ENUM || row.status == FIELD_NO_ENUM)
         st =
             err_set(err, ST_INPUT,
                     "%s is no row of results as `bench decode --json` prints it", path);

@@ -118,9 +118,7 @@ static enum status check_ours(sqlite3 *db, const char *path, struct err *err)
 
 static const char *sql_type(const struct field *f)
 {
-    return f->kind == FIELD_KIND_STR   ? "TEXT"
-           : f->kind == FIELD_KIND_INT ? "INTEGER"
-                                       : "REAL";
+    return field_is_text(f) ? "TEXT" : f->kind == FIELD_KIND_INT ? "INTEGER" : "REAL";
 }
 
 static void append(char *sql, const char *lead, const char *name, const char *tail)
@@ -186,8 +184,8 @@ static void bind_cell(sqlite3_stmt *s, int at, const struct row *row,
     const bool in_key = !strcmp(f->name, "point") || !strcmp(f->name, "attempt") ||
                         !strcmp(f->name, "utc");
 
-    if (f->kind == FIELD_KIND_STR && (in_key || *(const char *)cell))
-        bind_text(s, at, cell);
+    if (field_is_text(f) && (in_key || *row_text(row, f)))
+        bind_text(s, at, row_text(row, f));
     else if (f->kind == FIELD_KIND_INT && *(const int64_t *)cell != FIELD_NO_INT)
         sqlite3_bind_int64(s, at, *(const int64_t *)cell);
     else if (f->kind == FIELD_KIND_INT && in_key)
@@ -364,7 +362,7 @@ static enum status bad_cell(const struct reader *r, const struct field *f,
 {
     return err_set(err, ST_INPUT, "%s, table rows: a value of column %s is no %s",
                    r->path, f->name,
-                   f->kind == FIELD_KIND_STR   ? "text"
+                   field_is_text(f)            ? "text"
                    : f->kind == FIELD_KIND_INT ? "whole number"
                                                : "number");
 }
@@ -377,10 +375,13 @@ static enum status read_cell(const struct reader *r, struct row *row,
 
     if (type == SQLITE_NULL)
         return ST_OK;
-    if (f->kind == FIELD_KIND_STR) {
+    if (field_is_text(f)) {
+        char text[ROW_CELL_MAX];
+
         if (type != SQLITE_TEXT)
             return bad_cell(r, f, err);
-        copy_text(r->rows, at, cell, f->cap);
+        copy_text(r->rows, at, text, sizeof text);
+        row_set_text(row, f, text);
     } else if (f->kind == FIELD_KIND_INT) {
         if (type != SQLITE_INTEGER)
             return bad_cell(r, f, err);

@@ -145,7 +145,7 @@ static enum status measure(struct now *now, size_t i, struct err *err)
     enum status st =
         point_run(&now->p[i], &now->topo, &row, &samples, on_progress, now, err);
 
-    if (st == ST_OK && !strcmp(row.status, "interrupted"))
+    if (st == ST_OK && row.status == ROW_STATUS_INTERRUPTED)
         st = err_set(err, ST_INTERRUPTED, "interrupted");
     if (st == ST_OK) {
         row.attempt = ++now->n_tries[i];
@@ -156,7 +156,7 @@ static enum status measure(struct now *now, size_t i, struct err *err)
     }
     if (st == ST_OK && row_trust(&row) == ROW_FAILED)
         st = err_set(err, ST_UNSUPPORTED, "%s could not be measured: %s. %s", row.point,
-                     row.status, row.detail);
+                     row_enum_text(&choices_row_status, row.status), row.detail);
     point_samples_free(&samples);
     now->n_done++;
     return st;

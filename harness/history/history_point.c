@@ -8,50 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/choice.h"
-
 #define MAX_SAMPLES  1000
-#define MAX_BATCH    65536
 #define MIN_BUDGET_S 0.01
 #define MAX_BUDGET_S 600
-#define MAX_POSITION (1 << 24)
 
-static enum status whole(int *out, int64_t v, int64_t min, int64_t max,
-                         const char *what, struct err *err)
+static bool has_setting(const struct point *p, const struct setting *s)
 {
-    if (v < min || v > max)
-        return err_set(err, ST_INPUT, "a stored row's %s is %lld", what, (long long)v);
-    *out = (int)v;
-    return ST_OK;
+    return !s->kinds || s->kinds >> p->kind & 1;
 }
 
-static enum status set_threads(struct point *p, const struct row *r,
-                               const struct topology *topo, struct err *err)
+/* A column into the setting whose value it is. An empty cell leaves the default of a
+ * setting that goes unsaid; others must be there. */
+static enum status set_setting(struct point *p, const struct row *r,
+                               const struct field *f, struct err *err)
 {
-    enum status st =
-        whole(&p->setup.n_threads, r->n_threads, 1, TOPO_MAX_CPUS, "n_threads", err);
+    const struct setting *s = setting_row(f->setting);
+    char text[ROW_CELL_MAX], what[80];
+    size_t size;
+    void *field;
 
-    if (st == ST_OK && r->n_threads_prefill != FIELD_NO_INT)
-        st = whole(&p->setup.n_threads_prefill, r->n_threads_prefill, 1, TOPO_MAX_CPUS,
-                   "n_threads_prefill", err);
-    if (st == ST_OK && !strcmp(r->placement, "list")) {
-        p->setup.explicit_cpus = true;
-        return placement_parse_cpus(r->cpus, topo, &p->setup.n_threads,
-                                    p->setup.n_threads_prefill, p->setup.cpus, err);
-    }
-    return st ? st
-              : choice_parse(&choices_placement, r->placement,
-                             "placement of a stored row", &p->setup.placement, err);
+    row_cell(r, f, text, sizeof text);
+    if (!has_setting(p, s) || (!*text && s->said == SETTING_SAID_IF_SET))
+        return ST_OK;
+    snprintf(what, sizeof what, "a stored row's %s is %.20s", f->name,
+             *text ? text : "empty");
+    field = point_field(p, f->setting, &size);
+    return setting_parse(f->setting, text, what, field, size, err)
+               ? err->code = ST_INPUT
+               : ST_OK;
 }
 
-static enum status set_depth(struct point *p, const struct row *r, struct err *err)
+static enum status set_settings(struct point *p, const struct row *r,
+                                const struct topology *topo, struct err *err)
 {
-    if (!strcmp(r->kind, "prefill")) {
-        p->kind = POINT_PREFILL;
-        return whole(&p->n_prompt, r->n_prompt, 1, MAX_POSITION, "n_prompt", err);
-    }
-    p->ctx_prefill = !strcmp(r->ctx_fill, "prefill");
-    return whole(&p->ctx, r->ctx, 0, MAX_POSITION, "ctx", err);
+    size_t n;
+    const struct field *f = row_fields(&n);
+    enum status st = ST_OK;
+
+    p->setup.explicit_cpus = r->placement == ROW_PLACEMENT_LIST;
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        if (f[i].is_set &&
+            !(f[i].setting == SETTING_placement && p->setup.explicit_cpus))
+            st = set_setting(p, r, &f[i], err);
+    return st || !p->setup.explicit_cpus
+               ? st
+               : placement_parse_cpus(r->cpus, topo, &p->setup.n_threads,
+                                      p->setup.n_threads_prefill, p->setup.cpus, err);
 }
 
 /* Rows of versions without n_wanted, n_batch and budget_s: what of it the command says
@@ -75,7 +77,7 @@ static void set_effort(struct point *p, const struct row *r)
 {
     if (r->n_wanted >= 1 && r->n_wanted <= MAX_SAMPLES)
         p->n_tokens = (int)r->n_wanted;
-    if (r->n_batch >= 1 && r->n_batch <= MAX_BATCH)
+    if (r->n_batch >= 1 && r->n_batch <= SETTING_MAX(batch))
         p->setup.n_batch = (int)r->n_batch;
     if (r->budget_s >= MIN_BUDGET_S && r->budget_s <= MAX_BUDGET_S)
         p->budget_s = r->budget_s;
@@ -86,7 +88,6 @@ enum status history_point(struct point *p, const struct row *r,
                           struct err *err)
 {
     struct row effort = *r;
-    enum status st;
 
     point_init(p);
     p->setup.model = *model;
@@ -94,16 +95,8 @@ enum status history_point(struct point *p, const struct row *r,
     fill_older(&effort);
     set_effort(p, &effort);
     p->setup.mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
-    if (!strcmp(r->tuning, "tuned"))
+    if (r->tuning == TUNED_USED)
         snprintf(p->setup.tuned, sizeof p->setup.tuned, "auto");
-    st = set_threads(p, r, topo, err);
-    if (st == ST_OK)
-        st = set_depth(p, r, err);
-    if (st == ST_OK && *r->kv_type)
-        st = choice_parse(&choices_kv, r->kv_type, "kv_type of a stored row",
-                          &p->setup.kv_type, err);
-    if (st == ST_OK && *r->residency)
-        st = choice_parse(&choices_residency, r->residency, "residency of a stored row",
-                          &p->setup.residency, err);
-    return st;
+    p->kind = r->kind == POINT_PREFILL ? POINT_PREFILL : POINT_DECODE;
+    return set_settings(p, r, topo, err);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/result/report_rows.h"
 
@@ -23,14 +24,6 @@ static const struct series_metric metrics[] = {
     {"gops", "GOPS", false, 1},       {"roof_gbps", "GB/s", false, 1},
 };
 #define N_METRICS (sizeof metrics / sizeof metrics[0])
-
-/* What makes a setting, besides the tuning; model and quantisation first. */
-static const char *const settings[] = {
-    "model",     "quant",  "n_params",       "file_bytes", "kind",
-    "n_threads", "ctx",    "n_prompt",       "ctx_fill",   "n_threads_prefill",
-    "placement", "cpus",   "kv_type",        "residency",  "pages",
-    "isa",       "tuning", "mem_limit_bytes"};
-#define N_SETTINGS (sizeof settings / sizeof settings[0])
 
 enum status series_metric_find(const struct series_metric **m, const char *column,
                                struct err *err)
@@ -55,31 +48,39 @@ enum status series_metric_find(const struct series_metric **m, const char *colum
 /* ---- settings ----------------------------------------------------------------------
  */
 
-/* Profiles that were not used leave the defaults, for whatever reason. */
-static const char *setting_cell(const struct row *r, const char *name, char *buf,
-                                size_t cap)
+/* A series is of one model and setting. Profiles that were not used leave the defaults,
+ * for whatever reason. */
+static bool is_identity(const struct field *f)
 {
-    row_cell(r, row_field(name), buf, cap);
-    if (!strcmp(name, "tuning") && strcmp(buf, "tuned") != 0)
-        snprintf(buf, cap, "default");
-    return buf;
+    return f->is & (FIELD_MODEL | FIELD_SETTING);
+}
+
+static bool is_tuned(const struct row *r)
+{
+    return r->tuning == TUNED_USED;
+}
+
+static void differ(const char *name, const char *there, const char *here, size_t *n,
+                   char *why, size_t cap)
+{
+    if ((*n)++ == 0 && why)
+        snprintf(why, cap, "its %s is '%.60s', here '%.60s'", name, there, here);
 }
 
 bool series_same_setting(const struct row *there, const struct row *here,
                          size_t *n_differ, char *why, size_t cap)
 {
-    size_t n = 0;
+    size_t n = 0, n_fields;
+    const struct field *f = row_fields(&n_fields);
+    char a[ROW_CELL_MAX], b[ROW_CELL_MAX];
 
-    for (size_t i = 0; i < N_SETTINGS; i++) {
-        char a[128], b[128];
-
-        setting_cell(there, settings[i], a, sizeof a);
-        setting_cell(here, settings[i], b, sizeof b);
-        if (!strcmp(a, b))
-            continue;
-        if (n++ == 0 && why)
-            snprintf(why, cap, "its %s is '%.60s', here '%.60s'", settings[i], a, b);
-    }
+    for (size_t i = 0; i < n_fields; i++)
+        if (is_identity(&f[i]) && row_compare_cell(there, here, &f[i]))
+            differ(f[i].name, row_cell(there, &f[i], a, sizeof a),
+                   row_cell(here, &f[i], b, sizeof b), &n, why, cap);
+    if (is_tuned(there) != is_tuned(here))
+        differ("tuning", is_tuned(there) ? "tuned" : "default",
+               is_tuned(here) ? "tuned" : "default", &n, why, cap);
     if (n_differ)
         *n_differ = n;
     return n == 0;
@@ -87,19 +88,6 @@ bool series_same_setting(const struct row *there, const struct row *here,
 
 /* ---- names --------------------------------------------------------------------------
  */
-
-static void append(char *buf, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void append(char *buf, const char *fmt, ...)
-{
-    const size_t used = strlen(buf);
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(buf + used, SERIES_NAME_MAX - used, fmt, ap);
-    va_end(ap);
-}
 
 static void name_series(struct series *s)
 {
@@ -109,23 +97,22 @@ static void name_series(struct series *s)
              *r->model && *r->quant ? " " : "", r->quant);
     s->model_len = strlen(s->name);
     if (strcmp(s->metric->column, "tok_per_s") != 0)
-        append(s->name, "%s, ", s->metric->column);
-    append(s->name, "%s", r->kind);
+        text_append(s->name, sizeof s->name, "%s, ", s->metric->column);
+    text_append(s->name, sizeof s->name, "%s",
+                row_enum_text(&choices_row_kind, r->kind));
     if (r->n_prompt > 0)
-        append(s->name, " of %lld", (long long)r->n_prompt);
+        text_append(s->name, sizeof s->name, " of %lld", (long long)r->n_prompt);
     if (r->n_threads > 0)
-        append(s->name, ", %lld thread%s", (long long)r->n_threads,
-               r->n_threads == 1 ? "" : "s");
-    if (!strcmp(r->kind, "decode") && r->ctx >= 0)
-        append(s->name, ", depth %lld", (long long)r->ctx);
-    if (*r->placement && strcmp(r->placement, "spread") != 0)
-        append(s->name, ", %s", r->placement);
-    if (*r->kv_type && strcmp(r->kv_type, "f16") != 0)
-        append(s->name, ", KV %s", r->kv_type);
+        text_append(s->name, sizeof s->name, ", %lld thread%s", (long long)r->n_threads,
+                    r->n_threads == 1 ? "" : "s");
+    if (r->kind == POINT_DECODE && r->ctx >= 0)
+        text_append(s->name, sizeof s->name, ", depth %lld", (long long)r->ctx);
+    row_append_unusual(r, FIELD_NAMED, s->name, sizeof s->name);
     if (r->mem_limit_bytes > 0)
-        append(s->name, ", %.4g GiB", (double)r->mem_limit_bytes / GIB);
-    if (!strcmp(r->tuning, "tuned"))
-        append(s->name, ", tuned");
+        text_append(s->name, sizeof s->name, ", %.4g GiB",
+                    (double)r->mem_limit_bytes / GIB);
+    if (is_tuned(r))
+        text_append(s->name, sizeof s->name, ", tuned");
     for (char *p = s->name; *p; p++)
         if ((unsigned char)*p < ' ')
             *p = ' ';
@@ -144,11 +131,12 @@ static void tell_apart(struct series_set *set)
                 continue;
             if (!series_same_setting(&a->like, &b->like, NULL, why, sizeof why) &&
                 strstr(why, "here '"))
-                append(b->name, ", %.*s %.30s", (int)strcspn(why + 4, " "), why + 4,
-                       strstr(why, "here ") + 5);
+                text_append(b->name, sizeof b->name, ", %.*s %.30s",
+                            (int)strcspn(why + 4, " "), why + 4,
+                            strstr(why, "here ") + 5);
             else
-                append(b->name, ", machine %08x",
-                       (unsigned)machine_key_hash(&b->machine));
+                text_append(b->name, sizeof b->name, ", machine %08x",
+                            (unsigned)machine_key_hash(&b->machine));
         }
 }
 
@@ -161,26 +149,14 @@ struct item {
     const struct row *row;
 };
 
+/* By model first, so that the series of a model stand together. */
 static int compare_rows(const struct row *a, const struct row *b)
 {
-    for (size_t i = 0; i < N_SETTINGS; i++) {
-        const struct field *f = row_field(settings[i]);
-        const void *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
-        int order;
+    int order = row_compare(a, b, FIELD_MODEL);
 
-        if (f->kind == FIELD_KIND_INT) {
-            const int64_t m = *(const int64_t *)x, n = *(const int64_t *)y;
-
-            order = (m > n) - (m < n);
-        } else if (!strcmp(f->name, "tuning")) {
-            order = !strcmp(x, "tuned") - !strcmp(y, "tuned");
-        } else {
-            order = strcmp(x, y);
-        }
-        if (order)
-            return order;
-    }
-    return 0;
+    if (!order)
+        order = row_compare(a, b, FIELD_SETTING);
+    return order ? order : is_tuned(a) - is_tuned(b);
 }
 
 static int compare_items(const void *x, const void *y)

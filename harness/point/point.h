@@ -96,10 +96,11 @@ enum status point_set_text(struct point *p, const char *text, struct err *err);
 /* A speculate point's text without its directory and ".txt". */
 void point_text_name(const struct point *p, char *buf, size_t cap);
 
-extern const struct choices choices_point_kind; /* enum point_kind */
-
 /* A setting's field; *size (may be NULL) is the field's. NULL: a point has none. */
 void *point_field(struct point *p, enum setting_id id, size_t *size);
+
+/* Fill in those columns with all of these bits (row.h) that are settings' values. */
+void point_fill_columns(const struct point *p, unsigned is, struct row *row);
 
 /* Identity within a sweep: "yi-1.5-9b:Q4_K_M/decode/t2/spread/ctx1024/6G". */
 void point_id(const struct point *p, char *buf, size_t cap);

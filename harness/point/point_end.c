@@ -12,24 +12,19 @@
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
 
-static void set_status(struct point_run *r, const char *status)
-{
-    snprintf(r->row->status, sizeof r->row->status, "%s", status);
-}
-
 static void judge_killed(struct point_run *r, int signal)
 {
     char limit[24];
 
     if (signal == SIGKILL && r->usage.n_oom_kills) {
-        set_status(r, "oom");
+        r->row->status = ROW_STATUS_OOM;
         format_bytes(limit, sizeof limit, r->usage.limit_bytes);
         snprintf(r->row->detail, sizeof r->row->detail,
                  "killed for memory while in phase '%s', at the limit of %s", r->phase,
                  limit);
         return;
     }
-    set_status(r, "error");
+    r->row->status = ROW_STATUS_ERROR;
     snprintf(r->row->detail, sizeof r->row->detail,
              "the measuring process died of signal %d (%s) while in phase '%s'", signal,
              strsignal(signal), r->phase);
@@ -45,10 +40,10 @@ static void judge_completed(struct point_run *r)
 
     if (!cut && (r->samples.n >= enough[r->settings.kind] ||
                  r->samples.n >= (size_t)r->settings.n_tokens)) {
-        set_status(r, "ok");
+        r->row->status = ROW_STATUS_OK;
         return;
     }
-    set_status(r, "partial");
+    r->row->status = ROW_STATUS_PARTIAL;
     if (!*r->row->detail && cut)
         snprintf(r->row->detail, sizeof r->row->detail,
                  "the budget of %g s ended it after %lld of %.0f tokens of the text",
@@ -102,14 +97,14 @@ static void judge_end(struct point_run *r)
     struct row *row = r->row;
 
     if (w->end == WORKER_INTERRUPTED) {
-        set_status(r, "interrupted");
+        r->row->status = ROW_STATUS_INTERRUPTED;
     } else if (w->end == WORKER_SILENT) {
-        set_status(r, "partial");
+        r->row->status = ROW_STATUS_PARTIAL;
         snprintf(row->detail, sizeof row->detail,
                  "ended: no progress for %g s in phase '%s', after %zu samples",
                  r->settings.load_budget_s, r->phase, r->samples.n);
     } else if (w->end == WORKER_UNEXPECTED) {
-        set_status(r, "error");
+        r->row->status = ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail,
                  "the measuring process said something else than an answer in phase "
                  "'%s'",
@@ -117,10 +112,11 @@ static void judge_end(struct point_run *r)
     } else if (WIFSIGNALED(w->wstatus)) {
         judge_killed(r, WTERMSIG(w->wstatus));
     } else if (w->end == WORKER_GAVE_UP) {
-        set_status(r, w->error_status == ST_NO_MEMORY ? "no_fit" : "error");
+        r->row->status =
+            w->error_status == ST_NO_MEMORY ? ROW_STATUS_NO_FIT : ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail, "%s", w->error);
     } else if (w->end != WORKER_RUNS || WEXITSTATUS(w->wstatus)) {
-        set_status(r, "error");
+        r->row->status = ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail,
                  "the measuring process ended with exit code %d in phase '%s'",
                  WEXITSTATUS(w->wstatus), r->phase);
@@ -142,7 +138,7 @@ void point_conclude(struct point_run *r)
     point_judge(row, &r->samples, &r->facts, r->has_noise ? &r->noise : NULL);
     judge_end(r);
     if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP &&
-        (!strcmp(row->status, "ok") || !strcmp(row->status, "partial")))
+        (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL))
         say_no_fit(r);
     say_untuned(r);
     doubt_threads(r);

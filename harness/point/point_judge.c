@@ -49,7 +49,7 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
     row->lat_p95_ms = s.p95;
     row->lat_p99_ms = s.p99;
     row->gops = per(facts->ops_per_sample * 1e-6, s.median);
-    if (!strcmp(row->kind, "prefill"))
+    if (row->kind == POINT_PREFILL)
         row->ttft_s = row->load_s + s.median * 1e-3;
     if (row->roof_gbps > 0 && row->bytes_per_token > 0) {
         row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
@@ -102,7 +102,7 @@ static void check_roof(struct row *row, const struct point_facts *facts)
              compute ? "peak" : "roof", 100 * (share - 1));
 }
 
-static const char *limiter(const struct row *row, const struct point_facts *facts)
+static int limiter(const struct row *row, const struct point_facts *facts)
 {
     const double pages = facts->tokens_per_sample *
                          fmax(row->major_faults_per_token, row->refaults_per_token);
@@ -110,19 +110,19 @@ static const char *limiter(const struct row *row, const struct point_facts *fact
     const double gbps = per(facts->bytes_per_sample * 1e-6, row->lat_p50_ms);
 
     if (!(row->lat_p50_ms > 0))
-        return "";
+        return FIELD_NO_ENUM;
     if (pages >= fmax(1, PAGING_MIN_SHARE * facts->bytes_per_sample / PAGE_BYTES))
-        return "paging";
+        return LIMITER_PAGING;
     if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms)
-        return "quota";
+        return LIMITER_QUOTA;
     if (strncmp(row->validity, "valid", 5))
-        return "noise";
+        return LIMITER_NOISE;
     if (!(row->roof_gbps > 0))
-        return "";
+        return FIELD_NO_ENUM;
     return gbps >= MEMORY_MIN_SHARE * row->roof_gbps &&
                    facts->bytes_per_sample > facts->llc_bytes
-               ? "memory"
-               : "compute";
+               ? LIMITER_MEMORY
+               : LIMITER_COMPUTE;
 }
 
 void point_judge(struct row *row, const struct point_samples *samples,
@@ -146,5 +146,5 @@ void point_judge(struct row *row, const struct point_samples *samples,
                stats_drift(samples->ms, samples->n, scratch));
     free(scratch);
     check_roof(row, facts);
-    snprintf(row->limiter, sizeof row->limiter, "%s", limiter(row, facts));
+    row->limiter = limiter(row, facts);
 }

@@ -59,7 +59,7 @@ static enum status plan_text(struct point_run *r, const struct gguf *g, int n_vo
                          "measured, right behind the prompt of %d tokens",
                          p->ctx, p->text, p->n_prompt);
     if (!s.n_answer)
-        snprintf(r->row->ctx_fill, sizeof r->row->ctx_fill, "prefill");
+        r->row->ctx_fill = CTX_FILL_PREFILL;
     test_prompt_free(&s);
     r->row->ctx = point_depth(p);
     return status;
@@ -143,8 +143,7 @@ enum status point_plan(struct point_run *r, struct err *err)
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
     r->fits = planned + RESERVE_OWN_BYTES <= point_room(r);
-    snprintf(r->row->residency, sizeof r->row->residency, "%s",
-             weights_residency_name(p->setup.residency));
+    r->row->residency = (int)p->setup.residency;
     return ST_OK;
 }
 
@@ -160,7 +159,7 @@ bool point_may_try(struct point_run *r)
         return true;
     format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
     format_bytes(have, sizeof have, room);
-    snprintf(r->row->status, sizeof r->row->status, "no_fit");
+    r->row->status = ROW_STATUS_NO_FIT;
     snprintf(r->row->detail, sizeof r->row->detail,
              "does not fit: needs %s for %s, %s %s", need,
              p->setup.residency == WEIGHTS_MMAP ? "KV cache, scratch and process"
@@ -183,7 +182,7 @@ void point_describe(struct point_run *r, const struct point *p)
     point_id(p, row->point, sizeof row->point);
     point_command(p, row->command, sizeof row->command);
     row->attempt = 1;
-    snprintf(row->kind, sizeof row->kind, "%s", choices_point_kind.name((int)p->kind));
+    row->kind = (int)p->kind;
     snprintf(row->model, sizeof row->model, "%s", p->setup.model.name);
     if (p->setup.model.synthetic)
         snprintf(row->quant, sizeof row->quant, "%s",
@@ -191,8 +190,8 @@ void point_describe(struct point_run *r, const struct point *p)
     row->n_threads = p->setup.n_threads;
     if (p->setup.n_threads_prefill)
         row->n_threads_prefill = p->setup.n_threads_prefill;
-    snprintf(row->placement, sizeof row->placement, "%s",
-             p->setup.explicit_cpus ? "list" : placement_name(p->setup.placement));
+    row->placement =
+        p->setup.explicit_cpus ? ROW_PLACEMENT_LIST : (int)p->setup.placement;
     if (r->settings.setup.explicit_cpus)
         format_cpus(row->cpus, sizeof row->cpus, r->settings.setup.cpus,
                     model_setup_threads(&p->setup));
@@ -200,8 +199,7 @@ void point_describe(struct point_run *r, const struct point *p)
         row->n_prompt = p->n_prompt;
     } else {
         row->ctx = p->ctx;
-        snprintf(row->ctx_fill, sizeof row->ctx_fill, "%s",
-                 p->ctx_prefill ? "prefill" : "synthetic");
+        row->ctx_fill = p->ctx_prefill;
     }
     if (p->kind == POINT_SPECULATE)
         point_text_name(p, row->spec_text, sizeof row->spec_text);
@@ -210,5 +208,5 @@ void point_describe(struct point_run *r, const struct point *p)
     row->budget_s = p->budget_s;
     if (p->setup.mem_limit)
         row->mem_limit_bytes = (int64_t)p->setup.mem_limit;
-    snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(p->tuning.state));
+    row->tuning = (int)p->tuning.state;
 }

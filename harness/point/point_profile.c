@@ -137,7 +137,7 @@ void point_profile_print(FILE *f, const struct point_profile *p, const struct ro
         "\nWhere the time of a %s goes: the mean of %zu, per thread (%lld of them)\n"
         "Roofs of this run: %.1f GB/s, %.0f GOPS int8, %.0f GFLOPS f32\n\n"
         "  %-15s %-8s %9s %8s %6s %9s %8s %9s %6s  %s\n",
-        strcmp(row->kind, "prefill") ? "token" : "prompt", p->n_samples,
+        row->kind != POINT_PREFILL ? "token" : "prompt", p->n_samples,
         (long long)row->n_threads, row->roof_gbps, p->int8_gops, p->f32_gops,
         "operation", "weights", "work ms", "wait ms", "%", "MB", "GB/s", "GOPS",
         "% roof", "bound by");
@@ -188,7 +188,7 @@ static enum status write_data(const struct point_profile *p, const struct row *r
 static void write_settings(FILE *f, const struct point_profile *p,
                            const struct row *row)
 {
-    const bool prefill = !strcmp(row->kind, "prefill");
+    const bool prefill = row->kind == POINT_PREFILL;
     char text[256];
     double most = 0;
 

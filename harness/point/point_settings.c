@@ -42,6 +42,19 @@ static const void *field_of(const struct point *p, enum setting_id id)
     return point_field((struct point *)(uintptr_t)p, id, NULL); /* read */
 }
 
+void point_fill_columns(const struct point *p, unsigned is, struct row *row)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    char text[ROW_CELL_MAX];
+
+    for (size_t i = 0; i < n; i++)
+        if ((f[i].is & is) == is && f[i].is_set && field_is_text(&f[i]))
+            row_set_text(row, &f[i],
+                         setting_text(f[i].setting, field_of(p, f[i].setting), text,
+                                      sizeof text));
+}
+
 void point_init(struct point *p)
 {
     memset(p, 0, sizeof *p);
@@ -58,16 +71,6 @@ int point_depth(const struct point *p)
         return 0;
     return p->kind == POINT_SPECULATE && p->n_prompt > p->ctx ? p->n_prompt : p->ctx;
 }
-
-static const char *kind_name(int kind)
-{
-    static const char *const names[] = {"decode", "prefill", "speculate"};
-
-    return names[kind];
-}
-
-const struct choices choices_point_kind = {"points are", kind_name,
-                                           POINT_SPECULATE + 1};
 
 enum status point_set_text(struct point *p, const char *text, struct err *err)
 {

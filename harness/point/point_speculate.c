@@ -138,9 +138,8 @@ enum status point_speculate_open(struct point_worker *c, struct err *err)
         s->first = 1;
     }
     c->facts.tokens_per_sample = s->n_answer - 1 - s->first;
-    snprintf(c->row.spec_mode, sizeof c->row.spec_mode, "lookup");
-    snprintf(c->row.spec_answer, sizeof c->row.spec_answer, "%s",
-             s->prompt.n_answer ? "given" : "own");
+    c->row.spec_mode = SPEC_LOOKUP;
+    c->row.spec_answer = s->prompt.n_answer ? SPEC_ANSWER_GIVEN : SPEC_ANSWER_OWN;
     return status;
 }
 

@@ -239,11 +239,10 @@ static void fall_back(struct point *p, const int *cpus, const char *note,
     if (p->kind == POINT_DECODE) /* the profile's may stand there */
         row->n_threads_prefill = p->setup.n_threads_prefill ? p->setup.n_threads_prefill
                                                             : p->setup.n_threads;
-    snprintf(row->placement, sizeof row->placement, "%s",
-             placement_name(p->setup.placement));
+    row->placement = (int)p->setup.placement;
     if (cpus)
         format_cpus(row->cpus, sizeof row->cpus, cpus, model_setup_threads(&p->setup));
-    snprintf(row->tuning, sizeof row->tuning, "%s", tuned_state_name(TUNED_SLOWER));
+    row->tuning = TUNED_SLOWER;
     snprintf(row->detail, sizeof row->detail, "%.190s", note);
 }
 

@@ -130,9 +130,8 @@ static void fill_row(struct point_worker *c)
 
     row->n_params = (int64_t)info->n_params;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
-    snprintf(row->kv_type, sizeof row->kv_type, "%s",
-             choices_kv.name((int)info->kv_type));
-    snprintf(row->pages, sizeof row->pages, "4k");
+    point_fill_columns(c->p, FIELD_COMPUTED, row);
+    row->pages = MEM_PAGES_4K;
     if (c->p->setup.residency == WEIGHTS_MEMORY) {
         row->file_bytes = (int64_t)c->image_bytes;
         row->mem_planned_bytes =
@@ -143,9 +142,9 @@ static void fill_row(struct point_worker *c)
         const void *memory = weights_memory(slm_weights(c->model), &bytes);
 
         if (mem_huge_bytes(memory, bytes) >= bytes / 2)
-            snprintf(row->pages, sizeof row->pages, "2m");
+            row->pages = MEM_PAGES_2M;
     }
-    snprintf(row->isa, sizeof row->isa, "%s", measured_isa());
+    row->isa = row_enum_value(&choices_isa, measured_isa());
     if (c->p->kind == POINT_DECODE)
         row->bytes_per_token = (int64_t)slm_bytes_per_token(info, c->p->ctx);
     evaluate_facts(c);

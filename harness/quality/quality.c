@@ -32,8 +32,7 @@ struct plan {
     size_t n_models, n_given;     /* all, and those without a --reference of its own */
     size_t reference;
     struct quality_text text;
-    struct quality_job *jobs; /* [n_models * cache_types.n], the reference's first */
-    enum kern_kv *kv;         /* [n_jobs] */
+    struct quality_job *jobs; /* [n_models * values.n], the reference's first */
     size_t n_jobs;
     struct quality_store *rows; /* of the reference */
     char rows_path[4096];
@@ -107,39 +106,45 @@ static enum status read_text(struct plan *p, struct err *err)
     return st;
 }
 
-static const char *kv_name(const struct quality_job *job)
-{
-    return choices_kv.name((int)job->session.setup.kv_type);
-}
-
 /* ---- jobs ----------------------------------------------------------------------- */
 
-static void add_job(struct plan *p, size_t model, enum kern_kv kv)
+static void set_column(struct row *r, const struct quality_job *job)
 {
-    struct quality_job *job = &p->jobs[p->n_jobs];
+    row_set_text(r, row_field_of(QUALITY_SETTING), job->value_name);
+}
+
+static void add_job(struct plan *p, size_t model, int value)
+{
+    struct quality_job *job = &p->jobs[p->n_jobs++];
+    struct row r;
 
     job->model = &p->models[model];
     job->text = &p->text;
     job->session = p->s->session;
-    job->session.setup.kv_type = kv;
+    job->value = value;
+    job->value_name = setting_row(QUALITY_SETTING)->choices->name(value);
+    *(int *)model_setup_field(&job->session.setup, QUALITY_SETTING, NULL) = value;
+    row_init(&r);
+    set_column(&r, job);
+    snprintf(job->name, sizeof job->name, "%.60s", job->model->name);
+    row_append_unusual(&r, FIELD_COMPUTED, job->name, sizeof job->name);
     job->progress = &p->progress;
     job->work_done = &p->work_done;
-    p->kv[p->n_jobs++] = kv;
 }
 
 static enum status make_jobs(struct plan *p, struct err *err)
 {
-    const size_t most = p->n_models * p->s->cache_types.n + 1;
+    const int usual = (int)setting_row(QUALITY_SETTING)->value;
+    const size_t most = p->n_models * p->s->values.n + 1;
 
     p->jobs = calloc(most, sizeof *p->jobs);
-    p->kv = calloc(most, sizeof *p->kv);
-    if (!p->jobs || !p->kv)
+    if (!p->jobs)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", p->n_models);
-    add_job(p, p->reference, KERN_KV_f16);
+    add_job(p, p->reference, usual);
     for (size_t i = 0; i < p->n_given; i++)
-        for (size_t k = 0; k < p->s->cache_types.n; k++)
-            if (i != p->reference || p->s->cache_types.v[k] != KERN_KV_f16)
-                add_job(p, i, (enum kern_kv)p->s->cache_types.v[k]);
+        for (size_t k = 0; k < p->s->values.n; k++)
+            if (i != p->reference || p->s->values.v[k] != usual)
+                add_job(p, i, p->s->values.v[k]);
     return ST_OK;
 }
 
@@ -160,10 +165,10 @@ static enum status open_scores(struct plan *p, size_t i, struct err *err)
     uint64_t key = add_key(add_key(HASH_BEGIN, job->model->key), p->text.key);
     char path[PATH_MAX];
 
-    key = add_key(key, (uint64_t)p->kv[i]);
+    key = add_key(key, (uint64_t)job->value);
     key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
     snprintf(path, sizeof path, "%.3000s/quality/%s-%s-%016llx.scores", p->s->out,
-             job->model->name, kv_name(job), (unsigned long long)key);
+             job->model->name, job->value_name, (unsigned long long)key);
     return quality_store_open(
         &job->scores, path, key,
         quality_per_chunk(p->text.ctx) * sizeof(struct quality_score), err);
@@ -325,7 +330,7 @@ static void make_command(const struct plan *p, const struct quality_job *job,
     strncat(r->command, number, cap - strlen(r->command) - 1);
     snprintf(number, sizeof number, " --chunks %zu --kv-type", p->text.n_chunks);
     strncat(r->command, number, cap - strlen(r->command) - 1);
-    shell_word_append(r->command, cap, kv_name(job));
+    shell_word_append(r->command, cap, job->value_name);
 }
 
 static void fill_figures(const struct plan *p, const struct quality_summary *s,
@@ -366,12 +371,12 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     gmtime_r(&now, &utc);
     strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%s/%.16s", job->model->name,
-             kv_name(job), p->text.name);
-    snprintf(r->kind, sizeof r->kind, "quality");
+             job->value_name, p->text.name);
+    r->kind = ROW_QUALITY;
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
-    snprintf(r->kv_type, sizeof r->kv_type, "%s", kv_name(job));
-    snprintf(r->status, sizeof r->status, "ok");
+    set_column(r, job);
+    r->status = ROW_STATUS_OK;
     snprintf(r->validity, sizeof r->validity, "valid");
     r->n_params = (int64_t)job->model->n_params;
     r->file_bytes = (int64_t)job->model->bytes;
@@ -446,7 +451,6 @@ enum status quality_run(struct quality_report *report, const struct quality_sett
     quality_text_free(&p->text);
     free(p->models);
     free(p->jobs);
-    free(p->kv);
     free(p);
     return st;
 }

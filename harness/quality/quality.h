@@ -25,6 +25,7 @@
 
 #include "engine/base/status.h"
 #include "harness/base/options.h"
+#include "harness/quality/quality_job.h"
 #include "harness/quality/quality_text.h"
 #include "harness/result/row.h"
 #include "harness/session/session.h"
@@ -33,12 +34,12 @@
 struct quality_settings {
     const char *const *models; /* [n_models], n_models >= 1 */
     size_t n_models;
-    const char *reference; /* NULL: of the models F32, F16 or BF16, else the largest */
-    const char *text;      /* NULL: the one that comes with the program */
-    int ctx;               /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
-                              that the models were made for */
-    int n_chunks;          /* most chunks; 0: all */
-    struct int_list cache_types;   /* enum kern_kv, one at least */
+    const char *reference;  /* NULL: of the models F32, F16 or BF16, else the largest */
+    const char *text;       /* NULL: the one that comes with the program */
+    int ctx;                /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
+                               that the models were made for */
+    int n_chunks;           /* most chunks; 0: all */
+    struct int_list values; /* of QUALITY_SETTING, one at least */
     struct session_params session; /* threads, placement, batch, weights; the rest is
                                       set here */
     const char *out;               /* directory of results */

@@ -117,12 +117,9 @@ static enum status stop_if_asked(struct err *err)
 static void show(const struct runner *r, size_t chunk, double within)
 {
     const struct quality_job *job = r->job;
-    const enum kern_kv kv = job->session.setup.kv_type;
     char detail[160];
 
-    snprintf(detail, sizeof detail, "%.60s%s%s, chunk %zu of %zu", job->model->name,
-             kv == KERN_KV_f16 ? "" : " KV ",
-             kv == KERN_KV_f16 ? "" : choices_kv.name((int)kv), chunk + 1,
+    snprintf(detail, sizeof detail, "%s, chunk %zu of %zu", job->name, chunk + 1,
              job->text->n_chunks);
     progress_update(job->progress,
                     (*job->work_done + within * (double)job->model->n_params) /

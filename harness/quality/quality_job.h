@@ -14,10 +14,18 @@
 #include "harness/quality/quality_store.h"
 #include "harness/quality/quality_text.h"
 #include "harness/session/session.h"
+#include "harness/settings/setting.h"
+
+/* The setting, an enumeration, that models are scored with each value of: it decides what
+ * is computed. */
+#define QUALITY_SETTING SETTING_kv_type
 
 struct quality_job {
     const struct quality_model *model;
     const struct quality_text *text;
+    int value; /* of QUALITY_SETTING */
+    const char *value_name;
+    char name[120]; /* of model and setting, for progress lines: "yi-q4, KV q8_0" */
     struct session_params session; /* complete but for context and logits */
     struct quality_store *scores;  /* record: a chunk's struct quality_score[] */
     struct quality_store *rows;    /* record: a row of the reference; NULL: none */

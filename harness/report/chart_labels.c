@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHAR_WIDTH  0.0096
+#define GLYPH_WIDTH 0.0096
 #define TEXT_HEIGHT 0.031
 #define MARK_X      0.008 /* half of a mark */
 #define MARK_Y      0.014
@@ -38,7 +38,7 @@ enum { N_PLACES = sizeof places / sizeof places[0] };
 
 static struct box box_at(const struct box *mark, size_t len, int place)
 {
-    const double width = CHAR_WIDTH * (double)len, height = TEXT_HEIGHT;
+    const double width = GLYPH_WIDTH * (double)len, height = TEXT_HEIGHT;
     const bool aside = places[place].y == 0;
     /* diagonal ones lean on the mark's corner, others keep clear of it */
     const double gap_x = aside ? 0.004 : -0.006, gap_y = 0.003;

@@ -41,7 +41,7 @@ double row_hi(const struct row *r)
 
 static bool is_candidate(const struct chooser *c, const struct row *r)
 {
-    return !strcmp(r->kind, "decode") &&
+    return r->kind == POINT_DECODE &&
            (!c->params->model || !strcmp(c->params->model, r->model));
 }
 
@@ -95,7 +95,7 @@ static enum reason judge(const struct chooser *c, size_t i, bool estimated)
 
     if (c->params->model && strcmp(c->params->model, r->model))
         return OTHER_MODEL;
-    if (strcmp(r->kind, "decode"))
+    if (r->kind != POINT_DECODE)
         return OTHER_KIND;
     if (r->ctx < c->ctx)
         return TOO_SHALLOW;
@@ -205,7 +205,7 @@ static void find_runner_up(struct chooser *c)
 
     c->runner_up = NO_ROW;
     for (size_t i = 0; i < c->rows.n; i++) {
-        const bool differs = !row_same_weights(c->rows.v[i], best);
+        const bool differs = row_compare(c->rows.v[i], best, FIELD_COMPUTED) != 0;
 
         if (i == c->best || c->why[i] < DISTURBED ||
             (c->why[i] == DISTURBED && c->why[c->best] != DISTURBED))

@@ -51,7 +51,7 @@ double speed_hi(const struct speed *s)
  * not fit, and no other depth tells what that costs. */
 static bool limits_itself(const struct row *r)
 {
-    return !strcmp(r->limiter, "paging") || !strcmp(r->limiter, "quota");
+    return r->limiter == LIMITER_PAGING || r->limiter == LIMITER_QUOTA;
 }
 
 static bool is_quiet(const struct row *r)
@@ -92,14 +92,14 @@ static int compare_doubles(const void *x, const void *y)
 /* Is it a row of the model and kind of r at that depth, and no limit of its own? */
 static bool is_like(const struct row *at, const struct row *r, int64_t ctx)
 {
-    return at->ctx == ctx && !strcmp(at->kind, r->kind) && !limits_itself(at) &&
+    return at->ctx == ctx && at->kind == r->kind && !limits_itself(at) &&
            same_model(at, r);
 }
 
 /* Median over settings like that of r of speed at depth `to` over speed at depth
  * `from`; 0: no setting was undisturbed at both. */
 static double median_share(const struct report_rows *p, const struct row *r,
-                           int64_t from, int64_t to, bool same_kv, double *scratch)
+                           int64_t from, int64_t to, bool same_kind, double *scratch)
 {
     size_t n = 0;
 
@@ -107,7 +107,7 @@ static double median_share(const struct report_rows *p, const struct row *r,
         const struct row *at = p->v[k], *before;
 
         if (!is_like(at, r, to) || !is_quiet(at) ||
-            (same_kv && strcmp(at->kv_type, r->kv_type)))
+            (same_kind && row_compare(at, r, FIELD_SETTING | FIELD_COMPUTED)))
             continue;
         before = undisturbed_at(p, k, from);
         if (before)

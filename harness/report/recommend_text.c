@@ -308,7 +308,10 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
                     (long long)r->ctx, (long long)c->ctx);
     else if (why == UNFINISHED)
         text_append(text, sizeof text, "it ended as %s at depth %lld",
-                    r->status[0] ? r->status : "unknown", (long long)r->ctx);
+                    r->status == FIELD_NO_ENUM
+                        ? "unknown"
+                        : row_enum_text(&choices_row_status, r->status),
+                    (long long)r->ctx);
     else if (why == TOO_LARGE)
         text_append(text, sizeof text, "it needs %s of %s",
                     format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),

@@ -17,18 +17,13 @@
 
 #define GIB ((double)((uint64_t)1 << 30))
 
-static bool is_kind(const struct row *r, const char *kind)
-{
-    return !strcmp(r->kind, kind);
-}
-
 /* The least depth at which the setting [begin, end) was asked to decode; -1: none. */
 static int64_t least_depth(const struct report_rows *p, size_t begin, size_t end)
 {
     int64_t least = -1;
 
     for (size_t i = begin; i < end; i++)
-        if (is_kind(p->v[i], "decode") && p->v[i]->ctx >= 0 &&
+        if (p->v[i]->kind == POINT_DECODE && p->v[i]->ctx >= 0 &&
             (least < 0 || p->v[i]->ctx < least))
             least = p->v[i]->ctx;
     return least;
@@ -71,7 +66,7 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
         for (size_t i = begin; i < end; i++) {
             const struct row *r = p->v[i];
 
-            if (!is_kind(r, "decode") || r->ctx != depth)
+            if (r->kind != POINT_DECODE || r->ctx != depth)
                 continue;
             struct mark *m = chart_mark(c);
             if (!m)
@@ -111,7 +106,7 @@ static enum status fill_context(struct chart *c, const struct report_rows *p,
         for (size_t i = begin; i < end; i++) {
             const struct row *r = p->v[i];
 
-            if (!is_kind(r, "decode") || r->n_threads != n)
+            if (r->kind != POINT_DECODE || r->n_threads != n)
                 continue;
             struct mark *m = chart_mark(c);
             if (!m)
@@ -154,7 +149,7 @@ static int thread_counts(struct chart *c, const struct report_rows *p,
     int n = 0;
 
     for (size_t i = 0; i < p->n; i++) {
-        bool seen = !is_kind(p->v[i], "prefill");
+        bool seen = p->v[i]->kind != POINT_PREFILL;
 
         for (int k = 0; k < n && !seen; k++)
             seen = counts[k] == p->v[i]->n_threads;
@@ -174,7 +169,7 @@ static int64_t longest_prompt(const struct report_rows *p, size_t begin, size_t 
     int64_t longest = -1;
 
     for (size_t i = begin; i < end; i++)
-        if (is_kind(p->v[i], "prefill") && p->v[i]->n_prompt > longest)
+        if (p->v[i]->kind == POINT_PREFILL && p->v[i]->n_prompt > longest)
             longest = p->v[i]->n_prompt;
     return longest;
 }
@@ -197,7 +192,7 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
             const struct row *r = p->v[i];
 
             for (int k = 0; k < c->n_groups; k++) {
-                if (!is_kind(r, "prefill") || r->n_prompt != prompt ||
+                if (r->kind != POINT_PREFILL || r->n_prompt != prompt ||
                     r->n_threads != counts[k])
                     continue;
                 struct mark *m = chart_mark(c);
@@ -243,9 +238,9 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
         planned = larger(planned, r->mem_planned_bytes);
         limit = larger(limit, r->mem_enforced_bytes > 0 ? r->mem_enforced_bytes
                                                         : r->mem_limit_bytes);
-        paging |= !strcmp(r->limiter, "paging");
+        paging |= r->limiter == LIMITER_PAGING;
         if (row_trust(r) == ROW_FAILED)
-            failure = r->status;
+            failure = row_enum_text(&choices_row_status, r->status);
         else
             any_good = true;
     }

@@ -68,7 +68,7 @@ void mark_set_speed(struct mark *m, const struct row *r)
     m->other = r->roof_tok_per_s > 0 ? r->roof_tok_per_s : NAN;
     if (trust == ROW_FAILED) {
         m->state = MARK_CROSS;
-        snprintf(m->note, sizeof m->note, "%s", r->status[0] ? r->status : "no figure");
+        snprintf(m->note, sizeof m->note, "%s", row_failure(r));
         return;
     }
     m->state = trust == ROW_GOOD ? MARK_SOLID : MARK_HOLLOW;

@@ -36,7 +36,7 @@ static bool all_reach(const struct report_rows *p, int64_t depth)
 
         end = report_setting_end(p, begin);
         for (size_t i = begin; i < end; i++)
-            any |= !strcmp(p->v[i]->kind, "decode") && has_divergence(p->v[i]) &&
+            any |= p->v[i]->kind == POINT_DECODE && has_divergence(p->v[i]) &&
                    row_trust(p->v[i]) > ROW_FAILED;
         if (any && !reaches(p, begin, end, depth))
             return false;
@@ -52,7 +52,7 @@ static int64_t depth_of_all(const struct report_rows *p)
     for (size_t i = 0; i < p->n; i++) {
         const struct row *r = p->v[i];
 
-        if (strcmp(r->kind, "decode") || r->ctx < 0 || !has_divergence(r))
+        if (r->kind != POINT_DECODE || r->ctx < 0 || !has_divergence(r))
             continue;
         if (least < 0 || r->ctx < least)
             least = r->ctx;
@@ -66,9 +66,9 @@ static bool fits(const struct row *r)
 {
     const int64_t limit = r->mem_limit_bytes;
 
-    if (!strcmp(r->status, "oom") || !strcmp(r->status, "no_fit"))
+    if (r->status == ROW_STATUS_OOM || r->status == ROW_STATUS_NO_FIT)
         return false;
-    return limit <= 0 || (strcmp(r->limiter, "paging") && r->mem_peak_bytes <= limit &&
+    return limit <= 0 || (r->limiter != LIMITER_PAGING && r->mem_peak_bytes <= limit &&
                           r->mem_planned_bytes <= limit);
 }
 
@@ -158,7 +158,8 @@ static enum status add_point(struct chart *c, const struct report_rows *p,
     report_setting_label(p, r, label, sizeof label);
     snprintf(m->note, sizeof m->note, "%.30s", label);
     if (m->state == MARK_CROSS)
-        snprintf(m->note, sizeof m->note, "%.30s %s", label, r->status);
+        snprintf(m->note, sizeof m->note, "%.30s %s", label,
+                 row_enum_text(&choices_row_status, r->status));
     else if (!fits(r))
         set_aside(m, r, label);
     return ST_OK;

@@ -12,7 +12,7 @@
 
 static bool is_point(const struct row *r)
 {
-    return !strcmp(r->kind, "speculate") && r->spec_text[0];
+    return r->kind == POINT_SPECULATE && r->spec_text[0];
 }
 
 /* Index of the text's bar, a new one if there is none; -1: too many. */

@@ -35,12 +35,13 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
 {
     memset(to, 0, sizeof(cells));
     report_setting_name(p, r, to[0], CELL_MAX);
-    if (!strcmp(r->kind, "prefill"))
+    if (r->kind == POINT_PREFILL)
         snprintf(to[1], CELL_MAX, "prefill %lld", (long long)r->n_prompt);
-    else if (!strcmp(r->kind, "speculate"))
+    else if (r->kind == POINT_SPECULATE)
         snprintf(to[1], CELL_MAX, "text %s", r->spec_text);
     else
-        snprintf(to[1], CELL_MAX, "%s at %lld", r->kind, (long long)r->ctx);
+        snprintf(to[1], CELL_MAX, "%s at %lld",
+                 row_enum_text(&choices_row_kind, r->kind), (long long)r->ctx);
     snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
     if (r->mem_peak_bytes > 0)
         format_bytes(to[7], CELL_MAX, (uint64_t)r->mem_peak_bytes);
@@ -48,7 +49,7 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
         snprintf(to[8], CELL_MAX, "%.4f", r->kl_mean);
     if (row_trust(r) == ROW_FAILED) {
         snprintf(to[3], CELL_MAX, "-");
-        snprintf(to[10], CELL_MAX, "%s", r->status[0] ? r->status : "no figure");
+        snprintf(to[10], CELL_MAX, "%s", row_failure(r));
         return;
     }
     const int digits = report_decimals(r->tok_per_s);
@@ -63,7 +64,7 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
     if (r->spec_speedup > 0 && isfinite(r->spec_speedup_lo))
         snprintf(to[6], CELL_MAX, "x %.2f (%.2f .. %.2f)", r->spec_speedup,
                  r->spec_speedup_lo, r->spec_speedup_hi);
-    snprintf(to[9], CELL_MAX, "%s", r->limiter);
+    snprintf(to[9], CELL_MAX, "%s", row_enum_text(&choices_limiter, r->limiter));
     if (row_trust(r) == ROW_PARTIAL)
         snprintf(to[10], CELL_MAX, "partial");
     else if (row_trust(r) == ROW_DISTURBED)
@@ -95,7 +96,7 @@ static void widen(int width[N_COLUMNS], const cells of)
 
 static bool same_point(const struct row *a, const struct row *b)
 {
-    return report_same_setting(a, b) && !strcmp(a->kind, b->kind) &&
+    return report_same_setting(a, b) && a->kind == b->kind &&
            a->n_threads == b->n_threads && a->ctx == b->ctx &&
            a->n_prompt == b->n_prompt && !strcmp(a->spec_text, b->spec_text);
 }
@@ -160,18 +161,19 @@ static void print_wrapped(FILE *f, const char *text, int indent)
 /* Threads and the other settings of the choice. */
 static void print_choice(FILE *f, const struct row *r)
 {
-    char model[REPORT_NAME_MAX];
+    char model[REPORT_NAME_MAX], computed[REPORT_NAME_MAX] = "";
     const bool named = strcmp(report_model_name(r, model, sizeof model), r->model) != 0;
 
     fprintf(f, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
             named ? "" : r->quant, (long long)r->n_threads,
             r->n_threads == 1 ? "" : "s");
-    if (r->placement[0])
-        fprintf(f, ", placement %s", r->placement);
-    if (r->residency[0])
-        fprintf(f, ", weights %s", r->residency);
-    if (r->kv_type[0] && strcmp(r->kv_type, "f16"))
-        fprintf(f, ", KV cache %s", r->kv_type);
+    if (r->placement != FIELD_NO_ENUM)
+        fprintf(f, ", placement %s",
+                row_enum_text(&choices_row_placement, r->placement));
+    if (r->residency != FIELD_NO_ENUM)
+        fprintf(f, ", weights %s", row_enum_text(&choices_residency, r->residency));
+    row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
+    fputs(computed, f);
 }
 
 void recommend_print(FILE *f, const struct recommendation *rec)

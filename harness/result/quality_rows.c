@@ -37,7 +37,7 @@ static enum status write_rows(const char *path, const struct row *rows, size_t n
 
 static bool same_measurement(const struct row *a, const struct row *b)
 {
-    return row_same_weights(a, b) && !strcmp(a->text, b->text) &&
+    return !row_compare(a, b, FIELD_COMPUTED) && !strcmp(a->text, b->text) &&
            !strcmp(a->reference, b->reference) && a->chunk_tokens == b->chunk_tokens &&
            a->n_scored == b->n_scored;
 }
@@ -86,7 +86,7 @@ enum status quality_rows_write(const char *dir, const struct row *rows, size_t n
 
 static bool same_model(const struct row *a, const struct row *b)
 {
-    return row_same_weights(a, b) && a->file_bytes == b->file_bytes;
+    return !row_compare(a, b, FIELD_COMPUTED) && a->file_bytes == b->file_bytes;
 }
 
 /* All columns of the group. */
@@ -96,9 +96,10 @@ static void copy_group(struct row *to, const struct row *from)
     const struct field *f = row_fields(&n);
 
     for (size_t i = 0; i < n; i++) {
-        const size_t bytes = f[i].kind == FIELD_KIND_STR   ? f[i].cap
-                             : f[i].kind == FIELD_KIND_INT ? sizeof(int64_t)
-                                                           : sizeof(double);
+        const size_t bytes = f[i].kind == FIELD_KIND_STR    ? f[i].cap
+                             : f[i].kind == FIELD_KIND_ENUM ? sizeof(int)
+                             : f[i].kind == FIELD_KIND_INT  ? sizeof(int64_t)
+                                                            : sizeof(double);
 
         if (!strcmp(f[i].group, "quality"))
             memcpy((char *)to + f[i].offset, (const char *)from + f[i].offset, bytes);
@@ -186,46 +187,57 @@ static void small(char *buf, size_t cap, double v)
         snprintf(buf, cap, "-");
 }
 
-enum { N_CELLS = 10, CELL_MAX = 104 };
+/* The columns that decide what was computed come first, then figures. */
+enum { MAX_CELLS = 16, CELL_MAX = 104 };
+static const char *const figures[] = {"bytes",  "perplexity", "ratio",     "mean KL",
+                                      "median", "99th pc.",   "same top %"};
+#define N_FIGURES (int)(sizeof figures / sizeof figures[0])
 
-typedef char quality_cells[N_CELLS][CELL_MAX];
+typedef char quality_cells[MAX_CELLS][CELL_MAX];
 
-static void fill(quality_cells c, const struct row *r)
+/* Headings for r NULL. Returns how many cells come before the figures. */
+static int fill(quality_cells c, const struct row *r)
 {
-    snprintf(c[0], CELL_MAX, "%s", r->model);
-    snprintf(c[1], CELL_MAX, "%s", r->quant);
-    snprintf(c[2], CELL_MAX, "%s", r->kv_type);
-    snprintf(c[3], CELL_MAX, "%lld", (long long)r->file_bytes);
-    with_error(c[4], CELL_MAX, r->perplexity, r->perplexity_se);
-    with_error(c[5], CELL_MAX, r->ppl_ratio, r->ppl_ratio_se);
-    with_error(c[6], CELL_MAX, r->kl_mean, r->kl_se);
-    small(c[7], CELL_MAX, r->kl_median);
-    small(c[8], CELL_MAX, r->kl_p99);
-    with_error(c[9], CELL_MAX, r->top1_pct, r->top1_se_pct);
+    size_t n;
+    const struct field *f = row_fields(&n);
+    int k = 0;
+
+    for (size_t i = 0; i < n && k < MAX_CELLS - N_FIGURES; i++)
+        if (f[i].is & FIELD_COMPUTED)
+            snprintf(c[k++], CELL_MAX, "%s",
+                     r            ? row_text(r, &f[i])
+                     : f[i].label ? f[i].label
+                                  : f[i].name);
+    for (int i = 0; i < N_FIGURES && !r; i++)
+        snprintf(c[k + i], CELL_MAX, "%s", figures[i]);
+    if (!r)
+        return k;
+    snprintf(c[k], CELL_MAX, "%lld", (long long)r->file_bytes);
+    with_error(c[k + 1], CELL_MAX, r->perplexity, r->perplexity_se);
+    with_error(c[k + 2], CELL_MAX, r->ppl_ratio, r->ppl_ratio_se);
+    with_error(c[k + 3], CELL_MAX, r->kl_mean, r->kl_se);
+    small(c[k + 4], CELL_MAX, r->kl_median);
+    small(c[k + 5], CELL_MAX, r->kl_p99);
+    with_error(c[k + 6], CELL_MAX, r->top1_pct, r->top1_se_pct);
+    return k;
 }
 
 void quality_rows_print(FILE *f, const struct row *rows, size_t n)
 {
-    static const char *const headings[N_CELLS] = {
-        "model", "quant",   "KV",     "bytes",    "perplexity",
-        "ratio", "mean KL", "median", "99th pc.", "same top %"};
-    int width[N_CELLS];
+    int width[MAX_CELLS] = {0}, n_texts = 0;
     quality_cells c;
 
-    for (int k = 0; k < N_CELLS; k++)
-        width[k] = (int)strlen(headings[k]);
-    for (size_t i = 0; i < n; i++) {
-        fill(c, &rows[i]);
-        for (int k = 0; k < N_CELLS; k++)
+    for (size_t i = 0; i <= n; i++) {
+        n_texts = fill(c, i ? &rows[i - 1] : NULL);
+        for (int k = 0; k < n_texts + N_FIGURES; k++)
             if ((int)strlen(c[k]) > width[k])
                 width[k] = (int)strlen(c[k]);
     }
     for (size_t i = 0; i <= n; i++) {
-        if (i)
-            fill(c, &rows[i - 1]);
-        for (int k = 0; k < N_CELLS; k++)
-            fprintf(f, "%s%*s", k ? "  " : "", k < 3 ? -width[k] : width[k],
-                    i ? c[k] : headings[k]);
+        fill(c, i ? &rows[i - 1] : NULL);
+        for (int k = 0; k < n_texts + N_FIGURES; k++)
+            fprintf(f, "%s%*s", k ? "  " : "", k < n_texts ? -width[k] : width[k],
+                    c[k]);
         fputc('\n', f);
     }
 }

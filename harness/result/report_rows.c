@@ -15,35 +15,25 @@
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"
 
-/* Columns of text that tell settings apart, in the order they are sorted and named by;
- * the bit of the first of them in struct report_rows is VARIES_COLUMN. */
-static const struct {
-    size_t offset;
-    const char *lead; /* before it in labels */
-} columns[] = {
-    {offsetof(struct row, placement), " "},
-    {offsetof(struct row, residency), " "},
-    {offsetof(struct row, kv_type), " KV "},
-    {offsetof(struct row, isa), " "},
-};
-#define N_COLUMNS (sizeof columns / sizeof columns[0])
-
+/* What differs between the settings of a sweep; the bit of the first column that has a
+ * label is VARIES_COLUMN. */
 enum { VARIES_MODEL = 1, VARIES_LIMIT = 2, VARIES_COLUMN = 4 };
-
-static const char *column(const struct row *r, size_t i)
-{
-    return (const char *)r + columns[i].offset;
-}
 
 enum row_trust row_trust(const struct row *r)
 {
     if (!(r->tok_per_s > 0))
         return ROW_FAILED;
-    if (!strcmp(r->status, "partial"))
+    if (r->status == ROW_STATUS_PARTIAL)
         return ROW_PARTIAL;
-    if (strcmp(r->status, "ok"))
+    if (r->status != ROW_STATUS_OK)
         return ROW_FAILED;
     return strcmp(r->validity, "valid") ? ROW_DISTURBED : ROW_GOOD;
+}
+
+const char *row_failure(const struct row *r)
+{
+    return r->status == FIELD_NO_ENUM ? "no figure"
+                                      : row_enum_text(&choices_row_status, r->status);
 }
 
 enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
@@ -111,23 +101,27 @@ static int compare_ints(int64_t a, int64_t b)
 
 static int compare_settings(const struct row *a, const struct row *b)
 {
+    size_t n;
+    const struct field *f = row_fields(&n);
+
     TRY(compare_models(a, b));
     TRY(compare_ints(a->file_bytes, b->file_bytes));
     TRY(strcmp(a->quant, b->quant));
     TRY(strcmp(a->model, b->model));
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        TRY(strcmp(column(a, i), column(b, i)));
+    for (size_t i = 0; i < n; i++)
+        if (f[i].label)
+            TRY(row_compare_cell(a, b, &f[i]));
     return compare_ints(a->mem_limit_bytes, b->mem_limit_bytes);
 }
 
 static int compare_points(const struct row *a, const struct row *b)
 {
     TRY(compare_settings(a, b));
-    TRY(strcmp(a->kind, b->kind));
+    TRY(compare_ints(a->kind, b->kind));
     TRY(compare_ints(a->n_threads, b->n_threads));
     TRY(compare_ints(a->ctx, b->ctx));
     TRY(compare_ints(a->n_prompt, b->n_prompt));
-    TRY(strcmp(a->ctx_fill, b->ctx_fill));
+    TRY(compare_ints(a->ctx_fill, b->ctx_fill));
     return strcmp(a->point, b->point);
 }
 
@@ -166,7 +160,7 @@ bool report_same_setting(const struct row *a, const struct row *b)
 
 bool report_same_line(const struct row *a, const struct row *b)
 {
-    return report_same_setting(a, b) && !strcmp(a->kind, b->kind) &&
+    return report_same_setting(a, b) && a->kind == b->kind &&
            a->n_threads == b->n_threads;
 }
 
@@ -174,10 +168,15 @@ static unsigned differences(const struct row *a, const struct row *b)
 {
     unsigned varies = (compare_models(a, b) ? VARIES_MODEL : 0u) |
                       (a->mem_limit_bytes != b->mem_limit_bytes ? VARIES_LIMIT : 0u);
+    size_t n;
+    const struct field *f = row_fields(&n);
 
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        if (strcmp(column(a, i), column(b, i)))
-            varies |= VARIES_COLUMN << i;
+    for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
+        if (!f[i].label)
+            continue;
+        varies |= row_compare_cell(a, b, &f[i]) ? bit : 0u;
+        bit <<= 1;
+    }
     return varies;
 }
 
@@ -228,7 +227,7 @@ const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
     for (size_t i = begin; i < end; i++) {
         const struct row *r = p->v[i];
 
-        if (strcmp(r->kind, "decode") || r->ctx != depth)
+        if (r->kind != POINT_DECODE || r->ctx != depth)
             continue;
         if (!best || row_trust(best) == ROW_FAILED || r->tok_per_s > best->tok_per_s)
             best = r;
@@ -252,12 +251,19 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
                                  char *buf, size_t cap)
 {
     char limit[32] = "no limit";
+    size_t n;
+    const struct field *f = row_fields(&n);
 
     buf[0] = '\0';
     text_append(buf, cap, "%s", r->quant[0] ? r->quant : "unnamed");
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        if (p->varies & VARIES_COLUMN << i)
-            text_append(buf, cap, "%s%s", columns[i].lead, column(r, i));
+    for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
+        if (!f[i].label)
+            continue;
+        if (p->varies & bit)
+            text_append(buf, cap, "%s%s %s", *f[i].label ? " " : "", f[i].label,
+                        row_text(r, &f[i]));
+        bit <<= 1;
+    }
     if (r->mem_limit_bytes > 0)
         snprintf(limit, sizeof limit, "%.4g GiB",
                  (double)r->mem_limit_bytes / (1 << 30));

@@ -32,6 +32,9 @@ enum row_trust {
 
 enum row_trust row_trust(const struct row *r);
 
+/* The status of a row without a figure; "no figure" where it has none. */
+const char *row_failure(const struct row *r);
+
 /* Was the row marked because it reached more than its roof? Then one of the two is
  * wrong. */
 bool row_above_roof(const struct row *r);

@@ -17,9 +17,9 @@ static int64_t probed_bytes(const struct row *r)
 static bool holds_for(const struct row *a, const struct row *b)
 {
     return probed_bytes(b) >= probed_bytes(a) && a->n_threads == b->n_threads &&
-           !strcmp(a->cpus, b->cpus) && !strcmp(a->placement, b->placement) &&
-           !strcmp(a->pages, b->pages) && !strcmp(a->residency, b->residency) &&
-           !strcmp(a->isa, b->isa) && strcmp(b->limiter, "paging") != 0;
+           !strcmp(a->cpus, b->cpus) && a->placement == b->placement &&
+           a->pages == b->pages && a->residency == b->residency && a->isa == b->isa &&
+           b->limiter != LIMITER_PAGING;
 }
 
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
@@ -27,8 +27,7 @@ bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
 {
     double highest = r->roof_gbps;
 
-    if (strcmp(r->kind, "decode") || !strcmp(r->limiter, "paging") ||
-        !(r->roof_gbps > 0))
+    if (r->kind != POINT_DECODE || r->limiter == LIMITER_PAGING || !(r->roof_gbps > 0))
         return false;
     for (size_t i = 0; i < n_rows; i++) {
         if (holds_for(r, &rows[i]) && rows[i].roof_gbps > highest)
@@ -48,7 +47,7 @@ void roof_mark(struct row *r, const struct row *rows, size_t n_rows)
     snprintf(r->validity, sizeof r->validity,
              "disturbed: memory gave %.1f GB/s, at other points %.1f", r->roof_gbps,
              best);
-    snprintf(r->limiter, sizeof r->limiter, "noise");
+    r->limiter = LIMITER_NOISE;
 }
 
 void roof_mark_all(struct row *rows, size_t n_rows)

@@ -9,16 +9,23 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_CELL_MAX 512 /* no cell is longer: the largest string column is 400 */
+#include "harness/base/format.h"
+
+#define FIELD_HEAD(name_, kind_) \
+    .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)
 
 static const struct field fields[] = {
 #define FIELD_GROUP(title) {.group = title},
-#define FIELD_STR(name, cap, doc) \
-    {#name, FIELD_KIND_STR, NULL, "", doc, 0, offsetof(struct row, name), cap},
-#define FIELD_INT(name, unit, doc) \
-    {#name, FIELD_KIND_INT, NULL, unit, doc, 0, offsetof(struct row, name), 0},
-#define FIELD_NUM(name, unit, digits, doc) \
-    {#name, FIELD_KIND_NUM, NULL, unit, doc, digits, offsetof(struct row, name), 0},
+#define FIELD_STR(name, cap_, ...) \
+    {FIELD_HEAD(name, FIELD_KIND_STR), .cap = cap_, .unit = "", .doc = __VA_ARGS__},
+#define FIELD_ENUM(name, choices_, ...)                                   \
+    {FIELD_HEAD(name, FIELD_KIND_ENUM), .choices = &choices_, .unit = "", \
+     .doc = __VA_ARGS__},
+#define FIELD_INT(name, unit_, ...) \
+    {FIELD_HEAD(name, FIELD_KIND_INT), .unit = unit_, .doc = __VA_ARGS__},
+#define FIELD_NUM(name, unit_, digits_, ...)                             \
+    {FIELD_HEAD(name, FIELD_KIND_NUM), .unit = unit_, .digits = digits_, \
+     .doc = __VA_ARGS__},
 #include "harness/result/fields.def"
 };
 
@@ -58,10 +65,62 @@ const struct field *row_field(const char *name)
     return NULL;
 }
 
-bool row_same_weights(const struct row *a, const struct row *b)
+const struct field *row_field_of(enum setting_id setting)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->quant, b->quant) &&
-           !strcmp(a->kv_type, b->kv_type);
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (f[i].is_set && f[i].setting == setting)
+            return &f[i];
+    return NULL;
+}
+
+bool field_is_text(const struct field *field)
+{
+    return field->kind == FIELD_KIND_STR || field->kind == FIELD_KIND_ENUM;
+}
+
+int row_compare_cell(const struct row *a, const struct row *b, const struct field *f)
+{
+    const void *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
+
+    if (f->kind == FIELD_KIND_INT)
+        return (*(const int64_t *)x > *(const int64_t *)y) -
+               (*(const int64_t *)x < *(const int64_t *)y);
+    if (f->kind == FIELD_KIND_NUM)
+        return (*(const double *)x > *(const double *)y) -
+               (*(const double *)x < *(const double *)y);
+    return strcmp(row_text(a, f), row_text(b, f));
+}
+
+int row_compare(const struct row *a, const struct row *b, unsigned is)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    int order = 0;
+
+    for (size_t i = 0; i < n && !order; i++)
+        if ((f[i].is & is) == is)
+            order = row_compare_cell(a, b, &f[i]);
+    return order;
+}
+
+void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const int value = f[i].kind == FIELD_KIND_ENUM && f[i].is_set
+                              ? *(const int *)((const char *)r + f[i].offset)
+                              : FIELD_NO_ENUM;
+
+        if ((f[i].is & is) == is && value != FIELD_NO_ENUM &&
+            value != (int)setting_row(f[i].setting)->value)
+            text_append(buf, cap, ", %s%s%s", f[i].label, *f[i].label ? " " : "",
+                        row_text(r, &f[i]));
+    }
 }
 
 void row_init(struct row *r)
@@ -73,11 +132,32 @@ void row_init(struct row *r)
     for (size_t i = 0; i < n; i++) {
         void *cell = (char *)r + f[i].offset;
 
-        if (f[i].kind == FIELD_KIND_INT)
+        if (f[i].kind == FIELD_KIND_ENUM)
+            *(int *)cell = FIELD_NO_ENUM;
+        else if (f[i].kind == FIELD_KIND_INT)
             *(int64_t *)cell = FIELD_NO_INT;
         else if (f[i].kind == FIELD_KIND_NUM)
             *(double *)cell = NAN;
     }
+}
+
+const char *row_text(const struct row *r, const struct field *field)
+{
+    const char *cell = (const char *)r + field->offset;
+
+    return field->kind == FIELD_KIND_ENUM
+               ? row_enum_text(field->choices, *(const int *)(const void *)cell)
+               : cell;
+}
+
+void row_set_text(struct row *r, const struct field *field, const char *text)
+{
+    char *cell = (char *)r + field->offset;
+
+    if (field->kind == FIELD_KIND_ENUM)
+        *(int *)(void *)cell = row_enum_value(field->choices, text);
+    else
+        snprintf(cell, field->cap, "%s", text);
 }
 
 const char *row_cell(const struct row *r, const struct field *field, char *buf,
@@ -88,7 +168,8 @@ const char *row_cell(const struct row *r, const struct field *field, char *buf,
     buf[0] = '\0';
     switch (field->kind) {
     case FIELD_KIND_STR:
-        snprintf(buf, cap, "%s", (const char *)cell);
+    case FIELD_KIND_ENUM:
+        snprintf(buf, cap, "%s", row_text(r, field));
         break;
     case FIELD_KIND_INT:
         if (*(const int64_t *)cell != FIELD_NO_INT)
@@ -169,8 +250,8 @@ json_t *row_json(const struct row *r)
         const void *cell = (const char *)r + f[i].offset;
         json_t *value = NULL;
 
-        if (f[i].kind == FIELD_KIND_STR && *(const char *)cell)
-            value = json_text(cell);
+        if (field_is_text(&f[i]) && *row_text(r, &f[i]))
+            value = json_text(row_text(r, &f[i]));
         else if (f[i].kind == FIELD_KIND_INT && *(const int64_t *)cell != FIELD_NO_INT)
             value = json_integer(*(const int64_t *)cell);
         else if (f[i].kind == FIELD_KIND_NUM && isfinite(*(const double *)cell))
@@ -189,8 +270,8 @@ void row_from_json(struct row *r, const json_t *object)
         const json_t *value = json_object_get(object, f[i].name);
         void *cell = (char *)r + f[i].offset;
 
-        if (f[i].kind == FIELD_KIND_STR && json_is_string(value))
-            snprintf(cell, f[i].cap, "%s", json_string_value(value));
+        if (field_is_text(&f[i]) && json_is_string(value))
+            row_set_text(r, &f[i], json_string_value(value));
         else if (f[i].kind == FIELD_KIND_INT && json_is_integer(value))
             *(int64_t *)cell = json_integer_value(value);
         else if (f[i].kind == FIELD_KIND_NUM && json_is_number(value))

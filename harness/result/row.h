@@ -16,17 +16,31 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
+#include "harness/result/row_enum.h"
+#include "harness/settings/setting.h"
 
 #define FIELD_NO_INT INT64_MIN
+#define ROW_CELL_MAX 512 /* no cell is longer: the largest string column is 400 */
 
 struct row {
-#define FIELD_STR(name, cap, doc)          char name[cap];
-#define FIELD_INT(name, unit, doc)         int64_t name;
-#define FIELD_NUM(name, unit, digits, doc) double name;
+#define FIELD_STR(name, cap, ...)          char name[cap];
+#define FIELD_ENUM(name, choices, ...)     int name;
+#define FIELD_INT(name, unit, ...)         int64_t name;
+#define FIELD_NUM(name, unit, digits, ...) double name;
 #include "harness/result/fields.def"
 };
 
-enum field_kind { FIELD_KIND_STR, FIELD_KIND_INT, FIELD_KIND_NUM };
+enum field_kind { FIELD_KIND_STR, FIELD_KIND_ENUM, FIELD_KIND_INT, FIELD_KIND_NUM };
+
+/* What a column says; bits. Rows of one series agree in all of FIELD_MODEL and of
+ * FIELD_SETTING. */
+enum {
+    FIELD_MODEL = 1,    /* which model was measured */
+    FIELD_SETTING = 2,  /* how: settings, and what they led to */
+    FIELD_COMPUTED = 4, /* what was computed: rows that agree in all of these predict
+                           the same */
+    FIELD_NAMED = 8,    /* in names, where it is not its setting's default */
+};
 
 struct field {
     const char *name;
@@ -34,16 +48,37 @@ struct field {
     const char *group; /* its heading */
     const char *unit, *doc;
     int digits;
-    size_t offset, cap;
+    size_t offset, cap;            /* cap: of a STR */
+    const struct choices *choices; /* of an ENUM */
+
+    unsigned is;       /* FIELD_MODEL, ... */
+    const char *label; /* before its value where settings are told apart: "KV";
+                          "": the value says it; NULL: never there */
+    bool is_set;       /* it is the value of a setting: */
+    enum setting_id setting;
 };
+
+/* Whether its cells are texts: STR and ENUM. */
+bool field_is_text(const struct field *field);
 
 const struct field *row_fields(size_t *n);
 
 /* The field of that name, or NULL. */
 const struct field *row_field(const char *name);
 
-/* Whether both have computed the same: model, quantisation, what the KV cache holds. */
-bool row_same_weights(const struct row *a, const struct row *b);
+/* The field whose value that setting is, or NULL. */
+const struct field *row_field_of(enum setting_id setting);
+
+/* Order of two rows by the columns with all of these bits; 0: equal in all of them.
+ * Texts are ordered by the alphabet, those of closed sets too. */
+int row_compare(const struct row *a, const struct row *b, unsigned is);
+
+/* The same by one column. */
+int row_compare_cell(const struct row *a, const struct row *b, const struct field *f);
+
+/* Appends ", compact, KV q8_0" to buf: columns with all of these bits that have another
+ * value than their setting's default. */
+void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap);
 
 /* All cells empty. */
 void row_init(struct row *r);
@@ -81,6 +116,10 @@ enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err)
 json_t *row_json(const struct row *r);
 /* Keys that are missing leave the cell empty. */
 void row_from_json(struct row *r, const json_t *object);
+
+/* The cell of a column of texts. row_set_text() cuts what is too long. */
+const char *row_text(const struct row *r, const struct field *field);
+void row_set_text(struct row *r, const struct field *field, const char *text);
 
 /* The cell as the CSV has it, unquoted: "" when empty. Returns buf. */
 const char *row_cell(const struct row *r, const struct field *field, char *buf,

@@ -124,8 +124,8 @@ static enum status parse_cell(const struct csv *csv, struct row *row,
 
     if (!*text)
         return ST_OK;
-    if (field->kind == FIELD_KIND_STR) {
-        snprintf(cell, field->cap, "%s", text);
+    if (field_is_text(field)) {
+        row_set_text(row, field, text);
         return ST_OK;
     }
     errno = 0;

@@ -27,6 +27,16 @@ static const struct setting table[SETTING_N] = {
 #include "harness/settings/settings.def"
 };
 
+static const char *tuned_name(int state)
+{
+    static const char *const names[] = {"default", "tuned", "missing", "stale",
+                                        "slower"};
+
+    return names[state];
+}
+
+const struct choices choices_tuned = {"states are", tuned_name, TUNED_SLOWER + 1};
+
 const struct setting *setting_row(enum setting_id id)
 {
     return &table[id];

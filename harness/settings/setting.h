@@ -35,6 +35,16 @@
  * interleaved. */
 enum point_kind { POINT_DECODE, POINT_PREFILL, POINT_SPECULATE };
 
+/* What became of the setting tuned: is a profile used? */
+enum tuned_state {
+    TUNED_NOT,     /* nobody asked for a profile */
+    TUNED_USED,    /* it fits */
+    TUNED_MISSING, /* auto, and there is none for this machine and model */
+    TUNED_STALE,   /* it does not fit any more */
+    TUNED_SLOWER   /* tuned_check() found it slower */
+};
+extern const struct choices choices_tuned; /* "default", "tuned", ... */
+
 /* SETTING_threads and so on: rows of the table. */
 enum setting_id {
 #define SETTING(name, ...) SETTING_##name,

@@ -63,11 +63,11 @@ static void print_row(const struct sweep *sweep, const struct row *row)
         snprintf(speed, sizeof speed, "%9.3f tok/s [%.3f, %.3f]", row->tok_per_s,
                  row->tok_per_s_lo, row->tok_per_s_hi);
     printf("[%zu/%zu] %-52s %s %s", sweep->n_finished, sweep->n_due, row->point,
-           row->status, speed);
+           row_enum_text(&choices_row_status, row->status), speed);
     if (row->mbu > 0)
         printf(", %.0f %% of roof", 100 * row->mbu);
-    if (*row->limiter)
-        printf(", limited by %s", row->limiter);
+    if (row->limiter != FIELD_NO_ENUM)
+        printf(", limited by %s", row_enum_text(&choices_limiter, row->limiter));
     if (row->mem_peak_bytes > 0)
         printf(", peak %s",
                format_bytes(size, sizeof size, (uint64_t)row->mem_peak_bytes));
@@ -100,12 +100,12 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
     snprintf(sweep->label, sizeof sweep->label, "%zu of %zu", sweep->n_finished + 1,
              sweep->n_due);
     status = point_run(p, sweep->topo, &row, &samples, on_progress, sweep, &why);
-    if (status == ST_INTERRUPTED || !strcmp(row.status, "interrupted")) {
+    if (status == ST_INTERRUPTED || row.status == ROW_STATUS_INTERRUPTED) {
         point_samples_free(&samples);
         return err_set(err, ST_INTERRUPTED, "interrupted");
     }
     if (status) {
-        snprintf(row.status, sizeof row.status, "error");
+        row.status = ROW_STATUS_ERROR;
         snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
     }
     row.attempt = attempt;

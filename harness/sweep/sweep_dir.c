@@ -153,7 +153,7 @@ static char *samples_text(const struct row *row, const struct point_samples *sam
     return text;
 }
 
-static char *row_text(const struct row *row, size_t *len)
+static char *row_line(const struct row *row, size_t *len)
 {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
@@ -170,7 +170,7 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
 {
     size_t n_samples = 0, n_row = 0;
     char *samples_csv = samples_text(row, samples, &n_samples);
-    char *row_csv = row_text(row, &n_row);
+    char *row_csv = row_line(row, &n_row);
     struct row *grown = realloc(dir->rows, (dir->n_rows + 1) * sizeof *grown);
     enum status status = ST_OK;
 

@@ -223,16 +223,17 @@ int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
 
     for (size_t i = 0; i < n_rows; i++) {
         const struct row *r = &rows[i];
-        const bool measured = !strcmp(r->status, "ok") || !strcmp(r->status, "partial");
+        const bool measured =
+            r->status == ROW_STATUS_OK || r->status == ROW_STATUS_PARTIAL;
 
         if (strcmp(r->point, id))
             continue;
-        if (!strcmp(r->status, "no_fit") || !strcmp(r->status, "oom"))
+        if (r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM)
             return 0;
         if (!measured)
             continue;
         /* Paging disturbs every attempt alike: repeating it tells nothing. */
-        if (!strcmp(r->limiter, "paging") ||
+        if (r->limiter == LIMITER_PAGING ||
             (!strncmp(r->validity, "valid", 5) && !roof_is_low(r, rows, n_rows, NULL)))
             return 0;
         n_tried++;

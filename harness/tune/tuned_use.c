@@ -8,14 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *tuned_state_name(enum tuned_state state)
-{
-    static const char *const names[] = {"default", "tuned", "missing", "stale",
-                                        "slower"};
-
-    return names[state];
-}
-
 /* ---- before opening ---------------------------------------------------------------
  */
 

@@ -12,18 +12,9 @@
 #ifndef SLM_HARNESS_TUNE_TUNED_USE_H
 #define SLM_HARNESS_TUNE_TUNED_USE_H
 
+#include "harness/settings/setting.h"
 #include "harness/tune/tuned.h"
 #include "harness/worker/tuned_check.h"
-
-enum tuned_state {
-    TUNED_NOT,     /* nobody asked for a profile */
-    TUNED_USED,    /* it fits */
-    TUNED_MISSING, /* auto, and there is none for this machine and model */
-    TUNED_STALE,   /* it does not fit any more */
-    TUNED_SLOWER   /* tuned_check() found it slower */
-};
-
-const char *tuned_state_name(enum tuned_state state); /* "default", "tuned", ... */
 
 /* asked: "auto" or a file. residency: of the command, WEIGHTS_AUTO where it leaves the
  * choice. With any state but TUNED_USED note has one sentence. Errors: as tuned_load()

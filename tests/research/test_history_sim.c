@@ -117,9 +117,9 @@ static void build(struct history *h, struct series_set *set, const char *metric)
         snprintf(run->commit, sizeof run->commit, "c|%zu", i);
         row_init(&r);
         snprintf(r.utc, sizeof r.utc, "2026-02-01T00:%02zu:00Z", i);
-        strcpy(r.kind, "decode");
+        r.kind = POINT_DECODE;
         strcpy(r.model, "m<1>");
-        strcpy(r.status, "ok");
+        r.status = ROW_STATUS_OK;
         strcpy(r.validity, "valid");
         r.tok_per_s = (i < 25 ? 10 : 9) * (1 + 0.01 * (double)test_random_float(&seed));
         r.load_s = (i < 25 ? 4 : 3) * (1 + 0.01 * (double)test_random_float(&seed));

@@ -21,12 +21,12 @@ static inline struct row point(const char *quant, int64_t file_bytes, int thread
     struct row r;
 
     row_init(&r);
-    strcpy(r.kind, "decode");
+    r.kind = POINT_DECODE;
     strcpy(r.model, "m");
     snprintf(r.quant, sizeof r.quant, "%s", quant);
-    strcpy(r.status, "ok");
+    r.status = ROW_STATUS_OK;
     strcpy(r.validity, "valid");
-    strcpy(r.placement, "spread");
+    r.placement = PLACEMENT_SPREAD;
     r.file_bytes = file_bytes;
     r.n_threads = threads;
     r.ctx = ctx;

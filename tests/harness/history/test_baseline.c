@@ -133,11 +133,11 @@ static struct row *add_run(struct history *h, size_t day, double speed)
     row_init(&r);
     snprintf(r.utc, sizeof r.utc, "2026-%02d-%02dT00:00:00Z", (int)(1 + day / 28 % 12),
              (int)(1 + day % 28));
-    strcpy(r.kind, "decode");
+    r.kind = POINT_DECODE;
     strcpy(r.model, "m");
     strcpy(r.quant, "Q4_0");
-    strcpy(r.placement, "spread");
-    strcpy(r.status, "ok");
+    r.placement = PLACEMENT_SPREAD;
+    r.status = ROW_STATUS_OK;
     strcpy(r.validity, "valid");
     r.n_threads = 2;
     r.ctx = 0;
@@ -256,7 +256,7 @@ static void what_differs_is_named(void **state)
             "4 stored runs do not say how far runs scatter; add 1 more");
     add_days(&old, 4, 10, 10);
 
-    strcpy(row->placement, "compact");
+    row->placement = PLACEMENT_COMPACT;
     refused(&old, &fresh, ST_UNSUPPORTED,
             "of the nearest, its placement is 'spread', here 'compact'");
     *row = was;

@@ -56,9 +56,9 @@ static struct history made(const double *speed, size_t n, const struct machine_k
         row_init(&r);
         memcpy(r.utc, run->utc, sizeof r.utc);
         strcpy(r.point, "m/decode/t2");
-        strcpy(r.kind, "decode");
+        r.kind = POINT_DECODE;
         strcpy(r.model, "m");
-        strcpy(r.status, "ok");
+        r.status = ROW_STATUS_OK;
         strcpy(r.validity, "valid");
         r.attempt = 1;
         r.n_threads = 2;
@@ -135,6 +135,7 @@ static void a_database_gives_back_what_it_got(void **state)
     assert_int_equal(history_read(&a, EXAMPLE, NULL, &err), ST_OK);
     assert_int_equal(a.n_runs, 1);
     assert_true(a.n_rows > 20 && a.runs[0].has_machine);
+    a.rows[0].pages = row_enum_value(&choices_pages, "64k"); /* of a newer program */
     assert_int_equal(history_db_record(path, &a, NULL, &n_new, &err), ST_OK);
     assert_int_equal(n_new, a.n_rows);
     assert_int_equal(history_db_record(path, &a, NULL, &n_new, &err), ST_OK);
@@ -336,10 +337,10 @@ static void a_series_is_in_order_and_honest(void **state)
 
     (void)state;
     strcpy(h.rows[1].validity, "disturbed: steal 9.0%");
-    strcpy(h.rows[2].status, "partial");
+    h.rows[2].status = ROW_STATUS_PARTIAL;
     strcpy(h.rows[0].utc, "2026-02-01T00:00:00Z"); /* the last, now */
-    strcpy(h.rows[3].placement, "compact");        /* another setting */
-    strcpy(h.rows[4].tuning, "slower");            /* is the default in effect */
+    h.rows[3].placement = PLACEMENT_COMPACT;       /* another setting */
+    h.rows[4].tuning = TUNED_SLOWER;               /* is the default in effect */
     for (int i = 0; i < 2; i++) {                  /* more rows of the last run */
         struct row r = h.rows[5];
 
@@ -429,7 +430,7 @@ static void runs_of_one_csv_are_found(void **state)
         if (i == 1) { /* failed, and was measured again by a resumed sweep */
             struct row r = h.rows[i];
 
-            strcpy(r.status, "interrupted");
+            r.status = ROW_STATUS_INTERRUPTED;
             row_csv_write(f, &r);
         }
         row_csv_write(f, &h.rows[i]);

@@ -16,9 +16,9 @@ static struct row stored(void)
     struct row r;
 
     row_init(&r);
-    strcpy(r.kind, "decode");
-    strcpy(r.placement, "spread");
-    strcpy(r.ctx_fill, "synthetic");
+    r.kind = POINT_DECODE;
+    r.placement = PLACEMENT_SPREAD;
+    r.ctx_fill = CTX_FILL_SYNTHETIC;
     r.n_threads = 1;
     r.ctx = 128;
     return r;
@@ -94,10 +94,22 @@ static void foreign_values_are_checked(void **state)
     assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "a stored row's n_threads is 1048576"));
     r = stored();
-    strcpy(r.placement, "everywhere");
+    r.placement = row_enum_value(&choices_row_placement, "everywhere");
     assert_int_not_equal(history_point(&p, &r, &model, topo, &err), ST_OK);
     r = stored();
-    strcpy(r.kind, "prefill"); /* without a length */
+    err_clear(&err);
+    r.kv_type = row_enum_value(&choices_kv, "q2_5"); /* of a newer program */
+    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "a stored row's kv_type is q2_5: types of KV cache "
+                                    "are f16, q8_0 or q4_0"));
+    r = stored();
+    err_clear(&err);
+    r.ctx = FIELD_NO_INT;
+    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "a stored row's ctx is empty"));
+    r = stored();
+    err_clear(&err);
+    r.kind = POINT_PREFILL; /* without a length */
     assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
 }
 
@@ -106,12 +118,12 @@ static void a_prefill_point_is_one(void **state)
     struct row r = stored();
 
     (void)state;
-    strcpy(r.kind, "prefill");
+    r.kind = POINT_PREFILL;
     r.n_prompt = 77;
     r.n_threads_prefill = FIELD_NO_INT;
     r.mem_limit_bytes = 1 << 30;
-    strcpy(r.kv_type, "q8_0");
-    strcpy(r.residency, "packed");
+    r.kv_type = KERN_KV_q8_0;
+    r.residency = WEIGHTS_PACKED;
     const struct point p = point_of(&r);
     assert_true(p.kind == POINT_PREFILL && p.n_prompt == 77);
     assert_true(p.setup.mem_limit == 1 << 30 && p.setup.kv_type == KERN_KV_q8_0);

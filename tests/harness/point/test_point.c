@@ -321,7 +321,7 @@ static void figures(void **state)
     assert_true(row.lat_p95_ms > 200 && row.lat_p99_ms >= row.lat_p95_ms);
     assert_true(row.major_faults_per_token == 0);
     assert_string_equal(row.validity, "valid");
-    assert_string_equal(row.limiter, "memory");
+    assert_int_equal(row.limiter, LIMITER_MEMORY);
     assert_string_equal(row.detail, "");
 }
 
@@ -332,34 +332,34 @@ static void limiters(void **state)
 
     (void)state;
     judge(&row, &noise, 60);
-    assert_string_equal(row.limiter, "compute");
+    assert_int_equal(row.limiter, LIMITER_COMPUTE);
 
     noise.n_major_faults = 10000; /* a thousand a token */
     judge(&row, &noise, 30);
     assert_true(row.major_faults_per_token == 1000);
-    assert_string_equal(row.limiter, "paging");
+    assert_int_equal(row.limiter, LIMITER_PAGING);
 
     noise = calm();
     noise.n_major_faults = 20; /* a few, of a million pages */
     judge(&row, &noise, 30);
-    assert_string_not_equal(row.limiter, "paging");
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
 
     noise = calm();
     noise.n_refaults = 100000;
     judge(&row, &noise, 30);
-    assert_string_equal(row.limiter, "paging");
+    assert_int_equal(row.limiter, LIMITER_PAGING);
 
     noise = calm();
     noise.throttled_ns = 500000000;
     noise.n_throttled = 5;
     judge(&row, &noise, 30);
-    assert_string_equal(row.limiter, "quota");
+    assert_int_equal(row.limiter, LIMITER_QUOTA);
     assert_true(fabs(row.throttled_ms - 500) < 1e-9);
 
     noise = calm();
     noise.steal_ns = 1000000000; /* a quarter of both CPUs */
     judge(&row, &noise, 30);
-    assert_string_equal(row.limiter, "noise");
+    assert_int_equal(row.limiter, LIMITER_NOISE);
     assert_true(fabs(row.steal_pct - 25) < 1);
     assert_int_equal(strncmp(row.validity, "disturbed", 9), 0);
 
@@ -389,7 +389,7 @@ static void above_the_roof(void **state)
     point_judge(&row, &samples, &facts, &noise);
     assert_string_equal(row.validity, "valid");
     assert_non_null(strstr(row.detail, "last-level cache"));
-    assert_string_equal(row.limiter, "compute");
+    assert_int_equal(row.limiter, LIMITER_COMPUTE);
 }
 
 static void no_samples(void **state)
@@ -403,7 +403,7 @@ static void no_samples(void **state)
     point_judge(&row, &none, &facts, NULL);
     assert_int_equal(row.n_samples, 0);
     assert_true(isnan(row.tok_per_s));
-    assert_string_equal(row.limiter, "");
+    assert_int_equal(row.limiter, FIELD_NO_ENUM);
 }
 
 /* Prefill: 100 tokens a pass, judged against the int8 peak. */
@@ -425,10 +425,10 @@ static void prefill(void **state)
     assert_true(fabs(row.gops - 300) < 1e-6);
     assert_true(fabs(row.major_faults_per_token - 1) < 1e-9);
     assert_true(isnan(row.mbu));
-    assert_string_equal(row.limiter, "paging");
+    assert_int_equal(row.limiter, LIMITER_PAGING);
     noise = calm();
     point_judge(&row, &samples, &facts, &noise);
-    assert_string_equal(row.limiter, "compute");
+    assert_int_equal(row.limiter, LIMITER_COMPUTE);
     row.roof_gops = 200;
     point_judge(&row, &samples, &facts, &noise);
     assert_non_null(strstr(row.detail, "peak"));

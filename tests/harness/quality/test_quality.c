@@ -307,10 +307,10 @@ static struct row quality_of(const char *model, const char *kv, double kl)
 
     row_init(&r);
     snprintf(r.utc, sizeof r.utc, "2025-01-01T00:00:00Z");
-    snprintf(r.kind, sizeof r.kind, "quality");
+    r.kind = ROW_QUALITY;
     snprintf(r.model, sizeof r.model, "%s", model);
     snprintf(r.quant, sizeof r.quant, "Q4_0");
-    snprintf(r.kv_type, sizeof r.kv_type, "%s", kv);
+    r.kv_type = row_enum_value(&choices_kv, kv);
     snprintf(r.text, sizeof r.text, "text");
     r.file_bytes = 1000;
     r.n_scored = 10;
@@ -340,7 +340,7 @@ static void rows_are_replaced_and_joined(void **state)
     /* a row of a sweep keeps its own cells and takes the group */
     for (int i = 0; i < 3; i++) {
         points[i] = quality_of("a", i == 1 ? "q8_0" : "f16", NAN);
-        snprintf(points[i].kind, sizeof points[i].kind, "decode");
+        points[i].kind = POINT_DECODE;
         points[i].perplexity = NAN;
         points[i].text[0] = '\0';
         points[i].tok_per_s = 7;
@@ -355,7 +355,7 @@ static void rows_are_replaced_and_joined(void **state)
     assert_true(fabs(points[0].kl_mean - 0.3) < 1e-9 && points[0].tok_per_s == 7);
     assert_true(fabs(points[1].kl_mean - 0.25) < 1e-9);
     assert_string_equal(points[1].text, "other");
-    assert_string_equal(points[0].kind, "decode");
+    assert_int_equal(points[0].kind, POINT_DECODE);
     assert_true(isnan(points[2].kl_mean) && !*points[2].text);
 
     /* brought into another directory, alone or by its directory; a table without a

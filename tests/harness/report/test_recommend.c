@@ -80,7 +80,7 @@ static struct row known(const char *quant, int64_t file_bytes, double tps, doubl
     struct row r = point(quant, file_bytes, 2, 0, tps);
 
     strcpy(r.reference, "m-f16");
-    strcpy(r.kv_type, "f16");
+    r.kv_type = KERN_KV_f16;
     r.kl_mean = kl;
     r.top1_pct = 100 - 100 * kl;
     return r;
@@ -135,13 +135,13 @@ static void a_tie_prefers_less_divergence(void **state)
 
     /* a KV cache of fewer bits is a quantisation like another */
     rows[1] = rows[0];
-    strcpy(rows[1].kv_type, "q4_0");
+    rows[1].kv_type = KERN_KV_q4_0;
     rows[1].kl_mean = 0.04;
     rows[1].tok_per_s = 4.05;
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
                      ST_OK);
     assert_true(rec.tie);
-    assert_string_equal(rec.best.kv_type, "f16");
+    assert_int_equal(rec.best.kv_type, KERN_KV_f16);
     /* divergences from different references say nothing: the larger file */
     rows[1] = known("Q5_0", 60, 3.98, 0.03);
     strcpy(rows[1].reference, "other-f16");
@@ -167,7 +167,7 @@ static void the_nearest_depth_at_or_above_counts(void **state)
     assert_int_equal(rec.best.ctx, 4096);
 
     /* where the nearer depth did not finish, the deeper one serves */
-    strcpy(rows[1].status, "interrupted");
+    rows[1].status = ROW_STATUS_INTERRUPTED;
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 1000}),
                      ST_OK);
     assert_int_equal(rec.best.ctx, 4096);
@@ -183,9 +183,9 @@ static void unfinished_points_are_left_out(void **state)
                          point("Q5_K", 60, 2, 0, NAN), point("Q6_K", 72, 2, 0, 1)};
 
     (void)state;
-    strcpy(rows[0].status, "partial");
-    strcpy(rows[1].status, "error");
-    strcpy(rows[2].status, "oom");
+    rows[0].status = ROW_STATUS_PARTIAL;
+    rows[1].status = ROW_STATUS_ERROR;
+    rows[2].status = ROW_STATUS_OOM;
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
                      ST_OK);
     assert_string_equal(rec.best.quant, "Q6_K");
@@ -256,7 +256,7 @@ static void models_and_kinds_are_kept_apart(void **state)
 
     (void)state;
     strcpy(rows[1].model, "small");
-    strcpy(rows[2].kind, "prefill");
+    rows[2].kind = POINT_PREFILL;
     assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0, .model = "m"}),
                      ST_OK);
     assert_float_equal(rec.best.tok_per_s, 4.0, 0);
@@ -296,7 +296,7 @@ static void speculation_is_reported(void **state)
         snprintf(rows[i].point, sizeof rows[i].point, "%d", i);
         if (i == 0)
             continue;
-        strcpy(rows[i].kind, "speculate");
+        rows[i].kind = POINT_SPECULATE;
         strcpy(rows[i].spec_text, i == 1 ? "copy" : i == 2 ? "free" : "other");
         rows[i].spec_speedup = i == 1 ? 2.125 : 0.996;
     }
@@ -349,10 +349,10 @@ static void the_runner_up_is_another_quantisation(void **state)
     (void)state;
     assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_string_equal(rec.runner_up.quant, "Q6_K");
-    strcpy(rows[3].kv_type, "q4_0");
+    rows[3].kv_type = KERN_KV_q4_0;
     rows[2] = rows[3];
     assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
-    assert_string_equal(rec.runner_up.kv_type, "q4_0");
+    assert_int_equal(rec.runner_up.kv_type, KERN_KV_q4_0);
     assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_int_equal(rec.runner_up.n_threads, 2);
 }

@@ -68,7 +68,7 @@ static void a_repeated_point_speaks_once(void **state)
 
     (void)state;
     strcpy(rows[0].validity, "disturbed: drift +9 %");
-    strcpy(rows[3].status, "interrupted");
+    rows[3].status = ROW_STATUS_INTERRUPTED;
     assert_int_equal(choose(rows, 4, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_float_equal(rec.best.tok_per_s, 3.0, 0);
     assert_false(rec.has_runner_up);

@@ -87,12 +87,12 @@ static struct row point(const char *quant, const char *kv, int ctx, double tps)
     struct row r;
 
     row_init(&r);
-    strcpy(r.kind, "decode");
+    r.kind = POINT_DECODE;
     strcpy(r.model, "m");
-    strcpy(r.status, "ok");
+    r.status = ROW_STATUS_OK;
     strcpy(r.validity, "valid");
     snprintf(r.quant, sizeof r.quant, "%s", quant);
-    snprintf(r.kv_type, sizeof r.kv_type, "%s", kv);
+    r.kv_type = row_enum_value(&choices_kv, kv);
     r.n_threads = 2;
     r.ctx = ctx;
     r.tok_per_s = tps;
@@ -134,17 +134,17 @@ static void other_depths_tell(void **state)
     assert_int_equal(s.from_ctx, 1000);
     assert_float_equal(s.least, 3, 0);
     assert_true(s.sigma_lo > SPEED_UNKNOWN_SPREAD && s.sigma_lo < 0.12);
-    strcpy(rows[5].status, "oom");
+    rows[5].status = ROW_STATUS_OOM;
     s = estimate(rows, 8); /* else by those with another */
     assert_float_equal(s.median, 18 * 0.95, 1e-9);
     strcpy(rows[7].validity, "disturbed: others 9 %");
     s = estimate(rows, 8); /* else what another keeps though disturbed, at least */
     assert_float_equal(s.median, 18 * 0.95, 1e-9);
     strcpy(rows[7].validity, "valid");
-    strcpy(rows[7].limiter, "paging"); /* that tells of its memory, not of its depth */
+    rows[7].limiter = LIMITER_PAGING; /* that tells of its memory, not of its depth */
     assert_true(isnan(estimate(rows, 8).median));
-    strcpy(rows[5].status, "ok");
-    strcpy(rows[4].status, "error");
+    rows[5].status = ROW_STATUS_OK;
+    rows[4].status = ROW_STATUS_ERROR;
     s = estimate(rows, 8); /* nobody has been at both: farther */
     assert_float_equal(s.median, 20 * 0.8, 1e-9);
     assert_int_equal(s.from_ctx, 0);
@@ -153,7 +153,7 @@ static void other_depths_tell(void **state)
     assert_float_equal(s.median, 17, 0);
     assert_int_equal(s.from_ctx, -1);
     rows[2].tok_per_s = 3;
-    strcpy(rows[2].limiter, "paging"); /* it does not fit: no disturbance */
+    rows[2].limiter = LIMITER_PAGING; /* it does not fit: no disturbance */
     assert_true(isnan(estimate(rows, 8).median));
 }
 

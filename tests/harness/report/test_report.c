@@ -58,7 +58,7 @@ static void rows_are_picked_once_and_in_order(void **state)
     report_rows_free(&p);
 
     /* what differs between settings becomes part of their names */
-    strcpy(rows[0].placement, "compact");
+    rows[0].placement = PLACEMENT_COMPACT;
     rows[1].mem_limit_bytes = FIELD_NO_INT;
     assert_int_equal(report_rows_pick(&p, rows, n_rows, &err), ST_OK);
     report_setting_name(&p, &rows[0], name, sizeof name);
@@ -204,8 +204,8 @@ static struct row known(const char *quant, int ctx, double tps, double kl)
     struct row r;
 
     row_init(&r);
-    strcpy(r.kind, "decode");
-    strcpy(r.status, "ok");
+    r.kind = POINT_DECODE;
+    r.status = ROW_STATUS_OK;
     strcpy(r.validity, "valid");
     strcpy(r.reference, "m-f16");
     snprintf(r.quant, sizeof r.quant, "%s", quant);
@@ -232,9 +232,9 @@ static void the_frontier_is_what_nothing_beats(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    strcpy(rows[4].limiter, "paging");
+    rows[4].limiter = LIMITER_PAGING;
     strcpy(rows[5].reference, "another");
-    strcpy(rows[9].status, "oom");
+    rows[9].status = ROW_STATUS_OOM;
     assert_non_null(c);
     c->log_x = true;
     assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
@@ -299,7 +299,7 @@ static struct row drafted(const char *quant, const char *text, int threads, doub
 {
     struct row r = known(quant, 300, tps, NAN);
 
-    strcpy(r.kind, "speculate");
+    r.kind = POINT_SPECULATE;
     snprintf(r.spec_text, sizeof r.spec_text, "%s", text);
     snprintf(r.point, sizeof r.point, "%s%s%d", quant, text, threads);
     r.n_threads = threads;
@@ -320,7 +320,7 @@ static void speculation_is_bars_by_text(void **state)
 
     (void)state;
     assert_non_null(c);
-    strcpy(rows[4].status, "oom");
+    rows[4].status = ROW_STATUS_OOM;
     assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
                      ST_OK);
     assert_int_equal(report_fill_speculation(c, &p, &err), ST_OK);

@@ -11,9 +11,9 @@ static struct row row_of(int n_threads, double gbps)
     struct row r;
 
     row_init(&r);
-    snprintf(r.kind, sizeof r.kind, "decode");
+    r.kind = POINT_DECODE;
     snprintf(r.validity, sizeof r.validity, "valid");
-    snprintf(r.limiter, sizeof r.limiter, "memory");
+    r.limiter = LIMITER_MEMORY;
     snprintf(r.cpus, sizeof r.cpus, "0-%d", n_threads - 1);
     r.n_threads = n_threads;
     r.roof_gbps = gbps;
@@ -29,7 +29,7 @@ static void low_roofs_are_marked(void **state)
     assert_string_equal(rows[0].validity, "valid");
     assert_string_equal(rows[1].validity,
                         "disturbed: memory gave 41.0 GB/s, at other points 50.0");
-    assert_string_equal(rows[1].limiter, "noise");
+    assert_int_equal(rows[1].limiter, LIMITER_NOISE);
     assert_string_equal(rows[2].validity, "valid");
     assert_string_equal(rows[3].validity, "valid");
 }
@@ -41,9 +41,9 @@ static void only_what_can_be_compared_counts(void **state)
     double best = 0;
 
     (void)state;
-    snprintf(paging.limiter, sizeof paging.limiter, "paging");
-    snprintf(prefill.kind, sizeof prefill.kind, "prefill");
-    snprintf(memory.pages, sizeof memory.pages, "2m");
+    paging.limiter = LIMITER_PAGING;
+    prefill.kind = POINT_PREFILL;
+    memory.pages = MEM_PAGES_2M;
     const struct row rows[] = {paging, prefill, empty, r, memory};
 
     assert_false(roof_is_low(&r, rows, 5, &best));

@@ -106,7 +106,7 @@ static void csv_there_and_back(void **state)
         assert_true(fabs(out[i].tok_per_s - 3.1416) < 1e-9);
         assert_true(fabs(out[i].drift_pct + 1.25) < 1e-9);
         assert_true(isnan(out[i].mbu));
-        assert_string_equal(out[i].status, "");
+        assert_int_equal(out[i].status, FIELD_NO_ENUM);
     }
     free(out);
 }
@@ -255,14 +255,146 @@ static void json_there_and_back(void **state)
     json_decref(object);
 
     /* wrong types and overlong strings are not trusted */
-    object = json_pack("{s:s, s:i, s:s, s:s}", "ctx", "many", "model", 3, "kind",
-                       "a kind much longer than the column", "mbu", "x");
+    object =
+        json_pack("{s:s, s:i, s:s, s:s, s:i}", "ctx", "many", "model", 3, "quant",
+                  "a quantisation much longer than the column", "mbu", "x", "kind", 0);
     row_init(&out);
     row_from_json(&out, object);
     assert_true(out.ctx == FIELD_NO_INT);
     assert_string_equal(out.model, "");
-    assert_int_equal(strlen(out.kind), sizeof out.kind - 1);
+    assert_int_equal(out.kind, FIELD_NO_ENUM);
+    assert_int_equal(strlen(out.quant), sizeof out.quant - 1);
     json_decref(object);
+}
+
+/* A row whose column f has this text, through CSV and JSON: the text and the value come
+ * back. Returns the value. */
+static int enum_round_trip(const struct field *f, const char *text)
+{
+    struct row in, *csv = NULL, json;
+    struct err err = ERR_INIT;
+    size_t n = 0;
+    FILE *file = fopen(path, "w");
+
+    row_init(&in);
+    in.ctx = 1;
+    row_set_text(&in, f, text);
+    row_csv_header(file);
+    row_csv_write(file, &in);
+    fclose(file);
+    assert_int_equal(row_csv_read(path, &csv, &n, &err), ST_OK);
+    assert_int_equal(n, 1);
+    assert_string_equal(row_text(&csv[0], f), text);
+    assert_int_equal(row_compare_cell(&csv[0], &in, f), 0);
+
+    json_t *object = row_json(&in), *cell = json_object_get(object, f->name);
+    assert_true(*text ? !strcmp(json_string_value(cell), text) : json_is_null(cell));
+    row_init(&json);
+    row_from_json(&json, object);
+    json_decref(object);
+    assert_string_equal(row_text(&json, f), text);
+
+    const int value = *(const int *)(const void *)((const char *)&in + f->offset);
+    assert_int_equal(*(const int *)(const void *)((const char *)&json + f->offset),
+                     value);
+    assert_int_equal(*(const int *)(const void *)((const char *)csv + f->offset),
+                     value);
+    free(csv);
+    return value;
+}
+
+static void closed_sets_are_numbers_inside_and_texts_outside(void **state)
+{
+    size_t n, n_enums = 0;
+    const struct field *f = row_fields(&n);
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].kind != FIELD_KIND_ENUM)
+            continue;
+        n_enums++;
+        for (int v = 0; v < f[i].choices->n; v++) {
+            assert_true(strlen(f[i].choices->name(v)) < ROW_ENUM_CAP);
+            assert_int_equal(enum_round_trip(&f[i], f[i].choices->name(v)), v);
+        }
+        assert_int_equal(enum_round_trip(&f[i], ""), FIELD_NO_ENUM);
+    }
+    assert_int_equal(n_enums, 12);
+}
+
+/* A newer program's, or a foreign one's: no error, no known value, and not lost. */
+static void unknown_texts_are_kept_as_they_are(void **state)
+{
+    size_t n;
+    const struct field *f = row_fields(&n), *status = row_field("status");
+    struct row a, b;
+    char text[40];
+
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        if (f[i].kind == FIELD_KIND_ENUM) {
+            const int v = enum_round_trip(&f[i], "from 2031");
+
+            assert_true(v >= f[i].choices->n);
+            assert_int_equal(enum_round_trip(&f[i], "from 2031"), v);
+            assert_int_not_equal(enum_round_trip(&f[i], "from 2032"), v);
+        }
+    row_init(&a);
+    row_init(&b);
+    row_set_text(&a, status, "a status much longer than the column");
+    assert_int_equal(strlen(row_text(&a, status)), ROW_ENUM_CAP - 1);
+    row_set_text(&b, status, row_text(&a, status));
+    assert_int_equal(a.status, b.status);
+    row_set_text(&b, status, "O,\"k\"");
+    assert_int_equal(enum_round_trip(status, "O,\"k\""), b.status);
+    assert_true(row_compare_cell(&a, &b, status) > 0);
+
+    /* more of them than are kept apart: still no error, and no known value */
+    for (int i = 0; i < 2 * ROW_ENUM_MAX_UNKNOWN; i++) {
+        snprintf(text, sizeof text, "odd %d", i);
+        row_set_text(&a, status, text);
+        assert_true(a.status >= choices_row_status.n);
+    }
+    assert_string_equal(row_text(&a, status), "unknown");
+    a.status = 12345; /* no value at all */
+    assert_string_equal(row_text(&a, status), "");
+}
+
+/* Flags of fields.def: what orders rows, and what names settings. */
+static void columns_say_what_they_are_for(void **state)
+{
+    struct row a, b;
+    char text[80] = "m";
+
+    (void)state;
+    row_init(&a);
+    row_init(&b);
+    assert_int_equal(row_compare(&a, &b, FIELD_COMPUTED), 0);
+    a.kv_type = KERN_KV_q8_0;
+    a.placement = PLACEMENT_COMPACT;
+    b.n_threads = 3;
+    assert_true(row_compare(&a, &b, FIELD_COMPUTED) != 0);
+    b.kv_type = KERN_KV_q8_0;
+    assert_int_equal(row_compare(&a, &b, FIELD_COMPUTED), 0);
+    assert_int_equal(row_compare(&a, &b, FIELD_MODEL), 0);
+    assert_true(row_compare(&a, &b, FIELD_SETTING) < 0);
+    strcpy(a.quant, "Q4_0");
+    assert_true(row_compare(&a, &b, FIELD_MODEL) > 0);
+    assert_true(row_compare(&a, &b, FIELD_COMPUTED) > 0);
+    assert_int_equal(row_compare(&a, &b, FIELD_COMPUTED | FIELD_SETTING), 0);
+
+    row_append_unusual(&a, FIELD_NAMED, text, sizeof text);
+    assert_string_equal(text, "m, compact, KV q8_0");
+    text[0] = '\0';
+    row_append_unusual(&a, FIELD_COMPUTED, text, sizeof text);
+    assert_string_equal(text, ", KV q8_0");
+    text[0] = '\0';
+    a.kv_type = KERN_KV_f16;
+    a.placement = FIELD_NO_ENUM;
+    row_append_unusual(&a, FIELD_NAMED, text, sizeof text);
+    assert_string_equal(text, "");
+    assert_ptr_equal(row_field_of(SETTING_weights), row_field("residency"));
+    assert_null(row_field_of(SETTING_seed));
 }
 
 static void print_leaves_out_empty(void **state)
@@ -292,6 +424,9 @@ int main(void)
         cmocka_unit_test(torn_at_every_byte),
         cmocka_unit_test(bad_cells_are_named),
         cmocka_unit_test(json_there_and_back),
+        cmocka_unit_test(closed_sets_are_numbers_inside_and_texts_outside),
+        cmocka_unit_test(unknown_texts_are_kept_as_they_are),
+        cmocka_unit_test(columns_say_what_they_are_for),
         cmocka_unit_test(print_leaves_out_empty),
     };
     const int fd = mkstemp(path);

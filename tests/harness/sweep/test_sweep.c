@@ -360,7 +360,7 @@ static void make_row(struct row *r, const char *id, const char *status,
 {
     row_init(r);
     snprintf(r->point, sizeof r->point, "%s", id);
-    snprintf(r->status, sizeof r->status, "%s", status);
+    r->status = row_enum_value(&choices_row_status, status);
     snprintf(r->validity, sizeof r->validity, "%s", validity);
     r->attempt = 1;
 }
@@ -381,7 +381,7 @@ static void attempts(void **state)
     assert_int_equal(sweep_attempt_due(rows, 4, "c", 1), 1);
     assert_int_equal(sweep_attempt_due(rows, 4, "d", 1), 0);
     assert_int_equal(sweep_attempt_due(rows, 4, "e", 1), 1);
-    strcpy(rows[0].limiter, "paging");
+    rows[0].limiter = LIMITER_PAGING;
     assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 0);
 }
 
