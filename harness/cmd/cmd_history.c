@@ -42,7 +42,7 @@ static const struct opt compare_opts[] = {
     OPT_STRS(0, "rows", &o.rows, "FILE|DIR", "the new rows; may be repeated"),
     OPT_STR('m', "model", &o.model, "MODEL", "or: measure now what is stored of it"),
     OPT_U64(0, "runs", &o.runs, "N", "measurements of each point (default: 3)"),
-    OPT_U64(0, "seed", &o.seed, "N", "for the order of points (default: 1)"),
+    OPT_U64(0, "seed", &o.seed, "N", "seed for the order of points (default: 1)"),
     OPT_STR(0, "add-to", &o.add_to, "DB", "add the new rows to this database afterwards"),
     COMMIT, HERE, METRIC, ONLY, DISTURBED,
     OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),

@@ -37,7 +37,7 @@ static const struct opt_usage usage = {
         "machine.json and charts in\n"
         "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
         "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
-        "top. A sweep that was stopped goes on with --resume DIR.",
+        "top. --resume DIR continues a stopped sweep.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
                "bench sweep -m model.gguf --threads 1-8 --ctx 0,2048 --mem none\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
@@ -309,7 +309,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
     if (status == ST_OK)
         status = sweep_dir_create(&x->dir, q->out, err);
     if (status == ST_OK && *x->settings.quality)
-        status = quality_rows_bring(x->settings.quality, sweep_dir_path(x->dir), err);
+        status = quality_rows_copy(x->settings.quality, sweep_dir_path(x->dir), err);
     if (status == ST_OK)
         status = write_machine(x->dir, &x->settings, q, &x->topo, argc, argv, err);
     return status;
@@ -374,7 +374,7 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
         const int code = cmd_fail(&err);
 
         if (status == ST_INTERRUPTED && x->dir)
-            fprintf(stderr, "bench: to go on: bench sweep --resume %s\n",
+            fprintf(stderr, "bench: to continue: bench sweep --resume %s\n",
                     sweep_dir_path(x->dir));
         return code;
     }
@@ -392,7 +392,7 @@ int cmd_sweep(int argc, char **argv)
     };
     const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
-        OPT_STR(0, "resume", &q.resume, "DIR", "go on with the sweep in DIR; other options are ignored"),
+        OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR; other options are ignored"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
         OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start, and of which CPUs share a core"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),

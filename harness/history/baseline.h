@@ -2,8 +2,9 @@
  *
  * baseline.h - new rows against the history of the same machine, model and settings
  *
- * Only what was measured before the new rows counts, without the new rows themselves
- * where they are stored already, and only since the series last changed (change.h).
+ * Only rows that were measured before the new ones count, without the new rows
+ * themselves if they are stored already, and only since the series last changed
+ * (change.h).
  *
  * Threading: one thread.
  */
@@ -22,7 +23,7 @@ struct baseline_margins {
  * end, metrics, both sides' commits and versions, cpu, model, settings, notes, advice,
  * numbers of launches and rounds. r->rule is set. Errors: ST_UNSUPPORTED (nothing can
  * be judged: names what differs, or how many runs are missing), ST_USAGE (more series
- * than a gate has room for), ST_INPUT (no usable new row), ST_NO_MEMORY. */
+ * than a gate can have), ST_INPUT (no usable new row), ST_NO_MEMORY. */
 enum status baseline_compare(struct gate_result *r, const struct history *old,
                              const struct history *fresh,
                              const struct series_choice *choice,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * baseline_rule.h - is a new run slower than what its history leads to expect?
+ * baseline_rule.h - is a new run slower than its history predicts?
  *
  * Model of the world: values of past runs, as logarithms of speeds, scatter about a
- * middle; the new one comes from the same distribution, or lies lower. What one more
- * run may be is Student's prediction interval: with n runs the new one's distance from
- * their middle, in units of their scatter times sqrt(1 + 1 / n), follows t. Of 8 and
- * more runs the lowest and highest sixth (one at least) are taken for as good as their
+ * middle; a new one comes from the same distribution, or lies lower. The range of one
+ * more run is Student's prediction interval: with n runs the new one's distance from
+ * their middle, in units of their scatter times sqrt(1 + 1 / n), follows t. Of 8 or
+ * more runs the lowest and the highest sixth (at least one each) are replaced by their
  * neighbours (trimmed mean and winsorised variance, Tukey and McLaughlin 1963), so that
  * a few disturbed runs neither move the middle nor widen the interval.
  *
- * New values of one session may all be slow for a reason that is none of the program's:
- * they count as one run, by their median, however many they are. Values of several
- * sessions are so many runs: of three and more the median is judged, whose scatter is
- * smaller. That a single run was disturbed can never be distinguished from a
- * regression, so that failing needs BASELINE_FRESH new values.
+ * New values of one session may all be slow for a reason outside the program: they
+ * count as one run, by their median, however many they are. Values of several sessions
+ * count as one run each: of three or more the median is judged, whose scatter is
+ * smaller. A single disturbed run cannot be distinguished from a regression, so failing
+ * needs BASELINE_FRESH new values.
  *
  * Threading: pure functions.
  */

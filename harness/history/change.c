@@ -156,11 +156,11 @@ enum status change_points(struct change *out, size_t most, size_t *n_out,
                       .p = calloc(most + 2, sizeof *s.p),
                       .shuffled = malloc(n * sizeof *s.shuffled + 1),
                       .scratch = malloc(n * sizeof *s.scratch + 1)};
-    const bool room = s.edge && s.p && s.shuffled && s.scratch;
+    const bool allocated = s.edge && s.p && s.shuffled && s.scratch;
 
     assert(n <= CHANGE_MAX_POINTS);
     *n_out = 0;
-    if (room && n >= 2 * CHANGE_MIN_SEGMENT) {
+    if (allocated && n >= 2 * CHANGE_MIN_SEGMENT) {
         cut_up(&s, v, n, most, level, seed);
         for (size_t i = 1; i + 1 < s.n_edges; i++)
             out[(*n_out)++] = (struct change){s.edge[i], s.p[i], middle(&s, v, i - 1),
@@ -170,7 +170,7 @@ enum status change_points(struct change *out, size_t most, size_t *n_out,
     free(s.p);
     free(s.shuffled);
     free(s.scratch);
-    return room
+    return allocated
                ? ST_OK
                : err_set(err, ST_NO_MEMORY, "no memory for a history of %zu values", n);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.h - where a history of measurements changed for good
+ * change.h - change points of a series of measurements
  *
  * E-divisive (Matteson and James 2014, "A nonparametric approach for multiple change
  * point analysis of multivariate data"): the series is cut where the energy distance

@@ -120,8 +120,8 @@ const char *history_commit(const struct history_run *run, char *buf, size_t cap)
     return buf;
 }
 
-/* A run that nothing but its rows describes: what is in the first tells it from others
- * of the same second. */
+/* A run that only its rows describe: the contents of the first row distinguish it from
+ * other runs of the same second. */
 static void describe_by_row(struct history_run *run, const struct row *first)
 {
     uint64_t id = HASH_BEGIN;
@@ -140,14 +140,15 @@ static void describe_by_row(struct history_run *run, const struct row *first)
 /* ---- files ------------------------------------------------------------------------
  */
 
-/* What went wrong is measured again by a resumed sweep, under the same attempt. */
+/* A resumed sweep measures failed points again, under the same attempt. */
 static bool went_wrong(const struct row *r)
 {
     return r->status == ROW_STATUS_ERROR || r->status == ROW_STATUS_INTERRUPTED;
 }
 
-/* Where in a table without a machine.json runs begin. */
-struct turns {
+/* Points and attempts seen so far, to find where runs begin in a table without a
+ * machine.json. */
+struct seen_points {
     struct {
         uint64_t hash;
         size_t run; /* 0: free */
@@ -156,7 +157,7 @@ struct turns {
 };
 
 /* Remembers the row's point and attempt for this run; false if they were there. */
-static bool first_time(struct turns *t, const struct row *row, size_t run)
+static bool first_time(struct seen_points *t, const struct row *row, size_t run)
 {
     uint64_t hash = hash_add(HASH_BEGIN, row->point, strlen(row->point) + 1);
 
@@ -181,14 +182,14 @@ static bool first_time(struct turns *t, const struct row *row, size_t run)
 static enum status find_runs(size_t *run, const struct row *rows, size_t n,
                              struct err *err)
 {
-    struct turns t = {.size = 16};
+    struct seen_points t = {.size = 16};
     size_t last = 1;
 
     while (t.size < 2 * n)
         t.size *= 2;
     t.seen = calloc(t.size, sizeof *t.seen);
     if (!t.seen)
-        return err_set(err, ST_NO_MEMORY, "no memory to tell %zu rows apart", n);
+        return err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows into runs", n);
     for (size_t i = 0; i < n; i++) {
         if (!first_time(&t, &rows[i], last))
             first_time(&t, &rows[i], ++last);

@@ -88,7 +88,7 @@ static enum status write_values(const struct history_report *r,
     return chart_file_finish(f, dir, CHART, err);
 }
 
-/* Room above for the labels. */
+/* Space above is for the labels. */
 static void write_range(FILE *f, const struct history_line *line, size_t index)
 {
     double lo = INFINITY, hi = 0;
@@ -97,9 +97,9 @@ static void write_range(FILE *f, const struct history_line *line, size_t index)
         lo = fmin(lo, line->v[i].v);
         hi = fmax(hi, line->v[i].v);
     }
-    const double room = fmax(hi - lo, 0.02 * hi);
+    const double range = fmax(hi - lo, 0.02 * hi);
     fprintf(f, "lo[%zu] = %.6g\nhi[%zu] = %.6g\nlast[%zu] = %zu\n", index + 1,
-            lo - 0.1 * room, index + 1, hi + 0.25 * room, index + 1, line->n - 1);
+            lo - 0.1 * range, index + 1, hi + 0.25 * range, index + 1, line->n - 1);
 }
 
 static void write_ticks(FILE *f, const struct history_report *r,

@@ -162,8 +162,8 @@ static enum status measure(struct now *now, size_t i, struct err *err)
     return st;
 }
 
-/* Every point once, in random order; then again. A disturbed row is measured again in a
- * later round, as often as there were to be rows. */
+/* Every point once, in random order; then again. A disturbed point is measured again in
+ * a later round, at most as many times as rows were wanted. */
 static enum status measure_all(struct now *now, uint64_t seed, struct err *err)
 {
     enum status st = ST_OK;

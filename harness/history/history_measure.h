@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_measure.h - measure now what a history holds of a model
+ * history_measure.h - measure the stored points of a model again
  *
  * Every point that the history has of this machine and the model is measured o->runs
  * times, each in a process of its own, all points in random order before any again. The

@@ -3,8 +3,7 @@
  * history_options.h - the options of `bench history`, and its commands
  *
  * cmd_history.c parses; every command is one function below, which reads what it needs.
- * What was not given is NULL, 0 or false, and then the default counts that stands
- * beside it.
+ * An option that was not given is NULL, 0 or false; its default is named beside it.
  *
  * Threading: one thread.
  */

@@ -3,8 +3,8 @@
  * history_point.h - the point that a stored row was measured at
  *
  * A row may come from a foreign file: each column is checked before it becomes a
- * setting. Rows of older versions lack some columns; history_point.c says in one place
- * what stands for them.
+ * setting. Rows of older versions lack some columns; history_point.c has the values
+ * that replace them.
  *
  * Threading: pure functions.
  */

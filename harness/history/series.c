@@ -118,8 +118,8 @@ static void name_series(struct series *s)
             *p = ' ';
 }
 
-/* Two that would have one name say in what they differ. */
-static void tell_apart(struct series_set *set)
+/* Series with equal names get a suffix that says in what they differ. */
+static void distinguish(struct series_set *set)
 {
     for (size_t i = 1; i < set->n; i++)
         for (size_t k = 0; k < i; k++) {
@@ -261,7 +261,7 @@ static bool one_session(const struct history *h, const struct series_value *firs
            series_seconds(v->utc) - series_seconds(first->utc) < SERIES_SESSION_S;
 }
 
-/* The values of s are in order; scratch has room for all of them. */
+/* The values of s are in order; scratch is [s->n]. */
 static void join_sessions(struct series *s, const struct history *h, double *scratch)
 {
     size_t n = 0;
@@ -407,7 +407,7 @@ enum status series_make(struct series_set *set, const struct history *h,
         series_free(&found);
         return st;
     }
-    tell_apart(&found);
+    distinguish(&found);
     *set = found;
     return ST_OK;
 }

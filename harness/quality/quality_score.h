@@ -29,7 +29,7 @@
 
 #define QUALITY_RANGE                                              \
     32.0 /* nats; what is less likely than e^-32 of the top is not \
-            told apart: 1e-14 each */
+            distinguished: 1e-14 each */
 
 /* One position, as it is kept on disk. */
 struct quality_score {

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend.c - from measured points to the setting to deploy with
+ * recommend.c - the setting to deploy with, from measured points
  *
- * Speeds are known as well as their intervals say (recommend_speed.h). Of each setting
- * follows the expected regret: what choosing it loses against the fastest, over all
- * that the speeds may be. The least regret wins. A preference may choose another only
- * where that costs next to nothing: where both the expected regret and the distance
- * of the medians are within RECOMMEND_MAX_REGRET. That intervals overlap is no evidence
- * for that: a wide one overlaps with everything. Then the one is taken that diverges
- * less from the reference (quality_rows.h), and where that is not known the larger
- * quantisation, which keeps more of the model; then the one with fewer threads (it
- * leaves more of the machine). The quantisation of the KV cache counts like that of
- * the weights.
+ * Each setting has a distribution of speeds (recommend_speed.h), and from these follows
+ * its expected regret: the expected loss against the fastest setting. The setting with
+ * the least regret wins. A preference may choose another one only if that costs next to
+ * nothing: both its expected regret and the distance of the medians must be within
+ * RECOMMEND_MAX_REGRET. Overlapping intervals are no evidence of that: a wide interval
+ * overlaps with every other. Among such settings the one with less divergence from the
+ * reference wins (quality_rows.h); if divergence is not known, the larger quantisation,
+ * which keeps more of the model; then the one with fewer threads, which leaves more of
+ * the machine. The quantisation of the KV cache counts like that of the weights.
  *
- * Speed alone would choose the smallest file there is. So what is known to diverge by
- * more than a limit is left out; without a limit of the user's own it is used, and
+ * Speed alone would choose the smallest file. A setting that is known to diverge by
+ * more than a limit is therefore left out. If the user set no limit, it is used, and
  * named, where nothing else qualifies.
  *
- * Disturbances slow a point down. So a disturbed point competes with the speed
- * that its setting's other depths lead to expect, and without them with its own, which
- * is a lower bound; the recommendation says so.
+ * A disturbance slows a point down. A disturbed point therefore competes with the speed
+ * estimated from its setting's other depths, or else with its own speed, which is a
+ * lower bound; the recommendation says so.
  */
 #include "harness/report/report.h"
 
@@ -61,7 +60,7 @@ static int64_t wanted_depth(const struct chooser *c)
     return deepest;
 }
 
-/* Did a point of the same setting finish at a lesser depth that is deep enough?
+/* Whether a point of the same setting finished at a lesser depth that is deep enough.
  * Rows are ordered by depth within a setting and thread count. */
 static bool has_nearer(const struct chooser *c, size_t i)
 {
@@ -154,8 +153,8 @@ bool recommend_keeps_more(const struct row *a, const struct row *b)
            !strcmp(a->reference, b->reference) && a->kl_mean < b->kl_mean;
 }
 
-/* Among equals: the less divergence, else the larger file of the model, fewer threads,
- * the less regret. */
+/* Preference among equally fast settings: less divergence, then a larger model file,
+ * fewer threads, less regret. */
 static bool preferred(const struct chooser *c, size_t i, size_t k)
 {
     const struct row *a = c->rows.v[i], *b = c->rows.v[k];
@@ -195,9 +194,9 @@ static void find_best(struct chooser *c)
     }
 }
 
-/* The best of another quantisation tells a user more than the same weights with one
- * thread less. One of which only a lower bound is known stands second only where the
- * first is no better known. */
+/* The best setting of another quantisation is more useful to a user than the same
+ * weights with one thread less. A setting of which only a lower bound is known comes
+ * second only if the first is known no better. */
 static void find_runner_up(struct chooser *c)
 {
     const struct row *best = c->rows.v[c->best];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_choice.h - a choice in the making: recommend.c decides, recommend_text.c
- * says it
+ * recommend_choice.h - the state of a choice: recommend.c decides, recommend_text.c
+ * writes the text
  *
  * Threading: data; one thread.
  */
@@ -16,8 +16,8 @@
 #include "harness/report/report.h"
 #include "harness/result/report_rows.h"
 
-/* Why a point does not qualify, in the order of the checks: who fails a later one
- * came closer. */
+/* Why a point does not qualify, in the order of the checks: a point that fails a later
+ * check came closer. */
 enum reason {
     OTHER_MODEL,
     OTHER_KIND,
@@ -30,9 +30,9 @@ enum reason {
     UNKNOWN_QUALITY,
     TOO_LOSSY,
     ABOVE_ROOF, /* either figure is wrong: never to be used */
-    DISTURBED,  /* and no other depth tells how fast it is: only a lower bound */
+    DISTURBED,  /* and no other depth gives an estimate: only a lower bound */
     N_REASONS,
-    ESTIMATED = N_REASONS, /* disturbed, and other depths tell */
+    ESTIMATED = N_REASONS, /* disturbed, and estimated from other depths */
     QUALIFIES,
     N_VERDICTS
 };
@@ -64,10 +64,12 @@ double row_hi(const struct row *r);
 /* Memory limit of that row; 0: none. */
 uint64_t recommend_limit(const struct chooser *c, const struct row *r);
 
-/* Does it diverge less: both known, against the same reference? */
+/* Whether it diverges less, where both divergences are known and from the same
+ * reference. */
 bool recommend_keeps_more(const struct row *a, const struct row *b);
 
-/* Is row i a candidate, and so close to the fastest that a preference may choose it? */
+/* Whether row i is a candidate, and so close to the fastest that a preference may
+ * choose it. */
 bool recommend_is_equal(const struct chooser *c, size_t i);
 
 /* Fill in why, excluded and n_excluded. */

@@ -47,8 +47,8 @@ double speed_hi(const struct speed *s)
 
 /* ---- from one depth to another ---------------------------------------------- */
 
-/* Paging and a quota are no disturbance from outside: at that depth the setting does
- * not fit, and no other depth tells what that costs. */
+/* Paging and a quota are limits of the setting itself: it does not fit at that depth,
+ * and other depths do not show what that costs. */
 static bool limits_itself(const struct row *r)
 {
     return r->limiter == LIMITER_PAGING || r->limiter == LIMITER_QUOTA;
@@ -89,15 +89,17 @@ static int compare_doubles(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Is it a row of the model and kind of r at that depth, and no limit of its own? */
+/* Whether it is a row of the model and kind of r at that depth, without a limit of its
+ * own. */
 static bool is_like(const struct row *at, const struct row *r, int64_t ctx)
 {
     return at->ctx == ctx && at->kind == r->kind && !limits_itself(at) &&
            same_model(at, r);
 }
 
-/* Median over settings like that of r of speed at depth `to` over speed at depth
- * `from`; 0: no setting was undisturbed at both. */
+/* Median, over settings like that of r, of the speed at depth `to` over the speed at
+ * depth `from`; 0: no setting was undisturbed at both. same_kind: only settings that
+ * compute the same. */
 static double median_share(const struct report_rows *p, const struct row *r,
                            int64_t from, int64_t to, bool same_kind, double *scratch)
 {
@@ -119,8 +121,8 @@ static double median_share(const struct report_rows *p, const struct row *r,
     return (scratch[(n - 1) / 2] + scratch[n / 2]) / 2;
 }
 
-/* Where all were disturbed at depth `to`: the most that any other kept of its speed
- * all the same, a lower bound; 0: there is none. */
+/* For a depth `to` at which all settings were disturbed: the largest such ratio of any
+ * other setting, a lower bound; 0: there is none. */
 static double least_share(const struct report_rows *p, const struct row *r,
                           int64_t from, int64_t to)
 {
@@ -142,8 +144,8 @@ static double least_share(const struct report_rows *p, const struct row *r,
 /* Evidence behind a share; more is better. */
 enum grounds { DEPTH_SLOWS, OTHERS_DISTURBED, OTHERS_QUIET };
 
-/* What the undisturbed row at another depth says of the speed of r, median 0: nothing;
- * and on what grounds. */
+/* Estimate of the speed of r from its undisturbed row at another depth, and what the
+ * estimate is based on; median 0: there is none. */
 static struct speed carry_over(const struct report_rows *p, const struct row *r,
                                const struct row *from, double *scratch,
                                enum grounds *grounds)
@@ -218,8 +220,8 @@ static double draw(const struct speed *s, uint64_t *state)
     return fmax(s->least, s->median * exp(z * (z < 0 ? s->sigma_lo : s->sigma_hi)));
 }
 
-/* One draw of each into x[n]; who is fastest shares the credit with its equals. Returns
- * the highest speed. */
+/* One draw of each speed into x[n]; equally fast ones share the credit. Returns the
+ * highest speed. */
 static double play(struct speed *v, size_t n, double *x, uint64_t *state)
 {
     double most = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_speed.h - how fast a setting is, and how sure that is
+ * recommend_speed.h - how fast a setting is, and how uncertain that is
  *
  * Model of the world: a row's median is one draw of an experiment; its 95 % interval
- * says how far the true median may be. Its logarithm is taken as normal, with one
+ * bounds the true median. The logarithm of the speed is taken as normal, with one
  * standard deviation below the median and another above it, so that both ends of the
- * interval are met. What disturbs a row slows it down: of an undisturbed machine such
- * a row shows a lower bound. Its setting's undisturbed rows at other depths, and what
- * other settings keep of their speed between these depths, estimate the rest.
+ * interval are met. A disturbance slows a row down: a disturbed row shows a lower bound
+ * of the undisturbed speed. The rest is estimated from its setting's undisturbed rows
+ * at other depths, and from the share of their speed that other settings keep between
+ * these depths.
  *
  * Threading: pure functions.
  */
@@ -21,12 +22,13 @@
 #include "engine/base/status.h"
 #include "harness/result/report_rows.h"
 
-/* Standard deviation of the logarithm where a row has no interval: 20 % to either side,
- * several times what a quiet machine shows, so that no equality is claimed from it. */
+/* Standard deviation of the logarithm for a row without an interval: 20 % to either
+ * side, several times what an undisturbed machine shows, so that no equality follows
+ * from it. */
 #define SPEED_UNKNOWN_SPREAD 0.10
 
 /* The same, added to an estimate from another depth: 10 % to either side. Settings of
- * one model keep shares of their speed that differ by some per cent, as the KV cache
+ * one model keep shares of their speed that differ by some per cent, since the KV cache
  * is a larger part of what a smaller quantisation reads. */
 #define SPEED_ESTIMATE_SPREAD 0.05
 
@@ -42,14 +44,14 @@ struct speed {
 /* Estimate from the row alone. */
 struct speed speed_measured(const struct row *r);
 
-/* What the setting of rows->v[i], a row that was disturbed, does undisturbed at that
- * depth: its speed at the nearest depth d0 where it was not disturbed, times the median
- * over the undisturbed settings of its model (with its type of KV cache, where there is
- * one) of speed at this depth over speed at d0. Where all were disturbed at this depth,
- * the most that any other one kept; without others only a deeper d0 says something: no
- * less than its own speed there. The row's own speed where that is more. False: no
- * other depth says anything, or paging or a quota slowed it down, which are its own.
- * scratch has room for rows->n. */
+/* Estimate the undisturbed speed of rows->v[i], a disturbed row: its setting's speed at
+ * the nearest depth d0 where it was not disturbed, times the median, over the
+ * undisturbed settings of its model, of speed at this depth over speed at d0 (settings
+ * with its type of KV cache, if there are any). If all settings were disturbed at this
+ * depth: times the largest ratio of any other setting. Without other settings: the
+ * speed at a deeper d0, a lower bound. Never less than the row's own speed. False: no
+ * other depth gives an estimate, or paging or a quota slowed it down, which are limits
+ * of the setting. scratch is [rows->n]. */
 bool speed_estimate(struct speed *speed, const struct report_rows *rows, size_t i,
                     double *scratch);
 

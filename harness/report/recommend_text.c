@@ -88,7 +88,8 @@ static void say_speed(const struct chooser *c, char *why, size_t cap)
                     r->kl_mean, r->reference, r->top1_pct);
 }
 
-/* Is the lower end of the interval of the choice above everybody's upper end? */
+/* Whether the lower end of the choice's interval is above the upper end of every other
+ * one. */
 static bool shown_fastest(const struct chooser *c)
 {
     for (size_t i = 0; i < c->rows.n; i++)

@@ -17,7 +17,7 @@
 
 #define GIB ((double)((uint64_t)1 << 30))
 
-/* The least depth at which the setting [begin, end) was asked to decode; -1: none. */
+/* Least depth of the decode points of the setting [begin, end); -1: none. */
 static int64_t least_depth(const struct report_rows *p, size_t begin, size_t end)
 {
     int64_t least = -1;
@@ -163,7 +163,7 @@ static int thread_counts(struct chart *c, const struct report_rows *p,
     return n;
 }
 
-/* One prompt length speaks for a setting: the longest. */
+/* A setting is shown at its longest prompt length. */
 static int64_t longest_prompt(const struct report_rows *p, size_t begin, size_t end)
 {
     int64_t longest = -1;

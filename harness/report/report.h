@@ -2,8 +2,8 @@
  *
  * report.h - charts and the closing table of a sweep
  *
- * A point may have been measured several times; the row that can be trusted most
- * speaks for it, see report_rows.h.
+ * A point may have been measured several times; its most trusted row is used, see
+ * report_rows.h.
  *
  * Threading: one thread.
  */

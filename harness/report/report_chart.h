@@ -2,7 +2,7 @@
  *
  * report_chart.h - from marks to a chart's files
  *
- * Model of the world: a chart is a list of marks and a few words. Its looks are in
+ * Model of the world: a chart is a list of marks and a few words. Its style is in
  * plots/<name>.gp and plots/style.gp; what is written into the sweep's directory
  * is <name>.csv (the marks, with named columns), <name>.gp (titles and ranges,
  * followed by the two templates, so that `gnuplot <name>.gp` there draws it again)

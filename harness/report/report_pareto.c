@@ -19,7 +19,7 @@ static bool has_divergence(const struct row *r)
     return isfinite(r->kl_mean) && r->kl_mean >= 0 && r->reference[0];
 }
 
-/* Did the setting [begin, end) finish at that depth? */
+/* Whether the setting [begin, end) finished at that depth. */
 static bool reaches(const struct report_rows *p, size_t begin, size_t end,
                     int64_t depth)
 {
@@ -28,7 +28,7 @@ static bool reaches(const struct report_rows *p, size_t begin, size_t end,
     return r && row_trust(r) > ROW_FAILED;
 }
 
-/* Do all settings that finished anywhere finish at that depth? */
+/* Whether all settings that finished anywhere finished at that depth. */
 static bool all_reach(const struct report_rows *p, int64_t depth)
 {
     for (size_t begin = 0, end; begin < p->n; begin = end) {
@@ -89,7 +89,8 @@ static bool is_rival(const struct mark *a, const struct mark *b)
     return a->series == b->series && a->state != MARK_CROSS && isfinite(a->y);
 }
 
-/* No rival is as fast and as close to the reference, and better in one of both. */
+/* No other setting of the series is as fast and as close to the reference, and better
+ * in one of both. */
 static bool on_frontier(const struct chart *c, const struct mark *m)
 {
     if (!is_rival(m, m))

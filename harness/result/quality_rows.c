@@ -136,7 +136,7 @@ enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *d
     return st;
 }
 
-enum status quality_rows_bring(const char *from, const char *dir, struct err *err)
+enum status quality_rows_copy(const char *from, const char *dir, struct err *err)
 {
     char path[PATH_MAX];
     struct row *rows = NULL;

@@ -36,7 +36,7 @@ enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *d
 
 /* Copy quality.csv of a directory, or the file itself, into dir. Errors: ST_IO,
  * ST_INPUT (it is no such table, or holds no figure). */
-enum status quality_rows_bring(const char *from, const char *dir, struct err *err);
+enum status quality_rows_copy(const char *from, const char *dir, struct err *err);
 
 /* Prints quality tables as text. */
 void quality_rows_print(FILE *f, const struct row *rows, size_t n);

@@ -55,7 +55,7 @@ enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
     if (n == 0) {
         free(v);
         return err_set(err, ST_INPUT,
-                       "%s holds no rows yet; go on with `bench sweep --resume %s`",
+                       "%s holds no rows yet; continue with `bench sweep --resume %s`",
                        path, dir);
     }
     roof_mark_all(v, n);

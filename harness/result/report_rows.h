@@ -3,7 +3,7 @@
  * report_rows.h - the rows of a sweep, ordered and named for a reader
  *
  * Model of the world: a point may have been measured several times (disturbed
- * points are repeated, a resumed sweep may repeat others); one row speaks for it: the
+ * points are repeated, a resumed sweep may repeat others); one row represents it: the
  * most trusted, of disturbed ones the least disturbed, then the latest.
  * Points that differ only in kind, threads, depth and prompt length belong to one
  * *setting*: a line of a chart. A setting is named by its quantisation, and by
@@ -35,8 +35,8 @@ enum row_trust row_trust(const struct row *r);
 /* The status of a row without a figure; "no figure" where it has none. */
 const char *row_failure(const struct row *r);
 
-/* Was the row marked because it reached more than its roof? Then one of the two is
- * wrong. */
+/* Whether the row was marked because it reached more than its roof: one of the two
+ * figures is wrong then. */
 bool row_above_roof(const struct row *r);
 
 /* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h) and what
@@ -76,8 +76,8 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap);
 
-/* Of the setting [begin, end) the decode row at that depth with the thread count that
- * is fastest, if none has a figure that with the most threads; NULL: there is none. */
+/* Of the setting [begin, end), the decode row at that depth with the fastest thread
+ * count; if no row has a figure, the one with the most threads. NULL: there is none. */
 const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
                                     size_t end, int64_t depth);
 

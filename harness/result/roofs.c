@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * roofs.c - who got less memory bandwidth than the others
+ * roofs.c - rows that got less memory bandwidth than others
  */
 #include "harness/result/roofs.h"
 

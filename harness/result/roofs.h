@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * roofs.h - roofs of one sweep held against each other
+ * roofs.h - roofs of one sweep compared with each other
  *
- * Every decode row carries the read bandwidth probed while it was measured. Rows
- * with the same threads on the same CPUs should have the same; where one got
- * clearly less than the best of them, another process was using the memory (another
- * virtual machine, say: no counter of this one shows it). Such a row may still tell
- * how close to its roof a setting came, but not which setting is faster. The roof of
- * a smaller model says nothing about a larger one: its weights may fit a cache.
+ * Every decode row has the read bandwidth probed while it was measured. Rows with the
+ * same threads on the same CPUs should have the same; where one got clearly less than
+ * the best of them, another process was using the memory (another virtual machine, for
+ * example: no counter of this one shows it). Such a row still shows how close to its
+ * roof a setting came, but not which setting is faster. The roof of a smaller model
+ * does not apply to a larger one: its weights may fit a cache.
  *
  * Threading: pure functions.
  */
@@ -19,7 +19,7 @@
 
 #include "harness/result/row.h"
 
-/* A roof below this share of the best comparable one is low. Quiet machines stay
+/* A roof below this share of the best comparable one is low. Undisturbed machines stay
  * within a few per cent of their best. */
 #define ROOF_LOW_SHARE 0.85
 

@@ -52,7 +52,7 @@ struct field {
     const struct choices *choices; /* of an ENUM */
 
     unsigned is;       /* FIELD_MODEL, ... */
-    const char *label; /* before its value where settings are told apart: "KV";
+    const char *label; /* before its value where settings are distinguished: "KV";
                           "": the value says it; NULL: never there */
     bool is_set;       /* it is the value of a setting: */
     enum setting_id setting;

@@ -197,7 +197,7 @@ static enum status copy_extra(const struct csv *csv, struct row_extra *extra,
     return ST_OK;
 }
 
-/* Room for one row more, of cap so far. */
+/* Grows the arrays, which have cap elements, for one more row. */
 static enum status grow(const struct csv *csv, struct row **rows, size_t *cap,
                         struct row_extra *extra, struct err *err)
 {

@@ -15,7 +15,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 
-/* Seconds of a point besides its measuring budget, as a first guess: process
+/* Seconds of a point besides its measuring budget, as an initial estimate: process
  * start, probes, and loading at a disk's 1 GB/s. Finished points correct it. */
 #define EST_FIXED_S     3.0
 #define EST_BYTES_PER_S 1e9
@@ -139,8 +139,8 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* The file, made if need be. Not being able to is an error of every point of the
- * model, which point_run() will say; only the user's wish ends the sweep. */
+/* Makes the file if it is missing. A failure is an error of every point of the model,
+ * which point_run() reports; only an interrupt ends the sweep. */
 static enum status make_model(struct sweep *sweep, const struct modelref *ref,
                               struct err *err)
 {
@@ -166,8 +166,8 @@ static enum status make_model(struct sweep *sweep, const struct modelref *ref,
     return ST_OK;
 }
 
-/* Points in the plan's order; those that were disturbed come round again when
- * the others are through, since what disturbed them may then be over. */
+/* Points in the plan's order. Disturbed points are repeated after all others, since the
+ * disturbance may be over by then. */
 static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
 {
     const size_t first = sweep->plan->first[m], end = sweep->plan->first[m + 1];
@@ -195,8 +195,8 @@ static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
             again = true;
         }
     }
-    /* .made comes with the directory, which may be another's: what it names goes only
-     * if it is such a file as this sweep makes */
+    /* .made comes with the directory, which may be foreign: a file that it names is
+     * removed only if it is one that this sweep makes */
     if (first < end && status != ST_INTERRUPTED && !sweep->s->keep_models &&
         modelref_is_made(&sweep->plan->points[first].setup.model))
         sweep_dir_remove_made(sweep->dir, sweep->plan->points[first].setup.model.path);

@@ -4,7 +4,7 @@
  *
  * Model of the world: settings (a YAML file, then options) expand into points,
  * grouped by model file so that one file is on disk at a time, in random order
- * within a model. The output directory holds everything that is needed to go on
+ * within a model. The output directory holds everything that is needed to continue
  * after a crash:
  *     sweep.csv     one row per measured point, appended and synced: a point is
  *                   done when its row is there
@@ -90,9 +90,9 @@ enum status sweep_set_texts(struct sweep_settings *s, const char *text,
 enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,
                            struct err *err);
 
-/* As machine.json keeps them (sweep_stored.c). What is read may be anyone's: all of it
- * is held against the ranges of setting.h. Errors: ST_INPUT (which member, and what it
- * may be), ST_NO_MEMORY. */
+/* As machine.json keeps them (sweep_stored.c). The file may be foreign: every value
+ * is checked against the ranges of setting.h. Errors: ST_INPUT (which member, and what
+ * it may be), ST_NO_MEMORY. */
 json_t *sweep_settings_json(const struct sweep_settings *s);
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,
                                      struct err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweep_capacity.c - is there disk and memory for a sweep, and if not, for what else
+ * sweep_capacity.c - whether disk and memory suffice for a sweep, and for which smaller
+ * model
  */
 #include "harness/base/format.h"
 #include "harness/sweep/sweep.h"
@@ -75,7 +76,7 @@ static void smaller_shape(const struct modelref *ref, uint64_t max, char *buf,
 static enum status check_disk(const struct sweep_settings *s,
                               const struct sweep_plan *plan, struct err *err)
 {
-    uint64_t need = 0, largest = 0, room = UINT64_MAX;
+    uint64_t need = 0, largest = 0, available = UINT64_MAX;
     const struct modelref *where = NULL;
     char a[24], b[24], instead[300];
 
@@ -95,16 +96,16 @@ static enum status check_disk(const struct sweep_settings *s,
         }
     }
     if (where)
-        room = free_at(where->path);
-    if (!where || (need <= UINT64_MAX - DISK_SPARE && need + DISK_SPARE <= room))
+        available = free_at(where->path);
+    if (!where || (need <= UINT64_MAX - DISK_SPARE && need + DISK_SPARE <= available))
         return ST_OK;
-    smaller_shape(where, room > DISK_SPARE ? room - DISK_SPARE : 0, instead,
+    smaller_shape(where, available > DISK_SPARE ? available - DISK_SPARE : 0, instead,
                   sizeof instead);
     return err_set(
         err, ST_NO_MEMORY,
         "needs %s free for %s at %s, %s are: try %s%s--cache-dir on another disk",
         format_bytes(a, sizeof a, need + DISK_SPARE), where->text, where->path,
-        format_bytes(b, sizeof b, room), instead, *instead ? ", or " : "");
+        format_bytes(b, sizeof b, available), instead, *instead ? ", or " : "");
 }
 
 static enum status check_memory(const struct sweep_settings *s,
@@ -112,21 +113,21 @@ static enum status check_memory(const struct sweep_settings *s,
                                 const struct topology *topo, struct err *err)
 {
     const struct modelref *ref = &plan->points[0].setup.model;
-    uint64_t room = topo->mem_available;
+    uint64_t available = topo->mem_available;
     char limit[24], have[24], instead[300] = "";
 
-    if (topo->mem_limit && topo->mem_limit < room)
-        room = topo->mem_limit;
-    if (s->base.setup.mem_limit <= room)
+    if (topo->mem_limit && topo->mem_limit < available)
+        available = topo->mem_limit;
+    if (s->base.setup.mem_limit <= available)
         return ST_OK;
     if (ref->synthetic)
-        smaller_shape(ref, room / 8 * 7, instead, sizeof instead);
+        smaller_shape(ref, available / 8 * 7, instead, sizeof instead);
     return err_set(err, ST_NO_MEMORY,
                    "a sandbox of %s does not fit into the %s of memory that are "
                    "available: try --mem %lluM %s",
                    format_bytes(limit, sizeof limit, s->base.setup.mem_limit),
-                   format_bytes(have, sizeof have, room),
-                   (unsigned long long)((room / 10 * 9) >> 20), instead);
+                   format_bytes(have, sizeof have, available),
+                   (unsigned long long)((available / 10 * 9) >> 20), instead);
 }
 
 enum status sweep_check_capacity(const struct sweep_settings *s,

@@ -94,10 +94,11 @@ static enum status append_text(const struct sweep_dir *dir, int fd, const char *
     }
     if (before >= 0 && n >= 0 && fsync(fd) == 0)
         return ST_OK;
-    err_set_errno(err, ST_IO,
-                  "cannot write to %s/%s (the rows so far are whole; make room and go "
-                  "on with --resume %s)",
-                  dir->path, name, dir->path);
+    err_set_errno(
+        err, ST_IO,
+        "cannot write to %s/%s (the rows so far are whole; free disk space and "
+        "continue with --resume %s)",
+        dir->path, name, dir->path);
     if (before >= 0 && ftruncate(fd, before))
         err_set_errno(err, ST_IO, "cannot cut %s/%s back", dir->path, name);
     return ST_IO;
@@ -220,7 +221,7 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     if (!access(csv, F_OK))
         return err_set(
             err, ST_USAGE,
-            "%s holds a sweep already; go on with it by --resume %s, or name "
+            "%s holds a sweep already; continue it with --resume %s, or name "
             "another directory",
             chosen, chosen);
     status = dirs_make(chosen, err);

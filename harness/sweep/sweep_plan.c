@@ -232,7 +232,7 @@ int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
             return 0;
         if (!measured)
             continue;
-        /* Paging disturbs every attempt alike: repeating it tells nothing. */
+        /* Paging disturbs every attempt equally: a repetition shows nothing new. */
         if (r->limiter == LIMITER_PAGING ||
             (!strncmp(r->validity, "valid", 5) && !roof_is_low(r, rows, n_rows, NULL)))
             return 0;

@@ -145,14 +145,14 @@ static enum status set_quality(struct sweep_settings *s, const char *text,
         return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
     if (!strcmp(text, "none"))
         text = "";
-    if (*text && quality_rows_bring(text, NULL, &why))
+    if (*text && quality_rows_copy(text, NULL, &why))
         return err_set(err, why.code, "%s: %s", what, why.msg);
     snprintf(s->quality, sizeof s->quality, "%s", text);
     return ST_OK;
 }
 
-/* Thread counts of decode points there must be; those of prefill points go without
- * saying. */
+/* Decode points need a thread count; prefill points without one have those of decode
+ * points. */
 static enum status set_list(struct sweep_settings *s, enum setting_id id,
                             const char *text, const struct topology *topo,
                             const char *what, struct err *err)

@@ -102,7 +102,7 @@ static enum status texts_from_json(struct sweep_settings *s, const json_t *array
     return ST_OK;
 }
 
-/* What a sweep from before there was a setting has been measured with. */
+/* The value that sweeps were measured with before there was the setting. */
 static enum status take_before(struct sweep_settings *s, enum setting_id id,
                                const char *before, struct err *err)
 {

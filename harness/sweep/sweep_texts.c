@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text of our own stays a name; a file is named absolutely, so that --resume works
+/* A built-in text keeps its name; a file is named absolutely, so that --resume works
  * from anywhere. */
 enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,
                            struct err *err)

@@ -358,18 +358,18 @@ static void rows_are_replaced_and_joined(void **state)
     assert_int_equal(points[0].kind, POINT_DECODE);
     assert_true(isnan(points[2].kl_mean) && !*points[2].text);
 
-    /* brought into another directory, alone or by its directory; a table without a
+    /* copied into another directory, alone or by its directory; a table without a
      * figure is none */
     assert_int_equal(mkdir(in_dir("sweep"), 0755), 0);
     char to[200];
     snprintf(to, sizeof to, "%s", in_dir("sweep"));
-    assert_int_equal(quality_rows_bring(dir, to, &err), ST_OK);
-    assert_int_equal(quality_rows_bring(in_dir(QUALITY_CSV), to, &err), ST_OK);
+    assert_int_equal(quality_rows_copy(dir, to, &err), ST_OK);
+    assert_int_equal(quality_rows_copy(in_dir(QUALITY_CSV), to, &err), ST_OK);
     assert_int_equal(quality_rows_read(to, &read, &n, &err), ST_OK);
     assert_int_equal(n, 3);
     free(read);
-    assert_int_equal(
-        quality_rows_bring(TEST_DATA "sweeps/yi-9b-6g/sweep.csv", to, &err), ST_INPUT);
+    assert_int_equal(quality_rows_copy(TEST_DATA "sweeps/yi-9b-6g/sweep.csv", to, &err),
+                     ST_INPUT);
     assert_non_null(strstr(err.msg, "no perplexity"));
     unlink(in_dir("sweep/" QUALITY_CSV));
     rmdir(in_dir("sweep"));
