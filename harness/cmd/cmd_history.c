@@ -186,7 +186,7 @@ static enum status take_arguments(const struct verb *verb, const struct opt_args
                                   struct err *err)
 {
     if (args->n < 1)
-        return err_set(err, ST_USAGE, "which history? usage: bench %s",
+        return err_set(err, ST_USAGE, "no history is named; usage: bench %s",
                        verb->usage.synopsis);
     if (args->n > 1 && !verb->takes_rows)
         return err_set(err, ST_USAGE, "unexpected argument '%s'; usage: bench %s",

@@ -164,16 +164,16 @@ static const struct series *find_series(struct judging *j, const struct series *
         series_same_setting(&nearest->like, &fresh->like, NULL, why, sizeof why);
         refuse(j, fresh,
                "no stored run has this model and these settings; of the "
-               "nearest, %s",
+               "closest run, %s",
                why);
     } else if (!fresh->has_machine) {
         refuse(j, fresh,
-               "nothing says which machine the new rows are from; say --here "
-               "if it is this one");
+               "the machine of the new rows is not known; add --here if it is this "
+               "one");
     } else if (elsewhere && !elsewhere->has_machine) {
         refuse(j, fresh,
-               "nothing says which machine the stored rows are from; say "
-               "--here if it is this one");
+               "the machine of the stored rows is not known; add --here if it is "
+               "this one");
     } else if (elsewhere) {
         machine_key_same(&elsewhere->machine, &fresh->machine, why, sizeof why);
         refuse(j, fresh, "no stored run is from this machine: %s", why);
@@ -360,8 +360,8 @@ static void write_notes(struct judging *j)
     if (one_session)
         snprintf(
             r->notes + used, sizeof r->notes - used,
-            "%sThe stored runs are from within three hours: what another day brings is "
-            "not in them, so that nothing fails.",
+            "%sThe stored runs are from within three hours and do not show how days "
+            "differ; therefore nothing fails.",
             used ? " " : "");
 }
 
@@ -388,19 +388,19 @@ static void write_advice(struct judging *j)
     if (once)
         snprintf(
             r->advice, sizeof r->advice,
-            "So few new runs may have been disturbed: measure %d times or more, with "
-            "-m, or --rows for each.",
+            "So few new runs may all have been disturbed: measure %d times or more, "
+            "with -m, or with --rows for each run.",
             BASELINE_FRESH);
     else if (one_session)
         snprintf(r->advice, sizeof r->advice,
-                 "Add runs of other hours and days, or compare two builds side by side "
+                 "Add runs of other hours and days, or interleave two builds "
                  "(`bench gate`).");
     else
         snprintf(
             r->advice, sizeof r->advice,
-            "Runs of this history scatter by %.2g %%, so that a program as fast as "
-            "before passes at a --margin of %.2g %% or more; two builds side by side "
-            "(`bench gate`) find less than that.",
+            "Runs of this history scatter by %.2g %%: an unchanged program passes at a "
+            "--margin of %.2g %% or more. `bench gate`, which interleaves two builds, "
+            "detects smaller changes.",
             100 * spread, 100 * worst);
 }
 

@@ -45,10 +45,10 @@ enum status history_rows_read(struct history *h, const struct history_options *o
     enum status st = ST_OK;
 
     if (!o->rows.n)
-        return err_set(
-            err, ST_USAGE,
-            "which rows? Name a directory that `bench sweep` has written, a sweep.csv, "
-            "or a row that `bench decode --json` has printed");
+        return err_set(err, ST_USAGE,
+                       "no rows are named; name a directory that `bench sweep` has "
+                       "written, a sweep.csv, "
+                       "or a row that `bench decode --json` has printed");
     for (size_t i = 0; i < o->rows.n && st == ST_OK; i++)
         st = history_path_read(h, o, o->rows.v[i], err);
     return st;
@@ -59,10 +59,11 @@ static enum status check_machines(const struct history *h, struct err *err)
 {
     for (size_t i = 0; i < h->n_runs; i++)
         if (!h->runs[i].has_machine)
-            return err_set(err, ST_INPUT,
-                           "no machine.json says which machine the run of %s is from; "
-                           "say --here if it was measured on this one",
-                           h->runs[i].utc);
+            return err_set(
+                err, ST_INPUT,
+                "the machine of the run of %s is not known: no machine.json; "
+                "add --here if it was measured on this one",
+                h->runs[i].utc);
     return ST_OK;
 }
 

@@ -43,13 +43,14 @@ static enum status find_rows(struct history *fresh, const struct history *old,
                              struct err *err)
 {
     if (o->rows.n && o->model)
-        return err_set(err, ST_USAGE,
-                       "--rows and -m exclude each other: rows that are there, or a "
-                       "model to be measured now");
+        return err_set(
+            err, ST_USAGE,
+            "--rows and -m exclude each other: --rows names measured rows, -m "
+            "a model to be measured now");
     if (!o->rows.n && !o->model)
         return err_set(err, ST_USAGE,
-                       "what is to be compared with %s? --rows DIR names new rows, -m "
-                       "MODEL measures now what is stored of that model",
+                       "no new rows to compare with %s; name them with --rows DIR, or "
+                       "measure the stored points of a model again with -m MODEL",
                        o->path);
     if (o->rows.n) {
         if (o->out)

@@ -41,8 +41,8 @@ static enum status fail(sqlite3 *db, const char *path, struct err *err)
 
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
         code == SQLITE_TOOBIG)
-        return err_set(err, ST_INPUT, "%s is no whole database of results: %.200s",
-                       path, text);
+        return err_set(err, ST_INPUT,
+                       "%s is not a complete database of results: %.200s", path, text);
     if (code == SQLITE_BUSY)
         return err_set(err, ST_IO,
                        "%s: another program has kept it locked for %d s; try again",
@@ -106,10 +106,11 @@ static enum status check_ours(sqlite3 *db, const char *path, struct err *err)
     if (number(db, "PRAGMA application_id") != APPLICATION_ID ||
         number(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
                    "name IN ('rows', 'machines')") != 2)
-        return err_set(err, ST_INPUT,
-                       "%s is a database of something else; histories are made by "
-                       "`bench history add %s DIR`",
-                       path, path);
+        return err_set(
+            err, ST_INPUT,
+            "%s is a database of another program; `bench history add %s DIR` "
+            "makes one of results",
+            path, path);
     return ST_OK;
 }
 
@@ -360,7 +361,7 @@ static void copy_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 static enum status bad_cell(const struct reader *r, const struct field *f,
                             struct err *err)
 {
-    return err_set(err, ST_INPUT, "%s, table rows: a value of column %s is no %s",
+    return err_set(err, ST_INPUT, "%s, table rows: a value of column %s is not a %s",
                    r->path, f->name,
                    field_is_text(f)            ? "text"
                    : f->kind == FIELD_KIND_INT ? "whole number"

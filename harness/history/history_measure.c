@@ -82,8 +82,8 @@ static enum status refuse(const struct series_set *set, const struct now *now,
                        why);
     }
     return err_set(err, ST_UNSUPPORTED,
-                   elsewhere ? "nothing says which machine the stored rows are from; "
-                               "say --here if it is this one"
+                   elsewhere ? "the machine of the stored rows is not known; add "
+                               "--here if it is this one"
                              : "there is no stored run to compare with");
 }
 
@@ -156,7 +156,7 @@ static enum status measure(struct now *now, size_t i, struct err *err)
     }
     if (st == ST_OK && row_trust(&row) == ROW_FAILED)
         st = err_set(err, ST_UNSUPPORTED, "%s could not be measured: %s. %s", row.point,
-                     row_enum_text(&choices_row_status, row.status), row.detail);
+                     row_status_text(&row), row.detail);
     point_samples_free(&samples);
     now->n_done++;
     return st;

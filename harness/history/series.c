@@ -98,8 +98,7 @@ static void name_series(struct series *s)
     s->model_len = strlen(s->name);
     if (strcmp(s->metric->column, "tok_per_s") != 0)
         text_append(s->name, sizeof s->name, "%s, ", s->metric->column);
-    text_append(s->name, sizeof s->name, "%s",
-                row_enum_text(&choices_row_kind, r->kind));
+    text_append(s->name, sizeof s->name, "%s", row_kind_text(r));
     if (r->n_prompt > 0)
         text_append(s->name, sizeof s->name, " of %lld", (long long)r->n_prompt);
     if (r->n_threads > 0)

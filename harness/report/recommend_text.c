@@ -118,11 +118,10 @@ static void say_doubts(const struct chooser *c, char *why, size_t cap)
                                : "it was disturbed, and undisturbed it may be faster",
             disturbed_by(r));
     if (r->kl_mean > RECOMMEND_MAX_KL && !(c->params->max_kl > 0))
-        text_append(
-            why, cap,
-            " Careful: it diverges by more than %g, as everything else does that "
-            "qualifies.",
-            RECOMMEND_MAX_KL);
+        text_append(why, cap,
+                    " Careful: it diverges by more than %g, as does everything else "
+                    "that qualifies.",
+                    RECOMMEND_MAX_KL);
 }
 
 /* ---- the others ------------------------------------------------------------- */
@@ -309,9 +308,7 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
                     (long long)r->ctx, (long long)c->ctx);
     else if (why == UNFINISHED)
         text_append(text, sizeof text, "it ended as %s at depth %lld",
-                    r->status == FIELD_NO_ENUM
-                        ? "unknown"
-                        : row_enum_text(&choices_row_status, r->status),
+                    r->status == FIELD_NO_ENUM ? "unknown" : row_status_text(r),
                     (long long)r->ctx);
     else if (why == TOO_LARGE)
         text_append(text, sizeof text, "it needs %s of %s",

@@ -240,7 +240,7 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
                                                         : r->mem_limit_bytes);
         paging |= r->limiter == LIMITER_PAGING;
         if (row_trust(r) == ROW_FAILED)
-            failure = row_enum_text(&choices_row_status, r->status);
+            failure = row_status_text(r);
         else
             any_good = true;
     }

@@ -159,8 +159,7 @@ static enum status add_point(struct chart *c, const struct report_rows *p,
     report_setting_label(p, r, label, sizeof label);
     snprintf(m->note, sizeof m->note, "%.30s", label);
     if (m->state == MARK_CROSS)
-        snprintf(m->note, sizeof m->note, "%.30s %s", label,
-                 row_enum_text(&choices_row_status, r->status));
+        snprintf(m->note, sizeof m->note, "%.30s %s", label, row_status_text(r));
     else if (!fits(r))
         set_aside(m, r, label);
     return ST_OK;

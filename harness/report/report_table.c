@@ -40,8 +40,7 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
     else if (r->kind == POINT_SPECULATE)
         snprintf(to[1], CELL_MAX, "text %s", r->spec_text);
     else
-        snprintf(to[1], CELL_MAX, "%s at %lld",
-                 row_enum_text(&choices_row_kind, r->kind), (long long)r->ctx);
+        snprintf(to[1], CELL_MAX, "%s at %lld", row_kind_text(r), (long long)r->ctx);
     snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
     if (r->mem_peak_bytes > 0)
         format_bytes(to[7], CELL_MAX, (uint64_t)r->mem_peak_bytes);
@@ -64,7 +63,7 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
     if (r->spec_speedup > 0 && isfinite(r->spec_speedup_lo))
         snprintf(to[6], CELL_MAX, "x %.2f (%.2f .. %.2f)", r->spec_speedup,
                  r->spec_speedup_lo, r->spec_speedup_hi);
-    snprintf(to[9], CELL_MAX, "%s", row_enum_text(&choices_limiter, r->limiter));
+    snprintf(to[9], CELL_MAX, "%s", row_limiter_text(r));
     if (row_trust(r) == ROW_PARTIAL)
         snprintf(to[10], CELL_MAX, "partial");
     else if (row_trust(r) == ROW_DISTURBED)
@@ -168,10 +167,9 @@ static void print_choice(FILE *f, const struct row *r)
             named ? "" : r->quant, (long long)r->n_threads,
             r->n_threads == 1 ? "" : "s");
     if (r->placement != FIELD_NO_ENUM)
-        fprintf(f, ", placement %s",
-                row_enum_text(&choices_row_placement, r->placement));
+        fprintf(f, ", placement %s", row_placement_text(r));
     if (r->residency != FIELD_NO_ENUM)
-        fprintf(f, ", weights %s", row_enum_text(&choices_residency, r->residency));
+        fprintf(f, ", weights %s", row_residency_text(r));
     row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
     fputs(computed, f);
 }

@@ -32,8 +32,7 @@ enum row_trust row_trust(const struct row *r)
 
 const char *row_failure(const struct row *r)
 {
-    return r->status == FIELD_NO_ENUM ? "no figure"
-                                      : row_enum_text(&choices_row_status, r->status);
+    return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);
 }
 
 enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,

@@ -30,6 +30,14 @@ struct row {
 #include "harness/result/fields.def"
 };
 
+/* row_status_text(r) and so on: the text of a column of a closed set; "": empty. */
+#define FIELD_ENUM(name, choices, ...)                               \
+    static inline const char *row_##name##_text(const struct row *r) \
+    {                                                                \
+        return row_enum_text(&choices, r->name);                     \
+    }
+#include "harness/result/fields.def"
+
 enum field_kind { FIELD_KIND_STR, FIELD_KIND_ENUM, FIELD_KIND_INT, FIELD_KIND_NUM };
 
 /* What a column says; bits. Rows of one series agree in all of FIELD_MODEL and of

@@ -134,14 +134,14 @@ static enum status parse_cell(const struct csv *csv, struct row *row,
 
         if (*end || end == text || errno)
             return err_set(err, ST_INPUT,
-                           "%s:%zu: column %s: '%.40s' is no whole number", csv->path,
-                           csv->line, field->name, text);
+                           "%s:%zu: column %s: '%.40s' is not a whole number",
+                           csv->path, csv->line, field->name, text);
         *(int64_t *)cell = v;
         return ST_OK;
     }
     const double v = strtod(text, &end);
     if (*end || end == text || !isfinite(v))
-        return err_set(err, ST_INPUT, "%s:%zu: column %s: '%.40s' is no number",
+        return err_set(err, ST_INPUT, "%s:%zu: column %s: '%.40s' is not a number",
                        csv->path, csv->line, field->name, text);
     *(double *)cell = v;
     return ST_OK;

@@ -63,11 +63,11 @@ static void print_row(const struct sweep *sweep, const struct row *row)
         snprintf(speed, sizeof speed, "%9.3f tok/s [%.3f, %.3f]", row->tok_per_s,
                  row->tok_per_s_lo, row->tok_per_s_hi);
     printf("[%zu/%zu] %-52s %s %s", sweep->n_finished, sweep->n_due, row->point,
-           row_enum_text(&choices_row_status, row->status), speed);
+           row_status_text(row), speed);
     if (row->mbu > 0)
         printf(", %.0f %% of roof", 100 * row->mbu);
     if (row->limiter != FIELD_NO_ENUM)
-        printf(", limited by %s", row_enum_text(&choices_limiter, row->limiter));
+        printf(", limited by %s", row_limiter_text(row));
     if (row->mem_peak_bytes > 0)
         printf(", peak %s",
                format_bytes(size, sizeof size, (uint64_t)row->mem_peak_bytes));

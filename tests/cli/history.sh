@@ -122,16 +122,16 @@ refused 3 "its quant is 'Q4_0', here 'Q8_0'" history compare h.db --rows changed
 sed -i 's/"model": "AMD EPYC"/"model": "Another"/' machine.json
 refused 3 "its CPU is 'AMD EPYC', here 'Another'" history compare h.db --rows changed.csv
 rm machine.json
-refused 3 "nothing says which machine the new rows" history compare h.db --rows changed.csv
+refused 3 "the machine of the new rows is not known" history compare h.db --rows changed.csv
 refused 3 "2 stored runs do not say how far runs scatter; add 3 more" \
     history compare h.db --rows tree/12
 refused 2 "--rows and -m exclude each other" history compare h.db --rows slow -m nano:Q4_0
-refused 2 "what is to be compared with h.db" history compare h.db
+refused 2 "no new rows to compare with h.db" history compare h.db
 
 refused 2 "history needs a command, add, compare or changes;" history
 refused 2 "there is no \`bench history comapre\`; did you mean \`bench history compare\`?" history comapre h.db
 refused 2 "history needs a command, add, compare or changes, not 'h.db'" history h.db
-refused 2 "which history? usage: bench history changes RESULTS" history changes
+refused 2 "no history is named; usage: bench history changes RESULTS" history changes
 refused 2 "unexpected argument 'slow'" history compare h.db slow
 refused 2 "history add has no option --rows; \`bench history add --help\` lists them" history add h.db --rows slow
 
@@ -142,7 +142,7 @@ sed -i 's/"model": "AMD EPYC"/"model": "Another"/' tree2/4?/machine.json
 
 # A row that names no machine, and one that is said to be from here.
 "$BENCH" decode -m nano:Q4_0 --in-memory -n 6 --json > row.json 2> /dev/null || fail "decode"
-refused 2 "no machine.json says which machine" history add h.db row.json
+refused 2 "is not known: no machine.json" history add h.db row.json
 "$BENCH" history add h.db row.json --here --commit mine | grep -q "1 row of 1 run added" ||
     fail "a row of this machine"
 
@@ -165,7 +165,7 @@ refused 3 "no stored run is from this machine" history compare tree2 -m nano:Q4_
 refused 2 "cannot read nowhere" history changes nowhere
 refused 2 "is no table of results" history changes "$SRC/LICENSE"
 head -c 3000 h.db > cut.db
-refused 2 "cut.db is no whole database" history changes cut.db
+refused 2 "cut.db is not a complete database" history changes cut.db
 mkdir empty
 refused 2 "no sweep.csv with rows is in empty" history changes empty
 echo '{"a": 1' > bad.json
@@ -173,7 +173,7 @@ refused 2 "bad.json, line" history changes bad.json
 echo '{"a": 1}' > bad.json
 refused 2 "is no row of results" history changes bad.json
 refused 2 "file is not a database" history add "$SRC/LICENSE" tree
-refused 2 "which rows?" history add h.db
+refused 2 "no rows are named" history add h.db
 refused 2 "name it new.db" history add new.csv tree
 refused 2 "'speed' is no column" history changes h.db --metric speed
 refused 2 "no series named like 70b" history changes h.db --only 70b

@@ -91,7 +91,7 @@ tr -s ' \n' ' ' < out | grep -q "KL 0.0200 from yi-f16, the same top token in 95
 grep -q "^Recommended: yi-1.5-9b Q4_0" out || fail "advice: $(cat out)"
 echo "kind,kl_mean" > known/quality.csv
 echo "quality,little" >> known/quality.csv
-refused 2 "is no number" plot known
+refused 2 "is not a number" plot known
 
 # One point alone, however it ended: gnuplot must not stumble over empty plots.
 decode=$(grep -m 1 "/decode/.*,ok," "$sweep/sweep.csv")

@@ -258,7 +258,7 @@ static void what_differs_is_named(void **state)
 
     row->placement = PLACEMENT_COMPACT;
     refused(&old, &fresh, ST_UNSUPPORTED,
-            "of the nearest, its placement is 'spread', here 'compact'");
+            "of the closest run, its placement is 'spread', here 'compact'");
     *row = was;
     strcpy(row->quant, "Q8_0");
     refused(&old, &fresh, ST_UNSUPPORTED, "its quant is 'Q4_0', here 'Q8_0'");
@@ -270,7 +270,7 @@ static void what_differs_is_named(void **state)
     refused(&old, &fresh, ST_UNSUPPORTED,
             "no stored run is from this machine: its CPU is 'here', here 'elsewhere'");
     fresh.runs[0].has_machine = false;
-    refused(&old, &fresh, ST_UNSUPPORTED, "nothing says which machine the new rows");
+    refused(&old, &fresh, ST_UNSUPPORTED, "the machine of the new rows is not known");
     fresh.runs[0].has_machine = true;
     fresh.runs[0].machine = key("here");
     strcpy(row->validity, "disturbed: steal 20%");
@@ -278,7 +278,8 @@ static void what_differs_is_named(void **state)
     *row = was;
     for (size_t i = 0; i < old.n_runs; i++)
         old.runs[i].has_machine = false;
-    refused(&old, &fresh, ST_UNSUPPORTED, "nothing says which machine the stored rows");
+    refused(&old, &fresh, ST_UNSUPPORTED,
+            "the machine of the stored rows is not known");
     old.n_rows = 0;
     refused(&old, &fresh, ST_UNSUPPORTED, "no stored row has a value of tok_per_s");
     history_free(&old);

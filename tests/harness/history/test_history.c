@@ -224,8 +224,8 @@ static void another_schema_is_refused(void **state)
         "machine, utc, ctx); INSERT INTO rows VALUES (1,2,3,4,5,6,7,'u',1e300)",
     };
     static const char *const said[] = {"something else", "something else",
-                                       "no column run_utc", "tok_per_s is no number",
-                                       "ctx is no whole number"};
+                                       "no column run_utc", "tok_per_s is not a number",
+                                       "ctx is not a whole number"};
     const struct machine_key key = example_key();
     const double speed = 5;
 
@@ -487,7 +487,7 @@ static void a_csv_that_names_its_runs(void **state)
     fprintf(f, "c1,u,r1,decode,fast,,x\n");
     fclose(f);
     assert_int_equal(history_read(&back, path, NULL, &err), ST_INPUT);
-    assert_non_null(strstr(err.msg, "tok_per_s: 'fast' is no number"));
+    assert_non_null(strstr(err.msg, "tok_per_s: 'fast' is not a number"));
     history_free(&back);
     unlink(path);
     free(profile);
