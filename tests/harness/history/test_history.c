@@ -223,7 +223,7 @@ static void another_schema_is_refused(void **state)
         "host, "
         "machine, utc, ctx); INSERT INTO rows VALUES (1,2,3,4,5,6,7,'u',1e300)",
     };
-    static const char *const said[] = {"something else", "something else",
+    static const char *const said[] = {"another program", "another program",
                                        "no column run_utc", "tok_per_s is not a number",
                                        "ctx is not a whole number"};
     const struct machine_key key = example_key();
