@@ -2,9 +2,9 @@
  *
  * arch.h - a model as the forward pass sees it
  *
- * An architecture is one file, arch_<name>.c: a table of tensors, a few traits and,
- * where it has hyperparameters of its own, a function that reads them (loader.h). One
- * row in the table of arch.c makes it known. forward.c computes what architectures
+ * An architecture is a section of arch_<family>.c: a table of tensors, a few traits
+ * and, where it has hyperparameters of its own, a function that reads them (loader.h).
+ * One row in the table of arch.c makes it known. forward.c computes what architectures
  * have in common (a residual stream, attention with grouped heads, a gated, plain or
  * routed feed-forward part) from the fields below; a new architecture adds fields for
  * its differences, which the others leave NULL or 0.

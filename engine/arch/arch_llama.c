@@ -12,9 +12,7 @@
 
 static const struct tensor_rule layer[] = {
     {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
-    {"attn_q.weight", MATRIX(EMBD, Q, wq)},
-    {"attn_k.weight", MATRIX(EMBD, KV, wk)},
-    {"attn_v.weight", MATRIX(EMBD, KV, wv)},
+    TENSORS_QKV,
     {"attn_output.weight", MATRIX(Q, EMBD, wo)},
     {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
     {"ffn_gate.weight", MATRIX(EMBD, FF, gate), .when = WHEN_DENSE},

@@ -41,9 +41,7 @@
 
 static const struct tensor_rule dense[] = {
     TENSORS_MIXERS,
-    {"ffn_gate.weight", MATRIX(EMBD, FF, gate)},
-    {"ffn_up.weight", MATRIX(EMBD, FF, up)},
-    {"ffn_down.weight", MATRIX(FF, EMBD, down)},
+    TENSORS_GATED_FFN,
     {0},
 };
 
@@ -125,16 +123,9 @@ static enum status setup(struct loader *l, struct model *m)
 
 static enum status setup_experts(struct loader *l, struct model *m)
 {
-    const int n_ff = m->n_ff;
-    enum status st = setup(l, m);
+    const enum status st = setup(l, m);
 
-    if (!st)
-        st = loader_experts(l, m);
-    if (!st && m->n_experts == 0)
-        st = loader_fail(l, ST_INPUT, "the metadata have no experts");
-    return st ? st
-              : loader_int_or(l, "expert_shared_feed_forward_length", 1, MAX_WIDTH,
-                              n_ff, &m->n_ff_shared);
+    return st ? st : loader_shared_expert(l, m);
 }
 
 const struct arch arch_qwen35 = {

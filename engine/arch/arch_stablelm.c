@@ -12,9 +12,7 @@
 static const struct tensor_rule layer[] = {
     {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
     {"attn_norm.bias", VECTOR(EMBD, attn_norm.b)},
-    {"attn_q.weight", MATRIX(EMBD, Q, wq)},
-    {"attn_k.weight", MATRIX(EMBD, KV, wk)},
-    {"attn_v.weight", MATRIX(EMBD, KV, wv)},
+    TENSORS_QKV,
     {"attn_q.bias", VECTOR(Q, bq), .optional = true},
     {"attn_k.bias", VECTOR(KV, bk), .optional = true},
     {"attn_v.bias", VECTOR(KV, bv), .optional = true},
@@ -23,9 +21,7 @@ static const struct tensor_rule layer[] = {
     {"attn_output.weight", MATRIX(Q, EMBD, wo)},
     {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w), .optional = true},
     {"ffn_norm.bias", VECTOR(EMBD, ffn_norm.b), .optional = true},
-    {"ffn_gate.weight", MATRIX(EMBD, FF, gate)},
-    {"ffn_up.weight", MATRIX(EMBD, FF, up)},
-    {"ffn_down.weight", MATRIX(FF, EMBD, down)},
+    TENSORS_GATED_FFN,
     {0},
 };
 

@@ -199,6 +199,25 @@ enum status loader_experts(struct loader *l, struct model *m)
     return st;
 }
 
+enum status loader_only_experts(struct loader *l, struct model *m)
+{
+    const enum status st = loader_experts(l, m);
+
+    if (!st && m->n_experts == 0)
+        return loader_fail(l, ST_INPUT, "the metadata have no experts");
+    return st;
+}
+
+enum status loader_shared_expert(struct loader *l, struct model *m)
+{
+    const int n_ff = m->n_ff;
+    const enum status st = loader_only_experts(l, m);
+
+    return st ? st
+              : loader_int_or(l, "expert_shared_feed_forward_length", 1, MAX_WIDTH,
+                              n_ff, &m->n_ff_shared);
+}
+
 enum status loader_windows(struct loader *l, struct model *m, int missing, int period)
 {
     int window;

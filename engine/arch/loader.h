@@ -103,6 +103,40 @@ struct tensor_rule {
     .kind = TENSOR_MATRIX, .k = DIM_##k_, \
     .part = {LAYER_PART(n, a), LAYER_PART(o, b), LAYER_PART(p, c)}
 
+/* Queries, keys and values: three matrices; their biases. */
+#define TENSORS_QKV                                                                  \
+    {"attn_q.weight", MATRIX(EMBD, Q, wq)}, {"attn_k.weight", MATRIX(EMBD, KV, wk)}, \
+    {                                                                                \
+        "attn_v.weight", MATRIX(EMBD, KV, wv)                                        \
+    }
+#define TENSORS_QKV_BIAS                                             \
+    {"attn_q.bias", VECTOR(Q, bq)}, {"attn_k.bias", VECTOR(KV, bk)}, \
+    {                                                                \
+        "attn_v.bias", VECTOR(KV, bv)                                \
+    }
+
+/* One matrix or three, perhaps with biases. */
+#define TENSORS_QKV_ANY                                                                \
+    {"attn_qkv.weight", MATRIX_3(EMBD, Q, wq, KV, wk, KV, wv), .optional = true},      \
+        {"attn_q.weight", MATRIX(EMBD, Q, wq), .unless = "attn_qkv.weight"},           \
+        {"attn_k.weight", MATRIX(EMBD, KV, wk), .unless = "attn_qkv.weight"},          \
+        {"attn_v.weight", MATRIX(EMBD, KV, wv), .unless = "attn_qkv.weight"},          \
+        {"attn_qkv.bias", VECTOR_3(Q, bq, KV, bk, KV, bv), .optional = true},          \
+        {"attn_q.bias", VECTOR(Q, bq), .unless = "attn_qkv.weight", .optional = true}, \
+        {"attn_k.bias", VECTOR(KV, bk), .unless = "attn_qkv.weight",                   \
+         .optional = true},                                                            \
+    {                                                                                  \
+        "attn_v.bias", VECTOR(KV, bv), .unless = "attn_qkv.weight", .optional = true   \
+    }
+
+/* A gated feed-forward part of three matrices. */
+#define TENSORS_GATED_FFN                         \
+    {"ffn_gate.weight", MATRIX(EMBD, FF, gate)},  \
+        {"ffn_up.weight", MATRIX(EMBD, FF, up)},  \
+    {                                             \
+        "ffn_down.weight", MATRIX(FF, EMBD, down) \
+    }
+
 /* The experts' tensors, by the names of all architectures. */
 #define TENSORS_EXPERTS                                                           \
     {"ffn_gate_inp.weight", MATRIX(EMBD, EXPERTS, router), .when = WHEN_EXPERTS}, \
@@ -183,6 +217,12 @@ enum status loader_sizes(struct loader *l, struct model *m);
 /* expert_count and expert_used_count, for architectures that may have experts; and
  * their width, if it has its own key. */
 enum status loader_experts(struct loader *l, struct model *m);
+
+/* The same for an architecture that always has experts: without them, ST_INPUT. */
+enum status loader_only_experts(struct loader *l, struct model *m);
+
+/* The same, then the width of the shared expert: n_ff, unless it has its own key. */
+enum status loader_shared_expert(struct loader *l, struct model *m);
 
 /* The n layers from `first` on are not computed: their tensors are not refused. */
 void loader_ignore_layers(struct loader *l, int first, int n);
