@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const struct tensor_rule tensors_ends_rms[] = {
     {"token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_EMBD,

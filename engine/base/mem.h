@@ -11,7 +11,6 @@
 #define SLM_ENGINE_BASE_MEM_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "engine/base/status.h"
 

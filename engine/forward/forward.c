@@ -4,8 +4,6 @@
  */
 #include "engine/forward/forward_impl.h"
 
-#include <string.h>
-
 /* Chunks per thread and stage: enough that other threads take over from a preempted
  * one, few enough that each is one long run. */
 #define CHUNKS_PER_MEMBER 8

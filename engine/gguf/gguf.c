@@ -10,7 +10,6 @@
 #include "engine/gguf/gguf_impl.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

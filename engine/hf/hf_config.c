@@ -6,7 +6,6 @@
  */
 #include "engine/hf/hf_impl.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

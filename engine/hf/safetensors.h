@@ -16,7 +16,6 @@
 #ifndef SLM_ENGINE_HF_SAFETENSORS_H
 #define SLM_ENGINE_HF_SAFETENSORS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

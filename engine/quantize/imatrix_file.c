@@ -9,7 +9,6 @@
  */
 #include "engine/quantize/imatrix_impl.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,6 @@
 #ifndef SLM_ENGINE_QUANTIZE_IMATRIX_IMPL_H
 #define SLM_ENGINE_QUANTIZE_IMATRIX_IMPL_H
 
-#include <stdbool.h>
-
 #include "engine/quantize/imatrix.h"
 
 struct imatrix {

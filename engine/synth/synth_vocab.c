@@ -11,7 +11,6 @@
 #include "engine/synth/synth_parts.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/gguf/gguf.h"
 

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const names[] = {
     [WEIGHTS_AUTO] = "auto",

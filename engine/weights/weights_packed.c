@@ -24,7 +24,6 @@
 #include "engine/weights/weights_impl.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

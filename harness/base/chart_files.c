@@ -5,7 +5,6 @@
 #include "harness/base/chart_files.h"
 
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "harness/base/datafile.h"

@@ -5,7 +5,6 @@
 #include "harness/base/options.h"
 
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,14 +6,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/base/options.h"
 
 enum status parse_count(const char *text, const char *what, const char *unit,

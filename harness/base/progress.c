@@ -9,7 +9,6 @@
 
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
-#include "harness/base/options.h"
 
 #define REDRAW_NS 100000000u /* ten times a second */
 #define BAR_CELLS 20

@@ -4,7 +4,6 @@
  */
 #include "harness/base/shellword.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

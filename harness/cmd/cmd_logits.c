@@ -4,11 +4,9 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/kernelbench/kernel_report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,7 +23,6 @@
 #ifndef SLM_HARNESS_MACHINE_SANDBOX_H
 #define SLM_HARNESS_MACHINE_SANDBOX_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

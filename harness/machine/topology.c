@@ -4,7 +4,6 @@
  */
 #include "harness/machine/topology.h"
 
-#include <errno.h>
 #include <math.h>
 #include <hwloc.h>
 #include <sched.h>

@@ -4,8 +4,6 @@
  */
 #include "harness/machine/topology_internal.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,13 +8,11 @@
 #include "harness/model/modelref.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "harness/base/datafile.h"
 #include "harness/base/format.h"

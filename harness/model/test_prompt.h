@@ -19,7 +19,6 @@
 #ifndef SLM_HARNESS_MODEL_TEST_PROMPT_H
 #define SLM_HARNESS_MODEL_TEST_PROMPT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

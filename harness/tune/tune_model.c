@@ -13,6 +13,7 @@
 #include "engine/synth/synth.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/progress.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/worker/measured.h"
 

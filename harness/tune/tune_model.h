@@ -13,7 +13,6 @@
 
 #include "engine/base/status.h"
 #include "engine/engine.h"
-#include "harness/base/progress.h"
 #include "harness/machine/topology.h"
 #include "harness/model/modelref.h"
 #include "harness/tune/tune.h"

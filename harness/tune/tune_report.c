@@ -5,7 +5,6 @@
 #include "harness/tune/tune.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "harness/tune/prefetch.h"
 
@@ -222,8 +221,8 @@ json_t *tune_json(const struct tune_result *r)
         json_array_append_new(settings, outcome_json(r, &r->outcome[i]));
     object = json_pack("{s:f, s:f, s:f, s:i, s:o, s:o, s:o}", "spent_s", r->spent_s,
                        "token_s", r->token_s, "prompt_s", r->prompt_s, "n_prompt",
-                       r->n_prompt, "knobs", settings, "decode",
-                       final_json(&r->decode), "prefill", final_json(&r->prefill));
+                       r->n_prompt, "knobs", settings, "decode", final_json(&r->decode),
+                       "prefill", final_json(&r->prefill));
     if (r->exhaustive.n_combinations)
         json_object_set_new(object, "exhaustive",
                             json_pack("{s:I, s:I, s:o}", "combinations",

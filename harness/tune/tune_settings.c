@@ -4,7 +4,6 @@
  */
 #include "harness/tune/tune_settings.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
