@@ -339,5 +339,8 @@ enum status opt_parse(struct opt_args *args, int argc, char **argv,
         print_help(stdout, opts, usage);
         return ST_OK;
     }
+    if (args->n && usage->no_arguments)
+        return err_set(err, ST_USAGE, "unexpected argument '%.60s'; %s", args->v[0],
+                       usage->no_arguments);
     return apply_isa_disable(err);
 }

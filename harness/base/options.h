@@ -79,6 +79,9 @@ struct opt_usage {
     const char *example;  /* one or more lines "bench ...", or NULL */
     const char *program;  /* NULL: bench */
     bool no_kernels;      /* the command runs no kernel: no --isa-disable */
+    /* The command takes no argument: what its refusal says after "unexpected argument
+     * '...'; ". NULL: it takes some, and checks them itself. */
+    const char *no_arguments;
 };
 
 struct opt_args {
@@ -87,8 +90,8 @@ struct opt_args {
     bool help; /* --help was given and has been printed: return 0 */
 };
 
-/* Errors: ST_USAGE, naming the option and, for a near miss, the one probably
- * meant. On ST_OK with args->help set the caller returns 0 at once. */
+/* Errors: ST_USAGE, naming the argument or option and, for a near miss, the one
+ * probably meant. On ST_OK with args->help set the caller returns 0 at once. */
 enum status opt_parse(struct opt_args *args, int argc, char **argv,
                       const struct opt *opts, const struct opt_usage *usage,
                       struct err *err);

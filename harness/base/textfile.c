@@ -64,7 +64,9 @@ enum status textfile_write(const char *path, void (*write)(FILE *f, const void *
         return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
     write(f, arg);
     const int failed = ferror(f) | (to_stdout ? fflush(f) : fclose(f));
-    return failed ? err_set_errno(err, ST_IO, "%.300s cannot be written", path) : ST_OK;
+    return failed ? err_set_errno(err, ST_IO, "%.300s cannot be written",
+                                  to_stdout ? "standard output" : path)
+                  : ST_OK;
 }
 
 struct json_text {

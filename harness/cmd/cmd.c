@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd.c - messages of all subcommands
+ * cmd.c - what all subcommands print
  */
 #include "harness/cmd/cmd.h"
 
 #include <stdio.h>
 
-enum status cmd_no_argument(const struct opt_args *args, const char *hint,
-                            struct err *err)
+#include "harness/base/textfile.h"
+
+enum status cmd_print_json(json_t *object, int digits, struct err *err)
 {
-    return args->n ? err_set(err, ST_USAGE, "unexpected argument '%.60s'; %s",
-                             args->v[0], hint)
-                   : ST_OK;
+    return textfile_write_json(
+        "-", object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits), err);
 }
 
 int cmd_fail(const struct err *err)

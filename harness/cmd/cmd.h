@@ -11,6 +11,8 @@
 #ifndef SLM_HARNESS_CMD_CMD_H
 #define SLM_HARNESS_CMD_CMD_H
 
+#include <jansson.h>
+
 #include "engine/base/status.h"
 #include "harness/base/options.h"
 
@@ -18,9 +20,9 @@
 #define HIDDEN_COMMAND(name) int cmd_##name(int argc, char **argv);
 #include "harness/cmd/commands.def"
 
-/* Error: ST_USAGE "unexpected argument '...'; <hint>" if there is an argument. */
-enum status cmd_no_argument(const struct opt_args *args, const char *hint,
-                            struct err *err);
+/* Print an object, which is released, on standard output, its numbers with so many
+ * digits. Errors: ST_IO; ST_NO_MEMORY (object is NULL). */
+enum status cmd_print_json(json_t *object, int digits, struct err *err);
 
 /* Print "bench: <message>" on stderr and return the exit code for it. For an
  * interruption the message is "interrupted". */

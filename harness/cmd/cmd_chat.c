@@ -29,6 +29,7 @@ static const struct opt_usage usage = {
              "lists the commands. A line that ends in \\ continues on the next.",
     .example = "bench chat -m model.gguf --system \"Answer in one sentence.\"\n"
                "echo \"What is a cache line?\" | bench chat -m model.gguf --temp 0",
+    .no_arguments = "questions come from the terminal or a pipe",
 };
 
 struct settings {
@@ -325,12 +326,6 @@ int cmd_chat(int argc, char **argv)
     st = opt_parse(&args, argc, argv, opts, &usage, &err);
     if (st == ST_OK && args.help)
         return 0;
-    if (st == ST_OK && args.n)
-        st = err_set(
-            &err, ST_USAGE,
-            "unexpected argument '%.60s'; questions come from the terminal or a "
-            "pipe",
-            args.v[0]);
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))

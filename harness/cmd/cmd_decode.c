@@ -62,19 +62,22 @@ static enum status show_profile(const struct point_options *o, const struct row 
     return status;
 }
 
-static int print_row(const struct row *row, const json_t *profile, bool as_json)
+static enum status print_row(const struct row *row, const json_t *profile, bool as_json,
+                             struct err *err)
 {
     if (as_json) {
         json_t *object = row_json(row);
 
         if (profile)
             json_object_set(object, "profile", (json_t *)(uintptr_t)profile);
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
-        json_decref(object);
-    } else {
-        row_print(stdout, row);
+        return cmd_print_json(object, 9, err);
     }
+    row_print(stdout, row);
+    return ST_OK;
+}
+
+static int exit_code(const struct row *row)
+{
     if (row->status == ROW_STATUS_INTERRUPTED)
         return status_exit_code(ST_INTERRUPTED);
     return row->status != ROW_STATUS_OK && row->status != ROW_STATUS_PARTIAL;
@@ -100,9 +103,11 @@ int cmd_decode(int argc, char **argv)
         interrupt_catch();
         status = measure(&o->point, topo, &row, &samples, &err);
         if (status == ST_OK)
-            code = print_row(&row, samples.profile, o->json);
+            status = print_row(&row, samples.profile, o->json, &err);
         if (status == ST_OK && samples.profile)
             status = show_profile(o, &row, samples.profile, &err);
+        if (status == ST_OK)
+            code = exit_code(&row);
     }
     point_samples_free(&samples);
     free(o);

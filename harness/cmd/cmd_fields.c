@@ -16,6 +16,7 @@ static const struct opt_usage usage = {
              "JSON: name, unit and meaning.",
     .example = "bench fields | grep roof",
     .no_kernels = true,
+    .no_arguments = "see `bench fields --help`",
 };
 
 static const char *kind_name(enum field_kind kind)
@@ -63,7 +64,7 @@ static json_t *values_of(const struct field *f)
     return list;
 }
 
-static void print_json(const struct field *f, size_t n)
+static enum status print_json(const struct field *f, size_t n, struct err *err)
 {
     json_t *list = json_array();
 
@@ -72,9 +73,7 @@ static void print_json(const struct field *f, size_t n)
             list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o*}", "name", f[i].name,
                             "group", f[i].group, "type", kind_name(f[i].kind), "unit",
                             f[i].unit, "doc", f[i].doc, "values", values_of(&f[i])));
-    json_dumpf(list, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(list);
+    return cmd_print_json(list, 0, err);
 }
 
 int cmd_fields(int argc, char **argv)
@@ -93,11 +92,9 @@ int cmd_fields(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (cmd_no_argument(&args, "see `bench fields --help`", &err))
-        return cmd_fail(&err);
     if (json)
-        print_json(f, n);
-    else if (markdown)
+        return print_json(f, n, &err) ? cmd_fail(&err) : 0;
+    if (markdown)
         print_markdown(f, n);
     else
         print_text(f, n);

@@ -29,6 +29,7 @@ static const struct opt_usage usage = {
         "history`.",
     .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
                "bench gate --calibrate -m model.gguf",
+    .no_arguments = "programs are given by --a and --b, a model by -m",
 };
 
 /* ---- what has moved ------------------------------------------------------------- */
@@ -156,13 +157,8 @@ int cmd_gate(int argc, char **argv)
     if (st == ST_OK)
         st = opt_parse(&args, argc, argv, opts, &usage, &err);
     if (st == ST_OK && !args.help) {
-        if (args.n)
-            st = err_set(&err, ST_USAGE,
-                         "unexpected argument '%s'; programs are given by --a and --b, "
-                         "a model by -m",
-                         args.v[0]);
         interrupt_catch();
-        if (st == ST_OK && o.exit_codes)
+        if (o.exit_codes)
             st = gate_exit_codes_parse(o.exit_codes, "--exit-codes", codes, &err);
         if (st == ST_OK)
             st = run(&o, &code, &err);

@@ -28,6 +28,7 @@ static const struct opt_usage usage = {
     .example =
         "bench generate -m model.gguf -p \"Once upon a time\" -n 64\n"
         "bench generate -m model.gguf -p \"Dear\" --temp 0.8 --min-p 0.05 --seed 7",
+    .no_arguments = "the prompt follows -p",
 };
 
 struct settings {
@@ -317,9 +318,6 @@ int cmd_generate(int argc, char **argv)
 
     if (st == ST_OK && args.help)
         return 0;
-    if (st == ST_OK && args.n)
-        st = err_set(&err, ST_USAGE,
-                     "unexpected argument '%.60s'; the prompt follows -p", args.v[0]);
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))

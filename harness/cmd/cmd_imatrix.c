@@ -34,6 +34,7 @@ static const struct opt_usage usage = {
              "and prints how to continue.",
     .example = "bench imatrix -m model-f16.gguf --text some.txt -o im.gguf\n"
                "bench quantize model-f16.gguf model-iq2.gguf IQ2_XS --imatrix im.gguf",
+    .no_arguments = "name the text with --text",
 };
 
 static const char *base_name(const char *path)
@@ -196,13 +197,8 @@ static enum status run(const struct job *job, struct err *err)
     return st;
 }
 
-static enum status check_options(const struct opt_args *args, const struct job *job,
-                                 struct err *err)
+static enum status check_options(const struct job *job, struct err *err)
 {
-    if (args->n)
-        return err_set(err, ST_USAGE,
-                       "unexpected argument '%.60s'; name the text with --text",
-                       args->v[0]);
     if (!job->session.model)
         return err_set(err, ST_USAGE, "name the model: -m FILE");
     if (!job->text)
@@ -236,7 +232,7 @@ int cmd_imatrix(int argc, char **argv)
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
 
     if (st == ST_OK && !args.help) {
-        st = check_options(&args, &job, &err);
+        st = check_options(&job, &err);
         interrupt_catch();
         if (st == ST_OK)
             st = run(&job, &err);

@@ -61,15 +61,10 @@ static enum status compare(const struct settings *s, char **paths, bool *is_wors
         st = kernel_results_read(&new, paths[1], err);
     if (st == ST_OK)
         st = kernel_compare(&c, &old, &new, s->least_change / 100, err);
-    if (st == ST_OK && s->json) {
-        json_t *json = kernel_compare_json(&c);
-
-        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-        printf("\n");
-        json_decref(json);
-    } else if (st == ST_OK) {
+    if (st == ST_OK && s->json)
+        st = cmd_print_json(kernel_compare_json(&c), 6, err);
+    else if (st == ST_OK)
         kernel_compare_print(stdout, &c);
-    }
     *is_worse = c.n_verdict[KERNEL_SLOWER] || c.n_broken;
     kernel_compare_free(&c);
     kernel_results_free(&old);

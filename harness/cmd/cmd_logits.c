@@ -19,6 +19,7 @@ static const struct opt_usage usage = {
              "position as raw little-endian float32, [n_tokens x n_vocab]. No token is "
              "added: if the model needs the beginning-of-sequence token, give it.",
     .example = "bench logits -m model.gguf --tokens 1,15043,3186 -o logits.f32",
+    .no_arguments = "tokens follow --tokens",
 };
 
 /* Evaluate ids[n] in batches and append each batch's logits to f. */
@@ -83,15 +84,10 @@ out:
 }
 
 /* Checks that the table of options cannot express. */
-static enum status check_options(const struct opt_args *args,
-                                 const struct session_params *params,
+static enum status check_options(const struct session_params *params,
                                  const struct int_list *tokens, const char *path,
                                  struct err *err)
 {
-    if (args->n)
-        return err_set(err, ST_USAGE,
-                       "unexpected argument '%.60s'; tokens follow --tokens",
-                       args->v[0]);
     if (!params->model)
         return err_set(err, ST_USAGE, "name the model: -m FILE");
     if (!tokens->n)
@@ -123,7 +119,7 @@ int cmd_logits(int argc, char **argv)
     if (st == ST_OK && args.help)
         return 0;
     if (st == ST_OK)
-        st = check_options(&args, &params, &tokens, path, &err);
+        st = check_options(&params, &tokens, path, &err);
     if (st == ST_OK && tokens.n > INT_MAX)
         st = err_set(&err, ST_USAGE, "%zu tokens are too many", tokens.n);
     if (st == ST_OK) {

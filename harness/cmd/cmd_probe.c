@@ -26,6 +26,7 @@ static const struct opt_usage usage = {
              "an unnamed file of 512 MiB and reads it back; in a virtual machine, the "
              "host's cache may make a disk look faster than it is.",
     .example = "bench probe\nbench probe --threads 4 --disk none --json",
+    .no_arguments = "see `bench probe --help`",
 };
 
 struct settings {
@@ -175,8 +176,6 @@ int cmd_probe(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (cmd_no_argument(&args, "see `bench probe --help`", &err))
-        return cmd_fail(&err);
     struct topology *topo = calloc(1, sizeof *topo);
     if (!topo)
         return cmd_fail(
@@ -186,16 +185,11 @@ int cmd_probe(int argc, char **argv)
         free(topo);
         return cmd_fail(&err);
     }
-    if (s.json) {
-        json_t *json = probe_report_json(&report);
-
-        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-        printf("\n");
-        json_decref(json);
-    } else {
+    if (s.json)
+        cmd_print_json(probe_report_json(&report), 6, &err);
+    else
         print_report(&report, topo);
-    }
     probe_report_free(&report);
     free(topo);
-    return 0;
+    return err.code ? cmd_fail(&err) : 0;
 }

@@ -30,6 +30,7 @@ static const struct opt_usage usage = {
         "against divergence from them, and `bench recommend DIR` uses them. The same "
         "command continues a stopped run. The reference's predictions, 2 bytes per "
         "token of the vocabulary and position, stay in the cache directory.",
+    .no_arguments = "name each model with -m",
     .example =
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
         "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
@@ -58,15 +59,13 @@ static void print_text(const struct request *q, const struct quality_report *r)
                format_bytes(size, sizeof size, r->reference_bytes), r->reference_path);
 }
 
-static void print_json(const struct quality_report *r)
+static enum status print_json(const struct quality_report *r, struct err *err)
 {
     json_t *rows = json_array();
 
     for (size_t i = 0; i < r->n; i++)
         json_array_append_new(rows, row_json(&r->rows[i]));
-    json_dumpf(rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(rows);
+    return cmd_print_json(rows, 9, err);
 }
 
 static int run(struct request *q)
@@ -93,11 +92,11 @@ static int run(struct request *q)
         return code;
     }
     if (q->json)
-        print_json(&report);
+        st = print_json(&report, &err);
     else
         print_text(q, &report);
     quality_report_free(&report);
-    return 0;
+    return st ? cmd_fail(&err) : 0;
 }
 
 int cmd_quality(int argc, char **argv)
@@ -130,10 +129,7 @@ int cmd_quality(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (args.n)
-        err_set(&err, ST_USAGE, "unexpected argument '%s'; name each model with -m",
-                args.v[0]);
-    else if (!q.models.n)
+    if (!q.models.n)
         err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
     code = err.code ? cmd_fail(&err) : run(&q);
     free(q.settings.values.v);

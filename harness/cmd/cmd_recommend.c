@@ -29,20 +29,6 @@ static const struct opt_usage usage = {
     .no_kernels = true,
 };
 
-static int print(const struct recommendation *rec, bool as_json)
-{
-    if (!as_json) {
-        recommend_print(stdout, rec);
-        return 0;
-    }
-    json_t *json = recommend_json(rec);
-
-    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    printf("\n");
-    json_decref(json);
-    return 0;
-}
-
 static enum status run(struct recommendation *rec, const char *dir,
                        struct recommend_params *params, struct err *err)
 {
@@ -100,8 +86,12 @@ int cmd_recommend(int argc, char **argv)
     if (!rec)
         return cmd_fail((err_set(&err, ST_NO_MEMORY, "no memory for an answer"), &err));
 
-    const int rc =
-        run(rec, args.v[0], &params, &err) ? cmd_fail(&err) : print(rec, as_json);
+    if (run(rec, args.v[0], &params, &err) == ST_OK) {
+        if (as_json)
+            cmd_print_json(recommend_json(rec), 6, &err);
+        else
+            recommend_print(stdout, rec);
+    }
     free(rec);
-    return rc;
+    return err.code ? cmd_fail(&err) : 0;
 }

@@ -41,6 +41,7 @@ static const struct opt_usage usage = {
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
                "bench sweep -m model.gguf --threads 1-8 --ctx 0,2048 --mem none\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
+    .no_arguments = "models are given by -m, a configuration by -c",
 };
 
 struct request {
@@ -414,18 +415,9 @@ int cmd_sweep(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (args.n) {
-        err_set(
-            &err, ST_USAGE,
-            "unexpected argument '%s'; models are given by -m, a configuration by -c",
-            args.v[0]);
-        return cmd_fail(&err);
-    }
     x = calloc(1, sizeof *x);
-    if (!x) {
-        err_set(&err, ST_NO_MEMORY, "no memory");
-        return cmd_fail(&err);
-    }
+    if (!x)
+        return cmd_fail((err_set(&err, ST_NO_MEMORY, "no memory"), &err));
     interrupt_catch();
     code = run(x, &q, argc, argv);
     sweep_dir_close(x->dir);

@@ -109,14 +109,7 @@ static enum status print_json(const struct listed *all, int n, struct err *err)
 
     for (int i = 0; i < n; i++)
         json_array_append_new(shapes, listed_json(&all[i]));
-
-    char *text = json_dumps(root, JSON_INDENT(2));
-    json_decref(root);
-    if (!text)
-        return err_set(err, ST_NO_MEMORY, "no memory for the list of shapes");
-    puts(text);
-    free(text);
-    return ST_OK;
+    return cmd_print_json(root, 0, err);
 }
 
 static enum status list_all(bool as_json, struct err *err)

@@ -249,19 +249,13 @@ static void print_pairs(const struct cores_map *map)
 }
 
 /* map: NULL where nothing was measured. */
-static int print_json(const struct topology *t, const struct cores_map *map)
+static enum status print_json(const struct topology *t, const struct cores_map *map,
+                              struct err *err)
 {
     json_t *facts = topology_json(t);
 
     json_object_set_new(facts, "cores_measured", map ? cores_json(map) : json_null());
-    if (!facts || json_dumpf(facts, stdout, JSON_INDENT(2))) {
-        fprintf(stderr, "bench: cannot write JSON\n");
-        json_decref(facts);
-        return 2;
-    }
-    putchar('\n');
-    json_decref(facts);
-    return 0;
+    return cmd_print_json(facts, 0, err);
 }
 
 static enum status measure(struct topology *t, struct cores_map *map, const char *root,
@@ -281,8 +275,7 @@ static enum status measure(struct topology *t, struct cores_map *map, const char
     return st;
 }
 
-static enum status show(const char *root, bool measured, bool json, int *code,
-                        struct err *err)
+static enum status show(const char *root, bool measured, bool json, struct err *err)
 {
     struct topology *t = calloc(1, sizeof *t);
     struct cores_map *map = measured ? calloc(1, sizeof *map) : NULL;
@@ -295,7 +288,7 @@ static enum status show(const char *root, bool measured, bool json, int *code,
     if (st == ST_OK && measured)
         st = measure(t, map, root, err);
     if (st == ST_OK && json) {
-        *code = print_json(t, map);
+        st = print_json(t, map, err);
     } else if (st == ST_OK) {
         print_all(t);
         if (map)
@@ -328,6 +321,7 @@ int cmd_topo(int argc, char **argv)
             "another machine's /proc and /sys.",
         .example =
             "bench topo\nbench topo --measure\nbench topo --json | jq .threads_default",
+        .no_arguments = "see `bench topo --help`",
     };
     struct opt_args args;
     struct err err = ERR_INIT;
@@ -336,8 +330,5 @@ int cmd_topo(int argc, char **argv)
         return cmd_fail(&err);
     if (args.help)
         return 0;
-    if (cmd_no_argument(&args, "see `bench topo --help`", &err))
-        return cmd_fail(&err);
-    int code = 0;
-    return show(root, measured, json, &code, &err) ? cmd_fail(&err) : code;
+    return show(root, measured, json, &err) ? cmd_fail(&err) : 0;
 }

@@ -42,6 +42,7 @@ static const struct opt_usage usage = {
         "3 where the machine does not allow it.",
     .example = "bench tune -m yi-1.5-9b:Q4_K_M --mem 6G --explain\n"
                "bench generate -m model.gguf --tuned auto -p \"Once\"",
+    .no_arguments = "name the model with -m",
 };
 
 struct settings {
@@ -79,21 +80,18 @@ static enum status save(const struct tuned_key *key, const struct tune_result *r
     return tuned_save(path, &t, r, err);
 }
 
-static void print(const struct settings *s, const struct tune_result *r,
-                  const char *path)
+static enum status print(const struct settings *s, const struct tune_result *r,
+                         const char *path, struct err *err)
 {
     if (s->json) {
         json_t *object = tune_json(r);
 
         json_object_set_new(object, "profile", json_string(path));
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        putchar('\n');
-        json_decref(object);
-    } else {
-        tune_print(stdout, r, s->explain);
-        printf("profile: %s\n", path);
+        return cmd_print_json(object, 9, err);
     }
-    fflush(stdout);
+    tune_print(stdout, r, s->explain);
+    printf("profile: %s\n", path);
+    return ST_OK;
 }
 
 static enum status tune(const struct settings *s, const struct topology *topo,
@@ -119,9 +117,7 @@ static enum status tune(const struct settings *s, const struct topology *topo,
     tune_model_close(model);
     if (st == ST_OK)
         st = save(&key, r, path, err);
-    if (st == ST_OK)
-        print(s, r, path);
-    return st;
+    return st ? st : print(s, r, path, err);
 }
 
 static int tune_here(const struct settings *s, const struct topology *topo)
@@ -281,12 +277,8 @@ int cmd_tune(int argc, char **argv)
         free(topo);
         return st ? cmd_fail(&err) : 0;
     }
-    if (args.n)
-        st = err_set(&err, ST_USAGE, "unexpected argument '%s'; name the model with -m",
-                     args.v[0]);
     interrupt_catch();
-    if (st == ST_OK)
-        st = topology_read(topo, "", &err);
+    st = topology_read(topo, "", &err);
     if (st == ST_OK)
         st = prepare(&s, &err);
     if (st == ST_OK && s.model.mem_limit)

@@ -14,6 +14,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/gguf/census.h"
+#include "harness/base/textfile.h"
 
 #define SHOWN_ELEMS 16
 
@@ -164,11 +165,5 @@ enum status gguf_report_json(const struct gguf *g, struct gguf_report_parts part
         json_object_set_new(all, "metadata", json_metadata(g));
     if (all && parts.tensors)
         json_object_set_new(all, "tensors", json_tensors(g));
-    const int failed = !all || json_dumpf(all, stdout, JSON_INDENT(2));
-
-    json_decref(all);
-    if (failed && !ferror(stdout)) /* main() reports a standard output that fails */
-        return err_set(err, ST_NO_MEMORY, "cannot allocate the JSON text");
-    putchar('\n');
-    return ST_OK;
+    return textfile_write_json("-", all, JSON_INDENT(2), err);
 }

@@ -15,6 +15,7 @@
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct opt_usage usage = {
+    .no_arguments = "models are given by -m",
     .synopsis =
         "decode -m FILE|FOLDER|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
@@ -184,9 +185,6 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     o->help = status == ST_OK && args.help;
     if (status || o->help)
         return status;
-    if (args.n)
-        return err_set(err, ST_USAGE,
-                       "unexpected argument '%s'; models are given by -m", args.v[0]);
     if (o->chart_dir && !raw.settings.flag[SETTING_profile])
         return err_set(err, ST_USAGE,
                        "-o %s: there is a chart to draw only with --profile",
