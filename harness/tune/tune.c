@@ -30,9 +30,9 @@ struct tuner {
     struct tune_result *r;
     struct contest contest[KERN_N_FMT];
     size_t n_contests;
-    double begin, end; /* of turning settings */
+    double begin, end; /* of tuning settings one by one */
     double prefill_s;  /* per token */
-    const char *what;  /* is being turned */
+    const char *what;  /* is being measured, for the progress line */
     uint64_t n_comparisons;
 };
 
@@ -273,7 +273,7 @@ static double setting_seconds(const struct tuner *t, enum tune_setting setting)
                     : 0;
 }
 
-static enum status turn(struct tuner *t, enum tune_setting setting, struct err *err)
+static enum status tune_one(struct tuner *t, enum tune_setting setting, struct err *err)
 {
     const struct tune_setting_info *info = tune_setting_info(setting);
     const double seconds = setting_seconds(t, setting);
@@ -303,7 +303,7 @@ static enum status turn(struct tuner *t, enum tune_setting setting, struct err *
 /* ---- before and after ------------------------------------------------------------ */
 
 /* How long things take, and with that how long a prompt may be. */
-static enum status look_around(struct tuner *t, struct err *err)
+static enum status measure_costs(struct tuner *t, struct err *err)
 {
     const struct tune_setup *s = &t->r->base;
     struct tune_sample got = {0};
@@ -446,9 +446,9 @@ enum status tune_run(struct tune_result *r, const struct tune_params *p,
     t->what = "loading";
     t->begin = now(t);
     t->end = t->begin + (1 - FINAL_SHARE) * p->budget_s;
-    st = look_around(t, err);
+    st = measure_costs(t, err);
     for (int k = 0; k < TUNE_N_SETTINGS && st == ST_OK; k++)
-        st = turn(t, (enum tune_setting)k, err);
+        st = tune_one(t, (enum tune_setting)k, err);
     if (st == ST_OK)
         st = finish(t, err);
     r->spent_s = now(t) - t->begin;

@@ -4,8 +4,8 @@
  * against what was tuned
  *
  * Setting by setting can miss a pair that is good only together. Here all combinations
- * of threads, chunks, one prefetch and one level for all formats run interleaved; the best
- * of them meets the tuned choice in a duel of fresh rounds.
+ * of threads, chunks, one prefetch and one level for all formats run interleaved; the
+ * best of them meets the tuned choice in a duel of fresh rounds.
  */
 #include "harness/tune/tune.h"
 

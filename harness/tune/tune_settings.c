@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune_settings.c - the table of settings, their values, and how each is turned
+ * tune_settings.c - the table of settings, their values, and how each is changed
  */
 #include "harness/tune/tune_settings.h"
 
@@ -35,7 +35,8 @@ static long long weights_value(enum weights_residency r, enum mem_pages pages)
     return 2 * (long long)r + (r != WEIGHTS_MMAP && pages == MEM_PAGES_2M);
 }
 
-long long tune_prefetch_value(struct kern_prefetch prefetch)
+/* 0 is off. */
+static long long prefetch_value(struct kern_prefetch prefetch)
 {
     return prefetch.distance
                ? (long long)prefetch.distance * KERN_N_PREFETCH + prefetch.hint
@@ -62,76 +63,59 @@ long long tune_mask_level(uint32_t mask)
     return level;
 }
 
-long long tune_get(const struct tune_setup *s, enum tune_setting setting,
+/* The int that a setting is; NULL: it is not one. */
+static int *int_of(struct tune_setup *s, enum tune_setting setting)
+{
+    switch (setting) {
+    case TUNE_THREADS:
+        return &s->n_threads;
+    case TUNE_CHUNKS:
+        return &s->tuning.chunks_decode;
+    case TUNE_THREADS_PREFILL:
+        return &s->n_threads_prefill;
+    case TUNE_CHUNKS_PREFILL:
+        return &s->tuning.chunks_prefill;
+    case TUNE_BATCH:
+        return &s->tuning.n_batch;
+    default:
+        return NULL;
+    }
+}
+
+static uint32_t *masks_of(struct tune_setup *s, enum tune_setting setting)
+{
+    return setting == TUNE_LEVEL ? s->tuning.isa_mask : s->tuning.isa_mask_prefill;
+}
+
+long long tune_get(const struct tune_setup *setup, enum tune_setting setting,
                    enum kern_format fmt)
 {
-    const struct slm_tuning *t = &s->tuning;
+    struct tune_setup s = *setup;
 
-    switch (setting) {
-    case TUNE_WEIGHTS:
-        return weights_value(s->residency, t->pages);
-    case TUNE_THREADS:
-        return s->n_threads;
-    case TUNE_PLACEMENT:
-        return s->placement;
-    case TUNE_LEVEL:
-        return tune_mask_level(t->isa_mask[fmt]);
-    case TUNE_PREFETCH:
-        return tune_prefetch_value(t->prefetch[fmt]);
-    case TUNE_CHUNKS:
-        return t->chunks_decode;
-    case TUNE_THREADS_PREFILL:
-        return s->n_threads_prefill;
-    case TUNE_LEVEL_PREFILL:
-        return tune_mask_level(t->isa_mask_prefill[fmt]);
-    case TUNE_CHUNKS_PREFILL:
-        return t->chunks_prefill;
-    case TUNE_BATCH:
-    case TUNE_N_SETTINGS:
-        break;
-    }
-    return t->n_batch;
+    if (setting == TUNE_WEIGHTS)
+        return weights_value(s.residency, s.tuning.pages);
+    if (setting == TUNE_PLACEMENT)
+        return s.placement;
+    if (setting == TUNE_PREFETCH)
+        return prefetch_value(s.tuning.prefetch[fmt]);
+    return int_of(&s, setting) ? *int_of(&s, setting)
+                               : tune_mask_level(masks_of(&s, setting)[fmt]);
 }
 
 void tune_set(struct tune_setup *s, enum tune_setting setting, enum kern_format fmt,
               long long value)
 {
-    struct slm_tuning *t = &s->tuning;
-
-    switch (setting) {
-    case TUNE_WEIGHTS:
+    if (setting == TUNE_WEIGHTS) {
         s->residency = (enum weights_residency)(value / 2);
-        t->pages = value % 2 ? MEM_PAGES_2M : MEM_PAGES_4K;
-        break;
-    case TUNE_THREADS:
-        s->n_threads = (int)value;
-        break;
-    case TUNE_PLACEMENT:
+        s->tuning.pages = value % 2 ? MEM_PAGES_2M : MEM_PAGES_4K;
+    } else if (setting == TUNE_PLACEMENT) {
         s->placement = (enum placement)value;
-        break;
-    case TUNE_LEVEL:
-        t->isa_mask[fmt] = tune_level_mask(value);
-        break;
-    case TUNE_PREFETCH:
-        t->prefetch[fmt] = value_prefetch(value);
-        break;
-    case TUNE_CHUNKS:
-        t->chunks_decode = (int)value;
-        break;
-    case TUNE_THREADS_PREFILL:
-        s->n_threads_prefill = (int)value;
-        break;
-    case TUNE_LEVEL_PREFILL:
-        t->isa_mask_prefill[fmt] = tune_level_mask(value);
-        break;
-    case TUNE_CHUNKS_PREFILL:
-        t->chunks_prefill = (int)value;
-        break;
-    case TUNE_BATCH:
-        t->n_batch = (int)value;
-        break;
-    case TUNE_N_SETTINGS:
-        break;
+    } else if (setting == TUNE_PREFETCH) {
+        s->tuning.prefetch[fmt] = value_prefetch(value);
+    } else if (int_of(s, setting)) {
+        *int_of(s, setting) = (int)value;
+    } else {
+        masks_of(s, setting)[fmt] = tune_level_mask(value);
     }
 }
 
@@ -308,7 +292,7 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
         if (s->residency != WEIGHTS_MMAP &&
             kern_best(KERN_OP_gemv_x16, (int)fmt, space->isa_mask))
             for (size_t i = 0; i < sizeof prefetch / sizeof prefetch[0]; i++)
-                add(&out, tune_prefetch_value(prefetch[i]));
+                add(&out, prefetch_value(prefetch[i]));
         break;
     case TUNE_CHUNKS:
     case TUNE_CHUNKS_PREFILL:

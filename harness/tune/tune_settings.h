@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune_settings.h - what `bench tune` may turn, and which values it tries
+ * tune_settings.h - the settings that `bench tune` tunes, and which values it tries
  *
- * A setting has the default as its first candidate. Some are turned for each weight
- * format by itself. The KV cache's type is none of them: it changes what a model says.
+ * The first candidate of a setting is the default. Some settings are tuned for each
+ * weight format separately. The KV cache's type is not among them: it changes the
+ * model's output.
  *
  * Threading: pure functions.
  */
@@ -27,7 +28,7 @@ struct tune_setup {
     struct slm_tuning tuning;
 };
 
-/* In the order in which they are turned. */
+/* In the order in which they are tuned. */
 enum tune_setting {
     TUNE_WEIGHTS,
     TUNE_THREADS,
@@ -68,7 +69,7 @@ struct tune_space {
 size_t tune_values(const struct tune_space *space, const struct tune_setup *setup,
                    enum tune_setting setting, enum kern_format fmt, long long *value);
 
-/* The value that setup has, and turning it. */
+/* The value that setup has, and changing it. */
 long long tune_get(const struct tune_setup *setup, enum tune_setting setting,
                    enum kern_format fmt);
 void tune_set(struct tune_setup *setup, enum tune_setting setting, enum kern_format fmt,
@@ -77,9 +78,6 @@ void tune_set(struct tune_setup *setup, enum tune_setting setting, enum kern_for
 /* "packed, 2m", "avx512vnni", "4", "T0 4096", "best" for the best level. */
 const char *tune_value_text(enum tune_setting setting, long long value, char *buf,
                             size_t cap);
-
-/* A prefetch as a value of its setting; 0 is off. */
-long long tune_prefetch_value(struct kern_prefetch prefetch);
 
 /* A mask of all levels up to this one; -1: 0, which is all there are. */
 uint32_t tune_level_mask(long long level);

@@ -20,9 +20,9 @@
 
 #define VERSION "1"
 
-static const char *const key_names[TUNED_N_FIELDS] = {
-    "cpu",   "isa",   "topology", "cpu_quota",  "memory_limit", "kernel",
-    "build", "model", "quant",    "file_bytes", "tables_hash"};
+#define X(field, name, what) #name,
+static const char *const key_names[] = {TUNED_FIELDS(X)};
+#undef X
 
 /* ---- writing ------------------------------------------------------------------- */
 
@@ -156,12 +156,15 @@ struct raw_format {
     char *ahead; /* of older profiles: a distance, of hint T1 */
 };
 
+struct raw_key {
+#define X(field, name, what) char *name;
+    TUNED_FIELDS(X)
+#undef X
+};
+
 struct raw {
     char *version, *made;
-    struct {
-        char *cpu, *isa, *topology, *cpu_quota, *memory_limit, *kernel, *build, *model,
-            *quant, *file_bytes, *tables_hash;
-    } key;
+    struct raw_key key;
     struct {
         char *weights, *pages, *threads, *threads_prefill, *placement, *chunks,
             *chunks_prefill, *batch;
@@ -177,11 +180,9 @@ struct raw {
                            name, 0, 1024)
 #define IN(part, field) TEXT(__typeof__(((struct raw *)NULL)->part), field)
 
-static const cyaml_schema_field_t key_fields[] = {
-    IN(key, cpu),        IN(key, isa),          IN(key, topology),
-    IN(key, cpu_quota),  IN(key, memory_limit), IN(key, kernel),
-    IN(key, build),      IN(key, model),        IN(key, quant),
-    IN(key, file_bytes), IN(key, tables_hash),  CYAML_FIELD_END};
+#define X(field, name, what) TEXT(struct raw_key, name),
+static const cyaml_schema_field_t key_fields[] = {TUNED_FIELDS(X) CYAML_FIELD_END};
+#undef X
 
 static const cyaml_schema_field_t choice_fields[] = {
     IN(choices, weights),         IN(choices, pages),     IN(choices, threads),
@@ -350,11 +351,9 @@ static bool get_setup(const struct place *at, const struct raw *raw,
 
 static void get_key(const struct raw *raw, struct tuned_key *key)
 {
-    const char *const texts[TUNED_N_FIELDS] = {
-        raw->key.cpu,        raw->key.isa,          raw->key.topology,
-        raw->key.cpu_quota,  raw->key.memory_limit, raw->key.kernel,
-        raw->key.build,      raw->key.model,        raw->key.quant,
-        raw->key.file_bytes, raw->key.tables_hash};
+#define X(field, name, what) raw->key.name,
+    const char *const texts[] = {TUNED_FIELDS(X)};
+#undef X
 
     for (int i = 0; i < TUNED_N_FIELDS; i++)
         snprintf(key->text[i], sizeof key->text[i], "%s", texts[i]);

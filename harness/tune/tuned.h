@@ -22,19 +22,27 @@
 #include "harness/model/modelref.h"
 #include "harness/tune/tune.h"
 
+/* The fields of a key, with their names in the file and in messages. Instruction sets:
+ * levels in use. Topology: packages, cores, CPUs, and those that may be used. The
+ * model's name is not compared, as a renamed file is the same model. */
+#define TUNED_FIELDS(X)                     \
+    X(CPU, cpu, "CPU")                      \
+    X(ISA, isa, "instruction sets")         \
+    X(TOPOLOGY, topology, "topology")       \
+    X(QUOTA, cpu_quota, "CPU quota")        \
+    X(MEMORY, memory_limit, "memory limit") \
+    X(KERNEL, kernel, "operating system")   \
+    X(BUILD, build, "build of bench")       \
+    X(MODEL, model, "model")                \
+    X(QUANT, quant, "model's quantisation") \
+    X(BYTES, file_bytes, "model's size")    \
+    X(TABLES, tables_hash, "model's metadata and tensors (hash)")
+
 enum tuned_field {
-    TUNED_CPU,
-    TUNED_ISA,      /* levels in use */
-    TUNED_TOPOLOGY, /* packages, cores, CPUs, and those that may be used */
-    TUNED_QUOTA,
-    TUNED_MEMORY, /* limit */
-    TUNED_KERNEL,
-    TUNED_BUILD, /* the program's build id */
-    TUNED_MODEL, /* name; not compared, as a renamed file is the same model */
-    TUNED_QUANT,
-    TUNED_BYTES,
-    TUNED_TABLES, /* hash of metadata and tensor table */
-    TUNED_N_FIELDS
+#define X(field, name, what) TUNED_##field,
+    TUNED_FIELDS(X)
+#undef X
+        TUNED_N_FIELDS
 };
 
 struct tuned_key {

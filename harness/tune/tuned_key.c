@@ -192,18 +192,9 @@ enum status tuned_key_read(struct tuned_key *key, const struct topology *topo,
 bool tuned_key_fits(const struct tuned_key *there, const struct tuned_key *here,
                     char *why, size_t cap)
 {
-    static const char *const names[TUNED_N_FIELDS] = {
-        [TUNED_CPU] = "CPU",
-        [TUNED_ISA] = "instruction sets",
-        [TUNED_TOPOLOGY] = "topology",
-        [TUNED_QUOTA] = "CPU quota",
-        [TUNED_MEMORY] = "memory limit",
-        [TUNED_KERNEL] = "operating system",
-        [TUNED_BUILD] = "build of bench",
-        [TUNED_QUANT] = "model's quantisation",
-        [TUNED_BYTES] = "model's size",
-        [TUNED_TABLES] = "model's metadata and tensors (hash)",
-    };
+#define X(field, name, what) what,
+    static const char *const names[] = {TUNED_FIELDS(X)};
+#undef X
 
     for (int i = 0; i < TUNED_N_FIELDS; i++)
         if (i != TUNED_MODEL && strcmp(there->text[i], here->text[i])) {
