@@ -155,11 +155,10 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     const struct kvcache_shape shape = kv_shape(m, info->kv_type);
 
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
-        return err_set(
-            err, ST_NO_MEMORY,
-            "a KV cache of %d positions is larger than an address space; choose "
-            "a smaller context",
-            info->n_ctx);
+        return err_set(err, ST_NO_MEMORY,
+                       "a KV cache of %d positions is larger than an address space; "
+                       "choose a smaller context",
+                       info->n_ctx);
     info->scratch_bytes =
         m->vector_bytes +
         forward_bytes(m, info->kv_type, info->n_batch, info->n_logits, n_threads);
@@ -243,13 +242,12 @@ static enum status check_memory(const struct slm_info *info, struct err *err)
             info->made_on_load ? "quantise them to fewer bits"
                                : "map the file instead of packing it");
     if (info->kv_bytes > have || info->scratch_bytes > have - info->kv_bytes)
-        return err_set(
-            err, ST_NO_MEMORY,
-            "a context of %d positions and batches of %d tokens take %.1f GiB, "
-            "and this machine has %.1f GiB; choose fewer",
-            info->n_ctx, info->n_batch,
-            ((double)info->kv_bytes + (double)info->scratch_bytes) / 0x1p30,
-            (double)have / 0x1p30);
+        return err_set(err, ST_NO_MEMORY,
+                       "a context of %d positions and batches of %d tokens take %.1f "
+                       "GiB, and this machine has %.1f GiB; choose fewer",
+                       info->n_ctx, info->n_batch,
+                       ((double)info->kv_bytes + (double)info->scratch_bytes) / 0x1p30,
+                       (double)have / 0x1p30);
     return ST_OK;
 }
 
@@ -288,8 +286,8 @@ static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
         if (t->prefetch[fmt].distance > TUNING_MAX_DISTANCE ||
             (unsigned)t->prefetch[fmt].hint >= KERN_N_PREFETCH)
             return err_set(err, ST_USAGE,
-                           "tuning: %s has a prefetch distance of %u bytes and "
-                           "hint %d; at most %u bytes and hint %d are possible",
+                           "tuning: %s has a prefetch distance of %u bytes and hint "
+                           "%d; at most %u bytes and hint %d are possible",
                            kern_format_info((enum kern_format)fmt)->name,
                            (unsigned)t->prefetch[fmt].distance,
                            (int)t->prefetch[fmt].hint, TUNING_MAX_DISTANCE,
@@ -304,10 +302,10 @@ enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
     enum status st = check_threads(n_threads, n_threads_prefill, err);
 
     if (!st && (n_threads > most || n_threads_prefill > most))
-        st = err_set(err, ST_USAGE,
-                     "%d threads to decode and %d to prefill: the model was opened "
-                     "with %d",
-                     n_threads, n_threads_prefill, most);
+        st = err_set(
+            err, ST_USAGE,
+            "%d threads to decode and %d to prefill: the model was opened with %d",
+            n_threads, n_threads_prefill, most);
     if (!st)
         st = check_tuning(m, tuning, err);
     if (st)
@@ -449,11 +447,10 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
         return err_set(err, ST_USAGE,
                        "the weights have not been read in: preload them first");
     if (n > n_free)
-        return err_set(
-            err, ST_USAGE,
-            "the context of %d positions is full: %zu more tokens do not fit "
-            "after %d; open the model with a larger one",
-            m->info.n_ctx, n, m->n_past);
+        return err_set(err, ST_USAGE,
+                       "the context of %d positions is full: %zu more tokens do not "
+                       "fit after %d; open the model with a larger one",
+                       m->info.n_ctx, n, m->n_past);
     if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
         return err_set(
             err, ST_USAGE,
@@ -575,11 +572,10 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
     enum status st;
 
     if (n_past < m->n_past || n_past > m->info.n_ctx)
-        return err_set(
-            err, ST_USAGE,
-            "the KV cache cannot be filled to %d positions: %d are in use of a "
-            "context of %d",
-            n_past, m->n_past, m->info.n_ctx);
+        return err_set(err, ST_USAGE,
+                       "the KV cache cannot be filled to %d positions: %d are in use "
+                       "of a context of %d",
+                       n_past, m->n_past, m->info.n_ctx);
     kern_select(&fill.kern, isa_usable());
     st = kvcache_make_pool(&fill.pool, &m->kv, &fill.kern, seed, err);
     if (st)

@@ -67,8 +67,8 @@ static enum status check_all_used(struct loader *l)
         if (!l->used[i])
             return loader_fail(
                 l, ST_UNSUPPORTED,
-                "tensor %s is no part of the %s architecture as supported "
-                "here, and without it the model would be another one",
+                "tensor %s is no part of the %s architecture as supported here, and "
+                "without it the model would be another one",
                 utf8_printable(shown, sizeof shown, name, strlen(name)),
                 l->m->arch->name);
     }

@@ -64,8 +64,7 @@ static enum status setup_layers(struct loader *l, struct model *m)
     if (m->n_layers < interval)
         return loader_fail(
             l, ST_UNSUPPORTED,
-            "%d layers, of which every %dth attends: none does, which is "
-            "not supported",
+            "%d layers, of which every %dth attends: none does, which is not supported",
             m->n_layers, interval);
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *y = &m->layers[i];
@@ -99,10 +98,10 @@ static enum status setup_delta(struct loader *l, struct model *m)
                            "%d value heads cannot share %d key heads evenly",
                            s->n_v_heads, s->n_k_heads);
     if (inner != s->n_v_heads * s->head_dim)
-        return loader_fail(l, ST_UNSUPPORTED,
-                           "ssm.inner_size is %d, and only that of %d heads of %d is "
-                           "supported",
-                           inner, s->n_v_heads, s->head_dim);
+        return loader_fail(
+            l, ST_UNSUPPORTED,
+            "ssm.inner_size is %d, and only that of %d heads of %d is supported", inner,
+            s->n_v_heads, s->head_dim);
     return ST_OK;
 }
 

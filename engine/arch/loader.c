@@ -145,11 +145,10 @@ static enum status load_attention_sizes(struct loader *l, struct model *m)
                            "heads of %d elements are not supported, only 1 to %d",
                            m->head_dim, KVCACHE_MAX_HEAD_DIM);
     if (value_dim != m->head_dim)
-        return loader_fail(
-            l, ST_UNSUPPORTED,
-            "keys of %d and values of %d elements are not supported, only "
-            "equal lengths",
-            m->head_dim, value_dim);
+        return loader_fail(l, ST_UNSUPPORTED,
+                           "keys of %d and values of %d elements are not supported, "
+                           "only equal lengths",
+                           m->head_dim, value_dim);
     if (m->n_rot % 2 || m->n_rot > m->head_dim)
         return loader_fail(l, ST_INPUT,
                            "%s.rope.dimension_count is %d, and an even number up to "

@@ -86,11 +86,10 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
         const char *known = gguf_ggml_name(t->ggml_id);
 
         snprintf(type, sizeof type, "number %u", (unsigned)t->ggml_id);
-        return loader_fail(l, ST_UNSUPPORTED,
-                           "tensor %s has type %s, which is not supported; supported "
-                           "are %s",
-                           full, known ? known : type,
-                           known_formats(formats, sizeof formats));
+        return loader_fail(
+            l, ST_UNSUPPORTED,
+            "tensor %s has type %s, which is not supported; supported are %s", full,
+            known ? known : type, known_formats(formats, sizeof formats));
     }
     const size_t index = (size_t)(t - gguf_tensor_at(l->g, 0));
 
@@ -338,12 +337,11 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
         if (st)
             break;
         if (s > 0 && t->fmt != first.fmt)
-            st = loader_fail(
-                l, ST_UNSUPPORTED,
-                "tensor %s has type %s, and that of the first expert is %s: "
-                "experts of different types are not supported",
-                t->name, kern_format_info(t->fmt)->name,
-                kern_format_info(first.fmt)->name);
+            st = loader_fail(l, ST_UNSUPPORTED,
+                             "tensor %s has type %s, and that of the first expert is "
+                             "%s: experts of different types are not supported",
+                             t->name, kern_format_info(t->fmt)->name,
+                             kern_format_info(first.fmt)->name);
         else
             apply_matrix(l, r, t, base);
         if (s == 0)

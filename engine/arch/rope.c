@@ -48,11 +48,10 @@ static enum status load_scaling(struct loader *l, enum scaling *scaling)
             *scaling = (enum scaling)i;
             return ST_OK;
         }
-    return loader_fail(
-        l, ST_UNSUPPORTED,
-        "rope.scaling.type \"%s\" is not supported; supported are: none, "
-        "linear, yarn, longrope",
-        utf8_printable(shown, sizeof shown, type.data, type.len));
+    return loader_fail(l, ST_UNSUPPORTED,
+                       "rope.scaling.type \"%s\" is not supported; supported are: "
+                       "none, linear, yarn, longrope",
+                       utf8_printable(shown, sizeof shown, type.data, type.len));
 }
 
 static enum status load_factor(struct loader *l, struct recipe *r)

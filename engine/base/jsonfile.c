@@ -38,10 +38,9 @@ enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *tex
 
     snprintf(f->path, sizeof f->path, "%s", path);
     if (len >= strlen(lfs) && !memcmp(text, lfs, strlen(lfs)))
-        return err_set(err, ST_INPUT,
-                       "%s is a Git LFS pointer; fetch the file itself with "
-                       "`git lfs pull`",
-                       path);
+        return err_set(
+            err, ST_INPUT,
+            "%s is a Git LFS pointer; fetch the file itself with `git lfs pull`", path);
     f->root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     return check_object(f, &why, err);
 }

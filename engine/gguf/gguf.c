@@ -39,10 +39,10 @@ static enum status open_regular(int *fd, size_t *bytes, const char *path,
         status =
             err_set(err, ST_INPUT, "%s is a directory; name a GGUF file in it", name);
     else if (!S_ISREG(st.st_mode))
-        status = err_set(err, ST_INPUT,
-                         "%s is not a regular file; copy the model to one, so that it "
-                         "can be mapped",
-                         name);
+        status = err_set(
+            err, ST_INPUT,
+            "%s is not a regular file; copy the model to one, so that it can be mapped",
+            name);
     else if (st.st_size == 0)
         status = err_set(err, ST_INPUT, "%s is empty, not a GGUF file", name);
     else if ((uint64_t)st.st_size > PTRDIFF_MAX)

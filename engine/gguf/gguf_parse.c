@@ -78,17 +78,15 @@ static enum status read_header(struct gguf_cursor *c, uint64_t *n_tensors,
     if (!cursor_u32(c, &version))
         return c->err->code;
     if (version == 1)
-        return gguf_fail(
-            c, "GGUF version 1, which is obsolete; versions 2 and 3 can be read, so "
-               "convert the model again");
+        return gguf_fail(c, "GGUF version 1, which is obsolete; versions 2 and 3 can "
+                            "be read, so convert the model again");
     if (version != 2 && version != 3) {
         const uint32_t swapped = __builtin_bswap32(version);
 
         if (swapped >= 1 && swapped <= 0xffff)
             return gguf_fail(c,
                              "a big-endian GGUF file (version %" PRIu32
-                             " with its bytes "
-                             "swapped); convert it to little-endian",
+                             " with its bytes swapped); convert it to little-endian",
                              swapped);
         return gguf_fail(c, "GGUF version %" PRIu32 "; versions 2 and 3 can be read",
                          version);
@@ -100,16 +98,15 @@ static enum status read_header(struct gguf_cursor *c, uint64_t *n_tensors,
     const size_t left = c->g->head_bytes - c->at;
 
     if (*n_kvs > left / MIN_KV_BYTES || *n_kvs >= STRTAB_NONE)
-        return gguf_fail(c,
-                         "the header promises %" PRIu64
-                         " metadata entries, more than the "
-                         "remaining %zu bytes can hold",
-                         *n_kvs, left);
+        return gguf_fail(
+            c,
+            "the header promises %" PRIu64
+            " metadata entries, more than the remaining %zu bytes can hold",
+            *n_kvs, left);
     if (*n_tensors > left / MIN_TENSOR_BYTES || *n_tensors >= STRTAB_NONE)
         return gguf_fail(c,
                          "the header promises %" PRIu64
-                         " tensors, more than the remaining %zu "
-                         "bytes can hold",
+                         " tensors, more than the remaining %zu bytes can hold",
                          *n_tensors, left);
     return ST_OK;
 }
@@ -176,12 +173,12 @@ static enum status read_array(struct gguf_cursor *c, struct gguf_kv *kv,
     const size_t size = elem_type == GGUF_STRING ? 8 : gguf_scalar_bytes(elem_type);
 
     if (__builtin_mul_overflow(kv->n, size, &total) || total > c->g->head_bytes - c->at)
-        return gguf_fail(c,
-                         "key '%s' promises %" PRIu64
-                         " elements of type %s, more than the "
-                         "remaining %zu bytes can hold",
-                         gguf_show(kv->key).text, kv->n, gguf_type_name(elem_type),
-                         c->g->head_bytes - c->at);
+        return gguf_fail(
+            c,
+            "key '%s' promises %" PRIu64
+            " elements of type %s, more than the remaining %zu bytes can hold",
+            gguf_show(kv->key).text, kv->n, gguf_type_name(elem_type),
+            c->g->head_bytes - c->at);
     if (elem_type == GGUF_STRING)
         return index_strings(c, kv, strings);
     c->at += (size_t)total;
@@ -263,8 +260,7 @@ static enum status read_alignment(struct gguf_cursor *c)
     if (a < MIN_ALIGNMENT || a > MAX_ALIGNMENT || (a & (a - 1)))
         return gguf_fail(c,
                          "general.alignment is %" PRIu64
-                         "; powers of two from %d to %u are "
-                         "allowed",
+                         "; powers of two from %d to %u are allowed",
                          a, MIN_ALIGNMENT, MAX_ALIGNMENT);
     c->g->alignment = (uint32_t)a;
     return ST_OK;

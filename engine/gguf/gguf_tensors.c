@@ -50,8 +50,8 @@ static enum status read_type(struct gguf_cursor *c, struct gguf_tensor *t,
     if (t->ne[0] % elems)
         return gguf_fail(
             c,
-            "tensor '%s' has rows of %" PRIu64 " elements, not a multiple of the "
-            "%" PRIu32 " in a block of %s",
+            "tensor '%s' has rows of %" PRIu64
+            " elements, not a multiple of the %" PRIu32 " in a block of %s",
             gguf_show(name).text, t->ne[0], elems, gguf_ggml_name(t->ggml_id));
     if (__builtin_mul_overflow(t->n_elems / elems, (uint64_t)bytes, &t->bytes))
         return gguf_fail(c, "tensor '%s' has more bytes than 64 bits can count",
@@ -69,17 +69,15 @@ static enum status place_tensor(struct gguf_cursor *c, struct gguf_tensor *t)
     if (t->offset % g->alignment)
         return gguf_fail(c,
                          "tensor '%s' lies at offset %" PRIu64
-                         " of the data, not a multiple of "
-                         "the alignment %" PRIu32,
+                         " of the data, not a multiple of the alignment %" PRIu32,
                          gguf_show(name).text, t->offset, g->alignment);
     if (__builtin_add_overflow(g->data_offset, t->offset, &begin) ||
         __builtin_add_overflow(begin, t->bytes, &end) || end > g->bytes)
-        return gguf_fail(
-            c,
-            "tensor '%s' needs %" PRIu64 " bytes at offset %" PRIu64 " of the data, "
-            "beyond the end of the file (%zu bytes); the file is cut short or "
-            "damaged, get it again",
-            gguf_show(name).text, t->bytes, t->offset, g->bytes);
+        return gguf_fail(c,
+                         "tensor '%s' needs %" PRIu64 " bytes at offset %" PRIu64
+                         " of the data, beyond the end of the file (%zu bytes); the "
+                         "file is cut short or damaged, get it again",
+                         gguf_show(name).text, t->bytes, t->offset, g->bytes);
     t->offset = begin;
     return ST_OK;
 }

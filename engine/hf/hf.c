@@ -55,11 +55,10 @@ static enum status in_hub_cache(const char *dir, struct err *err)
     char *ref = NULL;
 
     if (jsonfile_read_text(&ref, dir, "refs/main", 256, &no_ref))
-        return err_set(
-            err, ST_USAGE,
-            "%s is a cache of the Hub; the model's folder is one of those in "
-            "%s/snapshots",
-            dir, dir);
+        return err_set(err, ST_USAGE,
+                       "%s is a cache of the Hub; the model's folder is one of those "
+                       "in %s/snapshots",
+                       dir, dir);
     ref[strspn(ref, "0123456789abcdef")] = '\0';
     err_set(err, ST_USAGE,
             "%s is a cache of the Hub; the model's folder in it is %s/snapshots/%s",
@@ -75,11 +74,10 @@ enum status hf_check_folder(const char *dir, struct err *err)
     if (jsonfile_exists(dir, "snapshots"))
         return in_hub_cache(dir, err);
     if (jsonfile_exists(dir, "adapter_config.json"))
-        return err_set(
-            err, ST_USAGE,
-            "%s holds an adapter (adapter_config.json), not a model; merge it "
-            "into its base model first",
-            dir);
+        return err_set(err, ST_USAGE,
+                       "%s holds an adapter (adapter_config.json), not a model; merge "
+                       "it into its base model first",
+                       dir);
     return err_set(err, ST_USAGE,
                    "%s is a directory without a config.json; name a GGUF file or a "
                    "Hugging Face folder",

@@ -103,13 +103,11 @@ enum status hf_must_be(const struct hf_config *c, const char *key, const char *w
 
     if (!v || (text && !strcmp(text, want)))
         return ST_OK;
-    return err_set(err, ST_UNSUPPORTED,
-                   "%s: %s is '%s'; of %s models only '%s' is "
-                   "supported",
-                   c->file.path, key,
-                   text ? utf8_printable(shown, sizeof shown, text, strlen(text))
-                        : "no text",
-                   c->arch->model_type, want);
+    return err_set(
+        err, ST_UNSUPPORTED, "%s: %s is '%s'; of %s models only '%s' is supported",
+        c->file.path, key,
+        text ? utf8_printable(shown, sizeof shown, text, strlen(text)) : "no text",
+        c->arch->model_type, want);
 }
 
 enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool want,
@@ -199,13 +197,12 @@ static enum status check_plain(const struct hf_config *c, struct err *err)
 
     if (!how)
         return ST_OK;
-    return err_set(
-        err, ST_UNSUPPORTED,
-        "%s: the weights are quantised already (quantization_config: %s); use the "
-        "model's F16 or BF16 folder, or a GGUF file",
-        c->file.path,
-        method ? utf8_printable(shown, sizeof shown, method, strlen(method))
-               : "unknown");
+    return err_set(err, ST_UNSUPPORTED,
+                   "%s: the weights are quantised already (quantization_config: %s); "
+                   "use the model's F16 or BF16 folder, or a GGUF file",
+                   c->file.path,
+                   method ? utf8_printable(shown, sizeof shown, method, strlen(method))
+                          : "unknown");
 }
 
 static void put_name(struct gguf_kvs *kvs, const char *dir)

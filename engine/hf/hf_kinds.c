@@ -60,11 +60,11 @@ static enum status check_layers(const struct hf_config *c, int64_t n,
         const char *want = (int64_t)(i + 1) % n ? others : "full_attention";
 
         if (!type || strcmp(type, want))
-            return err_set(err, ST_UNSUPPORTED,
-                           "%s: layer_types[%zu] is not %s; of %s models only those "
-                           "are supported of which every %dth layer, and no other, is "
-                           "full_attention",
-                           c->file.path, i, want, c->arch->model_type, (int)n);
+            return err_set(
+                err, ST_UNSUPPORTED,
+                "%s: layer_types[%zu] is not %s; of %s models only those are supported "
+                "of which every %dth layer, and no other, is full_attention",
+                c->file.path, i, want, c->arch->model_type, (int)n);
     }
     return ST_OK;
 }
@@ -123,10 +123,10 @@ static enum status qwen_moe(struct hf_config *c, struct err *err)
     if (!st)
         st = json_get_int(&c->file, c->o, "decoder_sparse_step", 1, 1, &step, err);
     if (!st && json_array_size(json_member(c->o, "mlp_only_layers")))
-        st = err_set(err, ST_UNSUPPORTED,
-                     "%s: mlp_only_layers names layers without experts, which is not "
-                     "supported",
-                     c->file.path);
+        st = err_set(
+            err, ST_UNSUPPORTED,
+            "%s: mlp_only_layers names layers without experts, which is not supported",
+            c->file.path);
     if (!st)
         st = put_experts(c, "num_experts", err);
     if (!st)
@@ -175,11 +175,10 @@ static enum status put_delta(struct hf_config *c, struct err *err)
                             err)))
         return st;
     if (values != c->delta_dim)
-        return err_set(
-            err, ST_UNSUPPORTED,
-            "%s: linear_value_head_dim and linear_key_head_dim differ, which "
-            "is not supported",
-            c->file.path);
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: linear_value_head_dim and linear_key_head_dim differ, "
+                       "which is not supported",
+                       c->file.path);
     if (c->delta_v_heads % c->delta_k_heads)
         return err_set(err, ST_INPUT,
                        "%s: %d value heads cannot share %d key heads evenly",

@@ -65,11 +65,11 @@ static enum status add_items(struct item *items, size_t *n, const struct hf_conf
         if (!name && nth)
             break;
         if (!name)
-            return err_set(
-                err, ST_UNSUPPORTED,
-                "%s: the tensor '%s' is no part of a %s model as known here, "
-                "and without it the model would be another one",
-                dir, show(shown, sizeof shown, t->name), c->arch->model_type);
+            return err_set(err, ST_UNSUPPORTED,
+                           "%s: the tensor '%s' is no part of a %s model as known "
+                           "here, and without it the model would be another one",
+                           dir, show(shown, sizeof shown, t->name),
+                           c->arch->model_type);
         item->how = name->how;
         item->t = t;
         /* Some writers keep a copy of a tied embedding. */
@@ -187,10 +187,10 @@ static enum status set_shape(struct hf_entry *e, const char *dir, struct err *er
     char shown[80];
 
     if (t->fmt == KERN_N_FMT)
-        return err_set(err, ST_UNSUPPORTED,
-                       "%s: the tensor '%s' has the type %s; F32, F16 and BF16 can be "
-                       "read",
-                       dir, show(shown, sizeof shown, t->name), t->dtype);
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "%s: the tensor '%s' has the type %s; F32, F16 and BF16 can be read", dir,
+            show(shown, sizeof shown, t->name), t->dtype);
     return e->how == HF_SLICES || e->how == HF_FIRST_HALF || e->how == HF_SECOND_HALF
                ? set_slices(e, dir, err)
                : set_matrix(e, dir, err);
@@ -319,11 +319,10 @@ static enum status make_index(struct hf_tensors *h, const struct hf_config *c,
         return st;
     untied = json_is_false(json_member(c->o, "tie_word_embeddings"));
     if (untied && strtab_find(&h->index, "output.weight", 13) == STRTAB_NONE)
-        return err_set(
-            err, ST_INPUT,
-            "%s: config.json says that the output has weights of its own, and "
-            "there are none",
-            dir);
+        return err_set(err, ST_INPUT,
+                       "%s: config.json says that the output has weights of its own, "
+                       "and there are none",
+                       dir);
     return ST_OK;
 }
 

@@ -200,8 +200,8 @@ static enum status nothing_there(const char *dir, struct err *err)
     if (jsonfile_exists(dir, "pytorch_model.bin") ||
         jsonfile_exists(dir, "pytorch_model.bin.index.json"))
         return err_set(err, ST_INPUT,
-                       "%s has weights in pytorch_model.bin, a format that runs "
-                       "code when it is read; get or make its model.safetensors",
+                       "%s has weights in pytorch_model.bin, a format that runs code "
+                       "when it is read; get or make its model.safetensors",
                        dir);
     return err_set(err, ST_INPUT, "%s has neither %s nor %s, so there are no weights",
                    dir, one_file, index_file);

@@ -64,17 +64,16 @@ enum status safetensors_head_length(uint64_t *n, const struct shard *f,
     for (int i = 7; i >= 0; i--)
         length = length << 8 | bytes[i];
     if (!memcmp(bytes, "version ", 8))
-        return err_set(err, ST_INPUT,
-                       "%s is a Git LFS pointer; fetch the file itself with "
-                       "`git lfs pull`",
-                       f->path);
+        return err_set(
+            err, ST_INPUT,
+            "%s is a Git LFS pointer; fetch the file itself with `git lfs pull`",
+            f->path);
     if (length < 2 || length > MAX_HEAD || length > f->bytes - 8)
-        return err_set(err, ST_INPUT,
-                       "%s promises a header of %" PRIu64
-                       " bytes, and the file has %" PRIu64
-                       " (at most %u are allowed); it is no safetensors file, or not "
-                       "whole",
-                       f->path, length, f->bytes, MAX_HEAD);
+        return err_set(
+            err, ST_INPUT,
+            "%s promises a header of %" PRIu64 " bytes, and the file has %" PRIu64
+            " (at most %u are allowed); it is no safetensors file, or not whole",
+            f->path, length, f->bytes, MAX_HEAD);
     *n = length;
     return ST_OK;
 }

@@ -24,8 +24,7 @@ static enum status unsupported(const struct gguf_tensor *t, struct err *err)
     snprintf(number, sizeof number, "number %u", t->ggml_id);
     return err_set(
         err, ST_UNSUPPORTED,
-        "the tensor has the type %s, which this program cannot dequantise (it "
-        "can: %s)",
+        "the tensor has the type %s, which this program cannot dequantise (it can: %s)",
         type ? type : number, known);
 }
 

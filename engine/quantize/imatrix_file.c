@@ -104,10 +104,10 @@ static enum status read_gguf(struct imatrix *im, const char *path, struct err *e
         return st;
     gguf_get_str(g, "general.type", &type);
     if (type.len != 7 || memcmp(type.data, "imatrix", 7))
-        st = err_set(err, ST_INPUT,
-                     "%s is a GGUF file, but no importance matrix (`bench imatrix` "
-                     "makes one)",
-                     path);
+        st = err_set(
+            err, ST_INPUT,
+            "%s is a GGUF file, but no importance matrix (`bench imatrix` makes one)",
+            path);
     for (size_t i = 0; i < gguf_n_tensors(g) && !st; i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
         const size_t n = strlen(t->name), end = strlen(SUM_SUFFIX);

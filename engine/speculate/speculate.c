@@ -36,10 +36,10 @@ static enum status check_draft(const struct speculator *sp,
     const int n_ctx = slm_info(sp->m)->n_ctx, have = slm_info(sp->draft)->n_ctx;
 
     if (n != n_other || slm_info(sp->draft)->n_vocab < n)
-        return err_set(err, ST_USAGE,
-                       "the draft model has another vocabulary: %d tokens, and the "
-                       "model has %d",
-                       (int)n_other, (int)n);
+        return err_set(
+            err, ST_USAGE,
+            "the draft model has another vocabulary: %d tokens, and the model has %d",
+            (int)n_other, (int)n);
     for (int32_t id = 0; id < n; id++) {
         size_t len, len_other;
         const char *text = tokenizer_text(sp->tok, id, &len);
@@ -52,10 +52,10 @@ static enum status check_draft(const struct speculator *sp,
                            (int)id);
     }
     if (have < n_ctx)
-        return err_set(err, ST_USAGE,
-                       "the draft model has a context of %d positions and needs the "
-                       "model's %d",
-                       have, n_ctx);
+        return err_set(
+            err, ST_USAGE,
+            "the draft model has a context of %d positions and needs the model's %d",
+            have, n_ctx);
     return ST_OK;
 }
 

@@ -81,16 +81,15 @@ static enum status check_shape(const struct synth_shape *s, struct err *err)
     char known[256];
 
     if (!arch_by_name(s->arch, strlen(s->arch)))
+        return err_set(err, ST_UNSUPPORTED,
+                       "shape %s: synthetic models of architecture '%s' cannot be "
+                       "made, only of: %s",
+                       s->name, s->arch, arch_names(known, sizeof known));
+    if (table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT))
         return err_set(
             err, ST_UNSUPPORTED,
-            "shape %s: synthetic models of architecture '%s' cannot be made, "
-            "only of: %s",
-            s->name, s->arch, arch_names(known, sizeof known));
-    if (table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT))
-        return err_set(err, ST_UNSUPPORTED,
-                       "shape %s: synthetic models with recurrent layers ('%s') cannot "
-                       "be made",
-                       s->name, s->arch);
+            "shape %s: synthetic models with recurrent layers ('%s') cannot be made",
+            s->name, s->arch);
     if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
         check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
         check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||

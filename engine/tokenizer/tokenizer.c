@@ -151,11 +151,10 @@ enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
         const int32_t id = t->byte_id[byte] >= 0 ? t->byte_id[byte] : t->unknown;
 
         if (id < 0)
-            return err_set(
-                err, ST_INPUT,
-                "the vocabulary has no token for the byte 0x%02x of the text, "
-                "and no unknown token",
-                byte);
+            return err_set(err, ST_INPUT,
+                           "the vocabulary has no token for the byte 0x%02x of the "
+                           "text, and no unknown token",
+                           byte);
         st = id_list_add(ids, id, err);
     }
     return st;
@@ -262,11 +261,10 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     enum status st = ST_OK;
 
     if (len > MAX_TEXT)
-        return err_set(
-            err, ST_USAGE,
-            "a text of %zu bytes is too long to be tokenised at once; the limit "
-            "is %zu, so cut it into pieces",
-            len, MAX_TEXT);
+        return err_set(err, ST_USAGE,
+                       "a text of %zu bytes is too long to be tokenised at once; the "
+                       "limit is %zu, so cut it into pieces",
+                       len, MAX_TEXT);
     /* Never an empty list, so that *ids is never NULL. */
     list.cap = len / 4 + 16;
     list.v = malloc(list.cap * sizeof *list.v);

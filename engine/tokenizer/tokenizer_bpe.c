@@ -163,8 +163,8 @@ static enum status find_part(int32_t *id, const struct strtab *names,
 
     if (found == STRTAB_NONE)
         return err_set(err, ST_INPUT,
-                       "%s: merge %" PRIu64 " needs the token '%s', which is not in "
-                       "the vocabulary",
+                       "%s: merge %" PRIu64
+                       " needs the token '%s', which is not in the vocabulary",
                        gguf_path(g), i, utf8_printable(shown, sizeof shown, part, len));
     *id = (int32_t)found;
     return ST_OK;
@@ -182,11 +182,10 @@ static enum status load_merge(const struct tokenizer *t, const struct strtab *na
     enum status st;
 
     if (!gap || s.len - 1 > sizeof whole)
-        return err_set(err, ST_INPUT,
-                       "%s: merge %" PRIu64 " is '%s', not two tokens with a blank "
-                       "between them",
-                       gguf_path(g), i,
-                       utf8_printable(shown, sizeof shown, s.data, s.len));
+        return err_set(
+            err, ST_INPUT,
+            "%s: merge %" PRIu64 " is '%s', not two tokens with a blank between them",
+            gguf_path(g), i, utf8_printable(shown, sizeof shown, s.data, s.len));
     const size_t n_left = (size_t)(gap - s.data), n_right = s.len - n_left - 1;
 
     memcpy(whole, s.data, n_left);
@@ -210,8 +209,7 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
     if (!kv || kv->type != GGUF_ARRAY || kv->elem_type != GGUF_STRING)
         return err_set(
             err, ST_INPUT,
-            "%s: tokenizer.ggml.merges, which the tokenizer 'gpt2' needs, is "
-            "%s",
+            "%s: tokenizer.ggml.merges, which the tokenizer 'gpt2' needs, is %s",
             gguf_path(g), kv ? "not a list of strings" : "missing");
     if (kv->n >= INT32_MAX)
         return err_set(err, ST_INPUT, "%s: %" PRIu64 " merges are too many",

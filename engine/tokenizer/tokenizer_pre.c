@@ -121,8 +121,7 @@ struct family {
 
 static const struct family families[] = {
     {"gpt-2 phi-2 mpt olmo jais trillion granite-docling exaone4 gigachat a.x-4.0 "
-     "mellum "
-     "modern-bert jina-es jina-de jina-v2-es jina-v2-de",
+     "mellum modern-bert jina-es jina-de jina-v2-es jina-v2-de",
      {false, false},
      {GPT2}},
     {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2",
@@ -196,11 +195,10 @@ static enum status unknown(const char *name, size_t len, const char *path,
                                  i ? ", " : "", n, families[i].names);
         assert(used < sizeof known);
     }
-    return err_set(
-        err, ST_UNSUPPORTED,
-        "the pre-tokenizer '%s' is not supported (known: %s, and the names of "
-        "tokenizers that cut as they do): %s",
-        utf8_printable(shown, sizeof shown, name, len), known, path);
+    return err_set(err, ST_UNSUPPORTED,
+                   "the pre-tokenizer '%s' is not supported (known: %s, and the names "
+                   "of tokenizers that cut as they do): %s",
+                   utf8_printable(shown, sizeof shown, name, len), known, path);
 }
 
 /* options: PCRE2's, beside those that all patterns have. */
@@ -220,14 +218,12 @@ static enum status compile(pcre2_code **code, const char *pattern, size_t len,
         if (options)
             return err_set(
                 err, ST_INPUT,
-                "a pattern by which the tokenizer cuts texts is wrong at byte "
-                "%zu (%s)",
+                "a pattern by which the tokenizer cuts texts is wrong at byte %zu (%s)",
                 at, text);
-        return err_set(
-            err, ST_UNSUPPORTED,
-            "this PCRE2 library refuses a pattern at byte %zu (%s), so it was "
-            "built without Unicode support; install another: %.80s",
-            at, text, pattern + at);
+        return err_set(err, ST_UNSUPPORTED,
+                       "this PCRE2 library refuses a pattern at byte %zu (%s), so it "
+                       "was built without Unicode support; install another: %.80s",
+                       at, text, pattern + at);
     }
     /* Where generated code is forbidden, matching is interpreted. */
     pcre2_jit_compile(*code, PCRE2_JIT_COMPLETE);

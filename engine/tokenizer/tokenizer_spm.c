@@ -281,11 +281,11 @@ static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_
     uint32_t *key = t->merge_keys[i];
 
     if (!gap || s.len - 1 > sizeof whole)
-        return err_set(
-            err, ST_INPUT,
-            "%s: merge %" PRIu64 ", '%s', is not two parts of a token with a "
-            "blank between them",
-            gguf_path(g), i, utf8_printable(shown, sizeof shown, s.data, s.len));
+        return err_set(err, ST_INPUT,
+                       "%s: merge %" PRIu64
+                       ", '%s', is not two parts of a token with a blank between them",
+                       gguf_path(g), i,
+                       utf8_printable(shown, sizeof shown, s.data, s.len));
     key[1] = (uint32_t)(gap - s.data);
     memcpy(whole, s.data, key[1]);
     memcpy(whole + key[1], gap + 1, s.len - key[1] - 1);

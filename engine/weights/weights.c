@@ -31,11 +31,11 @@ enum status weights_open(struct weights **out, const struct gguf *g,
     const bool wants_file = params->residency != WEIGHTS_MEMORY;
 
     if (gguf_is_assembled(g) && params->residency != WEIGHTS_PACKED)
-        return err_set(err, ST_USAGE,
-                       "the weights of %s are made while they are read, so they cannot "
-                       "be mapped; use residency 'packed', or convert the model to a "
-                       "GGUF file first",
-                       gguf_path(g));
+        return err_set(
+            err, ST_USAGE,
+            "the weights of %s are made while they are read, so they cannot be mapped; "
+            "use residency 'packed', or convert the model to a GGUF file first",
+            gguf_path(g));
     if (!gguf_is_assembled(g) && wants_file != gguf_is_mapped(g))
         return err_set(err, ST_USAGE, "%s is %s; residency '%s' needs the opposite",
                        gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",

@@ -26,8 +26,7 @@ extern const struct weights_policy weights_policy_mmap;
 extern const struct weights_policy weights_policy_memory;
 extern const struct weights_policy weights_policy_packed;
 
-/* ---- weights_packed.c: weights in panels, in own memory or in the image -----------
- */
+/* ---- weights_packed.c: weights in panels, in own memory or in the image ---------- */
 
 enum status packed_open(struct packed **p, const struct gguf *g,
                         const struct weights_params *params, struct err *err);

@@ -12,8 +12,7 @@
 void shell_word_append(char *buf, size_t cap, const char *word)
 {
     static const char harmless[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-        "0123456789_-./:,+=@%";
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+=@%";
 
     if (*word && word[strspn(word, harmless)] == '\0') {
         text_append(buf, cap, " %s", word);

@@ -179,8 +179,7 @@ static void run_command(struct chat *c, const char *line, bool *quit)
     }
 }
 
-/* ---- conversation ------------------------------------------------------------------
- */
+/* ---- conversation ---------------------------------------------------------------- */
 
 static void report_end(const struct chat *c, enum conversation_end end, int n_dropped)
 {
@@ -278,10 +277,10 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
     if (!st)
         st = conversation_open(&c->talk, &c->model, &params, err);
     if (!st && c->at_terminal)
-        fprintf(stderr,
-                "%s, chat template %s, context of %d positions; /help lists the "
-                "commands\n",
-                s->session.model, chat_template_name(params.chat), session.n_ctx);
+        fprintf(
+            stderr,
+            "%s, chat template %s, context of %d positions; /help lists the commands\n",
+            s->session.model, chat_template_name(params.chat), session.n_ctx);
     return st;
 }
 

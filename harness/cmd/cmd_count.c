@@ -53,9 +53,9 @@ int cmd_count(int argc, char **argv)
     if (st == ST_OK && args.help)
         return 0;
     if (st == ST_OK && args.n != 2)
-        st = err_set(&err, ST_USAGE,
-                     "count takes a name and a number of calls; see `bench count "
-                     "--help`");
+        st = err_set(
+            &err, ST_USAGE,
+            "count takes a name and a number of calls; see `bench count --help`");
     if (st == ST_OK)
         st = parse_integer(args.v[1], "the number of calls", 0, COUNT_MAX_CALLS, &calls,
                            &err);

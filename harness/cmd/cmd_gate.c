@@ -103,10 +103,10 @@ static enum status run(const struct gate_options *o, int *code, struct err *err)
         return err_set(err, ST_USAGE, "--report and %s exclude each other",
                        o->calibrate ? "--calibrate" : "--a and --b");
     if (o->counts && (o->report || o->calibrate))
-        return err_set(err, ST_USAGE,
-                       "--counts needs two programs, --a and --b, and does not go with "
-                       "%s",
-                       beside);
+        return err_set(
+            err, ST_USAGE,
+            "--counts needs two programs, --a and --b, and does not go with %s",
+            beside);
     if (o->calibrate)
         return gate_calibrate(o, err);
     if (o->report)

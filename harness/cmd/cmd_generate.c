@@ -94,8 +94,7 @@ static void print_speed(const struct generation *g)
             plural((size_t)g->model.n_threads));
 }
 
-/* ---- generating --------------------------------------------------------------------
- */
+/* ---- generating ------------------------------------------------------------------ */
 
 /* The whole prompt, in batches, so that an interrupt takes effect. */
 static enum status prefill(struct generation *g, struct err *err)
@@ -222,8 +221,8 @@ static enum status open_model(struct generation *g, const struct settings *s,
         params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
     if (g->n_prompt > (size_t)params.n_ctx)
         return err_set(err, ST_USAGE,
-                       "the prompt has %zu tokens, the context %d positions; "
-                       "shorten it or set a larger context with --ctx",
+                       "the prompt has %zu tokens, the context %d positions; shorten "
+                       "it or set a larger context with --ctx",
                        g->n_prompt, params.n_ctx);
     st = textmodel_open(&g->model, &params, err);
     /* Embeddings may be padded to a round number: ids without a text are not sampled.
@@ -321,11 +320,10 @@ int cmd_generate(int argc, char **argv)
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
-        st =
-            err_set(&err, ST_USAGE,
-                    "--speculate %.40s: use lookup or off; --draft MODEL drafts with a "
-                    "model",
-                    s.speculate);
+        st = err_set(
+            &err, ST_USAGE,
+            "--speculate %.40s: use lookup or off; --draft MODEL drafts with a model",
+            s.speculate);
     if (st == ST_OK) {
         interrupt_catch();
         st = run(&s, &err);

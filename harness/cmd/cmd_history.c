@@ -114,31 +114,28 @@ static const struct verb verbs[] = {
      .help = "judge new rows by the stored ones of the same machine and settings",
      .run = run_compare,
      .opts = compare_opts,
-     .usage =
-         {.synopsis = "history compare RESULTS --rows NEW | -m MODEL",
-          .about =
-              "Are new rows slower than the stored runs of the same machine, model and "
-              "settings\n"
-              "lead to expect? RESULTS is a database of `bench history add`, a "
-              "directory with\n"
-              "sweeps, or a CSV. Exit code 0 (pass: no slowdown beyond the margin), 1 "
-              "(fail), 4\n"
-              "(inconclusive), 3 (too few stored runs, or none that compare), 2 (wrong "
-              "input).\n"
-              "docs/history.md explains the rule.",
-          .example = "bench history compare results.db --rows new --margin 5%\n"
-                     "bench history compare results.db -m model.gguf --add-to "
-                     "results.db"}},
+     .usage = {.synopsis = "history compare RESULTS --rows NEW | -m MODEL",
+               .about = "Are new rows slower than the stored runs of the same machine, "
+                        "model and settings\n"
+                        "lead to expect? RESULTS is a database of `bench history add`, "
+                        "a directory with\n"
+                        "sweeps, or a CSV. Exit code 0 (pass: no slowdown beyond the "
+                        "margin), 1 (fail), 4\n"
+                        "(inconclusive), 3 (too few stored runs, or none that "
+                        "compare), 2 (wrong input).\n"
+                        "docs/history.md explains the rule.",
+               .example = "bench history compare results.db --rows new --margin 5%\n"
+                          "bench history compare results.db -m model.gguf --add-to "
+                          "results.db"}},
     {.name = "changes",
      .help = "find the commits with which a series has changed",
      .run = run_changes,
      .opts = changes_opts,
      .usage = {.synopsis = "history changes RESULTS [-o DIR]",
-               .about =
-                   "Finds the change points of every series in RESULTS (a database, a "
-                   "directory with\n"
-                   "sweeps, or a CSV): commit, size with its 95 % interval, and the "
-                   "commit before.",
+               .about = "Finds the change points of every series in RESULTS (a "
+                        "database, a directory with\n"
+                        "sweeps, or a CSV): commit, size with its 95 % interval, and "
+                        "the commit before.",
                .example = "bench history changes results.db -o history"}},
 };
 #define N_VERBS ((int)(sizeof verbs / sizeof verbs[0]))
@@ -171,10 +168,10 @@ static enum status find_verb(const struct verb **verb, const char *name,
     }
     const char *near = name ? suggest(name, names, N_VERBS) : NULL;
     if (near)
-        return err_set(err, ST_USAGE,
-                       "there is no `bench history %.40s`; did you mean "
-                       "`bench history %s`?",
-                       name, near);
+        return err_set(
+            err, ST_USAGE,
+            "there is no `bench history %.40s`; did you mean `bench history %s`?", name,
+            near);
     return err_set(err, ST_USAGE,
                    "history needs a command, add, compare or changes%s%.40s%s; `bench "
                    "history --help` explains them",

@@ -44,8 +44,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* ---- input ------------------------------------------------------------------
- */
+/* ---- input ----------------------------------------------------------------------- */
 
 static enum status read_tokens(const struct job *job, struct slm *m, int32_t **ids,
                                size_t *n, struct err *err)
@@ -120,8 +119,7 @@ static enum status choose_chunks(const struct job *job, struct importance_text *
     return ST_OK;
 }
 
-/* ---- output ----------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------- */
 
 static void print_result(const struct job *job, const struct imatrix *im,
                          const struct importance_text *text, size_t done,

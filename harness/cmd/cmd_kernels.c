@@ -47,8 +47,7 @@ struct settings {
 #define MIN_TIME_S        0.1
 #define QUICK_MIN_TIME_S  0.02
 
-/* ---- comparing --------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------- */
 
 static enum status compare(const struct settings *s, char **paths, bool *is_worse,
                            struct err *err)
@@ -72,8 +71,7 @@ static enum status compare(const struct settings *s, char **paths, bool *is_wors
     return st;
 }
 
-/* ---- measuring ----------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------- */
 
 static void print_plan(const struct kernel_plan *plan)
 {
@@ -192,18 +190,18 @@ static enum status check_arguments(const struct settings *s,
     enum placement placement;
 
     if (s->compare && args->n != 2)
-        return err_set(err, ST_USAGE,
-                       "--compare takes two files, OLD.json and NEW.json, but %d %s "
-                       "given",
-                       args->n, args->n == 1 ? "was" : "were");
+        return err_set(
+            err, ST_USAGE,
+            "--compare takes two files, OLD.json and NEW.json, but %d %s given",
+            args->n, args->n == 1 ? "was" : "were");
     if (!s->compare && args->n)
         return err_set(err, ST_USAGE,
                        "unexpected argument '%s'; see `bench kernels --help`",
                        args->v[0]);
     if (s->json && !s->compare)
-        return err_set(err, ST_USAGE,
-                       "--json requires --compare; a run writes kernels.json to its "
-                       "directory");
+        return err_set(
+            err, ST_USAGE,
+            "--json requires --compare; a run writes kernels.json to its directory");
     if (s->wish.isa && s->wish.all_isa)
         return err_set(err, ST_USAGE, "--isa and --all-isa contradict each other");
     return choice_parse(&choices_placement, s->placement, "--placement", &placement,

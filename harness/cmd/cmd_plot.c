@@ -32,11 +32,10 @@ int cmd_plot(int argc, char **argv)
     if (args.help)
         return 0;
     if (args.n != 1) {
-        err_set(
-            &err, ST_USAGE,
-            "plot takes one directory with a sweep.csv, but %d arguments were given; "
-            "see `bench plot --help`",
-            args.n);
+        err_set(&err, ST_USAGE,
+                "plot takes one directory with a sweep.csv, but %d arguments were "
+                "given; see `bench plot --help`",
+                args.n);
         return cmd_fail(&err);
     }
     if (report_charts(args.v[0], &err))

@@ -85,10 +85,10 @@ static int run(struct request *q)
         const int code = cmd_fail(&err);
 
         if (st == ST_INTERRUPTED)
-            fprintf(stderr,
-                    "bench: finished chunks are kept in %s; the same command "
-                    "continues\n",
-                    q->settings.out);
+            fprintf(
+                stderr,
+                "bench: finished chunks are kept in %s; the same command continues\n",
+                q->settings.out);
         return code;
     }
     if (q->json)

@@ -33,8 +33,8 @@ static enum status take_arguments(struct quantize_job *job, const struct opt_arg
     if (args->n != 3 && !(job->dry_run && args->n == 2))
         return err_set(
             err, ST_USAGE,
-            "quantize needs a model, a file to write and a TYPE, %d "
-            "argument%s given: bench quantize model-f16.gguf out.gguf Q4_K_M",
+            "quantize needs a model, a file to write and a TYPE, %d argument%s given: "
+            "bench quantize model-f16.gguf out.gguf Q4_K_M",
             args->n, args->n == 1 ? " was" : "s were");
     job->in = args->v[0];
     job->out = args->n == 3 ? args->v[1] : NULL;
@@ -53,9 +53,8 @@ int cmd_quantize(int argc, char **argv)
                 "importance matrix: GGUF, or the older .dat"),
         OPT_STRS(
             0, "tensor-type", &rules, "PATTERN=TYPE",
-            "format of matrices whose names contain or match PATTERN "
-            "(ffn_down=q6_K, 'blk.[0-3].*=q8_0'); may be repeated, the first match "
-            "wins"),
+            "format of matrices whose names contain or match PATTERN (ffn_down=q6_K, "
+            "'blk.[0-3].*=q8_0'); may be repeated, the first match wins"),
         OPT_FLAG(0, "keep-output", &job.keep_output,
                  "do not quantise the output matrix"),
         OPT_FLAG(0, "pure", &job.pure,

@@ -323,12 +323,11 @@ static enum status stored_settings(struct sweep_settings *s, const json_t *machi
     const enum status status =
         sweep_settings_from_json(s, json_object_get(machine, "sweep"), &why);
 
-    return status
-               ? err_set(err, status,
-                         "%.160s/machine.json: sweep: %s; correct it there, or begin "
-                         "a new sweep with -o",
-                         dir, why.msg)
-               : ST_OK;
+    return status ? err_set(err, status,
+                            "%.160s/machine.json: sweep: %s; correct it there, or "
+                            "begin a new sweep with -o",
+                            dir, why.msg)
+                  : ST_OK;
 }
 
 static enum status begin_again(struct session *x, const struct request *q,

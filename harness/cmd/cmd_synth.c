@@ -134,8 +134,7 @@ static enum status list_all(bool as_json, struct err *err)
     return st;
 }
 
-/* ---- writing a model --------------------------------------------------------------
- */
+/* ---- writing a model ------------------------------------------------------------- */
 
 static void print_made(const struct synth_plan *plan, const char *path,
                        const char *shape, const char *mix, double seconds)

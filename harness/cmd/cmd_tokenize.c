@@ -129,8 +129,8 @@ int cmd_tokenize(int argc, char **argv)
                 "give the text either as an argument or with -f, not both");
     else if (args.n == 0 && !r.file)
         err_set(&err, ST_USAGE,
-                "give the text as an argument, or with -f FILE (-f - reads "
-                "standard input)");
+                "give the text as an argument, or with -f FILE (-f - reads standard "
+                "input)");
     if (err.code)
         return cmd_fail(&err);
     r.text = args.n ? args.v[0] : NULL;

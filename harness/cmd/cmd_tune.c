@@ -26,8 +26,8 @@
 #include "harness/tune/tuned.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "tune -m FILE|SHAPE:QUANT [--mem LIMIT] [--budget S] [-o FILE] "
-                "[--explain]",
+    .synopsis =
+        "tune -m FILE|SHAPE:QUANT [--mem LIMIT] [--budget S] [-o FILE] [--explain]",
     .about =
         "Finds the fastest settings of this model on this machine within --budget "
         "seconds: packed or mapped weights, page size, threads and placement of decode "
@@ -52,8 +52,7 @@ struct settings {
     bool explain, exhaustive, json;
 };
 
-/* ---- tuning, in this process ------------------------------------------------------
- */
+/* ---- tuning, in this process ----------------------------------------------------- */
 
 /* Path of the profile; its errors are reported before the measurements. */
 static enum status choose_place(const struct settings *s, const struct tuned_key *key,
@@ -136,8 +135,7 @@ static int tune_here(const struct settings *s, const struct topology *topo)
     return code;
 }
 
-/* ---- tuning, inside a memory limit -------------------------------------------------
- */
+/* ---- tuning, inside a memory limit ----------------------------------------------- */
 
 static _Noreturn void run_child(const struct settings *s, const struct topology *topo,
                                 int go, pid_t parent)
@@ -218,8 +216,7 @@ static enum status tune_inside(const struct settings *s, const struct topology *
     return ST_OK;
 }
 
-/* ---- the command ------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------- */
 
 static enum status prepare(struct settings *s, struct err *err)
 {
@@ -228,8 +225,8 @@ static enum status prepare(struct settings *s, struct err *err)
 
     if (!s->model_text)
         return err_set(err, ST_USAGE,
-                       "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in "
-                       "`bench tune -m tinyllama-1.1b:Q4_K_M`");
+                       "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in `bench "
+                       "tune -m tinyllama-1.1b:Q4_K_M`");
     st = modelref_parse(&s->model.model, s->model_text, s->cache_dir, err);
     if (st == ST_OK && s->weights)
         st = choice_parse(&choices_residency, s->weights, "--weights",

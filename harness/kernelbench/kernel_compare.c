@@ -145,8 +145,7 @@ static enum kernel_verdict judge(const struct kernel_change *row, double least)
                                                                   : KERNEL_WITH_ROOF;
 }
 
-/* ---- doubts -----------------------------------------------------------------------
- */
+/* ---- doubts ---------------------------------------------------------------------- */
 
 static void warn_if_different(struct kernel_comparison *c, const char *what,
                               const char *old, const char *new)
@@ -180,8 +179,7 @@ static void add_warnings(struct kernel_comparison *c)
     warn(c,
          "too few repetitions: in %zu of %zu rows no difference, however large, could "
          "be distinguished from chance; %zu in each run are enough (--repetitions %zu, "
-         "or fewer "
-         "rows)",
+         "or fewer rows)",
          n_blind, n_judged, least_n, least_n);
 }
 
@@ -245,8 +243,7 @@ void kernel_compare_free(struct kernel_comparison *c)
     *c = (struct kernel_comparison){.n = 0};
 }
 
-/* ---- output -------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------- */
 
 static void print_file(FILE *f, const char *which, const struct kernel_results *r)
 {

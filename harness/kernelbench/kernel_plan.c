@@ -107,8 +107,7 @@ static enum status check_wish(const struct kernel_wish *w, struct err *err)
     return check_words(w->weights, "--weights", weights, 2, err);
 }
 
-/* ---- the request ------------------------------------------------------------
- */
+/* ---- the request ----------------------------------------------------------------- */
 
 static bool has_int(const struct int_list *list, int value, int usual)
 {
@@ -173,8 +172,7 @@ static bool wants(const struct kernel_wish *w, const struct kernel_case *c,
     return !p || wants_product(w, c, p);
 }
 
-/* ---- the plan ----------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------- */
 
 static bool is_planned(const struct kernel_plan *plan, const struct kernel_case *c)
 {
@@ -261,10 +259,10 @@ static enum status nothing_to_run(const struct kernel_plan *plan, struct err *er
         return err_set(err, ST_UNSUPPORTED,
                        "nothing of this can run here; level of %s: %s",
                        kernel_case_name(&plan->skip[0].c, name), plan->skip[0].reason);
-    return err_set(err, ST_USAGE,
-                   "there is no such row: the formats, operations, levels and columns "
-                   "asked for have none in common; `bench kernels --list` shows what "
-                   "there is");
+    return err_set(
+        err, ST_USAGE,
+        "there is no such row: the formats, operations, levels and columns asked for "
+        "have none in common; `bench kernels --list` shows what there is");
 }
 
 enum status kernel_plan_make(struct kernel_plan *plan, const struct kernel_wish *wish,

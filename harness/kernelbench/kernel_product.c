@@ -205,10 +205,10 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
         if (weight_ns)
             *weight_ns = (double)(clock_ns() - begin) / (double)(n_rows * CHECK_K);
         if (!all_right(&p, act, n_rows, plain, &i, &j))
-            st = err_set(err, ST_CHECK,
-                         "wrong result in row %zu of %zu, column %zu of %zu, so it is "
-                         "not timed",
-                         i, n_rows, j, n_x);
+            st = err_set(
+                err, ST_CHECK,
+                "wrong result in row %zu of %zu, column %zu of %zu, so it is not timed",
+                i, n_rows, j, n_x);
     }
     free(w);
     free(panels);

@@ -314,8 +314,8 @@ enum status kernel_report_csv(const struct kernel_report *report, const char *pa
 
     if (!f)
         return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
-    fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,status,reason,"
-          "n_repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_hi,"
+    fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,status,reason,n_"
+          "repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_hi,"
           "weights_per_s,of_read_roof,of_peak,vs_one_column,command\n",
           f);
     for (size_t i = 0; i < report->n; i++)

@@ -178,10 +178,10 @@ enum status kernel_results_read(struct kernel_results *r, const char *path,
         read_context(&new, json_object_get(root, "context"));
         st = read_entries(&new, entries, err);
     } else {
-        st = err_set(err, ST_INPUT,
-                     "%.300s is no result of google-benchmark: it has no list "
-                     "\"benchmarks\"",
-                     path);
+        st = err_set(
+            err, ST_INPUT,
+            "%.300s is no result of google-benchmark: it has no list \"benchmarks\"",
+            path);
     }
     json_decref(root);
     if (st)

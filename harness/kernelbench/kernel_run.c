@@ -140,8 +140,7 @@ static enum status start(struct child *c, const struct kernel_run_params *p,
     return ST_OK;
 }
 
-/* ---- progress -----------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------- */
 
 /* Runs of a case come in: the first few find out how often to call it, then one per
  * repetition. A run that lasted is a repetition. */

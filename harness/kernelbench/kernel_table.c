@@ -136,8 +136,7 @@ static void format_cell(char *buf, size_t cap, const struct kernel_line *l)
     snprintf(buf, cap, "%s%s", figure, share);
 }
 
-/* ---- tables ------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------- */
 
 static void print_line(FILE *f, const char *label, const char *level,
                        char cells[][CELL_CAPACITY], int n_cells, int width)
@@ -263,8 +262,7 @@ static void print_group(FILE *f, const struct kernel_report *r, int group,
     print_grid(f, g, CELL_WIDTH, false);
 }
 
-/* ---- below the tables --------------------------------------------------------------
- */
+/* ---- below the tables ------------------------------------------------------------ */
 
 static void print_roofs(FILE *f, const struct kernel_report *r)
 {
@@ -311,13 +309,11 @@ static void print_impossible(FILE *f, const struct kernel_report *r)
     for (size_t i = 0; i < r->n; i++)
         n += r->v[i].state == LINE_OK && kernel_line_of_roof(&r->v[i]) > ABOVE_ROOF;
     if (n)
-        fprintf(
-            f,
-            "\nAbove their roof by more than %.0f %%, which cannot be: %zu row%s. The "
-            "machine was not quiet;\nmeasure again, with more --repetitions or a "
-            "longer "
-            "--min-time.\n",
-            100 * (ABOVE_ROOF - 1), n, n == 1 ? "" : "s");
+        fprintf(f,
+                "\nAbove their roof by more than %.0f %%, which cannot be: %zu row%s. "
+                "The machine was not quiet;\nmeasure again, with more --repetitions or "
+                "a longer --min-time.\n",
+                100 * (ABOVE_ROOF - 1), n, n == 1 ? "" : "s");
 }
 
 static void print_absent(FILE *f, const struct kernel_report *r)

@@ -144,8 +144,7 @@ static void run_product(struct kernel_work *w, size_t n_calls)
         *fixture_cold_at(w->fixture) = w->turn * w->matrix_bytes;
 }
 
-/* ---- roofs ------------------------------------------------------------------------
- */
+/* ---- roofs ----------------------------------------------------------------------- */
 
 static void peak_share(void *arg, int member, int n_members)
 {
@@ -226,8 +225,7 @@ static enum status open_roof(struct kernel_work *w, const struct kernel_case *c,
     return st;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static enum status open_row(struct kernel_work *w, const struct kernel_case *c,
                             struct err *err)

@@ -311,16 +311,16 @@ static void summarize(const struct cores_map *map, char *buf, size_t cap)
         if (map->pair[i].sure < weakest->sure)
             weakest = &map->pair[i];
     if (map->n_pairs)
-        snprintf(buf, cap,
-                 "%d CPUs on %d cores; the least certain pair is %d and %d, %.1f %% "
-                 "sure",
-                 map->n_cpus, map->n_cores, weakest->cpu[0], weakest->cpu[1],
-                 100 * weakest->sure);
+        snprintf(
+            buf, cap,
+            "%d CPUs on %d cores; the least certain pair is %d and %d, %.1f %% sure",
+            map->n_cpus, map->n_cores, weakest->cpu[0], weakest->cpu[1],
+            100 * weakest->sure);
     else
-        snprintf(buf, cap,
-                 "%d CPUs on %d cores: all at once, each kept at least %.0f %% of its "
-                 "speed",
-                 map->n_cpus, map->n_cores, 100 * map->least_share);
+        snprintf(
+            buf, cap,
+            "%d CPUs on %d cores: all at once, each kept at least %.0f %% of its speed",
+            map->n_cpus, map->n_cores, 100 * map->least_share);
 }
 
 void cores_apply(const struct cores_map *map, struct topology *t)

@@ -202,13 +202,12 @@ enum status placement_cpus(const struct topology *t, enum placement p, int n, in
         for (int i = 0; i < n; i++)
             cpus[i] = places[i % n_places].os_id;
     } else if (p == PLACEMENT_SMT) {
-        st = err_set(
-            err, ST_UNSUPPORTED,
-            "placement 'smt' needs a core with two allowed hyperthreads, and %s; "
-            "use spread or compact",
-            t->smt == TOPO_SMT_SHOWN    ? "the affinity mask leaves none"
-            : t->smt == TOPO_SMT_HIDDEN ? "this virtual machine shows none"
-                                        : "this machine has none");
+        st = err_set(err, ST_UNSUPPORTED,
+                     "placement 'smt' needs a core with two allowed hyperthreads, and "
+                     "%s; use spread or compact",
+                     t->smt == TOPO_SMT_SHOWN    ? "the affinity mask leaves none"
+                     : t->smt == TOPO_SMT_HIDDEN ? "this virtual machine shows none"
+                                                 : "this machine has none");
     } else {
         st = err_set(err, ST_UNSUPPORTED, "no CPU is allowed to this process");
     }

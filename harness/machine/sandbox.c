@@ -72,12 +72,11 @@ static enum status find_place(struct cgroup_place *place, const char *root,
     cgroup_find(place, root, CGROUP_MEMORY);
     if (place->version)
         return ST_OK;
-    return err_set(
-        err, ST_UNSUPPORTED,
-        "no memory controller, neither of cgroup version 1 nor 2, is mounted "
-        "here (looked in %s/proc/self/cgroup and %s/proc/self/mountinfo); run "
-        "without a limit (--mem none)",
-        root, root);
+    return err_set(err, ST_UNSUPPORTED,
+                   "no memory controller, neither of cgroup version 1 nor 2, is "
+                   "mounted here (looked in %s/proc/self/cgroup and "
+                   "%s/proc/self/mountinfo); run without a limit (--mem none)",
+                   root, root);
 }
 
 /* A group of its own number below shared.parent. */
@@ -150,11 +149,10 @@ static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *
     gib(asked, sizeof asked, limit);
     gib(is, sizeof is, got);
     if (got && got + page <= limit)
-        return err_set(
-            err, ST_USAGE,
-            "a memory limit of %s is above the %s that %.200s allows; ask for "
-            "less, or for none (--mem none)",
-            asked, is, source);
+        return err_set(err, ST_USAGE,
+                       "a memory limit of %s is above the %s that %.200s allows; ask "
+                       "for less, or for none (--mem none)",
+                       asked, is, source);
     if (got > limit || !got)
         return err_set(err, ST_IO,
                        "asked for a memory limit of %s, the kernel has %s in %.200s",
@@ -316,8 +314,7 @@ enum status sandbox_read(struct sandbox *s, struct sandbox_usage *out, struct er
     return ST_OK;
 }
 
-/* ---- leftovers --------------------------------------------------------------------
- */
+/* ---- leftovers ------------------------------------------------------------------- */
 
 /* Groups deeper than this, or beyond this many, are not ours. */
 #define CLEAN_DEPTH_MAX  12

@@ -145,13 +145,13 @@ enum status group_find_parent(struct group_parent *parent,
         return err_set(
             err, ST_PERMISSION,
             "may not make a memory cgroup in %.160s or above it; run this under "
-            "`systemd-run --user --scope -p Delegate=yes`, as root (in a "
-            "container: --privileged), or without a limit (--mem none)",
+            "`systemd-run --user --scope -p Delegate=yes`, as root (in a container: "
+            "--privileged), or without a limit (--mem none)",
             place->dir);
     return err_set(
         err, ST_PERMISSION,
-        "may not make a memory cgroup in %.160s or above it; run this as root "
-        "(in a container: --privileged), or without a limit (--mem none)",
+        "may not make a memory cgroup in %.160s or above it; run this as root (in a "
+        "container: --privileged), or without a limit (--mem none)",
         place->dir);
 }
 

@@ -102,13 +102,11 @@ static void advise_threads(struct list *l, const struct topology *t)
     if (t->smt == TOPO_SMT_HIDDEN && most > 1 && !t->smt_measured[0])
         add(l,
             "Hyperthreads: this virtual machine does not report whether its vCPUs are "
-            "cores "
-            "or hyperthreads of fewer cores; `bench topo --measure` finds out.");
+            "cores or hyperthreads of fewer cores; `bench topo --measure` finds out.");
     else if (t->smt == TOPO_SMT_SHOWN && most > t->n_allowed_cores)
         add(l,
             "Hyperthreads: %d of the allowed CPUs are second hyperthreads and stay "
-            "idle by "
-            "default; whether they help is measured with more than %d threads.",
+            "idle by default; whether they help is measured with more than %d threads.",
             t->n_allowed - t->n_allowed_cores, t->n_allowed_cores);
 }
 
@@ -121,15 +119,13 @@ static void advise_quota(struct list *l, const struct topology *t)
     if (q < 1 - 1e-3)
         add(l,
             "Quota: with %.4g CPUs even one thread is stopped for %.0f %% of the time, "
-            "in "
-            "bursts; ask for a whole CPU.",
+            "in bursts; ask for a whole CPU.",
             q, 100 * (1 - q));
     else if (up - q > 1e-3)
         add(l,
             "Quota: %.4g is not a whole number of CPUs. %d thread%s never stopped, "
-            "%.0f "
-            "would be for %.0f %% of the time, all of them at once; a whole number is "
-            "better value.",
+            "%.0f would be for %.0f %% of the time, all of them at once; a whole "
+            "number is better value.",
             q, t->threads_default, t->threads_default == 1 ? " is" : "s are", up,
             100 * (1 - q / up));
     else
@@ -142,20 +138,17 @@ static void advise_pages(struct list *l, const struct topology *t)
 {
     if (!strcmp(t->thp, "madvise"))
         add(l, "Huge pages: 'madvise' is right, weights held in memory and the KV "
-               "cache ask "
-               "for 2 MiB pages.");
+               "cache ask for 2 MiB pages.");
     else if (!strcmp(t->thp, "always"))
-        add(l,
-            "Huge pages: 'always' is fine, weights held in memory and the KV cache get "
-            "2 MiB pages.");
+        add(l, "Huge pages: 'always' is fine, weights held in memory and the KV cache "
+               "get 2 MiB pages.");
     else if (!strcmp(t->thp, "never"))
-        add(l, "Huge pages: switched off, which costs bandwidth; switch on with "
-               "`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled` "
-               "(on the host, for a container).");
+        add(l, "Huge pages: switched off, which costs bandwidth; switch on with `echo "
+               "madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled` (on "
+               "the host, for a container).");
     else
-        add(l,
-            "Huge pages: this kernel has no transparent ones; reading weights through "
-            "4 KiB pages costs bandwidth.");
+        add(l, "Huge pages: this kernel has no transparent ones; reading weights "
+               "through 4 KiB pages costs bandwidth.");
 }
 
 static void advise_memory(struct list *l, const struct topology *t)
@@ -172,14 +165,12 @@ static void advise_memory(struct list *l, const struct topology *t)
     if (t->mem_hwloc && t->mem_hwloc < t->mem_total / 10 * 9)
         add(l,
             "Memory: the NUMA nodes account for %s of %s; the rest was plugged in "
-            "later. "
-            "The kernel's total is what counts.",
+            "later. The kernel's total is what counts.",
             seen, total);
     if (t->n_nodes > 1)
         add(l,
             "NUMA: memory is split over %d nodes; placement 'spread' uses the "
-            "bandwidth of "
-            "all, 'compact' stays on one as long as it can.",
+            "bandwidth of all, 'compact' stays on one as long as it can.",
             t->n_nodes);
     if (t->swap_total)
         add(l, "Swap: it is on; a model that does not fit would crawl instead of fail. "
@@ -197,8 +188,7 @@ int topology_advice(const struct topology *t, struct topo_advice *advice)
     if (t->steal_share >= STEAL_WORTH_A_WORD)
         add(&l,
             "Steal: %.1f %% of the CPU time since boot went to other guests of this "
-            "host; "
-            "expect disturbed measurements.",
+            "host; expect disturbed measurements.",
             100 * t->steal_share);
     if (t->isa_mask == 1u << KERN_ISA_scalar)
         add(&l,

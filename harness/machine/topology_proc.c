@@ -132,8 +132,7 @@ static void read_isa(struct topology *t, const char *root, const char *flags, bo
     }
 }
 
-/* ---- name and hypervisor ----------------------------------------------------------
- */
+/* ---- name and hypervisor --------------------------------------------------------- */
 
 /* The hypervisor, from the names in its firmware. */
 static void name_hypervisor(struct topology *t, const char *root)
@@ -249,8 +248,7 @@ out:
     return st;
 }
 
-/* ---- memory -----------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 static uint64_t meminfo_bytes(const char *text, const char *key)
 {
@@ -302,8 +300,7 @@ enum status topology_read_memory(struct topology *t, const char *root, struct er
     return ST_OK;
 }
 
-/* ---- kernel ------------------------------------------------------------------------
- */
+/* ---- kernel ---------------------------------------------------------------------- */
 
 /* First line of /proc/stat: user nice system idle iowait irq softirq steal, and two
  * more that are contained in user and nice. */

@@ -37,10 +37,10 @@ static void add_input(void *arg, const char *name, size_t n_slices, size_t slice
         }
         e->counts[slice]++;
         if (!isfinite(sum))
-            err_set(&c->err, ST_INPUT,
-                    "the input of %s is no number: the model does not work on this "
-                    "text",
-                    name);
+            err_set(
+                &c->err, ST_INPUT,
+                "the input of %s is no number: the model does not work on this text",
+                name);
     }
     pthread_mutex_unlock(&c->lock);
 }

@@ -140,14 +140,13 @@ enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
         len = snprintf(out, cap, "%s/.cache/slmbench/%s", home, file);
     else
         return err_set(err, ST_USAGE,
-                       "no cache directory is known, as $HOME is not set; "
-                       "give one with --cache-dir or $SLMBENCH_CACHE");
+                       "no cache directory is known, as $HOME is not set; give one "
+                       "with --cache-dir or $SLMBENCH_CACHE");
     if (len >= (int)cap)
-        return err_set(
-            err, ST_USAGE,
-            "the cache directory's name is longer than %zu characters; give a "
-            "shorter one with --cache-dir or $SLMBENCH_CACHE",
-            cap - strlen(file) - 2);
+        return err_set(err, ST_USAGE,
+                       "the cache directory's name is longer than %zu characters; give "
+                       "a shorter one with --cache-dir or $SLMBENCH_CACHE",
+                       cap - strlen(file) - 2);
     return ST_OK;
 }
 

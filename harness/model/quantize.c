@@ -52,10 +52,10 @@ static enum status parse_rule(struct requant_rule *rule, char *text, struct err 
     char *equals = strrchr(text, '=');
 
     if (!equals || equals == text)
-        return err_set(err, ST_USAGE,
-                       "--tensor-type wants PATTERN=TYPE, such as ffn_down=q6_K, not "
-                       "'%.80s'",
-                       text);
+        return err_set(
+            err, ST_USAGE,
+            "--tensor-type wants PATTERN=TYPE, such as ffn_down=q6_K, not '%.80s'",
+            text);
     *equals = '\0';
     rule->pattern = text;
     rule->fmt = kern_format_by_name(equals + 1);

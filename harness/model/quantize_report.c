@@ -66,8 +66,8 @@ void quantize_remark(const struct gguf *from, const struct gguf *made,
                 quantmix_name(p->mix));
     if (n_alike)
         fprintf(stderr,
-                "bench: the importance matrix lacks %zu matrices; all "
-                "their columns count alike\n",
+                "bench: the importance matrix lacks %zu matrices; all their columns "
+                "count alike\n",
                 n_alike);
     if (n_fallback)
         fprintf(stderr,

@@ -242,11 +242,10 @@ static enum status unknown_shape(const char *name, struct err *err)
     else if (n)
         err_set(err, ST_USAGE, "there is no shape '%.80s'; there are: %s", name, list);
     else
-        err_set(
-            err, ST_USAGE,
-            "there is no shape '%.80s': %.200s has no shapes; set $SLMBENCH_SHAPES to "
-            "the directory of their .yaml files",
-            name, data_dir_find(dir, sizeof dir, "models"));
+        err_set(err, ST_USAGE,
+                "there is no shape '%.80s': %.200s has no shapes; set $SLMBENCH_SHAPES "
+                "to the directory of their .yaml files",
+                name, data_dir_find(dir, sizeof dir, "models"));
     free_names(names, n);
     return ST_USAGE;
 }

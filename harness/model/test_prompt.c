@@ -81,8 +81,7 @@ static const char *find_answer(const char *text, size_t len, size_t *end)
     return NULL;
 }
 
-/* ---- tokens by rule ---------------------------------------------------------------
- */
+/* ---- tokens by rule -------------------------------------------------------------- */
 
 static size_t run_of(int (*is)(int), const char *text, size_t len, size_t most)
 {
@@ -162,8 +161,7 @@ static enum status encode_by_rule(struct test_prompt *s, const char *prompt,
     return st;
 }
 
-/* ---- tokens by the vocabulary ------------------------------------------------------
- */
+/* ---- tokens by the vocabulary ---------------------------------------------------- */
 
 static enum status encode(struct test_prompt *s, const char *prompt, size_t prompt_len,
                           const char *answer, size_t answer_len, struct err *err)

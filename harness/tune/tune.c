@@ -182,8 +182,7 @@ static enum status run_contests(struct tuner *t, enum tune_setting setting,
     return st;
 }
 
-/* ---- one setting ------------------------------------------------------------------
- */
+/* ---- one setting ----------------------------------------------------------------- */
 
 static enum status open_contest(struct tuner *t, enum tune_setting setting,
                                 enum kern_format fmt, struct err *err)

@@ -196,8 +196,7 @@ struct tune_machine tune_model_machine(struct tune_model *t)
                                  now, stop,       on_progress, measure};
 }
 
-/* ---- what may be chosen from -------------------------------------------------------
- */
+/* ---- what may be chosen from ----------------------------------------------------- */
 
 /* Formats of matrices that are multiplied with: the embedding is one only where it
  * serves as the output too. */

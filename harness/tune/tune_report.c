@@ -144,13 +144,13 @@ static void print_exhaustive(FILE *f, const struct tune_result *r)
                                     value, sizeof value));
             break;
         }
-    fprintf(f,
-            ") has %s of the tuned choice's speed in %zu\nrounds: the tuned choice is "
-            "%s\n",
-            rank_ratio_text(&e->ratio, best, sizeof best), e->n_rounds,
-            e->ratio.hi < 1.02   ? "within 2 % of the best"
-            : e->ratio.lo > 1.02 ? "more than 2 % below the best"
-                                 : "perhaps within 2 % of the best");
+    fprintf(
+        f,
+        ") has %s of the tuned choice's speed in %zu\nrounds: the tuned choice is %s\n",
+        rank_ratio_text(&e->ratio, best, sizeof best), e->n_rounds,
+        e->ratio.hi < 1.02   ? "within 2 % of the best"
+        : e->ratio.lo > 1.02 ? "more than 2 % below the best"
+                             : "perhaps within 2 % of the best");
 }
 
 void tune_print(FILE *f, const struct tune_result *r, bool explain)

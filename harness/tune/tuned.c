@@ -244,10 +244,10 @@ static bool get_level(const struct place *at, const char *format, const char *te
             *mask = tune_level_mask(i);
             return true;
         }
-    err_set(at->err, ST_INPUT,
-            "%s: %s: there is no level '%.40s'; say best, or one that `bench topo` "
-            "lists",
-            at->path, format, text);
+    err_set(
+        at->err, ST_INPUT,
+        "%s: %s: there is no level '%.40s'; say best, or one that `bench topo` lists",
+        at->path, format, text);
     return false;
 }
 
@@ -266,11 +266,11 @@ static bool get_prefetch(const struct place *at, const struct raw_format *raw,
         *prefetch = (struct kern_prefetch){(uint32_t)distance, KERN_PREFETCH_T1};
         return true;
     }
-    err_set(
-        at->err, ST_INPUT,
-        "%s: %.20s: prefetch: '%.40s' is neither off nor a hint (T0, T1, NTA) and a "
-        "distance of 1 to %u bytes, as \"T0 4096\"",
-        at->path, raw->name, raw->prefetch ? raw->prefetch : "", TUNING_MAX_DISTANCE);
+    err_set(at->err, ST_INPUT,
+            "%s: %.20s: prefetch: '%.40s' is neither off nor a hint (T0, T1, NTA) and "
+            "a distance of 1 to %u bytes, as \"T0 4096\"",
+            at->path, raw->name, raw->prefetch ? raw->prefetch : "",
+            TUNING_MAX_DISTANCE);
     return false;
 }
 

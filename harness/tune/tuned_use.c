@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- before opening ---------------------------------------------------------------
- */
+/* ---- before opening -------------------------------------------------------------- */
 
 /* Weights in memory are laid out as packed ones are. */
 static bool same_layout(enum weights_residency a, enum weights_residency b)
