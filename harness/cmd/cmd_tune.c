@@ -229,8 +229,8 @@ static enum status prepare(struct settings *s, struct err *err)
                        "tune -m tinyllama-1.1b:Q4_K_M`");
     st = modelref_parse(&s->model.model, s->model_text, s->cache_dir, err);
     if (st == ST_OK && s->weights)
-        st = choice_parse(&choices_residency, s->weights, "--weights",
-                          &s->model.residency, err);
+        st = setting_parse(SETTING_weights, s->weights, "--weights",
+                           &s->model.residency, sizeof s->model.residency, err);
     if (st == ST_OK && s->model.residency == WEIGHTS_MEMORY &&
         !s->model.model.synthetic)
         return err_set(err, ST_USAGE,
@@ -244,6 +244,15 @@ static enum status prepare(struct settings *s, struct err *err)
     return st;
 }
 
+/* The option of bench decode, with what it means here as its help. */
+static struct opt tuned_option(enum setting_id id, void *dst, const char *help)
+{
+    struct opt o = setting_option(id, dst);
+
+    o.help = help;
+    return o;
+}
+
 int cmd_tune(int argc, char **argv)
 {
     struct err err = ERR_INIT;
@@ -254,14 +263,14 @@ int cmd_tune(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_BYTES(0, "mem", &s.model.mem_limit, "LIMIT", "memory limit, as 6G (default: none)"),
+        tuned_option(SETTING_mem, &s.model.mem_limit, "memory limit, as 6G (default: none)"),
         OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds, loading included (default 180)", 1, 86400),
-        OPT_STR(0, "weights", &s.weights, "W", "auto: packed or mmap, tuned (default); packed; mmap; memory: synthetic, no file"),
-        OPT_INT(0, "ctx", &s.model.depth, "D", "context depth of decoding (default 0)", SETTING_MIN(ctx), SETTING_MAX(ctx)),
+        tuned_option(SETTING_weights, &s.weights, "auto: packed or mmap, tuned (default); packed; mmap; memory: synthetic, no file"),
+        tuned_option(SETTING_ctx, &s.model.depth, "context depth of decoding (default 0)"),
         OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory)"),
         OPT_FLAG(0, "explain", &s.explain, "print a table of the gain of every candidate"),
         OPT_FLAG(0, "exhaustive", &s.exhaustive, "then try all combinations, without a time limit"),
-        OPT_U64(0, "seed", &s.model.seed, "N", "seed for tokens and the order of runs (default 1)"),
+        tuned_option(SETTING_seed, &s.model.seed, "seed for tokens and the order of runs (default 1)"),
         OPT_STR(0, "cache-dir", &s.cache_dir, "DIR", "directory of synthetic models"),
         OPT_FLAG(0, "json", &s.json, "print JSON"),
         OPT_END

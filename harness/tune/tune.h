@@ -2,11 +2,11 @@
  *
  * tune.h - finding the fastest settings of one model on one machine, within a budget
  *
- * Setting after setting is turned (tune_settings.h), each by a sequential comparison
- * against its default (sequential.h) with all others as chosen so far. Settings that
- * formats have one each are turned for all formats at once: a token's time is known per
- * format. At the end what was chosen for decoding runs against the default,
- * interleaved, as a whole, and so does what was chosen for prefill; a phase that is not
+ * The settings are tuned one after another (tune_settings.h), each by a sequential
+ * comparison against its default (sequential.h) with all others as chosen so far.
+ * Settings that formats have one each are tuned for all formats at once: a token's time
+ * is known per format. At the end all choices for decoding together are compared with
+ * the default, interleaved, and then all choices for prefill; a phase that is not
  * faster goes back to its defaults.
  *
  * What is measured on is behind struct tune_machine, so that tests can run all of this

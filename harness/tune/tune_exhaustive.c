@@ -5,7 +5,7 @@
  *
  * Setting by setting can miss a pair that is good only together. Here all combinations
  * of threads, chunks, one prefetch and one level for all formats run interleaved; the
- * best of them meets the tuned choice in a duel of fresh rounds.
+ * best of them is compared with the tuned choice in a duel of new rounds.
  */
 #include "harness/tune/tune.h"
 

@@ -213,7 +213,7 @@ static void find_formats(const struct gguf *g, bool *formats)
     }
 }
 
-/* An image is made once to look at, and used by the first opening. */
+/* An image is made once for planning, and the first opening uses it. */
 static enum status open_gguf(struct tune_model *t, struct gguf **g, struct err *err)
 {
     enum status st;

@@ -16,9 +16,10 @@ static bool same_layout(enum weights_residency a, enum weights_residency b)
     return (a == WEIGHTS_MMAP) == (b == WEIGHTS_MMAP);
 }
 
-static enum status look(struct tuned *t, enum tuned_state *state, const char *path,
-                        const struct tuned_key *here, enum weights_residency residency,
-                        char *note, size_t cap, struct err *err)
+static enum status check_profile(struct tuned *t, enum tuned_state *state,
+                                 const char *path, const struct tuned_key *here,
+                                 enum weights_residency residency, char *note,
+                                 size_t cap, struct err *err)
 {
     char why[240];
     const enum status st = tuned_load(t, path, err);
@@ -34,7 +35,7 @@ static enum status look(struct tuned *t, enum tuned_state *state, const char *pa
         *state = TUNED_STALE;
         snprintf(note, cap,
                  "the profile is not used: it is for weights that are %s, and %s is "
-                 "asked for",
+                 "requested",
                  weights_residency_name(t->setup.residency),
                  weights_residency_name(residency));
     }
@@ -63,5 +64,5 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
         }
         asked = path;
     }
-    return st ? st : look(t, state, asked, &here, residency, note, cap, err);
+    return st ? st : check_profile(t, state, asked, &here, residency, note, cap, err);
 }
