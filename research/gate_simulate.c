@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/thread_pool.h"
-#include "harness/base/datafile.h"
+#include "harness/base/program.h"
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
 #include "harness/base/textfile.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
-#include "harness/base/gnuplot.h"
 #include "harness/base/stats.h"
 #include "research/gate_simulate.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_files.h - the files of a chart: <name>.csv, .gp, .svg and .png in a directory
+ * chart_files.h - the files of a chart, <name>.csv, .gp, .svg and .png in a directory,
+ * and drawing it with gnuplot
  *
  * The script consists of settings followed by the templates plots/style.gp and
  * plots/<name>.gp, so that `gnuplot <name>.gp` there redraws it.
@@ -43,5 +44,17 @@ enum status chart_file_draw(FILE *f, const char *dir, const char *name,
 
 /* Removes the files of an earlier run. */
 void chart_files_remove(const char *dir, const char *name);
+
+/* ---- gnuplot --------------------------------------------------------------------- */
+
+/* Run `gnuplot script` with dir as its working directory. again: the command that
+ * redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot; the message says how to
+ * install it), ST_IO (gnuplot failed; the message is its first one). */
+enum status gnuplot_run(const char *dir, const char *script, const char *again,
+                        struct err *err);
+
+/* Write s as a gnuplot string in single quotes, where nothing but the quote
+ * itself is special; control characters become blanks. */
+void gnuplot_quote(FILE *f, const char *s);
 
 #endif

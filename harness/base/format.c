@@ -79,3 +79,19 @@ void format_cpus(char *buf, size_t cap, const int *cpus, int n)
     if (strlen(buf) == cap - 1 && cap > 4)
         strcpy(buf + cap - 4, "...");
 }
+
+void shell_word_append(char *buf, size_t cap, const char *word)
+{
+    static const char harmless[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+=@%";
+
+    if (*word && word[strspn(word, harmless)] == '\0') {
+        text_append(buf, cap, " %s", word);
+        return;
+    }
+    text_append(buf, cap, " '");
+    for (; *word; word++)
+        text_append(buf, cap, "%.*s", *word == '\'' ? 4 : 1,
+                    *word == '\'' ? "'\\''" : word);
+    text_append(buf, cap, "'");
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.h - figures as people read them, in the caller's buffers
+ * format.h - figures, and words of commands, as people read them, in the caller's buffers
  *
  * Every function keeps buf[cap] terminated and cuts what does not fit.
  *
@@ -27,5 +27,9 @@ void format_size(char *buf, size_t cap, uint64_t bytes);
 
 /* CPU numbers as ranges, "0-3,8"; cut with "..." where cap is too small. */
 void format_cpus(char *buf, size_t cap, const int *cpus, int n);
+
+/* Append a blank and one word of a command line to the text in buf[cap]: quoted unless
+ * every character is harmless; cut where buf is full. */
+void shell_word_append(char *buf, size_t cap, const char *word);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * program.c - this build and its executable
+ * program.c - this build, its executable and its files
  */
 #include "harness/base/program.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,4 +52,67 @@ const char *self_dir(void)
         snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - self) : 0, self);
     }
     return dir;
+}
+
+/* ---- files -------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name, *folder; /* in the source tree */
+    const char *variable;      /* of the environment; NULL: none */
+} kinds[] = {
+    {"models", "configs/models", "SLMBENCH_SHAPES"},
+    {"sweeps", "configs/sweeps", NULL},
+    {"gates", "configs/gates", NULL},
+    {"texts", "configs/texts", NULL},
+    {"traces", "configs/traces", NULL},
+    {"plots", "plots", "SLMBENCH_PLOTS"},
+};
+
+/* The build tree may have been configured through a link, and may be gone. */
+static bool runs_from_build_tree(void)
+{
+    const char *self = self_path();
+    char build[PATH_MAX];
+
+    if (!realpath(SLM_BUILD_DIR, build))
+        return false;
+    const size_t len = strlen(build);
+    return !strncmp(self, build, len) && self[len] == '/';
+}
+
+const char *data_dir_find(char *buf, size_t cap, const char *kind)
+{
+    size_t k = 0;
+
+    while (strcmp(kinds[k].name, kind))
+        k++;
+    const char *given = kinds[k].variable ? getenv(kinds[k].variable) : NULL;
+    if (given && *given)
+        snprintf(buf, cap, "%s", given);
+    else if (runs_from_build_tree())
+        snprintf(buf, cap, "%s/%s", SLM_SOURCE_DIR, kinds[k].folder);
+    else
+        snprintf(buf, cap, "%s/../share/slmbench/%s", self_dir(), kind);
+    return buf;
+}
+
+const char *data_file_find(char *buf, size_t cap, const char *kind, const char *name)
+{
+    char dir[PATH_MAX];
+
+    snprintf(buf, cap, "%s/%s", data_dir_find(dir, sizeof dir, kind), name);
+    return access(buf, R_OK) ? NULL : buf;
+}
+
+const char *data_config_find(char *buf, size_t cap, const char *kind, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char file[256];
+
+    if (!access(name, R_OK) || strchr(name, '/'))
+        return name;
+    snprintf(file, sizeof file, "%s%s", name,
+             dot && !strcmp(dot, ".yaml") ? "" : ".yaml");
+    return data_file_find(buf, cap, kind, file) ? buf : name;
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * program.h - version and path of this executable
+ * program.h - version and path of this executable, and the files that come with it:
+ * shapes, sweeps, gates, texts, charts
+ *
+ * A program that runs from its build tree uses the files of the source tree; any other
+ * uses ../share/slmbench beside the executable, where `cmake --install` puts them.
+ * $SLMBENCH_SHAPES and $SLMBENCH_PLOTS replace the directories of shapes and charts.
  *
  * Threading: the first call of self_path() and self_dir() is one thread's.
  */
 #ifndef SLM_HARNESS_BASE_PROGRAM_H
 #define SLM_HARNESS_BASE_PROGRAM_H
+
+#include <stddef.h>
 
 /* Version and commit of this build, "0.1.0 (abc1234)". */
 const char *build_version(void);
@@ -16,5 +23,17 @@ const char *build_compiler(void);
 const char *self_path(void);
 /* Its directory. */
 const char *self_dir(void);
+
+/* The directory of a kind of files ("models", "sweeps", "gates", "texts", "traces" or
+ * "plots"); it may be missing. Returns buf. */
+const char *data_dir_find(char *buf, size_t cap, const char *kind);
+
+/* The path of a file in it, also where it cannot be read: then the result is NULL, else
+ * buf. */
+const char *data_file_find(char *buf, size_t cap, const char *kind, const char *name);
+
+/* The configuration that a name means: a path, or the name of a .yaml file of that kind
+ * with or without its ending. Returns buf, or name if there is no such file. */
+const char *data_config_find(char *buf, size_t cap, const char *kind, const char *name);
 
 #endif

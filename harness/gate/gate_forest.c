@@ -8,7 +8,6 @@
 
 #include "engine/base/utf8.h"
 #include "harness/base/chart_files.h"
-#include "harness/base/gnuplot.h"
 #include "harness/gate/gate_report.h"
 
 #define NAME     "gate_forest"

@@ -10,7 +10,6 @@
 
 #include "engine/base/utf8.h"
 #include "harness/base/format.h"
-#include "harness/base/shellword.h"
 #include "harness/gate/gate_report.h"
 
 static const char *const signs[] = {"\xe2\x9d\x94", "\xe2\x9c\x85", "\xe2\x9d\x8c",

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/base/datafile.h"
+#include "harness/base/program.h"
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness/base/dirs.h"
-#include "harness/base/shellword.h"
+#include "harness/base/format.h"
 #include "harness/base/textfile.h"
 #include "harness/history/history_report.h"
 #include "harness/history/history_rows.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "harness/base/datafile.h"
+#include "harness/base/program.h"
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/base/suggest.h"

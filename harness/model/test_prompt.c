@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "engine/synth/synth.h"
-#include "harness/base/datafile.h"
+#include "harness/base/program.h"
 #include "harness/base/format.h"
 #include "harness/base/textfile.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
-#include "harness/base/gnuplot.h"
 
 #define CHART "profile"
 

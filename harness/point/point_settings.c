@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "harness/base/parse.h"
-#include "harness/base/shellword.h"
 #include "harness/model/test_prompt.h"
 #include "harness/settings/setting.h"
 

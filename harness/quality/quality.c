@@ -19,7 +19,6 @@
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/base/parse.h"
-#include "harness/base/shellword.h"
 #include "harness/model/modelref.h"
 #include "harness/quality/quality_job.h"
 #include "harness/result/quality_rows.h"

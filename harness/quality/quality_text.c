@@ -14,7 +14,6 @@
 
 #include "engine/base/utf8.h"
 #include "engine/engine.h"
-#include "harness/base/datafile.h"
 #include "harness/base/hash.h"
 #include "harness/base/program.h"
 #include "harness/base/textfile.h"

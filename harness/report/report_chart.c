@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
-#include "harness/base/gnuplot.h"
 #include "harness/report/chart_labels.h"
 
 /* Beyond this ratio a linear axis would press the small figures onto zero. */

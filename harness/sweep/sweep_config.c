@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "harness/base/datafile.h"
+#include "harness/base/program.h"
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
 #include "harness/settings/setting.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "harness/base/gnuplot.h"
+#include "harness/base/chart_files.h"
 #include "harness/report/report.h"
 #include "harness/report/report_chart.h"
 #include "harness/report/report_pareto.h"
