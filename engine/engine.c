@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.c - the public API: opening in order, one sequence, closing in reverse
+ * engine.c - an open model: opening in order, one sequence, closing in reverse
  */
-#include "engine/engine.h"
+#include "engine/engine_impl.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/forward/forward.h"
 #include "engine/kv/rewind.h"
 #include "engine/modelfile.h"
-#include "engine/quantize/quantmix.h"
 
 struct slm {
     struct gguf *g;
@@ -28,159 +25,6 @@ struct slm {
     int n_past;
     size_t n_logits; /* of the last slm_eval() */
 };
-
-struct slm_params slm_params_default(void)
-{
-    return (struct slm_params){
-        .n_threads = 1,
-        .isa_mask = isa_usable(),
-        .residency = WEIGHTS_MMAP,
-        .tuning = slm_tuning_default(),
-    };
-}
-
-int slm_params_threads(const struct slm_params *p)
-{
-    return p->n_threads > p->n_threads_prefill ? p->n_threads : p->n_threads_prefill;
-}
-
-/* ---- sizes and memory of a model ----------------------------------------------- */
-
-static void copy_str(char *dst, size_t cap, const struct gguf *g, const char *key)
-{
-    struct gguf_str s = {.data = "", .len = 0};
-
-    gguf_get_str(g, key, &s);
-    snprintf(dst, cap, "%.*s", s.len < cap ? (int)s.len : (int)cap, s.data);
-}
-
-/* The file's name of its mix, or the type of most of its bytes. */
-static void describe_quant(struct slm_info *info, const struct gguf *g)
-{
-    uint64_t bytes[KERN_N_FMT] = {0}, file_type;
-    int most = 0;
-
-    if (gguf_get_u64(g, "general.file_type", &file_type) && file_type < UINT32_MAX) {
-        const enum quantmix mix = quantmix_by_file_type((uint32_t)file_type);
-
-        if (mix != QUANTMIX_N) {
-            snprintf(info->quant, sizeof info->quant, "%s", quantmix_name(mix));
-            return;
-        }
-    }
-    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
-        const struct gguf_tensor *t = gguf_tensor_at(g, i);
-
-        if (t->fmt != KERN_N_FMT)
-            bytes[t->fmt] += t->bytes;
-    }
-    for (int fmt = 1; fmt < KERN_N_FMT; fmt++)
-        if (bytes[fmt] > bytes[most])
-            most = fmt;
-    snprintf(info->quant, sizeof info->quant, "%s",
-             kern_format_info((enum kern_format)most)->name);
-}
-
-static struct kvcache_shape kv_shape(const struct model *m, enum kern_kv type)
-{
-    return (struct kvcache_shape){
-        .type = type,
-        .n_layers = m->n_layers - m->n_recurrent,
-        .n_kv_heads = m->n_kv_heads,
-        .head_dim = m->head_dim,
-        .n_states = m->n_recurrent,
-        .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,
-    };
-}
-
-static void describe_model(struct slm_info *info, const struct gguf *g,
-                           const struct model *m, enum kern_kv kv_type)
-{
-    const struct kvcache_shape shape = kv_shape(m, kv_type);
-
-    *info = (struct slm_info){
-        .n_layers = m->n_layers,
-        .n_embd = m->n_embd,
-        .n_heads = m->n_heads,
-        .n_kv_heads = m->n_kv_heads,
-        .head_dim = m->head_dim,
-        .n_ff = m->n_ff,
-        .n_vocab = m->n_vocab,
-        .n_ctx_train = m->n_ctx_train,
-        .weight_token_bytes = m->weight_token_bytes,
-        .kv_type = kv_type,
-        .kv_pos_bytes = kvcache_pos_bytes(&shape),
-        .n_recurrent = m->n_recurrent,
-        .state_bytes = kvcache_state_bytes(&shape),
-    };
-    for (int i = 0; i < m->n_layers; i++)
-        if (m->layers[i].window) {
-            info->n_window = m->layers[i].window;
-            info->n_window_layers++;
-        }
-    info->made_on_load = gguf_is_assembled(g);
-    snprintf(info->arch, sizeof info->arch, "%s", m->arch->name);
-    copy_str(info->name, sizeof info->name, g, "general.name");
-    describe_quant(info, g);
-    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
-        info->n_params += gguf_tensor_at(g, i)->n_elems;
-        info->weight_bytes += gguf_tensor_at(g, i)->bytes;
-    }
-}
-
-/* Check the parameters and compute the memory they take. */
-static enum status describe_use(struct slm_info *info, const struct model *m,
-                                const struct slm_params *p, struct err *err)
-{
-    const int n_ctx = p->n_ctx, n_batch = p->n_batch, n_logits = p->n_logits;
-    const int n_threads = slm_params_threads(p);
-
-    if (n_threads < 1 || n_threads > THREAD_POOL_MAX)
-        return err_set(err, ST_USAGE, "%d threads: between 1 and %d are possible",
-                       n_threads, THREAD_POOL_MAX);
-    if (n_ctx < 0)
-        return err_set(err, ST_USAGE, "a context of %d positions is not possible",
-                       n_ctx);
-    if (n_batch < 0 || n_batch > FORWARD_MAX_BATCH)
-        return err_set(err, ST_USAGE,
-                       "batches of %d tokens: between 1 and %d are possible", n_batch,
-                       FORWARD_MAX_BATCH);
-    if (n_logits < 0)
-        return err_set(err, ST_USAGE, "logits of %d tokens are not possible", n_logits);
-    info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
-    info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
-    if (info->n_batch > info->n_ctx)
-        info->n_batch = info->n_ctx;
-    info->n_logits = n_logits && n_logits < info->n_batch ? n_logits : info->n_batch;
-    const struct kvcache_shape shape = kv_shape(m, info->kv_type);
-
-    if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
-        return err_set(err, ST_NO_MEMORY,
-                       "a KV cache of %d positions is larger than an address space; "
-                       "choose a smaller context",
-                       info->n_ctx);
-    info->scratch_bytes =
-        m->vector_bytes +
-        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits, n_threads);
-    return ST_OK;
-}
-
-enum status slm_plan(struct slm_info *info, const struct gguf *g,
-                     const struct slm_params *params, struct err *err)
-{
-    struct slm_info planned;
-    struct model *m;
-    enum status st = model_load(&m, g, NULL, err);
-
-    if (st)
-        return st;
-    describe_model(&planned, g, m, params->kv_type);
-    st = describe_use(&planned, m, params, err);
-    model_free(m);
-    if (!st)
-        *info = planned;
-    return st;
-}
 
 /* ---- opening and closing ------------------------------------------------------ */
 
@@ -366,13 +210,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     st = open_file(new, p, err);
     if (!st)
         st = model_load(&new->model, new->g, new->w, err);
-    if (!st) {
-        const enum weights_residency residency = info->residency;
-
-        describe_model(info, new->g, new->model, p->kv_type);
-        info->residency = residency;
-        st = describe_use(info, new->model, p, err);
-    }
+    if (!st)
+        st = info_fill(info, new->g, new->model, p, err);
     if (!st)
         st = check_memory(info, err);
     if (!st)
@@ -380,7 +219,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = thread_pool_start(&new->pool, slm_params_threads(p), p->cpus, err);
     if (!st) {
-        const struct kvcache_shape shape = kv_shape(new->model, p->kv_type);
+        const struct kvcache_shape shape = info_kv_shape(new->model, p->kv_type);
 
         st = kvcache_open(&new->kv, &shape, info->n_ctx, err);
     }

@@ -28,7 +28,6 @@
 
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
-#include "engine/forward/activation_hook.h"
 #include "engine/forward/profile.h"
 #include "engine/forward/tuning.h"
 #include "engine/gguf/gguf.h"

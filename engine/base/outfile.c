@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "engine/base/pagecache.h"
+#include "engine/base/fileread.h"
 
 #define SPARE_BYTES (16u << 20) /* left free for the file system itself */
 #define WRITE_BACK  (4u << 20)  /* bytes of one write-back, about */

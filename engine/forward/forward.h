@@ -24,7 +24,6 @@
 #include "engine/arch/arch.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
-#include "engine/forward/activation_hook.h"
 #include "engine/forward/profile.h"
 #include "engine/forward/tuning.h"
 #include "engine/kv/kvcache.h"

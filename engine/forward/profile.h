@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * profile.h - the time of a pass by operation
+ * profile.h - what can be observed of a pass: its time by operation, the inputs of its
+ * matrix products
  *
  * With a profile each thread of the pool reads the clock at every change of operation,
  * so that its work and waiting times add up to the pass, to the nanosecond. Weights of
  * one operation may differ in format from layer to layer; each format has its own row.
  *
- * Threading: as slm_eval().
+ * Threading: as slm_eval(); the activation hook is called by the threads of the pool.
  */
 #ifndef SLM_ENGINE_FORWARD_PROFILE_H
 #define SLM_ENGINE_FORWARD_PROFILE_H
@@ -51,5 +52,11 @@ struct slm_profile {
 };
 
 const char *slm_op_name(enum slm_op op); /* "gate, up" */
+
+/* Called before x[n] is multiplied with a slice (0 .. n_slices - 1; one per expert) of
+ * the matrix called name, by several threads at the same time. Matrices that a file
+ * fuses have one call for each part, with equal inputs. */
+typedef void slm_activation_hook_fn(void *arg, const char *name, size_t n_slices,
+                                    size_t slice, const float *x, size_t n);
 
 #endif

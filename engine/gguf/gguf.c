@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf.c - open, close and query a GGUF file; gguf_parse.c reads its head and
- * gguf_read.c its tensors
+ * gguf.c - open, close and query a GGUF file, and read its rows; gguf_parse.c reads its
+ * head
  *
  * The mapping is shared, so if another process truncates the open file, any access to
  * the missing pages raises SIGBUS: no check made here can prevent that. Everything else
@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/fileread.h"
 #include "engine/base/utf8.h"
 
 /* A descriptor of a non-empty regular file; anything else would block or cannot be
@@ -269,4 +270,33 @@ const struct gguf_kv *gguf_kv_find(const struct gguf *g, const char *key)
     const uint32_t i = strtab_find(&g->kv_index, key, strlen(key));
 
     return i == STRTAB_NONE ? NULL : &g->kvs[i];
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+enum status gguf_read_bytes(const struct gguf *g, void *dst, size_t n, uint64_t offset,
+                            struct err *err)
+{
+    return readfile_at(g->fd, g->path, dst, n, offset, err);
+}
+
+enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
+                           uint64_t row, uint64_t n_rows, bool drop, void *dst,
+                           struct err *err)
+{
+    const uint64_t row_bytes = t->bytes / (t->n_elems / t->ne[0]);
+    const uint64_t offset = t->offset + row * row_bytes;
+    const size_t n = (size_t)(n_rows * row_bytes);
+    enum status st;
+
+    if (g->source.read)
+        return g->source.read(g->source.arg, t, row, n_rows, drop, dst, err);
+    if (!g->mapped) {
+        memcpy(dst, g->image + offset, n);
+        return ST_OK;
+    }
+    st = gguf_read_bytes(g, dst, n, offset, err);
+    if (!st && drop)
+        pagecache_drop(g->fd, offset, offset + n);
+    return st;
 }

@@ -192,4 +192,26 @@ enum status hf_tokenizer_put(struct gguf_kvs *k, const char *dir, int64_t n_voca
 enum status hf_tokenizer_parse(struct gguf_kvs *k, const char *text, size_t len,
                                struct err *err);
 
+/* ---- inside of the tokenizer: hf_tokenizer.c, hf_special.c ----------------------- */
+
+struct hf_token {
+    const char *text; /* in the JSON; NULL: an id without a token */
+    uint32_t type;    /* enum token_type */
+    bool strips;      /* removes the blanks after it */
+};
+
+struct hf_vocab {
+    struct jsonfile file;
+    const json_t *model;
+    struct hf_pretok pre;
+    struct hf_token *tokens; /* [n] */
+    size_t n, cap, n_strips;
+    int64_t unknown; /* -1: none */
+};
+
+/* Put the tokens that begin and end a text, and the chat template, from tokenizer.json
+ * and the JSON files beside it in dir (NULL: none). */
+enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
+                           const char *dir, struct err *err);
+
 #endif

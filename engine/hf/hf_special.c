@@ -8,7 +8,7 @@
  * states whether a text gets them. The chat template is chat_template.jinja (newer
  * folders), else in tokenizer_config.json, else in chat_template.json.
  */
-#include "engine/hf/hf_tokenizer.h"
+#include "engine/hf/hf_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

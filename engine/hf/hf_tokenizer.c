@@ -6,7 +6,7 @@
  * model.merges the merges. GGUF calls vocabularies with byte_fallback "llama" and
  * byte-level ones "gpt2"; hf_special.c finds the tokens that begin and end a text.
  */
-#include "engine/hf/hf_tokenizer.h"
+#include "engine/hf/hf_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/jsonfile.h"
-#include "engine/base/pagecache.h"
-#include "engine/base/readfile.h"
+#include "engine/base/fileread.h"
 #include "engine/base/utf8.h"
 
 #define MAX_INDEX  ((size_t)64 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * weights.c - one interface over the residency policies
+ * weights.c - one interface over the residency policies, and that of memory
  */
 #include "engine/weights/weights_impl.h"
 
@@ -14,6 +14,19 @@ static const char *const names[] = {
     [WEIGHTS_MEMORY] = "memory",
 };
 
+/* Weights in memory: the caller wrote the image, so its pages are there. */
+static enum status preload_memory(struct weights *w, struct thread_pool *pool,
+                                  int (*progress)(void *arg, size_t done, size_t total),
+                                  void *arg, struct err *err)
+{
+    (void)pool;
+    if (progress && progress(arg, weights_bytes(w), weights_bytes(w)))
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    return ST_OK;
+}
+
+static const struct weights_policy policy_memory = {.preload = preload_memory};
+
 static const struct weights_policy *choose_policy(const struct weights_params *params)
 {
     assert(params->residency != WEIGHTS_AUTO);
@@ -21,7 +34,7 @@ static const struct weights_policy *choose_policy(const struct weights_params *p
         return &weights_policy_mmap;
     return params->residency == WEIGHTS_PACKED || params->rewrite
                ? &weights_policy_packed
-               : &weights_policy_memory;
+               : &policy_memory;
 }
 
 enum status weights_open(struct weights **out, const struct gguf *g,

@@ -23,7 +23,6 @@ struct weights_policy {
 };
 
 extern const struct weights_policy weights_policy_mmap;
-extern const struct weights_policy weights_policy_memory;
 extern const struct weights_policy weights_policy_packed;
 
 /* ---- weights_packed.c: weights in panels, in own memory or in the image ---------- */

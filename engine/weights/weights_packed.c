@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "engine/base/mem.h"
-#include "engine/base/pagecache.h"
+#include "engine/base/fileread.h"
 
 #define PIECE       ((size_t)512 << 10)
 #define EXTENT      ((size_t)2 << 20)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_impl.h - what engine.c takes from engine_info.c
+ */
+#ifndef SLM_ENGINE_ENGINE_IMPL_H
+#define SLM_ENGINE_ENGINE_IMPL_H
+
+#include "engine/engine.h"
+#include "engine/forward/forward.h"
+
+/* Describe a model with these parameters, which are checked; the residency stays as it
+ * is. Errors: those of slm_plan() but for loading. */
+enum status info_fill(struct slm_info *info, const struct gguf *g,
+                      const struct model *m, const struct slm_params *params,
+                      struct err *err);
+
+struct kvcache_shape info_kv_shape(const struct model *m, enum kern_kv type);
+
+#endif
