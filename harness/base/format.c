@@ -95,3 +95,48 @@ void shell_word_append(char *buf, size_t cap, const char *word)
                     *word == '\'' ? "'\\''" : word);
     text_append(buf, cap, "'");
 }
+
+/* Length of the first word of text; what stands in brackets is one word. */
+static size_t word_length(const char *text, bool keep_brackets)
+{
+    int depth = 0;
+    size_t n = 0;
+
+    for (; text[n] && text[n] != '\n' && (text[n] != ' ' || depth); n++)
+        if (keep_brackets)
+            depth += (text[n] == '[') - (text[n] == ']');
+    return n;
+}
+
+void text_wrap(FILE *f, const char *text, int column, int indent, int width,
+               bool keep_brackets)
+{
+    bool is_first = true;
+
+    while (*text) {
+        const int len = (int)word_length(text, keep_brackets);
+
+        if (!is_first && column + 1 + len > width) {
+            fprintf(f, "\n%*s", indent, "");
+            column = indent;
+        } else if (!is_first) {
+            fputc(' ', f);
+            column++;
+        }
+        fprintf(f, "%.*s", len, text);
+        column += len;
+        text += len;
+        is_first = false;
+        if (*text == '\n' && strchr("\n ", text[1])) {
+            for (; *text == '\n'; text++)
+                fputc('\n', f);
+            column = 0;
+            is_first = true;
+            for (; *text == ' '; text++, column++)
+                fputc(' ', f);
+        } else if (*text) {
+            text++;
+        }
+    }
+    fputc('\n', f);
+}

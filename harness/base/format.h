@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.h - figures, and words of commands, as people read them, in the caller's buffers
+ * format.h - figures, and words of commands, as people read them, in the caller's
+ * buffers
  *
  * Every function keeps buf[cap] terminated and cuts what does not fit.
  *
@@ -9,8 +10,10 @@
 #ifndef SLM_HARNESS_BASE_FORMAT_H
 #define SLM_HARNESS_BASE_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Appends to the text in buf. */
 void text_append(char *buf, size_t cap, const char *fmt, ...)
@@ -27,6 +30,13 @@ void format_size(char *buf, size_t cap, uint64_t bytes);
 
 /* CPU numbers as ranges, "0-3,8"; cut with "..." where cap is too small. */
 void format_cpus(char *buf, size_t cap, const int *cpus, int n);
+
+/* Print text, which begins in the given column, in lines of so many characters; all but
+ * the first are indented. A line end in the text is a blank, except before a blank or
+ * another line end: there it stays. With keep_brackets what stands in brackets is not
+ * divided. */
+void text_wrap(FILE *f, const char *text, int column, int indent, int width,
+               bool keep_brackets);
 
 /* Append a blank and one word of a command line to the text in buf[cap]: quoted unless
  * every character is harmless; cut where buf is full. */

@@ -48,53 +48,6 @@ static int count(const struct opt *opts)
 
 /* ---- --help ------------------------------------------------------------------ */
 
-/* Length of the first word of text; what stands in brackets is one word. */
-static size_t word_length(const char *text, bool keep_brackets)
-{
-    int depth = 0;
-    size_t n = 0;
-
-    for (; text[n] && text[n] != '\n' && (text[n] != ' ' || depth); n++)
-        if (keep_brackets)
-            depth += (text[n] == '[') - (text[n] == ']');
-    return n;
-}
-
-/* Wraps text, which begins in the given column; further lines are indented. A line end
- * in the text is a blank, except before a blank or another line end: there it stays. */
-static void print_wrapped(FILE *f, const char *text, int column, int indent,
-                          bool keep_brackets)
-{
-    bool is_first = true;
-
-    while (*text) {
-        const int len = (int)word_length(text, keep_brackets);
-
-        if (!is_first && column + 1 + len > LINE_WIDTH) {
-            fprintf(f, "\n%*s", indent, "");
-            column = indent;
-        } else if (!is_first) {
-            fputc(' ', f);
-            column++;
-        }
-        fprintf(f, "%.*s", len, text);
-        column += len;
-        text += len;
-        is_first = false;
-        if (*text == '\n' && strchr("\n ", text[1])) {
-            for (; *text == '\n'; text++)
-                fputc('\n', f);
-            column = 0;
-            is_first = true;
-            for (; *text == ' '; text++, column++)
-                fputc(' ', f);
-        } else if (*text) {
-            text++;
-        }
-    }
-    fputc('\n', f);
-}
-
 /* "-m, --model FILE"; returns its length. */
 static int left_of(char *buf, size_t cap, const struct opt *o)
 {
@@ -124,7 +77,8 @@ static void print_options(FILE *f, const struct opt *opts, int width)
         const int n = left_of(left, sizeof left, opts);
 
         fprintf(f, "  %-*s  ", width, left);
-        print_wrapped(f, opts->help, 4 + (n > width ? n : width), 4 + width, false);
+        text_wrap(f, opts->help, 4 + (n > width ? n : width), 4 + width, LINE_WIDTH,
+                  false);
     }
 }
 
@@ -152,9 +106,9 @@ static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *
     if (!u->no_kernels)
         width = widest_left(isa_opts, width);
     fprintf(f, "usage: %s ", program_of(u));
-    print_wrapped(f, u->synopsis, (int)strlen(program_of(u)) + 8, 15, true);
+    text_wrap(f, u->synopsis, (int)strlen(program_of(u)) + 8, 15, LINE_WIDTH, true);
     fputc('\n', f);
-    print_wrapped(f, u->about, 0, 0, false);
+    text_wrap(f, u->about, 0, 0, LINE_WIDTH, false);
     fputs("\noptions:\n", f);
     print_options(f, opts, width);
     if (!u->no_kernels)

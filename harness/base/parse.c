@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse.c - numbers, sizes, lists and durations
+ * parse.c - numbers, sizes, durations, and lists of numbers and words
  */
 #include "harness/base/parse.h"
 
@@ -11,8 +11,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "harness/base/format.h"
 #include "harness/base/options.h"
+#include "harness/base/suggest.h"
 
 enum status parse_count(const char *text, const char *what, const char *unit,
                         long long min, long long max, long long *out, struct err *err)
@@ -207,4 +210,33 @@ enum status parse_ints(const char *text, const char *what, int min, int max,
                        struct int_list *out, struct err *err)
 {
     return parse_counts(text, what, "", min, max, out, err);
+}
+
+enum status parse_words(const char *text, const char *what, const char *const *names,
+                        int n_names, uint64_t *bits, struct err *err)
+{
+    char word[64], known[300] = "";
+    uint64_t found = 0;
+    int i;
+
+    for (const char *at = text; at && *at; found |= UINT64_C(1) << i) {
+        const size_t len = strcspn(at, ",");
+
+        snprintf(word, sizeof word, "%.*s", (int)len, at);
+        for (i = 0; i < n_names && strcasecmp(names[i], word); i++)
+            text_append(known, sizeof known, "%s%s", i ? ", " : "", names[i]);
+        if (i == n_names) {
+            const char *near = suggest(word, names, n_names);
+
+            return err_set(err, ST_USAGE, "%s: there is no '%s'; %s%s%s", what, word,
+                           near ? "did you mean " : "there are: ", near ? near : known,
+                           near ? "?" : "");
+        }
+        known[0] = '\0';
+        at += len + (at[len] == ',');
+    }
+    if (text && !*text)
+        return err_set(err, ST_USAGE, "%s needs a value", what);
+    *bits = text ? found : UINT64_MAX;
+    return ST_OK;
 }

@@ -34,6 +34,11 @@ enum status parse_double(const char *text, const char *what, double min, double 
 enum status parse_percent(const char *text, const char *what, double min, double max,
                           double *out, struct err *err);
 
+/* "q4_K,q8_0" as bits, one for each of the names (at most 64, any case); text NULL: all
+ * of them. The message has the nearest name, or all. */
+enum status parse_words(const char *text, const char *what, const char *const *names,
+                        int n_names, uint64_t *bits, struct err *err);
+
 /* "90s", "10m", "1.5h", or a number of seconds. */
 enum status parse_duration(const char *text, const char *what, double min_s,
                            double max_s, double *seconds, struct err *err);

@@ -42,22 +42,8 @@ __attribute__((format(printf, 2, 3))) static void line(const char *label,
 /* text in lines of LINE_WIDTH, the first with a bullet, the rest indented like it. */
 static void bullet(const char *text)
 {
-    size_t column = 0;
-
-    fputs("  -", stdout);
-    while (*text) {
-        const size_t word = strcspn(text, " ");
-
-        if (column && column + 1 + word > LINE_WIDTH - 3) {
-            fputs("\n   ", stdout);
-            column = 0;
-        }
-        printf(" %.*s", (int)word, text);
-        column += word + 1;
-        text += word;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
+    fputs("  - ", stdout);
+    text_wrap(stdout, text, 4, 4, LINE_WIDTH, false);
 }
 
 /* The CPUs (all, or the allowed ones) as a list "0-3,8", into buf. */

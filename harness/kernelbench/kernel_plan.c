@@ -7,57 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "harness/base/format.h"
-#include "harness/base/suggest.h"
+#include "harness/base/parse.h"
 
 #define USUAL_COLUMNS 512
-#define MAX_NAMES     64
 
-/* ---- lists of words -------------------------------------------------------------- */
+/* The words of a request as bits: of formats, operations (the last one: all), levels,
+ * and hot and cold. */
+struct words {
+    uint64_t formats, ops, isa, weights;
+};
 
-/* Whether name is one of the comma-separated words; a NULL list has every name. */
-static bool has_word(const char *list, const char *name)
+_Static_assert(KERN_N_FMT <= 64 && KERN_N_OP < 64 && KERN_N_ISA <= 64,
+               "a set of words is a mask of 64 bits");
+
+static bool has(uint64_t words, unsigned which)
 {
-    const size_t len = strlen(name);
-
-    for (const char *at = list; at;) {
-        if (!strncasecmp(at, name, len) && (at[len] == ',' || !at[len]))
-            return true;
-        at = strchr(at, ',');
-        at += at != NULL;
-    }
-    return !list;
-}
-
-static enum status check_words(const char *list, const char *option,
-                               const char *const *names, int n_names, struct err *err)
-{
-    char known[300] = "";
-
-    for (const char *at = list; at && *at;) {
-        const size_t len = strcspn(at, ",");
-        char word[64];
-        int i = 0;
-
-        snprintf(word, sizeof word, "%.*s", (int)len, at);
-        while (i < n_names && strcasecmp(names[i], word) != 0)
-            i++;
-        if (i == n_names) {
-            const char *near = suggest(word, names, n_names);
-
-            if (near)
-                return err_set(err, ST_USAGE, "%s: there is no '%s'; did you mean %s?",
-                               option, word, near);
-            for (i = 0; i < n_names; i++)
-                text_append(known, sizeof known, "%s%s", i ? ", " : "", names[i]);
-            return err_set(err, ST_USAGE, "%s: there is no '%s'; there are: %s", option,
-                           word, known);
-        }
-        at += len + (at[len] == ',');
-    }
-    return list && !*list ? err_set(err, ST_USAGE, "%s needs a value", option) : ST_OK;
+    return words >> which & 1;
 }
 
 static enum status check_columns(const struct int_list *list, struct err *err)
@@ -81,30 +48,30 @@ static enum status check_columns(const struct int_list *list, struct err *err)
     return ST_OK;
 }
 
-static enum status check_wish(const struct kernel_wish *w, struct err *err)
+static enum status read_wish(struct words *words, const struct kernel_wish *w,
+                             struct err *err)
 {
-    const char *names[MAX_NAMES];
     static const char *const weights[] = {"hot", "cold"};
-    int n = 0;
+    const char *formats[KERN_N_FMT], *ops[KERN_N_OP + 1], *levels[KERN_N_ISA];
+    enum status st;
 
-    for (int i = 0; i < KERN_N_FMT && n < MAX_NAMES; i++)
-        names[n++] = kern_format_info((enum kern_format)i)->name;
-    if (check_words(w->formats, "--formats", names, n, err))
-        return err->code;
-    n = 0;
-    for (int i = 0; i < KERN_N_OP && n < MAX_NAMES - 1; i++)
-        names[n++] = kern_op_name((enum kern_op)i);
-    names[n++] = "all";
-    if (check_words(w->ops, "--ops", names, n, err))
-        return err->code;
-    n = 0;
+    for (int i = 0; i < KERN_N_FMT; i++)
+        formats[i] = kern_format_info((enum kern_format)i)->name;
+    for (int i = 0; i < KERN_N_OP; i++)
+        ops[i] = kern_op_name((enum kern_op)i);
+    ops[KERN_N_OP] = "all";
     for (int i = 0; i < KERN_N_ISA; i++)
-        names[n++] = isa_name((enum kern_isa)i);
-    if (check_words(w->isa, "--isa", names, n, err))
-        return err->code;
-    if (check_columns(&w->columns, err))
-        return err->code;
-    return check_words(w->weights, "--weights", weights, 2, err);
+        levels[i] = isa_name((enum kern_isa)i);
+    st =
+        parse_words(w->formats, "--formats", formats, KERN_N_FMT, &words->formats, err);
+    if (!st)
+        st = parse_words(w->ops, "--ops", ops, KERN_N_OP + 1, &words->ops, err);
+    if (!st)
+        st = parse_words(w->isa, "--isa", levels, KERN_N_ISA, &words->isa, err);
+    if (!st)
+        st = check_columns(&w->columns, err);
+    return st ? st
+              : parse_words(w->weights, "--weights", weights, 2, &words->weights, err);
 }
 
 /* ---- the request ----------------------------------------------------------------- */
@@ -117,11 +84,12 @@ static bool has_int(const struct int_list *list, int value, int usual)
     return list->n == 0 && value == usual;
 }
 
-static bool wants_op(const struct kernel_wish *w, const struct kern_entry *e)
+static bool wants_op(const struct kernel_wish *w, const struct words *words,
+                     const struct kern_entry *e)
 {
     if (!w->ops)
         return kernel_product(e->op) != NULL;
-    return has_word(w->ops, "all") || has_word(w->ops, kern_op_name(e->op));
+    return has(words->ops, KERN_N_OP) || has(words->ops, e->op);
 }
 
 static bool is_per_format(const struct kern_entry *e)
@@ -136,20 +104,21 @@ static enum kern_format format_of(const struct kern_entry *e)
                : (enum kern_format)e->what;
 }
 
-static bool wants_isa(const struct kernel_wish *w, const struct kern_entry *e)
+static bool wants_isa(const struct kernel_wish *w, const struct words *words,
+                      const struct kern_entry *e)
 {
     if (w->all_isa)
         return true;
     if (w->isa)
-        return has_word(w->isa, isa_name(e->isa));
+        return has(words->isa, e->isa);
     const struct kern_row *best = kern_best(e->op, e->what, isa_usable());
     return best && best->isa == e->isa;
 }
 
-static bool wants_product(const struct kernel_wish *w, const struct kernel_case *c,
-                          const struct kernel_product *p)
+static bool wants_product(const struct kernel_wish *w, const struct words *words,
+                          const struct kernel_case *c, const struct kernel_product *p)
 {
-    if (w->weights && !has_word(w->weights, c->cache == KERNEL_HOT ? "hot" : "cold"))
+    if (!has(words->weights, c->cache == KERNEL_HOT ? 0 : 1))
         return false;
     if (w->threads.n && c->cache == KERNEL_COLD &&
         !has_int(&w->threads, c->n_threads, 0))
@@ -160,16 +129,16 @@ static bool wants_product(const struct kernel_wish *w, const struct kernel_case 
            (w->threads.n || c->n_threads == 1);
 }
 
-static bool wants(const struct kernel_wish *w, const struct kernel_case *c,
-                  const struct kern_entry *e)
+static bool wants(const struct kernel_wish *w, const struct words *words,
+                  const struct kernel_case *c, const struct kern_entry *e)
 {
     const struct kernel_product *p = kernel_product(e->op);
 
-    if (!wants_op(w, e) || !wants_isa(w, e))
+    if (!wants_op(w, words, e) || !wants_isa(w, words, e))
         return false;
-    if (is_per_format(e) && !has_word(w->formats, kern_format_info(format_of(e))->name))
+    if (is_per_format(e) && !has(words->formats, format_of(e)))
         return false;
-    return !p || wants_product(w, c, p);
+    return !p || wants_product(w, words, c, p);
 }
 
 /* ---- the plan -------------------------------------------------------------------- */
@@ -210,12 +179,12 @@ static void add_one_column(struct kernel_plan *plan, const struct kernel_case *a
 /* run and skip have room for all n_all cases each, which include the roofs. */
 static void choose(struct kernel_plan *plan, const struct kernel_case *all,
                    size_t n_all, const struct kernel_wish *wish,
-                   const struct topology *topo)
+                   const struct words *words, const struct topology *topo)
 {
     for (size_t i = 0; i < n_all; i++) {
         const struct kern_entry *e = kernel_case_entry(&all[i]);
 
-        if (!e || !wants(wish, &all[i], e))
+        if (!e || !wants(wish, words, &all[i], e))
             continue;
         if (isa_usable() >> e->isa & 1) {
             plan->run[plan->n_run++] = all[i];
@@ -261,7 +230,7 @@ static enum status nothing_to_run(const struct kernel_plan *plan, struct err *er
                        kernel_case_name(&plan->skip[0].c, name), plan->skip[0].reason);
     return err_set(
         err, ST_USAGE,
-        "there is no such row: the formats, operations, levels and columns asked for "
+        "there is no such row: the formats, operations, levels and columns requested "
         "have none in common; `bench kernels --list` shows what there is");
 }
 
@@ -271,7 +240,8 @@ enum status kernel_plan_make(struct kernel_plan *plan, const struct kernel_wish 
     struct kernel_plan new = {.n_run = 0};
     struct kernel_case *all = NULL;
     size_t n_all = 0;
-    enum status st = check_wish(wish, err);
+    struct words words;
+    enum status st = read_wish(&words, wish, err);
 
     if (st)
         return st;
@@ -282,7 +252,7 @@ enum status kernel_plan_make(struct kernel_plan *plan, const struct kernel_wish 
     new.run = calloc(n_all + 1, sizeof *new.run);
     new.skip = calloc(n_all + 1, sizeof *new.skip);
     if (new.run &&new.skip)
-        choose(&new, all, n_all, wish, topo);
+        choose(&new, all, n_all, wish, &words, topo);
     else
         st = err_set(err, ST_NO_MEMORY, "no memory for %zu cases", n_all);
     free(all);
