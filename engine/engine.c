@@ -367,7 +367,7 @@ void slm_profile_read(const struct slm *m, struct slm_profile *out)
 
 void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *arg)
 {
-    forward_tap(m->forward, hook, arg);
+    forward_set_hook(m->forward, hook, arg);
 }
 
 int slm_n_past(const struct slm *m)

@@ -63,7 +63,7 @@ bool forward_prefetches(const struct forward *f, enum kern_format fmt);
 
 /* Call hook(arg, ...) with the inputs of all matrices but routers from the next pass
  * on; NULL: end. */
-void forward_tap(struct forward *f, slm_activation_hook_fn *hook, void *arg);
+void forward_set_hook(struct forward *f, slm_activation_hook_fn *hook, void *arg);
 
 /* Profile the passes from here on; an earlier profile is discarded. Error:
  * ST_NO_MEMORY.

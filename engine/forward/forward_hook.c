@@ -7,15 +7,15 @@
  */
 #include "engine/forward/forward_impl.h"
 
-void forward_tap(struct forward *f, slm_activation_hook_fn *hook, void *arg)
+void forward_set_hook(struct forward *f, slm_activation_hook_fn *hook, void *arg)
 {
     f->hook = hook;
     f->hook_arg = arg;
 }
 
 /* Row src, normalised unless norm is NULL, to one slice of w. */
-static void tell(struct forward *f, struct fwd_thread *me, const struct matrix *w,
-                 size_t slice, const float *src, const struct norm *norm)
+static void report_row(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                       size_t slice, const float *src, const struct norm *norm)
 {
     if (norm) {
         fwd_norm(f, me->row, src, norm, w->k);
@@ -32,7 +32,7 @@ void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix
 {
     for (size_t j = (size_t)(me - f->threads); j < n;
          j += (size_t)thread_pool_size(f->pool))
-        tell(f, me, w, 0, src + j * stride, norm);
+        report_row(f, me, w, 0, src + j * stride, norm);
 }
 
 void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
@@ -46,6 +46,6 @@ void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matri
         const float *src = norm ? f->x + pair / n_used * pad16((size_t)f->m->n_embd)
                                 : f->gate + i * pad16((size_t)f->m->n_ff);
 
-        tell(f, me, w, expert, src, norm);
+        report_row(f, me, w, expert, src, norm);
     }
 }

@@ -291,7 +291,7 @@ static void give_up(struct fill *f, const struct err *why)
         f->why = *why;
 }
 
-static void tell(struct fill *f, size_t done)
+static void report_progress(struct fill *f, size_t done)
 {
     struct err err = ERR_INIT;
 
@@ -340,7 +340,7 @@ static bool take(struct fill *f, int thread, const struct piece *piece)
 
     if (thread == 0) {
         steer_page_cache(f, (off_t)at);
-        tell(f, done);
+        report_progress(f, done);
     }
     return true;
 }
@@ -419,7 +419,7 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
         work(&f, 0, 1);
     free(f.buffers);
     if (!f.failed && f.reported < p->total)
-        tell(&f, p->total);
+        report_progress(&f, p->total);
     p->half_done = f.failed && !p->mem.base;
     if (f.failed)
         return err_set(err, f.why.code, "%s", f.why.msg);

@@ -140,12 +140,12 @@ struct fill_job {
     size_t pattern_bytes;
 };
 
-static void fill_share(void *arg, int member, int n_members)
+static void fill_share(void *arg, int thread, int n_threads)
 {
     const struct fill_job *job = arg;
     size_t at, end;
 
-    thread_pool_share(job->bytes, FILL_UNIT, member, n_members, &at, &end);
+    thread_pool_share(job->bytes, FILL_UNIT, thread, n_threads, &at, &end);
     if (!job->pattern) {
         memset(job->to + at, 1, end - at);
         return;

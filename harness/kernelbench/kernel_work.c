@@ -30,7 +30,7 @@ struct kernel_work {
     /* WORK_PRODUCT */
     struct product_call call;
     struct columns x;
-    size_t n_rows, matrix_bytes, n_matrices, turn;
+    size_t n_rows, matrix_bytes, n_matrices, matrix;
     const uint8_t *w;
     uint8_t *own_w; /* hot weights */
     bool cold;
@@ -106,8 +106,8 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         w->n_matrices = kernel_fixture_cold_bytes(w->fixture) / w->matrix_bytes;
         if (w->n_matrices < 2)
             return no_memory(c, err);
-        w->turn = (*fixture_cold_at(w->fixture) + w->matrix_bytes - 1) /
-                  w->matrix_bytes % w->n_matrices;
+        w->matrix = (*fixture_cold_at(w->fixture) + w->matrix_bytes - 1) /
+                    w->matrix_bytes % w->n_matrices;
     } else {
         w->w = w->own_w = hot_matrix(w->fixture, format, packed, w->n_rows);
         if (!w->w)
@@ -121,17 +121,17 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
     return fixture_pool(&w->pool, w->fixture, c->n_threads, err);
 }
 
-static void product_share(void *arg, int member, int n_members)
+static void product_share(void *arg, int thread, int n_threads)
 {
     const struct kernel_work *w = arg;
-    size_t begin, end, turn = w->turn;
+    size_t begin, end, matrix = w->matrix;
 
-    thread_pool_share(w->n_rows, ROW_SHARE, member, n_members, &begin, &end);
+    thread_pool_share(w->n_rows, ROW_SHARE, thread, n_threads, &begin, &end);
     if (begin == end)
         return;
     for (size_t i = 0; i < w->n_calls; i++) {
-        parts_product(&w->call, w->w + turn * w->matrix_bytes, begin, end);
-        turn = turn + 1 == w->n_matrices ? 0 : turn + 1;
+        parts_product(&w->call, w->w + matrix * w->matrix_bytes, begin, end);
+        matrix = matrix + 1 == w->n_matrices ? 0 : matrix + 1;
     }
 }
 
@@ -139,26 +139,26 @@ static void run_product(struct kernel_work *w, size_t n_calls)
 {
     w->n_calls = n_calls;
     thread_pool_run(w->pool, product_share, w);
-    w->turn = (w->turn + n_calls) % w->n_matrices;
+    w->matrix = (w->matrix + n_calls) % w->n_matrices;
     if (w->cold)
-        *fixture_cold_at(w->fixture) = w->turn * w->matrix_bytes;
+        *fixture_cold_at(w->fixture) = w->matrix * w->matrix_bytes;
 }
 
 /* ---- roofs ----------------------------------------------------------------------- */
 
-static void peak_share(void *arg, int member, int n_members)
+static void peak_share(void *arg, int thread, int n_threads)
 {
     struct kernel_work *w = arg;
     uint64_t sink = 0;
 
-    (void)n_members;
+    (void)n_threads;
     for (size_t i = 0; i < w->n_calls; i++) {
         if (w->probe->op == PROBE_OP_peak_int8)
             w->probe->fn.peak_int8(w->n_iters, &sink);
         else
             w->probe->fn.peak_f32(w->n_iters, &sink);
     }
-    if (member == 0)
+    if (thread == 0)
         w->sink = sink;
 }
 

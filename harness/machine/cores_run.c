@@ -20,7 +20,7 @@
 /* A part: long against waking a thread, and so short that other programs leave some
  * rounds alone. */
 #define PART_NS   1000000u
-#define CHUNK_NS  20000u /* between two looks at the clock */
+#define CHUNK_NS  20000u /* between two readings of the clock */
 #define CALIB_NS  500000u
 #define MIN_SHARE 0.95 /* of its CPU, and of the part, or the round is disturbed */
 

@@ -209,7 +209,7 @@ static enum status disk_all(struct probe_report *r, struct run *run, struct err 
     struct err e = ERR_INIT;
 
     if (!p->disk_dir) {
-        snprintf(r->disk_why_not, sizeof r->disk_why_not, "not asked for");
+        snprintf(r->disk_why_not, sizeof r->disk_why_not, "not requested");
         return ST_OK;
     }
     const enum status st = step(run, 0, "disk", err);

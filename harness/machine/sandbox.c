@@ -60,8 +60,8 @@ static enum status check_limit(const char *root, uint64_t limit, struct err *err
                        asked);
     if (kb && limit / 1024 > kb)
         return err_set(err, ST_USAGE,
-                       "a memory limit of %s is above the %s this machine has; ask for "
-                       "less, or for none (--mem none)",
+                       "a memory limit of %s is above the %s this machine has; set "
+                       "less, or none (--mem none)",
                        asked, has);
     return ST_OK;
 }
@@ -155,7 +155,7 @@ static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *
                        asked, is, source);
     if (got > limit || !got)
         return err_set(err, ST_IO,
-                       "asked for a memory limit of %s, the kernel has %s in %.200s",
+                       "requested a memory limit of %s, the kernel has %s in %.200s",
                        asked, got ? is : "none", s->dir);
     return ST_OK;
 }
@@ -213,11 +213,6 @@ void sandbox_destroy(struct sandbox *s)
         memset(&shared.parent, 0, sizeof shared.parent);
     }
     free(s);
-}
-
-int sandbox_version(const struct sandbox *s)
-{
-    return s->place.version;
 }
 
 const char *sandbox_path(const struct sandbox *s)

@@ -55,7 +55,6 @@ enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err);
 
 enum status sandbox_read(struct sandbox *s, struct sandbox_usage *u, struct err *err);
 
-int sandbox_version(const struct sandbox *s); /* 1 or 2 */
 const char *sandbox_path(const struct sandbox *s);
 
 /* Kills what is still inside, removes the group, frees s. NULL is fine. */

@@ -77,7 +77,7 @@ bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
 
     if (n > n_cpus) {
         snprintf(buf, cap,
-                 "%d threads share %d CPU%s: they take turns, which costs speed; "
+                 "%d threads share %d CPU%s: they run alternately, which costs speed; "
                  "`bench topo` recommends %d",
                  n, n_cpus, n_cpus == 1 ? "" : "s", t->threads_default);
         return true;
@@ -119,7 +119,7 @@ static void advise_quota(struct list *l, const struct topology *t)
     if (q < 1 - 1e-3)
         add(l,
             "Quota: with %.4g CPUs even one thread is stopped for %.0f %% of the time, "
-            "in bursts; ask for a whole CPU.",
+            "in bursts; request a whole CPU.",
             q, 100 * (1 - q));
     else if (up - q > 1e-3)
         add(l,

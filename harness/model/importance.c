@@ -15,7 +15,7 @@
 
 struct collector {
     struct imatrix *im;
-    pthread_mutex_t lock; /* members of the pool tell of their rows at the same time */
+    pthread_mutex_t lock; /* threads of the pool report their rows at the same time */
     struct err err;       /* the first */
 };
 

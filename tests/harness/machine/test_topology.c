@@ -209,7 +209,7 @@ static void doubts_too_many_threads(void **state)
     assert_false(topology_doubts_threads(&topo, 2, twice, text, sizeof text));
     assert_string_equal(text, "");
     assert_true(topology_doubts_threads(&topo, 3, twice, text, sizeof text));
-    assert_string_equal(text, "3 threads share 2 CPUs: they take turns, which costs "
+    assert_string_equal(text, "3 threads share 2 CPUs: they run alternately, which costs "
                               "speed; `bench topo` recommends 4");
     assert_true(topology_doubts_threads(&topo, 99, NULL, text, sizeof text));
     assert_non_null(strstr(text, "99 threads share 8 CPUs"));
