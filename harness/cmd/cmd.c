@@ -14,8 +14,10 @@ enum status cmd_print_json(json_t *object, int digits, struct err *err)
         "-", object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits), err);
 }
 
-int cmd_fail(const struct err *err)
+int cmd_end(const struct err *err)
 {
+    if (err->code == ST_OK)
+        return 0;
     if (err->code == ST_INTERRUPTED)
         fprintf(stderr, "bench: interrupted\n");
     else

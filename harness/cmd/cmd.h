@@ -6,7 +6,8 @@
  *     int cmd_<name>(int argc, char **argv);
  * argv[0] is the subcommand's own name. The function parses its options (see
  * options.h, which answers --help), does its work through one call and returns the
- * exit code of the process; cmd_fail() prints an err and returns its exit code.
+ * exit code of the process; cmd_end() prints an err, if there is one, and returns the
+ * exit code.
  */
 #ifndef SLM_HARNESS_CMD_CMD_H
 #define SLM_HARNESS_CMD_CMD_H
@@ -24,8 +25,8 @@
  * digits. Errors: ST_IO; ST_NO_MEMORY (object is NULL). */
 enum status cmd_print_json(json_t *object, int digits, struct err *err);
 
-/* Print "bench: <message>" on stderr and return the exit code for it. For an
- * interruption the message is "interrupted". */
-int cmd_fail(const struct err *err);
+/* The exit code for err: 0, or, after "bench: <message>" on stderr, that of its status.
+ * For an interruption the message is "interrupted". */
+int cmd_end(const struct err *err);
 
 #endif

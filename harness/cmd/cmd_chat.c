@@ -334,5 +334,5 @@ int cmd_chat(int argc, char **argv)
         interrupt_catch();
         st = run(&s, &err);
     }
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }

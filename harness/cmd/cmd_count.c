@@ -61,5 +61,5 @@ int cmd_count(int argc, char **argv)
                            &err);
     if (st == ST_OK)
         st = run(args.v[0], (size_t)calls, pmu, &err);
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }

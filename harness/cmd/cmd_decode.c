@@ -112,5 +112,5 @@ int cmd_decode(int argc, char **argv)
     point_samples_free(&samples);
     free(o);
     free(topo);
-    return status ? cmd_fail(&err) : code;
+    return status ? cmd_end(&err) : code;
 }

@@ -88,12 +88,10 @@ int cmd_fields(int argc, char **argv)
     size_t n;
     const struct field *f = row_fields(&n);
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (json)
-        return print_json(f, n, &err) ? cmd_fail(&err) : 0;
+        return print_json(f, n, &err) ? cmd_end(&err) : 0;
     if (markdown)
         print_markdown(f, n);
     else

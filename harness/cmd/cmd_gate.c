@@ -163,5 +163,5 @@ int cmd_gate(int argc, char **argv)
         if (st == ST_OK)
             st = run(&o, &code, &err);
     }
-    return st ? cmd_fail(&err) : code;
+    return st ? cmd_end(&err) : code;
 }

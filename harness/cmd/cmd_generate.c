@@ -328,5 +328,5 @@ int cmd_generate(int argc, char **argv)
         interrupt_catch();
         st = run(&s, &err);
     }
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }

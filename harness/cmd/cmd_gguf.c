@@ -161,10 +161,8 @@ int cmd_gguf(int argc, char **argv)
     struct opt_args args;
     struct gguf *g;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (args.n != 1)
         err_set(&err, ST_USAGE, "name one GGUF file, as in: bench gguf model.gguf");
     else if (tensor && !out)
@@ -174,7 +172,7 @@ int cmd_gguf(int argc, char **argv)
     else if (rmse && (tensor || json || metadata))
         err_set(&err, ST_USAGE, "--rmse accepts no other option than --tensors");
     if (err.code || modelfile_open(&g, args.v[0], NULL, &err))
-        return cmd_fail(&err);
+        return cmd_end(&err);
 
     if (tensor) {
         extract(g, tensor, out, &err);
@@ -191,5 +189,5 @@ int cmd_gguf(int argc, char **argv)
             gguf_report_text(g, parts);
     }
     gguf_close(g);
-    return err.code ? cmd_fail(&err) : 0;
+    return cmd_end(&err);
 }

@@ -236,5 +236,5 @@ int cmd_history(int argc, char **argv)
     if (st == ST_OK)
         st = run_verb(verb, argc - 1, argv + 1, &code, &err);
     free(o.rows.v);
-    return st ? cmd_fail(&err) : code;
+    return st ? cmd_end(&err) : code;
 }

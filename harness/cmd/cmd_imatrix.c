@@ -236,5 +236,5 @@ int cmd_imatrix(int argc, char **argv)
             st = run(&job, &err);
     }
     free(job.in.v);
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }

@@ -263,15 +263,13 @@ int cmd_kernels(int argc, char **argv)
     struct opt_args args;
     bool is_bad = false;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     const enum status st = run_command(&s, &args, &is_bad, &err);
     free(w->columns.v);
     free(w->threads.v);
     if (st)
-        return cmd_fail(&err);
+        return cmd_end(&err);
     return is_bad ? 1 : 0;
 }
 /* clang-format on */

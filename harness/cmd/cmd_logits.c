@@ -128,5 +128,5 @@ int cmd_logits(int argc, char **argv)
         st = run(&params, &tokens, path, &err);
     }
     free(tokens.v);
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }

@@ -27,19 +27,17 @@ int cmd_plot(int argc, char **argv)
     struct err err = ERR_INIT;
     struct opt_args args;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (args.n != 1) {
         err_set(&err, ST_USAGE,
                 "plot takes one directory with a sweep.csv, but %d arguments were "
                 "given; see `bench plot --help`",
                 args.n);
-        return cmd_fail(&err);
+        return cmd_end(&err);
     }
     if (report_charts(args.v[0], &err))
-        return cmd_fail(&err);
+        return cmd_end(&err);
     printf("charts are in %s\n", args.v[0]);
     return 0;
 }

@@ -172,18 +172,16 @@ int cmd_probe(int argc, char **argv)
     struct opt_args args;
     struct probe_report report;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     struct topology *topo = calloc(1, sizeof *topo);
     if (!topo)
-        return cmd_fail(
+        return cmd_end(
             (err_set(&err, ST_NO_MEMORY, "no memory for the topology"), &err));
     interrupt_catch();
     if (topology_read(topo, "", &err) || measure(&report, topo, &s, &err)) {
         free(topo);
-        return cmd_fail(&err);
+        return cmd_end(&err);
     }
     if (s.json)
         cmd_print_json(probe_report_json(&report), 6, &err);
@@ -191,5 +189,5 @@ int cmd_probe(int argc, char **argv)
         print_report(&report, topo);
     probe_report_free(&report);
     free(topo);
-    return err.code ? cmd_fail(&err) : 0;
+    return cmd_end(&err);
 }

@@ -82,7 +82,7 @@ static int run(struct request *q)
         st = quality_run(&report, &q->settings, &err);
     }
     if (st) {
-        const int code = cmd_fail(&err);
+        const int code = cmd_end(&err);
 
         if (st == ST_INTERRUPTED)
             fprintf(
@@ -96,7 +96,7 @@ static int run(struct request *q)
     else
         print_text(q, &report);
     quality_report_free(&report);
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }
 
 int cmd_quality(int argc, char **argv)
@@ -125,13 +125,11 @@ int cmd_quality(int argc, char **argv)
     struct err err = ERR_INIT;
     int code;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (!q.models.n)
         err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
-    code = err.code ? cmd_fail(&err) : run(&q);
+    code = err.code ? cmd_end(&err) : run(&q);
     free(q.settings.values.v);
     free(q.models.v);
     return code;

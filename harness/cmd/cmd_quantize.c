@@ -81,5 +81,5 @@ int cmd_quantize(int argc, char **argv)
         st = quantize_run(&job, &err);
     }
     free(rules.v);
-    return st ? cmd_fail(&err) : 0;
+    return st ? cmd_end(&err) : 0;
 }

@@ -71,20 +71,18 @@ int cmd_recommend(int argc, char **argv)
     struct err err = ERR_INIT;
     struct opt_args args;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (args.n != 1) {
         err_set(&err, ST_USAGE,
                 "recommend takes one directory with a sweep.csv, but %d arguments were "
                 "given; see `bench recommend --help`",
                 args.n);
-        return cmd_fail(&err);
+        return cmd_end(&err);
     }
     struct recommendation *rec = calloc(1, sizeof *rec);
     if (!rec)
-        return cmd_fail((err_set(&err, ST_NO_MEMORY, "no memory for an answer"), &err));
+        return cmd_end((err_set(&err, ST_NO_MEMORY, "no memory for an answer"), &err));
 
     if (run(rec, args.v[0], &params, &err) == ST_OK) {
         if (as_json)
@@ -93,5 +91,5 @@ int cmd_recommend(int argc, char **argv)
             recommend_print(stdout, rec);
     }
     free(rec);
-    return err.code ? cmd_fail(&err) : 0;
+    return cmd_end(&err);
 }

@@ -371,7 +371,7 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
     if (status == ST_OK)
         status = sweep_run(&x->settings, &x->plan, &x->topo, x->dir, &err);
     if (status) {
-        const int code = cmd_fail(&err);
+        const int code = cmd_end(&err);
 
         if (status == ST_INTERRUPTED && x->dir)
             fprintf(stderr, "bench: to continue: bench sweep --resume %s\n",
@@ -410,13 +410,11 @@ int cmd_sweep(int argc, char **argv)
     memcpy(opts, model, sizeof model);
     n += setting_options(opts + n, &q.settings, SETTING_OPTION_SWEEP);
     memcpy(opts + n, others, sizeof others);
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     x = calloc(1, sizeof *x);
     if (!x)
-        return cmd_fail((err_set(&err, ST_NO_MEMORY, "no memory"), &err));
+        return cmd_end((err_set(&err, ST_NO_MEMORY, "no memory"), &err));
     interrupt_catch();
     code = run(x, &q, argc, argv);
     sweep_dir_close(x->dir);

@@ -198,10 +198,8 @@ int cmd_synth(int argc, char **argv)
     struct opt_args args;
     struct err err = ERR_INIT;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (list && args.n)
         err_set(&err, ST_USAGE, "unexpected argument '%s'; --list takes none",
                 args.v[0]);
@@ -220,5 +218,5 @@ int cmd_synth(int argc, char **argv)
         interrupt_catch();
         make(args.v[0], args.v[1], out, seed, &err);
     }
-    return err.code ? cmd_fail(&err) : 0;
+    return cmd_end(&err);
 }

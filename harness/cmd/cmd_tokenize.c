@@ -116,10 +116,8 @@ int cmd_tokenize(int argc, char **argv)
     struct err err = ERR_INIT;
     struct opt_args args;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
     if (!r.model)
         err_set(&err, ST_USAGE, "name the model's GGUF file or folder with -m MODEL");
     else if (args.n > 1)
@@ -132,7 +130,7 @@ int cmd_tokenize(int argc, char **argv)
                 "give the text as an argument, or with -f FILE (-f - reads standard "
                 "input)");
     if (err.code)
-        return cmd_fail(&err);
+        return cmd_end(&err);
     r.text = args.n ? args.v[0] : NULL;
-    return tokenize(&r, &err) ? cmd_fail(&err) : 0;
+    return tokenize(&r, &err) ? cmd_end(&err) : 0;
 }

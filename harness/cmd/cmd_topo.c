@@ -312,9 +312,7 @@ int cmd_topo(int argc, char **argv)
     struct opt_args args;
     struct err err = ERR_INIT;
 
-    if (opt_parse(&args, argc, argv, opts, &usage, &err))
-        return cmd_fail(&err);
-    if (args.help)
-        return 0;
-    return show(root, measured, json, &err) ? cmd_fail(&err) : 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
+    return show(root, measured, json, &err) ? cmd_end(&err) : 0;
 }

@@ -125,7 +125,7 @@ static int tune_here(const struct settings *s, const struct topology *topo)
     struct err err = ERR_INIT;
     enum status st =
         r ? tune(s, topo, r, &err) : err_set(&err, ST_NO_MEMORY, "no memory to tune");
-    int code = st ? cmd_fail(&err) : 0;
+    int code = st ? cmd_end(&err) : 0;
 
     if (st == ST_INTERRUPTED)
         fprintf(stderr, "bench: no profile was written\n");
@@ -281,7 +281,7 @@ int cmd_tune(int argc, char **argv)
 
     if (st || args.help) {
         free(topo);
-        return st ? cmd_fail(&err) : 0;
+        return st ? cmd_end(&err) : 0;
     }
     interrupt_catch();
     st = topology_read(topo, "", &err);
@@ -292,5 +292,5 @@ int cmd_tune(int argc, char **argv)
     else if (st == ST_OK)
         code = tune_here(&s, topo);
     free(topo);
-    return st ? cmd_fail(&err) : code;
+    return st ? cmd_end(&err) : code;
 }

@@ -20,7 +20,7 @@ int cmd_worker(int argc, char **argv)
     if (argc != 1 || isatty(STDIN_FILENO)) {
         err_set(&err, ST_USAGE,
                 "`bench worker` is started by other commands of bench only");
-        return cmd_fail(&err);
+        return cmd_end(&err);
     }
     prctl(PR_SET_NAME, "bench");
     return worker_serve(tasks, sizeof tasks / sizeof tasks[0]);
