@@ -41,7 +41,7 @@ const void *cursor_take(struct gguf_cursor *c, uint64_t n)
     if (n > left) {
         gguf_fail(c,
                   "%s needs %" PRIu64 " bytes at offset %zu, but only %zu are left; "
-                                      "the file is cut short or damaged, get it again",
+                  "the file is cut short or damaged, get it again",
                   c->where, n, c->at, left);
         return NULL;
     }
