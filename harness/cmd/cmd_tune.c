@@ -48,7 +48,7 @@ static const struct opt_usage usage = {
 struct settings {
     struct tune_model_params model;
     double budget_s;
-    const char *model_text, *weights, *cache_dir, *output;
+    const char *model_text, *cache_dir, *output;
     bool explain, exhaustive, json;
 };
 
@@ -96,13 +96,15 @@ static enum status print(const struct settings *s, const struct tune_result *r,
 static enum status tune(const struct settings *s, const struct topology *topo,
                         struct tune_result *r, struct err *err)
 {
-    struct tune_params p = {
-        .budget_s = s->budget_s, .seed = s->model.seed, .exhaustive = s->exhaustive};
+    struct tune_params p = {.budget_s = s->budget_s,
+                            .seed = s->model.setup.seed,
+                            .exhaustive = s->exhaustive};
     struct tune_model *model = NULL;
     struct tuned_key key;
     char path[4096] = "";
-    enum status st = tuned_key_read(&key, topo, s->model.mem_limit, &s->model.model,
-                                    s->model.residency == WEIGHTS_MEMORY, err);
+    enum status st =
+        tuned_key_read(&key, topo, s->model.setup.mem_limit, &s->model.setup.model,
+                       s->model.setup.residency == WEIGHTS_MEMORY, err);
 
     if (st == ST_OK)
         st = choose_place(s, &key, path, sizeof path, err);
@@ -180,9 +182,9 @@ static enum status tune_inside(const struct settings *s, const struct topology *
     uint64_t stayed;
     pid_t pid = -1;
 
-    if (s->model.residency != WEIGHTS_MEMORY)
-        modelref_evict(&s->model.model, &stayed, NULL);
-    st = sandbox_create(&box, "", s->model.mem_limit, err);
+    if (s->model.setup.residency != WEIGHTS_MEMORY)
+        modelref_evict(&s->model.setup.model, &stayed, NULL);
+    st = sandbox_create(&box, "", s->model.setup.mem_limit, err);
     if (st)
         return st;
     fflush(stdout);
@@ -227,28 +229,30 @@ static enum status prepare(struct settings *s, struct err *err)
         return err_set(err, ST_USAGE,
                        "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in `bench "
                        "tune -m tinyllama-1.1b:Q4_K_M`");
-    st = modelref_parse(&s->model.model, s->model_text, s->cache_dir, err);
-    if (st == ST_OK && s->weights)
-        st = setting_parse(SETTING_weights, s->weights, "--weights",
-                           &s->model.residency, sizeof s->model.residency, err);
-    if (st == ST_OK && s->model.residency == WEIGHTS_MEMORY &&
-        !s->model.model.synthetic)
+    st = modelref_parse(&s->model.setup.model, s->model_text, s->cache_dir, err);
+    if (st == ST_OK && s->model.setup.residency == WEIGHTS_MEMORY &&
+        !s->model.setup.model.synthetic)
         return err_set(err, ST_USAGE,
                        "--weights memory makes a synthetic model, but %s is a file; "
                        "name SHAPE:QUANT instead",
                        s->model_text);
-    if (st == ST_OK && s->model.mem_limit)
+    if (st == ST_OK && s->model.setup.mem_limit)
         st = sandbox_check("", err);
-    if (st == ST_OK && s->model.model.synthetic && s->model.residency != WEIGHTS_MEMORY)
-        st = modelref_make_file(&s->model.model, &made, err);
+    if (st == ST_OK && s->model.setup.model.synthetic &&
+        s->model.setup.residency != WEIGHTS_MEMORY)
+        st = modelref_make_file(&s->model.setup.model, &made, err);
     return st;
 }
 
-/* The option of bench decode, with what it means here as its help. */
-static struct opt tuned_option(enum setting_id id, void *dst, const char *help)
+static enum status take_depth(void *dst, int id, const char *text, const char *what,
+                              struct err *err)
 {
-    struct opt o = setting_option(id, dst);
+    return setting_parse((enum setting_id)id, text, what, dst, sizeof(int), err);
+}
 
+/* An option of bench decode, with what it means here as its help. */
+static struct opt as_here(struct opt o, const char *help)
+{
     o.help = help;
     return o;
 }
@@ -256,26 +260,27 @@ static struct opt tuned_option(enum setting_id id, void *dst, const char *help)
 int cmd_tune(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {.budget_s = 180, .model = {.seed = 1}};
+    struct settings s = {.budget_s = 180};
     struct topology *topo = calloc(1, sizeof *topo);
     struct opt_args args;
     int code = 0;
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        tuned_option(SETTING_mem, &s.model.mem_limit, "memory limit, as 6G (default: none)"),
+        as_here(model_setup_option(SETTING_mem, &s.model.setup), "memory limit, as 6G (default: none)"),
         OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds, loading included (default 180)", 1, 86400),
-        tuned_option(SETTING_weights, &s.weights, "auto: packed or mmap, tuned (default); packed; mmap; memory: synthetic, no file"),
-        tuned_option(SETTING_ctx, &s.model.depth, "context depth of decoding (default 0)"),
+        as_here(model_setup_option(SETTING_weights, &s.model.setup), "auto: packed or mmap, tuned (default); packed; mmap; memory: synthetic, no file"),
+        as_here(setting_option(SETTING_ctx, take_depth, &s.model.depth), "context depth of decoding (default 0)"),
         OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory)"),
         OPT_FLAG(0, "explain", &s.explain, "print a table of the gain of every candidate"),
         OPT_FLAG(0, "exhaustive", &s.exhaustive, "then try all combinations, without a time limit"),
-        tuned_option(SETTING_seed, &s.model.seed, "seed for tokens and the order of runs (default 1)"),
+        as_here(model_setup_option(SETTING_seed, &s.model.setup), "seed for tokens and the order of runs (default 1)"),
         OPT_STR(0, "cache-dir", &s.cache_dir, "DIR", "directory of synthetic models"),
         OPT_FLAG(0, "json", &s.json, "print JSON"),
         OPT_END
     };
     /* clang-format on */
+    model_setup_init(&s.model.setup);
     enum status st = topo ? opt_parse(&args, argc, argv, opts, &usage, &err)
                           : err_set(&err, ST_NO_MEMORY, "no memory");
 
@@ -287,7 +292,7 @@ int cmd_tune(int argc, char **argv)
     st = topology_read(topo, "", &err);
     if (st == ST_OK)
         st = prepare(&s, &err);
-    if (st == ST_OK && s.model.mem_limit)
+    if (st == ST_OK && s.model.setup.mem_limit)
         st = tune_inside(&s, topo, &code, &err);
     else if (st == ST_OK)
         code = tune_here(&s, topo);

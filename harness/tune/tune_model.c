@@ -57,7 +57,7 @@ static struct slm_params params_of(const struct tune_model *t, int n_batch)
 static enum status open_model(void *arg, const struct tune_setup *s, struct err *err)
 {
     struct tune_model *t = arg;
-    struct measured_params p = {.model = &t->p.model,
+    struct measured_params p = {.model = &t->p.setup.model,
                                 .residency = s->residency,
                                 .image_seed = MODELREF_SEED,
                                 .slm = params_of(t, t->n_batch)};
@@ -72,7 +72,7 @@ static enum status open_model(void *arg, const struct tune_setup *s, struct err 
     if (st == ST_OK)
         st = measured_preload(&t->measured, UINT64_MAX, err);
     if (st == ST_OK)
-        st = measured_fill(&t->measured, t->p.depth, false, t->p.seed, err);
+        st = measured_fill(&t->measured, t->p.depth, false, t->p.setup.seed, err);
     if (st == ST_OK)
         st = slm_profile_start(t->measured.m, err);
     t->placed = s->placement;
@@ -218,12 +218,13 @@ static enum status open_gguf(struct tune_model *t, struct gguf **g, struct err *
 {
     enum status st;
 
-    if (t->p.residency != WEIGHTS_MEMORY)
-        return modelref_open(&t->p.model, g, err);
-    st = measured_make_image(&t->measured, &t->p.model, MODELREF_SEED, t->room, err);
+    if (t->p.setup.residency != WEIGHTS_MEMORY)
+        return modelref_open(&t->p.setup.model, g, err);
+    st = measured_make_image(&t->measured, &t->p.setup.model, MODELREF_SEED, t->room,
+                             err);
     if (st == ST_OK)
         st = gguf_parse(g, t->measured.image.base, t->measured.image.bytes,
-                        t->p.model.text, err);
+                        t->p.setup.model.text, err);
     return st;
 }
 
@@ -239,7 +240,7 @@ static enum status does_not_fit(const struct tune_model *t, const struct slm_inf
     return err_set(err, ST_NO_MEMORY,
                    "%s does not fit: it needs %s, and there are %s; a model that is "
                    "paged from disk runs at the disk's speed, however it is tuned",
-                   t->p.model.text, need, have);
+                   t->p.setup.model.text, need, have);
 }
 
 /* The largest batch that memory allows, and which residencies. */
@@ -265,20 +266,21 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
         return does_not_fit(t, &info, err);
     space->n_batch = t->n_batch;
     space->can_pack =
-        t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_PACKED;
-    space->can_map = !made_on_load &&
-                     (t->p.residency == WEIGHTS_AUTO || t->p.residency == WEIGHTS_MMAP);
+        t->p.setup.residency == WEIGHTS_AUTO || t->p.setup.residency == WEIGHTS_PACKED;
+    space->can_map = !made_on_load && (t->p.setup.residency == WEIGHTS_AUTO ||
+                                       t->p.setup.residency == WEIGHTS_MMAP);
     return ST_OK;
 }
 
 static void make_base(const struct tune_model *t, struct tune_setup *base)
 {
-    *base = (struct tune_setup){
-        .residency = t->p.residency == WEIGHTS_AUTO ? WEIGHTS_PACKED : t->p.residency,
-        .n_threads = t->topo->threads_default,
-        .n_threads_prefill = t->topo->threads_default,
-        .placement = PLACEMENT_SPREAD,
-        .tuning = slm_tuning_default()};
+    *base = (struct tune_setup){.residency = t->p.setup.residency == WEIGHTS_AUTO
+                                                 ? WEIGHTS_PACKED
+                                                 : t->p.setup.residency,
+                                .n_threads = t->topo->threads_default,
+                                .n_threads_prefill = t->topo->threads_default,
+                                .placement = PLACEMENT_SPREAD,
+                                .tuning = slm_tuning_default()};
     base->tuning.n_batch = t->n_batch;
 }
 
@@ -296,9 +298,9 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     }
     new->p = *p;
     new->topo = topo;
-    measured_init(&new->measured, p->seed);
+    measured_init(&new->measured, p->setup.seed);
     new->measured.progress = on_load;
-    new->given = p->mem_limit ? p->mem_limit : topo->mem_available;
+    new->given = p->setup.mem_limit ? p->setup.mem_limit : topo->mem_available;
     new->room = memory_for_model(new->given);
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
                                                              : topo->threads_default;

@@ -15,14 +15,13 @@
 #include "engine/engine.h"
 #include "harness/machine/topology.h"
 #include "harness/model/modelref.h"
+#include "harness/settings/model_setup.h"
 #include "harness/tune/tune.h"
 
 struct tune_model_params {
-    struct modelref model;            /* its file is there, unless in memory */
-    enum weights_residency residency; /* auto: to be chosen */
-    uint64_t mem_limit;               /* 0: what is available */
-    int depth;                        /* context that decoding is measured at */
-    uint64_t seed;
+    struct model_setup setup; /* model, whose file is there unless in memory; residency,
+                                 auto: to be chosen; memory limit; seed */
+    int depth;                /* context that decoding is measured at */
 };
 
 struct tune_model;
