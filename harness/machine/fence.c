@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fence.c - a process gives up what it does not need: user, capabilities, system calls
+ *
+ * The order matters: Landlock's rules are made of paths while they can still be opened,
+ * the user changes while there are capabilities for it, and seccomp is last, since it
+ * forbids nothing that the others need but is the easiest to get wrong.
+ */
+#include "harness/machine/fence.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "harness/machine/fence_rules.h"
+
+#define NOBODY 65534
+
+/* ---- user ----------------------------------------------------------------------- */
+
+/* A number in an environment variable, as sudo writes it. */
+static bool environment_id(const char *name, unsigned *id)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    unsigned long value;
+
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (errno || *end || value >= UINT_MAX)
+        return false;
+    *id = (unsigned)value;
+    return true;
+}
+
+void fence_invoker(uid_t *uid, gid_t *gid)
+{
+    unsigned u, g;
+
+    *uid = (uid_t)-1;
+    *gid = (gid_t)-1;
+    if (geteuid() || !environment_id("SUDO_UID", &u) || !environment_id("SUDO_GID", &g))
+        return;
+    *uid = u;
+    *gid = g;
+}
+
+/* Whether the effective user may read the file, or the folder and all in it. */
+static bool may_read(const char *path)
+{
+    DIR *dir;
+    bool all = true;
+
+    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+        return errno == ENOENT; /* its reader will say so */
+    dir = opendir(path);
+    if (!dir)
+        return errno == ENOTDIR;
+    for (const struct dirent *e; all && (e = readdir(dir));)
+        all = !faccessat(dirfd(dir), e->d_name, R_OK, AT_EACCESS) || errno == ENOENT;
+    closedir(dir);
+    return all;
+}
+
+/* Whether that user could read all that is to be read. Called as root, and root again
+ * afterwards. */
+static bool user_may_read(const struct fence *fence, uid_t uid, gid_t gid)
+{
+    gid_t own[NGROUPS_MAX];
+    const gid_t own_gid = getegid();
+    const int n_own = getgroups(NGROUPS_MAX, own);
+    bool may = n_own >= 0 && !setgroups(0, NULL) && !setegid(gid) && !seteuid(uid);
+
+    for (size_t i = 0; may && i < fence->n_reads; i++)
+        may = may_read(fence->reads[i]);
+    if (seteuid(0) || setegid(own_gid) || (n_own >= 0 && setgroups((size_t)n_own, own)))
+        return false;
+    return may;
+}
+
+/* Root becomes whoever called sudo, or nobody; neither, where neither may read the
+ * files: root without a capability reads no more than root's own files and everybody's.
+ */
+static enum status change_user(const struct fence *fence, struct err *err)
+{
+    uid_t uid;
+    gid_t gid;
+
+    if (geteuid() || fence->keeps_user)
+        return ST_OK;
+    fence_invoker(&uid, &gid);
+    if (uid == (uid_t)-1 || !uid || !user_may_read(fence, uid, gid)) {
+        uid = gid = NOBODY;
+        if (!user_may_read(fence, uid, gid))
+            return ST_OK;
+    }
+    if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+        return err_set_errno(err, ST_IO, "cannot become user %u to read the model",
+                             (unsigned)uid);
+    /* Else its own /proc/self files are root's. */
+    prctl(PR_SET_DUMPABLE, 1);
+    return ST_OK;
+}
+
+/* ---- capabilities ---------------------------------------------------------------- */
+
+/* While there is the capability to do so. */
+static void clear_bounding_set(void)
+{
+    for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+        prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+}
+
+static void drop_capabilities(struct fence_state *state)
+{
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}},
+                                  left[2] = {{0}};
+
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    syscall(SYS_capset, &head, none);
+    state->capabilities = syscall(SYS_capget, &head, left) || left[0].permitted ||
+                          left[1].permitted || left[0].effective || left[1].effective;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static void add_missing(struct fence_state *state, const char *what)
+{
+    const size_t n = strlen(state->missing);
+
+    snprintf(state->missing + n, sizeof state->missing - n, "%s%s", n ? ", " : "",
+             what);
+}
+
+enum status fence_enter(const struct fence *fence, struct fence_state *state,
+                        struct err *err)
+{
+    enum status st;
+    int ruleset;
+
+    *state = (struct fence_state){0};
+    st = fence_rules_make(fence, &ruleset, &state->landlock, err);
+    if (st)
+        return st;
+    clear_bounding_set();
+    if ((st = change_user(fence, err)))
+        goto out;
+    state->uid = getuid();
+    drop_capabilities(state);
+    if (state->capabilities)
+        add_missing(state, "a way to drop capabilities");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+        st = err_set_errno(err, ST_IO, "cannot give up new privileges");
+        goto out;
+    }
+    state->no_new_privs = true;
+    if (ruleset < 0)
+        add_missing(state, "Landlock (Linux 5.13)");
+    else if (fence_rules_enforce(ruleset))
+        st = err_set_errno(err, ST_IO, "cannot restrict itself to the model's files");
+    if (st == ST_OK) {
+        state->seccomp = fence_filter_enter(fence);
+        if (!state->seccomp)
+            add_missing(state, "seccomp filters");
+    }
+out:
+    if (ruleset >= 0)
+        close(ruleset);
+    return st;
+}

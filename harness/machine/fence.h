@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fence.h - what a process gives up before it reads a file that nobody has vouched for
+ *
+ * Model of the world: a parser may have a bug, and `bench` often runs as root. A
+ * process that is going to read a model first gives up, for good and for all threads it
+ * will start:
+ *
+ *     privileges    no_new_privs; of root: the user becomes the one that called sudo
+ *                   (SUDO_UID), or nobody, where that user may read the files; and no
+ *                   capability is left, whoever it is
+ *     files         Landlock: nothing can be written, made or removed, and nothing read
+ * but the files it was to read, /proc, /sys and what programs are made of system calls
+ * seccomp: no network, no other program, no access to other processes, no keys, mounts,
+ * modules or namespaces; io_uring only where it is asked for, since it would go round
+ * this list. They fail with EPERM.
+ *
+ * What a kernel does not have (Landlock before 5.13, or switched off) is left out, and
+ * struct fence_state says so. Descriptors that are open stay as they are.
+ *
+ * Threading: before the process starts a thread.
+ */
+#ifndef SLM_HARNESS_MACHINE_FENCE_H
+#define SLM_HARNESS_MACHINE_FENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "engine/base/status.h"
+
+struct fence {
+    const char *const *reads; /* [n_reads] files and folders, as they will be opened; of
+                                 a folder also what its links lead to */
+    size_t n_reads;
+    bool keeps_user;  /* it makes files that are to be its own */
+    bool runs_others; /* it starts programs (gnuplot) */
+    bool uses_uring;
+};
+
+struct fence_state {
+    uid_t uid;         /* afterwards */
+    bool capabilities; /* it still has some: they could not be dropped */
+    bool no_new_privs;
+    int landlock; /* version in force; 0: none */
+    bool seccomp;
+    char missing[160]; /* what this kernel lacks, in words; "" nothing */
+};
+
+/* Errors: ST_IO (a part that this kernel has cannot be put up: a fence with a hole that
+ * nobody knows of is none). A path that is not there is left to its reader. */
+enum status fence_enter(const struct fence *fence, struct fence_state *state,
+                        struct err *err);
+
+/* User and group that own results: those that called sudo, where the process is root's;
+ * -1 both (which chown() takes for "as it is") otherwise. */
+void fence_invoker(uid_t *uid, gid_t *gid);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fence_rules.c - Landlock's paths (kernel: userspace-api/landlock) and seccomp's calls
+ */
+#include "harness/machine/fence_rules.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- paths ----------------------------------------------------------------------- */
+
+/* The kernel's interface, whose header older distributions lack. */
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule       445
+#define SYS_landlock_restrict_self  446
+#endif
+#define ACCESS_READ_FILE  (UINT64_C(1) << 2)
+#define ACCESS_READ_DIR   (UINT64_C(1) << 3)
+#define RULE_PATH_BENEATH 1
+#define ASK_VERSION       1u
+
+struct ruleset_attr {
+    uint64_t handled_access_fs;
+};
+
+struct path_beneath_attr {
+    uint64_t allowed_access;
+    int32_t parent_fd;
+} __attribute__((packed));
+
+/* The first bit of access to files that each version does not know yet. */
+static uint64_t access_of(int version)
+{
+    static const int n_bits[] = {13, 14, 15, 15, 16};
+    const int n = sizeof n_bits / sizeof *n_bits;
+
+    return (UINT64_C(1) << n_bits[(version < n ? version : n) - 1]) - 1;
+}
+
+static enum status add_rule(int ruleset, int fd, const char *path, uint64_t access,
+                            struct err *err)
+{
+    const struct path_beneath_attr rule = {access, fd};
+
+    if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0))
+        return err_set_errno(err, ST_IO, "cannot restrict itself to reading %s", path);
+    return ST_OK;
+}
+
+/* A file that is not there is left to its reader, who says so. */
+static enum status add_file(int ruleset, int dir, const char *path, struct err *err)
+{
+    const int fd = openat(dir, path, O_PATH | O_CLOEXEC);
+    struct stat st;
+    enum status status = ST_OK;
+
+    if (fd < 0)
+        return ST_OK;
+    if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
+        status = add_rule(ruleset, fd, path, ACCESS_READ_FILE, err);
+    close(fd);
+    return status;
+}
+
+/* What the folder's links lead to: a download cache has links for all its files. */
+static enum status add_links(int ruleset, int folder, struct err *err)
+{
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    enum status status = ST_OK;
+
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return ST_OK; /* what cannot be listed has no links to follow */
+    }
+    for (const struct dirent *e; status == ST_OK && (e = readdir(dir));)
+        if (e->d_type == DT_LNK)
+            status = add_file(ruleset, fd, e->d_name, err);
+    closedir(dir);
+    return status;
+}
+
+static enum status add_path(int ruleset, const char *path, bool links, struct err *err)
+{
+    const int fd = open(path, O_PATH | O_CLOEXEC);
+    struct stat st;
+    enum status status = ST_OK;
+
+    if (fd < 0)
+        return ST_OK;
+    if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+        status = add_rule(ruleset, fd, path, ACCESS_READ_FILE | ACCESS_READ_DIR, err);
+        if (status == ST_OK && links)
+            status = add_links(ruleset, fd, err);
+    } else {
+        status = add_file(ruleset, AT_FDCWD, path, err);
+    }
+    close(fd);
+    return status;
+}
+
+enum status fence_rules_make(const struct fence *fence, int *ruleset, int *version,
+                             struct err *err)
+{
+    /* What a program and its libraries are made of, and what the system says of itself.
+     */
+    static const char *const always[] = {
+        "/proc", "/sys", "/dev/null", "/dev/urandom",
+        "/usr",  "/lib", "/lib64",    "/etc/ld.so.cache"};
+    const int known = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
+    struct ruleset_attr attr;
+    enum status status = ST_OK;
+    int made;
+
+    *ruleset = -1;
+    *version = 0;
+    if (known < 1)
+        return ST_OK;
+    attr.handled_access_fs = access_of(known);
+    made = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    if (made < 0)
+        return err_set_errno(err, ST_IO, "cannot restrict itself to the model's files");
+    for (size_t i = 0; status == ST_OK && i < sizeof always / sizeof *always; i++)
+        status = add_path(made, always[i], false, err);
+    for (size_t i = 0; status == ST_OK && i < fence->n_reads; i++)
+        status = add_path(made, fence->reads[i], true, err);
+    if (status) {
+        close(made);
+        return status;
+    }
+    *ruleset = made;
+    *version = known;
+    return ST_OK;
+}
+
+int fence_rules_enforce(int ruleset)
+{
+    return (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
+}
+
+/* ---- system calls ---------------------------------------------------------------- */
+
+/* By name, since not every architecture has each. */
+static const char *const forbidden[] = {
+    /* network */
+    "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4",
+    "socketcall",
+    /* other processes */
+    "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp",
+    "process_madvise", "pidfd_send_signal",
+    /* the system */
+    "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree",
+    "fsopen", "fsmount", "fsconfig", "fspick", "mount_setattr", "unshare", "setns",
+    "swapon", "swapoff", "reboot", "kexec_load", "kexec_file_load", "init_module",
+    "finit_module", "delete_module", "sethostname", "setdomainname", "settimeofday",
+    "clock_settime", "adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "bpf",
+    "iopl", "ioperm",
+    /* ways around */
+    "open_by_handle_at", "name_to_handle_at", "userfaultfd", "keyctl", "add_key",
+    "request_key", "personality", "modify_ldt", "vmsplice",
+    /* users */
+    "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
+    "setfsuid", "setfsgid", "capset"};
+
+static bool forbid(scmp_filter_ctx filter, const char *name)
+{
+    const int number = seccomp_syscall_resolve_name(name);
+
+    return number == __NR_SCMP_ERROR ||
+           !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+}
+
+bool fence_filter_enter(const struct fence *fence)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    bool ok = filter != NULL;
+
+    for (size_t i = 0; ok && i < sizeof forbidden / sizeof *forbidden; i++)
+        ok = forbid(filter, forbidden[i]);
+    if (!fence->runs_others)
+        ok = ok && forbid(filter, "execve") && forbid(filter, "execveat");
+    if (!fence->uses_uring)
+        ok = ok && forbid(filter, "io_uring_setup") &&
+             forbid(filter, "io_uring_enter") && forbid(filter, "io_uring_register");
+    ok = ok && !seccomp_load(filter);
+    if (filter)
+        seccomp_release(filter);
+    return ok;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fence_rules.h - the two parts of a fence that are lists: paths (Landlock) and system
+ * calls (seccomp)
+ *
+ * Threading: as fence.h.
+ */
+#ifndef SLM_HARNESS_MACHINE_FENCE_RULES_H
+#define SLM_HARNESS_MACHINE_FENCE_RULES_H
+
+#include "harness/machine/fence.h"
+
+/* Rules for the fence's files. *ruleset is a descriptor, or -1 where the kernel has no
+ * Landlock; *version is the kernel's, 0 then. Error: ST_IO. */
+enum status fence_rules_make(const struct fence *fence, int *ruleset, int *version,
+                             struct err *err);
+
+/* 0, or -1 and errno. */
+int fence_rules_enforce(int ruleset);
+
+/* Whether system calls are filtered from now on. */
+bool fence_filter_enter(const struct fence *fence);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_fence.c - what a fenced process can still do, each tried in a child of its own
+ *
+ * Whose capabilities and user are dropped is seen as root only; Landlock's part where
+ * the kernel has it.
+ */
+#include "tests/support/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "harness/machine/fence.h"
+
+static char root[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    tree_new(root);
+    tree_put(root, "/model.gguf", "model");
+    tree_put(root, "/other.txt", "secret");
+    tree_put(root, "/folder/config.json", "{}");
+    tree_put(root, "/blobs/weights", "weights");
+    chmod(root, 0755);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    unsetenv("SUDO_UID");
+    unsetenv("SUDO_GID");
+    return 0;
+}
+
+static const char *in_root(const char *path)
+{
+    static char full[16][128];
+    static int i;
+
+    i = (i + 1) % 16;
+    snprintf(full[i], sizeof full[i], "%s%s", root, path);
+    return full[i];
+}
+
+/* What a fenced child found. */
+struct found {
+    struct fence_state state;
+    enum status status;
+    uid_t uid;
+    gid_t gid;
+    unsigned long long cap_prm, cap_eff, cap_bnd;
+    int no_new_privs, seccomp;
+    int model, other, folder, linked, writes, makes, removes; /* 0, or errno */
+    int socket, execve, uring, own_maps;
+    int thread_other; /* the same from a thread */
+};
+
+static int try_open(const char *path, int flags)
+{
+    const int fd = open(path, flags, 0600);
+    const int error = fd < 0 ? errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+static unsigned long long status_field(const char *name, int base)
+{
+    char line[256];
+    unsigned long long value = 99;
+    FILE *f = fopen("/proc/self/status", "re");
+
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
+            value = strtoull(line + strlen(name) + 1, NULL, base);
+    if (f)
+        fclose(f);
+    return value;
+}
+
+static void *from_thread(void *arg)
+{
+    struct found *found = arg;
+
+    found->thread_other = try_open(in_root("/other.txt"), O_RDONLY);
+    return NULL;
+}
+
+static void look_around(struct found *f)
+{
+    char *const argv[] = {(char *)"true", NULL};
+    pthread_t thread;
+
+    f->uid = getuid();
+    f->gid = getgid();
+    f->cap_prm = status_field("CapPrm", 16);
+    f->cap_eff = status_field("CapEff", 16);
+    f->cap_bnd = status_field("CapBnd", 16);
+    f->no_new_privs = (int)status_field("NoNewPrivs", 10);
+    f->seccomp = (int)status_field("Seccomp", 10);
+    f->model = try_open(in_root("/model.gguf"), O_RDONLY);
+    f->other = try_open(in_root("/other.txt"), O_RDONLY);
+    f->folder = try_open(in_root("/folder/config.json"), O_RDONLY);
+    f->linked = try_open(in_root("/folder/linked"), O_RDONLY);
+    f->writes = try_open(in_root("/model.gguf"), O_WRONLY);
+    f->makes = try_open(in_root("/folder/new"), O_WRONLY | O_CREAT);
+    f->removes = unlink(in_root("/folder/config.json")) ? errno : 0;
+    f->socket = socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0;
+    f->uring = syscall(425 /* io_uring_setup */, 1, NULL) < 0 ? errno : 0;
+    f->own_maps = try_open("/proc/self/smaps", O_RDONLY);
+    pthread_create(&thread, NULL, from_thread, f);
+    pthread_join(thread, NULL);
+    execv("/bin/true", argv);
+    f->execve = errno;
+}
+
+/* In a child, since nothing of it can be taken back. */
+static struct found fenced(struct fence fence)
+{
+    const char *const reads[] = {in_root("/model.gguf"), in_root("/folder"),
+                                 in_root("/not-there")};
+    struct found found = {.status = ST_IO};
+    int pipe_fd[2];
+    pid_t child;
+
+    if (symlink(in_root("/blobs/weights"), in_root("/folder/linked")))
+        assert_int_equal(errno, EEXIST);
+    fence.reads = reads;
+    fence.n_reads = 3;
+    assert_int_equal(pipe(pipe_fd), 0);
+    child = fork();
+    if (!child) {
+        struct err err = ERR_INIT;
+
+        found.status = fence_enter(&fence, &found.state, &err);
+        if (found.status == ST_OK)
+            look_around(&found);
+        _exit(write(pipe_fd[1], &found, sizeof found) != sizeof found);
+    }
+    close(pipe_fd[1]);
+    assert_int_equal(read(pipe_fd[0], &found, sizeof found), sizeof found);
+    close(pipe_fd[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(found.status, ST_OK);
+    return found;
+}
+
+static void only_what_it_reads(void **state)
+{
+    const struct found f = fenced((struct fence){0});
+
+    (void)state;
+    assert_int_equal(f.model, 0);
+    assert_int_equal(f.folder, 0);
+    assert_int_equal(f.linked, 0);
+    assert_int_equal(f.own_maps, 0);
+    assert_int_not_equal(f.writes, 0);
+    if (!f.state.landlock && getuid())
+        skip();
+    assert_int_equal(f.makes, EACCES);
+    assert_int_equal(f.removes, EACCES);
+    if (!f.state.landlock)
+        skip();
+    assert_int_equal(f.other, EACCES);
+    assert_int_equal(f.thread_other, EACCES);
+}
+
+static void no_network_and_no_other_program(void **state)
+{
+    const struct found f = fenced((struct fence){0});
+
+    (void)state;
+    assert_int_equal(f.no_new_privs, 1);
+    assert_true(f.state.no_new_privs);
+    if (!f.state.seccomp)
+        skip();
+    assert_int_equal(f.seccomp, 2);
+    assert_int_equal(f.socket, EPERM);
+    assert_int_equal(f.execve, EPERM);
+    assert_int_equal(f.uring, EPERM);
+}
+
+static void wishes_are_granted(void **state)
+{
+    struct found f = fenced((struct fence){.uses_uring = true});
+
+    (void)state;
+    assert_int_equal(f.uring, EFAULT); /* the kernel's own word */
+    assert_int_equal(f.socket, f.state.seccomp ? EPERM : 0);
+    f = fenced((struct fence){.keeps_user = true});
+    assert_int_equal(f.uid, getuid());
+    assert_int_equal(f.cap_eff, 0);
+}
+
+static void no_capability_is_left(void **state)
+{
+    const struct found f = fenced((struct fence){0});
+
+    (void)state;
+    assert_false(f.state.capabilities);
+    assert_int_equal(f.cap_prm, 0);
+    assert_int_equal(f.cap_eff, 0);
+    if (!getuid())
+        assert_int_equal(f.cap_bnd, 0);
+    assert_int_equal(f.state.uid, f.uid);
+}
+
+static void root_becomes_who_called_sudo(void **state)
+{
+    static const char *const bad[] = {"",    "0",          "-1",         "x",
+                                      "12x", "4294967295", "99999999999"};
+
+    (void)state;
+    if (getuid())
+        skip();
+    assert_int_equal(fenced((struct fence){0}).uid, 65534);
+    setenv("SUDO_UID", "1234", 1);
+    assert_int_equal(fenced((struct fence){0}).uid, 65534); /* without its group */
+    setenv("SUDO_GID", "2345", 1);
+    assert_int_equal(fenced((struct fence){0}).uid, 1234);
+    assert_int_equal(fenced((struct fence){0}).gid, 2345);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("SUDO_UID", bad[i], 1);
+        assert_int_equal(fenced((struct fence){0}).uid, 65534);
+    }
+}
+
+static void root_stays_where_nobody_may_read(void **state)
+{
+    struct found f;
+
+    (void)state;
+    if (getuid())
+        skip();
+    setenv("SUDO_UID", "1234", 1);
+    setenv("SUDO_GID", "1234", 1);
+    chmod(in_root("/model.gguf"), 0600);
+    f = fenced((struct fence){0});
+    assert_int_equal(f.uid, 0);
+    assert_int_equal(f.cap_eff, 0);
+    assert_int_equal(f.model, 0);
+    chmod(in_root("/model.gguf"), 0644);
+    chmod(in_root("/blobs/weights"), 0600); /* behind a link */
+    assert_int_equal(fenced((struct fence){0}).uid, 0);
+    assert_int_equal(chown(in_root("/blobs/weights"), 1234, 1234), 0);
+    f = fenced((struct fence){0});
+    assert_int_equal(f.uid, 1234);
+    assert_int_equal(f.linked, 0);
+}
+
+static void results_belong_to_the_invoker(void **state)
+{
+    uid_t uid;
+    gid_t gid;
+
+    (void)state;
+    fence_invoker(&uid, &gid);
+    assert_true(uid == (uid_t)-1 && gid == (gid_t)-1);
+    setenv("SUDO_UID", "1234", 1);
+    setenv("SUDO_GID", "2345", 1);
+    fence_invoker(&uid, &gid);
+    if (getuid())
+        assert_true(uid == (uid_t)-1 && gid == (gid_t)-1);
+    else
+        assert_true(uid == 1234 && gid == 2345);
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(only_what_it_reads),
+        TEST(no_network_and_no_other_program),
+        TEST(wishes_are_granted),
+        TEST(no_capability_is_left),
+        TEST(root_becomes_who_called_sudo),
+        TEST(root_stays_where_nobody_may_read),
+        TEST(results_belong_to_the_invoker),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
