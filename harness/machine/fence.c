@@ -22,40 +22,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "harness/base/invoker.h"
 #include "harness/machine/fence_rules.h"
 
 #define NOBODY 65534
 
 /* ---- user ----------------------------------------------------------------------- */
-
-/* A number in an environment variable, as sudo writes it. */
-static bool environment_id(const char *name, unsigned *id)
-{
-    const char *text = getenv(name);
-    char *end = NULL;
-    unsigned long value;
-
-    if (!text || *text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    value = strtoul(text, &end, 10);
-    if (errno || *end || value >= UINT_MAX)
-        return false;
-    *id = (unsigned)value;
-    return true;
-}
-
-void fence_invoker(uid_t *uid, gid_t *gid)
-{
-    unsigned u, g;
-
-    *uid = (uid_t)-1;
-    *gid = (gid_t)-1;
-    if (geteuid() || !environment_id("SUDO_UID", &u) || !environment_id("SUDO_GID", &g))
-        return;
-    *uid = u;
-    *gid = g;
-}
 
 /* Whether the effective user may read the file, or the folder and all in it. */
 static bool may_read(const char *path)
@@ -100,8 +72,7 @@ static enum status change_user(const struct fence *fence, struct err *err)
 
     if (geteuid() || fence->keeps_user)
         return ST_OK;
-    fence_invoker(&uid, &gid);
-    if (uid == (uid_t)-1 || !uid || !user_may_read(fence, uid, gid)) {
+    if (!invoker_get(&uid, &gid) || !user_may_read(fence, uid, gid)) {
         uid = gid = NOBODY;
         if (!user_may_read(fence, uid, gid))
             return ST_OK;

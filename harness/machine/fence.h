@@ -52,8 +52,4 @@ struct fence_state {
 enum status fence_enter(const struct fence *fence, struct fence_state *state,
                         struct err *err);
 
-/* User and group that own results: those that called sudo, where the process is root's;
- * -1 both (which chown() takes for "as it is") otherwise. */
-void fence_invoker(uid_t *uid, gid_t *gid);
-
 #endif

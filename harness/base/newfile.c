@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * newfile.c - a small file that appears when it is complete, or not at all
+ */
+#include "harness/base/newfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/invoker.h"
+
+static enum status failed(const char *path, struct err *err)
+{
+    const bool forbidden = errno == EACCES || errno == EPERM || errno == EROFS;
+
+    return err_set_errno(err, forbidden ? ST_PERMISSION : ST_IO,
+                         "%.300s cannot be written", path);
+}
+
+/* A path that is there and no file: what it leads to is written to. */
+static enum status open_in_place(struct newfile *n, const char *path, struct err *err)
+{
+    n->dir = -1;
+    n->f = !strcmp(path, "-") ? fdopen(dup(STDOUT_FILENO), "w") : fopen(path, "we");
+    return n->f ? ST_OK : failed(path, err);
+}
+
+static bool is_other(const char *path)
+{
+    struct stat st;
+
+    return !strcmp(path, "-") ||
+           (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+/* The folder and the name in it. */
+static enum status split(struct newfile *n, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+
+    n->name = strdup(slash ? slash + 1 : path);
+    if (!folder || !n->name) {
+        free(folder);
+        return err_set(err, ST_NO_MEMORY, "no memory for the name %.300s", path);
+    }
+    n->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    return n->dir < 0 ? failed(path, err) : ST_OK;
+}
+
+/* A name that nobody else has: another is tried where somebody has it. */
+static int create(struct newfile *n)
+{
+    int fd = -1;
+
+    for (int i = 0; i < 8 && fd < 0; i++) {
+        unsigned long long number = 0;
+
+        if (getrandom(&number, sizeof number, 0) != sizeof number)
+            return -1;
+        snprintf(n->part, sizeof n->part, ".%llx", number);
+        fd = openat(n->dir, n->part,
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+    }
+    return fd;
+}
+
+enum status newfile_open(struct newfile *n, const char *path, struct err *err)
+{
+    struct stat there;
+    enum status st;
+    int fd;
+
+    *n = (struct newfile){.dir = -1};
+    if (is_other(path))
+        return open_in_place(n, path, err);
+    st = split(n, path, err);
+    if (st == ST_OK &&
+        (!*n->name || (!fstatat(n->dir, n->name, &there, 0) && S_ISDIR(there.st_mode))))
+        st = err_set(err, ST_USAGE, "%.300s is a folder; name a file in it", path);
+    if (st == ST_OK) {
+        fd = create(n);
+        n->f = fd < 0 ? NULL : fdopen(fd, "w");
+        if (!n->f) {
+            st = failed(path, err);
+            if (fd >= 0)
+                close(fd);
+        } else {
+            invoker_own(fd);
+        }
+    }
+    if (st)
+        newfile_abort(n);
+    return st;
+}
+
+static void sweep_up(struct newfile *n)
+{
+    if (n->dir >= 0)
+        close(n->dir);
+    free(n->name);
+    *n = (struct newfile){.dir = -1};
+}
+
+enum status newfile_commit(struct newfile *n, const char *path, struct err *err)
+{
+    bool ok = !ferror(n->f) && !fflush(n->f);
+
+    if (n->dir >= 0)
+        ok = ok && !fsync(fileno(n->f));
+    ok = !fclose(n->f) && ok;
+    n->f = NULL;
+    if (ok && n->dir >= 0)
+        ok = !renameat(n->dir, n->part, n->dir, n->name);
+    if (!ok) {
+        const enum status st = failed(path, err);
+
+        newfile_abort(n);
+        return st;
+    }
+    if (n->dir >= 0)
+        (void)fsync(n->dir); /* not every file system can; the file is valid anyway */
+    sweep_up(n);
+    return ST_OK;
+}
+
+void newfile_abort(struct newfile *n)
+{
+    if (n->f)
+        fclose(n->f);
+    if (n->dir >= 0 && *n->part)
+        unlinkat(n->dir, n->part, 0);
+    sweep_up(n);
+}
