@@ -287,49 +287,61 @@ enum status modelref_open(const struct modelref *ref, struct gguf **g, struct er
     return modelfile_open(g, ref->path, modelref_quant(ref), err);
 }
 
-/* One file, or all parts of a model. */
-static enum status evict_files(const struct modelref *ref, uint64_t *stayed_bytes,
-                               struct err *err)
+/* The file, or all parts of it. */
+static enum status add_parts(const struct modelref *ref, struct path_list *files,
+                             struct err *err)
 {
-    uint64_t sum = 0;
-
     for (int i = 0; i < gguf_split_count(ref->path); i++) {
-        uint64_t stayed = 0;
         char path[PATH_MAX];
         const enum status st =
             gguf_split_path(path, sizeof path, ref->path, i)
-                ? file_evict(path, &stayed, err)
+                ? path_list_add(files, path, err)
                 : err_set(err, ST_USAGE, "the path of a model's part is too long");
 
         if (st)
             return st;
-        sum += stayed;
     }
-    *stayed_bytes = sum;
     return ST_OK;
+}
+
+enum status modelref_files(const struct modelref *ref, struct path_list *files,
+                           struct err *err)
+{
+    DIR *dir = hf_is_folder(ref->path) ? opendir(ref->path) : NULL;
+    enum status st = ST_OK;
+
+    if (!dir)
+        return add_parts(ref, files, err);
+    for (const struct dirent *e; !st && (e = readdir(dir));) {
+        char path[PATH_MAX];
+
+        if (snprintf(path, sizeof path, "%s/%s", ref->path, e->d_name) >=
+            (int)sizeof path)
+            st = err_set(err, ST_USAGE, "the path of a model's file is too long");
+        else if (!hf_is_folder(path))
+            st = path_list_add(files, path, err);
+    }
+    closedir(dir);
+    return st;
 }
 
 enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
                            struct err *err)
 {
-    DIR *dir = hf_is_folder(ref->path) ? opendir(ref->path) : NULL;
-    uint64_t sum = 0, stayed;
-    enum status st = ST_OK;
+    const bool folder = hf_is_folder(ref->path);
+    struct path_list files = {0};
+    uint64_t sum = 0;
+    enum status st = modelref_files(ref, &files, err);
 
-    if (!dir)
-        return evict_files(ref, stayed_bytes, err);
-    for (const struct dirent *e; !st && (e = readdir(dir));) {
-        char path[PATH_MAX];
+    for (size_t i = 0; !st && i < files.n; i++) {
+        uint64_t stayed = 0;
 
-        if (!ends_with(e->d_name, ".safetensors") ||
-            snprintf(path, sizeof path, "%s/%s", ref->path, e->d_name) >=
-                (int)sizeof path)
+        if (folder && !ends_with(files.path[i], ".safetensors"))
             continue;
-        stayed = 0;
-        st = file_evict(path, &stayed, err);
+        st = file_evict(files.path[i], &stayed, err);
         sum += stayed;
     }
-    closedir(dir);
+    path_list_free(&files);
     if (!st)
         *stayed_bytes = sum;
     return st;

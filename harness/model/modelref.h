@@ -22,6 +22,7 @@
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 #include "engine/synth/synth.h"
+#include "harness/base/pathlist.h"
 
 #define MODELREF_SEED 1 /* of the weights of SHAPE:QUANT models */
 
@@ -51,6 +52,12 @@ const char *modelref_quant(const struct modelref *ref);
 
 /* Open the file that is there (modelref_make_file()). Errors: modelfile_open()'s. */
 enum status modelref_open(const struct modelref *ref, struct gguf **g, struct err *err);
+
+/* Adds the files that opening the model reads: the file, all parts of it, or all that
+ * is in the folder. Files that are not there are added, too, but for a folder's.
+ * Errors: ST_NO_MEMORY, ST_USAGE (a path is too long). */
+enum status modelref_files(const struct modelref *ref, struct path_list *files,
+                           struct err *err);
 
 /* file_evict() for the file, or all safetensors of a folder; *stayed_bytes is their
  * sum. */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pathlist.c - the files that a command reads, and that none of them is what it writes
+ */
+#include "harness/base/pathlist.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum status path_list_add(struct path_list *list, const char *path, struct err *err)
+{
+    if (!path)
+        return ST_OK;
+    if (list->n == list->cap) {
+        const size_t cap = list->cap ? 2 * list->cap : 8;
+        char **grown = realloc(list->path, cap * sizeof *grown);
+
+        if (!grown)
+            return err_set(err, ST_NO_MEMORY, "no memory for a list of files");
+        list->path = grown;
+        list->cap = cap;
+    }
+    list->path[list->n] = strdup(path);
+    if (!list->path[list->n])
+        return err_set(err, ST_NO_MEMORY, "no memory for a list of files");
+    list->n++;
+    return ST_OK;
+}
+
+void path_list_free(struct path_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->path[i]);
+    free(list->path);
+    *list = (struct path_list){0};
+}
+
+/* A pipe or a device is read and written without harm. */
+static bool same_file(const struct stat *a, const char *path)
+{
+    struct stat b;
+
+    return !stat(path, &b) && S_ISREG(b.st_mode) && a->st_dev == b.st_dev &&
+           a->st_ino == b.st_ino;
+}
+
+static enum status check_name(const struct path_list *inputs, const char *name,
+                              const char *out, struct err *err)
+{
+    struct stat st;
+
+    if (stat(name, &st))
+        return ST_OK;
+    for (size_t i = 0; i < inputs->n; i++)
+        if (same_file(&st, inputs->path[i]))
+            return err_set(
+                err, ST_USAGE,
+                "%.200s would replace %.200s, which is read; give the output "
+                "another name",
+                out, inputs->path[i]);
+    return ST_OK;
+}
+
+enum status path_list_check_output(const struct path_list *inputs, const char *out,
+                                   struct err *err)
+{
+    char part[PATH_MAX];
+    enum status st;
+
+    if (!out || !strcmp(out, "-"))
+        return ST_OK;
+    if (snprintf(part, sizeof part, "%s.part", out) >= (int)sizeof part)
+        return err_set(err, ST_USAGE, "the path of an output is too long: %.60s...",
+                       out);
+    st = check_name(inputs, out, out, err);
+    return st ? st : check_name(inputs, part, out, err);
+}
