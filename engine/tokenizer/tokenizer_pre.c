@@ -15,14 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/base/utf8.h"
 
 #define MAX_PATTERNS PRE_MAX_PATTERNS
 
 /* Limits of matching with patterns of a file: far beyond the need of patterns that
- * backtrack over one run of characters at most. */
-#define LIMIT_UNKNOWN 20000000u
+ * backtrack over one run of characters at most. The first two are of one match; a text
+ * of many matches has an allowance of CPU time, looked at after every so many. */
+#define LIMIT_UNKNOWN    20000000u
+#define HEAP_UNKNOWN_KIB 65536u
+#define ALLOWED_NS       1000000000u
+#define ALLOWED_BYTE_NS  20000u
+#define MATCHES_A_LOOK   64u
 
 /* ---- patterns ----------------------------------------------------------- */
 
@@ -164,7 +170,7 @@ static const struct family families[] = {
 
 struct pre_tokenizer {
     struct pre_rules rules;
-    uint32_t match_limit;
+    bool limited; /* its patterns are a file's */
     pcre2_code *code[MAX_PATTERNS];
     int n_patterns;
 };
@@ -245,7 +251,6 @@ enum status pre_tokenizer_open(struct pre_tokenizer **out, const char *name, siz
     if (!p)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
     p->rules = family->rules;
-    p->match_limit = UINT32_MAX;
     for (int i = 0; i < MAX_PATTERNS && family->patterns[i] && !st; i++)
         st = compile(&p->code[p->n_patterns++], family->patterns[i],
                      PCRE2_ZERO_TERMINATED, 0, err);
@@ -276,7 +281,7 @@ enum status pre_tokenizer_open_patterns(struct pre_tokenizer **out,
     if (!p)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
     p->rules.whole_words = whole_words;
-    p->match_limit = LIMIT_UNKNOWN;
+    p->limited = true;
     for (size_t i = 0; i < n && !st; i++)
         st = compile(&p->code[p->n_patterns++], patterns[i].data, patterns[i].len,
                      PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, err);
@@ -381,7 +386,31 @@ struct cut {
     pre_piece_fn *fn;
     void *arg;
     struct err *err;
+    size_t n_bytes; /* of the whole text */
+    uint64_t begin_ns;
+    unsigned n_matches;
 };
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Many matches that are each within their limits can take hours together. */
+static enum status check_allowance(struct cut *c)
+{
+    if (!c->p->limited || c->n_matches++ % MATCHES_A_LOOK ||
+        cpu_ns() - c->begin_ns < ALLOWED_NS + c->n_bytes * (uint64_t)ALLOWED_BYTE_NS)
+        return ST_OK;
+    return err_set(
+        c->err, ST_INPUT,
+        "cutting a text of %zu bytes by the patterns of the model's tokenizer "
+        "takes too long (more than %.0f s); the model is broken or hostile",
+        c->n_bytes, (double)(cpu_ns() - c->begin_ns) * 1e-9);
+}
 
 /* The first match at or after *begin, as *begin and *end; both len: no match. */
 static enum status next_match(struct cut *c, int k, const char *text, size_t len,
@@ -404,8 +433,17 @@ static enum status next_match(struct cut *c, int k, const char *text, size_t len
                        "cutting a text of %zu bytes into words failed (PCRE2 error "
                        "%d); tokenise it in smaller parts",
                        len, n);
-    *begin = pcre2_get_ovector_pointer(c->match)[0];
-    *end = pcre2_get_ovector_pointer(c->match)[1];
+    /* \K may move the beginning behind the end. */
+    const size_t from = pcre2_get_ovector_pointer(c->match)[0];
+    const size_t to = pcre2_get_ovector_pointer(c->match)[1];
+
+    if (from < *begin || to <= from || to > len)
+        return err_set(
+            c->err, ST_INPUT,
+            "a pattern by which the model's tokenizer cuts texts finds a match "
+            "that begins behind its end; the model is broken or hostile");
+    *begin = from;
+    *end = to;
     return ST_OK;
 }
 
@@ -419,7 +457,9 @@ static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
     for (size_t at = 0; at < len && !st;) {
         size_t begin = at, end = len;
 
-        st = next_match(c, k, text, len, &begin, &end);
+        st = check_allowance(c);
+        if (!st)
+            st = next_match(c, k, text, len, &begin, &end);
         if (!st && begin > at)
             st = cut_by(c, k + 1, text + at, begin - at);
         if (!st && end > begin)
@@ -452,7 +492,9 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
                     .context = pcre2_match_context_create(NULL),
                     .fn = fn,
                     .arg = arg,
-                    .err = err};
+                    .err = err,
+                    .n_bytes = len,
+                    .begin_ns = p->limited ? cpu_ns() : 0};
     enum status st = ST_OK;
 
     if (!c.match || !c.context) {
@@ -460,7 +502,9 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
     } else {
         /* Known patterns backtrack over one run of characters at most, so the text
          * bounds their steps and no other limit is needed. */
-        pcre2_set_match_limit(c.context, p->match_limit);
+        pcre2_set_match_limit(c.context, p->limited ? LIMIT_UNKNOWN : UINT32_MAX);
+        if (p->limited)
+            pcre2_set_heap_limit(c.context, HEAP_UNKNOWN_KIB);
     }
     for (size_t at = 0; at < len && !st;) {
         bool well_formed;

@@ -131,12 +131,69 @@ static void cuts_long_texts(void **state)
     free(text);
 }
 
+/* Cuts text by a pattern of a file; what it says when it gives up is in err. */
+static enum status cut_by_pattern(const char *pattern, const char *text, size_t len,
+                                  size_t *total, struct err *err)
+{
+    const struct gguf_str s = {pattern, strlen(pattern)};
+    struct pre_tokenizer *p;
+    enum status st;
+
+    if (pre_tokenizer_open_patterns(&p, &s, 1, false, "file", err))
+        fail_msg("%s", err->msg);
+    *total = 0;
+    st = pre_tokenizer_cut(p, text, len, add_length, total, err);
+    pre_tokenizer_close(p);
+    return st;
+}
+
+/* A match that begins behind its end would be cut again and again. */
+static void matches_advance(void **state)
+{
+    static const char *const patterns[] = {
+        "(?(DEFINE)(?<k>ab\\K))(?=(?&k))",  /* ends where it was looked for */
+        "(?(DEFINE)(?<k>ab\\K))(?=(?&k))a", /* ends before it begins */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        struct err err = ERR_INIT;
+        size_t total;
+
+        assert_int_equal(cut_by_pattern(patterns[i], "xabab", 5, &total, &err),
+                         ST_INPUT);
+        assert_non_null(strstr(err.msg, "begins behind its end"));
+        assert_true(total <= 5);
+    }
+}
+
+/* Each match is within its limit, and all of them together would take minutes. */
+static void a_text_has_a_budget(void **state)
+{
+    const size_t len = 20000;
+    struct err err = ERR_INIT;
+    char *text = malloc(len);
+    size_t total;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'a', len);
+    assert_int_equal(cut_by_pattern("(?:a?){20}x|(?:a?){20}y|(?:a?){20}z|.", text, len,
+                                    &total, &err),
+                     ST_INPUT);
+    assert_non_null(strstr(err.msg, "takes too long"));
+    err = (struct err)ERR_INIT;
+    assert_int_equal(cut_by_pattern("a{1,3}", text, len, &total, &err), ST_OK);
+    assert_int_equal(total, len);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_words),
-        cmocka_unit_test(cuts_unicode),
-        cmocka_unit_test(cuts_long_texts),
+        cmocka_unit_test(cuts_words),          cmocka_unit_test(cuts_unicode),
+        cmocka_unit_test(cuts_long_texts),     cmocka_unit_test(matches_advance),
+        cmocka_unit_test(a_text_has_a_budget),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
