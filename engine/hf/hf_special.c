@@ -110,9 +110,8 @@ static void read_template(struct special *s, const json_t *processor)
 
         if (json_member(one, "Sequence")) {
             side = 1;
-        } else {
+        } else if (!n[side]++) {
             id[side] = id_of(s->v, text);
-            n[side]++;
         }
     }
     s->adds_bos = n[0] == 1 && id[0] >= 0;
@@ -129,20 +128,22 @@ static void read_template(struct special *s, const json_t *processor)
 static void read_templates(struct special *s, const json_t *processor)
 {
     const char *type = json_text(json_member(processor, "type"));
+    const json_t *last = NULL;
     json_t *one;
     size_t i;
 
     if (type && !strcmp(type, "TemplateProcessing"))
-        read_template(s, processor);
-    if (!type || strcmp(type, "Sequence"))
-        return;
-    json_array_foreach(json_member(processor, "processors"), i, one)
-    {
-        const char *inner = json_text(json_member(one, "type"));
+        last = processor;
+    if (type && !strcmp(type, "Sequence"))
+        json_array_foreach(json_member(processor, "processors"), i, one)
+        {
+            const char *inner = json_text(json_member(one, "type"));
 
-        if (inner && !strcmp(inner, "TemplateProcessing"))
-            read_template(s, one);
-    }
+            if (inner && !strcmp(inner, "TemplateProcessing"))
+                last = one;
+        }
+    if (last)
+        read_template(s, last);
 }
 
 /* ---- pairs ------------------------------------------------------------------- */

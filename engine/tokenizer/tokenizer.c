@@ -190,28 +190,63 @@ static bool is_guarded(const struct tokenizer *t, const struct tokenizer_markers
            (bracketed && memmem(m->guard, strlen(m->guard), token, len));
 }
 
-/* The longest special token that begins at text[i], i < len, or -1. */
+/* Of special[lo] .. [hi], which agree in their first n bytes and are longer: the first
+ * whose next byte is at least `next`. */
+static size_t first_from(const struct tokenizer *t, size_t lo, size_t hi, size_t n,
+                         unsigned next)
+{
+    while (lo < hi) {
+        const size_t middle = lo + (hi - lo) / 2;
+        size_t len;
+        const char *token = token_text(t, t->special[middle], &len);
+
+        if ((unsigned char)token[n] < next)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+/* The longest special token that begins at text[i], i < len, or -1: those that agree
+ * with ever more of the text, in the order of their bytes. */
 static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
                           size_t len, struct search *s, size_t *token_len)
 {
     const unsigned char first = (unsigned char)text[i];
+    size_t lo = t->special_at[first], hi = t->special_at[first + 1], end = len;
     bool parse = s->parse_special;
-    size_t end = len;
+    int32_t found = -1;
 
+    if (lo == hi)
+        return -1;
     if (s->markers)
         parse = in_marker(s, i, &end);
-    for (size_t k = t->special_at[first]; k < t->special_at[first + 1]; k++) {
-        const int32_t id = t->special[k];
-        const char *token = token_text(t, id, token_len);
+    for (size_t n = 1; lo < hi && i + n <= end; n++) {
+        size_t size;
+        bool taken = false;
 
-        if (!parse && t->type[id] != TOKEN_USER)
-            continue;
-        if (*token_len > end - i || memcmp(text + i, token, *token_len))
-            continue;
-        if (parse || !s->markers || !is_guarded(t, s->markers, id, token, *token_len))
-            return id;
+        for (; lo < hi; lo++) {
+            const int32_t id = t->special[lo];
+            const char *token = token_text(t, id, &size);
+
+            if (size > n)
+                break;
+            if (taken || (!parse && t->type[id] != TOKEN_USER) ||
+                (!parse && s->markers && is_guarded(t, s->markers, id, token, size)))
+                continue;
+            found = id;
+            *token_len = n;
+            taken = true;
+        }
+        if (i + n < end) {
+            const unsigned next = (unsigned char)text[i + n];
+
+            lo = first_from(t, lo, hi, n, next);
+            hi = first_from(t, lo, hi, n, next + 1);
+        }
     }
-    return -1;
+    return found;
 }
 
 /* Number of ASCII blanks at the beginning of text[len]. */

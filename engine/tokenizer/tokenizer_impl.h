@@ -31,7 +31,8 @@ enum token_type {
 #define TOKENIZER_KEY_STRIPS \
     "slmbench.tokenizer.strips" /* of each token: it removes the blanks after it */
 
-#define MAX_ENDS 16
+#define MAX_ENDS          16
+#define MAX_SPECIAL_BYTES 1024 /* of a token that is looked for in texts */
 
 struct tokenizer {
     const struct tokenizer_algo *algo;
@@ -49,8 +50,8 @@ struct tokenizer {
     int32_t end[MAX_ENDS];
     int n_ends;
 
-    /* Tokens recognised by their spelling, grouped by first byte, longest first: group
-     * b is special[special_at[b]] .. [special_at[b + 1]]. */
+    /* Tokens recognised by their spelling, in the order of their bytes: those that
+     * begin with byte b are special[special_at[b]] .. [special_at[b + 1]]. */
     int32_t *special;
     size_t special_at[257];
     bool *strips;    /* [n_vocab]: special tokens that remove the blanks after them from

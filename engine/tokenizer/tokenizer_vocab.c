@@ -254,29 +254,61 @@ static bool is_special(const struct tokenizer *t, int32_t id)
 
 struct special {
     int32_t id;
-    unsigned char first;
+    const char *text;
     size_t len;
 };
 
-static int by_byte_and_length(const void *a, const void *b)
+static int by_text(const struct special *s, const struct special *u)
 {
-    const struct special *s = a, *u = b;
+    const int order = memcmp(s->text, u->text, s->len < u->len ? s->len : u->len);
 
-    if (s->first != u->first)
-        return s->first < u->first ? -1 : 1;
-    if (s->len != u->len)
-        return s->len > u->len ? -1 : 1;
-    return s->id < u->id ? -1 : s->id > u->id;
+    if (order || s->len == u->len)
+        return order;
+    return s->len < u->len ? -1 : 1;
 }
 
+static int by_text_and_id(const void *a, const void *b)
+{
+    const struct special *s = a, *u = b;
+    const int order = by_text(s, u);
+
+    return order ? order : s->id < u->id ? -1 : s->id > u->id;
+}
+
+/* Whether a search that takes b can take a, which has the same text. */
+static bool stands_for(const struct tokenizer *t, int32_t a, int32_t b)
+{
+    return (t->type[a] == TOKEN_USER) == (t->type[b] == TOKEN_USER) &&
+           tokenizer_is_end(t, a) == tokenizer_is_end(t, b);
+}
+
+/* Sorts and leaves out what another of the same text stands for: each position of a
+ * text looks at few then, however many a file has. Returns how many are left. */
+static size_t sort_special(const struct tokenizer *t, struct special *list, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(list, n, sizeof *list, by_text_and_id);
+    for (size_t i = 0; i < n; i++) {
+        bool new = true;
+
+        for (size_t k = kept; new &&k > 0 && !by_text(&list[k - 1], &list[i]); k--)
+            new = !stands_for(t, list[k - 1].id, list[i].id);
+        if (new)
+            list[kept++] = list[i];
+    }
+    return kept;
+}
+
+/* Longer ones are left out: a search looks at as many bytes at each position. */
 static enum status index_special(struct tokenizer *t, struct err *err)
 {
+    struct special *list;
     size_t n = 0;
 
     for (int32_t id = 0; id < t->n_vocab; id++)
         n += is_special(t, id);
-    struct special *list = malloc((n + 1) * sizeof *list);
-
+    list = malloc((n + 1) * sizeof *list);
     t->special = malloc((n + 1) * sizeof *t->special);
     if (!list || !t->special) {
         free(list);
@@ -286,14 +318,14 @@ static enum status index_special(struct tokenizer *t, struct err *err)
     for (int32_t id = 0; id < t->n_vocab; id++) {
         if (is_special(t, id)) {
             list[n].id = id;
-            list[n].first = (unsigned char)*token_text(t, id, &list[n].len);
-            n++;
+            list[n].text = token_text(t, id, &list[n].len);
+            n += list[n].len <= MAX_SPECIAL_BYTES;
         }
     }
-    qsort(list, n, sizeof *list, by_byte_and_length);
+    n = sort_special(t, list, n);
     for (size_t i = 0; i < n; i++) {
         t->special[i] = list[i].id;
-        t->special_at[list[i].first + 1] = i + 1;
+        t->special_at[(unsigned char)*list[i].text + 1] = i + 1;
     }
     for (int b = 1; b <= 256; b++) {
         if (t->special_at[b] < t->special_at[b - 1])

@@ -235,6 +235,45 @@ static void other_files_are_refused(void **state)
     assert_int_equal(imatrix_read(&im, "/nowhere/at/all", &err), ST_IO);
 }
 
+/* Each name would be compared with all before it: minutes for what is read in a second.
+ */
+static void many_names_are_read(void **state)
+{
+    const int32_t n = 200000, one = 1, len = 8;
+    const float value = 1;
+    char path[] = FILE_NAME, name[16];
+    struct imatrix *im = NULL;
+    struct err err = ERR_INIT;
+    FILE *f;
+
+    (void)state;
+    temporary(path);
+    f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(&n, sizeof n, 1, f);
+    for (int32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%08x", (unsigned)i);
+        fwrite(&len, sizeof len, 1, f);
+        fwrite(name, 1, 8, f);
+        fwrite(&one, sizeof one, 1, f);
+        fwrite(&one, sizeof one, 1, f);
+        fwrite(&value, sizeof value, 1, f);
+    }
+    fclose(f);
+    if (imatrix_read(&im, path, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(imatrix_n_entries(im), n);
+    assert_non_null(imatrix_find(im, "00000000"));
+    assert_non_null(imatrix_find(im, "0000ffff"));
+    assert_null(imatrix_find(im, "ffffffff"));
+    for (int i = 0; i < 100000; i++) {
+        snprintf(name, sizeof name, "%08x.txt", (unsigned)i % 50000);
+        assert_int_equal(imatrix_add_dataset(im, name, &err), ST_OK);
+    }
+    imatrix_free(im);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +283,7 @@ int main(void)
         cmocka_unit_test(the_older_form_is_read),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(many_names_are_read),
     };
 
     return cmocka_run_group_tests_name("imatrix", tests, NULL, NULL);
