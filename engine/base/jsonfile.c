@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/base/infile.h"
 #include "engine/base/utf8.h"
 
 static enum status check_object(struct jsonfile *f, const json_error_t *why,
@@ -29,46 +30,43 @@ static enum status check_object(struct jsonfile *f, const json_error_t *why,
     return ST_OK;
 }
 
-enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
-                           size_t len, struct err *err)
+/* At most how many values a text has: each begins with a bracket or follows one, a
+ * comma or a colon. */
+static size_t count_values(const char *text, size_t len)
 {
-    json_error_t why = {.line = 0};
+    size_t n = 1;
 
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"') {
+            for (i++; i < len && text[i] != '"'; i++)
+                i += text[i] == '\\';
+        } else {
+            n += text[i] == ',' || text[i] == '[' || text[i] == '{';
+        }
+    }
+    return n;
+}
+
+enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
+                           size_t len, struct json_limit limit, struct err *err)
+{
     static const char lfs[] = "version https://git-lfs";
+    json_error_t why = {.line = 0};
+    size_t n_values;
 
     snprintf(f->path, sizeof f->path, "%s", path);
     if (len >= strlen(lfs) && !memcmp(text, lfs, strlen(lfs)))
         return err_set(
             err, ST_INPUT,
             "%s is a Git LFS pointer; fetch the file itself with `git lfs pull`", path);
+    n_values = count_values(text, len);
+    if (len > limit.bytes || n_values > limit.values)
+        return err_set(err, ST_INPUT,
+                       "%s has %zu values in %zu bytes; at most %zu in %zu are read of "
+                       "such a file",
+                       path, n_values, len, limit.values, limit.bytes);
     f->root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     return check_object(f, &why, err);
-}
-
-/* The text of one regular file of at most max bytes, malloc'ed. */
-static enum status read_whole(char **text, size_t *len, const char *path, size_t max,
-                              struct err *err)
-{
-    struct stat st;
-    FILE *f = stat(path, &st) ? NULL : fopen(path, "rb");
-    enum status status = ST_OK;
-
-    if (!f)
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > max)
-        status = err_set(err, ST_INPUT, "%s is not a regular file of at most %zu bytes",
-                         path, max);
-    *len = (size_t)st.st_size;
-    *text = status ? NULL : malloc(*len + 1);
-    if (!status && !*text)
-        status =
-            err_set(err, ST_NO_MEMORY, "no memory for the %zu bytes of %s", *len, path);
-    if (!status && fread(*text, 1, *len, f) != *len)
-        status = err_set(err, ST_IO, "%s cannot be read to its end", path);
-    fclose(f);
-    if (status)
-        free(*text);
-    return status;
 }
 
 static bool make_path(char *out, size_t cap, const char *dir, const char *name)
@@ -84,19 +82,20 @@ static enum status read_named(char **text, size_t *len, char *path, size_t cap,
     if (!make_path(path, cap, dir, name))
         return err_set(err, ST_USAGE, "the path of %s is longer than %zu bytes", name,
                        cap - 1);
-    return read_whole(text, len, path, max, err);
+    return infile_read(text, len, path, max, err);
 }
 
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
-                          size_t max, struct err *err)
+                          struct json_limit limit, struct err *err)
 {
     char path[sizeof f->path], *text = NULL;
     size_t len = 0;
-    enum status st = read_named(&text, &len, path, sizeof path, dir, name, max, err);
+    enum status st =
+        read_named(&text, &len, path, sizeof path, dir, name, limit.bytes, err);
 
     if (st)
         return st;
-    st = jsonfile_parse(f, path, text, len, err);
+    st = jsonfile_parse(f, path, text, len, limit, err);
     free(text);
     return st;
 }
@@ -106,12 +105,8 @@ enum status jsonfile_read_text(char **text, const char *dir, const char *name,
 {
     char path[sizeof((struct jsonfile *)0)->path];
     size_t len = 0;
-    const enum status st =
-        read_named(text, &len, path, sizeof path, dir, name, max, err);
 
-    if (!st)
-        (*text)[len] = '\0';
-    return st;
+    return read_named(text, &len, path, sizeof path, dir, name, max, err);
 }
 
 void jsonfile_free(struct jsonfile *f)

@@ -2,8 +2,9 @@
  *
  * jsonfile.h - untrusted JSON files, read with limits
  *
- * The caller bounds sizes, jansson the depth (2048); a key that occurs twice is an
- * error. Every message begins with the name of the file.
+ * The caller bounds bytes and values, jansson the depth (2048); a key that occurs twice
+ * is an error. A value takes up to a hundred bytes of memory, whatever it is: "[0,0,0]"
+ * becomes forty times as large. Every message begins with the name of the file.
  *
  * Threading: no shared state.
  */
@@ -16,19 +17,24 @@
 
 #include "engine/base/status.h"
 
+struct json_limit {
+    size_t bytes;  /* of the text */
+    size_t values; /* members, elements and what they are in */
+};
+
 struct jsonfile {
     char path[512];
     json_t *root; /* an object, owned here; NULL: no such file */
 };
 
-/* Load dir/name, at most max bytes, one object. Errors: ST_IO (missing or
- * unreadable), ST_INPUT (too large, no JSON, no object), ST_NO_MEMORY. */
+/* Load dir/name, one object within the limit. Errors: ST_IO (missing or unreadable),
+ * ST_INPUT (too large, too many values, no JSON, no object), ST_NO_MEMORY. */
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
-                          size_t max, struct err *err);
+                          struct json_limit limit, struct err *err);
 
 /* The same from memory; path is its name in messages. */
 enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
-                           size_t len, struct err *err);
+                           size_t len, struct json_limit limit, struct err *err);
 void jsonfile_free(struct jsonfile *f);
 
 /* The text of dir/name, at most max bytes, malloc'ed and zero-terminated. Errors:

@@ -12,7 +12,7 @@
 
 #include "engine/base/utf8.h"
 
-#define MAX_CONFIG ((size_t)16 << 20)
+static const struct json_limit max_config = {(size_t)16 << 20, (size_t)1 << 18};
 
 /* ---- pairs ------------------------------------------------------------------- */
 
@@ -220,7 +220,7 @@ enum status hf_config_load(struct hf_config *c, const char *dir, struct gguf_kvs
     enum status st;
 
     *c = (struct hf_config){.kvs = kvs, .tied = false};
-    st = jsonfile_load(&c->file, dir, "config.json", MAX_CONFIG, err);
+    st = jsonfile_load(&c->file, dir, "config.json", max_config, err);
     if (!st)
         st = find_arch(c, err);
     if (!st)

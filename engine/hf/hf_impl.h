@@ -206,7 +206,8 @@ struct hf_vocab {
     struct hf_pretok pre;
     struct hf_token *tokens; /* [n] */
     size_t n, cap, n_strips;
-    int64_t unknown; /* -1: none */
+    int64_t max_tokens; /* what the size of the file allows */
+    int64_t unknown;    /* -1: none */
 };
 
 /* Put the tokens that begin and end a text, and the chat template, from tokenizer.json

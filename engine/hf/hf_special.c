@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CONFIG ((size_t)16 << 20)
-#define MAX_ENDS   3 /* eos, eot, eom: those that GGUF has keys for */
+#define MAX_TEMPLATE ((size_t)1 << 20)
+#define MAX_ENDS     3 /* eos, eot, eom: those that GGUF has keys for */
+
+static const struct json_limit max_config = {(size_t)16 << 20, (size_t)1 << 18};
 
 struct special {
     const struct hf_vocab *v;
@@ -204,7 +206,7 @@ static enum status put_chat_template(struct gguf_kvs *k, const struct special *s
     enum status st = ST_OK;
 
     if (dir && jsonfile_exists(dir, file))
-        st = jsonfile_read_text(&own, dir, file, MAX_CONFIG, err);
+        st = jsonfile_read_text(&own, dir, file, MAX_TEMPLATE, err);
     if (st)
         return st;
     if (own)
@@ -221,7 +223,7 @@ static enum status load_if_there(struct jsonfile *f, const char *dir, const char
                                  struct err *err)
 {
     return dir && jsonfile_exists(dir, name)
-               ? jsonfile_load(f, dir, name, MAX_CONFIG, err)
+               ? jsonfile_load(f, dir, name, max_config, err)
                : ST_OK;
 }
 

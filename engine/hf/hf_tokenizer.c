@@ -16,10 +16,13 @@
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_impl.h"
 
-#define MAX_JSON       ((size_t)512 << 20)
 #define MAX_TOKENS     (1 << 22)
+#define MAX_HOLES      (1 << 16) /* ids without a token, beside one for each token */
 #define MAX_MERGE_PART 4096
 #define WORST          (-0x1p30F) /* the score of tokens that no merge makes */
+
+/* The largest published ones have two million values in 35 MB. */
+static const struct json_limit max_json = {(size_t)128 << 20, (size_t)1 << 22};
 
 /* ---- the vocabulary ---------------------------------------------------------- */
 
@@ -29,12 +32,13 @@ static enum status name_token(struct hf_vocab *v, const char *text, int64_t id,
     struct hf_token *t;
     char shown[48];
 
-    if (id < 0 || id >= MAX_TOKENS)
+    if (id < 0 || id >= v->max_tokens)
         return err_set(
             err, ST_INPUT,
-            "%s: the token '%s' has the number %" PRId64 ", and 0 to %d is possible",
+            "%s: the token '%s' has the number %" PRId64 ", and 0 to %" PRId64
+            " is possible in a vocabulary of that size",
             v->file.path, utf8_printable(shown, sizeof shown, text, strlen(text)), id,
-            MAX_TOKENS - 1);
+            v->max_tokens - 1);
     if ((size_t)id >= v->cap) {
         const size_t cap = ((size_t)id + 1) * 2;
         struct hf_token *more = realloc(v->tokens, cap * sizeof *more);
@@ -111,12 +115,26 @@ static enum status read_added(struct hf_vocab *v, struct err *err)
     return ST_OK;
 }
 
+/* A file of few tokens with a large number would take a table of that size. */
+static int64_t most_tokens(const struct hf_vocab *v)
+{
+    const size_t n = json_object_size(json_member(v->model, "vocab")) +
+                     json_array_size(json_member(v->file.root, "added_tokens"));
+
+    return n < (MAX_TOKENS - MAX_HOLES) / 2 ? 2 * (int64_t)n + MAX_HOLES : MAX_TOKENS;
+}
+
 /* Ids without a token, up to the rows of the embedding, get made-up names. */
 static enum status fill_holes(struct hf_vocab *v, int64_t n_vocab, struct err *err)
 {
     enum status st = ST_OK;
 
-    if (n_vocab > (int64_t)v->n && n_vocab <= MAX_TOKENS) {
+    if (n_vocab > v->max_tokens)
+        return err_set(err, ST_INPUT,
+                       "%s has %zu tokens, and the model's vocabulary %" PRId64
+                       "; at most %" PRId64 " are possible",
+                       v->file.path, v->n, n_vocab, v->max_tokens);
+    if (n_vocab > (int64_t)v->n) {
         st = name_token(v, "", n_vocab - 1, TOKEN_UNUSED, err);
         if (!st)
             v->tokens[n_vocab - 1].text = NULL;
@@ -354,6 +372,7 @@ static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *d
     enum status st;
 
     v->model = json_member(v->file.root, "model");
+    v->max_tokens = most_tokens(v);
     if ((st = hf_pretok_read(&v->pre, &v->file, err)) || (st = check_kind(v, err)) ||
         (st = read_vocab(v, err)) || (st = read_added(v, err)))
         return st;
@@ -381,7 +400,7 @@ enum status hf_tokenizer_put(struct gguf_kvs *k, const char *dir, int64_t n_voca
 
     if (!jsonfile_exists(dir, "tokenizer.json"))
         return ST_OK;
-    st = jsonfile_load(&v.file, dir, "tokenizer.json", MAX_JSON, err);
+    st = jsonfile_load(&v.file, dir, "tokenizer.json", max_json, err);
     if (!st)
         st = put_all(k, &v, dir, n_vocab, err);
     free_vocab(&v);
@@ -392,7 +411,8 @@ enum status hf_tokenizer_parse(struct gguf_kvs *k, const char *text, size_t len,
                                struct err *err)
 {
     struct hf_vocab v = {.unknown = -1};
-    enum status st = jsonfile_parse(&v.file, "tokenizer.json", text, len, err);
+    enum status st =
+        jsonfile_parse(&v.file, "tokenizer.json", text, len, max_json, err);
 
     if (!st)
         st = put_all(k, &v, NULL, 0, err);

@@ -15,7 +15,6 @@
 #include "engine/base/fileread.h"
 #include "engine/base/utf8.h"
 
-#define MAX_INDEX  ((size_t)64 << 20)
 #define MAX_SHARDS 4096
 
 static const char one_file[] = "model.safetensors";
@@ -88,6 +87,8 @@ static enum status add_shard(struct safetensors *s, const char *dir, const char 
     (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return read_head(s, (uint32_t)s->n_shards - 1, err);
 }
+
+static const struct json_limit max_index = {(size_t)64 << 20, (size_t)1 << 20};
 
 /* ---- the index ----------------------------------------------------------------- */
 
@@ -172,7 +173,7 @@ static enum status open_sharded(struct safetensors *s, const char *dir, struct e
     struct jsonfile index = {.root = NULL};
     const char **names = NULL;
     size_t n = 0;
-    enum status st = jsonfile_load(&index, dir, index_file, MAX_INDEX, err);
+    enum status st = jsonfile_load(&index, dir, index_file, max_index, err);
 
     if (st)
         return st;

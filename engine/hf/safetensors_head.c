@@ -11,9 +11,10 @@
 #include "engine/base/jsonfile.h"
 #include "engine/base/utf8.h"
 
-/* The format's limit. */
-#define MAX_HEAD    100000000u
-#define MAX_TENSORS 1000000u
+#define MAX_HEAD    100000000u /* the format's own limit */
+#define MAX_TENSORS 100000u    /* of one file; about ten values each */
+
+static const struct json_limit max_head = {MAX_HEAD, (size_t)1 << 20};
 
 static const struct dtype {
     const char *name;
@@ -237,7 +238,7 @@ enum status safetensors_head_parse(struct safetensors *s, uint32_t file,
     enum status st;
 
     /* Blanks after the object are allowed, as padding. */
-    st = jsonfile_parse(&head, f->path, text, len, err);
+    st = jsonfile_parse(&head, f->path, text, len, max_head, err);
     if (st)
         return st;
     if (json_object_size(head.root) > MAX_TENSORS)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/base/infile.h"
 #include "engine/base/outfile.h"
 #include "engine/gguf/gguf.h"
 #include "engine/gguf/gguf_put.h"
@@ -22,6 +23,7 @@
 #define SUM_SUFFIX   ".in_sum2"
 #define COUNT_SUFFIX ".counts"
 #define MOST_NAME    1024
+#define MOST_BYTES   (UINT64_C(1) << 32) /* those of models of 30B have 25 MB */
 
 static enum status damaged(const char *path, const char *what, struct err *err)
 {
@@ -179,12 +181,13 @@ static enum status read_old(struct imatrix *im, FILE *f, const char *path,
 enum status imatrix_read(struct imatrix **out, const char *path, struct err *err)
 {
     struct imatrix *im = NULL;
-    FILE *f = fopen(path, "rb");
+    FILE *f = NULL;
+    uint64_t bytes;
     char magic[4] = "";
-    enum status st;
+    enum status st = infile_open(&f, &bytes, path, MOST_BYTES, err);
 
-    if (!f)
-        return err_set_errno(err, ST_IO, "cannot read %s", path);
+    if (st)
+        return st;
     st = imatrix_new(&im, 0, err);
     if (!st && fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4)) {
         st = read_gguf(im, path, err);

@@ -17,6 +17,8 @@ static void what_is_not_known_is_refused(void **state)
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}", "number -1"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":9999999999},\"merges\":[]}",
          "number 9999999999"},
+        {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":4194303},\"merges\":[]}",
+         "number 4194303"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}",
          "two tokens have the number 0"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0.5},\"merges\":[]}", "no whole"},
