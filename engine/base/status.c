@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
+
 __attribute__((format(printf, 3, 0))) static enum status
 err_setv(struct err *e, enum status code, const char *fmt, va_list ap)
 {
+    char text[sizeof e->msg];
+
     if (e && e->code == ST_OK) {
         e->code = code;
-        vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+        vsnprintf(text, sizeof text, fmt, ap);
+        utf8_printable(e->msg, sizeof e->msg, text, strlen(text));
     }
     return code;
 }

@@ -33,7 +33,8 @@ struct err {
         .code = ST_OK, .msg = "" \
     }
 
-/* Record a failure (unless e holds one, or is NULL) and return code. */
+/* Record a failure (unless e holds one, or is NULL) and return code. What the message
+ * quotes may be anybody's: control characters in it become \xNN. */
 enum status err_set(struct err *e, enum status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -40,12 +40,19 @@ int utf8_char_len(const char *s, size_t len)
     return n;
 }
 
-/* U+0000..1F, 7F and the C1 controls U+0080..9F. */
+/* U+0000..1F, 7F, the C1 controls U+0080..9F, line separators (U+2028 and 9) and what
+ * reorders the text around it (U+202A..E and U+2066..9). */
 static int is_control(const char *s, int n)
 {
     const unsigned char *b = (const unsigned char *)s;
 
-    return n == 1 ? b[0] < 0x20 || b[0] == 0x7f : n == 2 && b[0] == 0xc2 && b[1] < 0xa0;
+    if (n == 1)
+        return b[0] < 0x20 || b[0] == 0x7f;
+    if (n == 2)
+        return b[0] == 0xc2 && b[1] < 0xa0;
+    return n == 3 && b[0] == 0xe2 &&
+           ((b[1] == 0x80 && b[2] >= 0xa8 && b[2] <= 0xae) ||
+            (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9));
 }
 
 const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len)
@@ -76,4 +83,26 @@ const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len)
     }
     buf[used] = '\0';
     return buf;
+}
+
+size_t utf8_terminal(char *out, const char *s, size_t len)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < len;) {
+        int n = utf8_char_len(s + i, len - i);
+
+        if (n > 0 && (!is_control(s + i, n) || s[i] == '\n' || s[i] == '\t')) {
+            memcpy(out + used, s + i, (size_t)n);
+            used += (size_t)n;
+            i += (size_t)n;
+        } else {
+            char code[8];
+
+            used += (size_t)snprintf(code, sizeof code, "\\x%02x", (unsigned char)s[i]);
+            memcpy(out + used - 4, code, 4);
+            i++;
+        }
+    }
+    return used;
 }

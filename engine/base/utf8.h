@@ -16,8 +16,13 @@
  * malformed, -1 when the text ends inside it. */
 int utf8_char_len(const char *s, size_t len);
 
-/* s[len] made safe to print on one line of a terminal: control characters and malformed
- * bytes become \xNN; text that does not fit cap (>= 8) ends in "...". Returns buf. */
+/* s[len] made safe to print on one line of a terminal: control characters, what
+ * reorders text, and malformed bytes become \xNN; text that does not fit cap (>= 8)
+ * ends in "...". Returns buf. */
 const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len);
+
+/* s[len] made safe for a terminal, lines and tabs as they are, into out[4 * len];
+ * returns the length. */
+size_t utf8_terminal(char *out, const char *s, size_t len);
 
 #endif

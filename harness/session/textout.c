@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/base/utf8.h"
 
 enum status textout_open(struct textout *t, const struct tokenizer *tok,
                          struct err *err)
@@ -18,7 +21,9 @@ enum status textout_open(struct textout *t, const struct tokenizer *tok,
     }
     t->piece = malloc(t->piece_cap);
     t->out = malloc(t->piece_cap + 4);
-    if (t->piece && t->out)
+    if (isatty(STDOUT_FILENO))
+        t->shown = malloc(4 * (t->piece_cap + 4));
+    if (t->piece && t->out && (t->shown || !isatty(STDOUT_FILENO)))
         return ST_OK;
     textout_close(t);
     return err_set(err, ST_NO_MEMORY, "no memory for a token of %zu bytes",
@@ -29,7 +34,8 @@ void textout_close(struct textout *t)
 {
     free(t->piece);
     free(t->out);
-    t->piece = t->out = NULL;
+    free(t->shown);
+    t->piece = t->out = t->shown = NULL;
 }
 
 void textout_begin(struct textout *t, bool drops_space)
@@ -45,6 +51,10 @@ static enum status print_bytes(struct textout *t, const char *bytes, size_t n,
     if (n == 0)
         return ST_OK;
     t->last = bytes[n - 1];
+    if (t->shown) {
+        n = utf8_terminal(t->shown, bytes, n);
+        bytes = t->shown;
+    }
     if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout))
         return err_set_errno(err, ST_IO, "cannot write the text");
     return ST_OK;

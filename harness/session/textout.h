@@ -15,6 +15,8 @@ struct textout {
     const struct tokenizer *tok;
     struct utf8_stream utf8;
     char *piece, *out; /* the longest token, and a buffer for completed characters */
+    char *
+        shown; /* the same for a terminal, which obeys control characters; NULL: none */
     size_t piece_cap;
     bool
         drops_space; /* the next token's blank is not the text's: see textout_begin() */

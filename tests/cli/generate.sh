@@ -113,3 +113,20 @@ END
 "$BENCH" generate -m "$SRC/tests/data/models/shakespeare3M-f16.gguf" -p "ROMEO:" -n 64 \
     >romeo.txt 2>/dev/null
 cmp romeo.txt expected.txt || fail "another continuation: $(cat romeo.txt)"
+
+# ---- a terminal shows what would control it; a pipe gets the bytes
+if command -v script >/dev/null && command -v python3 >/dev/null; then
+    python3 - "$model" <<'END' # the token "ve" becomes an escape and a bracket
+import sys
+m = open(sys.argv[1], "rb").read()
+old, new = ((2).to_bytes(8, "little") + t for t in (b"ve", b"\x1b["))
+assert m.count(old) == 1
+open("escape.gguf", "wb").write(m.replace(old, new))
+END
+    "$BENCH" generate -m escape.gguf -p "I ha" -n 2 >raw 2>/dev/null
+    grep -q $'\e\[' raw || fail "a pipe does not get the bytes: $(od -c raw)"
+    script -qec "\"$BENCH\" generate -m escape.gguf -p \"I ha\" -n 2 2>/dev/null" \
+        /dev/null >typed </dev/null || fail "no terminal: $(cat typed)"
+    ! grep -q $'\e\[' typed || fail "the terminal was controlled: $(od -c typed)"
+    grep -qF '\x1b[' typed || fail "not shown: $(od -c typed)"
+fi
