@@ -21,6 +21,9 @@
 #include "harness/base/progress.h"
 #include "harness/base/suggest.h"
 #include "harness/machine/sandbox.h"
+#include "harness/model/model_use.h"
+
+#define MOST_TRIES 3 /* to make a file that others remove meanwhile */
 
 /* ---- names ----------------------------------------------------------------- */
 
@@ -379,16 +382,25 @@ enum status modelref_make_file(const struct modelref *ref, bool *made, struct er
         st = synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, err);
         if (st)
             return st;
-        write = !synth_file_is(plan, ref->path);
-        if (write)
+        /* Again, where another process has removed it in between. */
+        for (int i = 0; !st && i < MOST_TRIES; i++) {
+            if (model_use(ref->path) && synth_file_is(plan, ref->path))
+                break;
+            write = true;
             st = make_parents(ref->path, err);
-        if (write && !st)
-            st = modelref_write_plan(plan, ref->path, err);
+            if (!st)
+                st = modelref_write_plan(plan, ref->path, err);
+        }
         synth_plan_free(plan);
     }
     if (!st && made)
         *made = write;
     return st;
+}
+
+bool modelref_remove(const struct modelref *ref)
+{
+    return modelref_is_made(ref) && model_remove_unused(ref->path);
 }
 
 bool modelref_is_made(const struct modelref *ref)

@@ -66,8 +66,14 @@ enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
 
 /* Make the file if it is synthetic and not there yet, or there with another
  * content than this version makes; *made (may be NULL) says whether. Shows
- * progress. Errors: as synth_write_file(). */
+ * progress. A synthetic file is in use from then on, until this process ends or
+ * modelref_remove(): other processes see that by a lock. Errors: as
+ * synth_write_file(). */
 enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err);
+
+/* Removes a synthetic file that modelref_is_made(), unless another process uses it;
+ * returns whether it is gone. */
+bool modelref_remove(const struct modelref *ref);
 
 /* Whether the file is one that modelref_make_file() has made: any other file
  * may have its name. */

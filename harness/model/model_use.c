@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * model_use.c - synthetic model files that several processes share
+ */
+#include "harness/model/model_use.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MOST_FILES 64 /* of one process; more are used unlocked */
+
+static struct used {
+    int fd;
+    struct stat st;
+} used[MOST_FILES];
+static size_t n_used;
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the locked file still has its name: who had the lock may have removed it. */
+static bool has_name(int fd, const char *path, struct stat *mine)
+{
+    struct stat there;
+
+    return !fstat(fd, mine) && !stat(path, &there) && is_same(mine, &there);
+}
+
+bool model_use(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat mine;
+
+    if (fd < 0)
+        return false;
+    if (flock(fd, LOCK_SH | LOCK_NB) || !has_name(fd, path, &mine)) {
+        close(fd);
+        return false;
+    }
+    for (size_t i = 0; i < n_used; i++)
+        if (is_same(&used[i].st, &mine)) {
+            close(fd);
+            return true;
+        }
+    if (n_used == MOST_FILES)
+        close(fd);
+    else
+        used[n_used++] = (struct used){fd, mine};
+    return true;
+}
+
+static void end_use(const struct stat *st)
+{
+    for (size_t i = 0; i < n_used; i++)
+        if (is_same(&used[i].st, st)) {
+            close(used[i].fd);
+            used[i] = used[--n_used];
+            return;
+        }
+}
+
+bool model_remove_unused(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    struct stat mine;
+    bool gone = fd < 0;
+
+    if (fd < 0)
+        return gone;
+    if (!fstat(fd, &mine))
+        end_use(&mine);
+    if (!flock(fd, LOCK_EX | LOCK_NB) && has_name(fd, path, &mine))
+        gone = !unlink(path);
+    close(fd);
+    return gone;
+}
