@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measuring.h - one measurement at a time on a machine
+ *
+ * Two programs that measure at once disturb each other, and both results say so at
+ * best. Who measures holds a lock on a file that all users share, $SLMBENCH_LOCK, or
+ * slmbench.lock in /run/lock or /tmp; it ends with the process, however that does. The
+ * next one waits, and says for whom. SLMBENCH_LOCK=none measures without.
+ *
+ * Containers that do not share these folders do not see each other.
+ *
+ * Threading: the main thread.
+ */
+#ifndef SLM_HARNESS_MACHINE_MEASURING_H
+#define SLM_HARNESS_MACHINE_MEASURING_H
+
+#include "engine/base/status.h"
+
+/* From now on this process measures; where it does already, nothing. A file that cannot
+ * be locked at all is no reason not to measure. Error: ST_INTERRUPTED (while waiting).
+ */
+enum status measuring_begin(struct err *err);
+
+/* For who measures again and again with long pauses. */
+void measuring_end(void);
+
+#endif
