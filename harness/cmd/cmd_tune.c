@@ -102,10 +102,11 @@ static enum status tune(const struct settings *s, const struct topology *topo,
     struct tune_model *model = NULL;
     struct tuned_key key;
     char path[4096] = "";
-    enum status st =
-        tuned_key_read(&key, topo, s->model.setup.mem_limit, &s->model.setup.model,
-                       s->model.setup.residency == WEIGHTS_MEMORY, err);
+    enum status st;
 
+    tuned_key_machine(&key, topo, s->model.setup.mem_limit);
+    st = tuned_key_model(&key, &s->model.setup.model,
+                         s->model.setup.residency == WEIGHTS_MEMORY, err);
     if (st == ST_OK)
         st = choose_place(s, &key, path, sizeof path, err);
     if (st == ST_OK)

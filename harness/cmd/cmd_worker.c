@@ -7,10 +7,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "harness/point/point_need.h"
 #include "harness/point/point_worker.h"
 #include "harness/worker/worker.h"
 
-static const struct worker_task tasks[] = {{"point", point_answer}};
+static const struct worker_task tasks[] = {
+    {"point", point_answer}, {"need", point_need_answer}, {"key", point_key_answer}};
 
 int cmd_worker(int argc, char **argv)
 {

@@ -120,64 +120,156 @@ static void on_message(void *arg, const json_t *message)
 
 /* ---- running it --------------------------------------------------------------- */
 
-/* Sends the point and reads all messages until the worker has ended. */
-static void ask(struct point_run *r, json_t *settings)
+/* One request that is answered before anything is measured. False: there is no answer,
+ * for a reason that is an error of the whole run, into *status, or one for the row. */
+static bool ask(struct point_run *r, json_t *request, const char *key, json_t **answer,
+                enum status *status, struct err *err)
+{
+    struct err ignored = ERR_INIT; /* w->end has what the row needs to know */
+    struct worker_client *w = &r->worker;
+
+    if (!request) {
+        *status = err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
+                          r->settings.setup.model.path);
+        return false;
+    }
+    if (worker_client_ask(w, request, key, "opening the model", answer, &ignored) ==
+        ST_OK)
+        return true;
+    if (w->end == WORKER_GAVE_UP)
+        *status = err_set(err, w->error_status, "%s", w->error);
+    return false;
+}
+
+/* The profile that was asked for, where it fits. False: as ask(). */
+static bool take_tuned(struct point_run *r, struct point *asked, enum status *status,
+                       struct err *err)
+{
+    json_t *settings, *answer = NULL;
+    struct tuned_key here;
+
+    if (!*asked->setup.tuned)
+        return true;
+    tuned_key_machine(&here, r->topo, asked->setup.mem_limit);
+    settings = point_json(asked);
+    if (!ask(r, settings ? json_pack("{s:o}", "key", settings) : NULL, "key", &answer,
+             status, err))
+        return false;
+    *status = point_key_from_json(&here, answer, err);
+    json_decref(answer);
+    if (*status == ST_OK)
+        *status =
+            point_take_tuned(asked, &here, r->tuned_note, sizeof r->tuned_note, err);
+    return *status == ST_OK;
+}
+
+/* What the point needs, into r and the row. False: as ask(). */
+static bool find_need(struct point_run *r, enum status *status, struct err *err)
+{
+    struct point_need need;
+    json_t *answer = NULL;
+
+    if (!ask(r, point_need_request(&r->settings, point_room(r)), "need", &answer,
+             status, err))
+        return false;
+    *status = point_need_from_json(&need, answer, err);
+    json_decref(answer);
+    if (*status == ST_OK)
+        point_plan(r, &need);
+    return *status == ST_OK;
+}
+
+/* Sends the point, and reads all messages until it is done. */
+static void measure(struct point_run *r)
+{
+    struct err ignored = ERR_INIT;
+    json_t *answer = NULL;
+
+    worker_client_ask(&r->worker, json_pack("{s:o}", "point", point_json(&r->settings)),
+                      "done", "measuring a point", &answer, &ignored);
+    json_decref(answer);
+}
+
+/* The worker's end, and what the row makes of it. */
+static void conclude(struct point_run *r)
 {
     struct worker_client *w = &r->worker;
-    struct err ignored = ERR_INIT; /* w->end says what the row needs to know */
-    json_t *answer = NULL;
-    enum status status = worker_client_greet(w, &ignored);
 
-    if (status == ST_OK)
-        status = worker_client_ask(w, json_pack("{s:O}", "point", settings), "done",
-                                   "measuring a point", &answer, &ignored);
-    json_decref(answer);
     worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
                              w->end == WORKER_UNEXPECTED);
     read_usage(r);
     point_conclude(r);
 }
 
-static enum status start(struct point_run *r, struct err *err)
+/* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
+static enum status start(struct point_run *r, bool *greets, struct err *err)
 {
+    const struct point *p = &r->settings;
     const struct worker_params params = {.who = "the measuring process",
                                          .program = "/proc/self/exe",
                                          .command = "worker",
-                                         .timeout_s = r->settings.load_budget_s,
-                                         .sandbox = r->sandbox,
+                                         .timeout_s = p->load_budget_s,
                                          .pass_errors = true,
                                          .tick = on_tick,
                                          .hear = on_message,
                                          .arg = r};
-    json_t *settings = point_json(&r->settings);
-    enum status status =
-        settings ? worker_client_start(&r->worker, &params, err)
-                 : err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
-                           r->settings.setup.model.path);
+    struct err ignored = ERR_INIT;
+    uint64_t stayed;
+    enum status status = ST_OK;
 
-    if (status == ST_OK)
-        ask(r, settings);
-    json_decref(settings);
+    if (p->setup.mem_limit) {
+        if (p->setup.residency != WEIGHTS_MEMORY &&
+            modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)
+            r->cached_bytes = (int64_t)stayed;
+        status = sandbox_create(&r->sandbox, "", p->setup.mem_limit, err);
+    }
+    if (status == ST_OK) {
+        struct worker_params with = params;
+
+        with.sandbox = r->sandbox;
+        status = worker_client_start(&r->worker, &with, err);
+    }
+    *greets = status == ST_OK && worker_client_greet(&r->worker, &ignored) == ST_OK;
     return status;
 }
 
-/* Sandbox and worker. */
-static enum status execute(struct point_run *r, struct err *err)
+/* Settings as they are measured, with a profile's and with CPUs by number. False: as
+ * ask(). */
+static bool settle(struct point_run *r, struct point *asked, enum status *status,
+                   struct err *err)
 {
-    const struct point *p = &r->settings;
+    if (!take_tuned(r, asked, status, err))
+        return false;
+    r->settings = *asked;
+    if (asked->tuning.state == TUNED_USED && asked->setup.residency == WEIGHTS_AUTO &&
+        asked->tuning.residency == WEIGHTS_MMAP)
+        r->settings.setup.residency = WEIGHTS_MMAP;
+    *status = resolve_cpus(r, err);
+    return *status == ST_OK;
+}
 
-    if (p->setup.mem_limit) {
-        uint64_t stayed;
-        enum status status;
+static enum status run(struct point_run *r, struct err *err)
+{
+    struct point asked = r->settings;
+    bool goes_on = false;
+    enum status status;
 
-        if (p->setup.residency != WEIGHTS_MEMORY &&
-            modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)
-            r->row->cached_bytes = (int64_t)stayed;
-        status = sandbox_create(&r->sandbox, "", p->setup.mem_limit, err);
-        if (status)
-            return status;
-    }
-    return start(r, err);
+    point_describe(r, &asked); /* an error has a row, too */
+    if (asked.setup.residency == WEIGHTS_MEMORY && !asked.setup.model.synthetic)
+        return err_set(err, ST_USAGE,
+                       "weights in memory are those of a synthetic model; %s is a file "
+                       "(say --weights packed or mmap, or name SHAPE:QUANT)",
+                       asked.setup.model.text);
+    status = start(r, &goes_on, err);
+    goes_on = goes_on && settle(r, &asked, &status, err);
+    point_describe(r, &asked);
+    goes_on = goes_on && find_need(r, &status, err);
+    if (status || (goes_on && !point_may_try(r)))
+        return status;
+    if (goes_on)
+        measure(r);
+    conclude(r);
+    return ST_OK;
 }
 
 void point_samples_free(struct point_samples *samples)
@@ -192,36 +284,21 @@ enum status point_run(const struct point *p, const struct topology *topo,
                       point_progress_fn *progress, void *arg, struct err *err)
 {
     struct point_run *r = calloc(1, sizeof *r);
-    struct point asked;
     enum status status;
 
     if (!r)
         return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
-    if (interrupted()) {
-        free(r);
-        return err_set(err, ST_INTERRUPTED, "interrupted");
-    }
-    r->settings = asked = *p;
+    r->settings = *p;
+    r->settings.tuning = (struct point_tuning){.state = TUNED_NOT};
     r->topo = topo;
     r->row = row;
     r->progress = progress;
     r->progress_arg = arg;
     r->worker.child = (struct child)CHILD_INIT;
-    snprintf(r->phase, sizeof r->phase, "start");
+    r->cached_bytes = FIELD_NO_INT;
+    snprintf(r->phase, sizeof r->phase, "open");
     r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
-    status = point_take_tuned(&asked, topo, r->tuned_note, sizeof r->tuned_note, err);
-    if (status == ST_OK) {
-        r->settings = asked;
-        if (asked.tuning.state == TUNED_USED && asked.setup.residency == WEIGHTS_AUTO &&
-            asked.tuning.residency == WEIGHTS_MMAP)
-            r->settings.setup.residency = WEIGHTS_MMAP;
-        status = resolve_cpus(r, err);
-    }
-    point_describe(r, &asked);
-    if (status == ST_OK)
-        status = point_plan(r, err);
-    if (status == ST_OK && point_may_try(r))
-        status = execute(r, err);
+    status = interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : run(r, err);
     worker_client_close(&r->worker);
     sandbox_destroy(r->sandbox);
     if (samples && status == ST_OK)

@@ -114,7 +114,7 @@ static void judge_end(struct point_run *r)
     } else if (w->end == WORKER_GAVE_UP) {
         r->row->status =
             w->error_status == ST_NO_MEMORY ? ROW_STATUS_NO_FIT : ROW_STATUS_ERROR;
-        snprintf(row->detail, sizeof row->detail, "%s", w->error);
+        snprintf(row->detail, sizeof row->detail, "%.190s", w->error);
     } else if (w->end != WORKER_RUNS || WEXITSTATUS(w->wstatus)) {
         r->row->status = ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail,

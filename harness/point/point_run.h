@@ -15,6 +15,7 @@
 
 #include "harness/machine/sandbox.h"
 #include "harness/point/point.h"
+#include "harness/point/point_need.h"
 #include "harness/worker/worker_client.h"
 
 struct point_run {
@@ -24,6 +25,7 @@ struct point_run {
     point_progress_fn *progress;
     void *progress_arg;
 
+    int64_t cached_bytes; /* of the model, elsewhere, when the point began */
     uint64_t weight_bytes, anon_bytes; /* as planned */
     bool fits;
 
@@ -47,8 +49,11 @@ struct point_run {
  * with the placement that r->settings has resolved into CPUs. */
 void point_describe(struct point_run *r, const struct point *p);
 
-/* What it needs, into r and the row. Errors: of opening the model's file. */
-enum status point_plan(struct point_run *r, struct err *err);
+/* Memory that the point may have: its limit, or what is available. */
+uint64_t point_room(const struct point_run *r);
+
+/* What it needs, into r and the row. */
+void point_plan(struct point_run *r, const struct point_need *need);
 
 /* Whether it may be tried; if not, the row says why. */
 bool point_may_try(struct point_run *r);

@@ -37,7 +37,7 @@ static void take_setup(struct point *p, const struct tune_setup *s)
         p->setup.n_batch = s->tuning.n_batch;
 }
 
-enum status point_take_tuned(struct point *p, const struct topology *topo, char *note,
+enum status point_take_tuned(struct point *p, const struct tuned_key *here, char *note,
                              size_t cap, struct err *err)
 {
     struct point_tuning *t = &p->tuning;
@@ -45,11 +45,8 @@ enum status point_take_tuned(struct point *p, const struct topology *topo, char 
     enum status st;
 
     *note = '\0';
-    *t = (struct point_tuning){.state = TUNED_NOT};
-    if (!*p->setup.tuned)
-        return ST_OK;
-    st = tuned_find(&tuned, &t->state, p->setup.tuned, topo, p->setup.mem_limit,
-                    &p->setup.model, p->setup.residency, note, cap, err);
+    st = tuned_find(&tuned, &t->state, p->setup.tuned, here, p->setup.residency, note,
+                    cap, err);
     if (st || t->state != TUNED_USED)
         return st;
     t->n_threads = p->setup.n_threads;

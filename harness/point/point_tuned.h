@@ -17,9 +17,9 @@
 #include "harness/machine/topology.h"
 #include "harness/point/point.h"
 
-/* Into p, where it has a profile that fits; else the reason into note.
- * Errors: of tuned_find(). */
-enum status point_take_tuned(struct point *p, const struct topology *topo, char *note,
+/* Into p, where it has a profile that fits its model and machine, here; else the reason
+ * into note. Errors: of tuned_find(). */
+enum status point_take_tuned(struct point *p, const struct tuned_key *here, char *note,
                              size_t cap, struct err *err);
 
 /* To the worker and back; JSON null without a profile. Error: ST_USAGE. */

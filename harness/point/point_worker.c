@@ -23,7 +23,9 @@
 #include "harness/point/point_profile.h"
 #include "harness/point/point_speculate.h"
 #include "harness/point/point_tuned.h"
+#include "harness/model/test_prompt.h"
 #include "harness/tune/prefetch.h"
+#include "harness/worker/worker_fence.h"
 #include "kernels/isa.h"
 
 #define PRELOAD_SHARE 0.8 /* of the limit, where a model does not fit it */
@@ -392,11 +394,25 @@ static enum status measure_point(const struct point *p, struct err *err)
     return status;
 }
 
+enum status point_fence(const struct point *p, struct err *err)
+{
+    char text[4096];
+    enum status status = ST_OK;
+
+    if (p->kind == POINT_SPECULATE)
+        status = test_prompt_find(p->text, text, sizeof text, err);
+    return status ? status
+                  : worker_fence(&p->setup.model,
+                                 p->kind == POINT_SPECULATE ? text : NULL, err);
+}
+
 enum status point_answer(const json_t *settings, struct err *err)
 {
     struct point p;
     enum status status = point_from_json(&p, settings, err);
 
+    if (status == ST_OK)
+        status = point_fence(&p, err);
     if (status == ST_OK)
         status = measure_point(&p, err);
     if (status == ST_OK)

@@ -23,6 +23,10 @@
 /* The worker's side: measures, and reports. Errors: whatever stopped it. */
 enum status point_answer(const json_t *settings, struct err *err);
 
+/* The process gives up what it does not need for the point's files (worker_fence.h).
+ * Errors: worker_fence()'s, test_prompt_find()'s. */
+enum status point_fence(const struct point *p, struct err *err);
+
 /* Both sides of "facts". Missing keys leave a field as it is. */
 json_t *point_facts_json(const struct point_facts *facts);
 void point_facts_from_json(struct point_facts *facts, const json_t *object);

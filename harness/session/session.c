@@ -77,12 +77,17 @@ enum status session_model(struct modelref *ref, const struct session_params *par
 static enum status find_profile(struct opening *o, struct tuned *t, struct err *err)
 {
     char note[320];
+    struct tuned_key here;
     enum status st;
 
     if (!*o->setup.tuned)
         return ST_OK;
-    st = tuned_find(t, &o->tuned, o->setup.tuned, &o->topo, 0, &o->setup.model,
-                    o->setup.residency, note, sizeof note, err);
+    tuned_key_machine(&here, &o->topo, 0);
+    st = tuned_key_model(&here, &o->setup.model, o->setup.residency == WEIGHTS_MEMORY,
+                         err);
+    if (st == ST_OK)
+        st = tuned_find(t, &o->tuned, o->setup.tuned, &here, o->setup.residency, note,
+                        sizeof note, err);
     if (st == ST_OK && o->tuned != TUNED_USED)
         fprintf(stderr, "bench: %s\n", note);
     return st;

@@ -55,12 +55,14 @@ struct tuned {
     struct tune_setup setup; /* n_batch is set */
 };
 
-/* Here and now. mem_limit: of the command, 0: the machine's. model: a GGUF file, or a
- * synthetic model that needs no file (in_memory). Errors: as gguf_open(),
- * synth_plan_make(). */
-enum status tuned_key_read(struct tuned_key *key, const struct topology *topo,
-                           uint64_t mem_limit, const struct modelref *model,
-                           bool in_memory, struct err *err);
+/* Here and now, all but the model. mem_limit: of the command, 0: the machine's. */
+void tuned_key_machine(struct tuned_key *key, const struct topology *topo,
+                       uint64_t mem_limit);
+
+/* The model, TUNED_MODEL and what follows: a file, which is opened, or a synthetic one
+ * that needs none (in_memory). Errors: as gguf_open(), synth_plan_make(). */
+enum status tuned_key_model(struct tuned_key *key, const struct modelref *model,
+                            bool in_memory, struct err *err);
 
 /* Whether a profile made there fits here; if not, one sentence about the first field
  * that differs into why. */

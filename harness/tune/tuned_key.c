@@ -169,24 +169,22 @@ static enum status put_synthetic(struct tuned_key *key, const struct modelref *m
 
 /* ---- the key --------------------------------------------------------------------- */
 
-enum status tuned_key_read(struct tuned_key *key, const struct topology *topo,
-                           uint64_t mem_limit, const struct modelref *model,
-                           bool in_memory, struct err *err)
+void tuned_key_machine(struct tuned_key *key, const struct topology *topo,
+                       uint64_t mem_limit)
 {
-    struct tuned_key new;
-    enum status st;
+    memset(key, 0, sizeof *key);
+    put(key, TUNED_CPU, topo->cpu_model);
+    put_isa(key, isa_usable());
+    put_topology(key, topo);
+    put_limits(key, topo, mem_limit);
+    put(key, TUNED_KERNEL, topo->kernel);
+    put_build(key);
+}
 
-    memset(&new, 0, sizeof new);
-    put(&new, TUNED_CPU, topo->cpu_model);
-    put_isa(&new, isa_usable());
-    put_topology(&new, topo);
-    put_limits(&new, topo, mem_limit);
-    put(&new, TUNED_KERNEL, topo->kernel);
-    put_build(&new);
-    st = in_memory ? put_synthetic(&new, model, err) : put_file(&new, model, err);
-    if (st == ST_OK)
-        *key = new;
-    return st;
+enum status tuned_key_model(struct tuned_key *key, const struct modelref *model,
+                            bool in_memory, struct err *err)
+{
+    return in_memory ? put_synthetic(key, model, err) : put_file(key, model, err);
 }
 
 bool tuned_key_fits(const struct tuned_key *there, const struct tuned_key *here,

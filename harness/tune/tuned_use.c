@@ -43,18 +43,15 @@ static enum status check_profile(struct tuned *t, enum tuned_state *state,
 }
 
 enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *asked,
-                       const struct topology *topo, uint64_t mem_limit,
-                       const struct modelref *model, enum weights_residency residency,
+                       const struct tuned_key *here, enum weights_residency residency,
                        char *note, size_t cap, struct err *err)
 {
-    struct tuned_key here;
     char path[4096];
-    enum status st =
-        tuned_key_read(&here, topo, mem_limit, model, residency == WEIGHTS_MEMORY, err);
+    enum status st = ST_OK;
 
     *note = '\0';
-    if (st == ST_OK && !strcmp(asked, "auto")) {
-        st = tuned_path(path, sizeof path, &here, err);
+    if (!strcmp(asked, "auto")) {
+        st = tuned_path(path, sizeof path, here, err);
         if (st == ST_OK && access(path, F_OK)) {
             *state = TUNED_MISSING;
             snprintf(note, cap,
@@ -64,5 +61,5 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
         }
         asked = path;
     }
-    return st ? st : check_profile(t, state, asked, &here, residency, note, cap, err);
+    return st ? st : check_profile(t, state, asked, here, residency, note, cap, err);
 }

@@ -17,11 +17,10 @@
 #include "harness/worker/tuned_check.h"
 
 /* asked: "auto" or a file. residency: of the command, WEIGHTS_AUTO where it leaves the
- * choice. With any state but TUNED_USED note has one sentence. Errors: as tuned_load()
- * and tuned_key_read(). */
+ * choice. With any state but TUNED_USED note has one sentence. Errors: as
+ * tuned_load(). */
 enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *asked,
-                       const struct topology *topo, uint64_t mem_limit,
-                       const struct modelref *model, enum weights_residency residency,
+                       const struct tuned_key *here, enum weights_residency residency,
                        char *note, size_t cap, struct err *err);
 
 #endif

@@ -84,7 +84,8 @@ static void hear_line(void *arg, const char *line, size_t len)
     json_t *message = json_loadb(line, len, 0, NULL);
     const json_t *phase = json_object_get(message, "phase");
     const bool answers = json_object_get(message, "done") ||
-                         json_object_get(message, "error") || !c->hello || !c->p.hear;
+                         json_object_get(message, "error") || !c->hello || !c->p.hear ||
+                         (c->wanted && json_object_get(message, c->wanted));
 
     if (json_is_string(phase)) {
         if (c->p.tick)
@@ -182,7 +183,9 @@ enum status worker_client_ask(struct worker_client *c, json_t *request, const ch
 
     if (st)
         return st;
+    c->wanted = key;
     st = wait_answer(c, c->p.timeout_s, &got, doing, err);
+    c->wanted = NULL;
     if (st == ST_CHECK && c->n_bad)
         return err_set(
             err, ST_IO,

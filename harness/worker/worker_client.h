@@ -46,9 +46,10 @@ struct worker_client {
     struct worker_params p;
     struct child child;
     char version[64], commit[64], compiler[64];
-    json_t *hello; /* its greeting */
+    json_t *hello;      /* its greeting */
+    const char *wanted; /* key of the answer that is waited for */
     enum worker_end end;
-    char error[200];          /* WORKER_GAVE_UP: its error */
+    char error[480];          /* WORKER_GAVE_UP: its error */
     enum status error_status; /* and its status */
     bool reaped;
     int wstatus;         /* once it is reaped, as waitpid() has it */

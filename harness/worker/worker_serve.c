@@ -14,6 +14,7 @@
 #include "harness/worker/measured.h"
 #include "harness/worker/worker_open.h"
 #include "harness/worker/worker.h"
+#include "harness/worker/worker_fence.h"
 #include "kernels/isa.h"
 
 #define LOADS_NS 20000000 /* no further load begins after this */
@@ -137,6 +138,8 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
 
     if (st == ST_OK && v->measured.m)
         st = err_set(err, ST_USAGE, "the model is open already");
+    if (st == ST_OK)
+        st = worker_fence(&v->o.setup.model, NULL, err);
     if (st == ST_OK)
         st = topology_read(&v->topo, "", err);
     if (st)

@@ -125,3 +125,54 @@ refused 2 "cut.gguf" decode -m cut.gguf
 echo '{"point": {}}' | "$BENCH" worker >out && fail "a point without settings"
 grep -q "settings are not as expected" out || fail "no error: $(cat out)"
 "$BENCH" decode --help | grep -q -- --in-memory || fail "no help"
+
+# ---- who opens the model is inside the limit, has nothing to abuse, and may write nowhere
+mkdir mine theirs
+chmod 755 . mine theirs
+cp "$SRC/tests/data/models/stories260K-f32.gguf" mine/model.gguf
+cp "$SRC/tests/data/models/stories260K-f32.gguf" theirs/model.gguf
+chmod 600 mine/model.gguf
+fenced() { # MODEL: what /proc says of the process that measures it, as KEY=VALUE lines
+    SLMBENCH_LOCK=none "$BENCH" decode -m "$1" -n 1000000 --budget 30 >out 2>err &
+    local bench=$! worker="" state=""
+    for _ in $(seq 600); do
+        worker=$(pgrep -P $bench || true)
+        [ -z "$worker" ] || state=$(cat /proc/$worker/status 2>/dev/null || true)
+        ! grep -q "^Seccomp:.*2" <<<"$state" || break
+        kill -0 $bench 2>/dev/null || break
+        sleep 0.05
+    done
+    kill -INT $bench
+    wait $bench || true
+    sed -n 's/^\(Uid\|CapPrm\|CapEff\|NoNewPrivs\|Seccomp\):[[:space:]]*\([^[:space:]]*\).*/\1=\2/p' <<<"$state"
+}
+fenced theirs/model.gguf >state
+for want in CapPrm=0000000000000000 CapEff=0000000000000000 NoNewPrivs=1 Seccomp=2; do
+    grep -qx "$want" state || fail "the measuring process: no $want: $(cat state out err)"
+done
+if [ "$(id -u)" = 0 ] && su -s /bin/sh nobody -c "test -r '$PWD/theirs/model.gguf'" 2>/dev/null; then
+    grep -qx Uid=65534 state || fail "root measures as root: $(cat state)"
+    SUDO_UID=1234 SUDO_GID=1234 fenced theirs/model.gguf >state
+    grep -qx Uid=1234 state || fail "not who called sudo: $(cat state)"
+    fenced mine/model.gguf >state # nobody else may read it
+    grep -qx Uid=0 state && grep -qx CapEff=0000000000000000 state ||
+        fail "a model of root's own: $(cat state)"
+fi
+
+# A head that claims much is parsed where memory has its limit.
+if "$BENCH" decode -m theirs/model.gguf --mem 64M --budget 1 >out 2>err; then
+    mkdir huge
+    python3 - <<'END'
+import json
+cfg = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=64,
+           num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
+           vocab_size=32, max_position_embeddings=64, rms_norm_eps=1e-5)
+json.dump(cfg, open("huge/config.json", "w"))
+head = ('{"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":[' + "0," * 9000000 + '0]}}').encode()
+open("huge/model.safetensors", "wb").write(len(head).to_bytes(8, "little") + head + bytes(8))
+END
+    code=0
+    "$BENCH" decode -m huge --mem 64M --budget 1 >out 2>err || code=$?
+    [ $code = 2 ] && grep -q "values in .* bytes; at most" err ||
+        fail "a large head: exit $code: $(cat out err)"
+fi

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_need.h - what a point needs: asked of its worker, since only a fenced process
+ * inside the memory limit opens a model
+ *
+ * {"need": {"point": SETTINGS, "room": BYTES}} is answered by {"need": {..}} with
+ * struct point_need, {"key": SETTINGS} by {"key": [..]}, what a profile must have been
+ * made for. Both come before {"point": SETTINGS}, to the same worker.
+ *
+ * Threading: as point_worker.h.
+ */
+#ifndef SLM_HARNESS_POINT_POINT_NEED_H
+#define SLM_HARNESS_POINT_POINT_NEED_H
+
+#include "harness/point/point.h"
+#include "harness/tune/tuned.h"
+
+struct point_need {
+    char quant[24];
+    uint64_t n_params;
+    uint64_t weight_bytes; /* of the file or the image */
+    uint64_t anon_bytes;   /* that cannot be paged out */
+    int residency; /* enum weights_residency: chosen, where AUTO was asked for */
+    int n_prompt, n_answer; /* of the text of a speculate point */
+    int own_answer;         /* the text gives none */
+};
+
+/* The worker's side: answers. Errors: of opening the model, and of texts that do not
+ * fit it. */
+enum status point_need_answer(const json_t *request, struct err *err);
+
+enum status point_key_answer(const json_t *settings, struct err *err);
+
+/* The asking side. Error: ST_IO (not as expected). */
+json_t *point_need_request(const struct point *p, uint64_t room_bytes);
+enum status point_need_from_json(struct point_need *need, const json_t *object,
+                                 struct err *err);
+enum status point_key_from_json(struct tuned_key *key, const json_t *object,
+                                struct err *err);
+
+#endif

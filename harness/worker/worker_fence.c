@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker_fence.c - a worker gives up what a model's files could abuse
+ */
+#include "harness/worker/worker_fence.h"
+
+#include "engine/hf/hf.h"
+#include "harness/base/program.h"
+
+/* A folder is read as one: what a download has left in it may be links. */
+static enum status add_model(struct path_list *reads, const struct modelref *model,
+                             struct err *err)
+{
+    return hf_is_folder(model->path) ? path_list_add(reads, model->path, err)
+                                     : modelref_files(model, reads, err);
+}
+
+/* Shapes of synthetic models, and test prompts. */
+static enum status add_data(struct path_list *reads, struct err *err)
+{
+    static const char *const kinds[] = {"models", "texts"};
+    char dir[4096];
+    enum status st = ST_OK;
+
+    for (size_t i = 0; !st && i < sizeof kinds / sizeof *kinds; i++)
+        st = path_list_add(reads, data_dir_find(dir, sizeof dir, kinds[i]), err);
+    return st;
+}
+
+enum status worker_fence(const struct modelref *model, const char *text,
+                         struct err *err)
+{
+    static bool fenced;
+    struct path_list reads = {0};
+    struct fence_state state;
+    enum status st;
+
+    if (fenced)
+        return ST_OK;
+    st = add_model(&reads, model, err);
+    if (!st)
+        st = path_list_add(&reads, text, err);
+    if (!st)
+        st = add_data(&reads, err);
+    if (!st)
+        st = fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
+                                         .n_reads = reads.n},
+                         &state, err);
+    path_list_free(&reads);
+    fenced = !st;
+    return st;
+}
