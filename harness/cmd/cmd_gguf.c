@@ -17,6 +17,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
+#include "harness/machine/fence.h"
 #include "harness/model/gguf_compare.h"
 #include "harness/model/gguf_report.h"
 
@@ -171,7 +172,8 @@ int cmd_gguf(int argc, char **argv)
         err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
     else if (rmse && (tensor || json || metadata))
         err_set(&err, ST_USAGE, "--rmse accepts no other option than --tensors");
-    if (err.code || modelfile_open(&g, args.v[0], NULL, &err))
+    if (err.code || fence_enter_calls(&err) ||
+        modelfile_open(&g, args.v[0], NULL, &err))
         return cmd_end(&err);
 
     if (tensor) {

@@ -15,6 +15,7 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
+#include "harness/machine/fence.h"
 
 static void print_ids(const int32_t *ids, size_t n)
 {
@@ -52,8 +53,10 @@ static enum status load_tokenizer(struct tokenizer **t, const char *path,
                                   struct err *err)
 {
     struct gguf *g;
-    enum status st = modelfile_open(&g, path, NULL, err);
+    enum status st = fence_enter_calls(err);
 
+    if (!st)
+        st = modelfile_open(&g, path, NULL, err);
     if (st)
         return st;
     st = tokenizer_open(t, g, err);

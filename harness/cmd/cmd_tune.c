@@ -20,6 +20,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
+#include "harness/machine/fence.h"
 #include "harness/machine/sandbox.h"
 #include "harness/settings/setting.h"
 #include "harness/tune/tune_model.h"
@@ -105,8 +106,10 @@ static enum status tune(const struct settings *s, const struct topology *topo,
     enum status st;
 
     tuned_key_machine(&key, topo, s->model.setup.mem_limit);
-    st = tuned_key_model(&key, &s->model.setup.model,
-                         s->model.setup.residency == WEIGHTS_MEMORY, err);
+    st = fence_enter_calls(err);
+    if (st == ST_OK)
+        st = tuned_key_model(&key, &s->model.setup.model,
+                             s->model.setup.residency == WEIGHTS_MEMORY, err);
     if (st == ST_OK)
         st = choose_place(s, &key, path, sizeof path, err);
     if (st == ST_OK)

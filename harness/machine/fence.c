@@ -108,12 +108,12 @@ static void drop_capabilities(struct fence_state *state)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-static void add_missing(struct fence_state *state, const char *what)
+const char *fence_missing(char *buf, size_t cap)
 {
-    const size_t n = strlen(state->missing);
-
-    snprintf(state->missing + n, sizeof state->missing - n, "%s%s", n ? ", " : "",
-             what);
+    snprintf(buf, cap, "%s%s%s", fence_rules_version() ? "" : "Landlock (Linux 5.13)",
+             fence_rules_version() || prctl(PR_GET_SECCOMP) >= 0 ? "" : " and ",
+             prctl(PR_GET_SECCOMP) >= 0 ? "" : "seccomp filters");
+    return buf;
 }
 
 enum status fence_enter(const struct fence *fence, struct fence_state *state,
@@ -131,24 +131,31 @@ enum status fence_enter(const struct fence *fence, struct fence_state *state,
         goto out;
     state->uid = getuid();
     drop_capabilities(state);
-    if (state->capabilities)
-        add_missing(state, "a way to drop capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
         st = err_set_errno(err, ST_IO, "cannot give up new privileges");
         goto out;
     }
     state->no_new_privs = true;
-    if (ruleset < 0)
-        add_missing(state, "Landlock (Linux 5.13)");
-    else if (fence_rules_enforce(ruleset))
+    if (ruleset >= 0 && fence_rules_enforce(ruleset))
         st = err_set_errno(err, ST_IO, "cannot restrict itself to the model's files");
-    if (st == ST_OK) {
+    if (st == ST_OK)
         state->seccomp = fence_filter_enter(fence);
-        if (!state->seccomp)
-            add_missing(state, "seccomp filters");
-    }
 out:
     if (ruleset >= 0)
         close(ruleset);
     return st;
+}
+
+enum status fence_enter_calls(struct err *err)
+{
+    static const struct fence fence = {.uses_uring = true};
+    static bool entered;
+
+    if (entered)
+        return ST_OK;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return err_set_errno(err, ST_IO, "cannot give up new privileges");
+    fence_filter_enter(&fence); /* a kernel without filters has none */
+    entered = true;
+    return ST_OK;
 }

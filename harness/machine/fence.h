@@ -15,8 +15,8 @@
  * modules or namespaces; io_uring only where it is asked for, since it would go round
  * this list. They fail with EPERM.
  *
- * What a kernel does not have (Landlock before 5.13, or switched off) is left out, and
- * struct fence_state says so. Descriptors that are open stay as they are.
+ * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
+ * fence_missing() says so. Descriptors that are open stay as they are.
  *
  * Threading: before the process starts a thread.
  */
@@ -44,12 +44,18 @@ struct fence_state {
     bool no_new_privs;
     int landlock; /* version in force; 0: none */
     bool seccomp;
-    char missing[160]; /* what this kernel lacks, in words; "" nothing */
 };
 
 /* Errors: ST_IO (a part that this kernel has cannot be put up: a fence with a hole that
  * nobody knows of is none). A path that is not there is left to its reader. */
 enum status fence_enter(const struct fence *fence, struct fence_state *state,
                         struct err *err);
+
+/* What this kernel lacks for a whole fence, in words; "" nothing. Returns buf. */
+const char *fence_missing(char *buf, size_t cap);
+
+/* The part that also suits a command which reads a model and writes files of its own:
+ * no_new_privs and the filter of system calls. Errors: as fence_enter(). */
+enum status fence_enter_calls(struct err *err);
 
 #endif

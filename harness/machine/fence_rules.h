@@ -10,6 +10,9 @@
 
 #include "harness/machine/fence.h"
 
+/* The kernel's Landlock; 0: none. */
+int fence_rules_version(void);
+
 /* Rules for the fence's files. *ruleset is a descriptor, or -1 where the kernel has no
  * Landlock; *version is the kernel's, 0 then. Error: ST_IO. */
 enum status fence_rules_make(const struct fence *fence, int *ruleset, int *version,

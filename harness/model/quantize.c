@@ -15,6 +15,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
+#include "harness/machine/fence.h"
 #include "harness/machine/topology.h"
 #include "harness/model/modelref.h"
 #include "harness/model/quantize_report.h"
@@ -121,6 +122,8 @@ static enum status prepare(struct work *w, struct err *err)
     w->params.keep_output = job->keep_output;
     w->params.requantise = true;
     w->params.measures = job->rmse ? w->measures : NULL;
+    if (!st)
+        st = fence_enter_calls(err);
     /* Opened twice: the second one describes the result. */
     if (!st)
         st = modelfile_open(&w->from, job->in, NULL, err);

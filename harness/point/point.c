@@ -12,6 +12,7 @@
 
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
+#include "harness/machine/fence.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_worker.h"
 #include "harness/point/point_run.h"
@@ -201,6 +202,21 @@ static void conclude(struct point_run *r)
     point_conclude(r);
 }
 
+/* Once: a model from somewhere is then only as safe as its readers are. */
+static void note_missing(void)
+{
+    static bool noted;
+    char what[80];
+
+    if (!noted && *fence_missing(what, sizeof what))
+        fprintf(
+            stderr,
+            "bench: note: this kernel has no %s, so a measuring process is fenced in "
+            "only in part (docs/security.md)\n",
+            what);
+    noted = true;
+}
+
 /* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
 static enum status start(struct point_run *r, bool *greets, struct err *err)
 {
@@ -217,6 +233,7 @@ static enum status start(struct point_run *r, bool *greets, struct err *err)
     uint64_t stayed;
     enum status status = ST_OK;
 
+    note_missing();
     if (p->setup.mem_limit) {
         if (p->setup.residency != WEIGHTS_MEMORY &&
             modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)

@@ -12,6 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
+#include "harness/machine/fence.h"
 #include "harness/machine/topology.h"
 #include "harness/tune/tuned_use.h"
 
@@ -70,7 +71,9 @@ enum status session_model(struct modelref *ref, const struct session_params *par
     st = modelref_parse(ref, params->model, NULL, err);
     if (!st)
         st = modelref_set_quant(ref, params->quant, err);
-    return st ? st : modelref_make_file(ref, NULL, err);
+    if (!st)
+        st = modelref_make_file(ref, NULL, err);
+    return st ? st : fence_enter_calls(err);
 }
 
 /* The requested profile; prints on standard error why it is not used. */

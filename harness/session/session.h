@@ -26,8 +26,10 @@ struct session_params {
     bool decodes; /* many tokens: without a profile, measure prefetch distances */
 };
 
-/* The model that params name; a synthetic one is made where its file is missing.
- * Errors: those of modelref_parse(), modelref_set_quant() and modelref_make_file(). */
+/* The model that params name; a synthetic one is made where its file is missing. From
+ * then on the process can start no other program and use no network (fence.h). Errors:
+ * those of modelref_parse(), modelref_set_quant(), modelref_make_file() and
+ * fence_enter_calls(). */
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err);
 

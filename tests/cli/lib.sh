@@ -6,6 +6,7 @@ set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
 cd "$WORK"
+[ -z "${PYTHON_FOLDER:-}" ] || PATH=$PYTHON_FOLDER:$PATH
 
 fail() {
     echo "$(basename "$0"): $*" >&2

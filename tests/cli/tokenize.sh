@@ -37,7 +37,10 @@ refused 2 'not a GGUF file' tokenize -m text x
 # Published vectors, where they are at hand.
 shared=${SLM_SHARED:-$SRC/../shared}
 if [ -d "$shared/golden/tokenizers" ]; then
-    python3 "$shared/tools/check_tokenizers.py" "$BENCH" "$shared/golden/tokenizers"
+    # one of them through the program; the unit tests go through all
+    mkdir vectors
+    ln -s "$shared"/golden/tokenizers/ggml-vocab-phi-3.gguf* vectors/
+    python3 "$shared/tools/check_tokenizers.py" "$BENCH" vectors
     model=$shared/golden/tokenizers/ggml-vocab-qwen2.gguf
     prints '151644 872 198' --special '<|im_start|>user
 '
