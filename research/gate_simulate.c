@@ -14,6 +14,7 @@
 #include "harness/base/program.h"
 #include "harness/base/dirs.h"
 #include "harness/base/parse.h"
+#include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_options.h"
 #include "research/research.h"
@@ -236,13 +237,15 @@ static enum status keep_tables(const struct simulation *s, const char *dir,
                                struct err *err)
 {
     char path[4096];
+    struct newfile n;
+    enum status st;
 
     snprintf(path, sizeof path, "%s/gate_simulation.md", dir);
-    FILE *f = fopen(path, "we");
-    if (!f)
-        return err_set_errno(err, ST_IO, "%s cannot be written", path);
-    simulation_print(f, s);
-    return fclose(f) ? err_set_errno(err, ST_IO, "%s cannot be written", path) : ST_OK;
+    st = newfile_replace(&n, path, err);
+    if (st)
+        return st;
+    simulation_print(n.f, s);
+    return newfile_commit(&n, path, err);
 }
 
 enum status research_gates(const struct research_options *o, struct err *err)

@@ -3,6 +3,7 @@
  * gate_simulate_play.c - cells shared out to threads, and kept in a file
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
 #include "harness/base/stats.h"
+#include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "research/gate_simulate.h"
 
@@ -100,20 +102,16 @@ static enum status read_cells(struct simulation *s, const char *path, struct err
 static enum status write_cells(const struct simulation *s, const char *path,
                                struct err *err)
 {
-    char part[4096 + 8];
+    struct newfile n;
+    const enum status st = newfile_replace(&n, path, err);
 
-    snprintf(part, sizeof part, "%s.part", path);
-    FILE *f = fopen(part, "we");
-    if (!f)
-        return err_set_errno(err, ST_IO, "%s cannot be written", part);
-    fputs(header, f);
+    if (st)
+        return st;
+    fputs(header, n.f);
     for (size_t i = 0; i < s->n_cells; i++)
         if (s->cell[i].n_played == s->n_gates)
-            write_cell(f, s, &s->cell[i]);
-    const int failed = ferror(f);
-    if (fclose(f) || failed || rename(part, path))
-        return err_set_errno(err, ST_IO, "%s cannot be written", path);
-    return ST_OK;
+            write_cell(n.f, s, &s->cell[i]);
+    return newfile_commit(&n, path, err);
 }
 
 /* ---- playing ------------------------------------------------------------------ */
@@ -282,6 +280,16 @@ static enum status run_players(struct pool *p, struct err *err)
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
 }
 
+static FILE *append_to(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "a");
+
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
 enum status simulation_play(struct simulation *s, const char *dir, struct err *err)
 {
     struct pool p = {.s = s, .err = ERR_INIT};
@@ -293,7 +301,7 @@ enum status simulation_play(struct simulation *s, const char *dir, struct err *e
         st = read_cells(s, path, err);
     if (dir && st == ST_OK)
         st = write_cells(s, path, err);
-    if (dir && st == ST_OK && !(p.f = fopen(path, "ae")))
+    if (dir && st == ST_OK && !(p.f = append_to(path)))
         st = err_set_errno(err, ST_IO, "%s cannot be written", path);
     if (st)
         return st;

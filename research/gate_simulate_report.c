@@ -215,7 +215,8 @@ static void write_curve(FILE *f, const struct simulation *s, int series, size_t 
 static enum status write_power(const struct simulation *s, const char *dir,
                                struct err *err)
 {
-    FILE *f = chart_file_create(dir, POWER, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, POWER, "csv", err);
 
     if (!f)
         return err->code;
@@ -225,7 +226,7 @@ static enum status write_power(const struct simulation *s, const char *dir,
     for (size_t i = 0; i < s->n_traces; i++)
         write_curve(f, s, (int)(N_SIGMAS + i), SIM_TRACE + i, SIM_TRACE + i + 1,
                     SIM_SIGMA);
-    return chart_file_finish(f, dir, POWER, err);
+    return chart_file_finish(&c, err);
 }
 
 static enum status draw_power(const struct simulation *s, const char *dir,
@@ -234,9 +235,10 @@ static enum status draw_power(const struct simulation *s, const char *dir,
     double slowdown[SIM_MOST_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
     char text[200];
+    struct chart_file c;
     FILE *f;
 
-    if (write_power(s, dir, err) || !(f = chart_file_create(dir, POWER, "gp", err)))
+    if (write_power(s, dir, err) || !(f = chart_file_create(&c, dir, POWER, "gp", err)))
         return err->code;
     snprintf(text, sizeof text,
              "%zu gates a point, margin %g %%, 1 metric; bands: all %d invented noises",
@@ -258,7 +260,7 @@ static enum status draw_power(const struct simulation *s, const char *dir,
     }
     fprintf(f, "x_min = 0\nx_max = %.6g\ny_min = 0\ny_max = 100\nlog_y = 0\n\n",
             100 * slowdown[n - 1]);
-    return chart_file_draw(f, dir, POWER, again, err);
+    return chart_file_draw(&c, again, err);
 }
 
 /* ---- rivals ------------------------------------------------------------------- */
@@ -266,7 +268,8 @@ static enum status draw_power(const struct simulation *s, const char *dir,
 static enum status write_rivals(const struct simulation *s, const char *dir,
                                 struct err *err)
 {
-    FILE *f = chart_file_create(dir, RIVALS, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, RIVALS, "csv", err);
 
     if (!f)
         return err->code;
@@ -284,7 +287,7 @@ static enum status write_rivals(const struct simulation *s, const char *dir,
             chart_file_text(f, simulation_machine(s, m));
             fputc('\n', f);
         }
-    return chart_file_finish(f, dir, RIVALS, err);
+    return chart_file_finish(&c, err);
 }
 
 static enum status draw_rivals(const struct simulation *s, const char *dir,
@@ -292,9 +295,11 @@ static enum status draw_rivals(const struct simulation *s, const char *dir,
 {
     const size_t n = simulation_machines(s);
     char text[200];
+    struct chart_file c;
     FILE *f;
 
-    if (write_rivals(s, dir, err) || !(f = chart_file_create(dir, RIVALS, "gp", err)))
+    if (write_rivals(s, dir, err) ||
+        !(f = chart_file_create(&c, dir, RIVALS, "gp", err)))
         return err->code;
     snprintf(text, sizeof text,
              "%zu comparisons a point; invented noises have %g %% of a round; the "
@@ -317,7 +322,7 @@ static enum status draw_rivals(const struct simulation *s, const char *dir,
             "sharp = %.6g\nx_min = -2\nx_max = 102\ny_min = %zu.6\ny_max = -0.6\n"
             "log_y = 0\n\n",
             100 * SIM_DETECT, n - 1);
-    return chart_file_draw(f, dir, RIVALS, again, err);
+    return chart_file_draw(&c, again, err);
 }
 
 enum status simulation_charts(const struct simulation *s, const char *dir,

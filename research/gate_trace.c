@@ -14,6 +14,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
 #include "harness/base/stats.h"
+#include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_run.h"
 #include "harness/machine/topology.h"
@@ -325,20 +326,22 @@ enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *er
     struct turn turn = {.n_tokens = 0};
     int n_threads;
     enum status st = session_open(&m, &plan->session, &n_threads, err);
-    FILE *f = NULL;
+    struct newfile n = {.f = NULL};
 
     if (st == ST_OK)
         st = measured_borrow(&turn.measured, m, 1, err);
     if (st == ST_OK)
         st = choose_tokens(&turn, plan->turn_s, err);
-    if (st == ST_OK && !(f = fopen(plan->path, "we")))
-        st = err_set_errno(err, ST_IO, "%.500s cannot be written", plan->path);
     if (st == ST_OK)
-        st = write_head(f, plan, n_threads, turn.n_tokens, err);
+        st = newfile_open(&n, plan->path, err);
     if (st == ST_OK)
-        st = write_turns(f, &turn, plan->n_turns, err);
-    if (f && fclose(f) && st == ST_OK)
-        st = err_set_errno(err, ST_IO, "%.500s cannot be written", plan->path);
+        st = write_head(n.f, plan, n_threads, turn.n_tokens, err);
+    if (st == ST_OK)
+        st = write_turns(n.f, &turn, plan->n_turns, err);
+    if (n.f && st)
+        newfile_abort(&n);
+    else if (n.f)
+        st = newfile_commit(&n, plan->path, err);
     measured_close(&turn.measured);
     slm_close(m);
     return st;

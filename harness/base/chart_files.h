@@ -14,14 +14,23 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
+#include "harness/base/gnuplot.h"
+#include "harness/base/newfile.h"
 
-/* dir/name.ending for writing, or NULL with ST_IO in err. */
-FILE *chart_file_create(const char *dir, const char *name, const char *ending,
-                        struct err *err);
+/* A file that is being written. dir and name are the caller's. */
+struct chart_file {
+    struct newfile file;
+    const char *dir, *name;
+    char path[4096];
+};
 
-/* Closes f. Error: ST_IO (a write failed). */
-enum status chart_file_finish(FILE *f, const char *dir, const char *name,
-                              struct err *err);
+/* dir/name.ending for writing, which replaces what has that name; NULL with err of
+ * newfile_replace(). */
+FILE *chart_file_create(struct chart_file *c, const char *dir, const char *name,
+                        const char *ending, struct err *err);
+
+/* Error: ST_IO (a write failed). */
+enum status chart_file_finish(struct chart_file *c, struct err *err);
 
 /* Appends a comma and a cell to a CSV line. */
 void chart_file_number(FILE *f, double v);
@@ -29,32 +38,16 @@ void chart_file_number(FILE *f, double v);
  * so they are replaced. */
 void chart_file_text(FILE *f, const char *s);
 
-/* Append plots/<name>.gp. Error: ST_UNSUPPORTED (not found). */
-enum status chart_file_template(FILE *to, const char *name, struct err *err);
-
 /* First lines of <name>.gp: name, data, title and subtitle. */
 void chart_file_head(FILE *f, const char *name, const char *title,
                      const char *subtitle);
 
-/* Appends both templates to f, which holds the settings of <name>.gp, closes it and
- * draws. again: the command that redraws the chart. Errors: those of
- * chart_file_template(), chart_file_finish() and gnuplot_run(). */
-enum status chart_file_draw(FILE *f, const char *dir, const char *name,
-                            const char *again, struct err *err);
+/* Appends both templates to c, which holds the settings of <name>.gp, closes it and
+ * draws. again: the command that redraws the chart. Errors: ST_UNSUPPORTED (a template
+ * was not found), those of chart_file_finish() and gnuplot_draw(). */
+enum status chart_file_draw(struct chart_file *c, const char *again, struct err *err);
 
 /* Removes the files of an earlier run. */
 void chart_files_remove(const char *dir, const char *name);
-
-/* ---- gnuplot --------------------------------------------------------------------- */
-
-/* Run `gnuplot script` with dir as its working directory. again: the command that
- * redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot; the message says how to
- * install it), ST_IO (gnuplot failed; the message is its first one). */
-enum status gnuplot_run(const char *dir, const char *script, const char *again,
-                        struct err *err);
-
-/* Write s as a gnuplot string in single quotes, where nothing but the quote
- * itself is special; control characters become blanks. */
-void gnuplot_quote(FILE *f, const char *s);
 
 #endif

@@ -11,7 +11,8 @@
 
 #include "engine/base/status.h"
 
-/* Make path and every directory above it that is missing. Errors: ST_IO (one cannot be
+/* Make path and every directory above it that is missing; they
+ * belong to who has called sudo (invoker.h). Errors: ST_IO (one cannot be
  * made, or path cannot be written into). */
 enum status dirs_make(const char *path, struct err *err);
 

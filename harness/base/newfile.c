@@ -22,20 +22,33 @@ static enum status failed(const char *path, struct err *err)
                          "%.300s cannot be written", path);
 }
 
-/* A path that is there and no file: what it leads to is written to. */
-static enum status open_in_place(struct newfile *n, const char *path, struct err *err)
+/* What a shell's redirection has opened, whatever it is. */
+static bool is_opened(const char *path)
 {
-    n->dir = -1;
-    n->f = !strcmp(path, "-") ? fdopen(dup(STDOUT_FILENO), "w") : fopen(path, "we");
-    return n->f ? ST_OK : failed(path, err);
+    return !strcmp(path, "-") || !strcmp(path, "/dev/stdout") ||
+           !strcmp(path, "/dev/stderr") || !strncmp(path, "/dev/fd/", 8) ||
+           !strncmp(path, "/proc/self/fd/", 14);
 }
 
 static bool is_other(const char *path)
 {
     struct stat st;
 
-    return !strcmp(path, "-") ||
+    return is_opened(path) ||
            (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+/* A path that is there and no file: what it leads to is written to. */
+static enum status open_in_place(struct newfile *n, const char *path, struct err *err)
+{
+    *n = (struct newfile){.dir = -1};
+    if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout")) {
+        fflush(stdout); /* what has been printed comes first */
+        n->f = fdopen(dup(STDOUT_FILENO), "w");
+    } else {
+        n->f = fopen(path, "we");
+    }
+    return n->f ? ST_OK : failed(path, err);
 }
 
 /* The folder and the name in it. */
@@ -73,15 +86,13 @@ static int create(struct newfile *n)
     return fd;
 }
 
-enum status newfile_open(struct newfile *n, const char *path, struct err *err)
+enum status newfile_replace(struct newfile *n, const char *path, struct err *err)
 {
     struct stat there;
     enum status st;
     int fd;
 
     *n = (struct newfile){.dir = -1};
-    if (is_other(path))
-        return open_in_place(n, path, err);
     st = split(n, path, err);
     if (st == ST_OK &&
         (!*n->name || (!fstatat(n->dir, n->name, &there, 0) && S_ISDIR(there.st_mode))))
@@ -100,6 +111,19 @@ enum status newfile_open(struct newfile *n, const char *path, struct err *err)
     if (st)
         newfile_abort(n);
     return st;
+}
+
+enum status newfile_open(struct newfile *n, const char *path, struct err *err)
+{
+    return is_other(path) ? open_in_place(n, path, err) : newfile_replace(n, path, err);
+}
+
+void newfile_clear(const char *path)
+{
+    struct stat st;
+
+    if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        unlink(path);
 }
 
 static void sweep_up(struct newfile *n)

@@ -9,7 +9,8 @@
  * whoever called sudo (invoker.h). Files of gigabytes are engine/base/outfile.h's.
  *
  * A path that names a device, a pipe or standard output ("-", /dev/stdout, what a shell
- * makes of >(command)) is written to as it is.
+ * makes of >(command)) is written to as it is where a user may name it; in a folder of
+ * results it is replaced, too.
  *
  * Threading: none.
  */
@@ -28,9 +29,16 @@ struct newfile {
     char part[24]; /* its name until it is complete */
 };
 
-/* *n is for newfile_commit() or newfile_abort() when it succeeds. Errors: ST_IO,
- * ST_PERMISSION, ST_USAGE (path is a folder). */
+/* A path that a user has named. *n is for newfile_commit() or newfile_abort() when it
+ * succeeds. Errors: ST_IO, ST_PERMISSION, ST_USAGE (path is a folder). */
 enum status newfile_open(struct newfile *n, const char *path, struct err *err);
+
+/* The same of a path in a folder of results: whatever has that name is replaced. */
+enum status newfile_replace(struct newfile *n, const char *path, struct err *err);
+
+/* Removes what has the name and is neither a file nor a folder, so that a file of that
+ * name in a folder of results is no pipe that somebody has left there. */
+void newfile_clear(const char *path);
 
 /* Gives the file its name. Frees n, also on failure, which leaves no file. Error: ST_IO
  * (the disk is full, ...). path: as opened, for the message. */

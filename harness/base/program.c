@@ -5,10 +5,10 @@
 #include "harness/base/program.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "version.h"
@@ -52,6 +52,23 @@ const char *self_dir(void)
         snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - self) : 0, self);
     }
     return dir;
+}
+
+bool program_find(char *buf, size_t cap, const char *name)
+{
+    const char *dirs = getenv("PATH");
+
+    for (size_t n; dirs && *dirs; dirs += n + (dirs[n] == ':')) {
+        struct stat st;
+
+        n = strcspn(dirs, ":");
+        if (*dirs == '/' &&
+            snprintf(buf, cap, "%.*s/%s", (int)n, dirs, name) < (int)cap &&
+            !access(buf, X_OK) && !stat(buf, &st) && S_ISREG(st.st_mode))
+            return true;
+    }
+    *buf = '\0';
+    return false;
 }
 
 /* ---- files -------------------------------------------------------------------------

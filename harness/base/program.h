@@ -12,6 +12,7 @@
 #ifndef SLM_HARNESS_BASE_PROGRAM_H
 #define SLM_HARNESS_BASE_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Version and commit of this build, "0.1.0 (abc1234)". */
@@ -23,6 +24,11 @@ const char *build_compiler(void);
 const char *self_path(void);
 /* Its directory. */
 const char *self_dir(void);
+
+/* The path of a program by $PATH, of which only absolute folders count: what lies where
+ * the program is started, or where it goes, is nobody's choice. Where there is none,
+ * buf is empty. */
+bool program_find(char *buf, size_t cap, const char *name);
 
 /* The directory of a kind of files ("models", "sweeps", "gates", "texts", "traces" or
  * "plots"); it may be missing. Returns buf. */

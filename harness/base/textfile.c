@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/newfile.h"
+
 enum status textfile_read(const char *path, char **text, size_t *len, struct err *err)
 {
     const bool from_stdin = !strcmp(path, "-");
@@ -47,26 +49,40 @@ enum status textfile_read(const char *path, char **text, size_t *len, struct err
     return ST_OK;
 }
 
-static const char *write_mode(const char *path)
+/* The page of a job that all its steps add to. */
+static bool is_shared_page(const char *path)
 {
     const char *summary = getenv("GITHUB_STEP_SUMMARY");
 
-    return summary && !strcmp(path, summary) ? "ae" : "we";
+    return summary && !strcmp(path, summary);
+}
+
+static enum status write_shared(FILE *f, const char *path,
+                                void (*write)(FILE *f, const void *arg),
+                                const void *arg, struct err *err)
+{
+    if (!f)
+        return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
+    write(f, arg);
+    const int failed = ferror(f) | (f == stdout ? fflush(f) : fclose(f));
+    return failed ? err_set_errno(err, ST_IO, "%.300s cannot be written", path) : ST_OK;
 }
 
 enum status textfile_write(const char *path, void (*write)(FILE *f, const void *arg),
                            const void *arg, struct err *err)
 {
-    const bool to_stdout = !strcmp(path, "-");
-    FILE *f = to_stdout ? stdout : fopen(path, write_mode(path));
+    struct newfile n;
+    enum status st;
 
-    if (!f)
-        return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
-    write(f, arg);
-    const int failed = ferror(f) | (to_stdout ? fflush(f) : fclose(f));
-    return failed ? err_set_errno(err, ST_IO, "%.300s cannot be written",
-                                  to_stdout ? "standard output" : path)
-                  : ST_OK;
+    if (!strcmp(path, "-"))
+        return write_shared(stdout, "standard output", write, arg, err);
+    if (is_shared_page(path))
+        return write_shared(fopen(path, "ae"), path, write, arg, err);
+    st = newfile_open(&n, path, err);
+    if (st)
+        return st;
+    write(n.f, arg);
+    return newfile_commit(&n, path, err);
 }
 
 struct json_text {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/utf8.h"
@@ -15,6 +14,7 @@
 #include "engine/modelfile.h"
 #include "engine/quantize/dequant.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/newfile.h"
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
 #include "harness/machine/fence.h"
@@ -23,57 +23,35 @@
 
 struct output {
     const char *path; /* "-": standard output */
-    FILE *file;
+    struct newfile file;
 };
 
 static enum status write_floats(void *arg, const float *v, size_t n, struct err *err)
 {
     const struct output *out = arg;
 
-    if (fwrite(v, sizeof *v, n, out->file) != n)
+    if (fwrite(v, sizeof *v, n, out->file.f) != n)
         return err_set_errno(err, ST_IO, "cannot write to %s", out->path);
     return ST_OK;
 }
 
-/* The model is mapped: overwriting it would change its pages while they are read. */
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static enum status output_open(struct output *out, const char *path, const char *model,
-                               struct err *err)
+static enum status output_open(struct output *out, const char *path, struct err *err)
 {
     out->path = path;
-    if (!strcmp(path, "-")) {
-        out->file = stdout;
-        if (isatty(STDOUT_FILENO))
-            return err_set(
-                err, ST_USAGE,
-                "raw float32 values would garble a terminal; name a file with -o");
-        return ST_OK;
-    }
-    if (is_same_file(path, model))
-        return err_set(err, ST_USAGE, "-o %s would overwrite the model itself", path);
-    out->file = fopen(path, "wbe");
-    if (!out->file)
-        return err_set_errno(err, ST_IO, "cannot write %s", path);
-    return ST_OK;
+    if (!strcmp(path, "-") && isatty(STDOUT_FILENO))
+        return err_set(
+            err, ST_USAGE,
+            "raw float32 values would garble a terminal; name a file with -o");
+    return newfile_open(&out->file, path, err);
 }
 
 /* Removes a file that could not be completed. */
 static enum status output_close(struct output *out, enum status st, struct err *err)
 {
-    struct stat s;
-
-    if (out->file == stdout)
-        return st;
-    if (fclose(out->file) && !st)
-        st = err_set_errno(err, ST_IO, "cannot write to %s", out->path);
-    if (st && !stat(out->path, &s) && S_ISREG(s.st_mode))
-        unlink(out->path);
+    if (st)
+        newfile_abort(&out->file);
+    else
+        st = newfile_commit(&out->file, out->path, err);
     return st;
 }
 
@@ -107,7 +85,7 @@ static enum status extract(const struct gguf *g, const char *name, const char *p
         return no_such_tensor(g, name, err);
     if (t->fmt == KERN_N_FMT) /* before the file is created */
         return dequant_tensor(g, t, isa_usable(), NULL, NULL, err);
-    if ((st = output_open(&out, path, gguf_path(g), err)))
+    if ((st = output_open(&out, path, err)))
         return st;
     st = dequant_tensor(g, t, isa_usable(), write_floats, &out, err);
     return output_close(&out, st, err);

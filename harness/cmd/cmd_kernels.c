@@ -12,6 +12,7 @@
 
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/newfile.h"
 #include "harness/base/options.h"
 #include "harness/kernelbench/kernel_compare.h"
 #include "harness/kernelbench/kernel_report.h"
@@ -118,14 +119,15 @@ static enum status report(const struct settings *s, const char *dir,
     return st;
 }
 
-/* Writes dir/kernels.json, atomically; an interrupted run writes the finished rows, if
+/* Writes kernels.json, atomically; an interrupted run writes the finished rows, if
  * there are any. */
 static enum status run(const struct settings *s, const struct kernel_plan *plan,
-                       const char *dir, const char *json_path, struct err *err)
+                       const char *json_path, struct err *err)
 {
     struct kernel_results written = {.n = 0};
-    struct err unreadable = ERR_INIT;
-    char part[700];
+    struct err unreadable = ERR_INIT, why = ERR_INIT;
+    struct newfile n;
+    char part[40];
     const struct kernel_run_params params = {
         .plan = plan,
         .n_repetitions = s->n_repetitions ? s->n_repetitions
@@ -137,16 +139,18 @@ static enum status run(const struct settings *s, const struct kernel_plan *plan,
         .placement = s->placement,
     };
 
-    snprintf(part, sizeof part, "%s/.kernels.json.part", dir);
-    const enum status st = kernel_run(&params, part, err);
+    if (newfile_replace(&n, json_path, err))
+        return err->code;
+    snprintf(part, sizeof part, "/proc/self/fd/%d", fileno(n.f));
+    const enum status st = kernel_run(&params, fileno(n.f), err);
     if (st != ST_OK &&
         (st != ST_INTERRUPTED || kernel_results_read(&written, part, &unreadable))) {
-        unlink(part);
+        newfile_abort(&n);
         return st;
     }
     kernel_results_free(&written);
-    if (rename(part, json_path))
-        return err_set_errno(err, ST_IO, "%.300s cannot be written", json_path);
+    if (newfile_commit(&n, json_path, &why))
+        return err_set(err, why.code, "%s", why.msg);
     return st;
 }
 
@@ -171,7 +175,7 @@ static enum status measure(const struct settings *s, const struct topology *topo
     snprintf(json_path, sizeof json_path, "%s/kernels.json", dir);
     st = dirs_make(dir, err);
     if (st == ST_OK)
-        st = run(s, &plan, dir, json_path, err);
+        st = run(s, &plan, json_path, err);
     if (st == ST_OK || (st == ST_INTERRUPTED && !access(json_path, R_OK))) {
         struct err later = ERR_INIT; /* an interruption stays one */
 

@@ -10,6 +10,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/newfile.h"
 #include "harness/base/options.h"
 #include "harness/session/session.h"
 
@@ -63,22 +64,20 @@ static enum status run(const struct session_params *params,
                        const struct int_list *tokens, const char *path, struct err *err)
 {
     struct slm *m = NULL;
-    FILE *f = NULL;
+    struct newfile n;
     enum status st = session_open(&m, params, NULL, err);
 
     if (!st)
         st = check_tokens(m, tokens, err);
-    if (st)
-        goto out;
-    f = fopen(path, "wb");
-    if (!f) {
-        st = err_set_errno(err, ST_IO, "cannot write %s", path);
-        goto out;
+    if (!st)
+        st = newfile_open(&n, path, err);
+    if (!st) {
+        st = write_logits(m, tokens->v, tokens->n, n.f, path, err);
+        if (st)
+            newfile_abort(&n);
+        else
+            st = newfile_commit(&n, path, err);
     }
-    st = write_logits(m, tokens->v, tokens->n, f, path, err);
-out:
-    if (f && fclose(f) && !st)
-        st = err_set_errno(err, ST_IO, "cannot write %s", path);
     slm_close(m);
     return st;
 }

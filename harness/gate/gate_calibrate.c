@@ -16,6 +16,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/stats.h"
+#include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_options.h"
 #include "harness/gate/gate_resample.h"
@@ -359,6 +360,7 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
     choose(c);
     print(c, s);
     snprintf(path, sizeof path, "%s/calibration.json", c->dir);
+    newfile_clear(path);
     st = textfile_write_json(path, to_json(c, s), JSON_INDENT(2), err);
     if (st == ST_OK && o->outputs.json)
         st = textfile_write_json(o->outputs.json, to_json(c, s), JSON_INDENT(2), err);

@@ -14,6 +14,7 @@
 
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/program.h"
 #include "harness/base/progress.h"
 #include "harness/machine/child.h"
 #include "harness/worker/count_work.h"
@@ -206,22 +207,6 @@ static enum status count_name(struct gate_count *count, char why[N_SIDES][WHY_CA
 /* ---- the counter --------------------------------------------------------------------
  */
 
-static bool find_valgrind(char *path, size_t cap)
-{
-    const char *dirs = getenv("PATH");
-
-    while (dirs && *dirs) {
-        const size_t n = strcspn(dirs, ":");
-
-        if (snprintf(path, cap, "%.*s/valgrind", (int)n, dirs) < (int)cap &&
-            !access(path, X_OK))
-            return true;
-        dirs += n + (dirs[n] == ':');
-    }
-    path[0] = '\0';
-    return false;
-}
-
 static void hear_line(void *arg, const char *line, size_t len)
 {
     char *first = arg;
@@ -320,7 +305,7 @@ static enum status choose_counter(struct counter *c, uint32_t *levels,
         return ST_OK;
     }
     *levels = levels_of_valgrind();
-    if (!find_valgrind(c->valgrind, sizeof c->valgrind)) {
+    if (!program_find(c->valgrind, sizeof c->valgrind, "valgrind")) {
         snprintf(r->no_counts, sizeof r->no_counts,
                  "this machine lets no program count its instructions, and valgrind is "
                  "not installed (apt-get install valgrind)");

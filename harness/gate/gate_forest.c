@@ -119,14 +119,15 @@ static void write_metric(FILE *f, const struct gate_metric *m, size_t line,
 static enum status write_data(const struct gate_result *r, const struct range *x,
                               const char *dir, struct err *err)
 {
-    FILE *f = chart_file_create(dir, NAME, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, NAME, "csv", err);
 
     if (!f)
         return err->code;
     fputs("kind,verdict,y,percent,lo,hi,name\n", f);
     for (size_t i = 0; i < r->n_metrics; i++)
         write_metric(f, &r->metric[i], i, x);
-    return chart_file_finish(f, dir, NAME, err);
+    return chart_file_finish(&c, err);
 }
 
 static void count_kinds(const struct gate_result *r, const struct range *x,
@@ -263,10 +264,11 @@ enum status gate_forest_draw(const struct gate_result *r, const char *dir,
     }
     if (write_data(r, &x, dir, err))
         return err->code;
-    FILE *f = chart_file_create(dir, NAME, "gp", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, NAME, "gp", err);
     if (!f)
         return err->code;
     write_settings(f, r, &x);
     snprintf(again, sizeof again, "bench gate --report %.200s", dir);
-    return chart_file_draw(f, dir, NAME, again, err);
+    return chart_file_draw(&c, again, err);
 }

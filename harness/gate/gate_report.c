@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_options.h"
 
@@ -55,6 +56,10 @@ enum status gate_report_dir(const struct gate_result *r, const char *dir, bool c
     snprintf(markdown, sizeof markdown, "%s/gate.md", dir);
     snprintf(junit, sizeof junit, "%s/junit.xml", dir);
     snprintf(annotations, sizeof annotations, "%s/annotations.txt", dir);
+    newfile_clear(json);
+    newfile_clear(markdown);
+    newfile_clear(junit);
+    newfile_clear(annotations);
     return gate_report_write(r, &paths, err);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/invoker.h"
 #include "harness/gate/gate_run.h"
 
 /* Writes all of a text or nothing: a part that a full disk has accepted is cut off
@@ -47,6 +48,7 @@ enum status gate_rounds_open(int *fd, const char *dir, struct err *err)
                        dir);
     if (*fd < 0)
         return err_set_errno(err, ST_IO, "cannot make %s", path);
+    invoker_own(*fd);
     return write_whole(*fd, GATE_ROUNDS_HEADER, strlen(GATE_ROUNDS_HEADER), err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
+#include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/history/history_report.h"
 #include "harness/history/history_rows.h"
@@ -33,11 +34,15 @@ static enum status write_dir(const struct history_report *r,
 
     shell_word_append(again, sizeof again, o->path);
     snprintf(path, sizeof path, "%s/history.json", o->out);
-    if (st == ST_OK && !o->outputs.json)
+    if (st == ST_OK && !o->outputs.json) {
+        newfile_clear(path);
         st = textfile_write_json(path, history_report_json(r), JSON_FORM, err);
+    }
     snprintf(path, sizeof path, "%s/history.md", o->out);
-    if (st == ST_OK && !o->outputs.markdown)
+    if (st == ST_OK && !o->outputs.markdown) {
+        newfile_clear(path);
         st = textfile_write(path, write_page, r, err);
+    }
     if (st == ST_OK && !o->outputs.no_charts)
         st = history_report_chart(r, o->out, again, err);
     return st;

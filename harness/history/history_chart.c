@@ -77,14 +77,15 @@ static enum status write_values(const struct history_report *r,
                                 const struct history_line *const *panel, size_t n,
                                 const char *dir, struct err *err)
 {
-    FILE *f = chart_file_create(dir, CHART, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, CHART, "csv", err);
 
     if (!f)
         return err->code;
     fprintf(f, "panel,run,value,level,change,label,commit,utc\n");
     for (size_t i = 0; i < n; i++)
         write_panel(f, r, panel[i], i);
-    return chart_file_finish(f, dir, CHART, err);
+    return chart_file_finish(&c, err);
 }
 
 /* Space above is for the labels. */
@@ -154,6 +155,7 @@ enum status history_report_chart(const struct history_report *r, const char *dir
 {
     const struct history_line *panel[MAX_PANELS];
     const size_t n = choose(panel, r);
+    struct chart_file c;
     FILE *f;
 
     if (!n) {
@@ -162,9 +164,9 @@ enum status history_report_chart(const struct history_report *r, const char *dir
     }
     if (write_values(r, panel, n, dir, err))
         return err->code;
-    f = chart_file_create(dir, CHART, "gp", err);
+    f = chart_file_create(&c, dir, CHART, "gp", err);
     if (!f)
         return err->code;
     write_settings(f, r, panel, n);
-    return chart_file_draw(f, dir, CHART, again, err);
+    return chart_file_draw(&c, again, err);
 }

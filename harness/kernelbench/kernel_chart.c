@@ -85,7 +85,8 @@ static enum status write_points(const struct kernel_report *r, const char *dir,
                                 struct names *groups, struct names *levels,
                                 struct err *err)
 {
-    FILE *f = chart_file_create(dir, ROOFLINE, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, ROOFLINE, "csv", err);
     char group[64], name[KERNEL_NAME_MAX];
 
     if (!f)
@@ -104,7 +105,7 @@ static enum status write_points(const struct kernel_report *r, const char *dir,
         chart_file_text(f, kernel_case_name(&l->c, name));
         fputc('\n', f);
     }
-    return chart_file_finish(f, dir, ROOFLINE, err);
+    return chart_file_finish(&c, err);
 }
 
 /* Where the reading roofs end. */
@@ -168,6 +169,7 @@ static enum status draw_roofline(const struct kernel_report *r, const char *dir,
 {
     struct names groups = {.n = 0}, levels = {.n = 0};
     struct axes a;
+    struct chart_file c;
     FILE *f;
 
     if (!find_axes(&a, r)) {
@@ -176,7 +178,7 @@ static enum status draw_roofline(const struct kernel_report *r, const char *dir,
     }
     if (write_points(r, dir, &groups, &levels, err))
         return err->code;
-    f = chart_file_create(dir, ROOFLINE, "gp", err);
+    f = chart_file_create(&c, dir, ROOFLINE, "gp", err);
     if (!f)
         return err->code;
     chart_file_head(f, ROOFLINE, "Every kernel under the machine's roofs", r->title);
@@ -188,7 +190,7 @@ static enum status draw_roofline(const struct kernel_report *r, const char *dir,
     write_decades(f, "y_ticks", a.y_min, a.y_max);
     write_roofs(f, r);
     fputc('\n', f);
-    return chart_file_draw(f, dir, ROOFLINE, again, err);
+    return chart_file_draw(&c, again, err);
 }
 
 /* ---- heat map
@@ -246,7 +248,8 @@ static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
 {
     static const char *const words[] = {"", "wrong", "failed", "stopped",
                                         "\xe2\x80\x93"};
-    FILE *f = chart_file_create(dir, HEATMAP, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, HEATMAP, "csv", err);
 
     if (!f)
         return err->code;
@@ -269,7 +272,7 @@ static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
         chart_file_text(f, l->c.isa);
         fputc('\n', f);
     }
-    return chart_file_finish(f, dir, HEATMAP, err);
+    return chart_file_finish(&c, err);
 }
 
 static void write_heatmap_settings(FILE *f, const struct heatmap *h,
@@ -299,6 +302,7 @@ static enum status draw_heatmap(const struct kernel_report *r, const char *dir,
 {
     struct heatmap *h = calloc(1, sizeof *h);
     enum status st;
+    struct chart_file c;
     FILE *f;
 
     if (!h)
@@ -310,10 +314,10 @@ static enum status draw_heatmap(const struct kernel_report *r, const char *dir,
         return ST_OK;
     }
     st = write_cells(h, r, dir, err);
-    f = st ? NULL : chart_file_create(dir, HEATMAP, "gp", err);
+    f = st ? NULL : chart_file_create(&c, dir, HEATMAP, "gp", err);
     if (f) {
         write_heatmap_settings(f, h, r);
-        st = chart_file_draw(f, dir, HEATMAP, again, err);
+        st = chart_file_draw(&c, again, err);
     } else {
         st = err->code;
     }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/newfile.h"
+
 /* ---- roofs ---------------------------------------------------------------------- */
 
 static const struct kernel_line *roof_line(const struct kernel_report *r,
@@ -310,18 +312,16 @@ static void write_line(FILE *f, const struct kernel_line *l)
 enum status kernel_report_csv(const struct kernel_report *report, const char *path,
                               struct err *err)
 {
-    FILE *f = fopen(path, "we");
+    struct newfile n;
+    const enum status st = newfile_replace(&n, path, err);
 
-    if (!f)
-        return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
+    if (st)
+        return st;
     fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,status,reason,n_"
           "repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_hi,"
           "weights_per_s,of_read_roof,of_peak,vs_one_column,command\n",
-          f);
+          n.f);
     for (size_t i = 0; i < report->n; i++)
-        write_line(f, &report->v[i]);
-    const int failed = ferror(f);
-    if (fclose(f) || failed)
-        return err_set_errno(err, ST_IO, "%.300s cannot be written", path);
-    return ST_OK;
+        write_line(n.f, &report->v[i]);
+    return newfile_commit(&n, path, err);
 }

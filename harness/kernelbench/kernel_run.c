@@ -82,7 +82,7 @@ static bool write_cases(int fd, const struct kernel_plan *plan)
 }
 
 static void exec_child(const char *program, const struct kernel_run_params *p,
-                       const char *json_path, const struct child *c, int progress_fd)
+                       int json_fd, const struct child *c, int progress_fd)
 {
     char arg[MAX_ARGS][4300], levels[128], threads[4096];
     char *argv[MAX_ARGS + 1];
@@ -91,6 +91,7 @@ static void exec_child(const char *program, const struct kernel_run_params *p,
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     setpgid(0, 0);
+    fcntl(json_fd, F_SETFD, 0);
     if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
         dup2(null_fd, STDOUT_FILENO) < 0 || dup2(c->errors_fd, STDERR_FILENO) < 0)
         _exit(NOT_STARTED);
@@ -101,7 +102,7 @@ static void exec_child(const char *program, const struct kernel_run_params *p,
     snprintf(arg[n++], sizeof arg[0], "--threads=%s", threads);
     snprintf(arg[n++], sizeof arg[0], "--placement=%s", p->placement);
     snprintf(arg[n++], sizeof arg[0], "--progress-fd=%d", progress_fd);
-    snprintf(arg[n++], sizeof arg[0], "--benchmark_out=%s", json_path);
+    snprintf(arg[n++], sizeof arg[0], "--benchmark_out=/proc/self/fd/%d", json_fd);
     snprintf(arg[n++], sizeof arg[0], "--benchmark_out_format=json");
     snprintf(arg[n++], sizeof arg[0], "--benchmark_enable_random_interleaving=true");
     snprintf(arg[n++], sizeof arg[0], "--benchmark_repetitions=%d", p->n_repetitions);
@@ -116,7 +117,7 @@ static void exec_child(const char *program, const struct kernel_run_params *p,
 }
 
 static enum status start(struct child *c, const struct kernel_run_params *p,
-                         const char *json_path, struct err *err)
+                         int json_fd, struct err *err)
 {
     char program[4096];
     int pipe_fd[2] = {-1, -1};
@@ -132,7 +133,7 @@ static enum status start(struct child *c, const struct kernel_run_params *p,
     fcntl(pipe_fd[0], F_SETFD, FD_CLOEXEC);
     c->pid = fork();
     if (c->pid == 0)
-        exec_child(program, p, json_path, c, pipe_fd[1]);
+        exec_child(program, p, json_fd, c, pipe_fd[1]);
     close(pipe_fd[1]);
     c->progress_fd = pipe_fd[0];
     if (c->pid < 0)
@@ -246,12 +247,11 @@ static enum status judge_end(const struct child *c, int rc, struct err *err)
     return err_set(err, ST_IO, "bench_kernels failed: %s", words);
 }
 
-enum status kernel_run(const struct kernel_run_params *p, const char *json_path,
-                       struct err *err)
+enum status kernel_run(const struct kernel_run_params *p, int json_fd, struct err *err)
 {
     struct child c = {-1, -1, -1, -1, false};
     struct tally t = {.p = p, .n_done = calloc(p->plan->n_run, sizeof(int))};
-    enum status st = t.n_done ? start(&c, p, json_path, err)
+    enum status st = t.n_done ? start(&c, p, json_fd, err)
                               : err_set(err, ST_NO_MEMORY, "no memory for progress");
     int rc = 0;
 

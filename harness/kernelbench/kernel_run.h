@@ -16,11 +16,10 @@ struct kernel_run_params {
     const char *placement;
 };
 
-/* Run the plan's cases; json_path receives google-benchmark's JSON. Shows progress,
- * and on interrupted() lets the child write the finished rows: the file is there
- * then, too. Errors: ST_UNSUPPORTED (no bench_kernels; the way out), ST_IO (it
- * failed; its own words), ST_INTERRUPTED. */
-enum status kernel_run(const struct kernel_run_params *p, const char *json_path,
-                       struct err *err);
+/* Run the plan's cases; json_fd, an empty regular file, receives google-benchmark's
+ * JSON. Shows progress, and on interrupted() lets the child write the finished rows:
+ * the file is there then, too. Errors: ST_UNSUPPORTED (no bench_kernels; the way out),
+ * ST_IO (it failed; its own words), ST_INTERRUPTED. */
+enum status kernel_run(const struct kernel_run_params *p, int json_fd, struct err *err);
 
 #endif

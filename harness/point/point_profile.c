@@ -164,7 +164,8 @@ void point_profile_print(FILE *f, const struct point_profile *p, const struct ro
 static enum status write_data(const struct point_profile *p, const struct row *row,
                               const char *dir, struct err *err)
 {
-    FILE *f = chart_file_create(dir, CHART, "csv", err);
+    struct chart_file c;
+    FILE *f = chart_file_create(&c, dir, CHART, "csv", err);
 
     if (!f)
         return err->code;
@@ -181,7 +182,7 @@ static enum status write_data(const struct point_profile *p, const struct row *r
         chart_file_text(f, bound);
         fputc('\n', f);
     }
-    return chart_file_finish(f, dir, CHART, err);
+    return chart_file_finish(&c, err);
 }
 
 static void write_settings(FILE *f, const struct point_profile *p,
@@ -225,6 +226,7 @@ static void write_settings(FILE *f, const struct point_profile *p,
 enum status point_profile_draw(const struct point_profile *p, const struct row *row,
                                const char *dir, struct err *err)
 {
+    struct chart_file c;
     enum status st;
     FILE *f;
 
@@ -233,14 +235,9 @@ enum status point_profile_draw(const struct point_profile *p, const struct row *
         return ST_OK;
     }
     st = write_data(p, row, dir, err);
-    f = st ? NULL : chart_file_create(dir, CHART, "gp", err);
+    f = st ? NULL : chart_file_create(&c, dir, CHART, "gp", err);
     if (!f)
         return err->code;
     write_settings(f, p, row);
-    st = chart_file_template(f, "style", err);
-    if (st == ST_OK)
-        st = chart_file_template(f, CHART, err);
-    const enum status closed = chart_file_finish(f, dir, CHART, err);
-
-    return st ? st : closed ? closed : gnuplot_run(dir, CHART ".gp", row->command, err);
+    return chart_file_draw(&c, row->command, err);
 }

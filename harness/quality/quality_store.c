@@ -199,7 +199,8 @@ enum status quality_store_open(struct quality_store **out, const char *path,
         st = err_set(err, ST_NO_MEMORY, "no memory for records of %zu bytes",
                      record_bytes);
     if (st == ST_OK) {
-        s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        s->fd =
+            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
         if (s->fd < 0)
             st = err_set_errno(err, ST_IO, "cannot open %.300s", path);
     }

@@ -192,7 +192,8 @@ static void place_crosses(struct chart *c, const struct axes *a)
 
 static enum status write_marks(const struct chart *c, const char *dir, struct err *err)
 {
-    FILE *f = chart_file_create(dir, c->name, "csv", err);
+    struct chart_file file;
+    FILE *f = chart_file_create(&file, dir, c->name, "csv", err);
 
     if (!f)
         return err->code;
@@ -214,7 +215,7 @@ static enum status write_marks(const struct chart *c, const char *dir, struct er
         chart_file_number(f, m->label_y);
         fputc('\n', f);
     }
-    return chart_file_finish(f, dir, c->name, err);
+    return chart_file_finish(&file, err);
 }
 
 /* Powers of ten, and where 0 stands. */
@@ -316,25 +317,22 @@ static void write_settings(FILE *f, const struct chart *c, const struct axes *a)
             n_state[MARK_HOLLOW], n_state[MARK_CROSS], n_limits, n_second);
 }
 
-static enum status write_script(const struct chart *c, const struct axes *a,
-                                const char *dir, struct err *err)
+static enum status draw(const struct chart *c, const struct axes *a, const char *dir,
+                        struct err *err)
 {
-    FILE *f = chart_file_create(dir, c->name, "gp", err);
-    enum status st;
+    struct chart_file file;
+    FILE *f = chart_file_create(&file, dir, c->name, "gp", err);
+    char again[256];
 
     if (!f)
         return err->code;
     write_settings(f, c, a);
-    st = chart_file_template(f, "style", err);
-    if (st == ST_OK)
-        st = chart_file_template(f, c->name, err);
-    const enum status closed = chart_file_finish(f, dir, c->name, err);
-    return st ? st : closed;
+    snprintf(again, sizeof again, "bench plot %.200s", dir);
+    return chart_file_draw(&file, again, err);
 }
 
 enum status chart_draw(struct chart *c, const char *dir, struct err *err)
 {
-    char script[64], again[256];
     struct axes axes;
     enum status st;
 
@@ -347,9 +345,5 @@ enum status chart_draw(struct chart *c, const char *dir, struct err *err)
         chart_place_labels(c, axes.x_min, axes.x_max, axes.y_min, axes.y_max,
                            axes.log_y);
     st = write_marks(c, dir, err);
-    if (st == ST_OK)
-        st = write_script(c, &axes, dir, err);
-    snprintf(script, sizeof script, "%s.gp", c->name);
-    snprintf(again, sizeof again, "bench plot %.200s", dir);
-    return st ? st : gnuplot_run(dir, script, again, err);
+    return st ? st : draw(c, &axes, dir, err);
 }

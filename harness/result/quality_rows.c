@@ -12,27 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/newfile.h"
+
 static enum status write_rows(const char *path, const struct row *rows, size_t n,
                               struct err *err)
 {
-    char temporary[PATH_MAX];
-    bool bad;
+    struct newfile f;
+    const enum status st = newfile_replace(&f, path, err);
 
-    snprintf(temporary, sizeof temporary, "%.4000s.new", path);
-    FILE *f = fopen(temporary, "we");
-    if (!f)
-        return err_set_errno(err, ST_IO, "cannot write %.300s", temporary);
-    row_csv_header(f);
+    if (st)
+        return st;
+    row_csv_header(f.f);
     for (size_t i = 0; i < n; i++)
-        row_csv_write(f, &rows[i]);
-    bad = ferror(f) || fflush(f) || fsync(fileno(f));
-    bad |= fclose(f) != 0;
-    if (bad || rename(temporary, path)) {
-        err_set_errno(err, ST_IO, "cannot write %.300s", path);
-        unlink(temporary);
-        return ST_IO;
-    }
-    return ST_OK;
+        row_csv_write(f.f, &rows[i]);
+    return newfile_commit(&f, path, err);
 }
 
 static bool same_measurement(const struct row *a, const struct row *b)

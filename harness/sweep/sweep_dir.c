@@ -7,6 +7,8 @@
  * point done, so its samples go to disk first.
  */
 #include "harness/base/dirs.h"
+#include "harness/base/invoker.h"
+#include "harness/base/newfile.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
@@ -108,11 +110,27 @@ static enum status open_file(const struct sweep_dir *dir, const char *name, int 
                              int *fd, struct err *err)
 {
     char path[600];
+    struct stat st;
 
     file_path(dir, name, path, sizeof path);
-    *fd = open(path, flags | O_CLOEXEC, 0644);
+    *fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (*fd < 0 && errno == ELOOP)
+        return err_set(
+            err, ST_USAGE,
+            "%s is a link, and a sweep writes into no file elsewhere; remove "
+            "it, or name another directory",
+            path);
     if (*fd < 0)
         return err_set_errno(err, ST_IO, "cannot open %s", path);
+    if (fstat(*fd, &st) || !S_ISREG(st.st_mode)) {
+        close(*fd);
+        *fd = -1;
+        return err_set(err, ST_USAGE,
+                       "%s is not a regular file; remove it, or name another directory",
+                       path);
+    }
+    if (flags & O_CREAT)
+        invoker_own(*fd);
     return ST_OK;
 }
 
@@ -276,28 +294,30 @@ static bool sample_belongs(const struct sweep_dir *dir, const char *line)
  * point is measured again, and its samples must not stand there twice. */
 static enum status clean_samples(struct sweep_dir *dir, struct err *err)
 {
-    char path[600], temporary[616], line[256];
-    FILE *in, *out;
-    bool bad;
+    char path[600], line[256];
+    struct newfile out;
+    FILE *in = NULL;
+    enum status st;
+    int fd;
 
     file_path(dir, "samples.csv", path, sizeof path);
-    snprintf(temporary, sizeof temporary, "%s.new", path);
-    out = fopen(temporary, "we");
-    if (!out)
-        return err_set_errno(err, ST_IO, "cannot write %s", temporary);
-    fputs(SAMPLES_HEADER, out);
-    in = fopen(path, "re");
-    while (in && fgets(line, sizeof line, in)) {
-        if (sample_belongs(dir, line))
-            fputs(line, out);
+    st = open_file(dir, "samples.csv", O_RDWR | O_CREAT, &fd, err);
+    if (st == ST_OK && !(in = fdopen(fd, "r"))) {
+        close(fd);
+        st = err_set_errno(err, ST_IO, "cannot read %s", path);
+    }
+    if (st == ST_OK)
+        st = newfile_replace(&out, path, err);
+    if (st == ST_OK) {
+        fputs(SAMPLES_HEADER, out.f);
+        while (fgets(line, sizeof line, in))
+            if (sample_belongs(dir, line))
+                fputs(line, out.f);
+        st = newfile_commit(&out, path, err);
     }
     if (in)
         fclose(in);
-    bad = fflush(out) || fsync(fileno(out));
-    bad |= fclose(out) != 0;
-    if (bad || rename(temporary, path))
-        return err_set_errno(err, ST_IO, "cannot write %s", path);
-    return open_file(dir, "samples.csv", O_RDWR, &dir->samples, err);
+    return st ? st : open_file(dir, "samples.csv", O_RDWR, &dir->samples, err);
 }
 
 static enum status read_back(struct sweep_dir *dir, struct err *err)
@@ -386,17 +406,21 @@ enum status sweep_dir_resume(struct sweep_dir **out, const char *path, struct er
 enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
                                     struct err *err)
 {
-    char path[600], temporary[616];
+    char path[600];
+    struct newfile n;
+    enum status st;
 
     file_path(dir, "machine.json", path, sizeof path);
-    snprintf(temporary, sizeof temporary, "%s.new", path);
-    if (!machine ||
-        json_dump_file(machine, temporary, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) ||
-        rename(temporary, path)) {
-        unlink(temporary);
+    if (!machine)
+        return err_set(err, ST_NO_MEMORY, "no memory for %s", path);
+    st = newfile_replace(&n, path, err);
+    if (st)
+        return st;
+    if (json_dumpf(machine, n.f, JSON_INDENT(2) | JSON_REAL_PRECISION(9))) {
+        newfile_abort(&n);
         return err_set_errno(err, ST_IO, "cannot write %s", path);
     }
-    return ST_OK;
+    return newfile_commit(&n, path, err);
 }
 
 enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,

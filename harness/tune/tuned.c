@@ -13,6 +13,7 @@
 
 #include "engine/forward/forward.h"
 #include "harness/base/dirs.h"
+#include "harness/base/newfile.h"
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
 #include "harness/settings/setting.h"
@@ -125,28 +126,15 @@ enum status tuned_make_place(const char *path, struct err *err)
 enum status tuned_save(const char *path, const struct tuned *t,
                        const struct tune_result *result, struct err *err)
 {
-    char part[PATH_MAX];
+    struct newfile n;
     enum status st = tuned_make_place(path, err);
-    FILE *f;
 
+    if (st == ST_OK)
+        st = newfile_open(&n, path, err);
     if (st)
         return st;
-    if (snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >=
-        (int)sizeof part)
-        return err_set(err, ST_USAGE, "the profile's path is too long: %.80s...", path);
-    f = fopen(part, "we");
-    if (!f)
-        return err_set_errno(err, ST_IO, "the profile cannot be written to %s", part);
-    write_all(f, t, result);
-
-    const bool bad = fflush(f) || fsync(fileno(f)) || ferror(f);
-
-    if (fclose(f) || bad || rename(part, path)) {
-        err_set_errno(err, ST_IO, "the profile cannot be written to %s", path);
-        unlink(part);
-        return ST_IO;
-    }
-    return ST_OK;
+    write_all(n.f, t, result);
+    return newfile_commit(&n, path, err);
 }
 
 /* ---- reading ------------------------------------------------------------------- */
