@@ -16,6 +16,7 @@
 #include "harness/base/stats.h"
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
+#include "harness/machine/measuring.h"
 #include "harness/gate/gate_run.h"
 #include "harness/machine/topology.h"
 #include "harness/worker/measured.h"
@@ -324,9 +325,18 @@ enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *er
 {
     struct slm *m = NULL;
     struct turn turn = {.n_tokens = 0};
-    int n_threads;
-    enum status st = session_open(&m, &plan->session, &n_threads, err);
+    struct path_list inputs = {0};
     struct newfile n = {.f = NULL};
+    int n_threads;
+    enum status st = session_inputs(&inputs, &plan->session, err);
+
+    if (st == ST_OK)
+        st = path_list_check_output(&inputs, plan->path, err);
+    path_list_free(&inputs);
+    if (st == ST_OK)
+        st = measuring_begin(err);
+    if (st == ST_OK)
+        st = session_open(&m, &plan->session, &n_threads, err);
 
     if (st == ST_OK)
         st = measured_borrow(&turn.measured, m, 1, err);

@@ -79,3 +79,19 @@ enum status path_list_check_output(const struct path_list *inputs, const char *o
     st = check_name(inputs, out, out, err);
     return st ? st : check_name(inputs, part, out, err);
 }
+
+enum status path_list_check_folder(const struct path_list *inputs, const char *dir,
+                                   const char *const *names, struct err *err)
+{
+    char out[PATH_MAX];
+    enum status st = ST_OK;
+
+    if (!dir || !*dir)
+        return ST_OK;
+    for (; *names && !st; names++)
+        st = snprintf(out, sizeof out, "%s/%s", dir, *names) < (int)sizeof out
+                 ? path_list_check_output(inputs, out, err)
+                 : err_set(err, ST_USAGE, "the path of an output is too long: %.60s...",
+                           dir);
+    return st;
+}

@@ -26,4 +26,9 @@ void path_list_free(struct path_list *list);
 enum status path_list_check_output(const struct path_list *inputs, const char *out,
                                    struct err *err);
 
+/* The same of every dir/name; dir NULL or "": none. The list of names ends with NULL.
+ */
+enum status path_list_check_folder(const struct path_list *inputs, const char *dir,
+                                   const char *const *names, struct err *err);
+
 #endif

@@ -12,6 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/machine/sandbox.h"
+#include "harness/machine/measuring.h"
 #include "harness/point/point_options.h"
 #include "harness/point/point_profile.h"
 
@@ -101,7 +102,9 @@ int cmd_decode(int argc, char **argv)
         status = point_options_parse(o, argc, argv, topo, &err);
     if (status == ST_OK && !o->help) {
         interrupt_catch();
-        status = measure(&o->point, topo, &row, &samples, &err);
+        status = measuring_begin(&err);
+        if (status == ST_OK)
+            status = measure(&o->point, topo, &row, &samples, &err);
         if (status == ST_OK)
             status = print_row(&row, samples.profile, o->json, &err);
         if (status == ST_OK && samples.profile)

@@ -20,6 +20,7 @@
 #include "harness/machine/fence.h"
 #include "harness/model/gguf_compare.h"
 #include "harness/model/gguf_report.h"
+#include "harness/model/modelref.h"
 
 struct output {
     const char *path; /* "-": standard output */
@@ -33,6 +34,15 @@ static enum status write_floats(void *arg, const float *v, size_t n, struct err 
     if (fwrite(v, sizeof *v, n, out->file.f) != n)
         return err_set_errno(err, ST_IO, "cannot write to %s", out->path);
     return ST_OK;
+}
+
+/* The model is mapped, and would be gone. */
+static enum status check_output(const char *model, const char *out, struct err *err)
+{
+    struct modelref ref;
+    const enum status st = modelref_parse(&ref, model, NULL, err);
+
+    return st ? st : modelref_check_output(&ref, out, err);
 }
 
 static enum status output_open(struct output *out, const char *path, struct err *err)
@@ -150,6 +160,8 @@ int cmd_gguf(int argc, char **argv)
         err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
     else if (rmse && (tensor || json || metadata))
         err_set(&err, ST_USAGE, "--rmse accepts no other option than --tensors");
+    if (!err.code && tensor)
+        check_output(args.v[0], out, &err);
     if (err.code || fence_enter_calls(&err) ||
         modelfile_open(&g, args.v[0], NULL, &err))
         return cmd_end(&err);

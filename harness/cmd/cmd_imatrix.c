@@ -178,11 +178,29 @@ static enum status collect(const struct job *job, struct slm *m, struct imatrix 
     return done < text.n_chunks ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
 }
 
+static enum status check_output(const struct job *job, struct err *err)
+{
+    struct path_list inputs = {0};
+    enum status st = session_inputs(&inputs, &job->session, err);
+
+    if (!st)
+        st = path_list_add(&inputs, job->text, err);
+    for (size_t i = 0; i < job->in.n && !st; i++)
+        st = path_list_add(&inputs, job->in.v[i], err);
+    if (!st)
+        st = path_list_check_output(&inputs, job->out, err);
+    path_list_free(&inputs);
+    return st;
+}
+
 static enum status run(const struct job *job, struct err *err)
 {
     struct imatrix *im = NULL;
     struct slm *m = NULL;
-    enum status st = imatrix_new(&im, (uint32_t)job->session.n_ctx, err);
+    enum status st = check_output(job, err);
+
+    if (!st)
+        st = imatrix_new(&im, (uint32_t)job->session.n_ctx, err);
 
     if (!st)
         st = merge_files(im, job, err);

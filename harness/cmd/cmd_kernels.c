@@ -13,6 +13,8 @@
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
+#include "harness/base/pathlist.h"
+#include "harness/machine/measuring.h"
 #include "harness/base/options.h"
 #include "harness/kernelbench/kernel_compare.h"
 #include "harness/kernelbench/kernel_report.h"
@@ -175,6 +177,8 @@ static enum status measure(const struct settings *s, const struct topology *topo
     snprintf(json_path, sizeof json_path, "%s/kernels.json", dir);
     st = dirs_make(dir, err);
     if (st == ST_OK)
+        st = measuring_begin(err);
+    if (st == ST_OK)
         st = run(s, &plan, json_path, err);
     if (st == ST_OK || (st == ST_INTERRUPTED && !access(json_path, R_OK))) {
         struct err later = ERR_INIT; /* an interruption stays one */
@@ -212,6 +216,18 @@ static enum status check_arguments(const struct settings *s,
                         err);
 }
 
+static enum status check_from(const struct settings *s, struct err *err)
+{
+    static const char *const names[] = {"kernels.csv", NULL};
+    struct path_list inputs = {0};
+    enum status st = path_list_add(&inputs, s->from, err);
+
+    if (st == ST_OK)
+        st = path_list_check_folder(&inputs, s->out, names, err);
+    path_list_free(&inputs);
+    return st;
+}
+
 static enum status run_command(const struct settings *s, const struct opt_args *args,
                                bool *is_bad, struct err *err)
 {
@@ -223,7 +239,9 @@ static enum status run_command(const struct settings *s, const struct opt_args *
     if (s->compare)
         return compare(s, args->v, is_bad, err);
     if (s->from) {
-        st = s->out ? dirs_make(s->out, err) : ST_OK;
+        st = check_from(s, err);
+        if (st == ST_OK && s->out)
+            st = dirs_make(s->out, err);
         return st ? st : report(s, s->out, s->from, NULL, is_bad, err);
     }
     topo = calloc(1, sizeof *topo);

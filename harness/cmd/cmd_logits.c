@@ -64,9 +64,15 @@ static enum status run(const struct session_params *params,
                        const struct int_list *tokens, const char *path, struct err *err)
 {
     struct slm *m = NULL;
+    struct path_list inputs = {0};
     struct newfile n;
-    enum status st = session_open(&m, params, NULL, err);
+    enum status st = session_inputs(&inputs, params, err);
 
+    if (!st)
+        st = path_list_check_output(&inputs, path, err);
+    path_list_free(&inputs);
+    if (!st)
+        st = session_open(&m, params, NULL, err);
     if (!st)
         st = check_tokens(m, tokens, err);
     if (!st)

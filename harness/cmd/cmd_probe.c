@@ -14,6 +14,7 @@
 #include "harness/base/options.h"
 #include "harness/base/progress.h"
 #include "harness/machine/probe.h"
+#include "harness/machine/measuring.h"
 
 static const struct opt_usage usage = {
     .synopsis = "probe [-t N] [--bytes B] [--passes N] [--disk DIR|none] [--json]",
@@ -145,6 +146,9 @@ static enum status measure(struct probe_report *report, const struct topology *t
         return st;
     if (params.disk_dir && access(params.disk_dir, F_OK))
         return err_set_errno(err, ST_IO, "--disk: no directory %s", params.disk_dir);
+    st = measuring_begin(err);
+    if (st)
+        return st;
     progress_begin(&progress, "probe");
     st = probe_all(report, &params, err);
     progress_end(&progress);

@@ -16,6 +16,7 @@
 #include "harness/base/progress.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/sandbox.h"
+#include "harness/machine/measuring.h"
 #include "harness/report/report.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
@@ -283,7 +284,9 @@ static enum status find_cores(struct topology *topo, const struct request *q,
     map = calloc(1, sizeof *map);
     if (!map)
         return err_set(err, ST_NO_MEMORY, "no memory to compare CPUs");
-    st = cores_measure(map, topo, CORES_BUDGET_S, &why);
+    st = measuring_begin(&why);
+    if (st == ST_OK)
+        st = cores_measure(map, topo, CORES_BUDGET_S, &why);
     if (st == ST_OK)
         cores_apply(map, topo);
     free(map);
@@ -311,6 +314,8 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
         status = sweep_dir_create(&x->dir, q->out, err);
     if (status == ST_OK && *x->settings.quality)
         status = quality_rows_copy(x->settings.quality, sweep_dir_path(x->dir), err);
+    if (status == ST_OK)
+        status = measuring_begin(err);
     if (status == ST_OK)
         status = write_machine(x->dir, &x->settings, q, &x->topo, argc, argv, err);
     return status;
@@ -353,7 +358,7 @@ static enum status begin_again(struct session *x, const struct request *q,
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
     if (status == ST_OK && x->settings.base.setup.mem_limit)
         status = sandbox_check("", err);
-    return status;
+    return status ? status : measuring_begin(err);
 }
 
 static int run(struct session *x, const struct request *q, int argc, char **argv)

@@ -157,8 +157,14 @@ static enum status make(const char *shape_name, const char *mix_name, const char
     struct synth_shape shape;
     struct synth_plan *plan;
     enum quantmix mix;
-    enum status st = shape_load(&shape, shape_name, err);
+    struct path_list inputs = {0};
+    enum status st = path_list_add(&inputs, shape_name, err);
 
+    if (!st)
+        st = path_list_check_output(&inputs, out, err);
+    path_list_free(&inputs);
+    if (!st)
+        st = shape_load(&shape, shape_name, err);
     if (!st)
         st = mix_parse(&mix, mix_name, err);
     if (!st)

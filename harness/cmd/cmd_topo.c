@@ -14,6 +14,7 @@
 #include "harness/base/options.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/topology.h"
+#include "harness/machine/measuring.h"
 #include "kernels/isa.h"
 
 #define LABEL_WIDTH 16
@@ -255,7 +256,9 @@ static enum status measure(struct topology *t, struct cores_map *map, const char
                        "another; leave one out",
                        root);
     interrupt_catch();
-    st = cores_measure(map, t, MEASURE_BUDGET_S, err);
+    st = measuring_begin(err);
+    if (st == ST_OK)
+        st = cores_measure(map, t, MEASURE_BUDGET_S, err);
     if (st == ST_OK)
         cores_apply(map, t);
     return st;

@@ -22,6 +22,7 @@
 #include "harness/base/parse.h"
 #include "harness/machine/fence.h"
 #include "harness/machine/sandbox.h"
+#include "harness/machine/measuring.h"
 #include "harness/settings/setting.h"
 #include "harness/tune/tune_model.h"
 #include "harness/tune/tuned.h"
@@ -234,6 +235,8 @@ static enum status prepare(struct settings *s, struct err *err)
                        "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in `bench "
                        "tune -m tinyllama-1.1b:Q4_K_M`");
     st = modelref_parse(&s->model.setup.model, s->model_text, s->cache_dir, err);
+    if (st == ST_OK)
+        st = modelref_check_output(&s->model.setup.model, s->output, err);
     if (st == ST_OK && s->model.setup.residency == WEIGHTS_MEMORY &&
         !s->model.setup.model.synthetic)
         return err_set(err, ST_USAGE,
@@ -245,7 +248,7 @@ static enum status prepare(struct settings *s, struct err *err)
     if (st == ST_OK && s->model.setup.model.synthetic &&
         s->model.setup.residency != WEIGHTS_MEMORY)
         st = modelref_make_file(&s->model.setup.model, &made, err);
-    return st;
+    return st ? st : measuring_begin(err);
 }
 
 static enum status take_depth(void *dst, int id, const char *text, const char *what,

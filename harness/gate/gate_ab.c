@@ -15,6 +15,7 @@
 #include "harness/gate/gate_count.h"
 #include "harness/gate/gate_options.h"
 #include "harness/gate/gate_run.h"
+#include "harness/machine/measuring.h"
 
 #define N_BOOT 2000
 
@@ -170,6 +171,8 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
     describe(r, s, topo);
     st = choose_dir(o, r, err);
     if (st == ST_OK)
+        st = measuring_begin(err);
+    if (st == ST_OK)
         st = gate_run_open(run, s, topo, program, r, err);
     if (st == ST_OK)
         st = make_dir(run, err);
@@ -204,6 +207,8 @@ enum status gate_ab(const struct gate_options *o, struct gate_result *r,
         st = topology_read(topo, "", err);
     if (st == ST_OK)
         st = gate_settings_make(&s, o, topo, err);
+    if (st == ST_OK)
+        st = gate_options_check_outputs(o, &s.setup.model, err);
     if (st == ST_OK) {
         memcpy(o->codes, s.exit_code, sizeof s.exit_code);
         st = compare(o, run, &s, topo, r, err);

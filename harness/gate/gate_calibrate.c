@@ -21,6 +21,7 @@
 #include "harness/gate/gate_options.h"
 #include "harness/gate/gate_resample.h"
 #include "harness/gate/gate_run.h"
+#include "harness/machine/measuring.h"
 
 #define N_BUDGETS  3
 #define N_ALIKE    4000 /* gates of equal builds */
@@ -386,6 +387,10 @@ enum status gate_calibrate(const struct gate_options *o, struct err *err)
         st = topology_read(topo, "", err);
     if (st == ST_OK)
         st = gate_settings_make(&s, o, topo, err);
+    if (st == ST_OK)
+        st = gate_options_check_outputs(o, &s.setup.model, err);
+    if (st == ST_OK)
+        st = measuring_begin(err);
     if (st == ST_OK)
         st = calibrate(c, o, &s, topo, err);
     gate_settings_free(&s);

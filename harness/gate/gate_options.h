@@ -16,6 +16,7 @@
 
 #include "engine/base/status.h"
 #include "harness/gate/gate_report.h"
+#include "harness/model/modelref.h"
 
 struct gate_options {
     const char *a, *b; /* programs */
@@ -35,6 +36,11 @@ struct gate_options {
     int *codes; /* [3] the same, of pass, fail, inconclusive; a mode whose configuration
                    has others puts them here */
 };
+
+/* Whether what o has written is none of what it reads: the model, the programs, the
+ * configuration. Errors: ST_USAGE, ST_NO_MEMORY. */
+enum status gate_options_check_outputs(const struct gate_options *o,
+                                       const struct modelref *model, struct err *err);
 
 /* Each fills *r (zeroed before) as far as it came. Errors: what kept it from
  * measuring; a verdict is no error, and an interrupted gate is ST_OK with

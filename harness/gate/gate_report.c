@@ -9,6 +9,7 @@
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/gate/gate_options.h"
+#include "harness/gate/gate_run.h"
 
 /* What writes one form, for textfile_write(). */
 struct form {
@@ -86,11 +87,42 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
     return st;
 }
 
+enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
+                               const struct path_list *inputs, struct err *err)
+{
+    static const char *const names[] = {
+        GATE_JSON_NAME,    "gate.md",         "junit.xml",
+        "annotations.txt", "gate_forest.gp",  "gate_forest.csv",
+        "gate_forest.svg", "gate_forest.png", NULL};
+    const char *const named[] = {o->json, o->markdown, o->junit};
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < sizeof named / sizeof *named && st == ST_OK; i++)
+        st = path_list_check_output(inputs, named[i], err);
+    return st ? st : path_list_check_folder(inputs, dir, names, err);
+}
+
 int gate_exit_code(const struct gate_result *r, const int codes[3])
 {
     if (r->end == GATE_END_INTERRUPTED)
         return status_exit_code(ST_INTERRUPTED);
     return codes[r->verdict == GATE_PASS ? 0 : r->verdict == GATE_FAIL ? 1 : 2];
+}
+
+static enum status check_stored(const struct gate_options *o, const char *json,
+                                struct err *err)
+{
+    struct path_list inputs = {0};
+    char rounds[4096];
+    enum status st = path_list_add(&inputs, json, err);
+
+    snprintf(rounds, sizeof rounds, "%s/" GATE_ROUNDS_NAME, o->report);
+    if (st == ST_OK)
+        st = path_list_add(&inputs, rounds, err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, NULL, &inputs, err);
+    path_list_free(&inputs);
+    return st;
 }
 
 enum status gate_report(const struct gate_options *o, struct gate_result *r,
@@ -105,6 +137,8 @@ enum status gate_report(const struct gate_options *o, struct gate_result *r,
     if (st)
         return st;
     snprintf(path, sizeof path, "%s/" GATE_JSON_NAME, o->report);
+    if (check_stored(o, path, err))
+        return err->code;
     if (gate_json_read(r, path, err))
         return err->code;
     snprintf(r->dir, sizeof r->dir, "%s", o->report);

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <jansson.h>
 
+#include "harness/base/pathlist.h"
 #include "harness/gate/gate_result.h"
 
 /* ---- all at once ----------------------------------------------------------------- */
@@ -53,6 +54,11 @@ struct gate_outputs {
  * to where o says. A chart that cannot be drawn is no error. Errors as above. */
 enum status gate_report_all(const struct gate_result *r, const struct gate_outputs *o,
                             struct err *err);
+
+/* Whether none of what gate_report_all() would write, into dir (may be NULL) or where o
+ * says, is one of the files. Error: ST_USAGE. */
+enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
+                               const struct path_list *inputs, struct err *err);
 
 /* codes[3]: of pass, fail, inconclusive. */
 int gate_exit_code(const struct gate_result *r, const int codes[3]);

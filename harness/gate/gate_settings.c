@@ -344,6 +344,21 @@ enum status gate_settings_make_rule(struct gate_settings *s, const char *config,
     return st ? st : set_given(s, given, sizeof given / sizeof given[0], topo, err);
 }
 
+enum status gate_options_check_outputs(const struct gate_options *o,
+                                       const struct modelref *model, struct err *err)
+{
+    const char *const read[] = {o->a, o->b, o->config};
+    struct path_list inputs = {0};
+    enum status st = modelref_files(model, &inputs, err);
+
+    for (size_t i = 0; i < sizeof read / sizeof *read && st == ST_OK; i++)
+        st = path_list_add(&inputs, read[i], err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, o->out, &inputs, err);
+    path_list_free(&inputs);
+    return st;
+}
+
 void gate_settings_free(struct gate_settings *s)
 {
     free(s->threads.v);

@@ -25,6 +25,7 @@ void history_free(struct history *h)
     free(h->runs);
     free(h->rows);
     free(h->run_of);
+    path_list_free(&h->files);
     memset(h, 0, sizeof *h);
 }
 
@@ -232,7 +233,8 @@ static enum status add_rows(struct history *h, const char *path, const struct ro
 }
 
 /* machine.json beside the table, or NULL where there is none. */
-static enum status read_beside(json_t **machine, const char *path, struct err *err)
+static enum status read_beside(json_t **machine, struct history *h, const char *path,
+                               struct err *err)
 {
     const char *slash = strrchr(path, '/');
     char beside[4096];
@@ -243,6 +245,8 @@ static enum status read_beside(json_t **machine, const char *path, struct err *e
     *machine = NULL;
     if (access(beside, F_OK))
         return ST_OK;
+    if (path_list_add(&h->files, beside, err))
+        return err->code;
     *machine = json_load_file(beside, 0, &why);
     return *machine
                ? ST_OK
@@ -257,15 +261,17 @@ static enum status read_csv(struct history *h, const char *path,
     struct row *rows = NULL;
     json_t *machine = NULL;
     size_t n = 0;
-    enum status st = row_csv_read_extra(path, &rows, &n, &extra, err);
+    enum status st = path_list_add(&h->files, path, err); /* also of a tree */
 
+    if (st == ST_OK)
+        st = row_csv_read_extra(path, &rows, &n, &extra, err);
     if (st)
         return st;
     roof_mark_all(rows, n);
     if (n && extra.cells[0]) {
         st = history_add_identified(h, path, rows, n, extra.cells, here, err);
     } else {
-        st = read_beside(&machine, path, err);
+        st = read_beside(&machine, h, path, err);
         memset(&described, 0, sizeof described);
         if (machine)
             history_run_describe(&described, machine);
@@ -388,9 +394,12 @@ enum status history_read(struct history *h, const char *path,
     st = read_start(path, start, sizeof start, err);
     if (st)
         return st;
-    if (history_db_is(start))
-        return history_db_read(h, path, err);
     const char first = start[strspn(start, " \t\r\n")];
-    return first == '{' || first == '[' ? read_json(h, path, here, err)
-                                        : read_csv(h, path, here, err);
+    if (!history_db_is(start) && first != '{' && first != '[')
+        return read_csv(h, path, here, err);
+    st = path_list_add(&h->files, path, err);
+    if (st)
+        return st;
+    return history_db_is(start) ? history_db_read(h, path, err)
+                                : read_json(h, path, here, err);
 }

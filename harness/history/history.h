@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
+#include "harness/base/pathlist.h"
 #include "harness/machine/machine_key.h"
 #include "harness/result/row.h"
 
@@ -38,6 +39,7 @@ struct history {
     struct row *rows; /* malloc'ed */
     size_t *run_of;   /* malloc'ed: index of each row's run */
     size_t n_rows, cap_rows;
+    struct path_list files; /* that were read */
 };
 
 /* Add what is at path to h, which begins zeroed: a database, a directory (searched for

@@ -66,12 +66,32 @@ static enum status write_all(const struct history_report *r,
 /* ---- the command
  * -------------------------------------------------------------------------- */
 
+static enum status check_outputs(const struct history *h,
+                                 const struct history_options *o, struct err *err)
+{
+    static const char *const names[] = {"history.json",
+                                        "history.md",
+                                        HISTORY_CHART ".csv",
+                                        HISTORY_CHART ".gp",
+                                        HISTORY_CHART ".svg",
+                                        HISTORY_CHART ".png",
+                                        NULL};
+    enum status st = path_list_check_output(&h->files, o->outputs.json, err);
+
+    if (st == ST_OK)
+        st = path_list_check_output(&h->files, o->outputs.markdown, err);
+    return st ? st : path_list_check_folder(&h->files, o->out, names, err);
+}
+
 static enum status report(const struct history *h, const struct series_set *set,
                           const struct history_options *o, struct err *err)
 {
     struct history_report r;
-    enum status st =
-        history_report_make(&r, h, set, o->last ? o->last : LAST_RUNS, err);
+    enum status st = check_outputs(h, o, err);
+
+    if (st)
+        return st;
+    st = history_report_make(&r, h, set, o->last ? o->last : LAST_RUNS, err);
 
     if (st)
         return st;

@@ -9,7 +9,6 @@
 #include "harness/base/stats.h"
 #include "harness/history/history_report.h"
 
-#define CHART      "history"
 #define MAX_PANELS 6
 #define N_TICKS    9 /* commits named below a panel */
 
@@ -78,7 +77,7 @@ static enum status write_values(const struct history_report *r,
                                 const char *dir, struct err *err)
 {
     struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, CHART, "csv", err);
+    FILE *f = chart_file_create(&c, dir, HISTORY_CHART, "csv", err);
 
     if (!f)
         return err->code;
@@ -131,7 +130,7 @@ static void write_settings(FILE *f, const struct history_report *r,
                  ? machine_key_name(&first->machine, machine, sizeof machine)
                  : "machine not known",
              n, r->n, r->n_changes);
-    chart_file_head(f, CHART, "Where the history has changed", subtitle);
+    chart_file_head(f, HISTORY_CHART, "Where the history has changed", subtitle);
     fprintf(f,
             "x_min = 0\nx_max = 1\ny_min = 0\ny_max = 1\nlog_y = 0\ny_ticks = ''\n"
             "n_panels = %zu\nn_ticks = %d\narray lo[%zu]\narray hi[%zu]\n"
@@ -159,12 +158,12 @@ enum status history_report_chart(const struct history_report *r, const char *dir
     FILE *f;
 
     if (!n) {
-        chart_files_remove(dir, CHART);
+        chart_files_remove(dir, HISTORY_CHART);
         return ST_OK;
     }
     if (write_values(r, panel, n, dir, err))
         return err->code;
-    f = chart_file_create(&c, dir, CHART, "gp", err);
+    f = chart_file_create(&c, dir, HISTORY_CHART, "gp", err);
     if (!f)
         return err->code;
     write_settings(f, r, panel, n);

@@ -84,7 +84,16 @@ static enum status compare(struct gate_result *r, struct history *old,
     size_t n_new;
 
     if (st == ST_OK)
+        st = path_list_add(&old->files, o->add_to, err);
+    if (st == ST_OK)
+        st = path_list_add(&old->files, o->config, err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, o->out, &old->files, err);
+    if (st == ST_OK)
         st = find_rows(fresh, old, &choice, o, r, err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, o->rows.n ? o->out : NULL, &fresh->files,
+                                err);
     if (st == ST_OK)
         st = baseline_compare(r, old, fresh, &choice, margins, err);
     /* afterwards: what is added is the next comparison's history, not this one's */

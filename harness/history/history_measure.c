@@ -16,6 +16,7 @@
 #include "harness/history/history_point.h"
 #include "harness/history/history_rows.h"
 #include "harness/machine/sandbox.h"
+#include "harness/machine/measuring.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
@@ -229,6 +230,8 @@ static enum status prepare(struct now *now, const struct history_options *o,
         st = sandbox_check("", err);
     if (st == ST_OK && needs_file)
         st = modelref_make_file(&now->model, NULL, err);
+    if (st == ST_OK)
+        st = measuring_begin(err);
     return st ? st : make_dir(now, o, r, err);
 }
 

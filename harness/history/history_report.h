@@ -17,6 +17,8 @@
 #define HISTORY_MOST_CHANGES 20
 #define HISTORY_LEVEL        0.01
 
+#define HISTORY_CHART "history" /* name of the chart's files */
+
 struct history_change {
     struct change at; /* index within the values that count; medians in the unit */
     /* Value after it over that before, of the segments on its two sides. */

@@ -328,6 +328,18 @@ enum status modelref_files(const struct modelref *ref, struct path_list *files,
     return st;
 }
 
+enum status modelref_check_output(const struct modelref *ref, const char *out,
+                                  struct err *err)
+{
+    struct path_list files = {0};
+    enum status st = modelref_files(ref, &files, err);
+
+    if (!st)
+        st = path_list_check_output(&files, out, err);
+    path_list_free(&files);
+    return st;
+}
+
 enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
                            struct err *err)
 {

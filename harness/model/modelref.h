@@ -59,6 +59,11 @@ enum status modelref_open(const struct modelref *ref, struct gguf **g, struct er
 enum status modelref_files(const struct modelref *ref, struct path_list *files,
                            struct err *err);
 
+/* Whether `out` is none of them: path_list_check_output(). out may be NULL. Errors: of
+ * both. */
+enum status modelref_check_output(const struct modelref *ref, const char *out,
+                                  struct err *err);
+
 /* file_evict() for the file, or all safetensors of a folder; *stayed_bytes is their
  * sum. */
 enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,

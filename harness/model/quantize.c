@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "engine/base/clock.h"
 #include "engine/gguf/gguf_save.h"
@@ -93,11 +92,20 @@ static enum status parse_rules(struct work *w, struct err *err)
     return ST_OK;
 }
 
-static bool is_same_file(const char *a, const char *b)
+static enum status check_output(const struct quantize_job *job, struct err *err)
 {
-    struct stat x, y;
+    struct path_list inputs = {0};
+    struct modelref in;
+    enum status st = modelref_parse(&in, job->in, NULL, err);
 
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (!st)
+        st = modelref_files(&in, &inputs, err);
+    if (!st)
+        st = path_list_add(&inputs, job->imatrix, err);
+    if (!st)
+        st = path_list_check_output(&inputs, job->out, err);
+    path_list_free(&inputs);
+    return st;
 }
 
 static enum status prepare(struct work *w, struct err *err)
@@ -106,10 +114,9 @@ static enum status prepare(struct work *w, struct err *err)
     struct gguf *source = NULL;
     enum status st;
 
-    if (job->out && is_same_file(job->in, job->out))
-        return err_set(err, ST_USAGE, "%s would replace the model it is made from",
-                       job->out);
-    st = parse_type(w, err);
+    st = job->out ? check_output(job, err) : ST_OK;
+    if (!st)
+        st = parse_type(w, err);
     if (!st)
         st = parse_rules(w, err);
     if (!st && job->imatrix) {

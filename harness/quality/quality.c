@@ -19,6 +19,7 @@
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/base/parse.h"
+#include "harness/base/pathlist.h"
 #include "harness/model/modelref.h"
 #include "harness/quality/quality_job.h"
 #include "harness/result/quality_rows.h"
@@ -422,6 +423,20 @@ void quality_report_free(struct quality_report *report)
     memset(report, 0, sizeof *report);
 }
 
+static enum status check_output(const struct quality_settings *s, struct err *err)
+{
+    static const char *const names[] = {QUALITY_CSV, NULL};
+    struct path_list inputs = {0};
+    enum status st = path_list_add(&inputs, s->text, err);
+
+    for (size_t i = 0; i < s->n_models && st == ST_OK; i++)
+        st = path_list_add(&inputs, s->models[i], err);
+    if (st == ST_OK)
+        st = path_list_check_folder(&inputs, s->out, names, err);
+    path_list_free(&inputs);
+    return st;
+}
+
 enum status quality_run(struct quality_report *report, const struct quality_settings *s,
                         struct err *err)
 {
@@ -431,7 +446,9 @@ enum status quality_run(struct quality_report *report, const struct quality_sett
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for a plan");
     p->s = s;
-    st = read_models(p, err);
+    st = check_output(s, err);
+    if (st == ST_OK)
+        st = read_models(p, err);
     if (st == ST_OK)
         st = read_text(p, err);
     if (st == ST_OK)

@@ -76,6 +76,17 @@ enum status session_model(struct modelref *ref, const struct session_params *par
     return st ? st : fence_enter_calls(err);
 }
 
+enum status session_inputs(struct path_list *files, const struct session_params *params,
+                           struct err *err)
+{
+    struct modelref ref;
+    const enum status st = params->model
+                               ? modelref_parse(&ref, params->model, NULL, err)
+                               : err_set(err, ST_USAGE, "name the model: -m FILE");
+
+    return st ? st : modelref_files(&ref, files, err);
+}
+
 /* The requested profile; prints on standard error why it is not used. */
 static enum status find_profile(struct opening *o, struct tuned *t, struct err *err)
 {

@@ -33,6 +33,11 @@ struct session_params {
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err);
 
+/* Adds the files that opening it reads; makes none. Errors: those of modelref_parse()
+ * and modelref_files(). */
+enum status session_inputs(struct path_list *files, const struct session_params *params,
+                           struct err *err);
+
 /* Opens the model and reads its weights, if memory holds them (packed weights must
  * fit), with a progress line; an interrupt ends it. Warns on standard error of more
  * threads than CPUs and of a profile that is not used. *n_threads (may be NULL): the
