@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/infile.h"
 #include "engine/base/random.h"
 #include "harness/base/hash.h"
 #include "harness/base/interrupt.h"
@@ -16,8 +17,9 @@
 #include "harness/base/progress.h"
 #include "harness/base/stats.h"
 #include "harness/base/newfile.h"
-#include "harness/base/textfile.h"
 #include "research/gate_simulate.h"
+
+#define MAX_BYTES ((size_t)64 << 20) /* of a file that is read */
 
 #define CHUNK   100 /* gates that a thread takes at a time */
 #define KEY_MAX 300
@@ -75,7 +77,7 @@ static enum status read_cells(struct simulation *s, const char *path, struct err
 
     if (access(path, F_OK))
         return ST_OK;
-    st = textfile_read(path, &text, &len, err);
+    st = infile_read(&text, &len, path, MAX_BYTES, err);
     if (st)
         return st;
     char *whole = realloc(text, len + 1);

@@ -2,6 +2,7 @@
  *
  * gate_trace.c - recording turns, and reading them back
  */
+#include "engine/base/infile.h"
 #include "research/gate_trace.h"
 
 #include <math.h>
@@ -15,12 +16,13 @@
 #include "harness/base/progress.h"
 #include "harness/base/stats.h"
 #include "harness/base/newfile.h"
-#include "harness/base/textfile.h"
 #include "harness/machine/measuring.h"
 #include "harness/gate/gate_run.h"
 #include "harness/machine/topology.h"
 #include "harness/worker/measured.h"
 #include "research/research.h"
+
+#define MAX_BYTES ((size_t)64 << 20) /* of a file that is read */
 
 /* ---- reading ------------------------------------------------------------------ */
 
@@ -173,7 +175,7 @@ enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *
 {
     char *text = NULL;
     size_t len = 0;
-    enum status st = textfile_read(path, &text, &len, err);
+    enum status st = infile_read(&text, &len, path, MAX_BYTES, err);
 
     *t = (struct gate_trace){.n = 0};
     if (st)

@@ -227,3 +227,23 @@ const char *outfile_part(const struct outfile *f)
 {
     return f->part;
 }
+
+void outfile_remove_stale(const char *path)
+{
+    const size_t cap = strlen(path) + sizeof ".part";
+    char *part = malloc(cap);
+    struct stat mine, there;
+    int fd;
+
+    if (!part)
+        return;
+    snprintf(part, cap, "%s.part", path);
+    fd = open(part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &mine) &&
+        S_ISREG(mine.st_mode) && !lstat(part, &there) && mine.st_ino == there.st_ino &&
+        mine.st_dev == there.st_dev)
+        unlink(part);
+    if (fd >= 0)
+        close(fd);
+    free(part);
+}

@@ -47,4 +47,8 @@ void outfile_abort(struct outfile *f);
 /* Path of the file until it is complete. */
 const char *outfile_part(const struct outfile *f);
 
+/* Removes the .part of path that a killed process has left: one whose lock nobody
+ * holds. */
+void outfile_remove_stale(const char *path);
+
 #endif

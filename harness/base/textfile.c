@@ -9,9 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/infile.h"
 #include "harness/base/newfile.h"
 
-enum status textfile_read(const char *path, char **text, size_t *len, struct err *err)
+/* Room for more than cap bytes, of which max + 1 are ever needed. */
+static enum status grow(char **buf, size_t *cap, size_t max, const char *path,
+                        struct err *err)
+{
+    const size_t want = *cap >= max / 2 ? max + 1 : *cap ? *cap * 2 : 65536;
+    char *bigger = realloc(*buf, want);
+
+    if (!bigger)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes for %s", want,
+                       path);
+    *buf = bigger;
+    *cap = want;
+    return ST_OK;
+}
+
+enum status textfile_read(const char *path, size_t max, char **text, size_t *len,
+                          struct err *err)
 {
     const bool from_stdin = !strcmp(path, "-");
     FILE *f = from_stdin ? stdin : fopen(path, "rbe");
@@ -22,21 +39,17 @@ enum status textfile_read(const char *path, char **text, size_t *len, struct err
     if (!f)
         return err_set_errno(err, ST_IO, "cannot open %s", path);
     while (got && !st) {
-        if (n == cap) {
-            cap = cap ? cap * 2 : 65536;
-            char *bigger = realloc(buf, cap);
-
-            if (!bigger) {
-                st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes for %s", cap,
-                             path);
-                break;
-            }
-            buf = bigger;
-        }
+        if (n == cap && (st = grow(&buf, &cap, max, path, err)))
+            break;
         got = fread(buf + n, 1, cap - n, f);
         n += got;
         if (ferror(f))
             st = err_set_errno(err, ST_IO, "cannot read %s", path);
+        else if (n > max)
+            st = err_set(err, ST_INPUT,
+                         "%s has more than %zu bytes, the most that are read of such a "
+                         "text; cut it",
+                         from_stdin ? "standard input" : path, max);
     }
     if (!from_stdin)
         fclose(f);
@@ -47,6 +60,23 @@ enum status textfile_read(const char *path, char **text, size_t *len, struct err
     *text = buf;
     *len = n;
     return ST_OK;
+}
+
+enum status textfile_read_json(json_t **root, const char *path, size_t max,
+                               struct err *err)
+{
+    json_error_t why;
+    char *text;
+    size_t len;
+    const enum status st = infile_read(&text, &len, path, max, err);
+
+    if (st)
+        return st;
+    *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    free(text);
+    return *root ? ST_OK
+                 : err_set(err, ST_INPUT, "%.200s is not JSON: line %d, %.150s", path,
+                           why.line, why.text);
 }
 
 /* The page of a job that all its steps add to. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/infile.h"
 #include "harness/base/suggest.h"
 
 #define MAX_KEYS 64
@@ -88,51 +89,20 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
                    c->text[0] ? c->text : cyaml_strerror(code));
 }
 
-/* *text is malloc'ed. */
-static enum status read_small_file(const char *path, uint8_t **text, size_t *len,
-                                   struct err *err)
-{
-    FILE *f = fopen(path, "rbe");
-    uint8_t *buf = NULL;
-    enum status st = ST_OK;
-    size_t n = 0;
-
-    if (!f)
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
-    buf = malloc(YAMLFILE_MAX_BYTES + 1);
-    if (!buf)
-        st = err_set(err, ST_NO_MEMORY, "no memory for reading %s", path);
-    else
-        n = fread(buf, 1, YAMLFILE_MAX_BYTES + 1, f);
-    if (!st && ferror(f))
-        st = err_set_errno(err, ST_IO, "cannot read %s", path);
-    else if (!st && n > YAMLFILE_MAX_BYTES)
-        st = err_set(err, ST_INPUT,
-                     "%s is larger than %u KiB; it is no configuration file", path,
-                     YAMLFILE_MAX_BYTES >> 10);
-    fclose(f);
-    if (st) {
-        free(buf);
-        return st;
-    }
-    *text = buf;
-    *len = n;
-    return ST_OK;
-}
-
 enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err)
 {
     struct complaint complaint = {.line = 0};
     const cyaml_config_t config = config_for(&complaint);
     cyaml_data_t *loaded = NULL;
-    uint8_t *text = NULL;
+    char *text = NULL;
     size_t len = 0;
-    enum status st = read_small_file(path, &text, &len, err);
+    enum status st = infile_read(&text, &len, path, YAMLFILE_MAX_BYTES, err);
 
     if (st)
         return st;
-    const cyaml_err_t code = cyaml_load_data(text, len, &config, schema, &loaded, NULL);
+    const cyaml_err_t code =
+        cyaml_load_data((const uint8_t *)text, len, &config, schema, &loaded, NULL);
 
     free(text);
     if (code != CYAML_OK)

@@ -52,7 +52,7 @@ static enum status read_tokens(const struct job *job, struct slm *m, int32_t **i
     struct tokenizer *t = NULL;
     char *text = NULL;
     size_t len = 0;
-    enum status st = textfile_read(job->text, &text, &len, err);
+    enum status st = textfile_read(job->text, TEXTFILE_MAX_BYTES, &text, &len, err);
 
     if (!st)
         st = tokenizer_open(&t, slm_gguf(m), err);

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/outfile.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/progress.h"
@@ -27,7 +29,6 @@
 #define PROBE_PASSES     3
 #define CORES_BUDGET_S   5
 #define PROBE_DISK_BYTES (UINT64_C(512) << 20)
-#define PART_STALE_S     60 /* a .part nobody has written to for so long is dead */
 
 static const struct opt_usage usage = {
     .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
@@ -38,7 +39,10 @@ static const struct opt_usage usage = {
         "machine.json and charts in\n"
         "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
         "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
-        "top. --resume DIR continues a stopped sweep.",
+        "top. --resume DIR continues a stopped sweep.\n"
+        "A sweep waits while another bench measures on this machine; "
+        "SLMBENCH_LOCK=none\n"
+        "measures nevertheless.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
                "bench sweep -m model.gguf --threads 1-8 --ctx 0,2048 --mem none\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
@@ -161,14 +165,9 @@ static void clean_leftovers(const struct sweep_plan *plan)
         printf("removed %d memory group%s of an earlier run\n", n, n == 1 ? "" : "s");
     for (size_t m = 0; m < plan->n_models; m++) {
         const struct modelref *ref = &plan->points[plan->first[m]].setup.model;
-        char part[600];
-        struct stat st;
 
-        if (plan->first[m] == plan->first[m + 1] || !ref->synthetic)
-            continue;
-        snprintf(part, sizeof part, "%s.part", ref->path);
-        if (stat(part, &st) == 0 && time(NULL) - st.st_mtime > PART_STALE_S)
-            unlink(part);
+        if (plan->first[m] < plan->first[m + 1] && ref->synthetic)
+            outfile_remove_stale(ref->path);
     }
 }
 
@@ -335,6 +334,41 @@ static enum status stored_settings(struct sweep_settings *s, const json_t *machi
                   : ST_OK;
 }
 
+/* The folder that models are made in without --cache-dir. */
+static enum status usual_cache_dir(char *buf, size_t cap, struct err *err)
+{
+    const enum status st = modelref_cache_path(buf, cap, NULL, "x", err);
+
+    if (st == ST_OK)
+        *strrchr(buf, '/') = '\0';
+    return st;
+}
+
+/* machine.json may be foreign, and what it calls the cache directory is written into:
+ * it counts where it is the usual one or the one that --cache-dir names. */
+static enum status check_cache_dir(const struct session *x, const struct request *q,
+                                   struct err *err)
+{
+    struct sweep_settings asked = {.n_models = 0};
+    char usual[sizeof((struct modelref *)0)->path];
+    bool makes = false;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < x->plan.n_points; i++)
+        makes |= x->plan.points[i].setup.model.synthetic;
+    if (!makes || !*x->settings.cache_dir)
+        return ST_OK;
+    st = q->cache_dir ? absolute_cache_dir(&asked, q->cache_dir, err)
+                      : usual_cache_dir(usual, sizeof usual, err);
+    if (st || !strcmp(x->settings.cache_dir, q->cache_dir ? asked.cache_dir : usual))
+        return st;
+    return err_set(err, ST_USAGE,
+                   "the sweep in %.160s has its models in %.255s, which is not where "
+                   "models are made here; add --cache-dir %.255s if it should be",
+                   sweep_dir_path(x->dir), x->settings.cache_dir,
+                   x->settings.cache_dir);
+}
+
 static enum status begin_again(struct session *x, const struct request *q,
                                struct err *err)
 {
@@ -352,6 +386,8 @@ static enum status begin_again(struct session *x, const struct request *q,
         return status;
     isa_disable(x->settings.base.setup.isa_disabled);
     status = sweep_plan_make(&x->plan, &x->settings, err);
+    if (status == ST_OK)
+        status = check_cache_dir(x, q, err);
     if (status)
         return status;
     clean_leftovers(&x->plan);
@@ -359,6 +395,18 @@ static enum status begin_again(struct session *x, const struct request *q,
     if (status == ST_OK && x->settings.base.setup.mem_limit)
         status = sandbox_check("", err);
     return status ? status : measuring_begin(err);
+}
+
+static void print_how_to_continue(const struct session *x, const struct request *q)
+{
+    char again[1400] = "bench sweep --resume";
+
+    shell_word_append(again, sizeof again, sweep_dir_path(x->dir));
+    if (q->cache_dir) {
+        shell_word_append(again, sizeof again, "--cache-dir");
+        shell_word_append(again, sizeof again, x->settings.cache_dir);
+    }
+    fprintf(stderr, "bench: to continue: %s\n", again);
 }
 
 static int run(struct session *x, const struct request *q, int argc, char **argv)
@@ -379,8 +427,7 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
         const int code = cmd_end(&err);
 
         if (status == ST_INTERRUPTED && x->dir)
-            fprintf(stderr, "bench: to continue: bench sweep --resume %s\n",
-                    sweep_dir_path(x->dir));
+            print_how_to_continue(x, q);
         return code;
     }
     conclude(x->dir, !q->no_charts);
@@ -397,7 +444,7 @@ int cmd_sweep(int argc, char **argv)
     };
     const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
-        OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR; other options are ignored"),
+        OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR; of other options only --cache-dir counts"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
         OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start, and of which CPUs share a core"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),

@@ -79,7 +79,7 @@ static enum status tokenize(const struct request *r, struct err *err)
     enum status st = load_tokenizer(&t, r->model, err);
 
     if (!st && r->file)
-        st = textfile_read(r->file, &text, &len, err);
+        st = textfile_read(r->file, TEXTFILE_MAX_BYTES, &text, &len, err);
     if (!st)
         st = tokenizer_encode(t, r->file ? text : r->text, len, r->bos, r->special,
                               &ids, &n, err);

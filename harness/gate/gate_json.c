@@ -12,6 +12,7 @@
 
 #include "engine/base/utf8.h"
 #include "harness/gate/gate_report.h"
+#include "harness/base/textfile.h"
 
 #define FORMAT     "slmbench gate"
 #define MAX_COUNTS 1024
@@ -431,17 +432,11 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
 
 enum status gate_json_read(struct gate_result *r, const char *path, struct err *err)
 {
-    json_error_t why;
-    FILE *f = fopen(path, "re");
-    enum status st;
+    json_t *object;
+    enum status st = textfile_read_json(&object, path, TEXTFILE_MAX_JSON, err);
 
-    if (!f)
-        return err_set_errno(err, ST_IO, "%.300s cannot be read", path);
-    json_t *object = json_loadf(f, JSON_REJECT_DUPLICATES, &why);
-    fclose(f);
-    if (!object)
-        return err_set(err, ST_INPUT, "%.200s is not JSON: line %d, %.150s", path,
-                       why.line, why.text);
+    if (st)
+        return st;
     st = gate_json_parse(r, object, path, err);
     json_decref(object);
     return st;

@@ -16,6 +16,7 @@
 #include "harness/base/hash.h"
 #include "harness/history/history_db.h"
 #include "harness/result/roofs.h"
+#include "harness/base/textfile.h"
 
 #define MAX_DEPTH    8
 #define COMMIT_SHOWN 10
@@ -238,7 +239,6 @@ static enum status read_beside(json_t **machine, struct history *h, const char *
 {
     const char *slash = strrchr(path, '/');
     char beside[4096];
-    json_error_t why;
 
     snprintf(beside, sizeof beside, "%.*smachine.json",
              slash ? (int)(slash - path) + 1 : 0, path);
@@ -247,10 +247,7 @@ static enum status read_beside(json_t **machine, struct history *h, const char *
         return ST_OK;
     if (path_list_add(&h->files, beside, err))
         return err->code;
-    *machine = json_load_file(beside, 0, &why);
-    return *machine
-               ? ST_OK
-               : err_set(err, ST_INPUT, "%s, line %d: %s", beside, why.line, why.text);
+    return textfile_read_json(machine, beside, TEXTFILE_MAX_JSON, err);
 }
 
 static enum status read_csv(struct history *h, const char *path,
@@ -288,13 +285,12 @@ static enum status read_csv(struct history *h, const char *path,
 static enum status read_json(struct history *h, const char *path,
                              const struct machine_key *here, struct err *err)
 {
-    json_error_t why;
-    json_t *object = json_load_file(path, 0, &why);
+    json_t *object;
     struct row row;
-    enum status st;
+    enum status st = textfile_read_json(&object, path, TEXTFILE_MAX_JSON, err);
 
-    if (!object)
-        return err_set(err, ST_INPUT, "%s, line %d: %s", path, why.line, why.text);
+    if (st)
+        return st;
     row_init(&row);
     row_from_json(&row, object);
     if (row.kind == FIELD_NO_ENUM || row.status == FIELD_NO_ENUM)

@@ -3,6 +3,7 @@
  * kernel_result.c - reading google-benchmark's JSON
  */
 #include "harness/kernelbench/kernel_result.h"
+#include "harness/base/textfile.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -162,14 +163,16 @@ enum status kernel_results_read(struct kernel_results *r, const char *path,
 {
     struct kernel_results new = {.n = 0};
     json_error_t problem;
+    char *text;
+    size_t len;
     enum status st;
 
     snprintf(new.path, sizeof new.path, "%s", path);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return err_set_errno(err, ST_IO, "%.300s cannot be read", path);
-    json_t *root = json_loadf(f, 0, &problem);
-    fclose(f);
+    st = textfile_read(path, TEXTFILE_MAX_JSON, &text, &len, err);
+    if (st)
+        return st;
+    json_t *root = json_loadb(text, len, 0, &problem);
+    free(text);
     if (!root)
         return err_set(err, ST_INPUT, "%.200s is no JSON: line %d: %.160s", path,
                        problem.line, problem.text);

@@ -213,7 +213,7 @@ enum status test_prompt_read(struct test_prompt *out, const char *name,
     enum status st = test_prompt_find(name, path, sizeof path, err);
 
     if (st == ST_OK)
-        st = textfile_read(path, &text, &len, err);
+        st = textfile_read(path, TEXTFILE_MAX_BYTES, &text, &len, err);
     if (st)
         return st;
     answer = find_answer(text, len, &prompt_len);

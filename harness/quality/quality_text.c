@@ -160,7 +160,7 @@ static enum status encode(const struct quality_text *t, const struct quality_mod
     struct gguf *g = NULL;
     char *text = NULL;
     size_t len = 0;
-    enum status st = textfile_read(t->path, &text, &len, err);
+    enum status st = textfile_read(t->path, TEXTFILE_MAX_BYTES, &text, &len, err);
 
     if (st == ST_OK)
         st = check_utf8(t->path, text, len, err);

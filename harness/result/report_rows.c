@@ -14,6 +14,7 @@
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"
+#include "harness/base/textfile.h"
 
 /* What differs between the settings of a sweep; the bit of the first column that has a
  * label is VARIES_COLUMN. */
@@ -288,12 +289,13 @@ static void copy_string(char *buf, size_t cap, const json_t *object, const char 
 
 void report_machine_read(struct report_machine *m, const char *dir)
 {
+    struct err ignored = ERR_INIT;
     char path[4096];
+    json_t *root;
 
     memset(m, 0, sizeof *m);
     snprintf(path, sizeof path, "%s/machine.json", dir);
-    json_t *root = json_load_file(path, 0, NULL);
-    if (!root)
+    if (textfile_read_json(&root, path, TEXTFILE_MAX_JSON, &ignored))
         return;
 
     const json_t *topo = json_object_get(root, "topology");

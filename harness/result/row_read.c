@@ -14,8 +14,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/base/infile.h"
 
 #define CSV_MAX_BYTES   (256u << 20) /* far above any sweep; bounds the allocation */
 #define CSV_MAX_COLUMNS 1024
@@ -29,35 +30,6 @@ struct csv {
     char *cell[CSV_MAX_COLUMNS];
     size_t n_cells;
 };
-
-static enum status read_file(struct csv *csv, struct err *err)
-{
-    struct stat st;
-    FILE *f = fopen(csv->path, "re");
-    enum status status = ST_OK;
-
-    if (!f)
-        return err_set_errno(err, ST_IO, "cannot open %s", csv->path);
-    if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) {
-        status = err_set(err, ST_INPUT, "%s is not a regular file", csv->path);
-    } else if (st.st_size > (off_t)CSV_MAX_BYTES) {
-        status = err_set(err, ST_INPUT, "%s has %lld bytes; a CSV may have %u at most",
-                         csv->path, (long long)st.st_size, CSV_MAX_BYTES);
-    } else {
-        csv->text = malloc((size_t)st.st_size + 1);
-        if (!csv->text) {
-            status = err_set(err, ST_NO_MEMORY, "no memory for %lld bytes of %s",
-                             (long long)st.st_size, csv->path);
-        } else {
-            csv->len = fread(csv->text, 1, (size_t)st.st_size, f);
-            csv->text[csv->len] = '\0';
-            if (ferror(f))
-                status = err_set_errno(err, ST_IO, "cannot read %s", csv->path);
-        }
-    }
-    fclose(f);
-    return status;
-}
 
 /* Cut one cell out at csv->pos. Returns the character that ended it: ',' or
  * '\n', or 0 where the text ended first. */
@@ -271,7 +243,7 @@ enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_ro
         return err_set(err, ST_NO_MEMORY, "no memory to read %s", path);
     csv->path = path;
     csv->next_line = 1;
-    status = read_file(csv, err);
+    status = infile_read(&csv->text, &csv->len, path, CSV_MAX_BYTES, err);
     if (status == ST_OK)
         status = read_rows(csv, &found, &n_found, extra, err);
     if (status == ST_OK) {
@@ -295,7 +267,7 @@ enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
 
 enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err)
 {
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     enum status status = ST_OK;
     char buf[4096];
     off_t end, keep;

@@ -139,7 +139,8 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* Makes the file if it is missing. A failure is an error of every point of the model,
+/* Makes the file if it is missing, and marks it as used either way: another sweep must
+ * not remove it. A failure is an error of every point of the model,
  * which point_run() reports; only an interrupt ends the sweep. */
 static enum status make_model(struct sweep *sweep, const struct modelref *ref,
                               struct err *err)
@@ -148,9 +149,9 @@ static enum status make_model(struct sweep *sweep, const struct modelref *ref,
     bool made;
     enum status status;
 
-    if (!ref->synthetic || exists(ref->path))
+    if (!ref->synthetic)
         return ST_OK;
-    if (!sweep->s->keep_models) {
+    if (!exists(ref->path) && !sweep->s->keep_models) {
         status = sweep_dir_will_make(sweep->dir, ref->path, err);
         if (status)
             return status;
@@ -164,6 +165,18 @@ static enum status make_model(struct sweep *sweep, const struct modelref *ref,
         fflush(stdout);
     }
     return ST_OK;
+}
+
+/* .made comes with the directory, which may be foreign: a file that it names is removed
+ * only if it is one that this program makes. */
+static void remove_model(struct sweep *sweep, const struct modelref *ref)
+{
+    if (!modelref_is_made(ref) || !sweep_dir_has_made(sweep->dir, ref->path) ||
+        modelref_remove(ref))
+        return;
+    progress_end(&sweep->progress);
+    printf("%s stays: another bench uses it\n", ref->path);
+    fflush(stdout);
 }
 
 /* Points in the plan's order. Disturbed points are repeated after all others, since the
@@ -195,11 +208,8 @@ static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
             again = true;
         }
     }
-    /* .made comes with the directory, which may be foreign: a file that it names is
-     * removed only if it is one that this sweep makes */
-    if (first < end && status != ST_INTERRUPTED && !sweep->s->keep_models &&
-        modelref_is_made(&sweep->plan->points[first].setup.model))
-        sweep_dir_remove_made(sweep->dir, sweep->plan->points[first].setup.model.path);
+    if (first < end && status != ST_INTERRUPTED && !sweep->s->keep_models)
+        remove_model(sweep, &sweep->plan->points[first].setup.model);
     return status;
 }
 

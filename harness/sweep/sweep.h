@@ -160,10 +160,11 @@ enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
 enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
                                    struct err *err);
 
-/* Remember that this sweep makes a model file; ask; remove it if so. */
+/* Remember that this sweep makes a model file; whether it did. .made comes with the
+ * directory, which may be foreign: who removes asks modelref_remove(), too. */
 enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
                                 struct err *err);
-void sweep_dir_remove_made(struct sweep_dir *dir, const char *path);
+bool sweep_dir_has_made(const struct sweep_dir *dir, const char *path);
 
 /* ---- running it (sweep_machine.c, sweep.c) ---------------------------------- */
 

@@ -9,6 +9,8 @@
 #include "harness/base/dirs.h"
 #include "harness/base/invoker.h"
 #include "harness/base/newfile.h"
+#include "harness/base/textfile.h"
+#include "engine/base/infile.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
@@ -21,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MADE_MAX_BYTES (1u << 20) /* of the list of models that were made */
 #define SAMPLES_HEADER "point,attempt,index,ms\n"
 
 struct sweep_dir {
@@ -357,7 +360,9 @@ static enum status check_columns(const struct sweep_dir *dir, struct err *err)
     row_csv_header(f);
     fclose(f);
     file_path(dir, "sweep.csv", path, sizeof path);
-    f = fopen(path, "re");
+    f = fdopen(dup(dir->csv), "r");
+    if (f)
+        rewind(f);
     same = f && getline(&found, &cap, f) > 0 && !strcmp(found, expected);
     if (f)
         fclose(f);
@@ -427,15 +432,9 @@ enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
                                    struct err *err)
 {
     char path[600];
-    json_error_t why;
-    json_t *found;
 
     file_path(dir, "machine.json", path, sizeof path);
-    found = json_load_file(path, 0, &why);
-    if (!found)
-        return err_set(err, ST_INPUT, "%s, line %d: %s", path, why.line, why.text);
-    *machine = found;
-    return ST_OK;
+    return textfile_read_json(machine, path, TEXTFILE_MAX_JSON, err);
 }
 
 enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
@@ -453,20 +452,19 @@ enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
     return status;
 }
 
-void sweep_dir_remove_made(struct sweep_dir *dir, const char *path)
+bool sweep_dir_has_made(const struct sweep_dir *dir, const char *path)
 {
-    char list[600], line[1024];
+    struct err ignored = ERR_INIT;
+    char list[600], *text, *save;
     bool ours = false;
-    FILE *f;
+    size_t len;
 
     file_path(dir, ".made", list, sizeof list);
-    f = fopen(list, "re");
-    while (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
+    if (infile_read(&text, &len, list, MADE_MAX_BYTES, &ignored))
+        return false;
+    for (char *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save))
         ours |= !strcmp(line, path);
-    }
-    if (f)
-        fclose(f);
-    if (ours)
-        unlink(path);
+    free(text);
+    return ours;
 }

@@ -42,7 +42,7 @@ spared history changes db.sqlite --json db.sqlite --no-charts
 spared history changes db.sqlite --markdown db.sqlite --no-charts
 spared history changes r/history.csv -o r
 spared history compare db.sqlite --rows r/history.csv --json r/history.csv
-spared gate -m m.gguf --json m.gguf --budget 10s
+spared gate --b "$BENCH" -m m.gguf --json m.gguf --budget 10s
 spared gate -m m.gguf --calibrate --json m.gguf --budget 10s
 code=0
 "$RESEARCH" record-trace m.gguf -m m.gguf -t 1 >out 2>err || code=$?
