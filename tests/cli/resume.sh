@@ -78,5 +78,13 @@ mkdir theirs
 head -c 3000 /dev/zero >theirs/nano-Q4_0.gguf
 with cache_dir '"'"$WORK"'/theirs"'
 echo "$WORK/theirs/nano-Q4_0.gguf" >bad/.made
-"$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || fail "exit $?: $(cat err)"
+refused 2 "add --cache-dir $WORK/theirs if it should be" sweep --resume bad --no-charts --no-probe
+"$BENCH" sweep --resume bad --cache-dir theirs --no-charts --no-probe >out 2>err || fail "exit $?: $(cat err)"
 [ -e theirs/nano-Q4_0.gguf ] || fail "the user's file was removed"
+
+# ---- nothing is made where only the directory says so
+rm -rf bad
+with cache_dir '"'"$WORK"'/elsewhere"'
+head -n 1 good/sweep.csv >bad/sweep.csv
+refused 2 "which is not where models are made here" sweep --resume bad --no-charts --no-probe
+[ ! -e elsewhere ] || fail "a directory was made where a foreign file says"
