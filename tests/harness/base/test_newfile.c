@@ -194,6 +194,51 @@ static void it_belongs_to_who_called_sudo(void **state)
     }
 }
 
+/* What a folder of results holds under the name is replaced, whatever it is; nobody
+ * reads from the pipe. */
+static void pipes_in_results_are_replaced(void **state)
+{
+    struct err err = ERR_INIT;
+    struct newfile n;
+
+    (void)state;
+    assert_int_equal(mkfifo(at("/out/pipe"), 0600), 0);
+    assert_int_equal(newfile_replace(&n, at("/out/pipe"), &err), ST_OK);
+    fputs("results", n.f);
+    assert_int_equal(newfile_commit(&n, at("/out/pipe"), &err), ST_OK);
+    holds(at("/out/pipe"), "results");
+    assert_int_equal(mkfifo(at("/out/other"), 0600), 0);
+    assert_int_equal(symlink(at("/precious"), at("/out/link")), 0);
+    newfile_clear(at("/out/other"));
+    newfile_clear(at("/out/link"));
+    newfile_clear(at("/out/pipe"));
+    newfile_clear(at("/out"));
+    assert_int_equal(files_in(at("/out")), 1);
+    holds(at("/precious"), "precious");
+}
+
+/* Standard output is no file to be replaced, also where it leads to one. */
+static void standard_output_is_written_to(void **state)
+{
+    static const char *const names[] = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+    struct err err = ERR_INIT;
+    const int kept = dup(STDOUT_FILENO);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const int fd = open(at("/out/shown"), O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+        fflush(stdout);
+        dup2(fd, STDOUT_FILENO);
+        close(fd);
+        const enum status st = put(names[i], "shown", &err);
+        dup2(kept, STDOUT_FILENO);
+        assert_int_equal(st, ST_OK);
+        holds(at("/out/shown"), "shown");
+    }
+    close(kept);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -204,6 +249,8 @@ int main(void)
         TEST(pipes_and_devices_are_written_to),
         TEST(a_full_disk_leaves_the_old_file),
         TEST(it_belongs_to_who_called_sudo),
+        TEST(pipes_in_results_are_replaced),
+        TEST(standard_output_is_written_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
