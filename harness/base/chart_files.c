@@ -1,14 +1,266 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_files.c - the files of a chart, and its templates
+ * chart_files.c - gnuplot in a folder of its own, the files of a chart, its templates
  */
 #include "harness/base/chart_files.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/invoker.h"
 #include "harness/base/program.h"
+
+#define NOT_STARTED 127 /* exit code of a child that could not start gnuplot */
+
+void gnuplot_quote(FILE *f, const char *s)
+{
+    fputc('\'', f);
+    for (; *s; s++) {
+        if (*s == '\'')
+            fputc('\'', f);
+        fputc((unsigned char)*s < ' ' || *s == 127 ? ' ' : *s, f);
+    }
+    fputc('\'', f);
+}
+
+/* ---- the folder --------------------------------------------------------------------
+ */
+
+struct scratch {
+    int dir, own; /* descriptors: the folder of the results, and the one in it */
+    char folder[24];
+    const char *dir_path, *name;
+};
+
+static const char *const endings[] = {"csv", "gp", "svg", "png"};
+
+#define N_READ 2 /* of endings: what gnuplot reads */
+#define N_ALL  4
+
+static const char *file_name(const struct scratch *s, size_t i, char buf[NAME_MAX + 1])
+{
+    snprintf(buf, NAME_MAX + 1, "%s.%s", s->name, endings[i]);
+    return buf;
+}
+
+static enum status scratch_failed(const struct scratch *s, const char *file,
+                                  struct err *err)
+{
+    return err_set_errno(err, ST_IO, "%.300s/%s cannot be written", s->dir_path, file);
+}
+
+static int make_folder(struct scratch *s)
+{
+    for (int i = 0; i < 8; i++) {
+        unsigned long long number = 0;
+
+        if (getrandom(&number, sizeof number, 0) != sizeof number)
+            return -1;
+        snprintf(s->folder, sizeof s->folder, ".%llx", number);
+        if (!mkdirat(s->dir, s->folder, 0700))
+            return openat(s->dir, s->folder,
+                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (errno != EEXIST)
+            break;
+    }
+    *s->folder = '\0';
+    return -1;
+}
+
+static bool copy(int from, int to)
+{
+    char buf[16384];
+    ssize_t n;
+
+    while ((n = read(from, buf, sizeof buf)) > 0)
+        if (write(to, buf, (size_t)n) != n)
+            return false;
+    return n == 0;
+}
+
+/* A copy of a file that this program has just written. */
+static bool copy_in(const struct scratch *s, const char *name)
+{
+    const int from =
+        openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int to = openat(s->own, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    struct stat st;
+    bool ok = from >= 0 && to >= 0 && !fstat(from, &st) && S_ISREG(st.st_mode) &&
+              copy(from, to);
+
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        ok = !close(to) && ok;
+    return ok;
+}
+
+static enum status scratch_open(struct scratch *s, const char *dir, const char *name,
+                                struct err *err)
+{
+    char file[NAME_MAX + 1];
+
+    *s = (struct scratch){.own = -1, .dir_path = dir, .name = name};
+    s->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir >= 0)
+        s->own = make_folder(s);
+    if (s->own < 0)
+        return err_set_errno(err, ST_IO, "no folder to draw in can be made in %.300s",
+                             dir);
+    for (size_t i = 0; i < N_READ; i++)
+        if (!copy_in(s, file_name(s, i, file)))
+            return err_set_errno(err, ST_IO, "%.300s/%s cannot be copied for gnuplot",
+                                 dir, file);
+    return ST_OK;
+}
+
+static enum status take_out(const struct scratch *s, struct err *err)
+{
+    char file[NAME_MAX + 1];
+
+    for (size_t i = N_READ; i < N_ALL; i++) {
+        const int fd =
+            openat(s->own, file_name(s, i, file), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        bool ok;
+
+        if (fd < 0 && errno == ENOENT) /* a template that draws another form only */
+            continue;
+        if (fd >= 0)
+            invoker_own(fd);
+        ok = fd >= 0 && !fsync(fd) && !renameat(s->own, file, s->dir, file);
+        if (!ok)
+            scratch_failed(s, file, err);
+        if (fd >= 0)
+            close(fd);
+        if (!ok)
+            return ST_IO;
+    }
+    return ST_OK;
+}
+
+static void scratch_close(struct scratch *s)
+{
+    char file[NAME_MAX + 1];
+
+    for (size_t i = 0; s->own >= 0 && i < N_ALL; i++)
+        unlinkat(s->own, file_name(s, i, file), 0);
+    if (s->own >= 0)
+        close(s->own);
+    if (*s->folder)
+        unlinkat(s->dir, s->folder, AT_REMOVEDIR);
+    if (s->dir >= 0)
+        close(s->dir);
+}
+
+/* ---- the process -------------------------------------------------------------------
+ */
+
+static void child(const char *program, const char *script, int dir_fd, int err_fd)
+{
+    const int null_fd = open("/dev/null", O_RDWR);
+
+    if (null_fd < 0 || fchdir(dir_fd) || dup2(null_fd, STDIN_FILENO) < 0 ||
+        dup2(null_fd, STDOUT_FILENO) < 0 || dup2(err_fd, STDERR_FILENO) < 0)
+        _exit(1);
+    unsetenv("GNUTERM");
+    execl(program, "gnuplot", script, (char *)NULL);
+    _exit(NOT_STARTED);
+}
+
+/* The child's messages, cut at cap, without blank lines and carets. */
+static void read_complaint(int fd, char *buf, size_t cap)
+{
+    char text[4096];
+    size_t used = 0;
+    ssize_t n;
+
+    while (used < sizeof text - 1 &&
+           ((n = read(fd, text + used, sizeof text - 1 - used)) > 0 ||
+            (n < 0 && errno == EINTR)))
+        used += n > 0 ? (size_t)n : 0;
+    text[used] = '\0';
+
+    char drain[4096];
+    while (read(fd, drain, sizeof drain) > 0)
+        ;
+    snprintf(buf, cap, "no reason given");
+    for (char *save, *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
+        line += strspn(line, " \t");
+        if (strstr(line, "line ") && !strstr(line, "warning"))
+            snprintf(buf, cap, "%s", line);
+    }
+}
+
+static enum status not_installed(const char *again, struct err *err)
+{
+    return err_set(err, ST_UNSUPPORTED,
+                   "gnuplot is not installed, so no charts were drawn; install it "
+                   "(apt-get install gnuplot-nox) and run `%.250s`",
+                   again);
+}
+
+static enum status run(const char *program, const struct scratch *s, const char *again,
+                       struct err *err)
+{
+    char complaint[300], script[NAME_MAX + 1];
+    int pipe_fd[2], rc = 0;
+
+    file_name(s, 1, script);
+    if (pipe2(pipe_fd, O_CLOEXEC))
+        return err_set_errno(err, ST_IO, "no pipe to gnuplot");
+    const pid_t pid = fork();
+    if (pid == 0)
+        child(program, script, s->own, pipe_fd[1]);
+    close(pipe_fd[1]);
+    if (pid < 0) {
+        close(pipe_fd[0]);
+        return err_set_errno(err, ST_IO, "gnuplot cannot be started");
+    }
+    read_complaint(pipe_fd[0], complaint, sizeof complaint);
+    close(pipe_fd[0]);
+    while (waitpid(pid, &rc, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(rc) && WEXITSTATUS(rc) == 0)
+        return ST_OK;
+    if (WIFEXITED(rc) && WEXITSTATUS(rc) == NOT_STARTED)
+        return not_installed(again, err);
+    if (WIFSIGNALED(rc))
+        return err_set(err, ST_IO, "gnuplot was ended by signal %d drawing %.100s/%s",
+                       WTERMSIG(rc), s->dir_path, script);
+    return err_set(err, ST_IO, "gnuplot could not draw %.100s/%s: %s", s->dir_path,
+                   script, complaint);
+}
+
+enum status gnuplot_draw(const char *dir, const char *name, const char *again,
+                         struct err *err)
+{
+    char program[PATH_MAX];
+    struct scratch s;
+    enum status st;
+
+    if (!program_find(program, sizeof program, "gnuplot"))
+        return not_installed(again, err);
+    st = scratch_open(&s, dir, name, err);
+    if (st == ST_OK)
+        st = run(program, &s, again, err);
+    if (st == ST_OK)
+        st = take_out(&s, err);
+    scratch_close(&s);
+    return st;
+}
+
+/* ---- files and templates -----------------------------------------------------------
+ */
 
 FILE *chart_file_create(struct chart_file *c, const char *dir, const char *name,
                         const char *ending, struct err *err)
