@@ -356,9 +356,7 @@ enum status chart_file_draw(struct chart_file *c, const char *again, struct err 
 
 void chart_files_remove(const char *dir, const char *name)
 {
-    static const char *const endings[] = {"csv", "gp", "svg", "png"};
-
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+    for (size_t i = 0; i < N_ALL; i++) {
         char path[4096];
 
         snprintf(path, sizeof path, "%s/%s.%s", dir, name, endings[i]);
