@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/foreign.h"
 #include "harness/base/format.h"
 
 #define FIELD_HEAD(name_, kind_) \
@@ -157,7 +158,7 @@ void row_set_text(struct row *r, const struct field *field, const char *text)
     if (field->kind == FIELD_KIND_ENUM)
         *(int *)(void *)cell = row_enum_value(field->choices, text);
     else
-        snprintf(cell, field->cap, "%s", text);
+        foreign_text(cell, field->cap, text);
 }
 
 const char *row_cell(const struct row *r, const struct field *field, char *buf,
@@ -183,12 +184,20 @@ const char *row_cell(const struct row *r, const struct field *field, char *buf,
     return buf;
 }
 
-static void write_cell(FILE *f, const char *text)
+bool row_csv_is_formula(const char *text)
+{
+    text += strspn(text, "'");
+    return *text && strchr("=+-@\t\r", *text);
+}
+
+static void write_cell(FILE *f, const char *text, bool is_text)
 {
     const int quote = strpbrk(text, ",\"") != NULL;
 
     if (quote)
         putc('"', f);
+    if (is_text && row_csv_is_formula(text))
+        putc('\'', f);
     for (const char *c = text; *c; c++) {
         if (*c == '"')
             putc('"', f);
@@ -217,7 +226,8 @@ void row_csv_write(FILE *f, const struct row *r)
     for (size_t i = 0; i < n; i++) {
         if (i)
             putc(',', f);
-        write_cell(f, row_cell(r, &field[i], buf, sizeof buf));
+        write_cell(f, row_cell(r, &field[i], buf, sizeof buf),
+                   field_is_text(&field[i]));
     }
     putc('\n', f);
 }

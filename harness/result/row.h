@@ -93,13 +93,22 @@ void row_init(struct row *r);
 
 /* CSV as RFC 4180 but for the line ending, which is a newline: comma, quotes
  * doubled. A row is always exactly one line: control characters within a cell
- * become blanks. */
+ * become blanks. A text that a spreadsheet would run as a formula (it begins with
+ * = + - or @) has an apostrophe before it, which row_csv_read() takes off. */
 void row_csv_header(FILE *f);
 void row_csv_write(FILE *f, const struct row *r);
 
+/* Whether a text begins with what a spreadsheet takes for a formula, after any
+ * apostrophes: those that are written with one more. */
+bool row_csv_is_formula(const char *text);
+
+/* A row in memory is large, however short its line is: so many of one file, at most. */
+#define ROW_CSV_MAX_ROWS 200000
+
 /* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
  * ones left empty. A last line cut short (the writer was killed) is dropped.
- * *rows is malloc'ed. Errors: ST_IO, ST_INPUT (file, line and column named). */
+ * *rows is malloc'ed; texts are made harmless (foreign.h). Errors: ST_IO, ST_INPUT
+ * (file, line and column named; more than ROW_CSV_MAX_ROWS). */
 enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
                          struct err *err);
 
@@ -122,10 +131,11 @@ enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err)
 
 /* Object with every column; empty cells are null. */
 json_t *row_json(const struct row *r);
-/* Keys that are missing leave the cell empty. */
+/* Keys that are missing leave the cell empty; texts are made harmless (foreign.h). */
 void row_from_json(struct row *r, const json_t *object);
 
-/* The cell of a column of texts. row_set_text() cuts what is too long. */
+/* The cell of a column of texts. row_set_text() takes any text: it makes it harmless
+ * (foreign.h) and cuts what is too long. */
 const char *row_text(const struct row *r, const struct field *field);
 void row_set_text(struct row *r, const struct field *field, const char *text);
 

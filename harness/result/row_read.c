@@ -97,7 +97,8 @@ static enum status parse_cell(const struct csv *csv, struct row *row,
     if (!*text)
         return ST_OK;
     if (field_is_text(field)) {
-        row_set_text(row, field, text);
+        row_set_text(row, field,
+                     *text == '\'' && row_csv_is_formula(text) ? text + 1 : text);
         return ST_OK;
     }
     errno = 0;
@@ -173,10 +174,17 @@ static enum status copy_extra(const struct csv *csv, struct row_extra *extra,
 static enum status grow(const struct csv *csv, struct row **rows, size_t *cap,
                         struct row_extra *extra, struct err *err)
 {
-    const size_t want = *cap ? *cap * 2 : 64;
-    struct row *grown = realloc(*rows, want * sizeof **rows);
+    const size_t want = !*cap                         ? 64
+                        : *cap < ROW_CSV_MAX_ROWS / 2 ? *cap * 2
+                                                      : ROW_CSV_MAX_ROWS;
+    struct row *grown;
     char **cells = NULL;
 
+    if (*cap == ROW_CSV_MAX_ROWS)
+        return err_set(err, ST_INPUT,
+                       "%s:%zu: more than %d rows are not read of one file", csv->path,
+                       csv->line, ROW_CSV_MAX_ROWS);
+    grown = realloc(*rows, want * sizeof **rows);
     if (grown)
         *rows = grown;
     if (grown && extra) {

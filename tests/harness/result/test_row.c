@@ -232,6 +232,111 @@ static void bad_cells_are_named(void **state)
     assert_int_equal(row_csv_read("/nowhere/x.csv", &rows, &n, &err), ST_IO);
 }
 
+/* A cell of somebody else's table is printed later: it must not control a terminal, nor
+ * be a workflow command of GitHub, nor reorder the text around it. */
+static void texts_of_others_are_made_harmless(void **state)
+{
+    static const char csv[] =
+        "model,detail,command\n"
+        "\"evil\x1b[31m\n::error::x\",a\xe2\x80\xae"
+        "b\xff ::add-mask::x,"
+        "##[error]y\xc2\x9b\n"
+        "Qwen2.5::7B \xc3\xa9\xe4\xb8\xad,\xc2\xa0::error::z,::error::w\n";
+    struct row *rows = NULL, json;
+    struct err err = ERR_INIT;
+    size_t n = 0;
+
+    (void)state;
+    put(csv, strlen(csv));
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].model, "evil\\x1b[31m\\x0a::error::x");
+    assert_string_equal(rows[0].detail, "a\\xe2\\x80\\xaeb\\xff .:add-mask::x");
+    assert_string_equal(rows[0].command, ".#[error]y\\xc2\\x9b");
+    assert_string_equal(rows[1].model, "Qwen2.5::7B \xc3\xa9\xe4\xb8\xad");
+    assert_string_equal(rows[1].detail, "\xc2\xa0.:error::z");
+    assert_string_equal(rows[1].command, ".:error::w");
+    free(rows);
+
+    json_t *object = json_pack("{s:s, s:s}", "model", "m\x1b]0;x\x07", "detail",
+                               "::error::\xe2\x80\xa8");
+    row_init(&json);
+    row_from_json(&json, object);
+    json_decref(object);
+    assert_string_equal(json.model, "m\\x1b]0;x\\x07");
+    assert_string_equal(json.detail, ".:error::\\xe2\\x80\\xa8");
+}
+
+/* A cut is made between characters. */
+static void a_long_text_is_cut_between_characters(void **state)
+{
+    struct row r;
+    char text[64] = "";
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        strcat(text, "\xe4\xb8\xad");
+    row_init(&r);
+    row_set_text(&r, row_field("quant"), text);
+    assert_int_equal(strlen(r.quant), 6 * 3 + 3);
+    assert_string_equal(r.quant + 18, "...");
+}
+
+/* A spreadsheet takes a cell that begins so for a formula, and runs it. */
+static void formulas_are_disarmed_and_come_back(void **state)
+{
+    static const char *const texts[] = {
+        "=cmd|' /C calc'!A0", "+1+1", "-2",  "@SUM(A1)", "'=x", "''-y",
+        "'quoted'",           "'",    "a=b",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct row in, *out = NULL;
+        struct err err = ERR_INIT;
+        size_t n = 0, len = 0;
+        char *text = NULL;
+        FILE *f = open_memstream(&text, &len);
+
+        row_init(&in);
+        snprintf(in.model, sizeof in.model, "%s", texts[i]);
+        in.drift_pct = -1.5;
+        row_csv_header(f);
+        row_csv_write(f, &in);
+        fclose(f);
+        assert_true(strchr(",=+-@", strstr(text, "\n,,,,")[5]) == NULL);
+        assert_non_null(strstr(text, ",-1.5"));
+        put(text, len);
+        assert_int_equal(row_csv_read(path, &out, &n, &err), ST_OK);
+        assert_int_equal(n, 1);
+        assert_string_equal(out[0].model, in.model);
+        assert_true(out[0].drift_pct == -1.5);
+        free(out);
+        free(text);
+    }
+}
+
+/* Two bytes of a table become a row of thousands. */
+static void what_a_table_becomes_is_limited(void **state)
+{
+    const size_t n_lines = ROW_CSV_MAX_ROWS + 1;
+    char *text = malloc(6 + 2 * n_lines + 1);
+    struct row *rows = NULL;
+    struct err err = ERR_INIT;
+    size_t n = 0;
+
+    (void)state;
+    assert_non_null(text);
+    memcpy(text, "model\n", 6);
+    for (size_t i = 0; i < n_lines; i++)
+        memcpy(text + 6 + 2 * i, "x\n", 2);
+    put(text, 6 + 2 * n_lines);
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "rows"));
+    assert_null(rows);
+    free(text);
+}
+
 static void json_there_and_back(void **state)
 {
     struct row in, out;
@@ -423,6 +528,10 @@ int main(void)
         cmocka_unit_test(reads_foreign_order_and_crlf),
         cmocka_unit_test(torn_at_every_byte),
         cmocka_unit_test(bad_cells_are_named),
+        cmocka_unit_test(texts_of_others_are_made_harmless),
+        cmocka_unit_test(a_long_text_is_cut_between_characters),
+        cmocka_unit_test(formulas_are_disarmed_and_come_back),
+        cmocka_unit_test(what_a_table_becomes_is_limited),
         cmocka_unit_test(json_there_and_back),
         cmocka_unit_test(closed_sets_are_numbers_inside_and_texts_outside),
         cmocka_unit_test(unknown_texts_are_kept_as_they_are),
