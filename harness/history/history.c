@@ -264,10 +264,10 @@ static enum status read_csv(struct history *h, const char *path,
         st = row_csv_read_extra(path, &rows, &n, &extra, err);
     if (st)
         return st;
-    roof_mark_all(rows, n);
-    if (n && extra.cells[0]) {
+    st = roof_mark_all(rows, n, err);
+    if (st == ST_OK && n && extra.cells[0]) {
         st = history_add_identified(h, path, rows, n, extra.cells, here, err);
-    } else {
+    } else if (st == ST_OK) {
         st = read_beside(&machine, h, path, err);
         memset(&described, 0, sizeof described);
         if (machine)

@@ -58,8 +58,7 @@ enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
                        "%s holds no rows yet; continue with `bench sweep --resume %s`",
                        path, dir);
     }
-    roof_mark_all(v, n);
-    if (quality_rows_join_dir(v, n, dir, err)) {
+    if (roof_mark_all(v, n, err) || quality_rows_join_dir(v, n, dir, err)) {
         free(v);
         return err->code;
     }

@@ -35,7 +35,7 @@ bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
 /* Mark r as disturbed, and by what, if it is valid and its roof is low. */
 void roof_mark(struct row *r, const struct row *rows, size_t n_rows);
 
-/* The same for all rows of a table. */
-void roof_mark_all(struct row *rows, size_t n_rows);
+/* The same for all rows of a table, in n log n. Error: ST_NO_MEMORY. */
+enum status roof_mark_all(struct row *rows, size_t n_rows, struct err *err);
 
 #endif

@@ -40,8 +40,9 @@ const char *sweep_dir_path(const struct sweep_dir *dir)
 
 enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err)
 {
-    roof_mark_all(dir->rows, dir->n_rows);
-    return quality_rows_join_dir(dir->rows, dir->n_rows, dir->path, err);
+    const enum status st = roof_mark_all(dir->rows, dir->n_rows, err);
+
+    return st ? st : quality_rows_join_dir(dir->rows, dir->n_rows, dir->path, err);
 }
 
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n)

@@ -3,6 +3,7 @@
  * sweep_plan.c - settings to points, their order, and which of them are due
  */
 #include "engine/base/random.h"
+#include "engine/base/strtab.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
@@ -26,40 +27,44 @@ static void shuffle(struct point *points, size_t n, uint64_t seed)
 /* A plan while it is made. */
 struct making {
     struct sweep_plan plan;
-    char (*ids)[96]; /* of its points, in the order they came */
-    size_t cap;      /* of both */
+    char (*ids)[96];     /* [SWEEP_MAX_POINTS], in the order the points came */
+    struct strtab known; /* of ids */
+    size_t cap;          /* of plan.points */
 };
 
-static bool known(const struct making *m, const char *id)
+static enum status begin(struct making *m, struct err *err)
 {
-    for (size_t i = 0; i < m->plan.n_points; i++)
-        if (!strcmp(id, m->ids[i]))
-            return true;
-    return false;
+    m->ids = malloc(SWEEP_MAX_POINTS * sizeof *m->ids);
+    return m->ids
+               ? strtab_init(&m->known, SWEEP_MAX_POINTS, err)
+               : err_set(err, ST_NO_MEMORY, "no memory for the identities of points");
+}
+
+static void end(struct making *m)
+{
+    strtab_free(&m->known);
+    free(m->ids);
 }
 
 static enum status grow(struct making *m, struct err *err)
 {
     const size_t cap = m->cap ? 2 * m->cap : 64;
     struct point *points = realloc(m->plan.points, cap * sizeof *points);
-    char(*ids)[96] = realloc(m->ids, cap * sizeof *ids);
 
-    if (points)
-        m->plan.points = points;
-    if (ids)
-        m->ids = ids;
-    if (!points || !ids)
+    if (!points)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu points", cap);
+    m->plan.points = points;
     m->cap = cap;
     return ST_OK;
 }
 
 static enum status add(struct making *m, const struct point *p, struct err *err)
 {
+    const uint32_t n = (uint32_t)m->plan.n_points;
     char id[sizeof *m->ids];
 
     point_id(p, id, sizeof id);
-    if (known(m, id))
+    if (strtab_find(&m->known, id, strlen(id)) != STRTAB_NONE)
         return ST_OK;
     if (m->plan.n_points == SWEEP_MAX_POINTS)
         return err_set(err, ST_USAGE,
@@ -68,7 +73,8 @@ static enum status add(struct making *m, const struct point *p, struct err *err)
                        SWEEP_MAX_POINTS);
     if (m->plan.n_points == m->cap && grow(m, err))
         return ST_NO_MEMORY;
-    memcpy(m->ids[m->plan.n_points], id, sizeof id);
+    memcpy(m->ids[n], id, sizeof id);
+    strtab_put(&m->known, m->ids[n], (uint32_t)strlen(id), n);
     m->plan.points[m->plan.n_points++] = *p;
     return ST_OK;
 }
@@ -188,7 +194,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
 {
     struct making m = {.plan = {.points = NULL, .n_models = s->n_models}};
     struct sweep_plan *out = &m.plan;
-    enum status status = ST_OK;
+    enum status status = begin(&m, err);
 
     for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
         out->first[i] = out->n_points;
@@ -202,7 +208,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
         status = err_set(err, ST_USAGE,
                          "nothing to measure: neither a context depth (--ctx) nor a "
                          "prompt length (--prefill) nor a text (--speculate) is given");
-    free(m.ids);
+    end(&m);
     if (status)
         free(out->points);
     else

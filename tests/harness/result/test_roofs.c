@@ -20,12 +20,19 @@ static struct row row_of(int n_threads, double gbps)
     return r;
 }
 
+static void mark_all(struct row *rows, size_t n)
+{
+    struct err err = ERR_INIT;
+
+    assert_int_equal(roof_mark_all(rows, n, &err), ST_OK);
+}
+
 static void low_roofs_are_marked(void **state)
 {
     struct row rows[] = {row_of(2, 50), row_of(2, 41), row_of(2, 43), row_of(1, 25)};
 
     (void)state;
-    roof_mark_all(rows, 4);
+    mark_all(rows, 4);
     assert_string_equal(rows[0].validity, "valid");
     assert_string_equal(rows[1].validity,
                         "disturbed: memory gave 41.0 GB/s, at other points 50.0");
@@ -65,7 +72,7 @@ static void a_small_model_is_no_measure_for_a_large_one(void **state)
     rows[1].file_bytes = INT64_C(5000000000);
     rows[2].file_bytes = INT64_C(7000000000);
     rows[3].file_bytes = 2000000;
-    roof_mark_all(rows, 4);
+    mark_all(rows, 4);
     assert_string_equal(rows[0].validity, "valid");
     assert_string_equal(rows[1].validity, "valid");
     assert_string_equal(rows[2].validity, "valid");
@@ -79,8 +86,39 @@ static void a_known_disturbance_keeps_its_name(void **state)
 
     (void)state;
     snprintf(rows[1].validity, sizeof rows[1].validity, "disturbed: steal 4 %%");
-    roof_mark_all(rows, 2);
+    mark_all(rows, 2);
     assert_string_equal(rows[1].validity, "disturbed: steal 4 %");
+}
+
+/* A table of somebody else may have as many rows as are read of one: in quadratic time
+ * they take hours. A sample of them has the marks that roof_mark() makes one by one. */
+static void a_large_table_is_marked_as_row_by_row(void **state)
+{
+    enum { N = 100000, STEP = 4001 };
+    struct row *rows = malloc(N * sizeof *rows), before[N / STEP + 1];
+    uint64_t x = 1;
+
+    (void)state;
+    assert_non_null(rows);
+    for (size_t i = 0; i < N; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        rows[i] = row_of(1 + (int)(x >> 62), 20 + (double)(x >> 58));
+        rows[i].file_bytes = (int64_t)(x >> 40 & 7) << 28;
+        rows[i].kind = x >> 30 & 7 ? POINT_DECODE : POINT_PREFILL;
+        rows[i].limiter = x >> 33 & 15 ? LIMITER_MEMORY : LIMITER_PAGING;
+        rows[i].pages = (int)(x >> 37 & 1);
+        if (i % STEP == 0)
+            before[i / STEP] = rows[i];
+    }
+    mark_all(rows, N);
+    for (size_t i = 0; i < N; i += STEP) {
+        struct row *r = &before[i / STEP];
+
+        roof_mark(r, rows, N); /* marks of others change no roof */
+        assert_string_equal(rows[i].validity, r->validity);
+        assert_int_equal(rows[i].limiter, r->limiter);
+    }
+    free(rows);
 }
 
 int main(void)
@@ -90,6 +128,7 @@ int main(void)
         cmocka_unit_test(only_what_can_be_compared_counts),
         cmocka_unit_test(a_small_model_is_no_measure_for_a_large_one),
         cmocka_unit_test(a_known_disturbance_keeps_its_name),
+        cmocka_unit_test(a_large_table_is_marked_as_row_by_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
