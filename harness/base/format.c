@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.c - figures as people read them
+ * format.c - figures and texts as people read them
  */
 #include "harness/base/format.h"
 
@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "engine/base/utf8.h"
 
 void text_append(char *buf, size_t cap, const char *fmt, ...)
 {
@@ -78,6 +80,25 @@ void format_cpus(char *buf, size_t cap, const int *cpus, int n)
     }
     if (strlen(buf) == cap - 1 && cap > 4)
         strcpy(buf + cap - 4, "...");
+}
+
+/* Texts are wrapped at blanks, and what counts as a blank in Unicode is no ASCII: so
+ * any word may begin a line. */
+static bool begins_word(const char *text, const char *at)
+{
+    const unsigned char before = at > text ? (unsigned char)at[-1] : ' ';
+
+    return before <= ' ' || before > '~';
+}
+
+const char *text_harmless(char *buf, size_t cap, const char *text)
+{
+    text = text ? text : "";
+    utf8_printable(buf, cap, text, strlen(text));
+    for (char *c = buf; *c; c++)
+        if ((!strncmp(c, "::", 2) && begins_word(buf, c)) || !strncmp(c, "##[", 3))
+            *c = '.';
+    return buf;
 }
 
 void shell_word_append(char *buf, size_t cap, const char *word)

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.h - figures, and words of commands, as people read them, in the caller's
- * buffers
+ * format.h - figures, words of commands and texts of others, as people read them, in
+ * the caller's buffers
  *
  * Every function keeps buf[cap] terminated and cuts what does not fit.
  *
+ * Cells of a CSV file, members of a JSON file and names of files come from anybody and
+ * are printed later, in places that do not know where a text came from. So each becomes
+ * harmless once, when it becomes a text of this program.
+ *
  * Threading: pure functions.
+ * Source: GitHub's documentation of workflow commands; its runner trims blanks before
+ * "::" and finds "##[" anywhere in a line.
  */
 #ifndef SLM_HARNESS_BASE_FORMAT_H
 #define SLM_HARNESS_BASE_FORMAT_H
@@ -37,6 +43,13 @@ void format_cpus(char *buf, size_t cap, const int *cpus, int n);
  * divided. */
 void text_wrap(FILE *f, const char *text, int column, int indent, int width,
                bool keep_brackets);
+
+/* A text of somebody else as utf8_printable() makes it, so of one line and cut with
+ * "..." where cap (>= 8) is too small; and no part of it that can begin a line is a
+ * workflow command: the first character of "::" at the start of a word and of "##["
+ * becomes a full stop. A text that is harmless and fits stays as it is. text may be
+ * NULL: "". Returns buf. */
+const char *text_harmless(char *buf, size_t cap, const char *text);
 
 /* Append a blank and one word of a command line to the text in buf[cap]: quoted unless
  * every character is harmless; cut where buf is full. */

@@ -13,7 +13,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/history/baseline_rule.h"
-#include "harness/history/history_point.h"
+#include "harness/point/point_row.h"
 #include "harness/history/history_rows.h"
 #include "harness/machine/sandbox.h"
 #include "harness/machine/measuring.h"
@@ -114,7 +114,7 @@ static enum status choose(struct now *now, const struct series_set *set,
                            "--only",
                            MAX_POINTS);
         known[now->n] = &s->like;
-        st = history_point(&now->p[now->n], &s->like, &now->model, &now->topo, err);
+        st = point_from_row(&now->p[now->n], &s->like, &now->model, &now->topo, err);
         now->n++;
     }
     if (st == ST_OK && !now->n)

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/point/point_row.h"
 #include "harness/report/recommend_choice.h"
 
 double row_lo(const struct row *r)
@@ -219,12 +220,26 @@ static void find_runner_up(struct chooser *c)
 
 /* ----------------------------------------------------------------------------- */
 
+/* The row's command is a text of whoever wrote the row, and is made for a shell. */
+static void make_command(struct row *r, char *why, size_t cap)
+{
+    const bool had_one = r->command[0];
+    struct err err = ERR_INIT;
+    char text[sizeof r->command];
+
+    if (point_row_command(r, text, sizeof text, &err))
+        text[0] = '\0';
+    snprintf(why, cap, "%s", had_one ? err.msg : "");
+    snprintf(r->command, sizeof r->command, "%s", had_one ? text : "");
+}
+
 static void hand_over(struct recommendation *rec, const struct chooser *c)
 {
     const struct speed *best = &c->speed[c->best];
 
     memset(rec, 0, sizeof *rec);
     rec->best = *c->rows.v[c->best];
+    make_command(&rec->best, rec->no_command, sizeof rec->no_command);
     rec->p_best = best->p_best;
     rec->regret = best->regret;
     rec->best_tok_per_s = best->median;
@@ -232,7 +247,10 @@ static void hand_over(struct recommendation *rec, const struct chooser *c)
     rec->tie = c->n_equals > 1;
     rec->has_runner_up = c->runner_up != NO_ROW;
     if (rec->has_runner_up) {
+        char why[sizeof rec->no_command];
+
         rec->runner_up = *c->rows.v[c->runner_up];
+        make_command(&rec->runner_up, why, sizeof why);
         rec->runner_up_tok_per_s = c->speed[c->runner_up].median;
         rec->runner_up_from_ctx = c->speed[c->runner_up].from_ctx;
     }

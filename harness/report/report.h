@@ -42,7 +42,11 @@ struct recommend_params {
 #define RECOMMEND_MAX_REGRET 0.03
 
 struct recommendation {
-    struct row best, runner_up; /* as measured */
+    struct row best,
+        runner_up;        /* as measured; their commands are made of their columns,
+                             "" where that cannot be */
+    char no_command[256]; /* why best has none although its row had; "": it has, or its
+                             row had none */
     int has_runner_up;
     double best_tok_per_s, runner_up_tok_per_s; /* as judged: of a row that was
                                                    disturbed it may be estimated */

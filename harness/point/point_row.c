@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_row.c - a point from the columns of a stored row
+ */
+#include "harness/point/point_row.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "harness/base/format.h"
+#include "harness/base/parse.h"
+
+#define MAX_SAMPLES  1000
+#define MIN_BUDGET_S 0.01
+#define MAX_BUDGET_S 600
+
+static bool has_setting(const struct point *p, const struct setting *s)
+{
+    return !s->kinds || s->kinds >> p->kind & 1;
+}
+
+/* A column into the setting whose value it is. An empty cell leaves the default of a
+ * setting that goes unsaid; others must be there. */
+static enum status set_setting(struct point *p, const struct row *r,
+                               const struct field *f, struct err *err)
+{
+    const struct setting *s = setting_row(f->setting);
+    char text[ROW_CELL_MAX], what[80];
+    size_t size;
+    void *field;
+
+    row_cell(r, f, text, sizeof text);
+    if (!has_setting(p, s) || (!*text && s->said == SETTING_SAID_IF_SET))
+        return ST_OK;
+    snprintf(what, sizeof what, "a stored row's %s is %.20s", f->name,
+             *text ? text : "empty");
+    field = point_field(p, f->setting, &size);
+    return setting_parse(f->setting, text, what, field, size, err)
+               ? err->code = ST_INPUT
+               : ST_OK;
+}
+
+/* The CPUs of another machine: as many as threads. */
+static enum status take_cpus(struct point *p, const struct row *r, struct err *err)
+{
+    struct int_list list = {NULL, 0};
+    const size_t wanted = (size_t)model_setup_threads(&p->setup);
+    enum status st =
+        parse_ints(r->cpus, "a stored row's cpus", 0, INT_MAX - 1, &list, err);
+
+    if (st == ST_OK && (list.n != wanted || wanted > TOPO_MAX_CPUS))
+        st = err_set(err, ST_INPUT, "a stored row has %zu CPUs for %zu threads", list.n,
+                     wanted);
+    for (size_t i = 0; i < list.n && st == ST_OK; i++)
+        p->setup.cpus[i] = list.v[i];
+    free(list.v);
+    return st;
+}
+
+static enum status set_settings(struct point *p, const struct row *r,
+                                const struct topology *topo, struct err *err)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    enum status st = ST_OK;
+
+    p->setup.explicit_cpus = r->placement == ROW_PLACEMENT_LIST;
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        if (f[i].is_set &&
+            !(f[i].setting == SETTING_placement && p->setup.explicit_cpus))
+            st = set_setting(p, r, &f[i], err);
+    if (st == ST_OK && p->setup.explicit_cpus && !topo)
+        return take_cpus(p, r, err);
+    return st || !p->setup.explicit_cpus
+               ? st
+               : placement_parse_cpus(r->cpus, topo, &p->setup.n_threads,
+                                      p->setup.n_threads_prefill, p->setup.cpus, err);
+}
+
+/* Rows of versions without n_wanted, n_batch and budget_s: what of it the command says
+ * that reproduces the point, and as many samples as there were. */
+static void fill_older(struct row *r)
+{
+    const char *batch = strstr(r->command, " --batch ");
+    const char *budget = strstr(r->command, " --budget ");
+
+    if (r->n_wanted == FIELD_NO_INT)
+        r->n_wanted = r->n_samples;
+    if (r->n_batch == FIELD_NO_INT && batch)
+        r->n_batch = strtol(batch + strlen(" --batch "), NULL, 10);
+    if (isnan(r->budget_s) && budget)
+        r->budget_s = strtod(budget + strlen(" --budget "), NULL);
+}
+
+/* What is out of range is left at the default: it changes how a point is measured, not
+ * which one it is. */
+static void set_effort(struct point *p, const struct row *r)
+{
+    if (r->n_wanted >= 1 && r->n_wanted <= MAX_SAMPLES)
+        p->n_tokens = (int)r->n_wanted;
+    if (r->n_batch >= 1 && r->n_batch <= SETTING_MAX(batch))
+        p->setup.n_batch = (int)r->n_batch;
+    if (r->budget_s >= MIN_BUDGET_S && r->budget_s <= MAX_BUDGET_S)
+        p->budget_s = r->budget_s;
+}
+
+enum status point_from_row(struct point *p, const struct row *r,
+                           const struct modelref *model, const struct topology *topo,
+                           struct err *err)
+{
+    struct row effort = *r;
+
+    point_init(p);
+    p->setup.model = *model;
+    p->setup.isa_disabled = isa_detected() & ~isa_usable();
+    fill_older(&effort);
+    set_effort(p, &effort);
+    p->setup.mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
+    if (r->tuning == TUNED_USED)
+        snprintf(p->setup.tuned, sizeof p->setup.tuned, "auto");
+    p->kind = r->kind == POINT_PREFILL ? POINT_PREFILL : POINT_DECODE;
+    return set_settings(p, r, topo, err);
+}
+
+/* ---- its command ------------------------------------------------------------------
+ */
+
+/* The word at text of a command, as shell_word_append() writes it, into word[cap]. */
+static bool read_word(const char *text, char *word, size_t cap)
+{
+    const bool quoted = *text == '\'';
+    size_t n = 0;
+
+    for (text += quoted; *text && *text != (quoted ? '\'' : ' '); n++) {
+        if (n + 1 >= cap)
+            return false;
+        word[n] = *text++;
+        if (quoted && !strncmp(text, "'\\''", 4)) {
+            if (n + 2 >= cap)
+                return false;
+            word[++n] = '\'';
+            text += 4;
+        }
+    }
+    word[n] = '\0';
+    return n > 0 && (!quoted || *text == '\'');
+}
+
+/* Whether a model is called so: "SHAPE:QUANT", or a path with or without ".gguf" and
+ * ":QUANT" after it. */
+static bool names_model(const char *word, const struct row *r)
+{
+    const size_t n = strlen(r->model);
+    size_t end = strlen(word), begin;
+
+    while (end > 1 && word[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && word[begin - 1] != '/'; begin--) {
+    }
+    const char *rest = word + begin + n;
+
+    if (!n || end - begin < n || strncmp(word + begin, r->model, n) != 0)
+        return false;
+    if (!strncasecmp(rest, ".gguf", 5))
+        rest += 5;
+    return rest == word + end ||
+           (*rest == ':' && r->quant[0] && !strcasecmp(rest + 1, r->quant));
+}
+
+/* What no column says: the seed, and the levels of instructions left out. */
+static void take_unsaid(struct point *p, const struct row *r)
+{
+    static const struct {
+        const char *option;
+        enum setting_id id;
+    } unsaid[] = {{" --seed ", SETTING_seed},
+                  {" --isa-disable=", SETTING_isa_disabled}};
+    struct err ignored = ERR_INIT;
+
+    p->setup.isa_disabled = 0;
+    for (size_t i = 0; i < sizeof unsaid / sizeof unsaid[0]; i++) {
+        const char *at = strstr(r->command, unsaid[i].option);
+        char word[80];
+        size_t size;
+        void *field = point_field(p, unsaid[i].id, &size);
+
+        if (at && read_word(at + strlen(unsaid[i].option), word, sizeof word))
+            (void)setting_parse(unsaid[i].id, word, unsaid[i].option, field, size,
+                                &ignored);
+    }
+}
+
+enum status point_row_command(const struct row *r, char *buf, size_t cap,
+                              struct err *err)
+{
+    static const char lead[] = "bench decode -m ";
+    struct modelref model = {.mix = QUANTMIX_N};
+    struct point p;
+    enum status st;
+
+    if (r->kind != POINT_DECODE && r->kind != POINT_PREFILL)
+        return err_set(err, ST_INPUT, "the row is of no decode or prefill point");
+    if (strncmp(r->command, lead, strlen(lead)) != 0 ||
+        !read_word(r->command + strlen(lead), model.text, sizeof model.text) ||
+        model.text[0] == '-' || !names_model(model.text, r))
+        return err_set(err, ST_INPUT, "the row does not say where the model %.60s is",
+                       r->model);
+    st = point_from_row(&p, r, &model, NULL, err);
+    if (st)
+        return st;
+    take_unsaid(&p, r);
+    point_command(&p, buf, cap);
+    return strlen(buf) + 1 < cap
+               ? ST_OK
+               : err_set(err, ST_INPUT, "the command has more than %zu characters",
+                         cap - 1);
+}
