@@ -74,24 +74,18 @@ static bool make_path(char *out, size_t cap, const char *dir, const char *name)
     return snprintf(out, cap, "%s/%s", dir, name) < (int)cap;
 }
 
-/* dir/name into text, and its path into path[cap]. */
-static enum status read_named(char **text, size_t *len, char *path, size_t cap,
-                              const char *dir, const char *name, size_t max,
-                              struct err *err)
+static enum status path_too_long(const char *name, size_t cap, struct err *err)
 {
-    if (!make_path(path, cap, dir, name))
-        return err_set(err, ST_USAGE, "the path of %s is longer than %zu bytes", name,
-                       cap - 1);
-    return infile_read(text, len, path, max, err);
+    return err_set(err, ST_USAGE, "the path of %s is longer than %zu bytes", name,
+                   cap - 1);
 }
 
-enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
-                          struct json_limit limit, struct err *err)
+enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limit limit,
+                          struct err *err)
 {
-    char path[sizeof f->path], *text = NULL;
+    char *text = NULL;
     size_t len = 0;
-    enum status st =
-        read_named(&text, &len, path, sizeof path, dir, name, limit.bytes, err);
+    enum status st = infile_read(&text, &len, path, limit.bytes, err);
 
     if (st)
         return st;
@@ -100,13 +94,25 @@ enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
     return st;
 }
 
+enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
+                          struct json_limit limit, struct err *err)
+{
+    char path[sizeof f->path];
+
+    if (!make_path(path, sizeof path, dir, name))
+        return path_too_long(name, sizeof path, err);
+    return jsonfile_read(f, path, limit, err);
+}
+
 enum status jsonfile_read_text(char **text, const char *dir, const char *name,
                                size_t max, struct err *err)
 {
     char path[sizeof((struct jsonfile *)0)->path];
     size_t len = 0;
 
-    return read_named(text, &len, path, sizeof path, dir, name, max, err);
+    if (!make_path(path, sizeof path, dir, name))
+        return path_too_long(name, sizeof path, err);
+    return infile_read(text, &len, path, max, err);
 }
 
 void jsonfile_free(struct jsonfile *f)

@@ -32,6 +32,10 @@ struct jsonfile {
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
                           struct json_limit limit, struct err *err);
 
+/* The same of a file named by its path. */
+enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limit limit,
+                          struct err *err);
+
 /* The same from memory; path is its name in messages. */
 enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
                            size_t len, struct json_limit limit, struct err *err);

@@ -10,13 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/jsonfile.h"
 #include "engine/base/utf8.h"
 #include "harness/gate/gate_report.h"
 #include "harness/base/textfile.h"
 
 #define FORMAT     "slmbench gate"
 #define MAX_COUNTS 1024
-#define COUNT(a)   (sizeof(a) / sizeof(a)[0])
+/* twice as many rounds as there can be, and counts */
+#define MAX_VALUES \
+    (2 * (GATE_MAX_METRICS * GATE_MAX_LAUNCHES * GATE_MAX_ROUNDS + 8 * MAX_COUNTS))
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 enum kind { TEXT, NUMBER, SIZE, BOOL, WORD };
 
@@ -432,12 +436,13 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
 
 enum status gate_json_read(struct gate_result *r, const char *path, struct err *err)
 {
-    json_t *object;
-    enum status st = textfile_read_json(&object, path, TEXTFILE_MAX_JSON, err);
+    static const struct json_limit limit = {.bytes = 16u << 20, .values = MAX_VALUES};
+    struct jsonfile f;
+    enum status st = jsonfile_read(&f, path, limit, err);
 
     if (st)
         return st;
-    st = gate_json_parse(r, object, path, err);
-    json_decref(object);
+    st = gate_json_parse(r, f.root, path, err);
+    jsonfile_free(&f);
     return st;
 }

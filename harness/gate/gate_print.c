@@ -4,29 +4,40 @@
  */
 #include "harness/gate/gate_report.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"
 
+/* A line of texts that may be another program's, or from a gate.json of anybody. */
+__attribute__((format(printf, 2, 3))) static void print_line(FILE *f, const char *fmt,
+                                                             ...)
+{
+    char line[4096], shown[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    fprintf(f, "%s\n", text_harmless(shown, sizeof shown, line));
+}
+
 static void print_side(FILE *f, const char *who, const struct gate_side *s)
 {
-    if (!*s->name)
-        return;
-    fprintf(f, "%s  %s", who, s->name);
-    if (*s->version)
-        fprintf(f, ", %s", s->version);
-    if (*s->commit)
-        fprintf(f, " (%s)", s->commit);
-    if (*s->compiler)
-        fprintf(f, ", %s", s->compiler);
-    fputc('\n', f);
+    if (*s->name)
+        print_line(f, "%s  %s%s%s%s%s%s%s%s", who, s->name, *s->version ? ", " : "",
+                   s->version, *s->commit ? " (" : "", s->commit, *s->commit ? ")" : "",
+                   *s->compiler ? ", " : "", s->compiler);
 }
 
 /* Text padded to a width in columns: bytes that continue a character take none. */
 static void print_cell(FILE *f, const char *text, int width, bool right)
 {
+    char shown[1024];
     int columns = 0;
 
+    text = text_harmless(shown, sizeof shown, text);
     for (const char *c = text; *c; c++)
         columns += ((unsigned char)*c & 0xc0) != 0x80;
     const int pad = width > columns ? width - columns : 0;
@@ -67,7 +78,7 @@ void gate_print(FILE *f, const struct gate_result *r)
 {
     static const char *const head[7] = {"metric",       "A",      "B",      "speed",
                                         "95 % sure of", "margin", "verdict"};
-    char sentence[1024], time[32];
+    char sentence[1024], time[32], took[256];
     int first = 32; /* width of the names */
 
     for (size_t i = 0; i < r->n_metrics; i++)
@@ -76,8 +87,8 @@ void gate_print(FILE *f, const struct gate_result *r)
 
     print_side(f, "A", &r->side[0]);
     print_side(f, "B", &r->side[1]);
-    fprintf(f, "%s%s%s%s%s\n", r->model, *r->settings ? ", " : "", r->settings,
-            *r->cpu ? "; " : "", r->cpu);
+    print_line(f, "%s%s%s%s%s", r->model, *r->settings ? ", " : "", r->settings,
+               *r->cpu ? "; " : "", r->cpu);
     if (r->injected > 0)
         fprintf(f,
                 "B IS SLOWED DOWN by %.3g %% on purpose (--inject-slowdown): the "
@@ -88,20 +99,22 @@ void gate_print(FILE *f, const struct gate_result *r)
     for (size_t i = 0; i < r->n_metrics; i++)
         print_metric(f, &r->metric[i], first);
     if (r->mode == GATE_MODE_BASELINE)
-        fprintf(f, "\n%zu new run%s", r->n_launches, r->n_launches == 1 ? "" : "s");
+        snprintf(took, sizeof took, "%zu new run%s", r->n_launches,
+                 r->n_launches == 1 ? "" : "s");
     else
-        fprintf(f, "\n%zu launches, %zu rounds in %s", r->n_launches, r->n_rounds,
-                format_duration(time, sizeof time, r->seconds));
+        snprintf(took, sizeof took, "%zu launches, %zu rounds in %s", r->n_launches,
+                 r->n_rounds, format_duration(time, sizeof time, r->seconds));
     if (r->n_disturbed)
-        fprintf(f, "; %zu disturbed rounds left out", r->n_disturbed);
-    if (*r->disturbed)
-        fprintf(f, " (%s)", r->disturbed);
-    if (*r->notes)
-        fprintf(f, "\nNot covered: %s", r->notes);
+        text_append(took, sizeof took, "; %zu disturbed rounds left out",
+                    r->n_disturbed);
     fputc('\n', f);
+    print_line(f, "%s%s%s%s", took, *r->disturbed ? " (" : "", r->disturbed,
+               *r->disturbed ? ")" : "");
+    if (*r->notes)
+        print_line(f, "Not covered: %s", r->notes);
     if (*gate_counts_text(sentence, sizeof sentence, r))
-        fprintf(f, "instructions%s%s, beside the verdict: %s\n",
-                *r->counted_by ? " by " : "", r->counted_by, sentence);
-    fprintf(f, "%s: %s\n", gate_verdict_word(r->verdict),
-            gate_sentence(r, sentence, sizeof sentence));
+        print_line(f, "instructions%s%s, beside the verdict: %s",
+                   *r->counted_by ? " by " : "", r->counted_by, sentence);
+    print_line(f, "%s: %s", gate_verdict_word(r->verdict),
+               gate_sentence(r, sentence, sizeof sentence));
 }

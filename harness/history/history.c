@@ -13,8 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/jsonfile.h"
+#include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/history/history_db.h"
+#include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/base/textfile.h"
 
@@ -85,12 +88,7 @@ enum status history_add_row(struct history *h, const char *path, const struct ro
 
 static void copy(char *buf, size_t cap, const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    snprintf(buf, cap, "%s", text ? text : "");
-    for (char *p = buf; *p; p++)
-        if ((unsigned char)*p < ' ')
-            *p = ' ';
+    text_harmless(buf, cap, json_string_value(json_object_get(object, key)));
 }
 
 void history_run_describe(struct history_run *run, const json_t *machine)
@@ -239,15 +237,20 @@ static enum status read_beside(json_t **machine, struct history *h, const char *
 {
     const char *slash = strrchr(path, '/');
     char beside[4096];
+    struct jsonfile f;
+    enum status st;
 
     snprintf(beside, sizeof beside, "%.*smachine.json",
              slash ? (int)(slash - path) + 1 : 0, path);
     *machine = NULL;
     if (access(beside, F_OK))
         return ST_OK;
-    if (path_list_add(&h->files, beside, err))
-        return err->code;
-    return textfile_read_json(machine, beside, TEXTFILE_MAX_JSON, err);
+    st = path_list_add(&h->files, beside, err);
+    if (st == ST_OK)
+        st = jsonfile_read(&f, beside, MACHINE_JSON_LIMIT, err);
+    if (st == ST_OK)
+        *machine = f.root;
+    return st;
 }
 
 static enum status read_csv(struct history *h, const char *path,
@@ -285,21 +288,22 @@ static enum status read_csv(struct history *h, const char *path,
 static enum status read_json(struct history *h, const char *path,
                              const struct machine_key *here, struct err *err)
 {
-    json_t *object;
+    static const struct json_limit limit = {.bytes = 1u << 20, .values = 20000};
+    struct jsonfile f;
     struct row row;
-    enum status st = textfile_read_json(&object, path, TEXTFILE_MAX_JSON, err);
+    enum status st = jsonfile_read(&f, path, limit, err);
 
     if (st)
         return st;
     row_init(&row);
-    row_from_json(&row, object);
+    row_from_json(&row, f.root);
     if (row.kind == FIELD_NO_ENUM || row.status == FIELD_NO_ENUM)
         st =
             err_set(err, ST_INPUT,
                     "%s is no row of results as `bench decode --json` prints it", path);
     else
         st = add_rows(h, path, &row, 1, NULL, here, err);
-    json_decref(object);
+    jsonfile_free(&f);
     return st;
 }
 

@@ -15,9 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
+
 #define APPLICATION_ID 0x534c4d62 /* "SLMb" */
 #define BUSY_MS        60000
-#define MAX_TEXT       4096 /* no cell is longer, nor is a profile */
+#define MAX_VALUE      (64 << 10)  /* bytes, far above any cell, row or profile */
+#define MAX_HEAP       (256 << 20) /* of SQLite, whatever a file makes it hold */
 #define SQL_MAX        8192
 
 /* Columns of `rows` before those of fields.def. */
@@ -43,12 +46,17 @@ static enum status fail(sqlite3 *db, const char *path, struct err *err)
         code == SQLITE_TOOBIG)
         return err_set(err, ST_INPUT,
                        "%s is not a complete database of results: %.200s", path, text);
+    if (code == SQLITE_NOMEM)
+        return err_set(
+            err, ST_NO_MEMORY,
+            "database %s: no memory, or more than the %d MiB that SQLite may "
+            "take for it",
+            path, MAX_HEAP >> 20);
     if (code == SQLITE_BUSY)
         return err_set(err, ST_IO,
                        "%s: another program has kept it locked for %d s; try again",
                        path, BUSY_MS / 1000);
-    return err_set(err, code == SQLITE_NOMEM ? ST_NO_MEMORY : ST_IO,
-                   "database %s: %.200s", path, text);
+    return err_set(err, ST_IO, "database %s: %.200s", path, text);
 }
 
 static enum status run_sql(sqlite3 *db, const char *path, const char *sql,
@@ -75,7 +83,7 @@ static long long number(sqlite3 *db, const char *sql)
  */
 
 /* What is in the file is data of somebody else: no triggers, views or functions of its
- * schema may run, and no value may be large. */
+ * schema may run, no value may be large, nor what SQLite keeps of them. */
 static enum status open_db(sqlite3 **db, const char *path, int flags, struct err *err)
 {
     const int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
@@ -88,7 +96,8 @@ static enum status open_db(sqlite3 **db, const char *path, int flags, struct err
     }
     sqlite3_busy_timeout(*db, BUSY_MS);
     sqlite3_extended_result_codes(*db, 1);
-    sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 1 << 20);
+    sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, MAX_VALUE);
+    sqlite3_hard_heap_limit64(MAX_HEAP);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -111,6 +120,16 @@ static enum status check_ours(sqlite3 *db, const char *path, struct err *err)
             "%s is a database of another program; `bench history add %s DIR` "
             "makes one of results",
             path, path);
+    /* rootpage 0: a virtual table, whose module would run; 2 and 3: generated columns,
+     * which make values that nobody has stored */
+    if (number(db, "SELECT count(*) FROM sqlite_schema AS s WHERE s.name IN ('rows', "
+                   "'machines') AND (s.rootpage = 0 OR EXISTS (SELECT 1 FROM "
+                   "pragma_table_xinfo(s.name) WHERE hidden <> 0))") != 0)
+        return err_set(
+            err, ST_INPUT,
+            "%s: its tables are not as `bench history add` makes them: one is "
+            "virtual or has generated columns",
+            path);
     return ST_OK;
 }
 
@@ -352,10 +371,7 @@ static void copy_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 {
     const char *text = at < 0 ? NULL : (const char *)sqlite3_column_text(s, at);
 
-    snprintf(buf, cap, "%s", text ? text : "");
-    for (char *p = buf; *p; p++)
-        if ((unsigned char)*p < ' ')
-            *p = ' ';
+    text_harmless(buf, cap, text);
 }
 
 static enum status bad_cell(const struct reader *r, const struct field *f,
@@ -408,12 +424,8 @@ static bool read_machine(const struct reader *r, struct machine_key *key)
                            &s, NULL) != SQLITE_OK)
         return false;
     sqlite3_bind_value(s, 1, sqlite3_column_value(r->rows, r->at[MACHINE]));
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_TEXT) {
-        json_t *object = json_loads((const char *)sqlite3_column_text(s, 0), 0, NULL);
-
-        found = machine_key_from_json(key, object);
-        json_decref(object);
-    }
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_TEXT)
+        found = machine_key_parse(key, (const char *)sqlite3_column_text(s, 0));
     sqlite3_finalize(s);
     return found;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/history/history.h"
 
 enum {
@@ -24,14 +25,6 @@ const char *const history_columns[HISTORY_N_COLUMNS] = {
     [EXTRA_COMPILER] = "compiler", [EXTRA_HOST] = "host",
     [EXTRA_PROFILE] = "profile"};
 
-static void put_extra(char *buf, size_t cap, const char *cell)
-{
-    snprintf(buf, cap, "%s", cell ? cell : "");
-    for (char *p = buf; *p; p++)
-        if ((unsigned char)*p < ' ')
-            *p = ' ';
-}
-
 enum status history_add_identified(struct history *h, const char *path,
                                    const struct row *rows, size_t n, char *const *cells,
                                    const struct machine_key *here, struct err *err)
@@ -45,7 +38,7 @@ enum status history_add_identified(struct history *h, const char *path,
         char id[sizeof run->id];
         size_t at = h->n_runs;
 
-        put_extra(id, sizeof id, cell[EXTRA_RUN]);
+        text_harmless(id, sizeof id, cell[EXTRA_RUN]);
         while (at > first && strcmp(h->runs[at - 1].id, id) != 0)
             at--;
         if (at == first) {
@@ -54,15 +47,12 @@ enum status history_add_identified(struct history *h, const char *path,
                 break;
             at = h->n_runs;
             memcpy(run->id, id, sizeof id);
-            put_extra(run->utc, sizeof run->utc, cell[EXTRA_UTC]);
-            put_extra(run->commit, sizeof run->commit, cell[EXTRA_COMMIT]);
-            put_extra(run->version, sizeof run->version, cell[EXTRA_VERSION]);
-            put_extra(run->compiler, sizeof run->compiler, cell[EXTRA_COMPILER]);
-            put_extra(run->host, sizeof run->host, cell[EXTRA_HOST]);
-            json_t *profile =
-                cell[EXTRA_PROFILE] ? json_loads(cell[EXTRA_PROFILE], 0, NULL) : NULL;
-            run->has_machine = machine_key_from_json(&run->machine, profile);
-            json_decref(profile);
+            text_harmless(run->utc, sizeof run->utc, cell[EXTRA_UTC]);
+            text_harmless(run->commit, sizeof run->commit, cell[EXTRA_COMMIT]);
+            text_harmless(run->version, sizeof run->version, cell[EXTRA_VERSION]);
+            text_harmless(run->compiler, sizeof run->compiler, cell[EXTRA_COMPILER]);
+            text_harmless(run->host, sizeof run->host, cell[EXTRA_HOST]);
+            run->has_machine = machine_key_parse(&run->machine, cell[EXTRA_PROFILE]);
             if (!run->has_machine && here) {
                 run->has_machine = true;
                 run->machine = *here;

@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/jsonfile.h"
+#include "harness/base/format.h"
+
+#define MAX_RESULTS 20000 /* each is looked for among those before it */
+
 static void copy_text(char *to, size_t cap, const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    snprintf(to, cap, "%s", text ? text : "");
+    text_harmless(to, cap, json_string_value(json_object_get(object, key)));
 }
 
 static double number(const json_t *object, const char *key)
@@ -93,7 +96,7 @@ static double unit_ns(const json_t *entry)
 static bool add_failure(struct kernel_result *row, const char *why)
 {
     if (!row->error[0])
-        snprintf(row->error, sizeof row->error, "%s", why ? why : "failed");
+        text_harmless(row->error, sizeof row->error, why ? why : "failed");
     return true;
 }
 
@@ -124,6 +127,7 @@ static enum status read_entries(struct kernel_results *r, const json_t *entries,
                                 struct err *err)
 {
     size_t i, n_aggregates = 0;
+    char own[256];
     json_t *entry;
 
     json_array_foreach(entries, i, entry)
@@ -140,9 +144,13 @@ static enum status read_entries(struct kernel_results *r, const json_t *entries,
             n_aggregates++;
             continue;
         }
-        struct kernel_result *row = find(r, name);
+        text_harmless(own, sizeof own, name);
+        struct kernel_result *row = find(r, own);
+        if (!row && r->n == MAX_RESULTS)
+            return err_set(err, ST_INPUT, "%.300s holds more than %d benchmarks",
+                           r->path, MAX_RESULTS);
         if (!row)
-            row = add_row(r, name);
+            row = add_row(r, own);
         if (!row || !add_repetition(row, entry))
             return err_set(err, ST_NO_MEMORY, "no memory for the rows of %.300s",
                            r->path);
@@ -162,23 +170,16 @@ enum status kernel_results_read(struct kernel_results *r, const char *path,
                                 struct err *err)
 {
     struct kernel_results new = {.n = 0};
-    json_error_t problem;
-    char *text;
-    size_t len;
-    enum status st;
+    static const struct json_limit limit = {.bytes = 64u << 20, .values = 1u << 21};
+    struct jsonfile f;
+    enum status st = jsonfile_read(&f, path, limit, err);
 
-    snprintf(new.path, sizeof new.path, "%s", path);
-    st = textfile_read(path, TEXTFILE_MAX_JSON, &text, &len, err);
     if (st)
         return st;
-    json_t *root = json_loadb(text, len, 0, &problem);
-    free(text);
-    if (!root)
-        return err_set(err, ST_INPUT, "%.200s is no JSON: line %d: %.160s", path,
-                       problem.line, problem.text);
-    const json_t *entries = json_object_get(root, "benchmarks");
+    snprintf(new.path, sizeof new.path, "%s", path);
+    const json_t *entries = json_object_get(f.root, "benchmarks");
     if (json_is_array(entries)) {
-        read_context(&new, json_object_get(root, "context"));
+        read_context(&new, json_object_get(f.root, "context"));
         st = read_entries(&new, entries, err);
     } else {
         st = err_set(
@@ -186,7 +187,7 @@ enum status kernel_results_read(struct kernel_results *r, const char *path,
             "%.300s is no result of google-benchmark: it has no list \"benchmarks\"",
             path);
     }
-    json_decref(root);
+    jsonfile_free(&f);
     if (st)
         kernel_results_free(&new);
     else

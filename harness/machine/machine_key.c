@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
 
@@ -24,15 +25,10 @@ static const char *const names[MACHINE_N_FIELDS] = {
 
 /* ---- from a topology ------------------------------------------------------------ */
 
-/* Control characters become blanks: the text ends in tables and error messages. */
+/* The text ends in tables and error messages. */
 static void put(struct machine_key *key, enum machine_field field, const char *text)
 {
-    char *out = key->text[field];
-    size_t n = 0;
-
-    for (; *text && n + 1 < sizeof key->text[field]; text++)
-        out[n++] = (unsigned char)*text < ' ' ? ' ' : *text;
-    out[n] = '\0';
+    text_harmless(key->text[field], sizeof key->text[field], text);
 }
 
 static const char *text_of(const json_t *object, const char *name, const char *without)
@@ -152,6 +148,21 @@ bool machine_key_from_json(struct machine_key *key, const json_t *object)
     }
     *key = found;
     return true;
+}
+
+bool machine_key_parse(struct machine_key *key, const char *text)
+{
+    static const struct json_limit limit = {.bytes = 1u << 16, .values = 1000};
+    struct err ignored = ERR_INIT;
+    struct jsonfile f;
+
+    if (!text ||
+        jsonfile_parse(&f, "a machine's profile", text, strlen(text), limit, &ignored))
+        return false;
+    const bool found = machine_key_from_json(key, f.root);
+
+    jsonfile_free(&f);
+    return found;
 }
 
 /* ---- comparing ------------------------------------------------------------------- */

@@ -40,6 +40,9 @@ bool machine_key_read(struct machine_key *key, const json_t *topology);
 json_t *machine_key_json(const struct machine_key *key);
 bool machine_key_from_json(struct machine_key *key, const json_t *object);
 
+/* The same from the object's text, which anybody may have written; NULL: none. */
+bool machine_key_parse(struct machine_key *key, const char *text);
+
 /* Whether they are the same machine: sizes of memory may differ by 3 %, as kernels keep
  * different shares for themselves, and an ISA level counts where both know it. If not,
  * why (may be NULL) names the first difference: "its memory is '16 GiB', here '32

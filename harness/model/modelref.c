@@ -90,6 +90,7 @@ static void name_of_file(char *out, size_t cap, const char *path)
 
 static void name_of_path(char *out, size_t cap, const char *path)
 {
+    char own[sizeof((struct modelref *)0)->name];
     size_t len;
     const char *name = hf_folder_name(path, &len);
 
@@ -97,6 +98,8 @@ static void name_of_path(char *out, size_t cap, const char *path)
         snprintf(out, cap, "%.*s", (int)len, name);
     else
         name_of_file(out, cap, path);
+    text_harmless(own, sizeof own, out);
+    snprintf(out, cap, "%s", own);
 }
 
 static enum status not_a_model(const char *text, struct err *err)

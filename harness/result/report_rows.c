@@ -280,26 +280,21 @@ int report_decimals(double v)
 
 static void copy_string(char *buf, size_t cap, const json_t *object, const char *key)
 {
-    const char *s = json_string_value(json_object_get(object, key));
-
-    if (s)
-        snprintf(buf, cap, "%s", s);
+    text_harmless(buf, cap, json_string_value(json_object_get(object, key)));
 }
 
 void report_machine_read(struct report_machine *m, const char *dir)
 {
     struct err ignored = ERR_INIT;
-    char path[4096];
-    json_t *root;
+    struct jsonfile f;
 
     memset(m, 0, sizeof *m);
-    snprintf(path, sizeof path, "%s/machine.json", dir);
-    if (textfile_read_json(&root, path, TEXTFILE_MAX_JSON, &ignored))
+    if (jsonfile_load(&f, dir, "machine.json", MACHINE_JSON_LIMIT, &ignored))
         return;
 
-    const json_t *topo = json_object_get(root, "topology");
+    const json_t *topo = json_object_get(f.root, "topology");
     const json_t *limits = json_object_get(topo, "limits");
-    copy_string(m->host, sizeof m->host, root, "host");
+    copy_string(m->host, sizeof m->host, f.root, "host");
     copy_string(m->cpu_model, sizeof m->cpu_model, json_object_get(topo, "cpu"),
                 "model");
     if (setting_json_int(SETTING_threads, json_object_get(limits, "cpus_allowed"), "",
@@ -310,5 +305,5 @@ void report_machine_read(struct report_machine *m, const char *dir)
     if (m->quota_cpus > 0 &&
         m->quota_cpus < (m->n_cpus ? m->n_cpus : SETTING_MAX(threads)))
         m->max_threads = m->quota_cpus < 1 ? 1 : (int)m->quota_cpus;
-    json_decref(root);
+    jsonfile_free(&f);
 }

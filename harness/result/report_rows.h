@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/base/jsonfile.h"
 #include "engine/base/status.h"
 #include "harness/result/row.h"
 
@@ -87,6 +88,9 @@ size_t report_setting_end(const struct report_rows *p, size_t begin);
 /* Decimals that show three digits or all before the point; the same within a range
  * of ten, so that a column lines up. */
 int report_decimals(double v);
+
+/* What is read of a machine.json: of thousands of CPUs, at most. */
+#define MACHINE_JSON_LIMIT ((struct json_limit){.bytes = 8u << 20, .values = 200000})
 
 /* Contents of machine.json beside a sweep; missing fields are "" or 0. */
 struct report_machine {

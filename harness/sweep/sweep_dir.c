@@ -12,6 +12,7 @@
 #include "harness/base/textfile.h"
 #include "engine/base/infile.h"
 #include "harness/result/quality_rows.h"
+#include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
@@ -432,10 +433,13 @@ enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
 enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
                                    struct err *err)
 {
-    char path[600];
+    struct jsonfile f;
+    const enum status st =
+        jsonfile_load(&f, dir->path, "machine.json", MACHINE_JSON_LIMIT, err);
 
-    file_path(dir, "machine.json", path, sizeof path);
-    return textfile_read_json(machine, path, TEXTFILE_MAX_JSON, err);
+    if (st == ST_OK)
+        *machine = f.root;
+    return st;
 }
 
 enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,

@@ -13,6 +13,7 @@
 
 #include "engine/forward/forward.h"
 #include "harness/base/dirs.h"
+#include "harness/base/format.h"
 #include "harness/base/newfile.h"
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
@@ -344,7 +345,7 @@ static void get_key(const struct raw *raw, struct tuned_key *key)
 #undef X
 
     for (int i = 0; i < TUNED_N_FIELDS; i++)
-        snprintf(key->text[i], sizeof key->text[i], "%s", texts[i]);
+        text_harmless(key->text[i], sizeof key->text[i], texts[i]);
 }
 
 enum status tuned_load(struct tuned *t, const char *path, struct err *err)
@@ -365,7 +366,7 @@ enum status tuned_load(struct tuned *t, const char *path, struct err *err)
                 ": tune again",
                 path, raw->version);
     } else if (get_setup(&at, raw, &new.setup)) {
-        snprintf(new.made, sizeof new.made, "%s", raw->made);
+        text_harmless(new.made, sizeof new.made, raw->made);
         get_key(raw, &new.key);
         *t = new;
     }

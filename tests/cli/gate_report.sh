@@ -109,7 +109,8 @@ p = sys.argv[1] + "/gate.json"
 r = json.load(open(p))
 h = "a]]>b::%0A\"<&|`'\n::error::x\x01\x1b[31m"
 r["verdict"], r["end"], r["model"] = "fail", "clear", h
-r["a"]["name"] = h
+r["a"]["name"] = r["settings"] = r["counted_by"] = r["disturbed"] = h
+r["notes"] = "\n ::add-mask::x"
 m = r["metrics"][0]
 m.update(name=h, verdict="fail", effect=dict(ratio=.9, lo=.88, hi=.91, p_fail=.0001, p_pass=1))
 r["metrics"].append(dict(m, name="another", verdict="pass", effect=dict(m["effect"], lo=None, hi=None)))
@@ -129,6 +130,9 @@ tail -n +2 summary.md | cmp - same/gate.md || fail "two summaries"
 [ "$(grep -c '^::error title=' same/annotations.txt)" = 2 ] || fail "annotations: $(cat same/annotations.txt)"
 ! grep -v '^::\(error\|notice\|warning\) title=[^:,]*::' same/annotations.txt || fail "an annotation of several lines"
 grep -q '^::error title=a\]\]>b%3A%3A%250A' out || fail "not printed: $(cat out)"
+! grep -q "$(printf '[\001\033]')" out || fail "the terminal is controlled: $(cat out)"
+! grep -v '^::\(error\|notice\|warning\) title=' out | grep -qE '^[[:space:]]*::|##\[' ||
+    fail "a name is a workflow command: $(cat out)"
 python3 - <<'END' || fail "what was written again is not what was read"
 import json, xml.etree.ElementTree as e
 s = e.parse("same/junit.xml").getroot().find("testsuite")
@@ -147,10 +151,12 @@ PATH=/nowhere "$BENCH" gate --report same >out 2>err || [ $? = 1 ] || fail "with
 grep -q "no chart: gnuplot is not installed" out || fail "without gnuplot: $(cat out)"
 
 # ---- what is no result
-refused 2 "nowhere/such/gate.json cannot be read" gate --report nowhere/such
+refused 2 "cannot open nowhere/such/gate.json" gate --report nowhere/such
 mkdir broken
 head -c 700 kept.json >broken/gate.json
-refused 2 "broken/gate.json is not JSON: line" gate --report broken
+refused 2 "broken/gate.json is no JSON this program can read: line" gate --report broken
+python3 -c 'print("[" + "0," * 3000000 + "0]")' >broken/gate.json
+refused 2 "broken/gate.json has 3000002 values in 6000004 bytes; at most" gate --report broken
 echo '{"format": "slmbench gate", "version": 2}' >broken/gate.json
 refused 2 "is of version 2, and this program reads version 1" gate --report broken
 echo '{}' >broken/gate.json

@@ -169,7 +169,7 @@ refused 2 "cut.db is not a complete database" history changes cut.db
 mkdir empty
 refused 2 "no sweep.csv with rows is in empty" history changes empty
 echo '{"a": 1' > bad.json
-refused 2 "bad.json, line" history changes bad.json
+refused 2 "bad.json is no JSON this program can read: line" history changes bad.json
 echo '{"a": 1}' > bad.json
 refused 2 "is no row of results" history changes bad.json
 refused 2 "file is not a database" history add "$SRC/LICENSE" tree

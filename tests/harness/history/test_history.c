@@ -123,6 +123,29 @@ static void a_foreign_topology_is_no_machine(void **state)
     json_decref(object);
 }
 
+/* What a run is called comes from whoever made the file. */
+static void texts_of_a_run_are_harmless(void **state)
+{
+    json_t *machine =
+        json_pack("{s:s, s:s, s:{s:s}}", "utc", "2026\x1b[2J", "host",
+                  "::error::h\xe2\x80\xae", "versions", "commit", " ##[add-mask]c");
+    struct history_run run = {.has_machine = false};
+    struct machine_key key;
+    char profile[300000];
+
+    (void)state;
+    history_run_describe(&run, machine);
+    json_decref(machine);
+    assert_string_equal(run.utc, "2026\\x1b[2J");
+    assert_string_equal(run.host, ".:error::h\\xe2\\x80\\xae");
+    assert_string_equal(run.commit, " .#[add-mask]c");
+
+    memset(profile, '[', sizeof profile);
+    profile[sizeof profile - 1] = '\0';
+    assert_false(machine_key_parse(&key, profile));
+    assert_false(machine_key_parse(&key, NULL));
+}
+
 static void a_database_gives_back_what_it_got(void **state)
 {
     struct err err = ERR_INIT;
@@ -222,10 +245,23 @@ static void another_schema_is_refused(void **state)
         "profile); CREATE TABLE rows (run, run_utc, commit_id, version, compiler, "
         "host, "
         "machine, utc, ctx); INSERT INTO rows VALUES (1,2,3,4,5,6,7,'u',1e300)",
+        "PRAGMA application_id = 1397509474; CREATE TABLE machines (machine, name, "
+        "profile); CREATE TABLE rows (run, run_utc, commit_id, version, compiler, "
+        "host, machine, utc, model AS (printf('%.*c', 60000, 'x')), "
+        "quant AS (printf('%.*c', 60000, 'y')) STORED)",
+        "PRAGMA application_id = 1397509474; CREATE TABLE rows (run, utc); CREATE "
+        "TABLE "
+        "machines (machine, name, profile AS (hex(zeroblob(30000))))",
+        "PRAGMA application_id = 1397509474; CREATE TABLE machines (machine, name, "
+        "profile); CREATE TABLE rows (run, run_utc, commit_id, version, compiler, "
+        "host, machine, utc, model); "
+        "INSERT INTO rows VALUES (1,2,3,4,5,6,7,'u',printf('%.*c', 70000, 'x'))",
     };
-    static const char *const said[] = {"another program", "another program",
-                                       "no column run_utc", "tok_per_s is not a number",
-                                       "ctx is not a whole number"};
+    static const char *const said[] = {
+        "another program",           "another program",
+        "no column run_utc",         "tok_per_s is not a number",
+        "ctx is not a whole number", "generated columns",
+        "generated columns",         "too big"};
     const struct machine_key key = example_key();
     const double speed = 5;
 
@@ -500,6 +536,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_are_told_apart),
         cmocka_unit_test(a_foreign_topology_is_no_machine),
+        cmocka_unit_test(texts_of_a_run_are_harmless),
         cmocka_unit_test(a_database_gives_back_what_it_got),
         cmocka_unit_test(a_damaged_database_is_refused),
         cmocka_unit_test(another_schema_is_refused),
