@@ -113,6 +113,12 @@ enum status point_from_row(struct point *p, const struct row *r,
 {
     struct row effort = *r;
 
+    if (r->kind == POINT_SPECULATE)
+        return err_set(err, ST_INPUT,
+                       "a stored row of %.60s is of speculative decoding on the text "
+                       "%.40s, and no column says where that text is; `bench decode "
+                       "--speculate` measures it, and --only chooses other rows",
+                       r->model, r->spec_text);
     point_init(p);
     p->setup.model = *model;
     p->setup.isa_disabled = isa_detected() & ~isa_usable();

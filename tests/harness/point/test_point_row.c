@@ -130,6 +130,20 @@ static void a_prefill_point_is_one(void **state)
     assert_true(p.setup.residency == WEIGHTS_PACKED);
 }
 
+/* It is no decode point of the same columns. */
+static void a_speculate_point_is_refused(void **state)
+{
+    struct row r = stored();
+    struct err err = ERR_INIT;
+    struct point p;
+
+    (void)state;
+    r.kind = POINT_SPECULATE;
+    strcpy(r.spec_text, "copy");
+    assert_int_equal(point_from_row(&p, &r, &model, topo, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "speculative decoding on the text copy"));
+}
+
 static const char *command_of(const struct row *r)
 {
     static char text[400];
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test(older_rows_say_it_in_their_command),
         cmocka_unit_test(foreign_values_are_checked),
         cmocka_unit_test(a_prefill_point_is_one),
+        cmocka_unit_test(a_speculate_point_is_refused),
         cmocka_unit_test(a_command_comes_of_the_columns),
         cmocka_unit_test(a_command_names_the_cpus_of_the_row),
     };
