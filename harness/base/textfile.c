@@ -75,7 +75,7 @@ enum status textfile_read_json(json_t **root, const char *path, size_t max,
     *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
     free(text);
     return *root ? ST_OK
-                 : err_set(err, ST_INPUT, "%.200s, line %d: this is not JSON: %.150s", path,
+                 : err_set(err, ST_INPUT, "%.200s is not JSON: line %d, %.150s", path,
                            why.line, why.text);
 }
 

@@ -52,7 +52,7 @@ mkfifo pipe
 refused 2 'not a regular file' gguf pipe
 : >empty
 refused 2 'is empty' gguf empty
-refused 2 'cannot write' gguf "$model" --tensor output_norm.weight -o "$WORK/no/such/folder"
+refused 2 'cannot be written' gguf "$model" --tensor output_norm.weight -o "$WORK/no/such/folder"
 cp "$model" copy.gguf
 refused 2 'overwrite the model' gguf copy.gguf --tensor output_norm.weight -o ./copy.gguf
 cmp "$model" copy.gguf
