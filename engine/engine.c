@@ -230,6 +230,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
                           info->n_batch, info->n_logits, err);
     if (!st)
         st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);
+    if (!st)
+        st = gguf_check(new->g, err);
     if (st)
         slm_close(new);
     else
@@ -346,7 +348,7 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
         m->n_past += batch;
         done += (size_t)batch;
     }
-    return ST_OK;
+    return gguf_check(m->g, err);
 }
 
 const float *slm_logits(const struct slm *m, size_t i)

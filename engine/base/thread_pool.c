@@ -293,7 +293,10 @@ static enum status start_threads(struct thread_pool *t, const int *cpus,
     sigset_t all, before;
     int rc = 0;
 
+    /* Signals are the first thread's, but what an access raises belongs to the thread
+     * that made it: blocked, it would end the process in spite of a handler. */
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 1; i < t->n_threads && !rc; i++) {
         rc = start_thread(t, i, cpus, mask);

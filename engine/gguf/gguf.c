@@ -3,9 +3,8 @@
  * gguf.c - open, close and query a GGUF file, and read its rows; gguf_parse.c reads its
  * head
  *
- * The mapping is shared, so if another process truncates the open file, any access to
- * the missing pages raises SIGBUS: no check made here can prevent that. Everything else
- * is checked at opening.
+ * The mapping is shared, so another process can truncate the open file: mapguard.c
+ * makes that an error of gguf_check(). Everything else is checked at opening.
  */
 #include "engine/gguf/gguf_impl.h"
 
@@ -77,7 +76,17 @@ static enum status make(struct gguf **out, const void *image, size_t bytes, int 
     g->bytes = g->head_bytes = bytes;
     g->mapped = fd >= 0;
     g->fd = fd;
-    st = gguf_parse_image(g, err);
+    if (g->mapped)
+        st = mapguard_add(&g->guard, image, bytes, fd, name, err);
+    if (!st)
+        st = gguf_parse_image(g, err);
+    /* A file that shrinks meanwhile reads as zeros: that is not what is wrong with it.
+     */
+    if (gguf_check(g, NULL)) {
+        if (err)
+            err_clear(err);
+        st = gguf_check(g, err);
+    }
     if (st) {
         gguf_close(g);
         return st;
@@ -165,6 +174,7 @@ void gguf_close(struct gguf *g)
     free(g->kvs);
     free(g->tensors);
     if (g->mapped) {
+        mapguard_remove(g->guard);
         munmap((void *)(uintptr_t)g->image, g->bytes);
         close(g->fd);
     }
@@ -175,6 +185,11 @@ void gguf_close(struct gguf *g)
     }
     free(g->path);
     free(g);
+}
+
+enum status gguf_check(const struct gguf *g, struct err *err)
+{
+    return mapguard_check(g->guard, err);
 }
 
 int gguf_fd(const struct gguf *g)

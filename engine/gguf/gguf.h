@@ -68,10 +68,14 @@ struct gguf_tensor {
     uint64_t offset; /* of the data, from the start of the file */
 };
 
-/* Open, check and map a file (MAP_SHARED, read-only): if another process truncates it
- * while it is open, access to the missing pages raises SIGBUS.
+/* Open, check and map a file (MAP_SHARED, read-only): what another process
+ * cuts off while it is open reads as zeros from then on, and gguf_check() says so.
  * Errors: ST_IO, ST_INPUT, ST_NO_MEMORY. */
 enum status gguf_open(struct gguf **g, const char *path, struct err *err);
+
+/* ST_IO where the mapped file has become shorter, or unreadable, since it was opened:
+ * what was read from its image may not be used then. */
+enum status gguf_check(const struct gguf *g, struct err *err);
 
 /* The same over the caller's memory, which must outlive the gguf and begin at a
  * multiple of 64, so that tensors are as aligned as in a file. name stands for it in

@@ -7,6 +7,7 @@
 
 #include "engine/base/strtab.h"
 #include "engine/gguf/gguf.h"
+#include "engine/gguf/mapguard.h"
 
 struct gguf {
     char *path;
@@ -15,6 +16,7 @@ struct gguf {
     size_t head_bytes;         /* of it in image */
     bool mapped;               /* image is a mapping of this gguf */
     int fd;                    /* of the mapped file; -1: none */
+    struct mapguard *guard;    /* of the mapping; NULL: none */
     struct gguf_source source; /* read NULL: not assembled; else image is the head,
                                   malloc'ed */
 

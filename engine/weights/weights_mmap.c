@@ -18,23 +18,23 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Map a piece, reading missing pages. madvise() reports a bad page instead of raising
- * SIGBUS; on older kernels without MADV_POPULATE_READ every page is touched. */
+/* Map a piece, reading missing pages. Where madvise() cannot (no MADV_POPULATE_READ on
+ * older kernels; a page that cannot be read) every page is touched: gguf_check() then
+ * says what is wrong with one. */
 static enum status populate(const struct weights *w, char *p, size_t bytes, size_t page,
                             struct err *err)
 {
     while (madvise(p, bytes, MADV_POPULATE_READ)) {
         if (errno == EINTR || errno == EAGAIN)
             continue;
-        if (errno != EINVAL)
-            return err_set_errno(err, ST_IO,
-                                 "cannot read the weights of %s (did the file shrink?)",
+        if (errno == ENOMEM)
+            return err_set_errno(err, ST_IO, "cannot read the weights of %s",
                                  gguf_path(w->g));
         for (size_t i = 0; i < bytes; i += page)
             (void)*(volatile char *)(p + i);
         break;
     }
-    return ST_OK;
+    return gguf_check(w->g, err);
 }
 
 static enum status preload(struct weights *w, struct thread_pool *pool,

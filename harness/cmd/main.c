@@ -2,6 +2,7 @@
  *
  * main.c - find the subcommand and run it
  */
+#include "engine/gguf/mapguard.h"
 #include "harness/base/program.h"
 #include "harness/base/suggest.h"
 #include "harness/cmd/cmd.h"
@@ -93,7 +94,13 @@ int main(int argc, char **argv)
 {
     const int code = run(argc, argv);
 
+    struct err err = ERR_INIT;
+
     /* A failed command has already printed its reason. */
+    if (code == 0 && mapguard_check_all(&err)) {
+        fprintf(stderr, "bench: %s\n", err.msg);
+        return 2;
+    }
     if ((fflush(stdout) || ferror(stdout)) && code == 0) {
         fprintf(stderr, "bench: cannot write to standard output\n");
         return 2;
