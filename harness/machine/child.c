@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,9 +59,7 @@ static enum status open_ends(struct ends *e, const struct child_params *p,
                              struct err *err)
 {
     if (pipe2(e->go, O_CLOEXEC) || pipe2(e->out, O_CLOEXEC) ||
-        (p->talk && pipe2(e->in, O_CLOEXEC)) ||
-        (p->talk && !p->pass_errors &&
-         (e->complaints = memfd_create("stderr", MFD_CLOEXEC)) < 0))
+        (p->talk && pipe2(e->in, O_CLOEXEC)))
         return err_set_errno(err, ST_IO, "cannot start a measuring process");
     return ST_OK;
 }
@@ -72,6 +69,8 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
     struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}, -1, getpid()};
     enum status st = open_ends(&e, p, err);
 
+    if (st == ST_OK && p->talk && !p->pass_errors)
+        st = stderr_tail_start(&c->complaints, &e.complaints, err);
     if (st == ST_OK && (c->pid = fork()) < 0) {
         c->pid = 0;
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");
@@ -85,8 +84,9 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");
     c->out = e.out[0];
     c->in = e.in[1];
-    c->complaints = e.complaints;
     e.out[0] = e.in[1] = -1;
+    if (e.complaints >= 0)
+        close(e.complaints);
     close_pair(e.go);
     close_pair(e.out);
     close_pair(e.in);
@@ -181,6 +181,7 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
         usleep(500);
     }
     c->pid = 0;
+    stderr_tail_stop(c->complaints);
     if (killed)
         *killed = was_killed;
     return wstatus;
@@ -188,10 +189,7 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
 
 const char *child_last_words(const struct child *c, char *buf, size_t cap)
 {
-    const off_t size = c->complaints >= 0 ? lseek(c->complaints, 0, SEEK_END) : 0;
-    const off_t from = size > (off_t)cap - 1 ? size - (off_t)cap + 1 : 0;
-    const ssize_t n = size > 0 ? pread(c->complaints, buf, cap - 1, from) : 0;
-    size_t len = n > 0 ? (size_t)n : 0;
+    size_t len = stderr_tail_read(c->complaints, buf, cap);
 
     while (len && (unsigned char)buf[len - 1] <= ' ')
         len--;
@@ -214,8 +212,7 @@ void child_close(struct child *c)
     }
     if (c->out >= 0)
         close(c->out);
-    if (c->complaints >= 0)
-        close(c->complaints);
+    stderr_tail_free(c->complaints);
     free(c->line);
     *c = none;
 }

@@ -5,7 +5,7 @@
  * After fork() the child waits at a pipe until it is inside its group; then it executes
  * the program. It dies with its parent (PR_SET_PDEATHSIG) and ignores Ctrl-C, which the
  * parent handles. Its standard output is a pipe of lines; its standard input is one,
- * too, if requested, and then its standard error is kept in case it dies.
+ * too, if requested, and then the end of its standard error is kept in case it dies.
  *
  * Threading: one thread per child, the one that started it.
  */
@@ -20,18 +20,19 @@
 
 #include "engine/base/status.h"
 #include "harness/machine/sandbox.h"
+#include "harness/machine/stderr_tail.h"
 
 struct child {
-    pid_t pid;      /* 0: none */
-    int in, out;    /* our ends; -1: not open */
-    int complaints; /* a file in memory with its standard error; -1: not kept */
-    char *line;     /* the incomplete last line of its output */
+    pid_t pid;                      /* 0: none */
+    int in, out;                    /* our ends; -1: not open */
+    struct stderr_tail *complaints; /* the end of its standard error; NULL: not kept */
+    char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
 };
 
-#define CHILD_INIT                            \
-    {                                         \
-        .in = -1, .out = -1, .complaints = -1 \
+#define CHILD_INIT          \
+    {                       \
+        .in = -1, .out = -1 \
     }
 
 struct child_params {

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stderr_tail.c - a pipe, a thread, a ring
+ */
+#include "harness/machine/stderr_tail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PIPE_BYTES (1u << 20) /* more than a pipe holds */
+
+struct stderr_tail {
+    int from;    /* our end of the pipe */
+    int stop[2]; /* closing the second ends the thread */
+    pthread_t thread;
+    bool runs;
+    pthread_mutex_t lock;
+    size_t n; /* all that was read; the last of them in ring[] */
+    char ring[STDERR_TAIL_BYTES];
+};
+
+static void keep(struct stderr_tail *t, const char *text, size_t n)
+{
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < n; i++)
+        t->ring[(t->n + i) % STDERR_TAIL_BYTES] = text[i];
+    t->n += n;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* One read; 0: nothing more for now, or ever (*ended). */
+static size_t read_some(struct stderr_tail *t, bool *ended)
+{
+    char text[STDERR_TAIL_BYTES];
+    const ssize_t n = read(t->from, text, sizeof text);
+
+    *ended = !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (n <= 0)
+        return 0;
+    keep(t, text, (size_t)n);
+    return (size_t)n;
+}
+
+static void *run(void *arg)
+{
+    struct stderr_tail *t = arg;
+    struct pollfd fd[] = {{.fd = t->from, .events = POLLIN},
+                          {.fd = t->stop[0], .events = POLLIN}};
+    bool ended = false;
+    size_t left = PIPE_BYTES, n;
+
+    while (!ended && !fd[1].revents) {
+        if (poll(fd, 2, -1) < 0 && errno != EINTR)
+            return NULL;
+        if (fd[0].revents)
+            read_some(t, &ended);
+    }
+    /* What the child has written before its end; a process that it leaves behind may
+     * write for ever. */
+    while (!ended && left && (n = read_some(t, &ended)))
+        left -= n < left ? n : left;
+    return NULL;
+}
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static enum status start_thread(struct stderr_tail *t, struct err *err)
+{
+    sigset_t all, before;
+    int rc;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&t->thread, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    t->runs = !rc;
+    errno = rc;
+    return rc ? err_set_errno(err, ST_IO,
+                              "cannot start a thread that reads what a "
+                              "measuring process complains about")
+              : ST_OK;
+}
+
+enum status stderr_tail_start(struct stderr_tail **out, int *fd, struct err *err)
+{
+    struct stderr_tail *t = calloc(1, sizeof *t);
+    int ends[2] = {-1, -1};
+    enum status st = ST_OK;
+
+    if (!t)
+        return err_set(err, ST_NO_MEMORY, "no memory for what a process complains of");
+    t->from = t->stop[0] = t->stop[1] = -1;
+    pthread_mutex_init(&t->lock, NULL);
+    if (pipe2(ends, O_CLOEXEC) || pipe2(t->stop, O_CLOEXEC))
+        st = err_set_errno(err, ST_IO, "cannot start a measuring process");
+    t->from = ends[0];
+    if (st == ST_OK) {
+        fcntl(t->from, F_SETFL, O_NONBLOCK);
+        st = start_thread(t, err);
+    }
+    if (st) {
+        close_one(&ends[1]);
+        stderr_tail_free(t);
+        return st;
+    }
+    *fd = ends[1];
+    *out = t;
+    return ST_OK;
+}
+
+void stderr_tail_stop(struct stderr_tail *t)
+{
+    if (!t || !t->runs)
+        return;
+    close_one(&t->stop[1]);
+    pthread_join(t->thread, NULL);
+    t->runs = false;
+}
+
+size_t stderr_tail_read(struct stderr_tail *t, char *buf, size_t cap)
+{
+    size_t n = 0;
+
+    if (t) {
+        pthread_mutex_lock(&t->lock);
+        n = t->n < STDERR_TAIL_BYTES ? t->n : STDERR_TAIL_BYTES;
+        n = n < cap - 1 ? n : cap - 1;
+        for (size_t i = 0; i < n; i++)
+            buf[i] = t->ring[(t->n - n + i) % STDERR_TAIL_BYTES];
+        pthread_mutex_unlock(&t->lock);
+    }
+    buf[n] = '\0';
+    return n;
+}
+
+void stderr_tail_free(struct stderr_tail *t)
+{
+    if (!t)
+        return;
+    stderr_tail_stop(t);
+    close_one(&t->from);
+    close_one(&t->stop[0]);
+    close_one(&t->stop[1]);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stderr_tail.h - the end of what a child writes to its standard error
+ *
+ * A thread reads the pipe all the time, so that the child never waits for a reader, and
+ * keeps the last STDERR_TAIL_BYTES: a program that complains without end fills no
+ * memory.
+ *
+ * Threading: one thread per tail, besides its own.
+ */
+#ifndef SLM_HARNESS_MACHINE_STDERR_TAIL_H
+#define SLM_HARNESS_MACHINE_STDERR_TAIL_H
+
+#include <stddef.h>
+
+#include "engine/base/status.h"
+
+#define STDERR_TAIL_BYTES 4096
+
+struct stderr_tail;
+
+/* *fd is the child's end, the caller's to close. Errors: ST_IO, ST_NO_MEMORY. */
+enum status stderr_tail_start(struct stderr_tail **t, int *fd, struct err *err);
+
+/* Reads what is in the pipe, and nothing from then on. Again, and of NULL: nothing. */
+void stderr_tail_stop(struct stderr_tail *t);
+
+/* At most its last cap - 1 bytes, ended by a zero; how many. Of NULL: 0. */
+size_t stderr_tail_read(struct stderr_tail *t, char *buf, size_t cap);
+
+/* Stops it first. */
+void stderr_tail_free(struct stderr_tail *t);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_child.c - what a child writes to its standard error: the end is kept, in little
+ * memory, and writing never waits for its parent
+ */
+#include "tests/support/test.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "harness/machine/child.h"
+
+#define PATIENCE_NS 60000000000u
+
+static void start(struct child *c, const char *script)
+{
+    struct err err = ERR_INIT;
+    char name[] = "sh", option[] = "-c";
+    char *argv[] = {name, option, (char *)(uintptr_t)script, NULL};
+    const struct child_params p = {.program = "/bin/sh", .argv = argv, .talk = true};
+
+    *c = (struct child)CHILD_INIT;
+    assert_int_equal(child_start(c, &p, &err), ST_OK);
+}
+
+static void count_line(void *arg, const char *line, size_t len)
+{
+    (void)line;
+    (void)len;
+    ++*(int *)arg;
+}
+
+/* Waits for the end of its output, and hears nothing of its standard error meanwhile.
+ */
+static int wait_for_end(struct child *c, int *n_lines)
+{
+    struct pollfd pfd = {.fd = c->out, .events = POLLIN};
+
+    do
+        assert_int_equal(poll(&pfd, 1, 60000), 1);
+    while (child_hear(c, count_line, n_lines));
+    return child_reap(c, PATIENCE_NS, NULL, NULL);
+}
+
+/* Bytes of this process's files in memory. */
+static size_t memory_files_bytes(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t sum = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir));) {
+        char path[300], to[300];
+        struct stat st;
+
+        snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
+        const ssize_t n = readlink(path, to, sizeof to - 1);
+
+        if (n > 0 && !strncmp(to, "/memfd:", 7) && !stat(path, &st))
+            sum += (size_t)st.st_size;
+    }
+    closedir(dir);
+    return sum;
+}
+
+static void keeps_the_end(void **state)
+{
+    char words[64];
+    struct child c;
+    int n_lines = 0;
+
+    (void)state;
+    start(&c, "head -c 20000000 /dev/zero | tr '\\0' x >&2; echo >&2;"
+              "echo 'its last\twords' >&2; echo done");
+    assert_int_equal(wait_for_end(&c, &n_lines), 0);
+    assert_int_equal(n_lines, 1);
+    assert_true(memory_files_bytes() < 1 << 20);
+    child_last_words(&c, words, 21);
+    assert_string_equal(words, "xxxx its last words");
+    child_close(&c);
+}
+
+static void says_nothing_or_little(void **state)
+{
+    char words[64];
+    struct child c;
+    int n_lines = 0;
+
+    (void)state;
+    start(&c, "exit 3");
+    assert_int_equal(WEXITSTATUS(wait_for_end(&c, &n_lines)), 3);
+    assert_string_equal(child_last_words(&c, words, sizeof words), "");
+    child_close(&c);
+    assert_string_equal(child_last_words(&c, words, sizeof words), "");
+    start(&c, "echo why >&2; kill -KILL $$");
+    assert_int_equal(WTERMSIG(wait_for_end(&c, &n_lines)), SIGKILL);
+    assert_string_equal(child_last_words(&c, words, sizeof words), "why");
+    child_close(&c);
+}
+
+/* A process that it leaves behind keeps its standard error open, and may write on. */
+static void left_behind(void **state)
+{
+    char words[64];
+    struct child c;
+    int n_lines = 0;
+
+    (void)state;
+    start(&c, "(while echo on >&2; do :; done) >/dev/null & exit 0");
+    assert_int_equal(wait_for_end(&c, &n_lines), 0);
+    child_last_words(&c, words, sizeof words);
+    child_close(&c); /* which ends that process: its output is closed */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
+                                       cmocka_unit_test(says_nothing_or_little),
+                                       cmocka_unit_test(left_behind)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
