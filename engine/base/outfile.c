@@ -46,6 +46,16 @@ static enum status failed(const char *doing, const char *part, int error,
 
 /* ---- opening ----------------------------------------------------------------- */
 
+static int lock(int fd)
+{
+    int rc;
+
+    do
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    while (rc && errno == EINTR);
+    return rc;
+}
+
 /* Open and lock the .part file, new or left by a killed run. */
 static enum status open_part(const char *part, int flags, int *out, struct err *err)
 {
@@ -57,14 +67,18 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
             fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (fd < 0)
             return failed("create", part, errno, err);
-        if (flock(fd, LOCK_EX | LOCK_NB)) {
-            const int busy = errno == EWOULDBLOCK;
+        if (lock(fd)) {
+            const int why = errno;
 
+            /* Where nobody holds the lock, nobody else is making the file. */
+            if (why != EWOULDBLOCK)
+                unlink(part);
             close(fd);
-            return err_set(err, ST_IO,
-                           busy ? "another process is making %s; wait for it to finish"
-                                : "cannot lock %s",
-                           part);
+            return why == EWOULDBLOCK
+                       ? err_set(err, ST_IO,
+                                 "another process is making %s; wait for it to finish",
+                                 part)
+                       : failed("lock", part, why, err);
         }
         /* The previous holder of the lock may have renamed or removed the file. */
         if (!fstat(fd, &mine) && !lstat(part, &there) && mine.st_ino == there.st_ino &&

@@ -205,7 +205,9 @@ int group_remove(const char *root, const char *dir, int version)
             each_process(root, dir, kill_other, NULL);
         if (!group_rmdir(root, dir) || errno == ENOENT)
             return 0;
-        if ((errno != EBUSY && errno != ENOTEMPTY) || attempt == 45 || root[0])
+        /* A group that is busy becomes free; what else refuses may have been for once.
+         */
+        if (attempt == (errno == EBUSY || errno == ENOTEMPTY ? 45 : 3) || root[0])
             return -1;
         nanosleep(&wait, NULL);
         if (wait.tv_nsec < 128000000)
