@@ -157,8 +157,7 @@ class Faults:
                 except OSError:
                     pass
         odd = [f for f in self.files() - self.before
-               if f.startswith("tmp/") or f.endswith((".part", ".tmp", "-journal"))
-               or ".part" in f or f.rsplit(".", 1)[-1].startswith("~")]
+               if f.startswith("tmp/") or ".part" in f or f.endswith(".tmp")]
         if odd:
             yield "files left behind: " + " ".join(sorted(odd))
         rows, wrong = self.table()
