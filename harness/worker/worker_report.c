@@ -12,9 +12,11 @@
 #define NOISE_NS    2000000000u /* noise so far is reported as often */
 #define PROGRESS_NS 100000000u
 
+/* Once a message is lost none follows: the other side would take what it hears for all
+ * there is. */
 void worker_send(json_t *object)
 {
-    if (object) {
+    if (object && !ferror(stdout)) {
         json_dumpf(object, stdout, JSON_COMPACT);
         putchar('\n');
         fflush(stdout);

@@ -316,8 +316,11 @@ int worker_serve(const struct worker_task *tasks, size_t n)
     worker_send(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", WORKER_OPEN_PROTOCOL,
                           "worker", WORKER_PROTOCOL, "version", build_version(),
                           "commit", build_commit(), "compiler", build_compiler()));
-    while (st == ST_OK && getline(&line, &cap, stdin) > 0)
+    /* Who waits for an answer that could not be written hears of it by this end. */
+    while (st == ST_OK && !ferror(stdout) && getline(&line, &cap, stdin) > 0)
         st = answer(v, tasks, n, line, &err);
+    if (st == ST_OK && ferror(stdout))
+        st = err_set(&err, ST_IO, "the measuring process cannot write its results");
     if (st)
         worker_send(json_pack("{s:s, s:i}", "error", err.msg, "code", (int)st));
     close_server(v);
