@@ -39,6 +39,8 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    /* Its own copy would keep the pipe from ending. */
+    close(e->go[1]);
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
         dup2(e->out[1], STDOUT_FILENO) >= 0 &&
         (e->complaints < 0 || dup2(e->complaints, STDERR_FILENO) >= 0)) {
