@@ -168,8 +168,12 @@ static enum status send(struct worker_client *c, json_t *request, struct err *er
     json_decref(request);
     if (!text || asprintf(&line, "%s\n", text) < 0)
         st = err_set(err, ST_USAGE, "the name of the model is not UTF-8");
-    else /* a worker that does not read may have sent the reason before it died */
-        child_say(&c->child, line, NULL);
+    else if (child_say(&c->child, line, NULL)) {
+        /* A worker that does not read may have sent the reason before it died; one that
+         * lives would wait for the rest of the request. */
+        close(c->child.in);
+        c->child.in = -1;
+    }
     free(text);
     free(line);
     return st;
