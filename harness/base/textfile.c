@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/infile.h"
 #include "harness/base/newfile.h"
 
 /* Room for more than cap bytes, of which max + 1 are ever needed. */
@@ -60,23 +59,6 @@ enum status textfile_read(const char *path, size_t max, char **text, size_t *len
     *text = buf;
     *len = n;
     return ST_OK;
-}
-
-enum status textfile_read_json(json_t **root, const char *path, size_t max,
-                               struct err *err)
-{
-    json_error_t why;
-    char *text;
-    size_t len;
-    const enum status st = infile_read(&text, &len, path, max, err);
-
-    if (st)
-        return st;
-    *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-    free(text);
-    return *root ? ST_OK
-                 : err_set(err, ST_INPUT, "%.200s is not JSON: line %d, %.150s", path,
-                           why.line, why.text);
 }
 
 /* The page of a job that all its steps add to. */

@@ -14,18 +14,11 @@
 #include "engine/base/status.h"
 
 #define TEXTFILE_MAX_BYTES ((size_t)1 << 30) /* of a text that a model reads */
-#define TEXTFILE_MAX_JSON \
-    ((size_t)64 << 20) /* of a result or a machine's description */
 
 /* The whole file, which may be a pipe, or standard input for "-"; *text is malloc'ed.
  * Errors: ST_IO, ST_INPUT (more than max bytes), ST_NO_MEMORY. */
 enum status textfile_read(const char *path, size_t max, char **text, size_t *len,
                           struct err *err);
-
-/* JSON from a regular file of at most max bytes, without repeated keys; *root is the
- * caller's. Errors: those of infile_read(), ST_INPUT (no JSON, with its line). */
-enum status textfile_read_json(json_t **root, const char *path, size_t max,
-                               struct err *err);
 
 /* What write() makes of arg to path; "-" is standard output, and the page that GitHub
  * collects from all steps of a job ($GITHUB_STEP_SUMMARY) is added to, not begun anew.
