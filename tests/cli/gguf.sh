@@ -54,7 +54,7 @@ refused 2 'not a regular file' gguf pipe
 refused 2 'is empty' gguf empty
 refused 2 'cannot be written' gguf "$model" --tensor output_norm.weight -o "$WORK/no/such/folder"
 cp "$model" copy.gguf
-refused 2 'overwrite the model' gguf copy.gguf --tensor output_norm.weight -o ./copy.gguf
+refused 2 'would replace' gguf copy.gguf --tensor output_norm.weight -o ./copy.gguf
 cmp "$model" copy.gguf
 if [ -c /dev/full ]; then
     refused 2 'No space left' gguf "$model" --tensor token_embd.weight -o /dev/full
