@@ -195,8 +195,8 @@ static int by_offset(const void *a, const void *b)
 static enum status check_overlap(struct safetensors *s, size_t first,
                                  const struct shard *f, struct err *err)
 {
-    struct safetensor *t = s->tensors + first;
     const size_t n = s->n_tensors - first;
+    struct safetensor *t = n ? s->tensors + first : NULL;
 
     if (n)
         qsort(t, n, sizeof *t, by_offset);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_csv.c - tables of results, with and without extra columns
+ *
+ * What is read is written again, which must be readable, with as many rows.
+ */
+#include <stdlib.h>
+
+#include "harness/result/row.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+
+static void write_again(const struct row *rows, size_t n)
+{
+    const char *path = fuzz_path("again.csv");
+    struct err err = ERR_INIT;
+    FILE *f = fopen(path, "w");
+    struct row *again;
+    size_t n_again;
+
+    if (!f)
+        fuzz_fail("cannot write %s", path);
+    row_csv_header(f);
+    for (size_t i = 0; i < n; i++)
+        row_csv_write(f, &rows[i]);
+    fclose(f);
+    if (!fuzz_accepted(row_csv_read(path, &again, &n_again, &err), &err))
+        fuzz_fail("our own writing is refused");
+    if (n_again != n)
+        fuzz_fail("%zu rows written, %zu read", n, n_again);
+    free(again);
+}
+
+static void read_table(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"run", "machine", "commit_id"};
+    struct row_extra extra = {.names = names, .n = 3};
+    const char *path = fuzz_file("t.csv", data, size);
+    struct err err = ERR_INIT;
+    struct row *rows;
+    size_t n;
+
+    if (fuzz_accepted(row_csv_read_extra(path, &rows, &n, &extra, &err), &err)) {
+        row_extra_free(&extra, n);
+        free(rows);
+    }
+    if (fuzz_accepted(row_csv_read(path, &rows, &n, &err), &err)) {
+        if (n <= 64)
+            write_again(rows, n);
+        free(rows);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    /* A row is a few KB, however short its line. */
+    static const struct fuzz_bound bound = {.cpu_s = 1,
+                                            .cpu_s_per_byte = 40e-6,
+                                            .bytes = 16u << 20,
+                                            .bytes_per_byte = 2 * sizeof(struct row)};
+
+    return fuzz_run(read_table, data, size, &bound);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {
+        "run",   "machine", "commit_id", "utc", "point",  "kind",    "status",  "model",
+        "quant", "tok_s",   "threads",   "ok",  "decode", "prefill", "attempt", NULL};
+
+    return mutate_text(data, size, max_size, seed, words);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_history.c - histories: SQLite databases, tables of several runs, single rows
+ *
+ * What begins as an SQLite database is read as it is; a first byte below 32 makes one
+ * of this program's databases, changed by SQL that the rest of the input chooses; all
+ * else is a CSV or the JSON of a row. Databases are also written to.
+ */
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "harness/history/history.h"
+#include "harness/history/history_db.h"
+#include "tests/fuzz/support/bytes.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+
+/* Marking the roofs of a table's rows compares each with each, so tables are short. */
+#define MOST_TEXT  4096
+#define MOST_BYTES (1 << 20)
+
+/* ---- reading ------------------------------------------------------------------- */
+
+static void read_any(const char *path)
+{
+    struct history h = {.n_rows = 0};
+    struct err err = ERR_INIT;
+
+    if (fuzz_accepted(history_read(&h, path, NULL, &err), &err))
+        for (size_t i = 0; i < h.n_rows; i++)
+            if (h.run_of[i] >= h.n_runs)
+                fuzz_fail("row %zu is of no run", i);
+    history_free(&h);
+}
+
+/* Two rows of one machine. */
+static void make_history(struct history *h)
+{
+    struct history_run *run;
+    struct err err = ERR_INIT;
+    struct row r;
+
+    row_init(&r);
+    memcpy(r.utc, "2026-01-01T00:00:00Z", 21);
+    memcpy(r.point, "m/decode/t2", 12);
+    memcpy(r.kind, "decode", 7);
+    memcpy(r.status, "ok", 3);
+    memcpy(r.model, "m", 2);
+    if (!fuzz_accepted(history_add_run(h, "made", &run, &err), &err))
+        fuzz_fail("no memory for a run");
+    memcpy(run->id, "run", 4);
+    memcpy(run->utc, r.utc, sizeof run->utc);
+    run->has_machine = true;
+    for (int i = 0; i < MACHINE_N_FIELDS; i++)
+        memcpy(run->machine.text[i], "x", 2);
+    for (int attempt = 1; attempt <= 2; attempt++) {
+        r.attempt = attempt;
+        if (!fuzz_accepted(history_add_row(h, "made", &r, &err), &err))
+            fuzz_fail("no memory for a row");
+    }
+}
+
+static void write_to(const char *path)
+{
+    struct history h = {.n_rows = 0};
+    struct err err = ERR_INIT;
+    size_t n_new;
+
+    make_history(&h);
+    fuzz_accepted(history_db_record(path, &h, NULL, &n_new, &err), &err);
+    history_free(&h);
+}
+
+/* ---- databases made -------------------------------------------------------------- */
+
+/* %1$s: a column, %2$s: a value, %3$s: another column */
+static const char *const statements[] = {
+    "UPDATE rows SET %1$s = %2$s",
+    "UPDATE rows SET %1$s = %2$s WHERE attempt = 2",
+    "INSERT INTO rows (%1$s, run, point, utc) VALUES (%2$s, 'r', 'p', '1')",
+    "ALTER TABLE rows ADD COLUMN %1$s_x DEFAULT %2$s",
+    "ALTER TABLE rows RENAME COLUMN %1$s TO %3$s_y",
+    "ALTER TABLE rows DROP COLUMN %1$s",
+    "ALTER TABLE rows RENAME TO rows_2",
+    "ALTER TABLE rows ADD COLUMN g AS (%1$s || %2$s)",
+    "CREATE VIEW rows AS SELECT * FROM rows_2",
+    "CREATE TABLE rows AS SELECT * FROM rows_2",
+    "CREATE TABLE rows (%1$s, %3$s)",
+    "CREATE TRIGGER t AFTER INSERT ON rows BEGIN DELETE FROM rows; END",
+    "CREATE INDEX i ON rows (%1$s, abs(%3$s))",
+    "DROP TABLE machines",
+    "UPDATE machines SET profile = %2$s",
+    "UPDATE machines SET machine = %2$s",
+    "CREATE TABLE machines (machine, profile)",
+    "PRAGMA application_id = 1",
+    "PRAGMA user_version = 7",
+    "DELETE FROM rows",
+    "PRAGMA writable_schema = ON",
+    "UPDATE sqlite_schema SET sql = replace(sql, '%1$s', '%3$s')",
+    "UPDATE sqlite_schema SET rootpage = 2",
+    "INSERT INTO rows SELECT * FROM rows",
+};
+static const char *const columns[] = {"run",     "run_utc", "commit_id", "machine",
+                                      "kind",    "status",  "tok_s",     "threads",
+                                      "attempt", "utc",     "point",     "model"};
+static const char *const values[] = {"NULL",
+                                     "''",
+                                     "1",
+                                     "-1",
+                                     "1e999",
+                                     "0.5",
+                                     "9223372036854775807",
+                                     "x'00ff'",
+                                     "'a' || char(27) || '[2J'",
+                                     "char(0)",
+                                     "zeroblob(70000)",
+                                     "printf('%%.60000c', 'a')",
+                                     "'{}'",
+                                     "'{\"cpu\":1}'",
+                                     "randomblob(8)",
+                                     "'ok'"};
+
+static void change_database(const char *path, struct bytes *b)
+{
+    sqlite3 *db = NULL;
+    char sql[512];
+
+    if (sqlite3_open(path, &db) == SQLITE_OK) {
+        sqlite3_exec(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL,
+                     NULL, NULL);
+        for (uint32_t n = bytes_below(b, 10); n; n--) {
+            snprintf(sql, sizeof sql, bytes_of(b, statements, 24),
+                     bytes_of(b, columns, 12), bytes_of(b, values, 16),
+                     bytes_of(b, columns, 12));
+            sqlite3_exec(db, sql, NULL, NULL, NULL);
+        }
+    }
+    sqlite3_close(db);
+}
+
+/* A database of two rows as this program writes it, made once. */
+static const char *sound_database(void)
+{
+    static char path[512];
+
+    if (!path[0]) {
+        snprintf(path, sizeof path, "%s", fuzz_path("sound.db"));
+        write_to(path);
+    }
+    return path;
+}
+
+static size_t read_whole(const char *path, uint8_t *image)
+{
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(image, 1, MOST_BYTES, f) : 0;
+
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* A sound database, changed by SQL, then in a few of its bytes. */
+static const char *make_database(struct bytes *b)
+{
+    static uint8_t image[MOST_BYTES];
+    const char *path = fuzz_file("h.db", image, read_whole(sound_database(), image));
+
+    change_database(path, b);
+    const size_t n = read_whole(path, image);
+
+    for (uint32_t i = bytes_below(b, 4); i && n; i--)
+        image[bytes_below(b, n < 65536 ? (uint32_t)n : 65536)] = bytes_u8(b);
+    fuzz_input_grows(n);
+    return fuzz_file("h.db", image, n);
+}
+
+static void read_history(const uint8_t *data, size_t size)
+{
+    struct bytes b = {data, size};
+    const char *path;
+
+    if (!size)
+        return;
+    if (data[0] < 32) {
+        bytes_u8(&b);
+        path = make_database(&b);
+    } else if (history_db_is(size > 16 ? (const char *)data : "")) {
+        path = fuzz_file("h.db", data, size);
+    } else {
+        read_any(fuzz_file("h.csv", data, size < MOST_TEXT ? size : MOST_TEXT));
+        return;
+    }
+    read_any(path);
+    write_to(path);
+    unlink(fuzz_path("h.db-journal"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    /* SQLite's cache and a row of a few KB for each short line. */
+    static const struct fuzz_bound bound = {.cpu_s = 2,
+                                            .cpu_s_per_byte = 40e-6,
+                                            .bytes = 32u << 20,
+                                            .bytes_per_byte = 2 * sizeof(struct row)};
+
+    sound_database();
+    return fuzz_run(read_history, data, size, &bound);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {"run",    "run_utc", "machine", "point", "kind",
+                                        "decode", "ok",      "attempt", "1",     NULL};
+
+    return size && data[0] >= 32 && data[0] != 'S'
+               ? mutate_text(data, size, max_size, seed, words)
+               : LLVMFuzzerMutate(data, size, max_size);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_machine.c - machine.json of a sweep: its settings, and what it says of a machine
+ *
+ * Settings that are accepted are stored and read again.
+ */
+#include "harness/machine/machine_key.h"
+#include "harness/result/report_rows.h"
+#include "harness/sweep/sweep.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+
+static void read_settings(const json_t *stored)
+{
+    struct sweep_settings s, again;
+    struct err err = ERR_INIT;
+
+    if (!fuzz_accepted(sweep_settings_from_json(&s, stored, &err), &err))
+        return;
+    json_t *object = sweep_settings_json(&s);
+
+    if (!fuzz_accepted(sweep_settings_from_json(&again, object, &err), &err))
+        fuzz_fail("our own writing is refused");
+    sweep_settings_free(&again);
+    sweep_settings_free(&s);
+    json_decref(object);
+}
+
+static void read_key(const json_t *topology)
+{
+    struct machine_key key, again;
+
+    if (!machine_key_read(&key, topology))
+        return;
+    json_t *object = machine_key_json(&key);
+    char why[256];
+
+    if (!machine_key_from_json(&again, object))
+        fuzz_fail("our own writing is refused");
+    machine_key_same(&key, &again, why, sizeof why);
+    machine_key_hash(&key);
+    json_decref(object);
+}
+
+static void read_machine(const uint8_t *data, size_t size)
+{
+    struct report_machine report;
+    struct err err = ERR_INIT;
+    struct sweep_dir *dir;
+    json_t *machine;
+
+    fuzz_file("machine.json", data, size);
+    fuzz_file("sweep.csv", "", 0);
+    report_machine_read(&report, fuzz_dir());
+    if (!fuzz_accepted(sweep_dir_resume(&dir, fuzz_dir(), &err), &err))
+        return;
+    if (fuzz_accepted(sweep_dir_read_machine(dir, &machine, &err), &err)) {
+        read_settings(json_object_get(machine, "settings"));
+        read_key(json_object_get(machine, "topology"));
+        json_decref(machine);
+    }
+    sweep_dir_close(dir);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_run(read_machine, data, size, FUZZ_BOUND);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {"settings",  "topology",   "host",
+                                        "models",    "threads",    "threads_prefill",
+                                        "ctx",       "prefill",    "speculate",
+                                        "weights",   "pages",      "placement",
+                                        "kv_type",   "mem_limit",  "auto",
+                                        "mmap",      "packed",     "all",
+                                        "none",      "f16",        "q8_0",
+                                        "cpu_model", "hypervisor", "isa",
+                                        "caches",    "mem_total",  NULL};
+
+    return mutate_json(data, size, max_size, seed, words);
+}

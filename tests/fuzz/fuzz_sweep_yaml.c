@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_sweep_yaml.c - the settings of a sweep, as YAML
+ */
+#include "harness/sweep/sweep.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+#include "tests/fuzz/support/small_machine.h"
+
+static void read_settings(const uint8_t *data, size_t size)
+{
+    const char *path = fuzz_file("s.yaml", data, size);
+    struct sweep_settings s;
+    struct err err = ERR_INIT;
+
+    memset(&s, 0, sizeof s);
+    if (!fuzz_accepted(sweep_settings_init(&s, small_machine(), &err), &err))
+        fuzz_fail("no default settings");
+    fuzz_accepted(sweep_config_load(&s, path, small_machine(), &err), &err);
+    sweep_settings_free(&s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_run(read_settings, data, size, FUZZ_BOUND);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {
+        "models",  "threads", "threads_prefill", "prefill",   "ctx",       "speculate",
+        "weights", "pages",   "placement",       "kv_type",   "mem_limit", "seed",
+        "repeats", "budget",  "timeout",         "cache_dir", "quality",   "all",
+        "auto",    "none",    "[1, 2]",          "\n- a\n",   NULL};
+
+    return mutate_text(data, size, max_size, seed, words);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * model_file.h - a GGUF image read, and used as far as a reader of models uses it
+ *
+ * Threading: one input at a time.
+ */
+#ifndef SLM_TESTS_FUZZ_MODEL_FILE_H
+#define SLM_TESTS_FUZZ_MODEL_FILE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/gguf/gguf.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "tests/fuzz/support/oracle.h"
+
+/* A copy that begins at a multiple of 64, as gguf_parse() wants it, and ends with its
+ * last byte; to be freed. */
+static inline void *image_copy(const void *data, size_t size)
+{
+    void *image = NULL;
+
+    if (posix_memalign(&image, 64, size))
+        fuzz_fail("no memory for an image of %zu bytes", size);
+    memcpy(image, data, size);
+    return image;
+}
+
+/* Every byte that the metadata promises. */
+static inline uint64_t image_read_metadata(const struct gguf *g)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < gguf_n_kvs(g); i++) {
+        const struct gguf_kv *kv = gguf_kv_at(g, i);
+
+        for (uint64_t k = 0; k < kv->n; k++) {
+            struct gguf_str s;
+            int64_t v = 0;
+            double d = 0;
+
+            if (gguf_elem_str(g, kv, k, &s)) {
+                for (size_t c = 0; c < s.len; c++)
+                    sum += (unsigned char)s.data[c];
+            }
+            sum += gguf_elem_i64(kv, k, &v) + gguf_elem_f64(kv, k, &d);
+        }
+    }
+    return sum;
+}
+
+/* Every byte that the tensors promise. */
+static inline uint64_t image_read_tensors(const struct gguf *g)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+        const unsigned char *p = gguf_tensor_data(g, t);
+
+        if (gguf_tensor_find(g, t->name) != t)
+            fuzz_fail("a tensor is not found by its name");
+        for (uint64_t k = 0; k < t->bytes; k++)
+            sum += p[k];
+    }
+    return sum;
+}
+
+/* The vocabulary of g on a text, whole and back. */
+static inline void image_use_tokenizer(const struct gguf *g, const char *text,
+                                       size_t len)
+{
+    struct err err = ERR_INIT;
+    struct tokenizer *t;
+    int32_t *ids;
+    size_t n;
+    char piece[16];
+
+    if (!fuzz_accepted(tokenizer_open(&t, g, &err), &err))
+        return;
+    for (int special = 0; special < 2; special++) {
+        if (!fuzz_accepted(
+                tokenizer_encode(t, text, len, true, special, &ids, &n, &err), &err))
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            if (ids[i] < 0 || ids[i] >= tokenizer_n_vocab(t))
+                fuzz_fail("token %d of a vocabulary of %d", ids[i],
+                          tokenizer_n_vocab(t));
+            tokenizer_piece(t, ids[i], piece, sizeof piece);
+        }
+        free(ids);
+    }
+    tokenizer_close(t);
+}
+
+#endif
