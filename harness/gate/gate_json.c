@@ -434,11 +434,13 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     return st;
 }
 
+/* The longest gate has 48 metrics of 80 launches of 8 rounds. */
+static const struct json_limit max_file = {8u << 20, 1u << 18};
+
 enum status gate_json_read(struct gate_result *r, const char *path, struct err *err)
 {
-    static const struct json_limit limit = {.bytes = 16u << 20, .values = MAX_VALUES};
     struct jsonfile f;
-    enum status st = jsonfile_read(&f, path, limit, err);
+    enum status st = jsonfile_read(&f, path, max_file, err);
 
     if (st)
         return st;

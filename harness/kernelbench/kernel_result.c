@@ -5,7 +5,6 @@
 #include "harness/kernelbench/kernel_result.h"
 #include "harness/base/textfile.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
 
-#define MAX_RESULTS 20000 /* each is looked for among those before it */
+#define MAX_RESULTS 20000
 
 static void copy_text(char *to, size_t cap, const json_t *object, const char *key)
 {
@@ -43,10 +42,9 @@ static void read_context(struct kernel_results *r, const json_t *context)
 
 static struct kernel_result *find(const struct kernel_results *r, const char *name)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (!strcmp(r->v[i].name, name))
-            return &r->v[i];
-    return NULL;
+    const uint32_t i = strtab_find(&r->index, name, strlen(name));
+
+    return i == STRTAB_NONE ? NULL : &r->v[i];
 }
 
 const struct kernel_result *kernel_results_find(const struct kernel_results *r,
@@ -57,19 +55,29 @@ const struct kernel_result *kernel_results_find(const struct kernel_results *r,
 
 static struct kernel_result *add_row(struct kernel_results *r, const char *name)
 {
-    struct kernel_result *v = realloc(r->v, (r->n + 1) * sizeof *v);
+    const size_t cap = r->n < r->cap ? r->cap : 2 * r->cap + 16;
+    struct kernel_result *v = r->v;
 
+    if (cap > r->cap)
+        v = realloc(v, cap * sizeof *v);
     if (!v)
         return NULL;
     r->v = v;
+    r->cap = cap;
     v[r->n] = (struct kernel_result){.name = strdup(name), .huge_share = NAN};
-    return v[r->n].name ? &v[r->n++] : NULL;
+    if (!v[r->n].name)
+        return NULL;
+    strtab_put(&r->index, v[r->n].name, (uint32_t)strlen(name), (uint32_t)r->n);
+    return &v[r->n++];
 }
 
+/* Append to list[n], which has room for the next power of two. */
 static bool push(double **list, size_t n, double value)
 {
-    double *longer = realloc(*list, (n + 1) * sizeof *longer);
+    double *longer = *list;
 
+    if (!(n & (n - 1)))
+        longer = realloc(longer, (n ? 2 * n : 1) * sizeof *longer);
     if (!longer)
         return false;
     longer[n] = value;
@@ -130,6 +138,8 @@ static enum status read_entries(struct kernel_results *r, const json_t *entries,
     char own[256];
     json_t *entry;
 
+    if (strtab_init(&r->index, json_array_size(entries), err))
+        return ST_NO_MEMORY;
     json_array_foreach(entries, i, entry)
     {
         const char *type = json_string_value(json_object_get(entry, "run_type"));
@@ -166,13 +176,15 @@ static enum status read_entries(struct kernel_results *r, const json_t *entries,
     return ST_OK;
 }
 
+/* Every kernel at every level with nine repetitions is 15 MB and 700000 values. */
+static const struct json_limit max_file = {128u << 20, 4u << 20};
+
 enum status kernel_results_read(struct kernel_results *r, const char *path,
                                 struct err *err)
 {
     struct kernel_results new = {.n = 0};
-    static const struct json_limit limit = {.bytes = 64u << 20, .values = 1u << 21};
     struct jsonfile f;
-    enum status st = jsonfile_read(&f, path, limit, err);
+    enum status st = jsonfile_read(&f, path, max_file, err);
 
     if (st)
         return st;
@@ -205,5 +217,6 @@ void kernel_results_free(struct kernel_results *r)
         free(r->v[i].wps);
     }
     free(r->v);
+    strtab_free(&r->index);
     *r = (struct kernel_results){.n = 0};
 }

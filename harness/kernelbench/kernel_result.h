@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
+#include "engine/base/strtab.h"
 
 struct kernel_result {
     char *name;
@@ -29,7 +30,8 @@ struct kernel_result {
 struct kernel_results {
     char path[512];
     struct kernel_result *v; /* in the order of the file */
-    size_t n;
+    size_t n, cap;
+    struct strtab index; /* of their names */
     /* of the file's context; "" where it does not tell */
     char cpu_model[96], host[72], date[40], version[64], compiler[96], kernel[96];
     int n_cpus;

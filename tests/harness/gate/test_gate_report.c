@@ -7,6 +7,8 @@
  */
 #include "tests/support/gate_fixture.h"
 
+#include <sys/stat.h>
+
 #include "harness/gate/gate_report.h"
 
 #define MOST 65536
@@ -218,6 +220,22 @@ static void json_of_another_kind_is_refused(void **state)
 
 /* ---- texts ------------------------------------------------------------------------
  */
+
+/* A pipe that never speaks and a device without end are refused at once. */
+static void json_is_a_regular_file(void **state)
+{
+    struct gate_result r = {.n_metrics = 0};
+    struct err err = ERR_INIT;
+    const char path[] = "test_gate_report.pipe";
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(gate_json_read(&r, path, &err), ST_INPUT);
+    unlink(path);
+    err_clear(&err);
+    assert_int_equal(gate_json_read(&r, "/dev/zero", &err), ST_INPUT);
+}
 
 static void words_have_as_many_digits_as_they_need(void **state)
 {
@@ -546,6 +564,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_read_back_to_the_last_bit),
         cmocka_unit_test(json_of_another_kind_is_refused),
+        cmocka_unit_test(json_is_a_regular_file),
         cmocka_unit_test(words_have_as_many_digits_as_they_need),
         cmocka_unit_test(counts_are_told_in_a_sentence),
         cmocka_unit_test(markdown_begins_with_the_verdict),

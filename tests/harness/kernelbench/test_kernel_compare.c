@@ -8,6 +8,7 @@
 #include "tests/support/test.h"
 
 #include <math.h>
+#include <sys/stat.h>
 
 #include "harness/kernelbench/kernel_compare.h"
 
@@ -294,6 +295,53 @@ static void reads_what_is_there(void **state)
     kernel_results_free(&r);
 }
 
+/* Reading takes time in proportion to the file: compared with each other, the names
+ * below would take minutes. */
+static void many_rows_are_found_by_name(void **state)
+{
+    enum { N = 200000 };
+    struct kernel_results r;
+    struct err err = ERR_INIT;
+    FILE *f = fopen(path[0], "w");
+    char name[32];
+
+    (void)state;
+    assert_non_null(f);
+    fprintf(f, "{\"benchmarks\": [");
+    for (int i = 0; i < 2 * N; i++)
+        fprintf(f, "%s{\"name\":\"row/%d\",\"real_time\":%d,\"time_unit\":\"ns\"}",
+                i ? "," : "", i % N, i + 1);
+    fprintf(f, "]}");
+    fclose(f);
+    assert_int_equal(kernel_results_read(&r, path[0], &err), ST_OK);
+    assert_int_equal(r.n, N);
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "row/%d", i);
+        const struct kernel_result *found = kernel_results_find(&r, name);
+
+        assert_ptr_equal(found, &r.v[i]);
+        assert_int_equal(found->n, 2);
+        assert_float_equal(found->ns[1], N + i + 1, 0);
+    }
+    assert_null(kernel_results_find(&r, "row"));
+    kernel_results_free(&r);
+}
+
+/* A pipe that never speaks and a device without end are refused at once. */
+static void only_regular_files_are_read(void **state)
+{
+    struct kernel_results r;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    unlink(path[0]);
+    assert_int_equal(mkfifo(path[0], 0600), 0);
+    assert_int_equal(kernel_results_read(&r, path[0], &err), ST_INPUT);
+    unlink(path[0]);
+    err_clear(&err);
+    assert_int_equal(kernel_results_read(&r, "/dev/zero", &err), ST_INPUT);
+}
+
 static void expect_refused(const char *text, size_t len, const char *fragment)
 {
     struct kernel_results r;
@@ -365,6 +413,8 @@ int main(void)
         cmocka_unit_test(too_few_repetitions_are_said),
         cmocka_unit_test(rows_of_one_file_and_failures),
         cmocka_unit_test(reads_what_is_there),
+        cmocka_unit_test(many_rows_are_found_by_name),
+        cmocka_unit_test(only_regular_files_are_read),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(odd_times_are_no_figures),
     };
