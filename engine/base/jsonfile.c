@@ -85,12 +85,8 @@ enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limi
 {
     char *text = NULL;
     size_t len = 0;
-    enum status st;
+    enum status st = infile_read(&text, &len, path, limit.bytes, err);
 
-    if (strlen(path) >= sizeof f->path)
-        return err_set(err, ST_USAGE, "a path is longer than %zu bytes",
-                       sizeof f->path - 1);
-    st = infile_read(&text, &len, path, limit.bytes, err);
     if (st)
         return st;
     st = jsonfile_parse(f, path, text, len, limit, err);

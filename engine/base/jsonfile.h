@@ -23,8 +23,8 @@ struct json_limit {
 };
 
 struct jsonfile {
-    char path[512];
-    json_t *root; /* an object, owned here; NULL: no such file */
+    char path[512]; /* cut to fit, for messages */
+    json_t *root;   /* an object, owned here; NULL: no such file */
 };
 
 /* Load dir/name, one object within the limit. Errors: ST_IO (missing or unreadable),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/format.h"
+#include "harness/machine/machine_key.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"

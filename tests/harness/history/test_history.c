@@ -294,6 +294,33 @@ static void another_schema_is_refused(void **state)
 
 /* A file of an older version, with fewer columns: it is read, and grows when written.
  */
+/* A pipe that never speaks is refused at once, beside a table. */
+static void only_regular_files_are_json(void **state)
+{
+    static const char table[] = "point,kind,status\na,decode,ok\n";
+    char folder[] = "test_history_XXXXXX", path[64], csv[64];
+    struct history h = {.n_rows = 0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/machine.json", folder);
+    snprintf(csv, sizeof csv, "%s/sweep.csv", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    FILE *f = fopen(csv, "w");
+
+    assert_non_null(f);
+    fputs(table, f);
+    fclose(f);
+    assert_int_equal(history_read(&h, folder, NULL, &err), ST_INPUT);
+    if (!strstr(err.msg, "pipe"))
+        fail_msg("'%s' does not name the pipe", err.msg);
+    history_free(&h);
+    unlink(path);
+    unlink(csv);
+    rmdir(folder);
+}
+
 static void columns_are_added(void **state)
 {
     const struct machine_key key = example_key();
@@ -539,6 +566,7 @@ int main(void)
         cmocka_unit_test(texts_of_a_run_are_harmless),
         cmocka_unit_test(a_database_gives_back_what_it_got),
         cmocka_unit_test(a_damaged_database_is_refused),
+        cmocka_unit_test(only_regular_files_are_json),
         cmocka_unit_test(another_schema_is_refused),
         cmocka_unit_test(columns_are_added),
         cmocka_unit_test(writers_wait_for_each_other),
