@@ -193,8 +193,23 @@ static json_t *near_value(struct mutation *m, const json_t *value)
 
 /* ---- members --------------------------------------------------------------------- */
 
+/* A copy of a value, its texts ending in a number: names that are all different. */
+static json_t *numbered(const json_t *value, size_t i)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)value), *member;
+    const char *key;
+
+    json_object_foreach(copy, key, member)
+    {
+        if (json_is_string(member))
+            json_object_set_new(copy, key,
+                                json_sprintf("%s%zu", json_string_value(member), i));
+    }
+    return copy;
+}
+
 /* The value again, n times in an array, or under n other names in an object. */
-static void repeat(const struct slot *s, size_t n)
+static void repeat(const struct slot *s, size_t n, bool differ)
 {
     for (size_t i = 0; i < n; i++) {
         if (s->key) {
@@ -204,7 +219,8 @@ static void repeat(const struct slot *s, size_t n)
             if (!json_object_get(s->in, name))
                 json_object_set(s->in, name, s->value);
         } else {
-            json_array_append(s->in, s->value);
+            json_array_append_new(s->in, differ ? numbered(s->value, i)
+                                                : json_incref(s->value));
         }
     }
 }
@@ -241,7 +257,7 @@ static void change(struct mutation *m, json_t *root)
         rename_or_remove(m, &s);
         break;
     case 3:
-        repeat(&s, choose_count(&m->c));
+        repeat(&s, choose_count(&m->c), choose(&m->c, 2));
         break;
     case 4: /* a member more */
         if (json_is_object(s.value))
