@@ -434,8 +434,7 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     return st;
 }
 
-/* The longest gate has 48 metrics of 80 launches of 8 rounds. */
-static const struct json_limit max_file = {8u << 20, 1u << 18};
+static const struct json_limit max_file = {16u << 20, MAX_VALUES};
 
 enum status gate_json_read(struct gate_result *r, const char *path, struct err *err)
 {
