@@ -13,7 +13,7 @@
 #include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
 
-#define MAX_RESULTS 20000
+#define MAX_RESULTS 500000
 
 static void copy_text(char *to, size_t cap, const json_t *object, const char *key)
 {

@@ -5,7 +5,7 @@
 # nights.
 . "${SRC:?}/tests/cli/lib.sh" || exit 1
 python=$(python_with_yaml) || skip "no python3-yaml"
-workflows() { "$python" "$SRC/tests/cli/workflows.py" "$@"; }
+workflows() { "$python" "$SRC/tests/support/workflows.py" "$@"; }
 github=("$SRC/.github/workflows/ci.yml" "$SRC/ci/github/gate.yml" "$SRC/ci/github/nightly.yml")
 gitlab=("$SRC/ci/gitlab/gate.yml" "$SRC/ci/gitlab/nightly.yml")
 program_repository origin
