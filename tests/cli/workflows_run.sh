@@ -4,6 +4,7 @@
 # model and little time: gates on a clone whose programs are this one, and a few
 # nights.
 . "${SRC:?}/tests/cli/lib.sh" || exit 1
+[ "${SLM_TEST_LONG:-}" = 1 ] || skip "half a minute long: SLM_TEST_LONG=1 runs it"
 python=$(python_with_yaml) || skip "no python3-yaml"
 workflows() { "$python" "$SRC/tests/support/workflows.py" "$@"; }
 github=("$SRC/.github/workflows/ci.yml" "$SRC/ci/github/gate.yml" "$SRC/ci/github/nightly.yml")
