@@ -13,7 +13,6 @@
 #include "engine/base/jsonfile.h"
 #include "engine/base/utf8.h"
 #include "harness/gate/gate_report.h"
-#include "harness/base/textfile.h"
 
 #define FORMAT     "slmbench gate"
 #define MAX_COUNTS 1024

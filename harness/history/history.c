@@ -19,7 +19,6 @@
 #include "harness/history/history_db.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
-#include "harness/base/textfile.h"
 
 #define MAX_DEPTH    8
 #define COMMIT_SHOWN 10

@@ -3,7 +3,6 @@
  * kernel_result.c - reading google-benchmark's JSON
  */
 #include "harness/kernelbench/kernel_result.h"
-#include "harness/base/textfile.h"
 
 #include <math.h>
 #include <stdio.h>

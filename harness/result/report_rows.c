@@ -12,10 +12,10 @@
 
 #include "harness/base/format.h"
 #include "harness/machine/machine_key.h"
+#include "harness/result/order.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"
-#include "harness/base/textfile.h"
 
 /* What differs between the settings of a sweep; the bit of the first column that has a
  * label is VARIES_COLUMN. */
@@ -87,41 +87,29 @@ static int compare_models(const struct row *a, const struct row *b)
     return strcmp(report_model_name(a, x, sizeof x), report_model_name(b, y, sizeof y));
 }
 
-static int compare_ints(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-#define TRY(comparison)                  \
-    do {                                 \
-        const int order_ = (comparison); \
-        if (order_)                      \
-            return order_;               \
-    } while (0)
-
 static int compare_settings(const struct row *a, const struct row *b)
 {
     size_t n;
     const struct field *f = row_fields(&n);
 
-    TRY(compare_models(a, b));
-    TRY(compare_ints(a->file_bytes, b->file_bytes));
-    TRY(strcmp(a->quant, b->quant));
-    TRY(strcmp(a->model, b->model));
+    ORDER_BY(compare_models(a, b));
+    ORDER_BY(order_ints(a->file_bytes, b->file_bytes));
+    ORDER_BY(strcmp(a->quant, b->quant));
+    ORDER_BY(strcmp(a->model, b->model));
     for (size_t i = 0; i < n; i++)
         if (f[i].label)
-            TRY(row_compare_cell(a, b, &f[i]));
-    return compare_ints(a->mem_limit_bytes, b->mem_limit_bytes);
+            ORDER_BY(row_compare_cell(a, b, &f[i]));
+    return order_ints(a->mem_limit_bytes, b->mem_limit_bytes);
 }
 
 static int compare_points(const struct row *a, const struct row *b)
 {
-    TRY(compare_settings(a, b));
-    TRY(compare_ints(a->kind, b->kind));
-    TRY(compare_ints(a->n_threads, b->n_threads));
-    TRY(compare_ints(a->ctx, b->ctx));
-    TRY(compare_ints(a->n_prompt, b->n_prompt));
-    TRY(compare_ints(a->ctx_fill, b->ctx_fill));
+    ORDER_BY(compare_settings(a, b));
+    ORDER_BY(order_ints(a->kind, b->kind));
+    ORDER_BY(order_ints(a->n_threads, b->n_threads));
+    ORDER_BY(order_ints(a->ctx, b->ctx));
+    ORDER_BY(order_ints(a->n_prompt, b->n_prompt));
+    ORDER_BY(order_ints(a->ctx_fill, b->ctx_fill));
     return strcmp(a->point, b->point);
 }
 
@@ -134,7 +122,7 @@ bool row_above_roof(const struct row *r)
  * its roof is wrong in another way, and comes last. */
 static int compare_disturbance(const struct row *a, const struct row *b)
 {
-    TRY(compare_ints(row_above_roof(a), row_above_roof(b)));
+    ORDER_BY(order_ints(row_above_roof(a), row_above_roof(b)));
     return (a->tok_per_s < b->tok_per_s) - (a->tok_per_s > b->tok_per_s);
 }
 
@@ -146,10 +134,10 @@ static int compare(const void *x, const void *y)
     const struct row *a = *(const struct row *const *)x;
     const struct row *b = *(const struct row *const *)y;
 
-    TRY(compare_points(a, b));
-    TRY(compare_ints(row_trust(b), row_trust(a)));
+    ORDER_BY(compare_points(a, b));
+    ORDER_BY(order_ints(row_trust(b), row_trust(a)));
     if (row_trust(a) == ROW_DISTURBED)
-        TRY(compare_disturbance(a, b));
+        ORDER_BY(compare_disturbance(a, b));
     return (a < b) - (a > b);
 }
 

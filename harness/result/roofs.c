@@ -8,32 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/result/order.h"
+
 static int64_t probed_bytes(const struct row *r)
 {
     return r->file_bytes < ROOF_MOST_BYTES ? r->file_bytes : ROOF_MOST_BYTES;
 }
 
-#define TRY(comparison)                  \
-    do {                                 \
-        const int order_ = (comparison); \
-        if (order_)                      \
-            return order_;               \
-    } while (0)
-
-static int compare_ints(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* 0: read in the same way, by the same threads. */
 static int compare_reading(const struct row *a, const struct row *b)
 {
-    TRY(compare_ints(a->n_threads, b->n_threads));
-    TRY(strcmp(a->cpus, b->cpus));
-    TRY(compare_ints(a->placement, b->placement));
-    TRY(compare_ints(a->pages, b->pages));
-    TRY(compare_ints(a->residency, b->residency));
-    return compare_ints(a->isa, b->isa);
+    ORDER_BY(order_ints(a->n_threads, b->n_threads));
+    ORDER_BY(strcmp(a->cpus, b->cpus));
+    ORDER_BY(order_ints(a->placement, b->placement));
+    ORDER_BY(order_ints(a->pages, b->pages));
+    ORDER_BY(order_ints(a->residency, b->residency));
+    return order_ints(a->isa, b->isa);
 }
 
 /* Whether b's roof holds for a: read in the same way, from no fewer bytes. A model that
@@ -92,8 +82,8 @@ static int by_reading(const void *x, const void *y)
 {
     const struct row *a = *(struct row *const *)x, *b = *(struct row *const *)y;
 
-    TRY(compare_reading(a, b));
-    return compare_ints(probed_bytes(b), probed_bytes(a));
+    ORDER_BY(compare_reading(a, b));
+    return order_ints(probed_bytes(b), probed_bytes(a));
 }
 
 /* Marks of sorted[n], all read in the same way. As holds_for() has it, the roofs of all

@@ -6,11 +6,10 @@
  * short (a full disk) the file is cut back to where it was. A row is what makes a
  * point done, so its samples go to disk first.
  */
+#include "engine/base/infile.h"
 #include "harness/base/dirs.h"
 #include "harness/base/invoker.h"
 #include "harness/base/newfile.h"
-#include "harness/base/textfile.h"
-#include "engine/base/infile.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
