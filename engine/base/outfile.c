@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/fileread.h"
+#include "engine/base/invoker.h"
 
 #define SPARE_BYTES (16u << 20) /* left free for the file system itself */
 #define WRITE_BACK  (4u << 20)  /* bytes of one write-back, about */
@@ -61,12 +62,16 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
 {
     for (;;) {
         struct stat mine, there;
-        int fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
+        int fd = invoker_open(part, O_RDWR | flags);
 
         if (fd < 0 && errno == EINVAL && flags)
-            fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd < 0)
-            return failed("create", part, errno, err);
+            fd = invoker_open(part, O_RDWR);
+        if (fd < 0) {
+            const char *const advice = invoker_open_advice(errno);
+
+            return advice ? err_set(err, ST_IO, "%s %s", part, advice)
+                          : failed("create", part, errno, err);
+        }
         if (lock(fd)) {
             const int why = errno;
 
@@ -82,14 +87,11 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
         }
         /* The previous holder of the lock may have renamed or removed the file. */
         if (!fstat(fd, &mine) && !lstat(part, &there) && mine.st_ino == there.st_ino &&
-            mine.st_dev == there.st_dev && S_ISREG(mine.st_mode)) {
+            mine.st_dev == there.st_dev) {
             *out = fd;
             return ST_OK;
         }
         close(fd);
-        if (!lstat(part, &there) && !S_ISREG(there.st_mode))
-            return err_set(err, ST_IO, "cannot create %s: another file has that name",
-                           part);
     }
 }
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 #include "harness/base/program.h"
 
 #define NOT_STARTED 127 /* exit code of a child that could not start gnuplot */

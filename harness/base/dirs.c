@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 
 /* To who has called sudo: they are to read, remove and give away what is in it. */
 static void give(const char *dir)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 
 static enum status failed(const char *path, struct err *err)
 {

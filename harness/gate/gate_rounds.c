@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 #include "harness/gate/gate_run.h"
 
 /* Writes all of a text or nothing: a part that a full disk has accepted is cut off
@@ -42,13 +42,12 @@ enum status gate_rounds_open(int *fd, const char *dir, struct err *err)
     char path[600];
 
     snprintf(path, sizeof path, "%s/" GATE_ROUNDS_NAME, dir);
-    *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    *fd = invoker_open(path, O_WRONLY | O_EXCL);
     if (*fd < 0 && errno == EEXIST)
         return err_set(err, ST_USAGE, "%s holds a gate already; name another directory",
                        dir);
     if (*fd < 0)
         return err_set_errno(err, ST_IO, "cannot make %s", path);
-    invoker_own(*fd);
     return write_whole(*fd, GATE_ROUNDS_HEADER, strlen(GATE_ROUNDS_HEADER), err);
 }
 

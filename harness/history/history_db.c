@@ -8,6 +8,7 @@
 #include "harness/history/history_db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/invoker.h"
 #include "harness/base/format.h"
 
 #define APPLICATION_ID 0x534c4d62 /* "SLMb" */
@@ -323,6 +325,19 @@ static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
     return st ? st : make_tables(db, path, err);
 }
 
+/* SQLite takes an empty file for a new database, and gives its journal to the file's
+ * owner. */
+static enum status make_file(const char *path, struct err *err)
+{
+    const int fd = access(path, F_OK) ? invoker_open(path, O_RDWR) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    else if (access(path, F_OK))
+        return err_set_errno(err, ST_IO, "cannot make %.300s", path);
+    return ST_OK;
+}
+
 enum status history_db_record(const char *path, const struct history *h,
                               const char *commit, size_t *n_new, struct err *err)
 {
@@ -335,8 +350,9 @@ enum status history_db_record(const char *path, const struct history *h,
         return err_set(err, ST_USAGE,
                        "%s: rows are added to an SQLite database; name it %.*s.db",
                        path, (int)(len - 4), path);
-    st = open_db(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
-
+    st = make_file(path, err);
+    if (st == ST_OK)
+        st = open_db(&db, path, SQLITE_OPEN_READWRITE, err);
     if (st)
         return st;
     st = run_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);

@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 #include "harness/machine/fence_rules.h"
 
 #define NOBODY 65534

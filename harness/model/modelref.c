@@ -16,6 +16,7 @@
 #include "engine/gguf/gguf_split.h"
 #include "engine/hf/hf.h"
 #include "engine/modelfile.h"
+#include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
@@ -159,19 +160,19 @@ enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
 /* Makes all directories above path. */
 static enum status make_parents(const char *path, struct err *err)
 {
+    const char *const slash = strrchr(path, '/');
+    struct err why = ERR_INIT;
     char dir[PATH_MAX];
+    enum status st;
 
-    snprintf(dir, sizeof dir, "%s", path);
-    for (char *p = dir + 1; (p = strchr(p, '/')) != NULL; p++) {
-        *p = '\0';
-        if (mkdir(dir, 0755) && errno != EEXIST)
-            return err_set_errno(err, ST_IO,
-                                 "cannot make the directory %s for synthetic models; "
-                                 "choose another with --cache-dir or $SLMBENCH_CACHE",
-                                 dir);
-        *p = '/';
-    }
-    return ST_OK;
+    snprintf(dir, sizeof dir, "%.*s", slash > path ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    st = dirs_make(dir, &why);
+    return st ? err_set(err, st,
+                        "%s (it is for synthetic models; choose another directory with "
+                        "--cache-dir or $SLMBENCH_CACHE)",
+                        why.msg)
+              : ST_OK;
 }
 
 /* ---- the interface ----------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/invoker.h"
 #include "harness/base/hash.h"
 
 #define MAGIC "slmqual1"
@@ -199,9 +200,11 @@ enum status quality_store_open(struct quality_store **out, const char *path,
         st = err_set(err, ST_NO_MEMORY, "no memory for records of %zu bytes",
                      record_bytes);
     if (st == ST_OK) {
-        s->fd =
-            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-        if (s->fd < 0)
+        s->fd = invoker_open(path, O_RDWR);
+        const char *const advice = s->fd < 0 ? invoker_open_advice(errno) : NULL;
+        if (advice)
+            st = err_set(err, ST_USAGE, "%.300s %s", path, advice);
+        else if (s->fd < 0)
             st = err_set_errno(err, ST_IO, "cannot open %.300s", path);
     }
     if (st == ST_OK && flock(s->fd, LOCK_EX | LOCK_NB))

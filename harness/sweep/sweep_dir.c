@@ -8,8 +8,9 @@
  */
 #include "engine/base/infile.h"
 #include "harness/base/dirs.h"
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 #include "harness/base/newfile.h"
+#include "harness/result/order.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
@@ -110,32 +111,20 @@ static enum status append_text(const struct sweep_dir *dir, int fd, const char *
     return ST_IO;
 }
 
+/* flags: as of invoker_open(). */
 static enum status open_file(const struct sweep_dir *dir, const char *name, int flags,
                              int *fd, struct err *err)
 {
     char path[600];
-    struct stat st;
 
     file_path(dir, name, path, sizeof path);
-    *fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (*fd < 0 && errno == ELOOP)
-        return err_set(
-            err, ST_USAGE,
-            "%s is a link, and a sweep writes into no file elsewhere; remove "
-            "it, or name another directory",
-            path);
-    if (*fd < 0)
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
-    if (fstat(*fd, &st) || !S_ISREG(st.st_mode)) {
-        close(*fd);
-        *fd = -1;
-        return err_set(err, ST_USAGE,
-                       "%s is not a regular file; remove it, or name another directory",
-                       path);
-    }
-    if (flags & O_CREAT)
-        invoker_own(*fd);
-    return ST_OK;
+    *fd = invoker_open(path, flags);
+    if (*fd >= 0)
+        return ST_OK;
+
+    const char *const advice = invoker_open_advice(errno);
+    return advice ? err_set(err, ST_USAGE, "%s %s", path, advice)
+                  : err_set_errno(err, ST_IO, "cannot open %s", path);
 }
 
 static enum status write_headers(struct sweep_dir *dir, struct err *err)
@@ -217,8 +206,7 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
 
 static enum status take_lock(struct sweep_dir *dir, struct err *err)
 {
-    const enum status status =
-        open_file(dir, ".lock", O_RDWR | O_CREAT, &dir->lock, err);
+    const enum status status = open_file(dir, ".lock", O_RDWR, &dir->lock, err);
 
     if (status)
         return status;
@@ -254,10 +242,9 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
         return err_set(err, ST_NO_MEMORY, "no memory");
     status = take_lock(dir, err);
     if (status == ST_OK)
-        status = open_file(dir, "sweep.csv", O_RDWR | O_CREAT | O_EXCL, &dir->csv, err);
+        status = open_file(dir, "sweep.csv", O_RDWR | O_EXCL, &dir->csv, err);
     if (status == ST_OK)
-        status = open_file(dir, "samples.csv", O_RDWR | O_CREAT | O_TRUNC,
-                           &dir->samples, err);
+        status = open_file(dir, "samples.csv", O_RDWR | O_TRUNC, &dir->samples, err);
     if (status == ST_OK)
         status = write_headers(dir, err);
     if (status)
@@ -267,45 +254,62 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     return status;
 }
 
-static bool has_row(const struct sweep_dir *dir, const char *point, long long attempt)
+/* Rows by what samples.csv says of them: their point and attempt. */
+static int by_point(const void *x, const void *y)
 {
-    for (size_t i = 0; i < dir->n_rows; i++) {
-        if (!strcmp(dir->rows[i].point, point) && dir->rows[i].attempt == attempt)
-            return true;
-    }
-    return false;
+    const struct row *a = *(const struct row *const *)x;
+    const struct row *b = *(const struct row *const *)y;
+
+    ORDER_BY(strcmp(a->point, b->point));
+    return order_ints(a->attempt, b->attempt);
 }
 
+struct sorted_rows {
+    const struct row **v;
+    size_t n;
+    struct row wanted; /* scratch */
+};
+
 /* Whether a line of samples.csv belongs to a row; torn lines do not. */
-static bool sample_belongs(const struct sweep_dir *dir, const char *line)
+static bool sample_belongs(struct sorted_rows *rows, const char *line)
 {
-    char point[96], tail;
+    const struct row *const wanted = &rows->wanted;
+    char tail;
     const bool quoted = *line == '"';
     const char *begin = line + quoted, *end = strchr(begin, quoted ? '"' : ',');
     long long attempt, index;
     double ms;
 
-    if (!end || (size_t)(end - begin) >= sizeof point)
+    if (!end || (size_t)(end - begin) >= sizeof rows->wanted.point ||
+        sscanf(end + quoted, ",%lld,%lld,%lf%c", &attempt, &index, &ms, &tail) != 4 ||
+        tail != '\n')
         return false;
-    memcpy(point, begin, (size_t)(end - begin));
-    point[end - begin] = '\0';
-    return sscanf(end + quoted, ",%lld,%lld,%lf%c", &attempt, &index, &ms, &tail) ==
-               4 &&
-           tail == '\n' && has_row(dir, point, attempt);
+    snprintf(rows->wanted.point, sizeof rows->wanted.point, "%.*s", (int)(end - begin),
+             begin);
+    rows->wanted.attempt = attempt;
+    return bsearch(&wanted, rows->v, rows->n, sizeof rows->v[0], by_point);
 }
 
 /* Samples whose row was never written are left behind by a killed sweep: the
  * point is measured again, and its samples must not stand there twice. */
 static enum status clean_samples(struct sweep_dir *dir, struct err *err)
 {
+    struct sorted_rows rows = {.v = malloc((dir->n_rows + 1) * sizeof rows.v[0])};
     char path[600], line[256];
     struct newfile out;
     FILE *in = NULL;
     enum status st;
     int fd;
 
+    if (!rows.v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", dir->n_rows);
+    while (rows.n < dir->n_rows) {
+        rows.v[rows.n] = &dir->rows[rows.n];
+        rows.n++;
+    }
+    qsort(rows.v, rows.n, sizeof rows.v[0], by_point);
     file_path(dir, "samples.csv", path, sizeof path);
-    st = open_file(dir, "samples.csv", O_RDWR | O_CREAT, &fd, err);
+    st = open_file(dir, "samples.csv", O_RDWR, &fd, err);
     if (st == ST_OK && !(in = fdopen(fd, "r"))) {
         close(fd);
         st = err_set_errno(err, ST_IO, "cannot read %s", path);
@@ -315,12 +319,13 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     if (st == ST_OK) {
         fputs(SAMPLES_HEADER, out.f);
         while (fgets(line, sizeof line, in))
-            if (sample_belongs(dir, line))
+            if (sample_belongs(&rows, line))
                 fputs(line, out.f);
         st = newfile_commit(&out, path, err);
     }
     if (in)
         fclose(in);
+    free(rows.v);
     return st ? st : open_file(dir, "samples.csv", O_RDWR, &dir->samples, err);
 }
 
@@ -338,8 +343,7 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
         return status;
     if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
         /* killed before the first line */
-        status = open_file(dir, "samples.csv", O_RDWR | O_CREAT | O_TRUNC,
-                           &dir->samples, err);
+        status = open_file(dir, "samples.csv", O_RDWR | O_TRUNC, &dir->samples, err);
         return status ? status : write_headers(dir, err);
     }
     status = row_csv_read(path, &dir->rows, &dir->n_rows, err);
@@ -445,7 +449,7 @@ enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
                                 struct err *err)
 {
     int fd;
-    enum status status = open_file(dir, ".made", O_RDWR | O_CREAT, &fd, err);
+    enum status status = open_file(dir, ".made", O_RDWR, &fd, err);
 
     if (status)
         return status;

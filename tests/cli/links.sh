@@ -201,3 +201,26 @@ fi
 "$BENCH" logits -m m.gguf --tokens 1 -o other >out 2>err || fail "$(cat err)"
 [ -s other ] || fail "nothing was written"
 rm -f "$sums"
+cd ..
+
+# ---- what root makes for somebody is theirs: files, folders on the way, databases
+if [ "$(id -u)" = 0 ]; then
+    mkdir theirs
+    chown 1234:1234 theirs
+    for_them() {
+        SUDO_UID=1234 SUDO_GID=1234 timeout 100 "$BENCH" "$@" >out 2>err || fail "$*: $(cat err)"
+    }
+    for_them synth nano Q4_0 -o theirs/nano.gguf
+    SLMBENCH_CACHE=theirs/cache/of/models for_them logits -m nano:Q8_0 --tokens 1 -o theirs/logits.f32
+    for_them quantize "$model" theirs/stories.gguf Q8_0
+    for_them imatrix -m "$model" --text inputs/text.txt -o theirs/matrix.gguf
+    for_them quality -m "$model:Q4_0" --reference "$model" --text inputs/text.txt --ctx 64 --chunks 2 \
+        --cache-dir theirs/answers/of/models -o theirs/quality
+    for_them history add theirs/history.db "$example"
+    for_them sweep -m "$model" --threads 1 --ctx 0 --prefill none -n 2 --budget 0.05 --mem none --no-probe \
+        --repeats 0 -o theirs/made/sweep
+    [ -s theirs/made/sweep/sweep.csv ] || fail "no sweep was made"
+    [ -d theirs/cache/of/models ] || fail "no model was made: $(find theirs)"
+    others=$(find theirs ! -uid 1234 -o ! -gid 1234)
+    [ -z "$others" ] || fail "root's, though made for another user: $others"
+fi

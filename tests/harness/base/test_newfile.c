@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/base/invoker.h"
+#include "engine/base/invoker.h"
 #include "harness/base/newfile.h"
 
 static char root[64];
