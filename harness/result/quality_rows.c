@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/base/newfile.h"
+#include "harness/result/order.h"
 
 static enum status write_rows(const char *path, const struct row *rows, size_t n,
                               struct err *err)
@@ -77,9 +78,38 @@ enum status quality_rows_write(const char *dir, const struct row *rows, size_t n
 
 /* ---- joining -------------------------------------------------------------------- */
 
-static bool same_model(const struct row *a, const struct row *b)
+/* Models in some order; the latest measurement of each comes last. */
+static int by_model(const struct row *a, const struct row *b)
 {
-    return !row_compare(a, b, FIELD_COMPUTED) && a->file_bytes == b->file_bytes;
+    ORDER_BY(row_compare(a, b, FIELD_COMPUTED));
+    return order_ints(a->file_bytes, b->file_bytes);
+}
+
+static int by_model_and_time(const void *x, const void *y)
+{
+    const struct row *a = *(const struct row *const *)x;
+    const struct row *b = *(const struct row *const *)y;
+
+    ORDER_BY(by_model(a, b));
+    ORDER_BY(strcmp(a->utc, b->utc));
+    return order_ints(a - b, 0); /* both are of one table */
+}
+
+/* The latest measurement of the row's model, or NULL. */
+static const struct row *latest_of(const struct row *row, const struct row **sorted,
+                                   size_t n)
+{
+    size_t low = 0, high = n; /* those before low are not after row's model */
+
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+
+        if (by_model(sorted[mid], row) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && !by_model(sorted[low - 1], row) ? sorted[low - 1] : NULL;
 }
 
 /* All columns of the group. */
@@ -101,19 +131,27 @@ static void copy_group(struct row *to, const struct row *from)
 
 /* Fill the columns of group "quality" of each row that has a match; others keep
  * theirs. */
-static void quality_rows_join(struct row *rows, size_t n_rows,
-                              const struct row *quality, size_t n)
+static enum status quality_rows_join(struct row *rows, size_t n_rows,
+                                     const struct row *quality, size_t n,
+                                     struct err *err)
 {
-    for (size_t i = 0; i < n_rows; i++) {
-        const struct row *latest = NULL;
+    const struct row **sorted = malloc((n + 1) * sizeof *sorted);
+    size_t n_sorted = 0;
 
-        for (size_t k = 0; k < n; k++)
-            if (same_model(&rows[i], &quality[k]) && isfinite(quality[k].perplexity) &&
-                (!latest || strcmp(quality[k].utc, latest->utc) >= 0))
-                latest = &quality[k];
+    if (!sorted)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows of quality", n);
+    for (size_t k = 0; k < n; k++)
+        if (isfinite(quality[k].perplexity))
+            sorted[n_sorted++] = &quality[k];
+    qsort(sorted, n_sorted, sizeof *sorted, by_model_and_time);
+    for (size_t i = 0; i < n_rows; i++) {
+        const struct row *latest = latest_of(&rows[i], sorted, n_sorted);
+
         if (latest)
             copy_group(&rows[i], latest);
     }
+    free(sorted);
+    return ST_OK;
 }
 
 enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *dir,
@@ -121,10 +159,10 @@ enum status quality_rows_join_dir(struct row *rows, size_t n_rows, const char *d
 {
     struct row *quality = NULL;
     size_t n = 0;
-    const enum status st = quality_rows_read(dir, &quality, &n, err);
+    enum status st = quality_rows_read(dir, &quality, &n, err);
 
     if (st == ST_OK)
-        quality_rows_join(rows, n_rows, quality, n);
+        st = quality_rows_join(rows, n_rows, quality, n, err);
     free(quality);
     return st;
 }

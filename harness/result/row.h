@@ -102,13 +102,14 @@ void row_csv_write(FILE *f, const struct row *r);
  * apostrophes: those that are written with one more. */
 bool row_csv_is_formula(const char *text);
 
-/* A row in memory is large, however short its line is: so many of one file, at most. */
+/* A row in memory is large, however short its line is: so many of one file, at most, and
+ * fewer of a small file. */
 #define ROW_CSV_MAX_ROWS 200000
 
 /* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
  * ones left empty. A last line cut short (the writer was killed) is dropped.
  * *rows is malloc'ed; texts are made harmless (text_harmless()). Errors: ST_IO,
- * ST_INPUT (file, line and column named; more than ROW_CSV_MAX_ROWS). */
+ * ST_INPUT (file, line and column named; more rows than are read of a file). */
 enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
                          struct err *err);
 

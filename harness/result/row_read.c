@@ -21,12 +21,18 @@
 #define CSV_MAX_BYTES   (256u << 20) /* far above any sweep; bounds the allocation */
 #define CSV_MAX_COLUMNS 1024
 
+/* A row takes some KB in memory, however short its line is: many rows are read only of
+ * a file that has bytes for them. Lines of real results have hundreds. */
+#define CSV_FREE_ROWS     1000
+#define CSV_BYTES_PER_ROW 32
+
 struct csv {
     const char *path;
     char *text; /* zero-terminated */
     size_t len, pos;
     size_t line; /* of the record last read, from 1 */
     size_t next_line;
+    size_t most_rows;
     char *cell[CSV_MAX_COLUMNS];
     size_t n_cells;
 };
@@ -174,16 +180,17 @@ static enum status copy_extra(const struct csv *csv, struct row_extra *extra,
 static enum status grow(const struct csv *csv, struct row **rows, size_t *cap,
                         struct row_extra *extra, struct err *err)
 {
-    const size_t want = !*cap                         ? 64
-                        : *cap < ROW_CSV_MAX_ROWS / 2 ? *cap * 2
-                                                      : ROW_CSV_MAX_ROWS;
+    const size_t want = !*cap                       ? 64
+                        : *cap < csv->most_rows / 2 ? *cap * 2
+                                                    : csv->most_rows;
     struct row *grown;
     char **cells = NULL;
 
-    if (*cap == ROW_CSV_MAX_ROWS)
+    if (*cap == csv->most_rows)
         return err_set(err, ST_INPUT,
-                       "%s:%zu: more than %d rows are not read of one file", csv->path,
-                       csv->line, ROW_CSV_MAX_ROWS);
+                       "%s:%zu: more than %zu rows are not read of one file%s",
+                       csv->path, csv->line, csv->most_rows,
+                       csv->most_rows < ROW_CSV_MAX_ROWS ? " of its size" : "");
     grown = realloc(*rows, want * sizeof **rows);
     if (grown)
         *rows = grown;
@@ -252,6 +259,9 @@ enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_ro
     csv->path = path;
     csv->next_line = 1;
     status = infile_read(&csv->text, &csv->len, path, CSV_MAX_BYTES, err);
+    csv->most_rows = CSV_FREE_ROWS + csv->len / CSV_BYTES_PER_ROW;
+    if (csv->most_rows > ROW_CSV_MAX_ROWS)
+        csv->most_rows = ROW_CSV_MAX_ROWS;
     if (status == ST_OK)
         status = read_rows(csv, &found, &n_found, extra, err);
     if (status == ST_OK) {

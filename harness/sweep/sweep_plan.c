@@ -242,7 +242,8 @@ int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
         if (r->limiter == LIMITER_PAGING ||
             (!strncmp(r->validity, "valid", 5) && !roof_is_low(r, rows, n_rows, NULL)))
             return 0;
-        n_tried++;
+        if (++n_tried > n_repeats) /* also bounds how often roofs are compared */
+            return 0;
     }
-    return n_tried > n_repeats ? 0 : n_tried + 1;
+    return n_tried + 1;
 }

@@ -316,25 +316,43 @@ static void formulas_are_disarmed_and_come_back(void **state)
     }
 }
 
+/* A table of n_lines rows, each of so many bytes with its line end. */
+static enum status read_rows_of(size_t n_lines, size_t bytes, size_t *n,
+                                struct err *err)
+{
+    char *text = malloc(6 + bytes * n_lines);
+    struct row *rows = NULL;
+    enum status st;
+
+    assert_non_null(text);
+    memcpy(text, "model\n", 6);
+    memset(text + 6, 'x', bytes * n_lines);
+    for (size_t i = 1; i <= n_lines; i++)
+        text[5 + bytes * i] = '\n';
+    put(text, 6 + bytes * n_lines);
+    free(text);
+    err_clear(err);
+    st = row_csv_read(path, &rows, n, err);
+    assert_true(st == ST_OK || !rows);
+    free(rows);
+    return st;
+}
+
 /* Two bytes of a table become a row of thousands. */
 static void what_a_table_becomes_is_limited(void **state)
 {
-    const size_t n_lines = ROW_CSV_MAX_ROWS + 1;
-    char *text = malloc(6 + 2 * n_lines + 1);
-    struct row *rows = NULL;
     struct err err = ERR_INIT;
     size_t n = 0;
 
     (void)state;
-    assert_non_null(text);
-    memcpy(text, "model\n", 6);
-    for (size_t i = 0; i < n_lines; i++)
-        memcpy(text + 6 + 2 * i, "x\n", 2);
-    put(text, 6 + 2 * n_lines);
-    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_INPUT);
-    assert_non_null(strstr(err.msg, "rows"));
-    assert_null(rows);
-    free(text);
+    assert_int_equal(read_rows_of(1000, 2, &n, &err), ST_OK);
+    assert_int_equal(n, 1000);
+    assert_int_equal(read_rows_of(1100, 2, &n, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, ":1070: more than 1068 rows"));
+    assert_int_equal(read_rows_of(20000, 32, &n, &err), ST_OK);
+    assert_int_equal(n, 20000);
+    assert_int_equal(read_rows_of(ROW_CSV_MAX_ROWS + 1, 32, &n, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "more than 200000 rows"));
 }
 
 static void json_there_and_back(void **state)
