@@ -53,13 +53,7 @@ static void read_table(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* A row is a few KB, however short its line. */
-    static const struct fuzz_bound bound = {.cpu_s = 1,
-                                            .cpu_s_per_byte = 40e-6,
-                                            .bytes = 16u << 20,
-                                            .bytes_per_byte = 2 * sizeof(struct row)};
-
-    return fuzz_run(read_table, data, size, &bound);
+    return fuzz_run(read_table, data, size, FUZZ_BOUND);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
