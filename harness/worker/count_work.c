@@ -192,7 +192,10 @@ enum status count_work_open(struct count_work **work, const char *name, struct e
 }
 
 /* Not inlined in any build: callgrind counts inside the function of this name. */
-__attribute__((noinline, noclone)) enum status
+#if __has_attribute(noclone)
+__attribute__((noclone))
+#endif
+__attribute__((noinline)) enum status
 count_work_run(struct count_work *w, size_t calls, struct err *err)
 {
     return make_calls(w, calls, err);

@@ -8,10 +8,12 @@
  */
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
+#include "harness/settings/setting.h"
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
@@ -42,8 +44,8 @@ static void make_history(struct history *h)
     row_init(&r);
     memcpy(r.utc, "2026-01-01T00:00:00Z", 21);
     memcpy(r.point, "m/decode/t2", 12);
-    memcpy(r.kind, "decode", 7);
-    memcpy(r.status, "ok", 3);
+    r.kind = POINT_DECODE;
+    r.status = ROW_STATUS_OK;
     memcpy(r.model, "m", 2);
     if (!fuzz_accepted(history_add_run(h, "made", &run, &err), &err))
         fuzz_fail("no memory for a run");

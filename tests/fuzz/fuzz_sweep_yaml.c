@@ -2,6 +2,8 @@
  *
  * fuzz_sweep_yaml.c - the settings of a sweep, as YAML
  */
+#include <string.h>
+
 #include "harness/sweep/sweep.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
