@@ -29,7 +29,7 @@ static const struct opt_usage usage = {
         "format at the best level. Each row is checked before it is timed; rows and "
         "the machine's roofs are interleaved in random order.\n\nDIR receives "
         "kernels.json, kernels.csv and two charts. --compare tests by rank which rows "
-        "differ. Exit code 1: a row became slower or fails.",
+        "differ. Exit code 1: a row became slower or fails; 4: no row could be decided.",
     .example = "bench kernels\n"
                "bench kernels --formats q4_K,q8_0 --all-isa\n"
                "bench kernels --ops gemm --columns 2,3,4,6 --threads 2\n"
@@ -45,6 +45,8 @@ struct settings {
     bool quick, list, compare, no_charts, json;
 };
 
+#define EXIT_UNDECIDED 4 /* as bench gate */
+
 #define REPETITIONS       9
 #define QUICK_REPETITIONS 3
 #define MIN_TIME_S        0.1
@@ -52,7 +54,7 @@ struct settings {
 
 /* ---- comparing ------------------------------------------------------------------- */
 
-static enum status compare(const struct settings *s, char **paths, bool *is_worse,
+static enum status compare(const struct settings *s, char **paths, int *code,
                            struct err *err)
 {
     struct kernel_results old = {.n = 0}, new = {.n = 0};
@@ -67,7 +69,9 @@ static enum status compare(const struct settings *s, char **paths, bool *is_wors
         st = cmd_print_json(kernel_compare_json(&c), 6, err);
     else if (st == ST_OK)
         kernel_compare_print(stdout, &c);
-    *is_worse = c.n_verdict[KERNEL_SLOWER] || c.n_broken;
+    *code = c.n_verdict[KERNEL_SLOWER] || c.n_broken ? 1
+            : kernel_compare_says_nothing(&c)      ? EXIT_UNDECIDED
+                                                   : 0;
     kernel_compare_free(&c);
     kernel_results_free(&old);
     kernel_results_free(&new);
@@ -229,20 +233,24 @@ static enum status check_from(const struct settings *s, struct err *err)
 }
 
 static enum status run_command(const struct settings *s, const struct opt_args *args,
-                               bool *is_bad, struct err *err)
+                               int *code, struct err *err)
 {
+    bool is_bad = false;
     struct topology *topo;
     enum status st = check_arguments(s, args, err);
 
     if (st)
         return st;
     if (s->compare)
-        return compare(s, args->v, is_bad, err);
+        return compare(s, args->v, code, err);
     if (s->from) {
         st = check_from(s, err);
         if (st == ST_OK && s->out)
             st = dirs_make(s->out, err);
-        return st ? st : report(s, s->out, s->from, NULL, is_bad, err);
+        if (st == ST_OK)
+            st = report(s, s->out, s->from, NULL, &is_bad, err);
+        *code = is_bad;
+        return st;
     }
     topo = calloc(1, sizeof *topo);
     if (!topo)
@@ -250,7 +258,8 @@ static enum status run_command(const struct settings *s, const struct opt_args *
     interrupt_catch();
     st = topology_read(topo, "", err);
     if (st == ST_OK)
-        st = measure(s, topo, is_bad, err);
+        st = measure(s, topo, &is_bad, err);
+    *code = is_bad;
     free(topo);
     return st;
 }
@@ -283,15 +292,15 @@ int cmd_kernels(int argc, char **argv)
     };
     struct err err = ERR_INIT;
     struct opt_args args;
-    bool is_bad = false;
+    int code = 0;
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
-    const enum status st = run_command(&s, &args, &is_bad, &err);
+    const enum status st = run_command(&s, &args, &code, &err);
     free(w->columns.v);
     free(w->threads.v);
     if (st)
         return cmd_end(&err);
-    return is_bad ? 1 : 0;
+    return code;
 }
 /* clang-format on */

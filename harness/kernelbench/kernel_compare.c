@@ -13,11 +13,14 @@
 #include "harness/kernelbench/kernel_case.h"
 
 #define LEVEL 0.05
+#define LEAST_EQUAL \
+    0.02 /* what counts as no difference where no least change is given */
 
 static const char *const verdict_names[] = {
-    [KERNEL_SAME] = "unchanged",      [KERNEL_SMALL] = "small",
-    [KERNEL_WITH_ROOF] = "with roof", [KERNEL_FASTER] = "faster",
-    [KERNEL_SLOWER] = "slower",       [KERNEL_NO_FIGURE] = "no figure",
+    [KERNEL_SAME] = "unchanged",      [KERNEL_UNDECIDED] = "undecided",
+    [KERNEL_SMALL] = "small",         [KERNEL_WITH_ROOF] = "with roof",
+    [KERNEL_FASTER] = "faster",       [KERNEL_SLOWER] = "slower",
+    [KERNEL_NO_FIGURE] = "no figure",
 };
 
 static bool is_roof(const char *name)
@@ -130,11 +133,14 @@ static enum status correct(struct kernel_comparison *c, struct err *err)
 static enum kernel_verdict judge(const struct kernel_change *row, double least)
 {
     const double speed = row->speed.ratio, relative = speed / row->roof;
+    const double equal = fmax(least, LEAST_EQUAL);
 
     if (row->verdict == KERNEL_NO_FIGURE)
         return KERNEL_NO_FIGURE;
     if (row->p > LEVEL)
-        return KERNEL_SAME;
+        return row->speed.lo > 1 - equal && row->speed.hi < 1 + equal
+                   ? KERNEL_SAME
+                   : KERNEL_UNDECIDED;
     if (speed > 1 - least && speed < 1 + least)
         return KERNEL_SMALL;
     if (speed < 1)
@@ -330,11 +336,21 @@ static void print_no_figure(FILE *f, const struct kernel_comparison *c)
     }
 }
 
+bool kernel_compare_says_nothing(const struct kernel_comparison *c)
+{
+    size_t n_decided = 0;
+
+    for (int i = 0; i <= KERNEL_NO_FIGURE; i++)
+        n_decided += i == KERNEL_UNDECIDED ? 0 : c->n_verdict[i];
+    return c->n_verdict[KERNEL_UNDECIDED] && !n_decided;
+}
+
 void kernel_compare_print(FILE *f, const struct kernel_comparison *c)
 {
     const size_t *n = c->n_verdict;
     const size_t n_unchanged = n[KERNEL_SAME] + n[KERNEL_SMALL] + n[KERNEL_WITH_ROOF];
-    size_t n_rows = n_unchanged + n[KERNEL_SLOWER] + n[KERNEL_FASTER];
+    const size_t n_rows =
+        n_unchanged + n[KERNEL_SLOWER] + n[KERNEL_FASTER] + n[KERNEL_UNDECIDED];
 
     print_file(f, "before", c->old);
     print_file(f, "now   ", c->new);
@@ -345,8 +361,12 @@ void kernel_compare_print(FILE *f, const struct kernel_comparison *c)
     print_verdicts(f, c, KERNEL_FASTER);
     print_no_figure(f, c);
 
-    fprintf(f, "\n%zu row%s: %zu slower, %zu faster, %zu unchanged\n", n_rows,
-            n_rows == 1 ? "" : "s", n[KERNEL_SLOWER], n[KERNEL_FASTER], n_unchanged);
+    fprintf(f, "\n%zu row%s: %zu slower, %zu faster, %zu unchanged, %zu undecided\n",
+            n_rows, n_rows == 1 ? "" : "s", n[KERNEL_SLOWER], n[KERNEL_FASTER],
+            n_unchanged, n[KERNEL_UNDECIDED]);
+    if (n[KERNEL_UNDECIDED])
+        fprintf(f, "  undecided: neither a change nor its absence is shown; more "
+                   "--repetitions or a quieter machine decide\n");
     if (n[KERNEL_SMALL])
         fprintf(f, "  %zu of the unchanged differ by less than %.3g %%\n",
                 n[KERNEL_SMALL], 100 * c->least_change);
@@ -385,10 +405,11 @@ json_t *kernel_compare_json(const struct kernel_comparison *c)
     }
     for (int i = 0; i < c->n_warnings; i++)
         json_array_append_new(warnings, json_string(c->warning[i]));
-    return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "old",
+    return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "old",
                      c->old->path, "new", c->new->path, "least_change", c->least_change,
                      "n_slower", (json_int_t)c->n_verdict[KERNEL_SLOWER], "n_faster",
-                     (json_int_t)c->n_verdict[KERNEL_FASTER], "n_broken",
+                     (json_int_t)c->n_verdict[KERNEL_FASTER], "n_undecided",
+                     (json_int_t)c->n_verdict[KERNEL_UNDECIDED], "n_broken",
                      (json_int_t)c->n_broken, "n_only_old", (json_int_t)c->n_only_old,
                      "n_only_new", (json_int_t)c->n_only_new, "warnings", warnings,
                      "rows", rows);

@@ -12,6 +12,7 @@
 #ifndef SLM_HARNESS_KERNELBENCH_KERNEL_COMPARE_H
 #define SLM_HARNESS_KERNELBENCH_KERNEL_COMPARE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <jansson.h>
 
@@ -19,7 +20,8 @@
 #include "harness/kernelbench/kernel_result.h"
 
 enum kernel_verdict {
-    KERNEL_SAME,      /* no difference shown */
+    KERNEL_SAME,      /* any difference is below the least change, or below 2 % */
+    KERNEL_UNDECIDED, /* none is shown, nor that there is none */
     KERNEL_SMALL,     /* a difference below the least change */
     KERNEL_WITH_ROOF, /* moved as the machine did */
     KERNEL_FASTER,
@@ -55,6 +57,9 @@ enum status kernel_compare(struct kernel_comparison *c,
                            const struct kernel_results *new, double least_change,
                            struct err *err);
 void kernel_compare_free(struct kernel_comparison *c);
+
+/* Whether all rows are undecided. */
+bool kernel_compare_says_nothing(const struct kernel_comparison *c);
 
 /* The rows that changed, and a summary. */
 void kernel_compare_print(FILE *f, const struct kernel_comparison *c);

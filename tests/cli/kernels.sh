@@ -70,8 +70,21 @@ diff <(sed '/^Results/d' out) <(sed '/^Results/d' again) || fail "--from differs
 cmp one/kernels.csv two/kernels.csv || fail "--from gives another CSV"
 
 # ---- comparing
-"$BENCH" kernels --compare one/kernels.json one/kernels.json >same || fail "differs from itself"
-grep -q "^1 row: 0 slower, 0 faster, 1 unchanged" same || fail "$(cat same)"
+python3 - <<'PY'
+import json
+j = json.load(open("one/kernels.json"))
+for b in j["benchmarks"]:
+    b["real_time"] = 100 + 0.01 * b.get("repetition_index", 0)
+json.dump(j, open("steady.json", "w"))
+j["benchmarks"] = [b for b in j["benchmarks"] if b.get("repetition_index", 0) < 3]
+json.dump(j, open("three.json", "w"))
+PY
+"$BENCH" kernels --compare steady.json steady.json >same || fail "differs from itself"
+grep -q "^1 row: 0 slower, 0 faster, 1 unchanged, 0 undecided" same || fail "$(cat same)"
+code=0
+"$BENCH" kernels --compare three.json three.json >blind || code=$?
+[ "$code" = 4 ] || fail "three repetitions: exit $code: $(cat blind)"
+grep -q "^1 row: 0 slower, 0 faster, 0 unchanged, 1 undecided" blind || fail "$(cat blind)"
 grep -q "too few repetitions" same && fail "four repetitions are enough for one row"
 python3 - <<'PY'
 import json
