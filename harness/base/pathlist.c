@@ -4,12 +4,15 @@
  */
 #include "harness/base/pathlist.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum status path_list_add(struct path_list *list, const char *path, struct err *err)
 {
@@ -65,19 +68,49 @@ static enum status check_name(const struct path_list *inputs, const char *name,
     return ST_OK;
 }
 
-enum status path_list_check_output(const struct path_list *inputs, const char *out,
-                                   struct err *err)
+static enum status check_input(const struct path_list *inputs, const char *out,
+                               struct err *err)
 {
     char part[PATH_MAX];
     enum status st;
 
-    if (!out || !strcmp(out, "-"))
-        return ST_OK;
     if (snprintf(part, sizeof part, "%s.part", out) >= (int)sizeof part)
         return err_set(err, ST_USAGE, "the path of an output is too long: %.60s...",
                        out);
     st = check_name(inputs, out, out, err);
     return st ? st : check_name(inputs, part, out, err);
+}
+
+static enum status check_writable(const char *out, struct err *err)
+{
+    const char *const slash = strrchr(out, '/');
+    char folder[PATH_MAX];
+    struct stat st;
+
+    if (!stat(out, &st) && S_ISDIR(st.st_mode))
+        return err_set(err, ST_USAGE,
+                       "%.300s is not a regular file but a folder; name a file in it",
+                       out);
+    if (!strncmp(out, "/dev/", 5) || !strncmp(out, "/proc/", 6) ||
+        (!stat(out, &st) && !S_ISREG(st.st_mode))) /* open already, a device, a pipe */
+        return ST_OK;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - out) + 1 : 1,
+             slash ? out : ".");
+    if (!faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS))
+        return ST_OK;
+    return err_set_errno(err, errno == EACCES || errno == EROFS ? ST_PERMISSION : ST_IO,
+                         "%.300s cannot be written: the folder %.300s", out, folder);
+}
+
+enum status path_list_check_output(const struct path_list *inputs, const char *out,
+                                   struct err *err)
+{
+    enum status st;
+
+    if (!out || !strcmp(out, "-"))
+        return ST_OK;
+    st = check_input(inputs, out, err);
+    return st ? st : check_writable(out, err);
 }
 
 enum status path_list_check_folder(const struct path_list *inputs, const char *dir,
@@ -90,7 +123,7 @@ enum status path_list_check_folder(const struct path_list *inputs, const char *d
         return ST_OK;
     for (; *names && !st; names++)
         st = snprintf(out, sizeof out, "%s/%s", dir, *names) < (int)sizeof out
-                 ? path_list_check_output(inputs, out, err)
+                 ? check_input(inputs, out, err)
                  : err_set(err, ST_USAGE, "the path of an output is too long: %.60s...",
                            dir);
     return st;

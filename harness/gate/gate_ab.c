@@ -96,9 +96,15 @@ static enum status judge(struct gate_result *r, uint64_t seed, const bool *faile
     return ST_OK;
 }
 
-static void describe(struct gate_result *r, const struct gate_settings *s,
-                     const struct topology *topo)
+static void copy(char *buf, size_t cap, const char *text)
 {
+    snprintf(buf, cap, "%s", text ? text : "");
+}
+
+static void describe(struct gate_result *r, const struct gate_options *o,
+                     const struct gate_settings *s, const struct topology *topo)
+{
+    struct gate_given *g = &r->given;
     const time_t now = time(NULL);
     struct tm tm;
 
@@ -109,6 +115,12 @@ static void describe(struct gate_result *r, const struct gate_settings *s,
     snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
     snprintf(r->model, sizeof r->model, "%s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
+    copy(g->config, sizeof g->config, o->config);
+    copy(g->threads, sizeof g->threads, o->threads);
+    copy(g->prefill, sizeof g->prefill, o->prefill);
+    copy(g->ctx, sizeof g->ctx, o->ctx);
+    copy(g->weights, sizeof g->weights, o->weights);
+    copy(g->mem, sizeof g->mem, o->mem);
     gmtime_r(&now, &tm);
     strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
@@ -168,7 +180,7 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
     struct err why = ERR_INIT;
     enum status st;
 
-    describe(r, s, topo);
+    describe(r, o, s, topo);
     st = choose_dir(o, r, err);
     if (st == ST_OK)
         st = measuring_begin(err);

@@ -114,11 +114,12 @@ static enum status record(struct calibration *c, struct calibrated *at,
     gate_run_close(run);
     free(run);
     keep(at, r);
-    if (st == ST_OK && r->n_launches < MIN_RECORD)
-        st = err_set(&why, ST_UNSUPPORTED,
-                     "%zu launches within %.0f s are too few: the machine is too "
-                     "busy; give it more time with --budget",
-                     r->n_launches, s->budget_s);
+    if (st == ST_OK && r->n_launches < MIN_RECORD) {
+        snprintf(at->why_not, sizeof at->why_not,
+                 "%zu launch%s in this time are too few", r->n_launches,
+                 r->n_launches == 1 ? "" : "es");
+        at->n_launches = 0;
+    }
     return st ? err_set(err, st, "%s", why.msg) : ST_OK;
 }
 
@@ -336,7 +337,11 @@ static enum status measure(struct calibration *c, const struct gate_options *o,
     }
     free(r);
     if (st == ST_OK && !any)
-        st = err_set(err, ST_USAGE, "%s", c->at[N_BUDGETS - 1].why_not);
+        st =
+            err_set(err, ST_USAGE,
+                    "gates of an eighth, a quarter and a half of --budget are too "
+                    "short: with half of it, %s; give it more time, or a smaller model",
+                    c->at[N_BUDGETS - 1].why_not);
     return st;
 }
 

@@ -71,6 +71,12 @@ static const struct member result_members[] = {
     MEMBER_TEXT(gate_result, advice),
 };
 
+static const struct member given_members[] = {
+    MEMBER_TEXT(gate_given, config),  MEMBER_TEXT(gate_given, threads),
+    MEMBER_TEXT(gate_given, prefill), MEMBER_TEXT(gate_given, ctx),
+    MEMBER_TEXT(gate_given, weights), MEMBER_TEXT(gate_given, mem),
+};
+
 static const struct member rule_members[] = {
     MEMBER(NUMBER, gate_rule, margin),
     MEMBER(NUMBER, gate_rule, alpha_fail),
@@ -210,6 +216,9 @@ json_t *gate_json(const struct gate_result *r)
         !json_object_set_new(object, "sentence",
                              text_json(gate_sentence(r, sentence, sizeof sentence))) &&
         write_members(object, result_members, COUNT(result_members), r) &&
+        !json_object_set_new(
+            object, "options",
+            object_json(given_members, COUNT(given_members), &r->given)) &&
         !json_object_set_new(
             object, "rule", object_json(rule_members, COUNT(rule_members), &r->rule)) &&
         !json_object_set_new(
@@ -412,6 +421,9 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     if (st == ST_OK)
         st = read_object(&in, object, "the result", result_members,
                          COUNT(result_members), read);
+    if (st == ST_OK && json_object_get(object, "options")) /* older files have none */
+        st = read_object(&in, json_object_get(object, "options"), "options",
+                         given_members, COUNT(given_members), &read->given);
     if (st == ST_OK)
         st = read_object(&in, json_object_get(object, "rule"), "rule", rule_members,
                          COUNT(rule_members), &read->rule);

@@ -188,28 +188,38 @@ static void put_command(FILE *f, const char *command)
     fputs("</pre>\n\n", f);
 }
 
+static void add_option(char *command, size_t cap, const char *option, const char *text)
+{
+    if (!*text)
+        return;
+    shell_word_append(command, cap, option);
+    shell_word_append(command, cap, text);
+}
+
 /* Details that the sentence at the top leaves out. */
 static void put_advice(FILE *f, const struct gate_result *r, enum gate_verdict verdict)
 {
-    char command[2048] = "bench gate", margin[32], budget[32];
+    char command[4096] = "bench gate", text[32];
 
     if (verdict == GATE_PASS || r->mode != GATE_MODE_AB)
         return;
-    shell_word_append(command, sizeof command, "--a");
-    shell_word_append(command, sizeof command, r->side[0].name);
-    shell_word_append(command, sizeof command, "--b");
-    shell_word_append(command, sizeof command, r->side[1].name);
-    if (r->model[0]) {
-        shell_word_append(command, sizeof command, "-m");
-        shell_word_append(command, sizeof command, r->model);
-    }
-    snprintf(margin, sizeof margin, "%.4g%%", 100 * r->rule.margin);
-    shell_word_append(command, sizeof command, "--margin");
-    shell_word_append(command, sizeof command, margin);
-    snprintf(budget, sizeof budget, "%.0fs",
+    add_option(command, sizeof command, "--a", r->side[0].name);
+    add_option(command, sizeof command, "--b", r->side[1].name);
+    add_option(command, sizeof command, "-c", r->given.config);
+    add_option(command, sizeof command, "-m", r->model);
+    add_option(command, sizeof command, "-t", r->given.threads);
+    add_option(command, sizeof command, "--prefill", r->given.prefill);
+    add_option(command, sizeof command, "--ctx", r->given.ctx);
+    add_option(command, sizeof command, "--weights", r->given.weights);
+    add_option(command, sizeof command, "--mem", r->given.mem);
+    snprintf(text, sizeof text, "%.4g%%", 100 * r->rule.margin);
+    add_option(command, sizeof command, "--margin", text);
+    snprintf(text, sizeof text, "%.4g%%", 100 * r->injected);
+    add_option(command, sizeof command, "--inject-slowdown",
+               r->injected > 0 ? text : "");
+    snprintf(text, sizeof text, "%.0fs",
              r->budget_s * (verdict == GATE_UNCLEAR ? 2 : 1));
-    shell_word_append(command, sizeof command, "--budget");
-    shell_word_append(command, sizeof command, budget);
+    add_option(command, sizeof command, "--budget", text);
     fputs(verdict == GATE_UNCLEAR ? "To decide it, double the budget:\n\n"
                                   : "To repeat it on a quiet machine; `--counts` also "
                                     "compares the kernels' instructions:\n\n",

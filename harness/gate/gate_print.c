@@ -46,7 +46,7 @@ static void print_cell(FILE *f, const char *text, int width, bool right)
 
 static void print_row(FILE *f, const char *const cell[7], int first)
 {
-    const int width[7] = {first, 14, 14, 9, 20, 8, 13};
+    const int width[7] = {first, 14, 14, 11, 20, 8, 13};
 
     for (int i = 0; i < 7; i++) {
         if (i == 6)
@@ -65,7 +65,8 @@ static void print_metric(FILE *f, const struct gate_metric *m, int first)
         gate_value_text(a, sizeof a, m->a, m->unit),
         gate_value_text(b, sizeof b, m->b, m->unit),
         gate_change_text(change, sizeof change, m->effect.ratio),
-        gate_interval_text(interval, sizeof interval, &m->effect),
+        *gate_interval_text(interval, sizeof interval, &m->effect) ? interval
+                                                                   : "too few",
         margin,
         gate_verdict_word(m->verdict),
     };
@@ -76,7 +77,7 @@ static void print_metric(FILE *f, const struct gate_metric *m, int first)
 
 void gate_print(FILE *f, const struct gate_result *r)
 {
-    static const char *const head[7] = {"metric",       "A",      "B",      "speed",
+    static const char *const head[7] = {"metric",       "A",      "B",      "better by",
                                         "95 % sure of", "margin", "verdict"};
     char sentence[1024], time[32], took[256];
     int first = 32; /* width of the names */

@@ -52,6 +52,11 @@ struct gate_count {
     double a, b; /* instructions of one call; NAN: that program has no such kernel */
 };
 
+/* Options of the command line, as they were given; "": not. */
+struct gate_given {
+    char config[512], threads[128], prefill[128], ctx[128], weights[16], mem[32];
+};
+
 struct gate_result {
     enum gate_mode mode;
     enum gate_verdict verdict;
@@ -59,6 +64,7 @@ struct gate_result {
     struct gate_rule rule;
     struct gate_side side[2]; /* A (the old one), B (the new one) */
     char cpu[128], model[256], settings[256];
+    struct gate_given given;
     char when[32]; /* ISO 8601, UTC, of its start */
     struct gate_metric metric[GATE_MAX_METRICS];
     size_t n_metrics;

@@ -144,6 +144,10 @@ enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
                               .hi = INFINITY};
     free(scratch);
     gate_test(s, rule, &e->p_fail, &e->p_pass);
+    if (n_boot && n < GATE_MIN_INTERVAL) {
+        e->lo = e->hi = NAN;
+        return ST_OK;
+    }
     return n_boot ? bootstrap(e, s, n_boot, seed, err) : ST_OK;
 }
 

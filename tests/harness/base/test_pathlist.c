@@ -67,10 +67,36 @@ static void outputs_are_compared_by_file(void **state)
     tree_remove(root);
 }
 
+static void outputs_that_cannot_be_written_are_refused_at_once(void **state)
+{
+    const struct path_list none = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    tree_new(root);
+    tree_put(root, "/a", "a");
+    assert_int_equal(path_list_check_output(&none, at("/none/a"), &err), ST_IO);
+    assert_non_null(strstr(err.msg, "cannot be written"));
+    err_clear(&err);
+    assert_int_equal(path_list_check_output(&none, at("/a/b"), &err), ST_IO);
+    err_clear(&err);
+    assert_int_equal(path_list_check_output(&none, root, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "folder"));
+    err_clear(&err);
+    assert_int_equal(chmod(root, 0500), 0);
+    assert_int_equal(path_list_check_output(&none, at("/new"), &err),
+                     geteuid() ? ST_PERMISSION : ST_OK);
+    err_clear(&err);
+    assert_int_equal(path_list_check_output(&none, "/dev/stdout", &err), ST_OK);
+    assert_int_equal(chmod(root, 0700), 0);
+    tree_remove(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_are_compared_by_file),
+        cmocka_unit_test(outputs_that_cannot_be_written_are_refused_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

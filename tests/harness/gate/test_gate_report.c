@@ -63,6 +63,9 @@ static struct gate_result *hostile_result(void)
     r->n_disturbed = 3;
     snprintf(r->disturbed, sizeof r->disturbed, "steal 2, throttling 1");
     r->injected = 0.05;
+    snprintf(r->given.prefill, sizeof r->given.prefill, "128,512");
+    snprintf(r->given.ctx, sizeof r->given.ctx, "none; ls");
+    snprintf(r->given.weights, sizeof r->given.weights, "packed");
     r->n_counts = 3;
     r->count = calloc(r->n_counts, sizeof *r->count);
     assert_non_null(r->count);
@@ -131,6 +134,7 @@ static void json_is_read_back_to_the_last_bit(void **state)
     same_number(back->rule.alpha_pass, r->rule.alpha_pass);
     same_number(back->seconds, r->seconds);
     same_number(back->injected, r->injected);
+    assert_memory_equal(&back->given, &r->given, sizeof back->given);
     assert_int_equal(back->n_disturbed, 3);
     assert_int_equal(back->n_metrics, r->n_metrics);
     for (size_t i = 0; i < r->n_metrics; i++)
@@ -183,12 +187,13 @@ static void json_of_another_kind_is_refused(void **state)
     (void)state;
     refused(many, "not the result of a gate");
     json_object_foreach(whole, key, value)
-    { /* every member is needed but one */
+    { /* every member is needed but two: older files have no options */
         if (!strcmp(key, "sentence"))
             continue;
         o = json_deep_copy(whole);
         json_object_del(o, key);
-        refused(o, strcmp(key, "version") ? key : "version 1");
+        if (strcmp(key, "options") != 0)
+            refused(o, strcmp(key, "version") ? key : "version 1");
         json_object_set_new(o, key, json_pack("[[[[]]]]"));
         refused(o, "that.json");
         json_decref(o);
@@ -319,6 +324,9 @@ static void markdown_begins_with_the_verdict(void **state)
     assert_non_null(strstr(text, "2 of 3 differ"));
     /* The command to repeat it can be pasted whatever the names are. */
     assert_non_null(strstr(text, "--b 'b'\\''; rm -rf $HOME; '\\''' -m "));
+    assert_non_null(
+        strstr(text, "--prefill 128,512 --ctx 'none; ls' --weights packed"));
+    assert_non_null(strstr(text, "--inject-slowdown 5%"));
     fixture_free(r);
 }
 

@@ -101,6 +101,26 @@ static void an_effect_has_its_interval(void **state)
     assert_in_range(n_inside, 178, 199);
 }
 
+static void few_launches_have_no_interval(void **state)
+{
+    const struct gate_rule rule = gate_rule_default();
+    struct gate_series s = {.n_launches = 0};
+    struct gate_effect e;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    while (s.n_launches < GATE_MIN_INTERVAL) {
+        s.n_rounds[s.n_launches] = 4;
+        for (int r = 0; r < 4; r++)
+            s.v[s.n_launches][r] = 0.01 * r;
+        s.n_launches++;
+        assert_int_equal(gate_effect(&e, &s, &rule, 100, 1, &err), ST_OK);
+        assert_true(isfinite(e.ratio));
+        assert_int_equal(isfinite(e.lo) != 0, s.n_launches == GATE_MIN_INTERVAL);
+        assert_int_equal(isfinite(e.hi) != 0, s.n_launches == GATE_MIN_INTERVAL);
+    }
+}
+
 static void metrics_share_an_interim_analysis(void **state)
 {
     const struct gate_rule rule = gate_rule_default();
@@ -132,6 +152,7 @@ int main(void)
         cmocka_unit_test(one_sign_gives_the_least_probability),
         cmocka_unit_test(a_disturbed_round_does_not_spoil_its_launch),
         cmocka_unit_test(an_effect_has_its_interval),
+        cmocka_unit_test(few_launches_have_no_interval),
         cmocka_unit_test(metrics_share_an_interim_analysis),
     };
 
