@@ -57,7 +57,8 @@ enum kern_format requant_format(const struct requant_params *p, const struct ggu
 
 /* Open g in the mix; the result takes over g, also on failure. Metadata stay except
  * general.file_type and general.quantization_version. Bytes of g leave the page cache
- * once read. Errors: ST_USAGE (g is quantised already; the message names a tensor),
+ * once read. Errors: ST_USAGE (g is quantised already: the message names a tensor; a
+ * rule that matches none),
  * ST_INPUT (the importance matrix belongs to another model), ST_NO_MEMORY. */
 enum status requant_open(struct gguf **out, struct gguf *g,
                          const struct requant_params *p, struct err *err);

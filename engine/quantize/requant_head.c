@@ -77,6 +77,26 @@ enum kern_format requant_format(const struct requant_params *p, const struct ggu
                    : quantmix_format(p->mix, &what);
 }
 
+/* A rule that matches nothing is a mistake: a name misspelt, or a pattern that is none,
+ * such as "blk.[". */
+static enum status check_rules(const struct gguf *g, const struct requant_params *p,
+                               struct err *err)
+{
+    for (size_t i = 0; i < p->n_rules; i++) {
+        size_t k = 0;
+
+        while (k < gguf_n_tensors(g) &&
+               !matches(&p->rules[i], gguf_tensor_at(g, k)->name))
+            k++;
+        if (k == gguf_n_tensors(g))
+            return err_set(err, ST_USAGE,
+                           "no tensor of %s matches the pattern '%.80s'; `bench gguf "
+                           "FILE --tensors` lists them",
+                           gguf_path(g), p->rules[i].pattern);
+    }
+    return ST_OK;
+}
+
 static enum status refuse(const struct gguf *g, const struct gguf_tensor *t,
                           const struct requant_params *p, struct err *err)
 {
@@ -164,8 +184,10 @@ enum status requant_head(struct gguf_bytes *head, const struct gguf *g,
 {
     struct gguf_kvs kvs = {.n = 0};
     uint64_t offset = 0;
-    enum status st = ST_OK;
+    enum status st = check_rules(g, p, err);
 
+    if (st)
+        return st;
     put_metadata(&kvs, g, p);
     gguf_put_head(head, gguf_n_tensors(g), &kvs);
     for (size_t i = 0; i < gguf_n_tensors(g) && !st; i++)

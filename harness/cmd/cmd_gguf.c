@@ -11,7 +11,6 @@
 
 #include "engine/base/utf8.h"
 #include "engine/gguf/gguf.h"
-#include "engine/modelfile.h"
 #include "engine/quantize/dequant.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
@@ -36,13 +35,16 @@ static enum status write_floats(void *arg, const float *v, size_t n, struct err 
     return ST_OK;
 }
 
-/* The model is mapped, and would be gone. */
-static enum status check_output(const char *model, const char *out, struct err *err)
+/* A model by its name; a synthetic one is made. The output is none of its files, which
+ * are mapped. */
+static enum status find_model(struct modelref *ref, const char *model, const char *out,
+                              struct err *err)
 {
-    struct modelref ref;
-    const enum status st = modelref_parse(&ref, model, NULL, err);
+    enum status st = modelref_parse(ref, model, NULL, err);
 
-    return st ? st : modelref_check_output(&ref, out, err);
+    if (st == ST_OK)
+        st = modelref_check_output(ref, out, err);
+    return st ? st : modelref_make_file(ref, NULL, err);
 }
 
 static enum status output_open(struct output *out, const char *path, struct err *err)
@@ -101,11 +103,11 @@ static enum status extract(const struct gguf *g, const char *name, const char *p
     return output_close(&out, st, err);
 }
 
-static enum status compare(const struct gguf *g, const char *with, bool tensors,
-                           struct err *err)
+static enum status compare(const struct gguf *g, const struct modelref *with,
+                           bool tensors, struct err *err)
 {
     struct gguf *ref;
-    enum status st = modelfile_open(&ref, with, NULL, err);
+    enum status st = modelref_open(with, &ref, err);
 
     if (st)
         return st;
@@ -135,7 +137,8 @@ int cmd_gguf(int argc, char **argv)
                     "       bench gguf FILE --tensor NAME -o OUT\n"
                     "       bench gguf FILE --rmse REF [--tensors]",
         .about =
-            "Describes a GGUF file, or a Hugging Face folder as one: header, metadata, "
+            "Describes a GGUF file, or a Hugging Face folder or SHAPE:QUANT as one: "
+            "header, metadata, "
             "tensors, totals per type, and the bytes read to decode one token. Every "
             "count and offset in the file is checked first.\n\n--tensor writes the "
             "values of one tensor as raw little-endian float32, the fastest dimension "
@@ -148,6 +151,7 @@ int cmd_gguf(int argc, char **argv)
     };
     struct err err = ERR_INIT;
     struct opt_args args;
+    struct modelref model, reference;
     struct gguf *g;
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
@@ -160,16 +164,15 @@ int cmd_gguf(int argc, char **argv)
         err_set(&err, ST_USAGE, "-o needs --tensor NAME, the tensor to write");
     else if (rmse && (tensor || json || metadata))
         err_set(&err, ST_USAGE, "--rmse accepts no other option than --tensors");
-    if (!err.code && tensor)
-        check_output(args.v[0], out, &err);
-    if (err.code || fence_enter_calls(&err) ||
-        modelfile_open(&g, args.v[0], NULL, &err))
+    if (err.code || find_model(&model, args.v[0], out, &err) ||
+        (rmse && find_model(&reference, rmse, NULL, &err)) || fence_enter_calls(&err) ||
+        modelref_open(&model, &g, &err))
         return cmd_end(&err);
 
     if (tensor) {
         extract(g, tensor, out, &err);
     } else if (rmse) {
-        compare(g, rmse, tensors, &err);
+        compare(g, &reference, tensors, &err);
     } else {
         const bool both = metadata == tensors; /* neither asked for: all */
         const struct gguf_report_parts parts = {.metadata = both || metadata,

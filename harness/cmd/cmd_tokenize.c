@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
-#include "engine/modelfile.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
 #include "harness/machine/fence.h"
+#include "harness/model/modelref.h"
 
 static void print_ids(const int32_t *ids, size_t n)
 {
@@ -49,14 +49,19 @@ static void print_json(const struct tokenizer *t, const int32_t *ids, size_t n)
     json_decref(all);
 }
 
-static enum status load_tokenizer(struct tokenizer **t, const char *path,
+static enum status load_tokenizer(struct tokenizer **t, const char *model,
                                   struct err *err)
 {
+    struct modelref ref;
     struct gguf *g;
-    enum status st = fence_enter_calls(err);
+    enum status st = modelref_parse(&ref, model, NULL, err);
 
     if (!st)
-        st = modelfile_open(&g, path, NULL, err);
+        st = modelref_make_file(&ref, NULL, err);
+    if (!st)
+        st = fence_enter_calls(err);
+    if (!st)
+        st = modelref_open(&ref, &g, err);
     if (st)
         return st;
     st = tokenizer_open(t, g, err);

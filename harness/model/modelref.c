@@ -40,7 +40,7 @@ enum status mix_parse(enum quantmix *mix, const char *name, struct err *err)
 {
     const enum quantmix found = quantmix_by_name(name);
     const char *names[QUANTMIX_N];
-    char upper[32], list[128];
+    char upper[32], list[400];
 
     if (found != QUANTMIX_N) {
         *mix = found;

@@ -60,3 +60,10 @@ if [ -c /dev/full ]; then
     refused 2 'No space left' gguf "$model" --tensor token_embd.weight -o /dev/full
 fi
 [ ! -e x ] || fail "a refused command left a file"
+
+# A synthetic model is made, as wherever a model is asked for.
+export SLMBENCH_CACHE=$WORK/cache
+"$BENCH" gguf nano:Q4_0 >out 2>err || fail "nano:Q4_0: $(cat err)"
+grep -q "q4_0" out || fail "nano:Q4_0: $(cat out)"
+refused 2 "there are: F32, F16" gguf nano:Q9_9
+grep -q "MXFP4" err || fail "the list of quantisations is cut: $(cat err)"

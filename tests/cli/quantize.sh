@@ -101,6 +101,8 @@ refuses 2 "2 arguments were given" f16.gguf Q4_K_M
 refuses 2 "there is no quantisation 'Q9'" f16.gguf no.gguf Q9
 refuses 2 "would replace f16.gguf, which is read" f16.gguf f16.gguf Q4_0
 refuses 2 "there is no format 'q9'" f16.gguf no.gguf Q4_0 --tensor-type ffn=q9
+refuses 2 "matches the pattern 'nosuch'" f16.gguf no.gguf Q4_0 --tensor-type nosuch=q8_0
+refuses 2 "matches the pattern 'blk.[0'" f16.gguf no.gguf Q4_0 --tensor-type 'blk.[0=q8_0'
 refuses 2 "PATTERN=TYPE" f16.gguf no.gguf Q4_0 --tensor-type ffn
 refuses 2 "nowhere/no.gguf" f16.gguf nowhere/no.gguf Q4_0
 refuses 2 "missing.gguf" missing.gguf no.gguf Q4_0
