@@ -24,10 +24,6 @@
 #define SPARE       0.03  /* share of the budget kept in reserve */
 #define HOPE        3     /* most speed-up over the first timing */
 
-/* A thread waits while another program has its CPU, and all others of its thread pool
- * wait for it. Timers and kernel threads cost less than a hundredth. */
-#define MAX_WAIT 0.05
-
 /* ---- steps and metrics ---------------------------------------------------------- */
 
 static void add_step(struct gate_plan *p, enum worker_step_kind kind, int n_threads,
@@ -272,24 +268,4 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                    "smaller model, or a shorter prefill",
                    format_duration(text, sizeof text, s->budget_s), p->most_launches,
                    fewest, ceil(need / 60));
-}
-
-/* ---- disturbances --------------------------------------------------------------- */
-
-bool gate_disturbed(const struct noise *noise, char *why, size_t cap)
-{
-    static const char lead[] = "disturbed: ";
-    const double waiting = noise_wait_share(noise);
-    char text[200];
-    const bool valid = noise_verdict(noise, 0, text, sizeof text);
-    const bool waits = waiting > MAX_WAIT;
-
-    snprintf(why, cap, "%s", valid ? "" : text + sizeof lead - 1);
-    if (waits) {
-        const size_t used = strlen(why);
-
-        snprintf(why + used, cap - used, "%swaiting %.0f %%", used ? ", " : "",
-                 100 * waiting);
-    }
-    return waits || !valid;
 }

@@ -67,8 +67,4 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
 /* The value in the metric's unit of a step's sample time. */
 double gate_plan_speed(const struct worker_step *step, double seconds);
 
-/* Whether a round was disturbed, by the noise beside it, summed over its turns. What
- * disturbed it, and how much, into why; "" if nothing. */
-bool gate_disturbed(const struct noise *noise, char *why, size_t cap);
-
 #endif

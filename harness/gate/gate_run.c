@@ -379,7 +379,7 @@ static enum status play_round(struct gate_run *run, struct round *round,
             return st;
     }
     run->n_played++;
-    round->disturbed = gate_disturbed(&round->noise, round->why, sizeof round->why);
+    round->disturbed = noise_disturbed(&round->noise, round->why, sizeof round->why);
     return ST_OK;
 }
 
@@ -455,7 +455,7 @@ static enum status play_rounds(struct gate_run *run, struct err *err)
             return st;
         leave_out = round.disturbed && n_repeats > 0 && !always_disturbed(run);
         if (round.disturbed)
-            gate_troubles_add(&run->troubles, round.why, !leave_out);
+            disturbances_add(&run->troubles, round.why, !leave_out);
         if (leave_out) {
             n_repeats--;
             run->r->n_disturbed++;
@@ -541,7 +541,7 @@ void gate_run_sum_up(struct gate_run *run)
     double *scratch = malloc(sizeof run->values->v[0]);
 
     r->seconds = gate_run_seconds(run);
-    gate_troubles_text(&run->troubles, r->disturbed, sizeof r->disturbed);
+    disturbances_text(&run->troubles, r->disturbed, sizeof r->disturbed);
     for (size_t i = 0; i < r->n_metrics; i++) {
         struct gate_metric *m = &r->metric[i];
         const struct gate_values *v = &run->values[i];

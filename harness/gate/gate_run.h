@@ -6,10 +6,10 @@
  * one of the two runs at a time, the other sleeps until its next request. The launch
  * begins with
  * a turn of both that does not count; then come its rounds. A round that was disturbed
- * (gate_disturbed(): by what happened beside it in any of its four turns, never by what
- * they took) is left out and played again; a launch repeats as many rounds as it has,
- * and then counts what there is. Where more than half of all rounds are disturbed, the
- * machine is always disturbed, and none is repeated any more.
+ * (noise_disturbed(): by what happened beside it in any of its four turns, never by
+ * what they took) is left out and played again; a launch repeats as many rounds as it
+ * has, and then counts what there is. Where more than half of all rounds are disturbed,
+ * the machine is always disturbed, and none is repeated any more.
  *
  * Every round goes into rounds.csv at once, in whole lines, whether it counts or not.
  *
@@ -18,6 +18,7 @@
 #ifndef SLM_HARNESS_GATE_GATE_RUN_H
 #define SLM_HARNESS_GATE_GATE_RUN_H
 
+#include "harness/base/disturbances.h"
 #include "harness/base/progress.h"
 #include "harness/gate/gate_plan.h"
 #include "harness/worker/model_worker.h"
@@ -25,14 +26,6 @@
 #define GATE_ROUNDS_NAME "rounds.csv"
 #define GATE_ROUNDS_HEADER \
     "launch,round,order,counted,metric,unit,t1,t2,t3,t4,log_ratio,note\n"
-
-/* What has disturbed rounds, how often. */
-#define GATE_MAX_TROUBLES 8
-struct gate_troubles {
-    char name[GATE_MAX_TROUBLES][24]; /* "steal" */
-    size_t n[GATE_MAX_TROUBLES];
-    size_t n_rounds, n_counted; /* disturbed rounds; those that were counted anyhow */
-};
 
 /* Values of one metric on both sides, in the metric's unit. */
 struct gate_values {
@@ -50,7 +43,7 @@ struct gate_run {
     struct model_worker client[2];
     struct sandbox *sandbox;
     struct gate_values *values; /* [GATE_MAX_METRICS] */
-    struct gate_troubles troubles;
+    struct disturbances troubles;
     size_t n_played; /* rounds, disturbed ones, too */
     int csv;         /* rounds.csv; -1: none */
     uint64_t random, begin_ns;
@@ -104,11 +97,5 @@ struct gate_round_line {
 enum status gate_rounds_write(int fd, const struct gate_round_line *line,
                               const struct gate_metric *metric, size_t n_metrics,
                               struct err *err);
-
-/* Counts what disturbed a round, "steal 4 %, waiting 12 %". */
-void gate_troubles_add(struct gate_troubles *t, const char *why, bool counted);
-
-/* "steal 3, waiting 2; 4 more were counted, ..." Returns buf. */
-const char *gate_troubles_text(const struct gate_troubles *t, char *buf, size_t cap);
 
 #endif

@@ -39,6 +39,9 @@
 #define MAX_PRESSURE 0.05
 /* A trend that the interval of the median does not show. */
 #define MAX_DRIFT 0.05
+/* A thread waits while another program has its CPU, and all others of its thread pool
+ * wait for it. Timers and kernel threads cost less than a hundredth. */
+#define MAX_WAIT 0.05
 /* /proc/stat counts in ticks of 10 ms and by sampling: less than this says
  * nothing. */
 #define MIN_CPU_NS 50000000u
@@ -305,4 +308,22 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
     if (fabs(drift) > MAX_DRIFT)
         complain(&v, "drift %+.0f %%", drift * 100);
     return v.used == 0;
+}
+
+bool noise_disturbed(const struct noise *d, char *why, size_t cap)
+{
+    static const char lead[] = "disturbed: ";
+    const double waiting = noise_wait_share(d);
+    char text[200];
+    const bool valid = noise_verdict(d, 0, text, sizeof text);
+    const bool waits = waiting > MAX_WAIT;
+
+    snprintf(why, cap, "%s", valid ? "" : text + sizeof lead - 1);
+    if (waits) {
+        const size_t used = strlen(why);
+
+        snprintf(why + used, cap - used, "%swaiting %.0f %%", used ? ", " : "",
+                 100 * waiting);
+    }
+    return waits || !valid;
 }

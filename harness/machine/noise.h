@@ -19,6 +19,7 @@
 #define SLM_HARNESS_MACHINE_NOISE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct noise {
@@ -59,5 +60,10 @@ double noise_wait_share(const struct noise *d);
 /* "valid", or "disturbed: steal 4 %, ..." into buf; returns true when valid.
  * Thresholds are in noise.c, with their reasons. */
 bool noise_verdict(const struct noise *d, double drift, char *buf, int cap);
+
+/* Whether a round of measurements was disturbed by what happened beside it, which
+ * includes the time that our threads waited for a CPU. What disturbed it, and how much,
+ * "steal 4 %, waiting 12 %", into why; "" if nothing. */
+bool noise_disturbed(const struct noise *d, char *why, size_t cap);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_gate_run.c - what a gate of two programs measures and how long, which rounds
- * are disturbed, what goes over the wire, and the lines of rounds.csv
+ * test_gate_run.c - what a gate of two programs measures and how long, what goes over
+ * the wire, and the lines of rounds.csv
  */
 #include "tests/support/test.h"
 
@@ -249,55 +249,6 @@ static void a_busier_machine_shortens_turns(void **state)
     gate_settings_free(&s);
 }
 
-/* ---- disturbances --------------------------------------------------------------- */
-
-static void rounds_are_disturbed_by_what_happened_beside_them(void **state)
-{
-    const struct noise quiet = {.wall_ns = 1000000000,
-                                .busy_ns = 1960000000,
-                                .self_ns = 1950000000,
-                                .wait_ns = 10000000,
-                                .n_cpus = 2};
-    struct noise n = quiet;
-    char why[128];
-
-    (void)state;
-    assert_false(gate_disturbed(&n, why, sizeof why));
-    assert_string_equal(why, "");
-    n.wait_ns = 120000000;
-    assert_true(gate_disturbed(&n, why, sizeof why));
-    assert_string_equal(why, "waiting 12 %");
-    n.steal_ns = 100000000;
-    assert_true(gate_disturbed(&n, why, sizeof why));
-    assert_string_equal(why, "steal 5 %, waiting 12 %");
-    n = quiet;
-    n.throttled_ns = 20000000;
-    assert_true(gate_disturbed(&n, why, sizeof why));
-    assert_string_equal(why, "throttled 2 %");
-    n = quiet;
-    n.busy_ns += 200000000;
-    assert_true(gate_disturbed(&n, why, sizeof why));
-    assert_string_equal(why, "others 10 %");
-}
-
-static void troubles_are_counted_by_name(void **state)
-{
-    struct gate_troubles t = {0};
-    char text[256];
-
-    (void)state;
-    assert_string_equal(gate_troubles_text(&t, text, sizeof text), "");
-    gate_troubles_add(&t, "steal 5 %, waiting 12 %", false);
-    gate_troubles_add(&t, "waiting 7 %", false);
-    gate_troubles_add(&t, "memory pressure 7 %", false);
-    assert_string_equal(gate_troubles_text(&t, text, sizeof text),
-                        "steal in 1, waiting in 2, memory pressure in 1");
-    gate_troubles_add(&t, "steal 6 %", true);
-    assert_non_null(
-        strstr(gate_troubles_text(&t, text, sizeof text),
-               "steal in 2, waiting in 2, memory pressure in 1; 1 of these"));
-}
-
 /* ---- the wire ------------------------------------------------------------------- */
 
 static struct worker_open some_opening(void)
@@ -464,8 +415,6 @@ int main(void)
         cmocka_unit_test(turns_are_as_long_as_the_budget_lets_them),
         cmocka_unit_test(a_budget_too_short_is_refused_with_one_that_does),
         cmocka_unit_test(a_busier_machine_shortens_turns),
-        cmocka_unit_test(rounds_are_disturbed_by_what_happened_beside_them),
-        cmocka_unit_test(troubles_are_counted_by_name),
         cmocka_unit_test(what_is_opened_survives_the_wire),
         cmocka_unit_test(lines_are_as_recorded),
         cmocka_unit_test(what_is_not_sensible_is_refused),

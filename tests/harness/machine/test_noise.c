@@ -158,6 +158,35 @@ static void live_counters_move(void **state)
     assert_true(noise_steal_share(&d) >= 0 && noise_steal_share(&d) <= 1);
 }
 
+static void rounds_are_disturbed_by_what_happened_beside_them(void **state)
+{
+    const struct noise quiet = {.wall_ns = 1000000000,
+                                .busy_ns = 1960000000,
+                                .self_ns = 1950000000,
+                                .wait_ns = 10000000,
+                                .n_cpus = 2};
+    struct noise n = quiet;
+    char why[128];
+
+    (void)state;
+    assert_false(noise_disturbed(&n, why, sizeof why));
+    assert_string_equal(why, "");
+    n.wait_ns = 120000000;
+    assert_true(noise_disturbed(&n, why, sizeof why));
+    assert_string_equal(why, "waiting 12 %");
+    n.steal_ns = 100000000;
+    assert_true(noise_disturbed(&n, why, sizeof why));
+    assert_string_equal(why, "steal 5 %, waiting 12 %");
+    n = quiet;
+    n.throttled_ns = 20000000;
+    assert_true(noise_disturbed(&n, why, sizeof why));
+    assert_string_equal(why, "throttled 2 %");
+    n = quiet;
+    n.busy_ns += 200000000;
+    assert_true(noise_disturbed(&n, why, sizeof why));
+    assert_string_equal(why, "others 10 %");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +196,7 @@ int main(void)
         cmocka_unit_test(differences_do_not_wrap),
         cmocka_unit_test(verdict_thresholds),
         cmocka_unit_test(live_counters_move),
+        cmocka_unit_test(rounds_are_disturbed_by_what_happened_beside_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
