@@ -5,9 +5,11 @@
  * The settings are tuned one after another (tune_settings.h), each by a sequential
  * comparison against its default (sequential.h) with all others as chosen so far.
  * Settings that formats have one each are tuned for all formats at once: a token's time
- * is known per format. At the end all choices for decoding together are compared with
- * the default, interleaved, and then all choices for prefill; a phase that is not
- * faster goes back to its defaults.
+ * is known per format. Then all of them are compared again, their rounds interleaved,
+ * so that no burst of foreign load decides about a setting. At the end all choices for
+ * decoding together are compared with the default, and then all choices for prefill;
+ * where they are not faster, choices are taken back one by one until the rest is.
+ * Rounds that were disturbed do not count and are run again.
  *
  * What is measured on is behind struct tune_machine, so that tests can run all of this
  * on an invented machine whose best setting is known.
@@ -24,6 +26,7 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
+#include "harness/base/disturbances.h"
 #include "harness/base/sequential.h"
 #include "harness/tune/tune_settings.h"
 
@@ -46,6 +49,10 @@ struct tune_machine {
     bool (*stop)(void *arg);  /* asked to end; NULL: never */
     /* fraction of the budget, and what is done; NULL: nobody wants to know */
     void (*progress)(void *arg, double fraction, const char *what);
+    /* A round begins; whether it was disturbed since, by what happened beside it and
+     * never by what it took, and by what ("steal 4 %"); NULL: nobody knows. */
+    void (*watch)(void *arg);
+    bool (*disturbed)(void *arg, char *why, size_t cap);
     /* Complete the default with what a model finds out by itself when it is loaded;
      * NULL: nothing. */
     enum status (*measure)(void *arg, struct tune_setup *base, struct err *err);
@@ -69,13 +76,18 @@ struct tune_outcome {
     struct rank_ratio ratio[TUNE_MAX_VALUES];
     size_t n_rounds[TUNE_MAX_VALUES];
     bool out[TUNE_MAX_VALUES];
-    char note[160]; /* why it was cut short, "" */
+    bool confirmed;  /* two comparisons, one after the other, chose the same */
+    bool taken_back; /* at the end, since the other choices were faster without it */
+    char note[160];  /* why it was cut short, "" */
 };
 
-/* All that was chosen for a phase against all of its defaults. */
+/* All that was chosen for a phase, without what was taken back, against all of its
+ * defaults. */
 struct tune_final {
     bool changed; /* there was something to compare */
-    bool kept;
+    bool own;     /* of this phase, or only what choices for decoding do to prefill */
+    bool kept;    /* of its own choices, any */
+    size_t n_taken_back;
     struct rank_ratio ratio;
     size_t n_rounds;
 };
@@ -97,6 +109,8 @@ struct tune_result {
     struct tune_exhaustive exhaustive;
     int n_prompt; /* tokens of a prefill sample */
     double token_s, prompt_s, open_s, spent_s;
+    size_t n_rounds; /* of all, those that were disturbed, too */
+    struct disturbances disturbances;
 };
 
 /* Errors: of the machine; ST_INTERRUPTED; ST_NO_MEMORY. */
@@ -116,10 +130,5 @@ const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o
 /* The outcome of a setting (and a format), or NULL. */
 const struct tune_outcome *tune_find(const struct tune_result *r,
                                      enum tune_setting setting, enum kern_format fmt);
-
-/* ---- inside (tune_exhaustive.c) -------------------------------------------------- */
-
-enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
-                         const struct tune_machine *m, struct err *err);
 
 #endif

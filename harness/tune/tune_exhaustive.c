@@ -7,12 +7,12 @@
  * of threads, chunks, one prefetch and one level for all formats run interleaved; the
  * best of them is compared with the tuned choice in a duel of new rounds.
  */
-#include "harness/tune/tune.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_COMBINATIONS 512
+#include "harness/tune/tuner.h"
+
+#define MAX_COMBINATIONS 512 /* a round of them fits TUNER_MOST_SAMPLES */
 
 struct grid {
     struct tune_setup *setup; /* [0]: as tuned */
@@ -80,43 +80,41 @@ static void make_grid(struct grid *g, const struct tune_params *p,
                 }
 }
 
-static enum status sequential_all(struct sequential *comparison, const struct grid *g,
-                                  const struct tune_machine *m, size_t *order,
+static enum status sequential_all(struct tuner *t, struct sequential *comparison,
+                                  const struct grid *g, struct grid *round,
+                                  size_t *order, struct tune_sample *got,
                                   struct err *err)
 {
+    const struct tuner_work work = {TUNE_DECODE, 0};
     enum status st = ST_OK;
-    size_t n, n_done = 0;
 
-    while (st == ST_OK && (n = sequential_round(comparison, order)) > 0) {
-        for (size_t i = 0; i < n && st == ST_OK; i++) {
-            struct tune_sample got = {0};
+    t->what = "all combinations";
+    while (st == ST_OK && (round->n = sequential_round(comparison, order)) > 0) {
+        bool counts = false;
 
-            if (m->stop && m->stop(m->arg))
-                return err_set(err, ST_INTERRUPTED, "interrupted");
-            if (m->progress)
-                m->progress(m->arg, (double)n_done / (double)(9 * g->n),
-                            "all combinations");
-            n_done++;
-            st = m->decode(m->arg, &g->setup[order[i]], &got, err);
-            if (st == ST_OK)
-                sequential_record(comparison, order[i], got.seconds);
-        }
-        if (st == ST_OK)
+        for (size_t i = 0; i < round->n; i++)
+            round->setup[i] = g->setup[order[i]];
+        st = tuner_round(t, &work, round->setup, round->n, 1, got, &counts, err);
+        for (size_t i = 0; i < round->n && st == ST_OK && counts; i++)
+            sequential_record(comparison, order[i], got[i].seconds);
+        if (st == ST_OK && counts)
             st = sequential_round_end(comparison, err);
     }
     return st;
 }
 
-enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
-                         const struct tune_machine *m, struct err *err)
+enum status tuner_exhaust(struct tuner *t, struct err *err)
 {
+    struct tune_result *r = t->r;
     struct grid g = {calloc(MAX_COMBINATIONS, sizeof *g.setup), 0};
+    struct grid round = {calloc(MAX_COMBINATIONS, sizeof *g.setup), 0};
     size_t *order = calloc(MAX_COMBINATIONS, sizeof *order);
+    struct tune_sample *got = calloc(MAX_COMBINATIONS, sizeof *got);
     struct tune_setup base = r->base;
     struct sequential comparison = {0};
     enum status st = ST_OK;
 
-    if (!g.setup || !order) {
+    if (!g.setup || !round.setup || !order || !got) {
         st = err_set(err, ST_NO_MEMORY, "no memory for %d combinations",
                      MAX_COMBINATIONS);
     } else {
@@ -124,12 +122,12 @@ enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
         base.tuning.pages = r->chosen.tuning.pages;
         base.placement = r->chosen.placement;
         add(&g, &r->chosen);
-        make_grid(&g, p, &base);
-        st = sequential_open(&comparison, g.n, p->seed ^ 0x5bd1e995, err);
+        make_grid(&g, t->p, &base);
+        st = sequential_open(&comparison, g.n, t->p->seed ^ 0x5bd1e995, err);
     }
     if (st == ST_OK) {
         comparison.always_duel = true;
-        st = sequential_all(&comparison, &g, m, order, err);
+        st = sequential_all(t, &comparison, &g, &round, order, got, err);
     }
     if (st == ST_OK && comparison.best) {
         r->exhaustive.n_combinations = g.n - 1;
@@ -139,7 +137,9 @@ enum status tune_exhaust(struct tune_result *r, const struct tune_params *p,
         st = sequential_ratio(&comparison, comparison.best, &r->exhaustive.ratio, err);
     }
     sequential_close(&comparison);
+    free(got);
     free(order);
+    free(round.setup);
     free(g.setup);
     return st;
 }

@@ -15,6 +15,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/machine/noise.h"
 #include "harness/worker/measured.h"
 
 #define MAX_BATCH SLM_DEFAULT_BATCH
@@ -26,6 +27,7 @@ struct tune_model {
     struct measured measured;
     struct slm_profile *profile;
     struct progress progress;
+    struct noise watched;   /* when the round began */
     int n_threads, n_batch; /* most */
     enum placement placed;
     uint64_t given, room; /* memory in all, and for the model */
@@ -183,6 +185,23 @@ static bool stop(void *arg)
     return interrupted();
 }
 
+static void watch(void *arg)
+{
+    struct tune_model *t = arg;
+
+    noise_read(&t->watched, "");
+}
+
+static bool disturbed(void *arg, char *why, size_t cap)
+{
+    const struct tune_model *t = arg;
+    struct noise d;
+
+    noise_read(&d, "");
+    noise_diff(&d, &t->watched, &d);
+    return noise_disturbed(&d, why, cap);
+}
+
 static void on_progress(void *arg, double fraction, const char *what)
 {
     struct tune_model *t = arg;
@@ -192,8 +211,16 @@ static void on_progress(void *arg, double fraction, const char *what)
 
 struct tune_machine tune_model_machine(struct tune_model *t)
 {
-    return (struct tune_machine){t,   open_model, decode,      prefill,
-                                 now, stop,       on_progress, measure};
+    return (struct tune_machine){.arg = t,
+                                 .open = open_model,
+                                 .decode = decode,
+                                 .prefill = prefill,
+                                 .now = now,
+                                 .stop = stop,
+                                 .progress = on_progress,
+                                 .watch = watch,
+                                 .disturbed = disturbed,
+                                 .measure = measure};
 }
 
 /* ---- what may be chosen from ----------------------------------------------------- */

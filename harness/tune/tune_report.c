@@ -5,6 +5,7 @@
 #include "harness/tune/tune.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "harness/tune/prefetch.h"
 
@@ -17,7 +18,8 @@ const struct tune_outcome *tune_find(const struct tune_result *r,
     return NULL;
 }
 
-/* Chosen in its sequential comparison, and given up with its whole phase at the end? */
+/* Chosen in its sequential comparison, and given up at the end, alone or with its whole
+ * phase? */
 static bool was_given_up(const struct tune_result *r, const struct tune_outcome *o)
 {
     return o->choice && tune_get(&r->chosen, o->setting, o->fmt) != o->value[o->choice];
@@ -34,9 +36,11 @@ const char *tune_worth(const struct tune_result *r, const struct tune_outcome *o
         snprintf(buf, cap, "%s", o->note);
     } else if (was_given_up(r, o)) {
         rank_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
-        snprintf(buf, cap, "%s: %s, but all choices together were no faster",
+        snprintf(buf, cap, "%s: %s, but %s",
                  tune_value_text(o->setting, o->value[o->choice], value, sizeof value),
-                 ratio);
+                 ratio,
+                 o->taken_back ? "taken back: the others were faster without it"
+                               : "all choices together were no faster");
     } else if (o->choice) {
         rank_ratio_text(&o->ratio[o->choice], ratio, sizeof ratio);
         snprintf(buf, cap, "%s of %s, the default", ratio,
@@ -123,7 +127,22 @@ static void print_final(FILE *f, const char *phase, const struct tune_final *fin
     }
     fprintf(f, "%s: %s of the default's speed, %zu rounds%s\n", phase,
             rank_ratio_text(&final->ratio, ratio, sizeof ratio), final->n_rounds,
-            final->kept ? "" : ": a tie or worse, so what was chosen for it goes back");
+            final->kept  ? ""
+            : final->own ? ": a tie or worse, so what was chosen for it goes back"
+                         : ", with what was chosen for decoding alone");
+    if (final->n_taken_back)
+        fprintf(f, "%*s choices that were taken back before: %zu\n",
+                (int)strlen(phase) + 1, "", final->n_taken_back);
+}
+
+static void print_disturbances(FILE *f, const struct tune_result *r)
+{
+    char text[256];
+
+    if (r->disturbances.n_rounds)
+        fprintf(f, "%zu of %zu rounds were disturbed and run again: %s\n",
+                r->disturbances.n_rounds, r->n_rounds,
+                disturbances_text(&r->disturbances, text, sizeof text));
 }
 
 static void print_exhaustive(FILE *f, const struct tune_result *r)
@@ -160,6 +179,7 @@ void tune_print(FILE *f, const struct tune_result *r, bool explain)
     print_choices(f, r);
     print_final(f, "decode", &r->decode);
     print_final(f, "prefill", &r->prefill);
+    print_disturbances(f, r);
     print_exhaustive(f, r);
     if (explain)
         print_table(f, r);
@@ -208,6 +228,8 @@ static json_t *final_json(const struct tune_final *final)
 
     json_object_set_new(object, "changed", json_boolean(final->changed));
     json_object_set_new(object, "kept", json_boolean(final->kept));
+    json_object_set_new(object, "taken_back",
+                        json_integer((json_int_t) final->n_taken_back));
     json_object_set_new(object, "rounds", json_integer((json_int_t) final->n_rounds));
     return object;
 }
@@ -219,10 +241,12 @@ json_t *tune_json(const struct tune_result *r)
 
     for (size_t i = 0; i < r->n; i++)
         json_array_append_new(settings, outcome_json(r, &r->outcome[i]));
-    object = json_pack("{s:f, s:f, s:f, s:i, s:o, s:o, s:o}", "spent_s", r->spent_s,
-                       "token_s", r->token_s, "prompt_s", r->prompt_s, "n_prompt",
-                       r->n_prompt, "knobs", settings, "decode", final_json(&r->decode),
-                       "prefill", final_json(&r->prefill));
+    object =
+        json_pack("{s:f, s:f, s:f, s:i, s:I, s:I, s:o, s:o, s:o}", "spent_s",
+                  r->spent_s, "token_s", r->token_s, "prompt_s", r->prompt_s,
+                  "n_prompt", r->n_prompt, "rounds", (json_int_t)r->n_rounds,
+                  "disturbed", (json_int_t)r->disturbances.n_rounds, "knobs", settings,
+                  "decode", final_json(&r->decode), "prefill", final_json(&r->prefill));
     if (r->exhaustive.n_combinations)
         json_object_set_new(object, "exhaustive",
                             json_pack("{s:I, s:I, s:o}", "combinations",

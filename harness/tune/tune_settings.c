@@ -11,16 +11,17 @@
 #include "harness/tune/prefetch.h"
 
 static const struct tune_setting_info infos[TUNE_N_SETTINGS] = {
-    [TUNE_WEIGHTS] = {"weights", TUNE_BOTH, false, true, 3},
-    [TUNE_THREADS] = {"threads", TUNE_DECODE, false, false, 1.5},
-    [TUNE_PLACEMENT] = {"placement", TUNE_DECODE, false, false, 1},
-    [TUNE_LEVEL] = {"level", TUNE_DECODE, true, false, 1.5},
-    [TUNE_PREFETCH] = {"prefetch", TUNE_DECODE, true, false, 2},
-    [TUNE_CHUNKS] = {"chunks", TUNE_DECODE, false, false, 2},
-    [TUNE_THREADS_PREFILL] = {"threads, prefill", TUNE_PREFILL, false, false, 1.5},
-    [TUNE_LEVEL_PREFILL] = {"level, prefill", TUNE_PREFILL, true, false, 1.5},
-    [TUNE_CHUNKS_PREFILL] = {"chunks, prefill", TUNE_PREFILL, false, false, 1.5},
-    [TUNE_BATCH] = {"batch", TUNE_PREFILL, false, false, 2},
+    [TUNE_WEIGHTS] = {"weights", TUNE_BOTH, false, true, true, 3},
+    [TUNE_THREADS] = {"threads", TUNE_DECODE, false, false, true, 1.5},
+    [TUNE_PLACEMENT] = {"placement", TUNE_DECODE, false, false, true, 1},
+    [TUNE_LEVEL] = {"level", TUNE_DECODE, true, false, false, 1.5},
+    [TUNE_PREFETCH] = {"prefetch", TUNE_DECODE, true, false, false, 2},
+    [TUNE_CHUNKS] = {"chunks", TUNE_DECODE, false, false, false, 2},
+    [TUNE_THREADS_PREFILL] = {"threads, prefill", TUNE_PREFILL, false, false, true,
+                              1.5},
+    [TUNE_LEVEL_PREFILL] = {"level, prefill", TUNE_PREFILL, true, false, false, 1.5},
+    [TUNE_CHUNKS_PREFILL] = {"chunks, prefill", TUNE_PREFILL, false, false, false, 1.5},
+    [TUNE_BATCH] = {"batch", TUNE_PREFILL, false, false, false, 2},
 };
 
 const struct tune_setting_info *tune_setting_info(enum tune_setting setting)

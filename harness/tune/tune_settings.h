@@ -48,6 +48,7 @@ struct tune_setting_info {
     enum tune_phase phase;
     bool per_format;
     bool reopens; /* the model has to be opened again */
+    bool coarse;  /* others depend on it, and a busy CPU changes which value wins */
     double share; /* of the budget */
 };
 

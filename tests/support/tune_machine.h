@@ -134,14 +134,12 @@ static inline void make_params(struct tune_params *p, const struct topology *t)
 static inline enum status tune(struct tune_result *r, const struct tune_params *p,
                                struct invented *v, struct err *err)
 {
-    const struct tune_machine m = {v,
-                                   invented_open,
-                                   invented_decode,
-                                   invented_prefill,
-                                   invented_now,
-                                   invented_stop,
-                                   NULL,
-                                   NULL};
+    const struct tune_machine m = {.arg = v,
+                                   .open = invented_open,
+                                   .decode = invented_decode,
+                                   .prefill = invented_prefill,
+                                   .now = invented_now,
+                                   .stop = invented_stop};
 
     return tune_run(r, p, &m, err);
 }

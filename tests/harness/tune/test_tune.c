@@ -78,7 +78,7 @@ static void equal_settings_stay_the_default(void **state)
     assert_true(n_weights <= 6 && n_decode <= 4 && n_prefill <= 4);
 }
 
-/* Prefill that a choice for decoding spoils takes it back. */
+/* Prefill that a choice for decoding spoils takes it back, and no other. */
 static enum status spoiled_prefill(void *arg, const struct tune_setup *s, int n_tokens,
                                    struct tune_sample *out, struct err *err)
 {
@@ -90,22 +90,27 @@ static enum status spoiled_prefill(void *arg, const struct tune_setup *s, int n_
     return st;
 }
 
-static void a_spoiled_phase_takes_choices_back(void **state)
+static void a_spoiled_phase_takes_one_choice_back(void **state)
 {
     struct fixture *f = *state;
     struct invented v = {.noise = 0.01, .effect = 1, .open_s = 0.2, .seed = 5};
-    const struct tune_machine m = {
-        &v,   invented_open, invented_decode, spoiled_prefill, invented_now, NULL,
-        NULL, NULL};
+    const struct tune_machine m = {.arg = &v,
+                                   .open = invented_open,
+                                   .decode = invented_decode,
+                                   .prefill = spoiled_prefill,
+                                   .now = invented_now};
     struct err err = ERR_INIT;
 
     f->p.seed = 4;
     assert_int_equal(tune_run(&f->r, &f->p, &m, &err), ST_OK);
-    assert_true(f->r.prefill.ratio.hi < 1);
-    assert_false(f->r.decode.kept);
-    assert_int_equal(f->r.chosen.n_threads, 2);
+    assert_true(tune_find(&f->r, TUNE_PREFETCH, KERN_FMT_q4_K)->taken_back);
     assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q4_K].distance, 0);
-    assert_int_equal(f->r.chosen.tuning.n_batch, 64);
+    assert_true(f->r.decode.kept && f->r.decode.n_taken_back == 1);
+    assert_true(f->r.decode.ratio.ratio > 1.2);
+    assert_int_equal(f->r.chosen.n_threads, 3);
+    assert_true(f->r.prefill.kept && f->r.prefill.ratio.ratio > 1.2);
+    assert_int_equal(f->r.chosen.n_threads_prefill, 4);
+    assert_int_equal(f->r.chosen.tuning.n_batch, 256);
 }
 
 static void a_budget_is_kept(void **state)
@@ -171,7 +176,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(equal_settings_stay_the_default, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_spoiled_phase_takes_choices_back, setup,
+        cmocka_unit_test_setup_teardown(a_spoiled_phase_takes_one_choice_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_budget_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interruption_ends_it, setup, teardown),
