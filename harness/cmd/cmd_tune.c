@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
@@ -35,9 +36,12 @@ static const struct opt_usage usage = {
         "seconds: packed or mapped weights, page size, threads and placement of decode "
         "and of prefill, kernel level and prefetch distance of each weight format, "
         "parts per thread, tokens per prefill pass. Runs of a candidate and of the "
-        "default are interleaved; the candidate must be clearly faster. At the end all "
-        "choices together must beat the default, or the default is the result. No "
-        "choice changes the model's output.\n\nThe result is a profile, a readable "
+        "default are interleaved; the candidate must be clearly faster, and again when "
+        "all settings are confirmed. Rounds that other programs disturbed are run "
+        "again. At the end all choices together must beat the default; choices are "
+        "taken back one by one until they do, which may take a quarter more than the "
+        "budget. No choice changes the model's output. Ctrl-C ends it without a "
+        "profile.\n\nThe result is a profile, a readable "
         "YAML file in the cache directory (or -o FILE), for --tuned auto of decode, "
         "generate and sweep.\n\nExit code: 0, also where the default is best; 1 if "
         "--exhaustive finds something clearly more than 2 % faster; 2 for wrong input; "
@@ -81,17 +85,45 @@ static enum status save(const struct tuned_key *key, const struct tune_result *r
     return tuned_save(path, &t, r, err);
 }
 
+/* The command line that runs the model with the profile. */
+static void use_text(const struct settings *s, char *buf, size_t cap)
+{
+    char limit[32];
+
+    snprintf(buf, cap, "bench decode -m");
+    shell_word_append(buf, cap, s->model_text);
+    if (s->cache_dir) {
+        shell_word_append(buf, cap, "--cache-dir");
+        shell_word_append(buf, cap, s->cache_dir);
+    }
+    if (s->model.setup.residency == WEIGHTS_MEMORY) {
+        shell_word_append(buf, cap, "--weights");
+        shell_word_append(buf, cap, "memory");
+    }
+    if (s->model.setup.mem_limit) {
+        shell_word_append(buf, cap, "--mem");
+        format_size(limit, sizeof limit, s->model.setup.mem_limit);
+        shell_word_append(buf, cap, limit);
+    }
+    shell_word_append(buf, cap, "--tuned");
+    shell_word_append(buf, cap, s->output ? s->output : "auto");
+}
+
 static enum status print(const struct settings *s, const struct tune_result *r,
                          const char *path, struct err *err)
 {
+    char use[8192];
+
+    use_text(s, use, sizeof use);
     if (s->json) {
         json_t *object = tune_json(r);
 
         json_object_set_new(object, "profile", json_string(path));
+        json_object_set_new(object, "use", json_string(use));
         return cmd_print_json(object, 9, err);
     }
     tune_print(stdout, r, s->explain);
-    printf("profile: %s\n", path);
+    printf("profile: %s\nuse it: %s\n", path, use);
     return ST_OK;
 }
 
@@ -114,7 +146,8 @@ static enum status tune(const struct settings *s, const struct topology *topo,
     if (st == ST_OK)
         st = choose_place(s, &key, path, sizeof path, err);
     if (st == ST_OK)
-        st = tune_model_open(&model, &s->model, topo, &p.space, &p.base, err);
+        st = tune_model_open(&model, &s->model, topo, s->budget_s, &p.space, &p.base,
+                             err);
     if (st == ST_OK) {
         const struct tune_machine m = tune_model_machine(model);
 

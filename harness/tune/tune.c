@@ -101,15 +101,12 @@ static enum status play(struct tuner *t, struct tune_group *g, double seconds,
 {
     const struct tuner_work work = tuner_work_of(t, g->setting);
     const double deadline = tuner_now(t) + seconds - t->wasted_s;
-    const double cost = tuner_cost(t, &work);
+    const double round_s = fmin(ROUND_S, 2 * seconds / TUNER_USUAL_SAMPLES);
     enum status st = ST_OK;
 
-    g->n_passes =
-        tuner_passes(t, &work, 2, fmin(ROUND_S, 2 * seconds / TUNER_USUAL_SAMPLES));
-    if ((size_t)g->n_passes * g->most > t->n_most)
-        g->n_passes = (int)(t->n_most / g->most);
     for (size_t n_slots; st == ST_OK && (n_slots = group_next(g)) > 0;) {
-        if (tuner_now(t) + (double)n_slots * g->n_passes * cost >
+        group_fit(t, g, round_s);
+        if (tuner_now(t) + (double)n_slots * g->n_passes * tuner_cost(t, &work) >
             deadline + t->wasted_s)
             break;
         st = group_play(t, g, n_slots, err);
@@ -122,14 +119,13 @@ enum status tuner_search(struct tuner *t, enum tune_setting setting, struct err 
     const struct tune_setting_info *info = tune_setting_info(setting);
     struct tune_group *g = &t->group[setting];
     const double seconds = setting_seconds(t, setting);
-    enum status st = ST_OK, closed;
+    enum status st = tuner_step(t, info->name, err), closed;
 
-    t->what = info->name;
     g->sampled = false;
     for (int fmt = 0; info->per_format && fmt < KERN_N_FMT && st == ST_OK; fmt++)
         if (t->p->space.formats[fmt])
             st = open_contest(t, setting, (enum kern_format)fmt, err);
-    if (!info->per_format)
+    if (!info->per_format && st == ST_OK)
         st = open_contest(t, setting, KERN_N_FMT, err);
     if (st == ST_OK && !too_short(t, g, seconds))
         st = play(t, g, seconds, err);
@@ -163,8 +159,10 @@ static enum status measure_costs(struct tuner *t, struct err *err)
 {
     const double begin = tuner_now(t);
     double unit = 0, prompt_s = 0;
-    enum status st = t->m->open(t->m->arg, &t->r->base, err);
+    enum status st = tuner_step(t, "loading", err);
 
+    if (st == ST_OK)
+        st = t->m->open(t->m->arg, &t->r->base, err);
     t->r->open_s = tuner_now(t) - begin;
     if (st == ST_OK && t->m->measure) {
         st = t->m->measure(t->m->arg, &t->r->base, err);
@@ -222,7 +220,6 @@ enum status tune_run(struct tune_result *r, const struct tune_params *p,
     t->m = m;
     t->r = r;
     t->n_most = TUNER_MOST_SAMPLES;
-    t->what = "loading";
     t->begin = tuner_now(t);
     st = run(t, err);
     free(t->taken);

@@ -112,7 +112,6 @@ static double choose_extents(const struct tuner *t, double left, enum extent *ex
 static enum status open_group(struct tuner *t, enum tune_setting setting,
                               enum extent extent, double round_s, struct err *err)
 {
-    const struct tuner_work work = tuner_work_of(t, setting);
     struct tune_group *g = &t->group[setting];
     enum status st = ST_OK;
 
@@ -124,10 +123,9 @@ static enum status open_group(struct tuner *t, enum tune_setting setting,
         if (n)
             st = group_add(t, g, o, index, n, err);
     }
+    g->setting = setting;
     g->sampled = false;
-    g->n_passes = tuner_passes(t, &work, 2, round_s);
-    if ((size_t)g->n_passes * g->most > t->n_most)
-        g->n_passes = (int)(t->n_most / g->most);
+    group_fit(t, g, round_s);
     return st;
 }
 
@@ -244,9 +242,10 @@ enum status tuner_confirm(struct tuner *t, struct err *err)
     enum status st;
     bool done = false;
 
-    t->what = "confirming";
-    st = confirm_weights(t, err);
-    t->what = "confirming";
+    st = tuner_step(t, "confirming all settings", err);
+    if (st == ST_OK)
+        st = confirm_weights(t, err);
+    t->what = "confirming all settings";
     for (int time = 0; time < MOST_TIMES && !done && st == ST_OK; time++)
         st = confirm_once(t, time > 0, &random, &done, err);
     return st;

@@ -12,6 +12,7 @@
 
 #include "harness/tune/tuner.h"
 
+#define USUAL_ROUNDS     9   /* of all, as screening halves them */
 #define MAX_COMBINATIONS 512 /* a round of them fits TUNER_MOST_SAMPLES */
 
 struct grid {
@@ -87,14 +88,18 @@ static enum status sequential_all(struct tuner *t, struct sequential *comparison
 {
     const struct tuner_work work = {TUNE_DECODE, 0};
     enum status st = ST_OK;
+    size_t n_done = 0;
 
-    t->what = "all combinations";
+    t->what = "all combinations, without a time limit";
+    t->tried = 1e-6;
     while (st == ST_OK && (round->n = sequential_round(comparison, order)) > 0) {
         bool counts = false;
 
         for (size_t i = 0; i < round->n; i++)
             round->setup[i] = g->setup[order[i]];
         st = tuner_round(t, &work, round->setup, round->n, 1, got, &counts, err);
+        n_done += round->n;
+        t->tried = (double)n_done / (double)(USUAL_ROUNDS * g->n);
         for (size_t i = 0; i < round->n && st == ST_OK && counts; i++)
             sequential_record(comparison, order[i], got[i].seconds);
         if (st == ST_OK && counts)

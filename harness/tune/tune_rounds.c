@@ -10,6 +10,7 @@
 #include "harness/tune/tuner.h"
 
 #define OPEN_TOKENS 5    /* after opening, a sample of the weights' setting */
+#define LEARN       0.2  /* weight of the last round */
 #define MOST_WASTE  0.25 /* of the budget, in rounds that do not count */
 
 double tuner_now(const struct tuner *t)
@@ -27,8 +28,17 @@ enum status tuner_check(const struct tuner *t, struct err *err)
     if (t->m->stop && t->m->stop(t->m->arg))
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (t->m->progress)
-        t->m->progress(t->m->arg, (tuner_now(t) - t->begin) / t->p->budget_s, t->what);
+        t->m->progress(t->m->arg,
+                       t->tried > 0 ? t->tried
+                                    : (tuner_now(t) - t->begin) / t->p->budget_s,
+                       t->what);
     return ST_OK;
+}
+
+enum status tuner_step(struct tuner *t, const char *what, struct err *err)
+{
+    t->what = what;
+    return tuner_check(t, err);
 }
 
 /* ---- samples ------------------------------------------------------------------ */
@@ -52,7 +62,8 @@ struct tuner_work tuner_work_of(const struct tuner *t, enum tune_setting setting
                                                                       : t->r->n_prompt};
 }
 
-double tuner_cost(const struct tuner *t, const struct tuner_work *work)
+/* On the quiet machine, as timed before the search. */
+static double quiet_cost(const struct tuner *t, const struct tuner_work *work)
 {
     const double prompt_s = t->prefill_s * work->n_prompt;
 
@@ -60,6 +71,21 @@ double tuner_cost(const struct tuner *t, const struct tuner_work *work)
            : work->phase == TUNE_PREFILL
                ? prompt_s
                : t->r->open_s + (OPEN_TOKENS + 1) * t->r->token_s + prompt_s;
+}
+
+double tuner_cost(const struct tuner *t, const struct tuner_work *work)
+{
+    return quiet_cost(t, work) * fmax(1, t->slower[work->phase]);
+}
+
+/* Rounds must get shorter where the machine is busier than it was at first, or they
+ * would be too few. */
+static void learn_cost(struct tuner *t, const struct tuner_work *work, double n_samples,
+                       double seconds)
+{
+    double *slower = &t->slower[work->phase];
+
+    *slower += LEARN * (seconds / (n_samples * quiet_cost(t, work)) - *slower);
 }
 
 int tuner_passes(const struct tuner *t, const struct tuner_work *work, size_t n,
@@ -163,6 +189,7 @@ enum status tuner_round(struct tuner *t, const struct tuner_work *work,
         }
     for (size_t k = 0; k < n; k++)
         middle(&out[k], &t->taken[k * (size_t)n_passes], n_passes);
+    learn_cost(t, work, (double)n * n_passes, tuner_now(t) - begin);
     *counts = round_counts(t, begin);
     return ST_OK;
 }

@@ -58,9 +58,12 @@ struct tuner {
     struct tune_sample *taken;
     size_t n_most; /* samples that taken[] holds */
     double begin;
-    double prefill_s; /* per token */
-    double wasted_s;  /* in rounds that did not count */
-    const char *what; /* is being measured, for the progress line */
+    double prefill_s;             /* per token */
+    double slower[TUNE_BOTH + 1]; /* of a phase: what rounds took lately, as a
+                                     multiple of what their samples take alone */
+    double wasted_s;              /* in rounds that did not count */
+    double tried;                 /* of all combinations, above 0 while they run */
+    const char *what;             /* is being measured, for the progress line */
     uint64_t n_comparisons;
 };
 
@@ -70,6 +73,9 @@ double tuner_now(const struct tuner *t);
 
 /* Seconds until a share of the budget is spent. */
 double tuner_left(const struct tuner *t, double share);
+
+/* What begins now, for the progress line or log. Error: ST_INTERRUPTED. */
+enum status tuner_step(struct tuner *t, const char *what, struct err *err);
 
 /* ST_INTERRUPTED where the machine says so. */
 enum status tuner_check(const struct tuner *t, struct err *err);
@@ -95,6 +101,9 @@ enum status tuner_round(struct tuner *t, const struct tuner_work *work,
  * ST_NO_MEMORY. */
 enum status group_add(struct tuner *t, struct tune_group *g, struct tune_outcome *o,
                       const size_t *index, size_t n, struct err *err);
+
+/* Passes of its rounds, so that one of two candidates takes so many seconds. */
+void group_fit(const struct tuner *t, struct tune_group *g, double round_s);
 
 /* Samples of the group's next round; 0 when all of its comparisons are over. */
 size_t group_next(struct tune_group *g);

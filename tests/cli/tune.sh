@@ -8,10 +8,16 @@ export SLMBENCH_CACHE=$WORK/cache
 
 # ---- a profile in the cache directory, with every key and every choice
 "$BENCH" tune -m nano:Q4_K_M --budget 2 --explain >out 2>err || fail "exit $?: $(cat err)"
-[ ! -s err ] || fail "not quiet: $(cat err)"
+# A line per step where stderr is no terminal, with the time that is left.
+for step in loading weights threads prefetch batch "confirming all settings"; do
+    grep -Eq "^tune: $step; at most [0-9.]+ ?m?s.* left$" err || fail "no step $step: $(cat err)"
+done
+[ "$(sort err | uniq -d)" = "" ] || fail "a step twice: $(cat err)"
 profile=$(sed -n 's/^profile: //p' out)
 [ "$profile" = "$(ls cache/tuned/nano-Q4_K_M-*.yaml | sed "s|^|$WORK/|")" ] ||
     fail "not in the cache directory: $profile"
+[ "$(tail -n 1 out)" = "use it: bench decode -m nano:Q4_K_M --tuned auto" ] ||
+    fail "how to use it: $(cat out)"
 [ "$(ls cache/tuned | wc -l)" = 1 ] || fail "more than a profile: $(ls cache/tuned)"
 for key in cpu isa topology cpu_quota memory_limit kernel build model quant file_bytes \
     tables_hash weights pages threads placement chunks threads_prefill chunks_prefill batch; do
@@ -27,16 +33,20 @@ done
 "$BENCH" tune -m nano:Q8_0 --weights memory --budget 1 --ctx 8 --json -o here/p.yaml >json ||
     fail "exit $?"
 grep -q '"profile": "here/p.yaml"' json || fail "no profile: $(cat json)"
+grep -q -- '"use": "bench decode -m nano:Q8_0 --weights memory --tuned here/p.yaml"' json ||
+    fail "how to use it: $(cat json)"
 grep -q '"knob": "threads"' json || fail "no knobs: $(cat json)"
 grep -q "^  weights: memory" here/p.yaml || fail "not in memory: $(cat here/p.yaml)"
 if "$BENCH" decode -m nano:Q8_0 --mem 256M -n 2 >/dev/null 2>&1; then
     "$BENCH" tune -m nano:Q8_0 --mem 256M --budget 1 -o limited.yaml >out ||
         fail "under a limit: exit $?"
+    grep -q "^use it: bench decode -m nano:Q8_0 --mem 256M --tuned limited.yaml$" out ||
+        fail "how to use it: $(cat out)"
     grep -q 'memory_limit: "256M"' limited.yaml || fail "limit: $(cat limited.yaml)"
     code=0
     "$BENCH" tune -m nano:Q8_0 --mem 17M --budget 1 -o small.yaml >out 2>err || code=$?
     [ "$code" = 3 ] || fail "a limit too small: exit $code: $(cat out err)"
-    [ "$(wc -l <err)" = 1 ] || fail "not one sentence: $(cat err)"
+    [ "$(grep -vc "^tune: " err)" = 1 ] || fail "not one sentence: $(cat err)"
     [ ! -e small.yaml ] || fail "a profile without a model"
 fi
 code=0
