@@ -81,10 +81,8 @@ void kernel_fixture_close(struct kernel_fixture *fixture)
 size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture)
 {
     const struct topology *t = fixture->topo;
-    size_t bytes = 4 * t->llc_bytes, most = t->mem_available / 4;
+    size_t bytes = 4 * t->llc_bytes, most = topology_room(t, 0) / 4;
 
-    if (t->mem_limit && t->mem_limit / 4 < most)
-        most = t->mem_limit / 4;
     if (bytes < MIN_COLD_BYTES)
         bytes = MIN_COLD_BYTES;
     if (most && bytes > most)

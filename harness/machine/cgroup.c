@@ -12,10 +12,6 @@
 
 #include "harness/base/sysfile.h"
 
-/* Version 1 has no word for "no limit": it is LONG_MAX rounded down to a page,
- * and page sizes differ. No machine has 2^60 bytes. */
-#define NO_LIMIT_V1 (UINT64_C(1) << 60)
-
 static const char *const controller_names[CGROUP_N] = {"memory", "cpu", "cpuset"};
 
 static bool is_dir(const char *root, const char *path)
@@ -255,41 +251,6 @@ static void read_quota(struct cgroup_limits *l, const struct cgroup_place *place
     } while (cgroup_parent(place, dir));
 }
 
-/* A limit that counts: not "max", not 1's "no limit", not unreadable. */
-static bool limit_in(const char *root, const char *file, uint64_t *bytes)
-{
-    return sysfile_u64(root, file, bytes) && *bytes < NO_LIMIT_V1;
-}
-
-uint64_t cgroup_memory_limit(const struct cgroup_place *place, const char *root,
-                             const char *start, char *source, int cap)
-{
-    char dir[CGROUP_PATH_MAX], file[CGROUP_PATH_MAX + 64], stat[8192];
-    uint64_t least = UINT64_MAX, v;
-
-    source[0] = '\0';
-    snprintf(dir, sizeof dir, "%s", start);
-    do {
-        snprintf(file, sizeof file, "%s/%s", dir,
-                 place->version == 2 ? "memory.max" : "memory.limit_in_bytes");
-        if (limit_in(root, file, &v) && v < least) {
-            least = v;
-            snprintf(source, (size_t)cap, "%s", file);
-        }
-    } while (cgroup_parent(place, dir));
-    if (place->version == 1) {
-        /* the only trace of limits above the mount, in a container */
-        snprintf(file, sizeof file, "%s/memory.stat", start);
-        if (sysfile_read(root, file, stat, sizeof stat) > 0 &&
-            text_key_u64(stat, "hierarchical_memory_limit", &v) && v < NO_LIMIT_V1 &&
-            v < least) {
-            least = v;
-            snprintf(source, (size_t)cap, "%s", file);
-        }
-    }
-    return least == UINT64_MAX ? 0 : least;
-}
-
 /* The effective set; an empty one in an own group means the parent's. */
 static void read_cpuset(struct cgroup_limits *l, const struct cgroup_place *place,
                         const char *root)
@@ -324,7 +285,6 @@ void cgroup_limits_read(struct cgroup_limits *l, const char *root)
     cgroup_find(&place, root, CGROUP_MEMORY);
     if (place.version) {
         l->version = place.version;
-        l->mem_limit = cgroup_memory_limit(&place, root, place.dir, l->mem_source,
-                                           (int)sizeof l->mem_source);
+        cgroup_memory_read(&l->memory, &place, root, place.dir);
     }
 }

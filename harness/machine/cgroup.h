@@ -11,7 +11,8 @@
  * then taken to be the top of the mount, which is how containers are
  * usually set up, and limits further up cannot be seen.
  *
- * A limit is the smallest on the way from our group to the top of the mount.
+ * A limit is the smallest on the way from our group to the top of the mount. What of a
+ * group's memory is used already counts for all groups below it.
  *
  * Threading: stateless.
  */
@@ -42,20 +43,29 @@ void cgroup_find(struct cgroup_place *place, const char *root,
 /* One directory up, in place; false (unchanged) at the mount. */
 bool cgroup_parent(const struct cgroup_place *place, char *dir);
 
+/* What the groups from ours to the top of the mount leave to a process. */
+struct cgroup_memory {
+    uint64_t limit; /* the smallest, memory.high included; bytes, 0: none */
+    uint64_t room;  /* under every limit, less what the group that has it cannot give
+                       back: the use of all processes below it, without page cache and
+                       what else can be reclaimed. no figure where there is no limit */
+    char limit_source[CGROUP_PATH_MAX + 64]; /* the file it came from, or "" */
+    char room_source[CGROUP_PATH_MAX + 64];  /* the file of the limit that leaves it */
+};
+
 struct cgroup_limits {
     int version;       /* of the memory controller, else of cpu; 0: neither */
     double quota_cpus; /* CPU time per time, in CPUs; 0: none */
     char quota_source[CGROUP_PATH_MAX + 64]; /* the file it came from, or "" */
-    uint64_t mem_limit;                      /* bytes; 0: none */
-    char mem_source[CGROUP_PATH_MAX + 64];
+    struct cgroup_memory memory;
     char cpus[4096]; /* our cpuset as a CPU list; "": none */
 };
 
 void cgroup_limits_read(struct cgroup_limits *l, const char *root);
 
-/* The smallest memory limit at dir (a directory of that version) and above it, up
- * to mount; 0: none. source (cap bytes) gets the file's name. */
-uint64_t cgroup_memory_limit(const struct cgroup_place *place, const char *root,
-                             const char *dir, char *source, int cap);
+/* cgroup_memory.c: of dir (a directory of that version) and those above it, up to
+ * mount. */
+void cgroup_memory_read(struct cgroup_memory *m, const struct cgroup_place *place,
+                        const char *root, const char *dir);
 
 #endif

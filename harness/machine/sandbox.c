@@ -129,9 +129,14 @@ static int write_limit(const struct sandbox *s, const char *text)
     return 0;
 }
 
-static uint64_t read_limit(const struct sandbox *s, char *source, int cap)
+/* 0: none. */
+static uint64_t read_limit(const struct sandbox *s, char *source, size_t cap)
 {
-    return cgroup_memory_limit(&s->place, s->root, s->dir, source, cap);
+    struct cgroup_memory m;
+
+    cgroup_memory_read(&m, &s->place, s->root, s->dir);
+    snprintf(source, cap, "%s", m.limit_source);
+    return m.limit;
 }
 
 /* Set the limit and use the value that the kernel reports. */

@@ -366,9 +366,13 @@ enum status topology_read(struct topology *out, const char *root, struct err *er
         t->quota_cpus = limits.quota_cpus;
         snprintf(t->quota_source, sizeof t->quota_source, "%.*s",
                  (int)sizeof t->quota_source - 1, limits.quota_source);
-        t->mem_limit = limits.mem_limit;
+        t->mem_limit = limits.memory.limit;
+        if (t->mem_limit)
+            t->mem_room = limits.memory.room ? limits.memory.room : 1;
         snprintf(t->mem_limit_source, sizeof t->mem_limit_source, "%.*s",
-                 (int)sizeof t->mem_limit_source - 1, limits.mem_source);
+                 (int)sizeof t->mem_limit_source - 1, limits.memory.limit_source);
+        snprintf(t->mem_room_source, sizeof t->mem_room_source, "%.*s",
+                 (int)sizeof t->mem_room_source - 1, limits.memory.room_source);
         read_allowed(t, root, limits.cpus);
         topology_read_kernel(t, root);
         choose_threads(t);

@@ -80,13 +80,15 @@ static json_t *cpu_json(const struct topology *t)
 
 static json_t *limits_json(const struct topology *t)
 {
-    return json_pack("{s:i,s:i,s:o,s:o,s:i,s:o,s:o}", "cpus_allowed", t->n_allowed,
-                     "cores_allowed", t->n_allowed_cores, "cpu_quota",
+    return json_pack("{s:i,s:i,s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "cpus_allowed",
+                     t->n_allowed, "cores_allowed", t->n_allowed_cores, "cpu_quota",
                      t->quota_cpus > 0 ? json_real(t->quota_cpus) : json_null(),
                      "cpu_quota_source", text_or_null(t->quota_source),
                      "cgroup_version", t->cgroup_version, "memory_bytes",
                      bytes_or_null(t->mem_limit), "memory_source",
-                     text_or_null(t->mem_limit_source));
+                     text_or_null(t->mem_limit_source), "memory_left_bytes",
+                     bytes_or_null(t->mem_room), "memory_left_source",
+                     text_or_null(t->mem_room_source));
 }
 
 static json_t *memory_json(const struct topology *t)

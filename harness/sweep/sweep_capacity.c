@@ -113,11 +113,9 @@ static enum status check_memory(const struct sweep_settings *s,
                                 const struct topology *topo, struct err *err)
 {
     const struct modelref *ref = &plan->points[0].setup.model;
-    uint64_t available = topo->mem_available;
+    const uint64_t available = topology_room(topo, 0);
     char limit[24], have[24], instead[300] = "";
 
-    if (topo->mem_limit && topo->mem_limit < available)
-        available = topo->mem_limit;
     if (s->base.setup.mem_limit <= available)
         return ST_OK;
     if (ref->synthetic)

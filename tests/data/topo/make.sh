@@ -10,7 +10,8 @@
 #   two-socket        2 sockets x 8 cores x 2 hyperthreads, a NUMA node per socket
 #   vm-hidden         2 vCPUs, no siblings shown, cgroup v1 without limits, memory
 #                     plugged in after the start (the NUMA node shows less)
-#   vm-v1-limits      4 vCPUs, cgroup v1: quota of 3 CPUs, memory limit further up
+#   vm-v1-limits      4 vCPUs, cgroup v1: quota of 3 CPUs, memory limit further up,
+#                     of which another container uses 1.5 GiB
 #   container-1.5cpu  cgroup v2 namespace: 1.5 CPUs, 6 GiB, cpuset of 4 of 8 CPUs
 #   offline-holes     CPUs 0 1 4 5 of 8, the others switched off; affinity 1,4-5
 #   arm-guest         4 Neoverse N1 vCPUs
@@ -201,6 +202,10 @@ vm-v1-limits)
     cgroup_v1 /docker/0123abcd
     put "sys/fs/cgroup/cpu,cpuacct/docker/0123abcd/cpu.cfs_quota_us" 300000
     put "sys/fs/cgroup/memory/docker/memory.limit_in_bytes" 4294967296
+    put "sys/fs/cgroup/memory/docker/memory.usage_in_bytes" 3221225472
+    put "sys/fs/cgroup/memory/docker/memory.stat" "total_rss 1572864000
+total_active_file 1073741824
+total_inactive_file 536870912"
     put "sys/fs/cgroup/memory/docker/0123abcd/memory.limit_in_bytes" 8589934592
     ;;
 container-1.5cpu)

@@ -193,8 +193,8 @@ static void takes_the_smallest_limit(void **state)
     assert_int_equal(l.version, 2);
     assert_float_equal(l.quota_cpus, 2.5, 1e-12);
     assert_string_equal(l.quota_source, "/sys/fs/cgroup/a/cpu.max");
-    assert_int_equal(l.mem_limit, 1073741824);
-    assert_string_equal(l.mem_source, "/sys/fs/cgroup/a/memory.max");
+    assert_int_equal(l.memory.limit, 1073741824);
+    assert_string_equal(l.memory.limit_source, "/sys/fs/cgroup/a/memory.max");
     assert_string_equal(l.cpus, "0-3,8");
 }
 
@@ -209,8 +209,8 @@ static void knows_no_limit(void **state)
     cgroup_limits_read(&l, root);
     assert_int_equal(l.version, 2);
     assert_true(l.quota_cpus == 0);
-    assert_int_equal(l.mem_limit, 0);
-    assert_string_equal(l.mem_source, "");
+    assert_int_equal(l.memory.limit, 0);
+    assert_string_equal(l.memory.limit_source, "");
 
     tree_put(root, "/proc/self/cgroup", "2:cpu,memory:/\n");
     tree_put(root, "/proc/self/mountinfo",
@@ -221,7 +221,7 @@ static void knows_no_limit(void **state)
     cgroup_limits_read(&l, root);
     assert_int_equal(l.version, 1);
     assert_true(l.quota_cpus == 0);
-    assert_int_equal(l.mem_limit, 0);
+    assert_int_equal(l.memory.limit, 0);
 }
 
 /* The one trace of a v1 limit above what a container's mount shows. */
@@ -237,8 +237,75 @@ static void believes_the_hierarchical_limit(void **state)
     tree_put(root, "/m/memory.stat",
              "cache 12\nhierarchical_memory_limit 4294967296\n");
     cgroup_limits_read(&l, root);
-    assert_int_equal(l.mem_limit, 4294967296);
-    assert_string_equal(l.mem_source, "/m/memory.stat");
+    assert_int_equal(l.memory.limit, 4294967296);
+    assert_string_equal(l.memory.limit_source, "/m/memory.stat");
+}
+
+/* A limit below another may leave more than that one: siblings have used it. */
+static void counts_what_siblings_use(void **state)
+{
+    struct cgroup_limits l;
+
+    (void)state;
+    v2("/pod/me");
+    tree_put(root, "/sys/fs/cgroup/pod/me/memory.max", "3000000\n");
+    tree_put(root, "/sys/fs/cgroup/pod/me/memory.current", "400000\n");
+    tree_put(root, "/sys/fs/cgroup/pod/memory.max", "8000000\n");
+    tree_put(root, "/sys/fs/cgroup/pod/memory.current", "7500000\n");
+    tree_put(root, "/sys/fs/cgroup/pod/memory.stat",
+             "anon 6000000\nfile 1400000\nshmem 600000\nactive_file 300000\n"
+             "inactive_file 500000\nslab_reclaimable 40000\nunevictable 9\n");
+    cgroup_limits_read(&l, root);
+    assert_int_equal(l.memory.limit, 3000000);
+    assert_string_equal(l.memory.limit_source, "/sys/fs/cgroup/pod/me/memory.max");
+    assert_int_equal(l.memory.room, 8000000 - 7500000 + 840000);
+    assert_string_equal(l.memory.room_source, "/sys/fs/cgroup/pod/memory.max");
+
+    tree_put(root, "/sys/fs/cgroup/pod/memory.current", "9500000\n"); /* over it */
+    cgroup_limits_read(&l, root);
+    assert_int_equal(l.memory.room, 0);
+    tree_put(root, "/sys/fs/cgroup/pod/memory.current", "100000\n"); /* all cache */
+    cgroup_limits_read(&l, root);
+    assert_int_equal(l.memory.room, 2600000); /* without a memory.stat of its own */
+}
+
+static void counts_siblings_of_version_1(void **state)
+{
+    struct cgroup_limits l;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "2:memory:/pod/me\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "33 31 0:30 / /m rw - cgroup cgroup rw,memory\n");
+    tree_put(root, "/m/memory.limit_in_bytes", "9223372036854771712\n");
+    tree_put(root, "/m/memory.usage_in_bytes", "99000000\n");
+    tree_put(root, "/m/pod/memory.limit_in_bytes", "8000000\n");
+    tree_put(root, "/m/pod/memory.usage_in_bytes", "7000000\n");
+    tree_put(root, "/m/pod/memory.stat",
+             "active_file 1\ninactive_file 1\ntotal_active_file 500000\n"
+             "total_inactive_file 250000\nhierarchical_memory_limit 8000000\n");
+    tree_put(root, "/m/pod/me/memory.limit_in_bytes", "9223372036854771712\n");
+    tree_put(root, "/m/pod/me/memory.stat", "hierarchical_memory_limit 8000000\n");
+    cgroup_limits_read(&l, root);
+    assert_int_equal(l.memory.limit, 8000000);
+    assert_int_equal(l.memory.room, 1750000);
+    assert_string_equal(l.memory.room_source, "/m/pod/memory.limit_in_bytes");
+}
+
+/* memory.high does not kill, but nothing that needs more gets on. */
+static void takes_memory_high_for_a_limit(void **state)
+{
+    struct cgroup_limits l;
+
+    (void)state;
+    v2("/a");
+    tree_put(root, "/sys/fs/cgroup/a/memory.max", "2000000\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.high", "1500000\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.current", "500000\n");
+    cgroup_limits_read(&l, root);
+    assert_int_equal(l.memory.limit, 1500000);
+    assert_string_equal(l.memory.limit_source, "/sys/fs/cgroup/a/memory.high");
+    assert_int_equal(l.memory.room, 1000000);
 }
 
 /* ---- sysfile.h ------------------------------------------------------------------ */
@@ -335,6 +402,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(knows_no_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(believes_the_hierarchical_limit, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(counts_what_siblings_use, setup, teardown),
+        cmocka_unit_test_setup_teardown(counts_siblings_of_version_1, setup, teardown),
+        cmocka_unit_test_setup_teardown(takes_memory_high_for_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(parses_cpu_lists, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_keys_and_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_files_of_any_length, setup, teardown),
