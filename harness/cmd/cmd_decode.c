@@ -29,7 +29,7 @@ static enum status measure(const struct point *p, const struct topology *topo,
     bool made;
     enum status status = ST_OK;
 
-    if (p->setup.mem_limit && (status = sandbox_check("", err)))
+    if (p->setup.mem_limit && (status = sandbox_check("", p->setup.mem_limit, err)))
         return status;
     sandbox_clean_leftovers("");
     if (p->setup.model.synthetic && p->setup.residency != WEIGHTS_MEMORY)

@@ -112,7 +112,7 @@ static void print_report(const struct probe_report *r, const struct topology *to
 static enum status check_bytes(uint64_t bytes, const struct topology *topo,
                                struct err *err)
 {
-    const uint64_t most = topology_room(topo, 0) / 2;
+    const uint64_t most = topology_usable_bytes(topo, 0) / 2;
     char want[24], have[24];
 
     if (!most || bytes <= most)

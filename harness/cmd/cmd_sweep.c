@@ -308,7 +308,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
     clean_leftovers(&x->plan);
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
     if (status == ST_OK && x->settings.base.setup.mem_limit)
-        status = sandbox_check("", err);
+        status = sandbox_check("", x->settings.base.setup.mem_limit, err);
     if (status == ST_OK)
         status = sweep_dir_create(&x->dir, q->out, err);
     if (status == ST_OK && *x->settings.quality)
@@ -393,7 +393,7 @@ static enum status begin_again(struct session *x, const struct request *q,
     clean_leftovers(&x->plan);
     status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
     if (status == ST_OK && x->settings.base.setup.mem_limit)
-        status = sandbox_check("", err);
+        status = sandbox_check("", x->settings.base.setup.mem_limit, err);
     return status ? status : measuring_begin(err);
 }
 

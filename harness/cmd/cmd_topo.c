@@ -187,9 +187,9 @@ static void print_limits(const struct topology *t)
              t->mem_limit_source);
     else
         line("memory limit", "none");
-    if (t->mem_room)
-        line("left of it", "%s (%s)", format_bytes(size, sizeof size, t->mem_room),
-             t->mem_room_source);
+    if (t->mem_left)
+        line("left of it", "%s (%s)", format_bytes(size, sizeof size, t->mem_left),
+             t->mem_left_source);
     if (t->cgroup_version)
         line("cgroups", "version %d", t->cgroup_version);
     else

@@ -249,7 +249,7 @@ static enum status tune_inside(const struct settings *s, const struct topology *
         return used.n_oom_kills
                    ? err_set(err, ST_NO_MEMORY,
                              "the tuning process was killed for memory, at the limit "
-                             "that --mem sets; give it more")
+                             "of --mem; give it more")
                    : err_set(err, ST_IO, "the tuning process died of signal %d",
                              WTERMSIG(wstatus));
     *code = WEXITSTATUS(wstatus);
@@ -277,7 +277,7 @@ static enum status prepare(struct settings *s, struct err *err)
                        "name SHAPE:QUANT instead",
                        s->model_text);
     if (st == ST_OK && s->model.setup.mem_limit)
-        st = sandbox_check("", err);
+        st = sandbox_check("", s->model.setup.mem_limit, err);
     if (st == ST_OK && s->model.setup.model.synthetic &&
         s->model.setup.residency != WEIGHTS_MEMORY)
         st = modelref_make_file(&s->model.setup.model, &made, err);

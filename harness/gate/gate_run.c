@@ -100,7 +100,7 @@ static enum status check_room(const struct gate_run *run, struct err *err)
 {
     const struct gate_settings *s = run->s;
     const uint64_t room = s->setup.mem_limit
-                              ? topology_room(run->topo, s->setup.mem_limit)
+                              ? topology_usable_bytes(run->topo, s->setup.mem_limit)
                               : topology_model_bytes(run->topo);
     char need[24], have[24];
     uint64_t bytes;

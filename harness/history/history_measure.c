@@ -218,16 +218,18 @@ static enum status make_dir(struct now *now, const struct history_options *o,
 static enum status prepare(struct now *now, const struct history_options *o,
                            struct gate_result *r, struct err *err)
 {
-    bool needs_file = false, needs_group = false;
+    bool needs_file = false;
+    uint64_t limit = 0;
     enum status st = ST_OK;
 
     for (size_t i = 0; i < now->n; i++) {
         needs_file |=
             now->model.synthetic && now->p[i].setup.residency != WEIGHTS_MEMORY;
-        needs_group |= now->p[i].setup.mem_limit > 0;
+        if (now->p[i].setup.mem_limit)
+            limit = now->p[i].setup.mem_limit;
     }
-    if (needs_group)
-        st = sandbox_check("", err);
+    if (limit)
+        st = sandbox_check("", limit, err);
     if (st == ST_OK && needs_file)
         st = modelref_make_file(&now->model, NULL, err);
     if (st == ST_OK)

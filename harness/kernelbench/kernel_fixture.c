@@ -81,7 +81,7 @@ void kernel_fixture_close(struct kernel_fixture *fixture)
 size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture)
 {
     const struct topology *t = fixture->topo;
-    size_t bytes = 4 * t->llc_bytes, most = topology_room(t, 0) / 4;
+    size_t bytes = 4 * t->llc_bytes, most = topology_usable_bytes(t, 0) / 4;
 
     if (bytes < MIN_COLD_BYTES)
         bytes = MIN_COLD_BYTES;

@@ -46,11 +46,11 @@ bool cgroup_parent(const struct cgroup_place *place, char *dir);
 /* What the groups from ours to the top of the mount leave to a process. */
 struct cgroup_memory {
     uint64_t limit; /* the smallest, memory.high included; bytes, 0: none */
-    uint64_t room;  /* under every limit, less what the group that has it cannot give
+    uint64_t left;  /* under every limit, less what the group that has it cannot give
                        back: the use of all processes below it, without page cache and
                        what else can be reclaimed. no figure where there is no limit */
     char limit_source[CGROUP_PATH_MAX + 64]; /* the file it came from, or "" */
-    char room_source[CGROUP_PATH_MAX + 64];  /* the file of the limit that leaves it */
+    char left_source[CGROUP_PATH_MAX + 64];  /* the file of the limit that leaves it */
 };
 
 struct cgroup_limits {

@@ -60,15 +60,15 @@ static uint64_t used_bytes(const char *root, const char *dir, int version,
 static void take(struct cgroup_memory *m, uint64_t limit, uint64_t used,
                  const char *dir, const char *name)
 {
-    const uint64_t room = limit > used ? limit - used : 0;
+    const uint64_t left = limit > used ? limit - used : 0;
 
     if (!m->limit || limit < m->limit) {
         m->limit = limit;
         snprintf(m->limit_source, sizeof m->limit_source, "%s/%s", dir, name);
     }
-    if (room < m->room) {
-        m->room = room;
-        snprintf(m->room_source, sizeof m->room_source, "%s/%s", dir, name);
+    if (left < m->left) {
+        m->left = left;
+        snprintf(m->left_source, sizeof m->left_source, "%s/%s", dir, name);
     }
 }
 
@@ -112,7 +112,7 @@ void cgroup_memory_read(struct cgroup_memory *m, const struct cgroup_place *plac
 {
     char dir[CGROUP_PATH_MAX];
 
-    *m = (struct cgroup_memory){.room = UINT64_MAX};
+    *m = (struct cgroup_memory){.left = UINT64_MAX};
     snprintf(dir, sizeof dir, "%s", start);
     do
         read_group(m, place->version, root, dir);

@@ -53,7 +53,7 @@ static void touch_share(void *arg, int thread, int n_threads)
 
 static uint64_t default_bytes(const struct topology *topo)
 {
-    uint64_t bytes = 4 * topo->llc_bytes, most = topology_room(topo, 0) / 4;
+    uint64_t bytes = 4 * topo->llc_bytes, most = topology_usable_bytes(topo, 0) / 4;
 
     if (bytes < AUTO_BYTES)
         bytes = AUTO_BYTES;

@@ -23,7 +23,9 @@ struct sandbox {
     char root[SYSFILE_PATH_MAX];
     struct cgroup_place place;
     char dir[CGROUP_PATH_MAX];
-    uint64_t peak_seen; /* for kernels without memory.peak */
+    bool adopted;                /* our own group: dir is not ours to change */
+    struct sandbox_usage before; /* its counters when it was adopted */
+    uint64_t peak_seen;          /* for kernels without memory.peak */
 };
 
 /* State of the process: undone with the last sandbox. */
@@ -139,6 +141,15 @@ static uint64_t read_limit(const struct sandbox *s, char *source, size_t cap)
     return m.limit;
 }
 
+static enum status refuse_limit(const char *asked, const char *is, const char *source,
+                                struct err *err)
+{
+    return err_set(err, ST_USAGE,
+                   "a memory limit of %s is above the %s that %.200s allows; name "
+                   "less, or that one (--mem container), or none (--mem none)",
+                   asked, is, source);
+}
+
 /* Set the limit and use the value that the kernel reports. */
 static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *err)
 {
@@ -154,15 +165,116 @@ static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *
     gib(asked, sizeof asked, limit);
     gib(is, sizeof is, got);
     if (got && got + page <= limit)
-        return err_set(err, ST_USAGE,
-                       "a memory limit of %s is above the %s that %.200s allows; ask "
-                       "for less, or for none (--mem none)",
-                       asked, is, source);
+        return refuse_limit(asked, is, source, err);
     if (got > limit || !got)
         return err_set(err, ST_IO,
                        "requested a memory limit of %s, the kernel has %s in %.200s",
                        asked, got ? is : "none", s->dir);
     return ST_OK;
+}
+
+static void unmake(struct sandbox *s)
+{
+    if (s->dir[0])
+        group_remove(s->root, s->dir, s->place.version);
+    s->dir[0] = '\0';
+    if (--shared.n_live == 0) {
+        group_release_parent(&shared.parent, s->root);
+        memset(&shared.parent, 0, sizeof shared.parent);
+    }
+}
+
+/* The nearest group from ours upwards that is accounted for; version 2 may not have
+ * passed the controller on to ours. */
+static bool find_accounted(struct sandbox *s)
+{
+    char file[CGROUP_PATH_MAX + 64], text[16];
+
+    snprintf(s->dir, sizeof s->dir, "%s", s->place.dir);
+    do {
+        snprintf(file, sizeof file, "%s/memory.stat", s->dir);
+        if (sysfile_read(s->root, file, text, sizeof text) >= 0)
+            return true;
+    } while (cgroup_parent(&s->place, s->dir));
+    return false;
+}
+
+static enum status adopt(struct sandbox *s, struct err *err)
+{
+    s->adopted = true;
+    if (!find_accounted(s))
+        return err_set(err, ST_IO, "cannot read memory.stat in %.200s or above it",
+                       s->place.dir);
+    return sandbox_read(s, &s->before, err);
+}
+
+enum status sandbox_adopt(struct sandbox **out, const char *root, struct err *err)
+{
+    struct sandbox *s = calloc(1, sizeof *s);
+    enum status st;
+
+    if (!s)
+        return err_set(err, ST_NO_MEMORY, "no memory for a sandbox");
+    snprintf(s->root, sizeof s->root, "%s", root);
+    st = find_place(&s->place, root, err);
+    if (st == ST_OK)
+        st = adopt(s, err);
+    if (st == ST_OK)
+        *out = s;
+    else
+        free(s);
+    return st;
+}
+
+enum status sandbox_own_limit(const char *root, uint64_t *limit_bytes, struct err *err)
+{
+    struct cgroup_limits limits;
+
+    cgroup_limits_read(&limits, root);
+    if (!limits.memory.limit)
+        return err_set(err, ST_UNSUPPORTED,
+                       "no memory limit is in force here (`bench topo` shows limits); "
+                       "name one, as 6G, or none");
+    *limit_bytes = limits.memory.limit;
+    return ST_OK;
+}
+
+/* No group may be made, for the reason in *err: our own will do if it has the limit. A
+ * page apart is the same, since kernels round. */
+static enum status adopt_instead(struct sandbox *s, uint64_t limit, struct err *err)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    char source[CGROUP_PATH_MAX + 64], asked[32], is[32];
+    uint64_t got;
+
+    snprintf(s->dir, sizeof s->dir, "%s", s->place.dir);
+    got = read_limit(s, source, sizeof source);
+    s->dir[0] = '\0';
+    if (!got || got >= limit + page)
+        return ST_PERMISSION;
+    err_clear(err);
+    gib(asked, sizeof asked, limit);
+    gib(is, sizeof is, got);
+    if (got + page <= limit)
+        return refuse_limit(asked, is, source, err);
+    return adopt(s, err);
+}
+
+static enum status make(struct sandbox *s, uint64_t limit_bytes, struct err *err)
+{
+    enum status st = ST_OK;
+
+    if (shared.n_live == 0)
+        st = group_find_parent(&shared.parent, &s->place, s->root, err);
+    if (st)
+        return st;
+    shared.n_live++;
+    st = make_dir(s, err);
+    if (st == ST_OK)
+        st = enforce(s, limit_bytes, err);
+    if (st != ST_OK)
+        unmake(s);
+    return st;
 }
 
 enum status sandbox_create(struct sandbox **out, const char *root, uint64_t limit_bytes,
@@ -177,28 +289,23 @@ enum status sandbox_create(struct sandbox **out, const char *root, uint64_t limi
     st = check_limit(root, limit_bytes, err);
     if (st == ST_OK)
         st = find_place(&s->place, root, err);
-    if (st == ST_OK && shared.n_live == 0)
-        st = group_find_parent(&shared.parent, &s->place, root, err);
-    if (st != ST_OK) {
-        free(s);
-        return st;
-    }
-    shared.n_live++;
-    st = make_dir(s, err);
     if (st == ST_OK)
-        st = enforce(s, limit_bytes, err);
-    if (st != ST_OK) {
-        sandbox_destroy(s);
-        return st;
-    }
-    *out = s;
-    return ST_OK;
+        st = make(s, limit_bytes, err);
+    if (st == ST_PERMISSION)
+        st = adopt_instead(s, limit_bytes, err);
+    if (st == ST_OK)
+        *out = s;
+    else
+        free(s);
+    return st;
 }
 
 enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err)
 {
     char text[32];
 
+    if (s->adopted)
+        return ST_OK;
     snprintf(text, sizeof text, "%d\n", (int)pid);
     if (group_write(s->root, s->dir, "cgroup.procs", text, true))
         return err_set_errno(
@@ -211,13 +318,14 @@ void sandbox_destroy(struct sandbox *s)
 {
     if (!s)
         return;
-    if (s->dir[0])
-        group_remove(s->root, s->dir, s->place.version);
-    if (--shared.n_live == 0) {
-        group_release_parent(&shared.parent, s->root);
-        memset(&shared.parent, 0, sizeof shared.parent);
-    }
+    if (!s->adopted)
+        unmake(s);
     free(s);
+}
+
+bool sandbox_is_adopted(const struct sandbox *s)
+{
+    return s->adopted;
 }
 
 const char *sandbox_path(const struct sandbox *s)
@@ -225,11 +333,15 @@ const char *sandbox_path(const struct sandbox *s)
     return s->dir;
 }
 
-enum status sandbox_check(const char *root, struct err *err)
+enum status sandbox_check(const char *root, uint64_t limit_bytes, struct err *err)
 {
     struct sandbox *s = NULL;
-    const enum status st = sandbox_create(&s, root, LIMIT_MIN, err);
+    enum status st = sandbox_create(&s, root, LIMIT_MIN, err);
 
+    if (st == ST_PERMISSION && limit_bytes) {
+        err_clear(err);
+        st = sandbox_create(&s, root, limit_bytes, err);
+    }
     if (st == ST_OK)
         sandbox_destroy(s);
     return st;
@@ -268,6 +380,9 @@ static void read_v2(const struct sandbox *s, struct sandbox_usage *u, const char
 {
     char *events = read_text(s, "memory.events");
 
+    /* the root of the hierarchy has none, but is all of the machine */
+    if (!events && s->adopted)
+        events = sysfile_read_all(s->root, "/proc/vmstat");
     u->current_bytes = read_number(s, "memory.current");
     u->peak_bytes = read_number(s, "memory.peak");
     u->file_bytes = either_key(stat, "file", NULL);
@@ -286,8 +401,19 @@ static void read_v1(const struct sandbox *s, struct sandbox_usage *u, const char
     u->file_bytes = either_key(stat, "total_cache", "cache");
     u->anon_bytes = either_key(stat, "total_rss", "rss");
     u->n_major_faults = either_key(stat, "total_pgmajfault", "pgmajfault");
-    u->n_oom_kills = either_key(oom, "oom_kill", NULL); /* Linux 4.13 */
+    if (!oom || !text_key_u64(oom, "oom_kill", &u->n_oom_kills)) /* Linux 4.13 */
+        u->n_oom_kills = read_number(s, "memory.failcnt");
     free(oom);
+}
+
+/* What an adopted group counts since then; its peak may be older. */
+static void count_from(struct sandbox_usage *u, const struct sandbox_usage *before)
+{
+    if (u->peak_bytes <= before->peak_bytes)
+        u->peak_bytes = 0;
+    u->n_oom_kills -= before->n_oom_kills;
+    u->n_major_faults -= before->n_major_faults;
+    u->n_refaults -= before->n_refaults;
 }
 
 enum status sandbox_read(struct sandbox *s, struct sandbox_usage *out, struct err *err)
@@ -305,6 +431,8 @@ enum status sandbox_read(struct sandbox *s, struct sandbox_usage *out, struct er
     u.n_refaults = either_key(stat, "workingset_refault_file", "workingset_refault") +
                    either_key(stat, "workingset_refault_anon", NULL);
     u.limit_bytes = read_limit(s, source, sizeof source);
+    if (s->adopted)
+        count_from(&u, &s->before);
     if (u.current_bytes > s->peak_seen)
         s->peak_seen = u.current_bytes;
     if (u.peak_bytes < s->peak_seen)

@@ -2,19 +2,20 @@
  *
  * sandbox_parent.c - where a memory group may be made
  *
- * Version 1: in our own group, or the nearest one above that we may write to.
+ * In our own group, never further up: groups above have neither the CPU quota, nor the
+ * CPUs, nor the memory limit of the unit or container that this process is in.
  *
  * Version 2: the controller reaches a group only if the parent lists it in
  * cgroup.subtree_control, and a group (but the real root) that does so may have no
- * processes of its own. In this order:
- *   1. the nearest group from ours upwards that passes memory on already;
- *   2. the nearest that could and has no processes of its own: switch it on;
- *   3. our own group: move its processes into a leaf, then switch it on.
+ * processes of its own. Where ours has some, they are moved into a leaf below it first,
+ * which has the same limits. A process that another run has moved into such a leaf has
+ * the group around the leaf for its own.
  * A child is moved from our group into the new one, for which the kernel wants
  * write access to cgroup.procs of the nearest group around both: the parent itself.
  */
 #include "harness/machine/sandbox_group.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -73,7 +74,7 @@ static int enable_memory(const char *root, const char *dir)
     return group_write(root, dir, "cgroup.subtree_control", "+memory", false);
 }
 
-/* Step 3. On failure everything is put back. */
+/* On failure everything is put back. */
 static bool retreat_into_leaf(struct group_parent *parent, const char *root,
                               const char *own)
 {
@@ -99,38 +100,43 @@ static bool retreat_into_leaf(struct group_parent *parent, const char *root,
     return false;
 }
 
+static const char *name_in(const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+
+    return slash ? slash + 1 : dir;
+}
+
+static bool is_leaf(const char *dir)
+{
+    struct maker maker;
+    bool is_self = false;
+
+    return group_parse(name_in(dir), &maker, &is_self) && is_self;
+}
+
 static bool find_v2(struct group_parent *parent, const struct cgroup_place *place,
                     const char *root)
 {
     char *dir = parent->dir;
 
     snprintf(dir, sizeof parent->dir, "%s", place->dir);
-    do
-        if (passes_memory_on(root, dir))
-            return true;
-    while (cgroup_parent(place, dir));
-
-    snprintf(dir, sizeof parent->dir, "%s", place->dir);
-    do
-        if (could_pass_memory_on(root, dir) &&
-            (is_real_root(root, dir) || !group_has_processes(root, dir)) &&
-            !enable_memory(root, dir))
-            return true;
-    while (cgroup_parent(place, dir));
-
-    return place->exact && could_pass_memory_on(root, place->dir) &&
-           retreat_into_leaf(parent, root, place->dir);
+    if (is_leaf(dir))
+        cgroup_parent(place, dir);
+    if (passes_memory_on(root, dir))
+        return true;
+    if (!could_pass_memory_on(root, dir))
+        return false;
+    if (is_real_root(root, dir) || !group_has_processes(root, dir))
+        return !enable_memory(root, dir);
+    return place->exact && retreat_into_leaf(parent, root, place->dir);
 }
 
 static bool find_v1(struct group_parent *parent, const struct cgroup_place *place,
                     const char *root)
 {
     snprintf(parent->dir, sizeof parent->dir, "%s", place->dir);
-    do
-        if (may_write(root, parent->dir, NULL))
-            return true;
-    while (cgroup_parent(place, parent->dir));
-    return false;
+    return may_write(root, parent->dir, NULL);
 }
 
 enum status group_find_parent(struct group_parent *parent,
@@ -144,24 +150,46 @@ enum status group_find_parent(struct group_parent *parent,
     if (place->version == 2)
         return err_set(
             err, ST_PERMISSION,
-            "may not make a memory cgroup in %.160s or above it; run this under "
+            "may not make a memory cgroup in %.160s; run this under "
             "`systemd-run --user --scope -p Delegate=yes`, as root (in a container: "
-            "--privileged), or without a limit (--mem none)",
+            "--privileged), with the limit that the container has (--mem container), "
+            "or without one (--mem none)",
             place->dir);
     return err_set(
         err, ST_PERMISSION,
-        "may not make a memory cgroup in %.160s or above it; run this as root (in a "
-        "container: --privileged), or without a limit (--mem none)",
+        "may not make a memory cgroup in %.160s; run this as root (in a "
+        "container: --privileged), with the limit that the container has (--mem "
+        "container), or without one (--mem none)",
         place->dir);
+}
+
+/* Groups that another run has made beside our leaf. */
+static bool has_others(const struct group_parent *parent, const char *root)
+{
+    char path[SYSFILE_PATH_MAX];
+    DIR *d = sysfile_path(path, sizeof path, root, parent->dir) ? opendir(path) : NULL;
+    bool others = false;
+
+    for (struct dirent *e; d && !others && (e = readdir(d));) {
+        struct maker maker;
+        bool is_self;
+
+        others = group_parse(e->d_name, &maker, &is_self) &&
+                 strcmp(e->d_name, name_in(parent->self_leaf)) != 0;
+    }
+    if (d)
+        closedir(d);
+    return others;
 }
 
 void group_release_parent(const struct group_parent *parent, const char *root)
 {
-    if (!parent->self_leaf[0])
+    /* Other runs' groups would lose their limit with the controller. The leaf then
+     * stays, is as good as the group around it, and is removed by a later run once it
+     * is empty. */
+    if (!parent->self_leaf[0] || has_others(parent, root))
         return;
-    /* Processes may only come back once the controller is not passed on any more.
-     * Where that fails somebody else uses it: the leaf then stays, and is found
-     * empty and removed by a later run. */
+    /* Processes may only come back once the controller is not passed on any more. */
     if (!group_write(root, parent->dir, "cgroup.subtree_control", "-memory", false) &&
         group_move_all(root, parent->self_leaf, parent->dir) >= 0)
         group_rmdir(root, parent->self_leaf);

@@ -346,6 +346,29 @@ void topology_count_cores(struct topology *t)
     choose_threads(t);
 }
 
+static void take_memory_limit(struct topology *t, const struct cgroup_memory *m)
+{
+    t->mem_limit = m->limit;
+    t->mem_left = !m->limit ? 0 : m->left ? m->left : 1;
+    snprintf(t->mem_limit_source, sizeof t->mem_limit_source, "%.*s",
+             (int)sizeof t->mem_limit_source - 1, m->limit_source);
+    snprintf(t->mem_left_source, sizeof t->mem_left_source, "%.*s",
+             (int)sizeof t->mem_left_source - 1, m->left_source);
+}
+
+enum status topology_refresh_memory(struct topology *t, const char *root,
+                                    struct err *err)
+{
+    struct cgroup_limits limits;
+    const enum status st = topology_read_memory(t, root, err);
+
+    if (st)
+        return st;
+    cgroup_limits_read(&limits, root);
+    take_memory_limit(t, &limits.memory);
+    return ST_OK;
+}
+
 enum status topology_read(struct topology *out, const char *root, struct err *err)
 {
     struct cgroup_limits limits;
@@ -366,13 +389,7 @@ enum status topology_read(struct topology *out, const char *root, struct err *er
         t->quota_cpus = limits.quota_cpus;
         snprintf(t->quota_source, sizeof t->quota_source, "%.*s",
                  (int)sizeof t->quota_source - 1, limits.quota_source);
-        t->mem_limit = limits.memory.limit;
-        if (t->mem_limit)
-            t->mem_room = limits.memory.room ? limits.memory.room : 1;
-        snprintf(t->mem_limit_source, sizeof t->mem_limit_source, "%.*s",
-                 (int)sizeof t->mem_limit_source - 1, limits.memory.limit_source);
-        snprintf(t->mem_room_source, sizeof t->mem_room_source, "%.*s",
-                 (int)sizeof t->mem_room_source - 1, limits.memory.room_source);
+        take_memory_limit(t, &limits.memory);
         read_allowed(t, root, limits.cpus);
         topology_read_kernel(t, root);
         choose_threads(t);

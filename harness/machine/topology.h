@@ -71,8 +71,8 @@ struct topology {
     int cgroup_version;     /* 1, 2; 0: no cgroups found */
     uint64_t mem_limit;     /* smallest memory limit on the way to the root; 0: none */
     char mem_limit_source[256]; /* the file it came from */
-    uint64_t mem_room; /* what the limits leave to a process, at least 1; 0: no limit */
-    char mem_room_source[256];
+    uint64_t mem_left; /* what the limits leave to a process, at least 1; 0: no limit */
+    char mem_left_source[256];
 
     uint64_t mem_total, mem_available; /* /proc/meminfo */
     uint64_t mem_hwloc; /* the sum over NUMA nodes as hwloc has it: can be less */
@@ -90,6 +90,11 @@ struct topology {
  * ST_INPUT (a tree without the files that matter, named). */
 enum status topology_read(struct topology *t, const char *root, struct err *err);
 
+/* The fields of memory once more, limits included: neighbours come and go. Errors: as
+ * topology_read(). */
+enum status topology_refresh_memory(struct topology *t, const char *root,
+                                    struct err *err);
+
 /* Advice for running a model here, one sentence or two each, most important
  * first; returns how many. The first word names the subject ("Threads: ..."). */
 #define TOPO_MAX_ADVICE 16
@@ -106,13 +111,14 @@ bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
 
 /* Bytes that a process may have here, all in all: the least of available memory, of
  * what the limits of the groups around us leave, and of limit (0: none). */
-uint64_t topology_room(const struct topology *t, uint64_t limit);
+uint64_t topology_usable_bytes(const struct topology *t, uint64_t limit);
 
-/* Is it a group's limit, and not the machine's memory, that topology_room(t, 0) is? */
+/* Is it a group's limit, and not the machine's memory, that topology_usable_bytes(t, 0)
+ * is? */
 bool topology_is_limited(const struct topology *t);
 
-/* Bytes that weights, KV cache and scratch may take: topology_room(), less the reserve
- * of program and system. */
+/* Bytes that weights, KV cache and scratch may take: topology_usable_bytes(), less the
+ * reserve of program and system. */
 uint64_t topology_model_bytes(const struct topology *t);
 
 /* Everything above, advice included. */

@@ -38,23 +38,23 @@ __attribute__((format(printf, 2, 3))) static void add(struct list *l, const char
 
 bool topology_is_limited(const struct topology *t)
 {
-    return topology_room(t, 0) < t->mem_available;
+    return topology_usable_bytes(t, 0) < t->mem_available;
 }
 
-uint64_t topology_room(const struct topology *t, uint64_t limit)
+uint64_t topology_usable_bytes(const struct topology *t, uint64_t limit)
 {
-    uint64_t room = t->mem_available;
+    uint64_t bytes = t->mem_available;
 
-    if (t->mem_limit && t->mem_limit < room)
-        room = t->mem_limit;
-    if (t->mem_room && t->mem_room < room)
-        room = t->mem_room;
-    return limit && limit < room ? limit : room;
+    if (t->mem_limit && t->mem_limit < bytes)
+        bytes = t->mem_limit;
+    if (t->mem_left && t->mem_left < bytes)
+        bytes = t->mem_left;
+    return limit && limit < bytes ? limit : bytes;
 }
 
 uint64_t topology_model_bytes(const struct topology *t)
 {
-    const uint64_t usable = topology_room(t, 0);
+    const uint64_t usable = topology_usable_bytes(t, 0);
     const uint64_t share = usable / RESERVE_SHARE;
     const uint64_t reserve = share > RESERVE_MIN ? share : RESERVE_MIN;
     return usable > reserve ? usable - reserve : 0;
@@ -168,11 +168,11 @@ static void advise_memory(struct list *l, const struct topology *t)
 {
     char most[32], usable[32], total[32], seen[32];
     format_bytes(most, sizeof most, topology_model_bytes(t));
-    format_bytes(usable, sizeof usable, topology_room(t, 0));
+    format_bytes(usable, sizeof usable, topology_usable_bytes(t, 0));
     add(l, "Models: weights and KV cache of up to %s together fit into the %s %s.",
         most, usable,
         !topology_is_limited(t)      ? "available"
-        : t->mem_room < t->mem_limit ? "that the memory limit leaves"
+        : t->mem_left < t->mem_limit ? "that the memory limit leaves"
                                      : "of the memory limit");
     format_bytes(total, sizeof total, t->mem_total);
     format_bytes(seen, sizeof seen, t->mem_hwloc);

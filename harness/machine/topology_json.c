@@ -87,8 +87,8 @@ static json_t *limits_json(const struct topology *t)
                      "cgroup_version", t->cgroup_version, "memory_bytes",
                      bytes_or_null(t->mem_limit), "memory_source",
                      text_or_null(t->mem_limit_source), "memory_left_bytes",
-                     bytes_or_null(t->mem_room), "memory_left_source",
-                     text_or_null(t->mem_room_source));
+                     bytes_or_null(t->mem_left), "memory_left_source",
+                     text_or_null(t->mem_left_source));
 }
 
 static json_t *memory_json(const struct topology *t)

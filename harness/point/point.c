@@ -184,10 +184,11 @@ static bool find_need(struct point_run *r, enum status *status, struct err *err)
 static void measure(struct point_run *r)
 {
     struct err ignored = ERR_INIT;
-    json_t *answer = NULL;
+    json_t *answer = NULL, *point = point_json(&r->settings);
 
-    worker_client_ask(&r->worker, json_pack("{s:o}", "point", point_json(&r->settings)),
-                      "done", "measuring a point", &answer, &ignored);
+    json_object_set_new(point, "room", json_integer((json_int_t)point_room(r)));
+    worker_client_ask(&r->worker, json_pack("{s:o}", "point", point), "done",
+                      "measuring a point", &answer, &ignored);
     json_decref(answer);
 }
 
@@ -198,7 +199,10 @@ static void conclude(struct point_run *r)
 
     worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
                              w->end == WORKER_UNEXPECTED);
-    read_usage(r);
+    if (r->sandbox)
+        read_usage(r);
+    else
+        worker_client_usage(w, &r->usage);
     point_conclude(r);
 }
 
@@ -289,6 +293,16 @@ static enum status run(struct point_run *r, struct err *err)
     return ST_OK;
 }
 
+static enum status refresh_memory(struct point_run *r, const struct topology *topo,
+                                  struct err *err)
+{
+    r->topo = malloc(sizeof *r->topo);
+    if (!r->topo)
+        return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
+    *r->topo = *topo;
+    return topology_refresh_memory(r->topo, "", err);
+}
+
 void point_samples_free(struct point_samples *samples)
 {
     free(samples->ms);
@@ -307,7 +321,6 @@ enum status point_run(const struct point *p, const struct topology *topo,
         return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
     r->settings = *p;
     r->settings.tuning = (struct point_tuning){.state = TUNED_NOT};
-    r->topo = topo;
     r->row = row;
     r->progress = progress;
     r->progress_arg = arg;
@@ -315,13 +328,17 @@ enum status point_run(const struct point *p, const struct topology *topo,
     r->cached_bytes = FIELD_NO_INT;
     snprintf(r->phase, sizeof r->phase, "open");
     r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
-    status = interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : run(r, err);
+    status = interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
+                           : refresh_memory(r, topo, err);
+    if (status == ST_OK)
+        status = run(r, err);
     worker_client_close(&r->worker);
     sandbox_destroy(r->sandbox);
     if (samples && status == ST_OK)
         *samples = r->samples;
     else
         point_samples_free(&r->samples);
+    free(r->topo);
     free(r);
     return status;
 }

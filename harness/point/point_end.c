@@ -14,14 +14,22 @@
 
 static void judge_killed(struct point_run *r, int signal)
 {
-    char limit[24];
+    char limit[24], need[24], at[48] = "where the machine has no more";
 
-    if (signal == SIGKILL && r->usage.n_oom_kills) {
+    if (worker_client_was_oom(&r->worker, &r->usage)) {
         r->row->status = ROW_STATUS_OOM;
         format_bytes(limit, sizeof limit, r->usage.limit_bytes);
-        snprintf(r->row->detail, sizeof r->row->detail,
-                 "killed for memory while in phase '%s', at the limit of %s", r->phase,
-                 limit);
+        format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
+        if (r->usage.limit_bytes)
+            snprintf(at, sizeof at, "at the limit of %s", limit);
+        snprintf(
+            r->row->detail, sizeof r->row->detail,
+            "killed for memory while in phase '%s', %s; planned were %s that cannot "
+            "be paged out: %s, or take a smaller model",
+            r->phase, at, need,
+            r->settings.setup.mem_limit ? "give more with --mem"
+            : r->usage.limit_bytes      ? "raise that limit"
+                                        : "free some");
         return;
     }
     r->row->status = ROW_STATUS_ERROR;
@@ -62,9 +70,7 @@ static void say_no_fit(struct point_run *r)
     char have[24], want[24];
 
     format_bytes(want, sizeof want, need + RESERVE_OWN_BYTES);
-    format_bytes(have, sizeof have,
-                 r->settings.setup.mem_limit ? r->settings.setup.mem_limit
-                                             : r->topo->mem_available);
+    format_bytes(have, sizeof have, point_room(r));
     snprintf(
         r->row->detail, sizeof r->row->detail,
         "does not fit: %s of weights, KV cache and scratch in %s; %zu sample%s while "
@@ -132,8 +138,11 @@ void point_conclude(struct point_run *r)
     if (r->sandbox) {
         row->mem_enforced_bytes = (int64_t)r->usage.limit_bytes;
         row->mem_peak_bytes = (int64_t)r->peak_bytes;
-    } else if (r->worker.usage.ru_maxrss) {
-        row->mem_peak_bytes = (int64_t)r->worker.usage.ru_maxrss * 1024;
+    } else {
+        if (r->usage.limit_bytes)
+            row->mem_enforced_bytes = (int64_t)r->usage.limit_bytes;
+        if (r->worker.usage.ru_maxrss)
+            row->mem_peak_bytes = (int64_t)r->worker.usage.ru_maxrss * 1024;
     }
     point_judge(row, &r->samples, &r->facts, r->has_noise ? &r->noise : NULL);
     judge_end(r);

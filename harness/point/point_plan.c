@@ -15,8 +15,23 @@
 
 uint64_t point_room(const struct point_run *r)
 {
-    return r->settings.setup.mem_limit ? r->settings.setup.mem_limit
-                                       : r->topo->mem_available;
+    return topology_usable_bytes(r->topo, r->settings.setup.mem_limit);
+}
+
+const char *point_available_text(const struct point_run *r, char *buf, size_t cap)
+{
+    const uint64_t room = point_room(r);
+    char have[24];
+
+    format_bytes(have, sizeof have, room);
+    if (room == r->settings.setup.mem_limit)
+        snprintf(buf, cap, "the limit is %s", have);
+    else if (topology_is_limited(r->topo))
+        snprintf(buf, cap, "the memory limit in force leaves %s (see `bench topo`)",
+                 have);
+    else
+        snprintf(buf, cap, "available are %s", have);
+    return buf;
 }
 
 void point_plan(struct point_run *r, const struct point_need *need)
@@ -49,19 +64,17 @@ void point_plan(struct point_run *r, const struct point_need *need)
 bool point_may_try(struct point_run *r)
 {
     const struct point *p = &r->settings;
-    const uint64_t room = point_room(r);
-    char need[24], have[24];
+    char need[24], have[96];
 
-    if (p->force || r->anon_bytes + RESERVE_OWN_BYTES <= room)
+    if (p->force || r->anon_bytes + RESERVE_OWN_BYTES <= point_room(r))
         return true;
     format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
-    format_bytes(have, sizeof have, room);
     r->row->status = ROW_STATUS_NO_FIT;
-    snprintf(r->row->detail, sizeof r->row->detail,
-             "does not fit: needs %s for %s, %s %s", need,
+    snprintf(r->row->detail, sizeof r->row->detail, "does not fit: needs %s for %s, %s",
+             need,
              p->setup.residency == WEIGHTS_MMAP ? "KV cache, scratch and process"
                                                 : "weights, KV cache and process",
-             p->setup.mem_limit ? "the limit is" : "available are", have);
+             point_available_text(r, have, sizeof have));
     return false;
 }
 

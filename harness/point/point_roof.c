@@ -100,7 +100,7 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
 
     if (!weights) {
         const uint64_t bytes =
-            point_probe_bytes(c->topo.llc_bytes, c->p->setup.mem_limit, c->image_bytes);
+            point_probe_bytes(c->topo.llc_bytes, c->topo.mem_limit, c->image_bytes);
         const enum status status =
             probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
 

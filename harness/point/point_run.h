@@ -20,7 +20,7 @@
 
 struct point_run {
     struct point settings; /* as the worker gets them */
-    const struct topology *topo;
+    struct topology *topo; /* with memory as it is now */
     struct row *row;
     point_progress_fn *progress;
     void *progress_arg;
@@ -49,8 +49,12 @@ struct point_run {
  * with the placement that r->settings has resolved into CPUs. */
 void point_describe(struct point_run *r, const struct point *p);
 
-/* Memory that the point may have: its limit, or what is available. */
+/* Memory that the point may have: the least of its limit, of what the limits in force
+ * leave, and of what is available. */
 uint64_t point_room(const struct point_run *r);
+
+/* In words, for behind a need: "the limit is 6.00 GiB". */
+const char *point_available_text(const struct point_run *r, char *buf, size_t cap);
 
 /* What it needs, into r and the row. */
 void point_plan(struct point_run *r, const struct point_need *need);

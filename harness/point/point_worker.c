@@ -48,18 +48,13 @@ static int report_load(void *arg, uint64_t done, uint64_t total)
     return 0;
 }
 
-static uint64_t room(const struct point_worker *c)
-{
-    return c->p->setup.mem_limit ? c->p->setup.mem_limit : c->topo.mem_available;
-}
-
 /* Read the weights: all of them if they fit, otherwise as much as the limit holds,
  * since each further page would evict another one. */
 static enum status preload(struct point_worker *c, struct err *err)
 {
     const struct slm_info *info = slm_info(c->model);
     const uint64_t anon = info->kv_bytes + info->scratch_bytes;
-    const uint64_t most = (uint64_t)(PRELOAD_SHARE * (double)room(c));
+    const uint64_t most = (uint64_t)(PRELOAD_SHARE * (double)c->room);
 
     return measured_preload(&c->measured,
                             c->fits       ? UINT64_MAX
@@ -71,7 +66,7 @@ static enum status preload(struct point_worker *c, struct err *err)
 /* Open the model and read it in. */
 static enum status load(struct point_worker *c, struct err *err)
 {
-    struct measured_params params = measured_params_of(&c->p->setup, room(c));
+    struct measured_params params = measured_params_of(&c->p->setup, c->room);
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status = ST_OK;
@@ -90,7 +85,7 @@ static enum status load(struct point_worker *c, struct err *err)
     if (status == ST_OK) {
         /* Memory that cannot be paged fits, or the OOM killer ends this process. */
         c->fits = c->p->setup.residency != WEIGHTS_MMAP ||
-                  measured_fits(&c->measured, room(c));
+                  measured_fits(&c->measured, c->room);
         if (!c->fits) {
             const uint64_t probe_begin = clock_ns();
 
@@ -375,7 +370,7 @@ static enum status run(struct point_worker *c, struct err *err)
 
 /* In the worker, which measures nothing afterwards: levels stay disabled.
  */
-static enum status measure_point(const struct point *p, struct err *err)
+static enum status measure_point(const struct point *p, uint64_t room, struct err *err)
 {
     struct point_worker *c = calloc(1, sizeof *c);
     enum status status;
@@ -385,6 +380,7 @@ static enum status measure_point(const struct point *p, struct err *err)
     isa_disable(p->setup.isa_disabled);
     c->own = *p;
     c->p = &c->own;
+    c->room = room;
     c->cpus = p->setup.explicit_cpus ? p->setup.cpus : NULL;
     row_init(&c->row);
     status = run(c, err);
@@ -414,7 +410,8 @@ enum status point_answer(const json_t *settings, struct err *err)
     if (status == ST_OK)
         status = point_fence(&p, err);
     if (status == ST_OK)
-        status = measure_point(&p, err);
+        status = measure_point(
+            &p, (uint64_t)json_integer_value(json_object_get(settings, "room")), err);
     if (status == ST_OK)
         worker_send(json_pack("{s:b}", "done", 1));
     return status;

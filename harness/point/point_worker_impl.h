@@ -30,6 +30,7 @@ struct point_worker {
     int cpu_list[TOPO_MAX_CPUS];
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
+    uint64_t room; /* memory it may have, as the asking side has planned */
     struct slm *model;
     struct modelref ref;      /* its shape, too, where it is made in memory */
     struct measured measured; /* model is its */

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "harness/base/format.h"
+#include "harness/machine/sandbox.h"
 
 _Static_assert(SETTING_MAX(threads) == SETTING_MAX(threads_prefill),
                "a model starts the larger of both counts");
@@ -225,7 +226,9 @@ enum status setting_parse(enum setting_id id, const char *text, const char *what
     case SETTING_TYPE_REAL:
         return parse_real(s, text, what, field, err);
     case SETTING_TYPE_SIZE:
-        return parse_bytes(text, what, field, err);
+        return id == SETTING_mem && !strcmp(text, "container")
+                   ? sandbox_own_limit("", field, err)
+                   : parse_bytes(text, what, field, err);
     case SETTING_TYPE_SEED:
         return parse_u64(text, what, field, err);
     case SETTING_TYPE_MASK:

@@ -113,10 +113,12 @@ static enum status check_memory(const struct sweep_settings *s,
                                 const struct topology *topo, struct err *err)
 {
     const struct modelref *ref = &plan->points[0].setup.model;
-    const uint64_t available = topology_room(topo, 0);
+    const uint64_t available = topology_usable_bytes(topo, 0);
     char limit[24], have[24], instead[300] = "";
 
-    if (s->base.setup.mem_limit <= available)
+    /* The limit that is in force here anyway is planned with point by point. */
+    if (s->base.setup.mem_limit <= available ||
+        s->base.setup.mem_limit == topo->mem_limit)
         return ST_OK;
     if (ref->synthetic)
         smaller_shape(ref, available / 8 * 7, instead, sizeof instead);

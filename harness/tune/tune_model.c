@@ -348,7 +348,7 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     new->budget_s = budget_s;
     measured_init(&new->measured, p->setup.seed);
     new->measured.progress = on_load;
-    new->given = topology_room(topo, p->setup.mem_limit);
+    new->given = topology_usable_bytes(topo, p->setup.mem_limit);
     new->room = memory_for_model(new->given);
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
                                                              : topo->threads_default;

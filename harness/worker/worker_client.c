@@ -43,18 +43,44 @@ static void reap(struct worker_client *c)
         ended(c, WORKER_SILENT);
 }
 
+void worker_client_usage(const struct worker_client *c, struct sandbox_usage *usage)
+{
+    struct sandbox *group = c->p.sandbox ? c->p.sandbox : c->own;
+
+    *usage = (struct sandbox_usage){0};
+    if (group)
+        sandbox_read(group, usage, NULL);
+}
+
+bool worker_client_was_oom(const struct worker_client *c, struct sandbox_usage *usage)
+{
+    worker_client_usage(c, usage);
+    return c->reaped && WIFSIGNALED(c->wstatus) && WTERMSIG(c->wstatus) == SIGKILL &&
+           usage->n_oom_kills;
+}
+
 /* Its end, in words: " was killed ...". */
 static void describe_end(const struct worker_client *c, char *buf, size_t cap)
 {
-    struct sandbox_usage used = {0};
+    struct sandbox_usage used;
     char limit[24];
+    const bool oom = worker_client_was_oom(c, &used);
 
-    if (c->p.sandbox && sandbox_read(c->p.sandbox, &used, NULL) == ST_OK &&
-        used.n_oom_kills)
+    format_bytes(limit, sizeof limit, used.limit_bytes);
+    if (oom && c->p.sandbox)
         snprintf(buf, cap,
                  "was killed for memory, at the limit of %s for both; give "
                  "them more with --mem",
-                 format_bytes(limit, sizeof limit, used.limit_bytes));
+                 limit);
+    else if (oom && used.limit_bytes)
+        snprintf(buf, cap,
+                 "was killed for memory, at the limit of %s that is in force here "
+                 "(`bench topo`); raise it, or take a smaller model",
+                 limit);
+    else if (oom)
+        snprintf(buf, cap,
+                 "was killed for memory, of which the machine has too little; take a "
+                 "smaller model");
     else if (WIFSIGNALED(c->wstatus))
         snprintf(buf, cap, "died of signal %d (%s)", WTERMSIG(c->wstatus),
                  strsignal(WTERMSIG(c->wstatus)));
@@ -64,7 +90,7 @@ static void describe_end(const struct worker_client *c, char *buf, size_t cap)
 
 static enum status has_died(struct worker_client *c, const char *doing, struct err *err)
 {
-    char how[160], words[160];
+    char how[200], words[160];
 
     ended(c, WORKER_DIED);
     reap(c);
@@ -230,6 +256,8 @@ enum status worker_client_start(struct worker_client *c, const struct worker_par
 
     *c = (struct worker_client){.p = *p, .child = CHILD_INIT};
     snprintf(command, sizeof command, "%s", p->command);
+    if (!p->sandbox)
+        sandbox_adopt(&c->own, "", NULL); /* without one an OOM kill is a signal */
     return child_start(&c->child, &params, err);
 }
 
@@ -274,6 +302,8 @@ void worker_client_close(struct worker_client *c)
         return;
     worker_client_end(c, interrupted() || c->end == WORKER_SILENT);
     child_close(&c->child);
+    sandbox_destroy(c->own);
+    c->own = NULL;
     json_decref(c->answer);
     json_decref(c->hello);
     c->answer = c->hello = NULL;

@@ -16,6 +16,7 @@
 
 #include "engine/base/status.h"
 #include "harness/machine/child.h"
+#include "harness/machine/sandbox.h"
 
 enum worker_end {
     WORKER_RUNS,
@@ -54,6 +55,7 @@ struct worker_client {
     bool reaped;
     int wstatus;         /* once it is reaped, as waitpid() has it */
     struct rusage usage; /* likewise */
+    struct sandbox *own; /* the group it is in where it has no sandbox; may be NULL */
     json_t *answer;      /* not read yet */
     int n_bad;           /* lines that were no answer */
 };
@@ -73,6 +75,14 @@ enum status worker_client_greet(struct worker_client *c, struct err *err);
  * died, sent nothing or something else); the worker's own error. */
 enum status worker_client_ask(struct worker_client *c, json_t *request, const char *key,
                               const char *doing, json_t **answer, struct err *err);
+
+/* What the kernel counts of its group: its sandbox, or this process's own group, whose
+ * limit is the one in force here. Zeros where there is no such group. */
+void worker_client_usage(const struct worker_client *c, struct sandbox_usage *usage);
+
+/* Was it killed by the kernel for memory, as its group's counter says? *usage has the
+ * limit. */
+bool worker_client_was_oom(const struct worker_client *c, struct sandbox_usage *usage);
 
 /* Ends it, and reads what it had sent. It is killed where kill_it, or where it does not
  * end within some seconds. */

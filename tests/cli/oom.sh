@@ -44,6 +44,48 @@ grep -q 'killed for memory' killed || fail "no reason: $(cat killed)"
 grep -q ',no_fit,' sweep/sweep.csv || fail "no no_fit: $(cat sweep/sweep.csv)"
 grep -q ',ok,' sweep/sweep.csv || fail "no ok: $(cat sweep/sweep.csv)"
 
+# Inside a container, whose limit counts without --mem: planned with, reported where it
+# kills, and taken as the sandbox.
+for top in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+    box=$top/slm-test-$$
+    [ -e "$top/memory.limit_in_bytes" ] || [ -e "$top/cgroup.subtree_control" ] || continue
+    mkdir "$box" 2>/dev/null && break
+    box=
+done
+[ -z "$box" ] || trap 'rmdir "$box"' EXIT
+limit_file=
+for file in memory.limit_in_bytes memory.max; do
+    [ -n "$box" ] && [ -e "$box/$file" ] && limit_file=$file
+done
+if [ -n "$limit_file" ]; then
+    echo $((96 << 20)) >"$box/$limit_file"
+    inside() { (
+        echo "$BASHPID" >"$box/cgroup.procs"
+        exec "$BENCH" "$@"
+    ); }
+    long="-m nano:Q4_0 -t 1 -n 4 --ctx 1000000"
+
+    inside topo | grep -qE "^  memory limit +96.0 MiB \($box/$limit_file\)$" || fail "topo"
+    inside topo | grep -qE "^  left of it +[0-9.]+ MiB" || fail "topo shows nothing left"
+    code=0
+    inside decode $long >planned 2>err || code=$?
+    [ "$code" = 1 ] || fail "exit $code: $(cat planned err)"
+    grep -qE '^status +no_fit$' planned || fail "not planned with: $(cat planned)"
+    grep -q 'the memory limit in force leaves' planned || fail "no limit: $(cat planned)"
+    code=0
+    inside decode $long --force >killed 2>err || code=$?
+    [ "$code" = 1 ] || fail "exit $code: $(cat killed err)"
+    grep -qE '^status +oom$' killed || fail "not said to be killed: $(cat killed)"
+    grep -qE '^detail +killed for memory .* limit of 96.0 MiB.*raise that limit' killed ||
+        fail "no limit, no way out: $(cat killed)"
+    inside decode -m nano:Q4_0 -t 1 -n 8 --mem container >limited 2>err ||
+        fail "--mem container: $(cat limited err)"
+    for column in mem_limit_bytes mem_enforced_bytes; do
+        grep -qE "^$column +100663296 B$" limited || fail "no $column: $(cat limited)"
+    done
+    grep -qE '^mem_peak_bytes +[1-9][0-9]+ B$' limited || fail "no peak: $(cat limited)"
+fi
+
 left=$(find /sys/fs/cgroup -type d -name 'slmbench.*' 2>/dev/null | while read -r dir; do
     pid=${dir##*slmbench.}
     [ -d "/proc/${pid%%.*}" ] || echo "$dir"

@@ -258,15 +258,15 @@ static void counts_what_siblings_use(void **state)
     cgroup_limits_read(&l, root);
     assert_int_equal(l.memory.limit, 3000000);
     assert_string_equal(l.memory.limit_source, "/sys/fs/cgroup/pod/me/memory.max");
-    assert_int_equal(l.memory.room, 8000000 - 7500000 + 840000);
-    assert_string_equal(l.memory.room_source, "/sys/fs/cgroup/pod/memory.max");
+    assert_int_equal(l.memory.left, 8000000 - 7500000 + 840000);
+    assert_string_equal(l.memory.left_source, "/sys/fs/cgroup/pod/memory.max");
 
     tree_put(root, "/sys/fs/cgroup/pod/memory.current", "9500000\n"); /* over it */
     cgroup_limits_read(&l, root);
-    assert_int_equal(l.memory.room, 0);
+    assert_int_equal(l.memory.left, 0);
     tree_put(root, "/sys/fs/cgroup/pod/memory.current", "100000\n"); /* all cache */
     cgroup_limits_read(&l, root);
-    assert_int_equal(l.memory.room, 2600000); /* without a memory.stat of its own */
+    assert_int_equal(l.memory.left, 2600000); /* without a memory.stat of its own */
 }
 
 static void counts_siblings_of_version_1(void **state)
@@ -288,8 +288,8 @@ static void counts_siblings_of_version_1(void **state)
     tree_put(root, "/m/pod/me/memory.stat", "hierarchical_memory_limit 8000000\n");
     cgroup_limits_read(&l, root);
     assert_int_equal(l.memory.limit, 8000000);
-    assert_int_equal(l.memory.room, 1750000);
-    assert_string_equal(l.memory.room_source, "/m/pod/memory.limit_in_bytes");
+    assert_int_equal(l.memory.left, 1750000);
+    assert_string_equal(l.memory.left_source, "/m/pod/memory.limit_in_bytes");
 }
 
 /* memory.high does not kill, but nothing that needs more gets on. */
@@ -305,7 +305,7 @@ static void takes_memory_high_for_a_limit(void **state)
     cgroup_limits_read(&l, root);
     assert_int_equal(l.memory.limit, 1500000);
     assert_string_equal(l.memory.limit_source, "/sys/fs/cgroup/a/memory.high");
-    assert_int_equal(l.memory.room, 1000000);
+    assert_int_equal(l.memory.left, 1000000);
 }
 
 /* ---- sysfile.h ------------------------------------------------------------------ */

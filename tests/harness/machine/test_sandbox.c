@@ -83,26 +83,83 @@ static const char *in_group(const struct sandbox *s, const char *file)
     return tree_get(root, path, buf, sizeof buf);
 }
 
-static void v2_uses_the_nearest_that_passes_memory_on(void **state)
+static void own_leaf(char leaf[300], const char *own)
+{
+    struct maker me;
+    char name[96];
+
+    maker_self(&me, root);
+    group_name(&me, "self", name, sizeof name);
+    snprintf(leaf, 300, "%s/%s", own, name);
+}
+
+/* Groups further up pass memory on already, but have neither our unit's quota nor its
+ * CPUs and its limit: the sandbox is below our own group all the same. */
+static void v2_stays_below_our_own_group(void **state)
 {
     struct err err = ERR_INIT;
     struct sandbox *s = NULL;
-    char dir[512];
+    char dir[512], leaf[300], file[400], buf[256];
 
     (void)state;
     v2_tree();
+    own_leaf(leaf, "/sys/fs/cgroup/user/me");
+    snprintf(file, sizeof file, "%s/cgroup.procs", leaf);
     assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
     snprintf(dir, sizeof dir, "%s", sandbox_path(s));
-    assert_memory_equal(dir, "/sys/fs/cgroup/user/slmbench.", 29);
+    assert_memory_equal(dir, "/sys/fs/cgroup/user/me/slmbench.", 32);
     assert_string_equal(in_group(s, "memory.max"), "536870912");
     assert_string_equal(in_group(s, "memory.swap.max"), "0");
+    assert_string_equal(tree_get(root, file, buf, sizeof buf), "4321\n4322\n");
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/user/me/cgroup.subtree_control",
+                                 buf, sizeof buf),
+                        "+memory");
     assert_int_equal(sandbox_add(s, 777, &err), ST_OK);
     assert_string_equal(in_group(s, "cgroup.procs"), "777\n");
     sandbox_destroy(s);
     assert_false(tree_exists(root, dir));
+    assert_false(tree_exists(root, leaf));
 }
 
-static void v2_switches_memory_on_where_nobody_lives(void **state)
+/* Nor is anything made further up where our own group may not be used. */
+static void v2_makes_nothing_further_up(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+
+    (void)state;
+    v2_tree();
+    v2_group("/sys/fs/cgroup/user/me", "cpu\n", "", "4321\n");
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_PERMISSION);
+    assert_non_null(strstr(err.msg, "/sys/fs/cgroup/user/me"));
+    assert_null(s);
+}
+
+/* Started by somebody whom an earlier run has moved into its leaf. */
+static void v2_stands_beside_the_leaf_of_another_run(void **state)
+{
+    static const char leaf[] = "/sys/fs/cgroup/user/me/slmbench.50.self.9900.0";
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char buf[256];
+
+    (void)state;
+    v2_tree();
+    v2_group("/sys/fs/cgroup/user/me", "cpu memory\n", "memory\n", "");
+    v2_group(leaf, "cpu memory\n", "", "4321\n4322\n");
+    tree_put(root, "/proc/self/cgroup", "0::/user/me/slmbench.50.self.9900.0\n");
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_memory_equal(sandbox_path(s), "/sys/fs/cgroup/user/me/slmbench.", 32);
+    assert_null(strstr(sandbox_path(s), "self"));
+    sandbox_destroy(s);
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/user/me/cgroup.subtree_control",
+                                 buf, sizeof buf),
+                        "memory\n");
+    assert_true(tree_exists(root, leaf));
+}
+
+/* The real root may have processes and pass controllers on. */
+static void v2_switches_memory_on_in_the_real_root(void **state)
 {
     struct err err = ERR_INIT;
     struct sandbox *s = NULL;
@@ -111,13 +168,33 @@ static void v2_switches_memory_on_where_nobody_lives(void **state)
     (void)state;
     v2_tree();
     v2_group("/sys/fs/cgroup", "cpu memory pids\n", "cpu pids\n", "1\n");
-    v2_group("/sys/fs/cgroup/user", "cpu memory pids\n", "cpu\n", "");
+    tree_put(root, "/proc/self/cgroup", "0::/\n");
     assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
-    assert_memory_equal(sandbox_path(s), "/sys/fs/cgroup/user/slmbench.", 29);
+    assert_memory_equal(sandbox_path(s), "/sys/fs/cgroup/slmbench.", 24);
     assert_string_equal(
-        tree_get(root, "/sys/fs/cgroup/user/cgroup.subtree_control", buf, sizeof buf),
+        tree_get(root, "/sys/fs/cgroup/cgroup.subtree_control", buf, sizeof buf),
         "+memory");
     sandbox_destroy(s);
+}
+
+/* A second run in the same unit has groups of its own, which lose their limit if the
+ * controller is not passed on any more. */
+static void v2_leaves_memory_on_for_another_run(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char leaf[300], buf[256];
+
+    (void)state;
+    v2_tree();
+    own_leaf(leaf, "/sys/fs/cgroup/user/me");
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    tree_mkdir(root, "/sys/fs/cgroup/user/me/slmbench.50.1.9900.0");
+    sandbox_destroy(s);
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/user/me/cgroup.subtree_control",
+                                 buf, sizeof buf),
+                        "+memory");
+    assert_true(tree_exists(root, leaf));
 }
 
 /* Only our own group, as in a container: its processes go into a leaf first. */
@@ -125,8 +202,7 @@ static void v2_retreats_into_a_leaf(void **state)
 {
     struct err err = ERR_INIT;
     struct sandbox *s = NULL, *second = NULL;
-    char name[96], leaf[300], file[400], buf[256];
-    struct maker me;
+    char leaf[300], file[400], buf[256];
 
     (void)state;
     tree_put(root, "/proc/self/cgroup", "0::/\n");
@@ -134,9 +210,7 @@ static void v2_retreats_into_a_leaf(void **state)
              "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     v2_group("/sys/fs/cgroup", "cpu memory\n", "", "4321\n4322\n");
     tree_put(root, "/sys/fs/cgroup/cgroup.type", "domain\n"); /* not the real root */
-    maker_self(&me, root);
-    group_name(&me, "self", name, sizeof name);
-    snprintf(leaf, sizeof leaf, "/sys/fs/cgroup/%s", name);
+    own_leaf(leaf, "/sys/fs/cgroup");
     snprintf(file, sizeof file, "%s/cgroup.procs", leaf);
 
     assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
@@ -210,6 +284,108 @@ static void reads_usage(void **state)
     sandbox_destroy(s);
 }
 
+/* As Docker and Kubernetes start a process that is not privileged: a limit, and a
+ * hierarchy that nobody inside may change. */
+static void container_tree(void)
+{
+    tree_put(root, "/proc/self/cgroup", "0::/\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "30 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n");
+    tree_put(root, "/sys/fs/cgroup/cgroup.type", "domain\n");
+    tree_put(root, "/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+    tree_put(root, "/sys/fs/cgroup/memory.max", "1073741824\n");
+    tree_put(root, "/sys/fs/cgroup/memory.current", "3000\n");
+    tree_put(root, "/sys/fs/cgroup/memory.peak", "900000\n");
+    tree_put(root, "/sys/fs/cgroup/memory.stat", "anon 1000\npgmajfault 70\n");
+    tree_put(root, "/sys/fs/cgroup/memory.events", "oom 5\noom_kill 4\n");
+}
+
+static void takes_a_containers_own_limit(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    struct sandbox_usage u;
+    char buf[64];
+
+    (void)state;
+    container_tree();
+    assert_int_equal(sandbox_create(&s, root, 1024 * MIB, &err), ST_OK);
+    assert_string_equal(sandbox_path(s), "/sys/fs/cgroup");
+    assert_int_equal(sandbox_add(s, 777, &err), ST_OK); /* is in it from birth */
+    assert_false(tree_exists(root, "/sys/fs/cgroup/cgroup.procs"));
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.limit_bytes, 1024 * MIB);
+    assert_int_equal(u.n_oom_kills, 0); /* what was before is not ours */
+    assert_int_equal(u.n_major_faults, 0);
+    assert_int_equal(u.peak_bytes, 3000);
+    tree_put(root, "/sys/fs/cgroup/memory.current", "8000\n");
+    tree_put(root, "/sys/fs/cgroup/memory.events", "oom 6\noom_kill 5\n");
+    tree_put(root, "/sys/fs/cgroup/memory.stat", "anon 1000\npgmajfault 73\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.n_oom_kills, 1);
+    assert_int_equal(u.n_major_faults, 3);
+    assert_int_equal(u.peak_bytes, 8000);
+    tree_put(root, "/sys/fs/cgroup/memory.peak", "950000\n"); /* a new one */
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.peak_bytes, 950000);
+    sandbox_destroy(s);
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/memory.max", buf, sizeof buf),
+                        "1073741824\n");
+}
+
+static void a_container_has_no_other_limit(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+
+    (void)state;
+    container_tree();
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_PERMISSION);
+    assert_non_null(strstr(err.msg, "--mem container"));
+    err_clear(&err);
+    assert_int_equal(sandbox_create(&s, root, 2048 * MIB, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "1 GiB that /sys/fs/cgroup/memory.max allows"));
+    err_clear(&err);
+    assert_int_equal(sandbox_check(root, 1024 * MIB, &err), ST_OK);
+    assert_int_equal(sandbox_check(root, 512 * MIB, &err), ST_PERMISSION);
+    assert_null(s);
+}
+
+/* Without a limit asked for, the counters of our own group still tell an OOM kill;
+ * version 1 before Linux 4.13 has but a counter of charges that failed. */
+static void own_group_counts_kills(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    struct sandbox_usage u;
+
+    (void)state;
+    v1_tree();
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.stat", "rss 1\n");
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.oom_control",
+             "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.failcnt", "70\n");
+    assert_int_equal(sandbox_adopt(&s, root, &err), ST_OK);
+    assert_string_equal(sandbox_path(s), "/sys/fs/cgroup/memory/jobs/mine");
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.failcnt", "90\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.limit_bytes, 0);
+    assert_int_equal(u.n_oom_kills, 0);
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.oom_control",
+             "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.n_oom_kills, 1);
+    sandbox_destroy(s);
+
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.oom_control",
+             "oom_kill_disable 0\nunder_oom 0\n");
+    assert_int_equal(sandbox_adopt(&s, root, &err), ST_OK);
+    tree_put(root, "/sys/fs/cgroup/memory/jobs/mine/memory.failcnt", "95\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.n_oom_kills, 5);
+    sandbox_destroy(s);
+}
+
 static void refuses_impossible_limits(void **state)
 {
     static const struct {
@@ -240,7 +416,7 @@ static void says_where_it_looked(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(sandbox_check(root, &err), ST_UNSUPPORTED);
+    assert_int_equal(sandbox_check(root, 0, &err), ST_UNSUPPORTED);
     assert_non_null(strstr(err.msg, "mountinfo"));
     assert_non_null(strstr(err.msg, "--mem none"));
 }
@@ -269,7 +445,7 @@ static void says_how_to_get_permission(void **state)
         snprintf(path, sizeof path, "%s/sys/fs/cgroup/user/me", root);
         chmod(path, 0555);
     }
-    assert_int_equal(sandbox_check(root, &err), ST_PERMISSION);
+    assert_int_equal(sandbox_check(root, 0, &err), ST_PERMISSION);
     assert_non_null(strstr(err.msg, "systemd-run --user --scope -p Delegate=yes"));
     assert_non_null(strstr(err.msg, "--mem none"));
     if (geteuid() != 0) {
@@ -431,7 +607,7 @@ static void need_groups(void)
 {
     struct err err = ERR_INIT;
 
-    if (sandbox_check("", &err)) {
+    if (sandbox_check("", 0, &err)) {
         print_message("skipped: %s\n", err.msg);
         skip();
     }
@@ -554,14 +730,22 @@ static void live_leftovers_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(v2_uses_the_nearest_that_passes_memory_on,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(v2_switches_memory_on_where_nobody_lives, setup,
+        cmocka_unit_test_setup_teardown(v2_stays_below_our_own_group, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_makes_nothing_further_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_stands_beside_the_leaf_of_another_run, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(v2_switches_memory_on_in_the_real_root, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(v2_leaves_memory_on_for_another_run, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(v2_retreats_into_a_leaf, setup, teardown),
         cmocka_unit_test_setup_teardown(v1_limits_memory_and_swap_together, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(reads_usage, setup, teardown),
+        cmocka_unit_test_setup_teardown(takes_a_containers_own_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_container_has_no_other_limit, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(own_group_counts_kills, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_impossible_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(says_where_it_looked, setup, teardown),
         cmocka_unit_test_setup_teardown(says_how_to_get_permission, setup, teardown),

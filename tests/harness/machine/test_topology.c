@@ -139,11 +139,11 @@ static void vm_with_v1_limits(void **state)
     assert_int_equal(topo.mem_limit, 4 * GIB); /* the group's own would allow 8 */
     assert_string_equal(topo.mem_limit_source,
                         "/sys/fs/cgroup/memory/docker/memory.limit_in_bytes");
-    assert_int_equal(topo.mem_room, 4 * GIB - GIB / 2 * 3); /* the neighbour's */
-    assert_int_equal(topology_room(&topo, 0), topo.mem_room);
-    assert_int_equal(topology_room(&topo, GIB), GIB);
-    assert_int_equal(topology_room(&topo, 3 * GIB), topo.mem_room);
-    assert_true(topology_model_bytes(&topo) < topo.mem_room);
+    assert_int_equal(topo.mem_left, 4 * GIB - GIB / 2 * 3); /* the neighbour's */
+    assert_int_equal(topology_usable_bytes(&topo, 0), topo.mem_left);
+    assert_int_equal(topology_usable_bytes(&topo, GIB), GIB);
+    assert_int_equal(topology_usable_bytes(&topo, 3 * GIB), topo.mem_left);
+    assert_true(topology_model_bytes(&topo) < topo.mem_left);
     assert_true(advises("Models: weights and KV cache of up to 2.25 GiB together fit "
                         "into the 2.50 GiB that the memory limit leaves."));
     assert_int_equal(topo.threads_default, 3);
@@ -170,7 +170,7 @@ static void container_with_a_quota(void **state)
     assert_true(advises("Huge pages: switched off"));
     assert_true(topology_model_bytes(&topo) < 6 * GIB);
     assert_true(topology_model_bytes(&topo) > 5 * GIB);
-    assert_int_equal(topology_room(&topo, 0), 6 * GIB);
+    assert_int_equal(topology_usable_bytes(&topo, 0), 6 * GIB);
 }
 
 static void offline_cpus_and_holes(void **state)
