@@ -302,6 +302,11 @@ struct round {
     bool disturbed;
 };
 
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 /* Adds the noise of a turn to that of its round. */
 static void add_noise(struct noise *sum, const struct noise *turn)
 {
@@ -318,6 +323,10 @@ static void add_noise(struct noise *sum, const struct noise *turn)
     sum->n_refaults += turn->n_refaults;
     sum->pressure_ns += turn->pressure_ns;
     sum->n_cpus = turn->n_cpus;
+    sum->our_steal_ns += turn->our_steal_ns;
+    sum->our_busy_ns += turn->our_busy_ns;
+    sum->n_our_cpus = larger(sum->n_our_cpus, turn->n_our_cpus);
+    sum->n_threads = larger(sum->n_threads, turn->n_threads);
 }
 
 /* One pass of a step's four turns, its samples' quartiles into seconds. */

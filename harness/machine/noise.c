@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,67 +35,105 @@
 /* Where we were also switched out, the others ran on our CPUs. */
 #define MAX_OTHERS_ON_OURS 0.02
 #define MAX_SWITCHES_HZ    50.0 /* per CPU; timers and kernel threads cause a few */
-#define MAX_THROTTLED      0.01 /* of the wall time */
+/* A thread waits while another program has its CPU, and all others of its thread pool
+ * wait for it: their waiting is added up. Timers and kernel threads cost less than a
+ * hundredth, but do so in each thread. */
+#define MAX_WAIT      0.05
+#define MAX_WAIT_EACH 0.005
+#define MAX_THROTTLED 0.01 /* of the wall time */
 /* Waiting for memory without paging of this process: a shortage of others. */
 #define MAX_PRESSURE 0.05
 /* A trend that the interval of the median does not show. */
 #define MAX_DRIFT 0.05
-/* A thread waits while another program has its CPU, and all others of its thread pool
- * wait for it. Timers and kernel threads cost less than a hundredth. */
-#define MAX_WAIT 0.05
 /* /proc/stat counts in ticks of 10 ms and by sampling: less than this says
  * nothing. */
 #define MIN_CPU_NS 50000000u
 
 /* ---- reading ---------------------------------------------------------------- */
 
-/* "cpu  user nice system idle iowait irq softirq steal ...", in ticks; user
- * includes guests. */
-static void read_stat(struct noise *n, const char *root)
+/* "cpuN user nice system idle iowait irq softirq steal ...", in ticks; user includes
+ * guests. Adds to both. */
+static bool add_cpu(const char *line, uint64_t *busy_ns, uint64_t *steal_ns)
 {
     const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
     unsigned long long t[8] = {0};
+
+    line += strcspn(line, " ");
+    if (sscanf(line, "%llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
+               &t[3], &t[4], &t[5], &t[6], &t[7]) < 4)
+        return false;
+    *busy_ns += (t[0] + t[1] + t[2] + t[5] + t[6]) * tick_ns;
+    *steal_ns += t[7] * tick_ns;
+    return true;
+}
+
+/* The CPUs of n->our_cpus, and all. */
+static void read_stat(struct noise *n, const char *root)
+{
     char *text = sysfile_read_all(root, "/proc/stat");
+    int cpu;
 
     if (!text)
         return;
-    if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
-               &t[3], &t[4], &t[5], &t[6], &t[7]) >= 4) {
-        n->busy_ns = (t[0] + t[1] + t[2] + t[5] + t[6]) * tick_ns;
-        n->steal_ns = t[7] * tick_ns;
+    add_cpu(text, &n->busy_ns, &n->steal_ns);
+    for (const char *p = text; (p = strstr(p, "\ncpu")) != NULL; p += 4) {
+        if (sscanf(p, "\ncpu%d", &cpu) != 1)
+            continue;
+        n->n_cpus++;
+        if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &n->our_cpus))
+            n->n_our_cpus += add_cpu(p + 1, &n->our_busy_ns, &n->our_steal_ns);
     }
-    for (const char *p = text; (p = strstr(p, "\ncpu")) != NULL; p += 4)
-        n->n_cpus += p[4] >= '0' && p[4] <= '9';
     free(text);
 }
 
-/* A group further up may be the one with the quota, and only its own counters
- * show that it throttled: the largest on the way up is taken. */
+/* Of one group, 0 where it has no such counters. */
+static void read_throttling_of(const char *root, const char *dir, uint64_t *ns,
+                               uint64_t *count)
+{
+    char path[CGROUP_PATH_MAX + 16], text[1024];
+
+    *ns = *count = 0;
+    snprintf(path, sizeof path, "%s/cpu.stat", dir);
+    if (sysfile_read(root, path, text, sizeof text) < 0)
+        return;
+    if (text_key_u64(text, "throttled_usec", ns))
+        *ns *= 1000;
+    else
+        text_key_u64(text, "throttled_time", ns);
+    text_key_u64(text, "nr_throttled", count);
+}
+
+/* The group that was throttled longest is the one that stopped us. */
+static void take_longest(struct noise *n)
+{
+    for (int i = 0; i < n->n_groups; i++) {
+        if (n->group_throttled_ns[i] <= n->throttled_ns)
+            continue;
+        n->throttled_ns = n->group_throttled_ns[i];
+        n->n_throttled = n->group_n_throttled[i];
+    }
+}
+
+/* A group further up may be the one with the quota, and only its own counters show that
+ * it throttled. From the top, so that the same place means the same group in a later
+ * reading even if we have moved further down. */
 static void read_throttling(struct noise *n, const char *root)
 {
     struct cgroup_place place;
-    char dir[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX + 16], text[1024];
+    char dir[NOISE_MAX_GROUPS][CGROUP_PATH_MAX];
+    int depth = 0;
 
     cgroup_find(&place, root, CGROUP_CPU);
     if (place.version == 0)
         return;
-    snprintf(dir, sizeof dir, "%s", place.dir);
-    do {
-        uint64_t count = 0, ns = 0;
-
-        snprintf(path, sizeof path, "%s/cpu.stat", dir);
-        if (sysfile_read(root, path, text, sizeof text) < 0)
-            continue;
-        if (text_key_u64(text, "throttled_usec", &ns))
-            ns *= 1000;
-        else
-            text_key_u64(text, "throttled_time", &ns);
-        text_key_u64(text, "nr_throttled", &count);
-        if (ns > n->throttled_ns) {
-            n->throttled_ns = ns;
-            n->n_throttled = count;
-        }
-    } while (cgroup_parent(&place, dir));
+    do
+        snprintf(dir[depth++], sizeof dir[0], "%s", place.dir);
+    while (depth < NOISE_MAX_GROUPS && cgroup_parent(&place, place.dir));
+    n->n_groups = depth;
+    for (int i = 0; i < depth; i++)
+        read_throttling_of(root, dir[depth - 1 - i], &n->group_throttled_ns[i],
+                           &n->group_n_throttled[i]);
+    take_longest(n);
 }
 
 static bool find_refaults(const char *text, uint64_t *n)
@@ -168,27 +207,60 @@ static void read_self(struct noise *n)
 }
 
 /* "time on a CPU, time waiting for one, slices", in nanoseconds */
-static void read_waiting(struct noise *n)
+static uint64_t waited_ns(const char *task)
+{
+    char path[320], text[96];
+    unsigned long long on, waiting;
+
+    snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task);
+    return sysfile_read("", path, text, sizeof text) > 0 &&
+                   sscanf(text, "%llu %llu", &on, &waiting) == 2
+               ? waiting
+               : 0;
+}
+
+/* What our threads have waited, and into *cpus where they may run. */
+static void read_threads(struct noise *n, cpu_set_t *cpus)
 {
     DIR *dir = opendir("/proc/self/task");
     const struct dirent *entry;
 
+    CPU_ZERO(cpus);
     while (dir && (entry = readdir(dir)) != NULL) {
-        char path[320], text[96];
-        unsigned long long on, waiting;
+        cpu_set_t of_thread;
 
         if (entry->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
-        if (sysfile_read("", path, text, sizeof text) > 0 &&
-            sscanf(text, "%llu %llu", &on, &waiting) == 2)
-            n->wait_ns += waiting;
+        n->n_threads++;
+        n->wait_ns += waited_ns(entry->d_name);
+        if (!sched_getaffinity((pid_t)atoi(entry->d_name), sizeof of_thread,
+                               &of_thread))
+            CPU_OR(cpus, cpus, &of_thread);
     }
     if (dir)
         closedir(dir);
 }
 
-void noise_read(struct noise *n, const char *root)
+static void add_to_set(void *arg, int cpu)
+{
+    if (cpu < CPU_SETSIZE)
+        CPU_SET(cpu, (cpu_set_t *)arg);
+}
+
+static void read_recorded_cpus(const char *root, cpu_set_t *cpus)
+{
+    static const char key[] = "Cpus_allowed_list:";
+    char *text = sysfile_read_all(root, "/proc/self/status");
+    const char *list = text ? strstr(text, key) : NULL;
+
+    CPU_ZERO(cpus);
+    if (list)
+        text_cpu_list(list + sizeof key - 1, add_to_set, cpus);
+    free(text);
+}
+
+/* cpus: those to count on; NULL: where our threads may run now. */
+static void read_all(struct noise *n, const char *root, const cpu_set_t *cpus)
 {
     memset(n, 0, sizeof *n);
     if (root[0]) {
@@ -197,14 +269,30 @@ void noise_read(struct noise *n, const char *root)
         /* a recorded tree has its own clock, and not this process */
         if (sysfile_read(root, "/proc/uptime", text, sizeof text) > 0)
             n->wall_ns = (uint64_t)(strtod(text, NULL) * NS_PER_S);
+        read_recorded_cpus(root, &n->our_cpus);
     } else {
         n->wall_ns = clock_ns();
         read_self(n);
-        read_waiting(n);
+        read_threads(n, &n->our_cpus);
     }
+    if (cpus)
+        n->our_cpus = *cpus;
     read_stat(n, root);
     read_throttling(n, root);
     read_memory(n, root);
+}
+
+void noise_read(struct noise *n, const char *root)
+{
+    read_all(n, root, NULL);
+}
+
+void noise_since(struct noise *d, const struct noise *a, const char *root)
+{
+    struct noise now;
+
+    read_all(&now, root, &a->our_cpus);
+    noise_diff(d, a, &now);
 }
 
 /* ---- interpretation ------------------------------------------------------------ */
@@ -215,9 +303,23 @@ static uint64_t minus(uint64_t b, uint64_t a)
     return b > a ? b - a : 0;
 }
 
-void noise_diff(struct noise *d, const struct noise *a, const struct noise *b)
+static void diff_throttling(struct noise *d, const struct noise *a,
+                            const struct noise *b)
 {
-    *d = (struct noise){
+    d->n_groups = a->n_groups < b->n_groups ? a->n_groups : b->n_groups;
+    for (int i = 0; i < d->n_groups; i++) {
+        d->group_throttled_ns[i] =
+            minus(b->group_throttled_ns[i], a->group_throttled_ns[i]);
+        d->group_n_throttled[i] =
+            minus(b->group_n_throttled[i], a->group_n_throttled[i]);
+    }
+    take_longest(d);
+}
+
+void noise_diff(struct noise *out, const struct noise *a, const struct noise *b)
+{
+    const bool same = CPU_EQUAL(&a->our_cpus, &b->our_cpus);
+    struct noise d = {
         .wall_ns = minus(b->wall_ns, a->wall_ns),
         .steal_ns = minus(b->steal_ns, a->steal_ns),
         .busy_ns = minus(b->busy_ns, a->busy_ns),
@@ -226,18 +328,24 @@ void noise_diff(struct noise *d, const struct noise *a, const struct noise *b)
         .n_involuntary = minus(b->n_involuntary, a->n_involuntary),
         .n_major_faults = minus(b->n_major_faults, a->n_major_faults),
         .n_minor_faults = minus(b->n_minor_faults, a->n_minor_faults),
-        .throttled_ns = minus(b->throttled_ns, a->throttled_ns),
-        .n_throttled = minus(b->n_throttled, a->n_throttled),
         .n_refaults = minus(b->n_refaults, a->n_refaults),
         .pressure_ns = minus(b->pressure_ns, a->pressure_ns),
         .n_cpus = b->n_cpus,
+        .our_steal_ns = minus(b->our_steal_ns, a->our_steal_ns),
+        .our_busy_ns = minus(b->our_busy_ns, a->our_busy_ns),
+        .n_our_cpus = same ? b->n_our_cpus : 0,
+        .n_threads = b->n_threads,
+        .our_cpus = b->our_cpus,
     };
+
+    diff_throttling(&d, a, b);
+    *out = d;
 }
 
-/* Share of all CPUs' time, at most 1. */
-static double cpu_share(const struct noise *d, uint64_t ns)
+/* Share of n CPUs' time, at most 1. */
+static double cpu_share(const struct noise *d, int n, uint64_t ns)
 {
-    const double all = (double)d->wall_ns * d->n_cpus;
+    const double all = (double)d->wall_ns * n;
 
     return all > 0 ? fmin(1, (double)ns / all) : 0;
 }
@@ -249,17 +357,38 @@ static double wall_share(const struct noise *d, uint64_t ns)
 
 double noise_steal_share(const struct noise *d)
 {
-    return cpu_share(d, d->steal_ns);
+    return fmax(cpu_share(d, d->n_cpus, d->steal_ns),
+                cpu_share(d, d->n_our_cpus, d->our_steal_ns));
 }
 
+/* All of our own time was spent on our CPUs. */
 double noise_others_share(const struct noise *d)
 {
-    return cpu_share(d, minus(d->busy_ns, d->self_ns));
+    return fmax(cpu_share(d, d->n_cpus, minus(d->busy_ns, d->self_ns)),
+                cpu_share(d, d->n_our_cpus, minus(d->our_busy_ns, d->self_ns)));
 }
 
 double noise_wait_share(const struct noise *d)
 {
     return wall_share(d, d->wait_ns);
+}
+
+static double switches_hz(const struct noise *d)
+{
+    const int n = d->n_our_cpus ? d->n_our_cpus : d->n_cpus;
+
+    return n && d->wall_ns
+               ? (double)d->n_involuntary / n * NS_PER_S / (double)d->wall_ns
+               : 0;
+}
+
+/* Threads also wait for each other where they are more than their CPUs, and while a
+ * quota stops them. */
+static bool waits_for_others(const struct noise *d)
+{
+    return noise_wait_share(d) > fmax(MAX_WAIT, MAX_WAIT_EACH * d->n_threads) &&
+           d->n_threads <= d->n_our_cpus &&
+           wall_share(d, d->throttled_ns) <= MAX_THROTTLED;
 }
 
 struct verdict {
@@ -288,11 +417,7 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
     const double others = noise_others_share(d), steal = noise_steal_share(d);
     const double throttled = wall_share(d, d->throttled_ns);
     const double pressure = wall_share(d, d->pressure_ns);
-    const double switches_hz =
-        d->wall_ns && d->n_cpus
-            ? (double)d->n_involuntary / d->n_cpus * NS_PER_S / (double)d->wall_ns
-            : 0;
-    const bool on_ours = switches_hz > MAX_SWITCHES_HZ;
+    const bool on_ours = switches_hz(d) > MAX_SWITCHES_HZ;
     struct verdict v = {buf, cap, 0};
 
     snprintf(buf, (size_t)cap, "valid");
@@ -301,6 +426,8 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
     if (others > (on_ours ? MAX_OTHERS_ON_OURS : MAX_OTHERS) &&
         minus(d->busy_ns, d->self_ns) > MIN_CPU_NS)
         complain(&v, "others %.0f %%", others * 100);
+    if (waits_for_others(d))
+        complain(&v, "waiting %.0f %%", noise_wait_share(d) * 100);
     if (throttled > MAX_THROTTLED)
         complain(&v, "throttled %.0f %%", throttled * 100);
     if (pressure > MAX_PRESSURE && d->n_refaults == 0 && d->n_major_faults == 0)
@@ -313,17 +440,9 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
 bool noise_disturbed(const struct noise *d, char *why, size_t cap)
 {
     static const char lead[] = "disturbed: ";
-    const double waiting = noise_wait_share(d);
     char text[200];
     const bool valid = noise_verdict(d, 0, text, sizeof text);
-    const bool waits = waiting > MAX_WAIT;
 
     snprintf(why, cap, "%s", valid ? "" : text + sizeof lead - 1);
-    if (waits) {
-        const size_t used = strlen(why);
-
-        snprintf(why + used, cap - used, "%swaiting %.0f %%", used ? ", " : "",
-                 100 * waiting);
-    }
-    return waits || !valid;
+    return !valid;
 }

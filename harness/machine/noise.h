@@ -4,7 +4,9 @@
  *
  * A snapshot before and one after; the difference shows how much the hypervisor
  * stole, how often we were switched out, whether the cgroup throttled us, how
- * many pages came from disk.
+ * many pages came from disk. It counts on the CPUs that our threads may run on, since a
+ * neighbour who takes half of two CPUs is little of a machine with 64; what others do
+ * on the rest of the machine still counts as a share of all of it.
  *
  * Own CPU time, switches and faults are those of this process and of the children
  * it has waited for. A child that is still running counts as another process, so
@@ -18,9 +20,13 @@
 #ifndef SLM_HARNESS_MACHINE_NOISE_H
 #define SLM_HARNESS_MACHINE_NOISE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Groups nested deeper than this are not read. */
+#define NOISE_MAX_GROUPS 16
 
 struct noise {
     uint64_t wall_ns;
@@ -37,6 +43,15 @@ struct noise {
     uint64_t n_refaults;  /* workingset_refault_file, cgroup or /proc/vmstat */
     uint64_t pressure_ns; /* PSI memory "some" total; 0 where there is no PSI */
     int n_cpus;
+    /* The same on the CPUs that our threads may run on: where they are pinned, or all
+     * that are allowed. 0 CPUs: not known. */
+    uint64_t our_steal_ns, our_busy_ns;
+    int n_our_cpus;
+    int n_threads; /* of this process */
+    cpu_set_t our_cpus;
+    /* Throttling of each group on the way, from the top of the mount. */
+    int n_groups;
+    uint64_t group_throttled_ns[NOISE_MAX_GROUPS], group_n_throttled[NOISE_MAX_GROUPS];
 };
 
 /* root: "" or the top of a recorded tree with /proc and /sys below it; such a tree
@@ -44,12 +59,17 @@ struct noise {
  * read stay 0. */
 void noise_read(struct noise *n, const char *root);
 
-/* *d = b - a, field by field (n_cpus from b), 0 where a counter went back. d may be
- * a or b. */
+/* *d = b - a, field by field (counts of CPUs and threads from b), 0 where a counter
+ * went back; the throttling is that of the group that stopped us longest in between.
+ * Both must be of the same CPUs: else those of ours are not known. d may be a or b. */
 void noise_diff(struct noise *d, const struct noise *a, const struct noise *b);
 
-/* Share of all CPUs' time that was stolen, 0..1; the same for time that others'
- * processes used. */
+/* *d = what happened since *a, on a's CPUs, whatever our threads are pinned to by now.
+ */
+void noise_since(struct noise *d, const struct noise *a, const char *root);
+
+/* Share of the CPUs' time that was stolen, 0..1: of ours, or of all if that is more;
+ * the same for time that others' processes used. */
 double noise_steal_share(const struct noise *d);
 double noise_others_share(const struct noise *d);
 

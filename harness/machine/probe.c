@@ -162,8 +162,7 @@ static enum status read_all(struct probe_report *r, struct run *run, struct err 
     noise_read(&before, "");
     for (int i = 0; i < n_rows && st == ST_OK; i += group)
         st = read_group(s + i, group, READ_SHARE * group / n_rows, run, err);
-    noise_read(&after, "");
-    noise_diff(&after, &before, &after);
+    noise_since(&after, &before, "");
     noise_verdict(&after, 0, r->validity, sizeof r->validity);
 out:
     free(gbps);

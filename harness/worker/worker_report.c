@@ -72,10 +72,9 @@ void worker_report_sample(struct worker_reports *r, double ms)
 
 static void report_noise(struct worker_reports *r)
 {
-    struct noise now, d;
+    struct noise d;
 
-    noise_read(&now, "");
-    noise_diff(&d, &r->noise_begin, &now);
+    noise_since(&d, &r->noise_begin, "");
     worker_send(json_pack("{s:o}", "noise", worker_noise_json(&d)));
 }
 
@@ -102,6 +101,8 @@ void worker_end_samples(struct worker_reports *r)
 static const struct { const char *key; size_t offset; } noise_keys[] = {
     {"wall_ns", offsetof(struct noise, wall_ns)},
     {"steal_ns", offsetof(struct noise, steal_ns)},
+    {"our_steal_ns", offsetof(struct noise, our_steal_ns)},
+    {"our_busy_ns", offsetof(struct noise, our_busy_ns)},
     {"busy_ns", offsetof(struct noise, busy_ns)},
     {"self_ns", offsetof(struct noise, self_ns)},
     {"wait_ns", offsetof(struct noise, wait_ns)},
@@ -112,6 +113,11 @@ static const struct { const char *key; size_t offset; } noise_keys[] = {
     {"n_throttled", offsetof(struct noise, n_throttled)},
     {"n_refaults", offsetof(struct noise, n_refaults)},
     {"pressure_ns", offsetof(struct noise, pressure_ns)},
+};
+static const struct { const char *key; size_t offset; } noise_counts[] = {
+    {"n_cpus", offsetof(struct noise, n_cpus)},
+    {"n_our_cpus", offsetof(struct noise, n_our_cpus)},
+    {"n_threads", offsetof(struct noise, n_threads)},
 };
 /* clang-format on */
 
@@ -125,14 +131,17 @@ json_t *worker_noise_json(const struct noise *noise)
         json_object_set_new(object, noise_keys[i].key,
                             json_integer((json_int_t) * (const uint64_t *)field));
     }
-    json_object_set_new(object, "n_cpus", json_integer(noise->n_cpus));
+    for (size_t i = 0; i < sizeof noise_counts / sizeof noise_counts[0]; i++) {
+        const void *field = (const char *)noise + noise_counts[i].offset;
+
+        json_object_set_new(object, noise_counts[i].key,
+                            json_integer(*(const int *)field));
+    }
     return object;
 }
 
 void worker_noise_from_json(struct noise *noise, const json_t *object)
 {
-    const json_t *n_cpus = json_object_get(object, "n_cpus");
-
     for (size_t i = 0; i < sizeof noise_keys / sizeof noise_keys[0]; i++) {
         const json_t *value = json_object_get(object, noise_keys[i].key);
         void *field = (char *)noise + noise_keys[i].offset;
@@ -140,6 +149,11 @@ void worker_noise_from_json(struct noise *noise, const json_t *object)
         if (json_is_integer(value))
             *(uint64_t *)field = (uint64_t)json_integer_value(value);
     }
-    if (json_is_integer(n_cpus))
-        noise->n_cpus = (int)json_integer_value(n_cpus);
+    for (size_t i = 0; i < sizeof noise_counts / sizeof noise_counts[0]; i++) {
+        const json_t *value = json_object_get(object, noise_counts[i].key);
+        void *field = (char *)noise + noise_counts[i].offset;
+
+        if (json_is_integer(value))
+            *(int *)field = (int)json_integer_value(value);
+    }
 }

@@ -250,8 +250,7 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
     noise_read(&before, "");
     for (int i = 0; st == ST_OK && i < v->o.n_steps; i++)
         st = take_step(v, i, n[i], err);
-    noise_read(&after, "");
-    noise_diff(&after, &before, &after);
+    noise_since(&after, &before, "");
     for (int i = 0; st == ST_OK && i < v->o.n_steps; i++) {
         json_t *list = json_array();
 

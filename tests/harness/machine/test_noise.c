@@ -6,7 +6,7 @@
  * v2-*: version 2, throttled by the group above, PSI of the group.
  * plain: a kernel without cgroups, PSI and steal.
  */
-#include "tests/support/test.h"
+#include "tests/support/tree.h"
 
 #include <math.h>
 
@@ -139,6 +139,156 @@ static void verdict_thresholds(void **state)
     assert_true(noise_verdict(&d, 0, text, sizeof text));
 }
 
+/* 64 CPUs over 10 s, of which we may use two; busy[] and stolen[] are their ticks. */
+static void put_stat(const char *root, long seconds, const long busy[64],
+                     const long stolen[64])
+{
+    static const char *const line = "cpu%s %ld 0 0 1000 0 0 0 %ld 0 0\n";
+    char text[8192], name[8];
+    long all_busy = 0, all_stolen = 0;
+
+    for (int i = 0; i < 64; i++) {
+        all_busy += busy[i];
+        all_stolen += stolen[i];
+    }
+    size_t n = (size_t)snprintf(text, sizeof text, line, " ", all_busy, all_stolen);
+    for (int i = 0; i < 64; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        n +=
+            (size_t)snprintf(text + n, sizeof text - n, line, name, busy[i], stolen[i]);
+    }
+    tree_put(root, "/proc/stat", text);
+    snprintf(text, sizeof text, "%ld.00 1.00\n", seconds);
+    tree_put(root, "/proc/uptime", text);
+    tree_put(root, "/proc/self/status",
+             "Name:\tbench\nCpus_allowed:\t14\n"
+             "Cpus_allowed_list:\t2,4\nThreads:\t2\n");
+}
+
+static void counts_on_the_cpus_used(void **state)
+{
+    long busy[64] = {0}, stolen[64] = {0};
+    struct noise a, b, d;
+    char root[64], text[96];
+
+    (void)state;
+    tree_new(root);
+    put_stat(root, 100, busy, stolen);
+    noise_read(&a, root);
+    assert_int_equal(a.n_cpus, 64);
+    assert_int_equal(a.n_our_cpus, 2);
+    busy[2] = 1000, busy[4] = 1000; /* of 1000 each, of which 500 are a neighbour's */
+    put_stat(root, 110, busy, stolen);
+    noise_read(&b, root);
+    noise_diff(&d, &a, &b);
+    d.self_ns = 15000000000u;
+    assert_float_equal(noise_others_share(&d), 0.25, 1e-9);
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: others 25 %");
+
+    /* the same on CPUs that are not ours is little of the machine */
+    busy[2] = busy[4] = 1000, busy[7] = 500;
+    put_stat(root, 110, busy, stolen);
+    noise_read(&b, root);
+    noise_diff(&d, &a, &b);
+    d.self_ns = 20000000000u;
+    assert_float_equal(noise_others_share(&d), 5.0 / 640, 1e-9);
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+
+    stolen[4] = 100, stolen[9] = 30;
+    put_stat(root, 110, busy, stolen);
+    noise_read(&b, root);
+    noise_diff(&d, &a, &b);
+    d.self_ns = 20000000000u;
+    assert_float_equal(noise_steal_share(&d), 0.05, 1e-9);
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: steal 5 %");
+    tree_remove(root);
+}
+
+/* Switched out 100 times a second on our two of 64 CPUs. */
+static void switches_are_those_of_our_cpus(void **state)
+{
+    struct noise d = {.wall_ns = 10000000000u,
+                      .busy_ns = 21000000000u,
+                      .our_busy_ns = 20800000000u,
+                      .self_ns = 20000000000u,
+                      .n_cpus = 64,
+                      .n_our_cpus = 2};
+    char text[96];
+
+    (void)state;
+    assert_true(noise_verdict(&d, 0, text, sizeof text)); /* 4 %, ... */
+    d.n_involuntary = 2000; /* ... which took our CPUs from us */
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: others 4 %");
+}
+
+static void waiting_for_a_cpu_is_a_disturbance(void **state)
+{
+    struct noise d = {.wall_ns = 10000000000u,
+                      .wait_ns = 400000000,
+                      .n_cpus = 64,
+                      .n_our_cpus = 2,
+                      .n_threads = 2};
+    char text[96];
+
+    (void)state;
+    assert_true(noise_verdict(&d, 0, text, sizeof text)); /* timers, kernel threads */
+    d.wait_ns = 1200000000;
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: waiting 12 %");
+    d.n_threads = 3; /* they wait for each other */
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+    d.n_threads = 2;
+    d.throttled_ns = 600000000; /* the quota stopped them */
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: throttled 6 %");
+    d.throttled_ns = 0;
+    d.n_threads = d.n_our_cpus = 64; /* a fifth of a percent of each */
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+    d.wait_ns = 5000000000u; /* half of one CPU, for which all others wait */
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+}
+
+static void put_throttling(const char *root, const char *group, unsigned usec, int n)
+{
+    char path[200], text[100];
+
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.stat", group);
+    snprintf(text, sizeof text, "nr_throttled %d\nthrottled_usec %u\n", n, usec);
+    tree_put(root, path, text);
+}
+
+/* A group further up was throttled for minutes, long ago; ours is now. */
+static void throttling_is_compared_group_by_group(void **state)
+{
+    struct noise a, b, d;
+    char root[64];
+
+    (void)state;
+    tree_new(root);
+    tree_put(root, "/proc/self/cgroup", "0::/a/b\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_put(root, "/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+    put_throttling(root, "/a", 500000000, 9000);
+    put_throttling(root, "/a/b", 1000000, 20);
+    noise_read(&a, root);
+    put_throttling(root, "/a/b", 6000000, 70);
+    noise_read(&b, root);
+    noise_diff(&d, &a, &b);
+    assert_int_equal(d.throttled_ns, 5000000000u);
+    assert_int_equal(d.n_throttled, 50);
+    put_throttling(root, "/a", 508000000,
+                   9100); /* both: the one that stopped us more */
+    noise_read(&b, root);
+    noise_diff(&d, &a, &b);
+    assert_int_equal(d.throttled_ns, 8000000000u);
+    assert_int_equal(d.n_throttled, 100);
+    tree_remove(root);
+}
+
 static void live_counters_move(void **state)
 {
     struct noise a, d;
@@ -149,8 +299,9 @@ static void live_counters_move(void **state)
     const uint64_t begin = clock_ns();
     while (clock_ns() - begin < 50000000u)
         x = x * 1.0000001;
-    noise_read(&d, "");
-    noise_diff(&d, &a, &d);
+    noise_since(&d, &a, "");
+    assert_true(d.n_our_cpus >= 1 && d.n_our_cpus <= d.n_cpus);
+    assert_true(d.n_threads >= 1);
     assert_true(d.wall_ns >= 50000000u);
     assert_true(d.self_ns > 0);
     assert_true(d.n_cpus >= 1);
@@ -195,6 +346,10 @@ int main(void)
         cmocka_unit_test(missing_files_leave_zeros),
         cmocka_unit_test(differences_do_not_wrap),
         cmocka_unit_test(verdict_thresholds),
+        cmocka_unit_test(counts_on_the_cpus_used),
+        cmocka_unit_test(switches_are_those_of_our_cpus),
+        cmocka_unit_test(waiting_for_a_cpu_is_a_disturbance),
+        cmocka_unit_test(throttling_is_compared_group_by_group),
         cmocka_unit_test(live_counters_move),
         cmocka_unit_test(rounds_are_disturbed_by_what_happened_beside_them),
     };
