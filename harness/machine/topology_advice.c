@@ -14,6 +14,9 @@
 /* Less than this of stolen time is the noise of any shared host. */
 #define STEAL_WORTH_A_WORD 0.01
 
+/* Quotas are whole microseconds: 199999 in 100000 are two CPUs. */
+#define QUOTA_TOLERANCE 1e-3
+
 /* Program, its scratch buffers, page tables and the kernel's own small change. */
 #define RESERVE_MIN   (UINT64_C(256) << 20)
 #define RESERVE_SHARE 16 /* one part in 16 of the total, if that is more */
@@ -64,7 +67,7 @@ uint64_t topology_model_bytes(const struct topology *t)
 static int most_threads(const struct topology *t)
 {
     const int whole =
-        t->quota_cpus > 0 ? (int)ceil(t->quota_cpus - 1e-3) : t->n_allowed;
+        t->quota_cpus > 0 ? (int)ceil(t->quota_cpus - QUOTA_TOLERANCE) : t->n_allowed;
 
     return whole < t->n_allowed ? whole : t->n_allowed;
 }
@@ -83,6 +86,25 @@ static int count_distinct(const int *v, int n)
     return n_distinct;
 }
 
+/* All of a group's threads are stopped once they have used its quota up. */
+static bool doubts_quota(const struct topology *t, int n, char *buf, size_t cap)
+{
+    const double q = t->quota_cpus;
+    char instead[48] = "";
+
+    if (n <= q + QUOTA_TOLERANCE)
+        return false;
+    if (t->threads_default < n)
+        snprintf(instead, sizeof instead, "; `bench topo` recommends %d",
+                 t->threads_default);
+    snprintf(buf, cap,
+             "%d thread%s under a quota of %.4g CPU%s %s stopped for %.0f %% of the "
+             "time%s",
+             n, n == 1 ? "" : "s", q, q == 1 ? "" : "s", n == 1 ? "is" : "are all",
+             100 * (1 - q / n), instead);
+    return true;
+}
+
 bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
                              char *buf, size_t cap)
 {
@@ -95,14 +117,7 @@ bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
                  n, n_cpus, n_cpus == 1 ? "" : "s", t->threads_default);
         return true;
     }
-    if (n > most_threads(t)) {
-        snprintf(buf, cap,
-                 "%d threads under a quota of %.4g CPU%s are all stopped for part of "
-                 "every period; `bench topo` recommends %d",
-                 n, t->quota_cpus, t->quota_cpus > 1 ? "s" : "", t->threads_default);
-        return true;
-    }
-    return false;
+    return t->quota_cpus > 0 && doubts_quota(t, n, buf, cap);
 }
 
 static void advise_threads(struct list *l, const struct topology *t)
@@ -125,11 +140,11 @@ static void advise_threads(struct list *l, const struct topology *t)
 
 static void advise_quota(struct list *l, const struct topology *t)
 {
-    const double q = t->quota_cpus, up = ceil(q - 1e-3);
+    const double q = t->quota_cpus, up = ceil(q - QUOTA_TOLERANCE);
 
     if (!(q > 0) || q >= t->n_allowed)
         return;
-    if (q < 1 - 1e-3)
+    if (q < 1 - QUOTA_TOLERANCE)
         add(l,
             "Quota: with %.4g CPUs even one thread is stopped for %.0f %% of the time, "
             "in bursts; request a whole CPU.",

@@ -223,9 +223,19 @@ static void doubts_too_many_threads(void **state)
     assert_true(topology_doubts_threads(&topo, 99, NULL, text, sizeof text));
     assert_non_null(strstr(text, "99 threads share 8 CPUs"));
     read_machine("container-1.5cpu");
-    assert_false(topology_doubts_threads(&topo, 2, NULL, text, sizeof text));
+    assert_false(topology_doubts_threads(&topo, 1, NULL, text, sizeof text));
     assert_true(topology_doubts_threads(&topo, 3, NULL, text, sizeof text));
     assert_non_null(strstr(text, "3 threads under a quota of 1.5 CPUs"));
+    assert_true(topology_doubts_threads(&topo, 2, NULL, text, sizeof text));
+    assert_string_equal(text,
+                        "2 threads under a quota of 1.5 CPUs are all stopped for 25 % "
+                        "of the time; `bench topo` recommends 1");
+    topo.quota_cpus = 0.5; /* nothing better to recommend */
+    assert_true(topology_doubts_threads(&topo, 1, NULL, text, sizeof text));
+    assert_string_equal(text, "1 thread under a quota of 0.5 CPUs is stopped for 50 % "
+                              "of the time");
+    topo.quota_cpus = 1.99999; /* as good as two */
+    assert_false(topology_doubts_threads(&topo, 2, NULL, text, sizeof text));
 }
 
 static void small_and_odd_quotas(void **state)
