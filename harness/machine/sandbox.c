@@ -323,11 +323,6 @@ void sandbox_destroy(struct sandbox *s)
     free(s);
 }
 
-bool sandbox_is_adopted(const struct sandbox *s)
-{
-    return s->adopted;
-}
-
 const char *sandbox_path(const struct sandbox *s)
 {
     return s->dir;

@@ -26,7 +26,6 @@
 #ifndef SLM_HARNESS_MACHINE_SANDBOX_H
 #define SLM_HARNESS_MACHINE_SANDBOX_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -61,9 +60,6 @@ enum status sandbox_create(struct sandbox **s, const char *root, uint64_t limit_
  * Its peak is a new maximum of the group, or the largest that sandbox_read() has seen.
  * Errors: ST_UNSUPPORTED (no memory controller), ST_IO. */
 enum status sandbox_adopt(struct sandbox **s, const char *root, struct err *err);
-
-/* Is it our own group? */
-bool sandbox_is_adopted(const struct sandbox *s);
 
 /* Put a process (the caller's child, stopped before it allocates) inside. */
 enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err);
