@@ -187,7 +187,7 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
     const struct probe_params params = {
         .topo = topo,
         .placement = (enum placement)s->list[SETTING_placement].v[0],
-        .max_threads = topo->threads_default,
+        .max_threads = topology_most_threads(topo),
         .n_passes = PROBE_PASSES,
         .disk_dir = sweep_dir_path(dir),
         .disk_bytes = PROBE_DISK_BYTES,

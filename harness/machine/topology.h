@@ -86,6 +86,10 @@ struct topology {
     char threads_why[192];
 };
 
+/* Threads that can run at once, one per allowed CPU within the quota: more than
+ * threads_default where cores have second hyperthreads. */
+int topology_most_threads(const struct topology *t);
+
 /* root: "" for this machine, or the top of a recorded tree. Errors: ST_IO,
  * ST_INPUT (a tree without the files that matter, named). */
 enum status topology_read(struct topology *t, const char *root, struct err *err);

@@ -63,7 +63,17 @@ uint64_t topology_model_bytes(const struct topology *t)
     return usable > reserve ? usable - reserve : 0;
 }
 
-/* As many threads as the quota lets run at once. */
+/* A quota of 1.5 CPUs lets one thread run all the time. */
+int topology_most_threads(const struct topology *t)
+{
+    const int whole =
+        t->quota_cpus > 0 ? (int)floor(t->quota_cpus + 1e-3) : t->n_allowed;
+    const int most = whole < t->n_allowed ? whole : t->n_allowed;
+
+    return most > t->threads_default ? most : t->threads_default;
+}
+
+/* As many threads as the quota lets run at once, if only for part of the time. */
 static int most_threads(const struct topology *t)
 {
     const int whole =
@@ -134,7 +144,8 @@ static void advise_threads(struct list *l, const struct topology *t)
     else if (t->smt == TOPO_SMT_SHOWN && most > t->n_allowed_cores)
         add(l,
             "Hyperthreads: %d of the allowed CPUs are second hyperthreads and stay "
-            "idle by default; whether they help is measured with more than %d threads.",
+            "idle by default; whether they help is measured with more than %d threads, "
+            "as `bench sweep` does.",
             t->n_allowed - t->n_allowed_cores, t->n_allowed_cores);
 }
 

@@ -68,8 +68,9 @@ void *sweep_field(struct sweep_settings *s, enum setting_id id, size_t *size);
 
 /* One setting from its text, which replaces a whole list; what names the option or key
  * in messages. Thread counts "all": 1, 2, 3 ... to the recommended number, thinned out
- * above 8. A profile, results of bench quality and texts ("none": none) are read to see
- * that they are there. Errors: ST_USAGE, ST_IO, ST_NO_MEMORY. */
+ * above 8, and topology_most_threads(). A profile, results of bench quality and texts
+ * ("none": none) are read to see that they are there. Errors: ST_USAGE, ST_IO,
+ * ST_NO_MEMORY. */
 enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *text,
                       const struct topology *topo, const char *what, struct err *err);
 enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,

@@ -98,9 +98,13 @@ enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
     return ST_OK;
 }
 
-static enum status all_threads(struct int_list *list, int n, struct err *err)
+/* Up to the recommended number, and where there are second hyperthreads once with all
+ * of them: whether they help differs by machine, model and phase. */
+static enum status all_threads(struct int_list *list, const struct topology *topo,
+                               struct err *err)
 {
-    int *v = malloc((size_t)n * sizeof *v);
+    const int n = topo->threads_default, most = topology_most_threads(topo);
+    int *v = malloc((size_t)(n + 1) * sizeof *v);
     size_t n_v = 0;
 
     if (!v)
@@ -108,6 +112,8 @@ static enum status all_threads(struct int_list *list, int n, struct err *err)
     for (int t = 1; t < n; t += t < ALL_THREADS_DENSE ? 1 : (t + 2) / 3)
         v[n_v++] = t;
     v[n_v++] = n;
+    if (most > n)
+        v[n_v++] = most;
     free(list->v);
     list->v = v;
     list->n = n_v;
@@ -161,7 +167,7 @@ static enum status set_list(struct sweep_settings *s, enum setting_id id,
     struct int_list *list = &s->list[id];
 
     if (is_threads && !strcmp(text, "all"))
-        return all_threads(list, topo->threads_default, err);
+        return all_threads(list, topo, err);
     if (id == SETTING_threads && !strcmp(text, "none"))
         return err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
     return setting_parse_list(id, text, what, list, err);

@@ -7,7 +7,7 @@
 data=$SRC/tests/data/topo
 
 for name in smt-laptop two-socket vm-hidden vm-v1-limits container-1.5cpu offline-holes \
-    arm-guest; do
+    arm-guest vm-smt; do
     bash "$data/make.sh" $name "$WORK/$name"
     "$BENCH" topo --root "$WORK/$name" >"$WORK/$name.txt" 2>"$WORK/$name.err"
     test ! -s "$WORK/$name.err"

@@ -15,6 +15,7 @@
 #   container-1.5cpu  cgroup v2 namespace: 1.5 CPUs, 6 GiB, cpuset of 4 of 8 CPUs
 #   offline-holes     CPUs 0 1 4 5 of 8, the others switched off; affinity 1,4-5
 #   arm-guest         4 Neoverse N1 vCPUs
+#   vm-smt            2 vCPUs that are the hyperthreads of 1 core, and shown as such
 set -eu
 name=$1 dir=$2
 
@@ -259,6 +260,18 @@ CPU part	: 0xd0c
     put sys/class/dmi/id/product_name m6g.xlarge
     memory 16000000 15000000 0 madvise 0 0
     kernel 6.1.0-arm64 0 0-3
+    cgroup_v2 / /
+    ;;
+vm-smt)
+    for c in 0 1; do cpu $c 0 0 "0 1" "0 1" "0 1" 32 1024 33792; done
+    online 0-1 0-1
+    put sys/devices/system/node/online 0
+    node 0 "0 1" 8000000
+    cpuinfo "0 1" GenuineIntel "Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz" \
+        "ht hypervisor fma f16c avx avx2 $vnni"
+    put sys/class/dmi/id/sys_vendor "Amazon EC2"
+    memory 8000000 7400000 0 madvise 0 0
+    kernel 6.1.119 0 0-1
     cgroup_v2 / /
     ;;
 *)

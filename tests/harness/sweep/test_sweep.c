@@ -2,10 +2,11 @@
  *
  * test_sweep.c - configuration, plan, and a directory that survives its writer
  */
-#include "tests/support/test.h"
+#include "tests/support/tree.h"
 
 #include <sys/stat.h>
 
+#include "harness/machine/cores.h"
 #include "harness/sweep/sweep.h"
 
 static struct topology *topo;
@@ -237,6 +238,86 @@ static void all_threads_are_thinned(void **state)
     assert_non_null(strstr(err.msg, "here: 9999 threads"));
     topo->threads_default = 4;
     sweep_settings_free(&s);
+}
+
+/* One more count where there are second hyperthreads that a quota lets run: all CPUs,
+ * which placements put there last. For decode and prefill alike. */
+static void all_threads_have_siblings_once(void **state)
+{
+    static const struct {
+        const char *machine;
+        int n, v[8];
+    } cases[] = {
+        {"vm-smt", 2, {1, 2}},           {"smt-laptop", 5, {1, 2, 3, 4, 8}},
+        {"offline-holes", 3, {1, 2, 3}}, {"vm-hidden", 2, {1, 2}},
+        {"container-1.5cpu", 1, {1}},
+    };
+    static const enum setting_id ids[] = {SETTING_threads, SETTING_threads_prefill};
+    struct topology *t = calloc(1, sizeof *t);
+
+    (void)state;
+    assert_non_null(t);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = ERR_INIT;
+        struct sweep_settings s;
+        int cpus[8];
+        char root[64];
+
+        tree_machine(root, cases[i].machine);
+        assert_int_equal(topology_read(t, root, &err), ST_OK);
+        tree_remove(root);
+        assert_int_equal(sweep_settings_init(&s, t, &err), ST_OK);
+        assert_int_equal(sweep_set(&s, SETTING_threads_prefill, "all", t, "here", &err),
+                         ST_OK);
+        for (int k = 0; k < 2; k++) {
+            const struct int_list *list = &s.list[ids[k]];
+
+            if (list->n != (size_t)cases[i].n)
+                fail_msg("%s: %zu counts", cases[i].machine, list->n);
+            assert_memory_equal(list->v, cases[i].v, list->n * sizeof(int));
+        }
+        const int n = cases[i].v[cases[i].n - 1];
+
+        assert_int_equal(placement_cpus(t, PLACEMENT_SPREAD, n, cpus, &err), ST_OK);
+        for (int a = 0; a < n; a++)
+            for (int b = 0; b < a; b++)
+                assert_int_not_equal(cpus[a], cpus[b]);
+        sweep_settings_free(&s);
+    }
+    free(t);
+}
+
+/* Where a measurement finds the siblings that a virtual machine hides. */
+static void all_threads_have_measured_siblings(void **state)
+{
+    const struct cores_map map = {.n_cpus = 2,
+                                  .n_cores = 1,
+                                  .cpu = {0, 1},
+                                  .core = {0, 0},
+                                  .complete = true,
+                                  .n_pairs = 1};
+    struct topology *t = calloc(1, sizeof *t);
+    struct err err = ERR_INIT;
+    struct sweep_settings s;
+    char root[64];
+
+    (void)state;
+    assert_non_null(t);
+    tree_machine(root, "vm-hidden");
+    assert_int_equal(topology_read(t, root, &err), ST_OK);
+    tree_remove(root);
+    cores_apply(&map, t);
+    assert_int_equal(t->threads_default, 1);
+    assert_int_equal(sweep_settings_init(&s, t, &err), ST_OK);
+    assert_int_equal(s.list[SETTING_threads].n, 2);
+    assert_int_equal(s.list[SETTING_threads].v[1], 2);
+    sweep_settings_free(&s);
+    /* the quota is for the siblings, too */
+    t->quota_cpus = 1.9;
+    assert_int_equal(sweep_settings_init(&s, t, &err), ST_OK);
+    assert_int_equal(s.list[SETTING_threads].n, 1);
+    sweep_settings_free(&s);
+    free(t);
 }
 
 /* ---- plan ------------------------------------------------------------------- */
@@ -509,6 +590,8 @@ int main(void)
         cmocka_unit_test(config_errors_name_file_and_key),
         cmocka_unit_test(settings_json_round_trip),
         cmocka_unit_test(all_threads_are_thinned),
+        cmocka_unit_test(all_threads_have_siblings_once),
+        cmocka_unit_test(all_threads_have_measured_siblings),
         cmocka_unit_test(prefill_has_its_own_threads),
         cmocka_unit_test(order_is_random_but_repeatable),
         cmocka_unit_test(each_residency_is_a_point),
