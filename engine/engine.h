@@ -87,14 +87,19 @@ struct slm_info {
                                     packed */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the
                                     norms, one embedding row */
-    enum kern_kv kv_type;        /* as opened */
-    uint64_t kv_pos_bytes;       /* K and V of one position, all layers */
-    int n_recurrent;             /* layers that keep a state instead of K and V */
-    uint64_t state_bytes;        /* of all of these */
-    int n_window;                /* positions of the sliding window; 0: none */
-    int n_window_layers;         /* layers with a sliding window */
-    uint64_t kv_bytes;           /* KV cache as allocated */
-    uint64_t scratch_bytes;      /* activations, logits, norm weights as allocated */
+    uint64_t weight_token_macs;  /* multiply-adds with matrices for one decoded token */
+    uint64_t output_bytes, output_macs; /* the output matrix' part of these two */
+    int n_experts, n_experts_used;      /* of a layer; 0, 0: a dense model */
+    uint64_t expert_bytes;  /* one expert's matrices in all layers; of experts, the
+                               figures of a token count n_experts_used */
+    enum kern_kv kv_type;   /* as opened */
+    uint64_t kv_pos_bytes;  /* K and V of one position, all layers */
+    int n_recurrent;        /* layers that keep a state instead of K and V */
+    uint64_t state_bytes;   /* of all of these */
+    int n_window;           /* positions of the sliding window; 0: none */
+    int n_window_layers;    /* layers with a sliding window */
+    uint64_t kv_bytes;      /* KV cache as allocated */
+    uint64_t scratch_bytes; /* activations, logits, norm weights as allocated */
 };
 
 /* Errors: ST_IO, ST_INPUT (the file), ST_USAGE (params), ST_UNSUPPORTED
@@ -197,5 +202,14 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
  * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less the positions that
  * a sliding window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
+
+/* Bytes of weights that one pass over n_tokens >= 1 tokens with logits reads. Of a
+ * layer's experts each token takes n_experts_used, so these are the bytes expected if
+ * tokens choose independently and all experts equally often; a model's routing is more
+ * alike, and reads at most as much on average. n_tokens may be a mean. */
+double slm_bytes_per_pass(const struct slm_info *info, double n_tokens);
+
+/* The same of a prompt of n >= 1 tokens, n_batch at a time, with logits of the last. */
+double slm_bytes_per_prompt(const struct slm_info *info, int n, int n_batch);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "engine/engine_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "engine/quantize/quantmix.h"
@@ -86,6 +87,12 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .n_vocab = m->n_vocab,
         .n_ctx_train = m->n_ctx_train,
         .weight_token_bytes = m->weight_token_bytes,
+        .weight_token_macs = m->weight_token_macs,
+        .output_bytes = matrix_slice_bytes(&m->output),
+        .output_macs = m->output.n_rows * m->output.k,
+        .n_experts = m->n_experts,
+        .n_experts_used = m->n_experts_used,
+        .expert_bytes = m->expert_bytes,
         .kv_type = kv_type,
         .kv_pos_bytes = kvcache_pos_bytes(&shape),
         .n_recurrent = m->n_recurrent,
@@ -190,4 +197,25 @@ uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
         hidden = (uint64_t)(n_past - info->n_window) * (uint64_t)info->n_window_layers *
                  layer;
     return info->weight_token_bytes + info->state_bytes + all - hidden;
+}
+
+double slm_bytes_per_pass(const struct slm_info *info, double n_tokens)
+{
+    const double n = info->n_experts, used = info->n_experts_used;
+    double more = 0; /* experts than one token takes */
+
+    if (info->n_experts)
+        more = n * (1 - pow(1 - used / n, n_tokens)) - used;
+    return (double)info->weight_token_bytes + more * (double)info->expert_bytes;
+}
+
+double slm_bytes_per_prompt(const struct slm_info *info, int n, int n_batch)
+{
+    const int n_full = n / n_batch, rest = n % n_batch;
+    const int n_passes = n_full + (rest > 0);
+    double bytes = n_full * slm_bytes_per_pass(info, n_batch);
+
+    if (rest)
+        bytes += slm_bytes_per_pass(info, rest);
+    return bytes - (n_passes - 1) * (double)info->output_bytes;
 }

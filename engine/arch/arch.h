@@ -132,7 +132,7 @@ struct model {
     struct norm output_norm;    /* [n_embd] */
     struct layer *layers;       /* [n_layers] */
 
-    uint64_t weight_token_bytes; /* see slm_info */
+    uint64_t weight_token_bytes, weight_token_macs, expert_bytes; /* see slm_info */
     size_t vector_bytes;         /* of all norms and biases, kept as floats */
     float *vectors;              /* NULL if planned */
 };

@@ -270,6 +270,17 @@ static bool may_be_packed(const struct model *m, const struct tensor_rule *r)
     return r->kind == TENSOR_MATRIX;
 }
 
+/* What a decoded token costs more with this matrix, or with the experts it is of. */
+static void count_matrix(struct model *m, const struct matrix *w, bool experts)
+{
+    const uint64_t n_used = experts ? (uint64_t)m->n_experts_used : 1;
+
+    m->weight_token_bytes += n_used * matrix_slice_bytes(w);
+    m->weight_token_macs += n_used * w->n_rows * w->k;
+    if (experts)
+        m->expert_bytes += matrix_slice_bytes(w);
+}
+
 static void apply_matrix(struct loader *l, const struct tensor_rule *r,
                          const struct gguf_tensor *t, unsigned char *base)
 {
@@ -301,9 +312,7 @@ static void apply_matrix(struct loader *l, const struct tensor_rule *r,
         if (r->kind == TENSOR_TABLE)
             m->weight_token_bytes += row_bytes;
         else
-            m->weight_token_bytes +=
-                matrix_slice_bytes(w) *
-                (r->slices == DIM_EXPERTS ? (uint64_t)m->n_experts_used : 1);
+            count_matrix(m, w, r->slices == DIM_EXPERTS);
     }
 }
 
@@ -320,7 +329,7 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
                               const uint64_t *ne, unsigned char *base)
 {
     const size_t n_slices = size_of(l->m, r->slices);
-    const uint64_t before = l->m->weight_token_bytes;
+    const struct model before = *l->m;
     struct matrix *w = (void *)(base + r->part[0].field), first = {0};
     struct matrix_slice *slices = calloc(n_slices, sizeof *slices);
     enum status st = slices
@@ -355,8 +364,10 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
     w->data = first.data;
     w->slices = slices;
     /* Each slice was counted as all of them. */
-    l->m->weight_token_bytes =
-        before + (uint64_t)l->m->n_experts_used * matrix_slice_bytes(w);
+    l->m->weight_token_bytes = before.weight_token_bytes;
+    l->m->weight_token_macs = before.weight_token_macs;
+    l->m->expert_bytes = before.expert_bytes;
+    count_matrix(l->m, w, true);
     return ST_OK;
 }
 
@@ -416,6 +427,6 @@ enum status loader_ends(struct loader *l, struct model *m)
         return st;
     /* Tied weights are looked up and multiplied with: they stay in rows. */
     m->output = m->embd;
-    m->weight_token_bytes += matrix_slice_bytes(&m->output);
+    count_matrix(m, &m->output, false);
     return ST_OK;
 }

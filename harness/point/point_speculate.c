@@ -332,9 +332,15 @@ void point_speculate_conclude(struct point_worker *c)
     row->spec_speedup = s->plain_ns / s->drafting_ns;
     stats_ratio_interval(s->parts, s->n_parts, c->p->setup.seed, &row->spec_speedup_lo,
                          &row->spec_speedup_hi);
-    /* A run's passes read the weights so often; its columns are so many multiply-adds.
-     */
+    /* A run's passes read the weights so often, and a pass over several tokens more
+     * experts than one token takes; its columns are so many multiply-adds. */
+    const struct slm_info *info = slm_info(c->model);
+    const double n_columns = n_passes + (double)s->sum.n_drafted;
+    const double more_experts = slm_bytes_per_pass(info, n_columns / n_passes) -
+                                (double)info->weight_token_bytes;
+
     c->facts.bytes_per_sample =
-        n_passes / n_runs * (double)slm_bytes_per_token(slm_info(c->model), s->depth);
-    c->facts.ops_per_sample *= (n_passes + (double)s->sum.n_drafted) / n_runs;
+        n_passes / n_runs *
+        ((double)slm_bytes_per_token(info, s->depth) + more_experts);
+    c->facts.ops_per_sample *= n_columns / n_runs;
 }

@@ -101,22 +101,22 @@ static enum status load(struct point_worker *c, struct err *err)
 
 /* ---- facts ------------------------------------------------------------------ */
 
-/* Multiply-adds count the matrices only: the embedding is looked up, not
- * multiplied, and the output matrix serves the last position only. */
+/* Multiply-adds count the matrices only: the embedding is looked up, not multiplied,
+ * the output matrix serves the last position only, and of a layer's experts each token
+ * takes a few. */
 static void evaluate_facts(struct point_worker *c)
 {
     const struct slm_info *info = slm_info(c->model);
-    const bool tied = !gguf_tensor_find(slm_gguf(c->model), "output.weight");
-    const double head = (double)info->n_vocab * info->n_embd;
-    const double body = (double)info->n_params - (tied ? head : 2 * head);
-    const double n = c->p->kind == POINT_PREFILL ? c->p->n_prompt : 1;
-    const double passes = ceil(n / c->p->setup.n_batch);
+    const bool prefill = c->p->kind == POINT_PREFILL;
+    const double head = (double)info->output_macs;
+    const double body = (double)info->weight_token_macs - head;
+    const double n = prefill ? c->p->n_prompt : 1;
 
     c->facts.tokens_per_sample = n;
     c->facts.ops_per_sample = 2 * (body * n + head);
-    c->facts.bytes_per_sample = c->p->kind == POINT_PREFILL
-                                    ? passes * (double)info->weight_token_bytes
-                                    : (double)slm_bytes_per_token(info, c->p->ctx);
+    c->facts.bytes_per_sample =
+        prefill ? slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch)
+                : (double)slm_bytes_per_token(info, c->p->ctx);
     c->facts.llc_bytes = (double)c->topo.llc_bytes;
 }
 

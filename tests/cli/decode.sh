@@ -88,6 +88,22 @@ fi
     grep -q gnuplot err || fail "chart: $(cat err)"
 [ -s drawn/here/profile.csv ] || fail "no chart's data"
 
+# ---- of four experts a token takes two, and only they are multiplied with
+moe=$SRC/tests/data/models/llama-moe.gguf
+"$BENCH" decode -m "$moe" -t 1 -n 4 --json >moe_decode.json
+"$BENCH" decode -m "$moe" -t 1 -n 4 --prefill 24 --batch 16 --json >moe_prefill.json
+if command -v python3 >/dev/null; then
+    python3 - <<'EOF' || fail "arithmetic of experts: $(cat moe_decode.json moe_prefill.json)"
+import json
+attention, expert, router, head = 128 * (2 * 128 + 2 * 64), 3 * 128 * 256, 4 * 128, 320 * 128
+body = 2 * (attention + 2 * expert + router)
+for name, n in ("decode", 1), ("prefill", 24):
+    row = json.load(open(f"moe_{name}.json"))
+    ops, wanted = row["gops"] * row["lat_p50_ms"] * 1e6, 2 * (n * body + head)
+    assert abs(ops / wanted - 1) < 1e-3, (name, ops, wanted)
+EOF
+fi
+
 # ---- a file of one's own; a budget of almost nothing gives what there is
 "$BENCH" synth nano Q6_K -o own.gguf >/dev/null
 "$BENCH" decode -m own.gguf -n 1000000 --budget 0.01 --placement none >own

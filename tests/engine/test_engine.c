@@ -321,6 +321,38 @@ static void test_bytes_per_token(void **state)
     slm_close(moe);
 }
 
+/* Multiply-adds by hand, and bytes of passes: a token takes two experts of four, two
+ * tokens three, and many take all. */
+static void test_experts_are_counted(void **state)
+{
+    const uint64_t attention = 128 * 128 * 2 + 128 * 64 * 2, ffn = 3 * 128 * 256;
+    const uint64_t router = 4 * 128, output = 320 * 128;
+    struct slm *dense = open_model("llama", 1, 16, 0);
+    struct slm *moe = open_model("llama-moe", 1, 16, 0);
+    const struct slm_info *d = slm_info(dense), *m = slm_info(moe);
+    const double all = (double)m->weight_token_bytes, one = (double)m->expert_bytes;
+
+    (void)state;
+    assert_int_equal(d->weight_token_macs, 2 * (attention + ffn) + output);
+    assert_int_equal(m->weight_token_macs, 2 * (attention + 2 * ffn + router) + output);
+    assert_int_equal(m->output_macs, output);
+    assert_int_equal(m->output_bytes, output / 32 * 34);
+    assert_int_equal(m->expert_bytes, 2 * ffn / 32 * 34);
+    assert_int_equal(d->expert_bytes, 0);
+    assert_float_equal(slm_bytes_per_pass(m, 1), all, 1e-6);
+    assert_float_equal(slm_bytes_per_pass(m, 2), all + one, 1e-6);
+    assert_float_equal(slm_bytes_per_pass(m, 3), all + 1.5 * one, 1e-6);
+    assert_float_equal(slm_bytes_per_pass(m, 512), all + 2 * one, 1e-6);
+    assert_float_equal(slm_bytes_per_pass(d, 512), (double)d->weight_token_bytes, 1e-6);
+    /* 2 + 2 + 1 tokens; only the last pass has logits */
+    assert_float_equal(slm_bytes_per_prompt(m, 5, 2),
+                       3 * all + 2 * one - 2 * (double)m->output_bytes, 1e-6);
+    assert_float_equal(slm_bytes_per_prompt(d, 5, 8), (double)d->weight_token_bytes,
+                       1e-6);
+    slm_close(dense);
+    slm_close(moe);
+}
+
 /* ---- the profile ----------------------------------------------------------------- */
 
 /* What a profile counts is what the model has: every row of every matrix once per
@@ -330,7 +362,7 @@ static void check_profile(const char *name, uint64_t matrix_bytes, int n_threads
     const int32_t tokens[5] = {1, 2, 3, 4, 5};
     struct slm *m = open_model(name, n_threads, 16, 4);
     struct slm_profile *p = malloc(sizeof *p);
-    uint64_t bytes = 0, kv = 0;
+    uint64_t bytes = 0, macs = 0, kv = 0;
     struct err err = ERR_INIT;
     double ns = 0;
 
@@ -352,11 +384,14 @@ static void check_profile(const char *name, uint64_t matrix_bytes, int n_threads
         ns += r->work_ns + r->wait_ns;
         if (r->op == SLM_OP_ATTENTION)
             kv += r->bytes;
-        else if (r->op != SLM_OP_EMBED)
+        else if (r->op != SLM_OP_EMBED) {
             bytes += r->bytes;
+            macs += r->macs;
+        }
     }
     assert_true(ns > 0);
     assert_int_equal(bytes, 2 * matrix_bytes);
+    assert_int_equal(macs, 2 * slm_info(m)->weight_token_macs);
     /* positions 0..5, then 0..6 */
     assert_int_equal(kv, (6 + 7) * slm_info(m)->kv_pos_bytes);
     assert_int_equal(slm_profile_start(m, &err), ST_OK);
@@ -422,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_two_thread_counts),
         cmocka_unit_test(test_plan_is_what_is_opened),
         cmocka_unit_test(test_bytes_per_token),
+        cmocka_unit_test(test_experts_are_counted),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_eval_refuses),
     };
