@@ -5,8 +5,9 @@
  * Every figure is the median over passes, with its spread, of the best the
  * machine gives to a loop that does nothing else: read-only streaming from
  * memory, multiply-add in registers, sequential reading past the page cache.
- * Threads are pinned as the engine pins them (engine/base/thread_pool.h), each reads a
- * contiguous share, and the working set is several times the last-level cache.
+ * Threads are pinned as the engine pins them (engine/base/thread_pool.h); each reads a
+ * contiguous share in chunks and then chunks that slower threads have left, as the
+ * engine hands out rows. The working set is several times the last-level cache.
  *
  * Threading: one probe at a time; it uses the pool it is given.
  */
@@ -60,7 +61,7 @@ struct probe_read_way {
 struct probe_read_way probe_read_tune(const struct probe_buffer *b,
                                       struct thread_pool *pool, uint32_t isa_mask);
 
-/* Read the buffer once, every thread its share; GB/s (1e9 bytes). */
+/* Read the buffer once, with all threads in use; GB/s (1e9 bytes). */
 double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
                        const struct probe_read_way *way);
 

@@ -5,6 +5,7 @@
 #include "harness/machine/probe.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
@@ -17,6 +18,9 @@
 #define FILL_WORD   0x0101010101010101u
 #define READ_UNIT   4096 /* shares are multiples of this, or of a huge page */
 #define TUNE_PASSES 2
+#define SHARE_PARTS 8 /* chunks of a share, at least: as the engine cuts its matrices \
+                       */
+#define CACHE_LINE 64
 
 /* Streams side by side help where one does not keep enough misses in flight,
  * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */
@@ -26,9 +30,17 @@ static const struct {
 } ways[] = {{1, 0},    {1, 1024}, {1, 4096}, {1, 8192}, {1, 16384}, {2, 0},
             {2, 1024}, {2, 4096}, {2, 8192}, {4, 0},    {4, 512},   {4, 2048}};
 
+/* What is left of a thread's share. */
+struct read_share {
+    _Alignas(CACHE_LINE) atomic_size_t next;
+    size_t end;
+};
+
 struct read_job {
     const struct probe_buffer *buffer;
     const struct probe_read_way *way;
+    size_t chunk;
+    struct read_share share[TOPO_MAX_CPUS]; /* [thread] */
     uint64_t sum[TOPO_MAX_CPUS]; /* [thread]; on its own line is not needed: each is
                                     written once per pass */
 };
@@ -91,28 +103,61 @@ void probe_buffer_close(struct probe_buffer *b)
     *b = (struct probe_buffer){.base = NULL};
 }
 
-static void read_share(void *arg, int thread, int n_threads)
+static uint64_t read_chunks(struct read_job *job, struct read_share *share)
+{
+    const struct probe_read_way *way = job->way;
+    uint64_t sum = 0;
+
+    for (size_t at; (at = atomic_fetch_add_explicit(
+                         &share->next, job->chunk, memory_order_relaxed)) < share->end;)
+        sum += way->kernel->fn.stream_read(
+            job->buffer->base + at,
+            share->end - at < job->chunk ? share->end - at : job->chunk, way->n_streams,
+            way->prefetch_bytes);
+    return sum;
+}
+
+/* Every thread begins with its own share, whose pages it has touched first, and then
+ * takes chunks of the others': as in the engine, the slowest thread does not decide
+ * when the pass ends. */
+static void read_shares(void *arg, int thread, int n_threads)
 {
     struct read_job *job = arg;
-    size_t begin, end;
+    uint64_t sum = 0;
 
-    share_of(job->buffer, thread, n_threads, &begin, &end);
-    job->sum[thread] =
-        job->way->kernel->fn.stream_read(job->buffer->base + begin, end - begin,
-                                         job->way->n_streams, job->way->prefetch_bytes);
+    for (int i = 0; i < n_threads; i++)
+        sum += read_chunks(job, &job->share[(thread + i) % n_threads]);
+    job->sum[thread] = sum;
+}
+
+static void split(struct read_job *job, int n_threads)
+{
+    const size_t parts = (size_t)n_threads * SHARE_PARTS;
+    const size_t chunk = job->buffer->bytes / parts / READ_UNIT * READ_UNIT;
+
+    job->chunk = chunk > HUGE_BYTES ? HUGE_BYTES : chunk ? chunk : READ_UNIT;
+    for (int i = 0; i < n_threads; i++) {
+        size_t begin;
+
+        share_of(job->buffer, i, n_threads, &begin, &job->share[i].end);
+        atomic_init(&job->share[i].next, begin);
+    }
 }
 
 /* One pass; the sum of all words. */
 static uint64_t read_once(const struct probe_buffer *b, struct thread_pool *pool,
                           const struct probe_read_way *way, uint64_t *ns)
 {
-    struct read_job job = {.buffer = b, .way = way};
     const int n = thread_pool_size(pool);
+    struct read_job job;
     uint64_t sum = 0;
 
     assert(n <= TOPO_MAX_CPUS);
+    job.buffer = b;
+    job.way = way;
+    split(&job, n);
     const uint64_t begin = clock_ns();
-    thread_pool_run(pool, read_share, &job);
+    thread_pool_run(pool, read_shares, &job);
     *ns = clock_ns() - begin;
     for (int i = 0; i < n; i++)
         sum += job.sum[i];

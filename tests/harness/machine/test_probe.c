@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "harness/machine/probe.h"
 
@@ -156,6 +158,63 @@ static void borrowed_memory_stays_as_it_is(void **state)
     thread_pool_stop(pool);
 }
 
+/* A thread that is stopped in its first chunk until the others have read most of the
+ * buffer: with equal shares they never would. */
+static struct {
+    const struct probe_kernel *real;
+    size_t total;
+    atomic_size_t n_read;
+    atomic_bool stopped, in_time;
+} uneven;
+
+static uint64_t read_unevenly(const void *p, size_t bytes, int n_streams,
+                              size_t distance)
+{
+    const bool first = !atomic_exchange(&uneven.stopped, true);
+    const time_t end = time(NULL) + 60;
+    bool most = false;
+
+    while (first && !most && time(NULL) < end) {
+        most = atomic_load(&uneven.n_read) >= uneven.total / 10 * 8;
+        usleep(1000);
+    }
+    if (first)
+        atomic_store(&uneven.in_time, most);
+    atomic_fetch_add(&uneven.n_read, bytes);
+    return uneven.real->fn.stream_read(p, bytes, n_streams, distance);
+}
+
+static void others_read_for_a_slow_thread(void **state)
+{
+    static const size_t sizes[] = {128 * KIB, 40 * KIB * KIB + 4096};
+    const struct probe_kernel slow = {.op = PROBE_OP_stream_read,
+                                      .fn.stream_read = read_unevenly};
+    const struct probe_read_way way = {&slow, 1, 0};
+    struct topology *topo = small_topology();
+
+    (void)state;
+    uneven.real = probe_kernel_best(PROBE_OP_stream_read, 0);
+    for (int n_threads = 2; n_threads <= 3; n_threads++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            struct probe_buffer b = {.huge_bytes = 0};
+            struct err err = ERR_INIT;
+            struct thread_pool *pool;
+
+            assert_int_equal(thread_pool_start(&pool, n_threads, NULL, &err), ST_OK);
+            assert_int_equal(
+                probe_buffer_open(&b, pool, sizes[i], MEM_PAGES_4K, topo, &err), ST_OK);
+            uneven.total = b.bytes;
+            atomic_store(&uneven.n_read, 0);
+            atomic_store(&uneven.stopped, false);
+            probe_read_pass(&b, pool, &way);
+            assert_true(uneven.in_time);
+            assert_int_equal(uneven.n_read, b.bytes);
+            probe_buffer_close(&b);
+            thread_pool_stop(pool);
+        }
+    free(topo);
+}
+
 static void automatic_size_respects_the_limit(void **state)
 {
     struct topology *topo = small_topology();
@@ -274,6 +333,7 @@ int main(void)
         cmocka_unit_test(the_scalar_level_is_always_there),
         cmocka_unit_test(reading_is_plausible),
         cmocka_unit_test(borrowed_memory_stays_as_it_is),
+        cmocka_unit_test(others_read_for_a_slow_thread),
         cmocka_unit_test(automatic_size_respects_the_limit),
         cmocka_unit_test(compute_reports_the_level_used),
         cmocka_unit_test(disk_leaves_nothing_behind),
