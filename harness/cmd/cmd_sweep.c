@@ -39,7 +39,9 @@ static const struct opt_usage usage = {
         "machine.json and charts in\n"
         "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
         "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
-        "top. --resume DIR continues a stopped sweep.\n"
+        "top. --resume DIR continues a stopped sweep, on the same machine, under the "
+        "same\n"
+        "limits and with the same build.\n"
         "A sweep waits while another bench measures on this machine; "
         "SLMBENCH_LOCK=none\n"
         "measures nevertheless.",
@@ -376,16 +378,19 @@ static enum status begin_again(struct session *x, const struct request *q,
     enum status status = sweep_dir_resume(&x->dir, q->resume, err);
 
     if (status == ST_OK)
-        status = find_cores(&x->topo, q, err);
-    if (status == ST_OK)
         status = sweep_dir_read_machine(x->dir, &machine, err);
     if (status == ST_OK)
         status = stored_settings(&x->settings, machine, sweep_dir_path(x->dir), err);
+    if (status == ST_OK) {
+        isa_disable(x->settings.base.setup.isa_disabled);
+        x->topo.isa_mask = isa_usable();
+        status = sweep_machine_check(machine, &x->topo, sweep_dir_path(x->dir), err);
+    }
     json_decref(machine);
-    if (status)
-        return status;
-    isa_disable(x->settings.base.setup.isa_disabled);
-    status = sweep_plan_make(&x->plan, &x->settings, err);
+    if (status == ST_OK)
+        status = find_cores(&x->topo, q, err);
+    if (status == ST_OK)
+        status = sweep_plan_make(&x->plan, &x->settings, err);
     if (status == ST_OK)
         status = check_cache_dir(x, q, err);
     if (status)

@@ -20,6 +20,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/parse.h"
 #include "harness/base/pathlist.h"
+#include "harness/base/program.h"
 #include "harness/model/modelref.h"
 #include "harness/quality/quality_job.h"
 #include "harness/result/quality_rows.h"
@@ -372,6 +373,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%s/%.16s", job->model->name,
              job->value_name, p->text.name);
+    snprintf(r->build, sizeof r->build, "%s", build_version());
     r->kind = ROW_QUALITY;
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);

@@ -174,6 +174,13 @@ json_t *sweep_machine_json(const struct topology *topo,
                            const struct probe_report *probe,
                            const struct sweep_settings *s, int argc, char **argv);
 
+/* Whether machine.json, as it was read from the directory dir, is of this machine, as
+ * topology_read() has it, under these limits, and of this build: otherwise rows would
+ * be compared that differ in more than their settings. Errors: ST_USAGE (which
+ * difference), ST_INPUT (no machine is described). */
+enum status sweep_machine_check(const json_t *machine, const struct topology *topo,
+                                const char *dir, struct err *err);
+
 /* Measure every point that is due. Errors: ST_INTERRUPTED (the directory can be
  * resumed), ST_IO (results cannot be written). What goes wrong with a point or a
  * model is a row. */

@@ -7,10 +7,13 @@
 #include <cyaml/cyaml.h>
 #include <gnu/libc-version.h>
 #include <hwloc.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/base/program.h"
+#include "harness/machine/machine_key.h"
 
 static json_t *versions(void)
 {
@@ -51,4 +54,70 @@ json_t *sweep_machine_json(const struct topology *topo,
                      topology_json(topo), "probe",
                      probe ? probe_report_json(probe) : json_null(), "sweep",
                      sweep_settings_json(s));
+}
+
+/* ---- going on ------------------------------------------------------------------- */
+
+/* The machine's profile as it shows itself: which CPUs share a core, where that was
+ * measured, is of the moment, and the next measurement may be undecided. */
+static bool read_key(struct machine_key *key, const json_t *topology)
+{
+    json_t *shown = json_deep_copy(topology);
+    json_t *cpu = json_object_get(shown, "cpu");
+
+    if (json_is_string(json_object_get(cpu, "smt_measured"))) {
+        json_object_set(cpu, "cores", json_object_get(cpu, "cpus"));
+        json_object_set_new(cpu, "smt", json_string("hidden"));
+    }
+    const bool is_machine = machine_key_read(key, shown);
+
+    json_decref(shown);
+    return is_machine;
+}
+
+static enum status check_build(const json_t *machine, const char *dir, struct err *err)
+{
+    static const struct {
+        const char *key, *what;
+        const char *(*here)(void);
+    } rows[] = {{"bench", "", build_version},
+                {"compiler", "built by ", build_compiler}};
+    const json_t *versions = json_object_get(machine, "versions");
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *text = json_string_value(json_object_get(versions, rows[i].key));
+        char there[80];
+
+        if (text && !strcmp(text, rows[i].here()))
+            continue;
+        text_harmless(there, sizeof there, text ? text : "unknown");
+        return err_set(err, ST_USAGE,
+                       "the sweep in %.160s was measured by bench %s%s, this is %s%s: "
+                       "go on with that build, or begin a new one with -o",
+                       dir, rows[i].what, there, rows[i].what, rows[i].here());
+    }
+    return ST_OK;
+}
+
+enum status sweep_machine_check(const json_t *machine, const struct topology *topo,
+                                const char *dir, struct err *err)
+{
+    json_t *topology = topology_json(topo);
+    struct machine_key there, here;
+    char why[320];
+    const bool known = read_key(&there, json_object_get(machine, "topology")) &&
+                       read_key(&here, topology);
+
+    json_decref(topology);
+    if (!known)
+        return err_set(err, ST_INPUT,
+                       "machine.json of the sweep in %.160s does not say what machine "
+                       "it was measured on; begin a new one with -o",
+                       dir);
+    if (!machine_key_same(&there, &here, why, sizeof why))
+        return err_set(err, ST_USAGE,
+                       "the sweep in %.160s was measured on another machine or under "
+                       "other limits: %s; go on there, or begin a new one with -o",
+                       dir, why);
+    return check_build(machine, dir, err);
 }

@@ -71,7 +71,44 @@ machine = json.load(open("good/machine.json"))
 machine["topology"]["limits"].update(cpus_allowed=2**40, cpu_quota=1e308)
 json.dump(machine, open("bad/machine.json", "w"))
 EOF
-"$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || fail "exit $?: $(cat err)"
+"$BENCH" recommend bad >out 2>err || fail "exit $?: $(cat err)"
+
+# ---- another machine, limit or build: rows of two are not one sweep
+# differs SAYS PYTHON: good's machine.json with another value is not resumed
+differs() {
+    rm -rf bad
+    cp -r good bad
+    python3 - "$2" <<'EOF'
+import json, sys
+machine = json.load(open("good/machine.json"))
+topology, versions = machine["topology"], machine["versions"]
+exec(sys.argv[1])
+json.dump(machine, open("bad/machine.json", "w"))
+EOF
+    refused 2 "$1" sweep --resume bad --no-charts --no-probe
+    grep -q "sweep in bad .*begin a new one with -o" err || fail "no way out: $(cat err)"
+    cmp good/sweep.csv bad/sweep.csv || fail "rows were added"
+}
+differs "its CPU is 'Other CPU', here '" 'topology["cpu"]["model"] = "Other CPU"'
+differs "its CPU quota is '0.25 CPUs', here '" 'topology["limits"]["cpu_quota"] = 0.25'
+differs "its memory is '1.00 GiB', here '" 'topology["limits"]["memory_bytes"] = 2**30'
+differs "its CPU layout is '" 'topology["limits"]["cpus_allowed"] = 2**40'
+differs "was measured by bench 9.9.9 (abc), this is $("$BENCH" --version | sed 's/^[a-z]* *//; s/, .*//'):" \
+    'versions["bench"] = "9.9.9 (abc)"'
+differs "was measured by bench built by cc 1.2, this is built by " 'versions["compiler"] = "cc 1.2"'
+differs "was measured by bench unknown, this is" 'del machine["versions"]'
+differs "does not say what machine" 'del machine["topology"]'
+differs "was measured by bench a" 'versions["bench"] = "a" * 10000'
+rm -rf bad
+cp -r good bad
+"$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || fail "the same machine: $(cat err)"
+
+# ---- rows say what build they are of
+python3 - "$("$BENCH" --version | sed 's/^[a-z]* *//; s/, .*//')" <<'EOF' || fail "no build: $(cat good/sweep.csv)"
+import csv, sys
+rows = list(csv.DictReader(open("good/sweep.csv", newline="")))
+assert rows and all(r["build"] == sys.argv[1] for r in rows), rows
+EOF
 
 # ---- a file of the user's that has a model's name, in a directory that .made names
 mkdir theirs

@@ -42,6 +42,8 @@ static void read_key(const json_t *topology)
     json_decref(object);
 }
 
+static struct topology here;
+
 static void read_machine(const uint8_t *data, size_t size)
 {
     struct report_machine report;
@@ -57,6 +59,7 @@ static void read_machine(const uint8_t *data, size_t size)
     if (fuzz_accepted(sweep_dir_read_machine(dir, &machine, &err), &err)) {
         read_settings(json_object_get(machine, "settings"));
         read_key(json_object_get(machine, "topology"));
+        fuzz_accepted(sweep_machine_check(machine, &here, fuzz_dir(), &err), &err);
         json_decref(machine);
     }
     sweep_dir_close(dir);

@@ -320,6 +320,67 @@ static void all_threads_have_measured_siblings(void **state)
     free(t);
 }
 
+/* ---- where a sweep may go on -------------------------------------------------- */
+
+static void read_machine(struct topology *t, const char *name)
+{
+    struct err err = ERR_INIT;
+    char root[64];
+
+    tree_machine(root, name);
+    assert_int_equal(topology_read(t, root, &err), ST_OK);
+    tree_remove(root);
+}
+
+static enum status may_go_on(const struct topology *then, const struct topology *now,
+                             struct err *err)
+{
+    struct sweep_settings s;
+
+    memset(&s, 0, sizeof s);
+    point_init(&s.base);
+    json_t *machine = sweep_machine_json(then, NULL, &s, 0, NULL);
+    const enum status st = sweep_machine_check(machine, now, "there", err);
+
+    json_decref(machine);
+    return st;
+}
+
+static void a_sweep_goes_on_where_it_began(void **state)
+{
+    struct topology *then = calloc(1, sizeof *then), *now = calloc(1, sizeof *now);
+    struct cores_map map = {.n_cpus = 2, .cpu = {0, 1}, .core = {0, 0}};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_true(then && now);
+    read_machine(then, "vm-hidden");
+    read_machine(now, "vm-hidden");
+    now->mem_available /= 2;
+    now->steal_share = 0.3;
+    assert_int_equal(may_go_on(then, now, &err), ST_OK);
+    /* Which CPUs share a core is a measurement: another one may be undecided. */
+    map.n_cores = map.n_pairs = 1;
+    map.complete = true;
+    cores_apply(&map, then);
+    assert_int_equal(then->n_cores, 1);
+    assert_int_equal(may_go_on(then, now, &err), ST_OK);
+    now->quota_cpus = 1.5;
+    assert_int_equal(may_go_on(then, now, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "its CPU quota is 'none', here '1.50 CPUs'"));
+    err_clear(&err);
+    now->quota_cpus = 0;
+    now->n_allowed = 1;
+    assert_int_equal(may_go_on(then, now, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "its CPU layout is"));
+    err_clear(&err);
+    read_machine(now, "smt-laptop");
+    assert_int_equal(may_go_on(then, now, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "its CPU is 'AMD EPYC', here 'Intel"));
+    free(then);
+    free(now);
+}
+
 /* ---- plan ------------------------------------------------------------------- */
 
 static void plan_ids(const char *yaml, char ids[][96], size_t *n, uint64_t seed)
@@ -592,6 +653,7 @@ int main(void)
         cmocka_unit_test(all_threads_are_thinned),
         cmocka_unit_test(all_threads_have_siblings_once),
         cmocka_unit_test(all_threads_have_measured_siblings),
+        cmocka_unit_test(a_sweep_goes_on_where_it_began),
         cmocka_unit_test(prefill_has_its_own_threads),
         cmocka_unit_test(order_is_random_but_repeatable),
         cmocka_unit_test(each_residency_is_a_point),
