@@ -5,47 +5,87 @@
 #include "harness/base/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
 
-#define REDRAW_NS 100000000u /* ten times a second */
-#define BAR_CELLS 20
+#define REDRAW_NS  100000000u /* ten times a second */
+#define BAR_CELLS  20
+#define SECOND_NS  UINT64_C(1000000000)
+#define FIRST_NS   (10 * SECOND_NS) /* shorter work needs no line */
+#define GAP_MAX_NS (300 * SECOND_NS)
+#define NEVER_NS   UINT64_MAX
+
+/* Until the first line where stderr is no terminal. */
+static uint64_t first_gap(void)
+{
+    const char *text = getenv("SLMBENCH_PROGRESS");
+    const double seconds = text ? strtod(text, NULL) : 0;
+
+    if (text && !strcmp(text, "none"))
+        return NEVER_NS;
+    return seconds > 0 && seconds <= 86400 ? (uint64_t)(seconds * 1e9) : FIRST_NS;
+}
 
 void progress_begin(struct progress *p, const char *label)
 {
     p->label = label;
+    p->now_ns = clock_ns;
     p->begin_ns = clock_ns();
     p->drawn_ns = 0;
     p->on = isatty(STDERR_FILENO);
     p->shown = false;
+    p->next_ns = p->gap_ns = first_gap();
 }
 
-void progress_update(struct progress *p, double fraction, const char *detail)
+/* ", 28:10 min left", or nothing where too little is done to say. */
+static void time_left(char *buf, size_t cap, double elapsed_s, double fraction)
 {
-    const uint64_t now = clock_ns();
-    char bar[BAR_CELLS + 1], left[48] = "";
+    char duration[32];
 
-    if (!p->on || (p->drawn_ns && now - p->drawn_ns < REDRAW_NS))
-        return;
-    p->drawn_ns = now;
-    fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    buf[0] = '\0';
+    if (fraction > 0.02 && elapsed_s > 1)
+        snprintf(buf, cap, ", %s left",
+                 format_duration(duration, sizeof duration,
+                                 elapsed_s / fraction * (1 - fraction)));
+}
+
+static void draw(struct progress *p, double fraction, const char *left,
+                 const char *detail)
+{
+    char bar[BAR_CELLS + 1];
+
     for (int i = 0; i < BAR_CELLS; i++)
         bar[i] = i < (int)(fraction * BAR_CELLS + 0.5) ? '#' : '.';
     bar[BAR_CELLS] = '\0';
-
-    const double elapsed = (double)(now - p->begin_ns) * 1e-9;
-    if (fraction > 0.02 && elapsed > 1) {
-        char duration[32];
-
-        format_duration(duration, sizeof duration, elapsed / fraction * (1 - fraction));
-        snprintf(left, sizeof left, ", %s left", duration);
-    }
     fprintf(stderr, "\r\033[K%s [%s] %3.0f %%%s%s%s", p->label, bar, fraction * 100,
             left, detail ? "  " : "", detail ? detail : "");
     fflush(stderr);
     p->shown = true;
+}
+
+void progress_update(struct progress *p, double fraction, const char *detail)
+{
+    const uint64_t now = p->now_ns();
+    char left[48];
+
+    if (p->on ? p->drawn_ns && now - p->drawn_ns < REDRAW_NS
+              : now - p->begin_ns < p->next_ns)
+        return;
+    p->drawn_ns = now;
+    fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    time_left(left, sizeof left, (double)(now - p->begin_ns) * 1e-9, fraction);
+    if (p->on) {
+        draw(p, fraction, left, detail);
+        return;
+    }
+    fprintf(stderr, "bench: %s: %d %% done%s%s%s\n", p->label, (int)(fraction * 100),
+            left, detail ? "; " : "", detail ? detail : "");
+    p->gap_ns = 2 * p->gap_ns < GAP_MAX_NS ? 2 * p->gap_ns : GAP_MAX_NS;
+    p->next_ns = now - p->begin_ns + p->gap_ns;
 }
 
 void progress_end(struct progress *p)

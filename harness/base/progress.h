@@ -2,8 +2,10 @@
  *
  * progress.h - one progress line with an estimate of the time left
  *
- * Written to stderr, redrawn in place at most ten times a second, and only when
- * stderr is a terminal. Output on stdout stays clean.
+ * Written to stderr. On a terminal it is redrawn in place at most ten times a second.
+ * Elsewhere (a log of CI, a file) it is a whole line now and then: the first after 10 s
+ * (SLMBENCH_PROGRESS=SECONDS takes another time, none leaves lines out), the next ones
+ * after twice as long each, at last every five minutes. Output on stdout stays clean.
  *
  * Threading: one thread.
  */
@@ -16,8 +18,10 @@
 struct progress {
     const char *label;
     uint64_t begin_ns, drawn_ns;
-    bool on;    /* stderr is a terminal */
-    bool shown; /* the line is visible */
+    bool on;                  /* stderr is a terminal */
+    bool shown;               /* the line is visible */
+    uint64_t next_ns, gap_ns; /* elsewhere: when a line is due, the time to the next */
+    uint64_t (*now_ns)(void); /* clock_ns(); tests have another */
 };
 
 void progress_begin(struct progress *p, const char *label);

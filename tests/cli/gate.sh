@@ -24,7 +24,8 @@ gate=(gate --a "$BENCH" --b "$BENCH" -c ./wide.yaml --no-charts)
 
 # ---- equal builds: pass, or undecided on a machine that is never quiet; never a failure
 code=0
-with_budget 8 "$BENCH" "${gate[@]}" -o same --seed 7 || code=$?
+SLMBENCH_PROGRESS=0.01 with_budget 8 "$BENCH" "${gate[@]}" -o same --seed 7 || code=$?
+grep -q "^bench: gate: [0-9]* % done.*; " err || fail "no progress: $(cat err)"
 [ "$code" = 0 ] || [ "$code" = 4 ] || fail "equal builds: exit $code: $(cat out err)"
 grep -q "^decode, depth 8, 1 thread  *[0-9.]* tok/s" out || fail "no metric: $(cat out)"
 grep -q "^gemv of q4_K in the cache, 1 thread  *[0-9.]* GB/s" out || fail "no kernel: $(cat out)"

@@ -20,6 +20,10 @@ if command -v python3 > /dev/null; then
     python3 -m json.tool probe.json > /dev/null || fail "the JSON is not valid"
 fi
 
+# Where stderr is no terminal, lines say what is going on.
+SLMBENCH_PROGRESS=0.0001 "$BENCH" probe --threads 1 --bytes 4M --passes 5 --disk none >table 2>err
+grep -q "^bench: probe: [0-9]* % done.*; read, 1 thread$" err || fail "no progress: $(cat err)"
+
 # A directory without O_DIRECT, or any other reason, is a sentence and no failure.
 "$BENCH" probe --threads 1 --bytes 1M --passes 1 --disk /proc > table
 grep -q "not measured: .*/proc" table || fail "no reason given for /proc"

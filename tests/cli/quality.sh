@@ -29,6 +29,8 @@ holds "$se > 0.1835 && $se < 0.1845"
 [ -z "$(column whole/quality.csv kl_mean)" ] || fail "a divergence without reference"
 grep -q "137 chunks of 256 tokens, 17399 positions" out || fail "$(cat out)"
 [ ! -e cache ] || fail "predictions were kept that nobody needs"
+SLMBENCH_PROGRESS=0.001 "$BENCH" quality -m "$model" --chunks 4 -o lines >out 2>err || fail "exit $?: $(cat err)"
+grep -q "^bench: quality: [0-9]* % done.*; .*, chunk [0-9]* of 4" err || fail "no progress: $(cat err)"
 # what is scored is not scored again: fewer chunks are the beginning of it
 "$BENCH" quality -m "$model" -o whole --chunks 20 >/dev/null
 [ "$(column whole/quality.csv perplexity | wc -l)" = 2 ] || fail "$(cat whole/quality.csv)"

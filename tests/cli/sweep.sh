@@ -74,6 +74,22 @@ cmp a b || fail "the order is not repeatable"
     fail "residency: $(cat both/sweep.csv)"
 [ "$(column both/sweep.csv status | sort -u)" = ok ] || fail "not ok: $(cat both/sweep.csv)"
 
+# ---- where stderr is no terminal, lines say what goes on before the first point and after
+SLMBENCH_PROGRESS=0.0001 "$BENCH" sweep -m nano:Q8_0 --threads 1 --ctx 0 --prefill none -n 4 \
+    -o lines "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
+grep -q "^bench: making the model: [0-9]* % done.*; .* GB$" err || fail "no model: $(cat err)"
+grep -q "^bench: sweep: [0-9]* % done.*; 1 of 1, " err || fail "no point: $(cat err)"
+SLMBENCH_PROGRESS=0.0001 "$BENCH" sweep -m nano:Q8_0 --threads 1 --ctx 0 --prefill none -n 4 \
+    -o probing --mem none >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    ! grep -q "^bench: probe: [0-9]* % done.*; read, 1 thread" err || break
+    sleep 0.1
+done
+grep -q "^bench: probe: " err || fail "no probe: $(cat err)"
+kill -INT $pid
+wait $pid || true
+
 # ---- kill -9 half-way: rows are whole, no child is left, the rest can be had
 start() { # DIR: a sweep in the background, until it has two rows
     "$BENCH" sweep -m nano:Q4_0 --threads 1,2 --ctx 0,8,16,24 --prefill none \

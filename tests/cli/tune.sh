@@ -29,6 +29,10 @@ for knob in weights threads level prefetch chunks batch; do
     grep -q "^$knob " out || fail "the table has no $knob: $(cat out)"
 done
 
+# ---- where stderr is no terminal, lines say what is going on
+SLMBENCH_PROGRESS=0.01 "$BENCH" tune -m nano:Q4_K_M --budget 1 -o lines.yaml >out 2>err || fail "exit $?: $(cat err)"
+grep -q "^bench: tune: [0-9]* % done.*; " err || fail "no progress: $(cat err)"
+
 # ---- elsewhere, as JSON, under a limit, and all combinations
 "$BENCH" tune -m nano:Q8_0 --weights memory --budget 1 --ctx 8 --json -o here/p.yaml >json ||
     fail "exit $?"

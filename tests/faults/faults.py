@@ -65,7 +65,7 @@ class Faults:
     def __init__(self, args):
         self.args = args
         self.folder = os.path.join(args.work, "run")
-        self.env = dict(os.environ, SLMBENCH_LOCK="none",
+        self.env = dict(os.environ, SLMBENCH_LOCK="none", SLMBENCH_PROGRESS="none",
                         SLMBENCH_CACHE=os.path.join(args.work, "cache"),
                         TMPDIR=os.path.join(args.work, "run", "tmp"), LC_ALL="C")
         self.outcomes = collections.Counter()

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_progress.c - lines where stderr is no terminal: now and then, and how long it
+ * will take, by a clock of our own
+ */
+#include "tests/support/test.h"
+
+#include <unistd.h>
+
+#include "harness/base/progress.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static uint64_t time_ns;
+
+static uint64_t our_clock(void)
+{
+    return time_ns;
+}
+
+static void start(struct progress *p, const char *label)
+{
+    progress_begin(p, label);
+    p->now_ns = our_clock;
+    p->begin_ns = time_ns;
+}
+
+static int own_stderr;
+static FILE *file;
+
+/* From here on stderr is a file. */
+static void begin(void)
+{
+    file = tmpfile();
+    assert_non_null(file);
+    own_stderr = dup(STDERR_FILENO);
+    assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+}
+
+/* What was written, into buf; stderr is what it was. */
+static const char *end(char *buf, size_t cap)
+{
+    fflush(stderr);
+    dup2(own_stderr, STDERR_FILENO);
+    close(own_stderr);
+    rewind(file);
+    buf[fread(buf, 1, cap - 1, file)] = '\0';
+    fclose(file);
+    return buf;
+}
+
+static int count_lines(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* A short job says nothing; a long one after 10 s, and then less and less often. */
+static void lines_come_now_and_then(void **state)
+{
+    static const int at_s[] = {10, 30, 70, 150, 310, 610, 910};
+    struct progress p;
+    char text[4096];
+    size_t n = 0;
+
+    (void)state;
+    setenv("SLMBENCH_PROGRESS", "10", 1);
+    begin();
+    start(&p, "probe");
+    for (int s = 0; s <= 1000; s++, time_ns += SECOND)
+        progress_update(&p, s / 2000.0, "read, 2 threads");
+    progress_end(&p);
+    end(text, sizeof text);
+    assert_int_equal(count_lines(text), sizeof at_s / sizeof at_s[0]);
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1, n++) {
+        char percent[32];
+
+        snprintf(percent, sizeof percent, " %d %% done", at_s[n] / 20);
+        assert_int_equal(strncmp(line, "bench: probe:", 13), 0);
+        if (strstr(line, percent) == NULL || strstr(line, percent) > strchr(line, '\n'))
+            fail_msg("line %zu has no '%s': %s", n + 1, percent, text);
+    }
+    assert_non_null(strstr(text, "bench: probe: 0 % done; read, 2 threads\n"));
+    assert_non_null(strstr(text, "bench: probe: 15 % done, 28:10 min left; read"));
+    assert_null(strchr(text, '\r'));
+    assert_null(strchr(text, '\033'));
+}
+
+static void lines_can_be_left_out(void **state)
+{
+    struct progress p;
+    char text[256];
+
+    (void)state;
+    setenv("SLMBENCH_PROGRESS", "none", 1);
+    begin();
+    start(&p, "probe");
+    time_ns += 1000 * SECOND;
+    progress_update(&p, 0.5, NULL);
+    progress_end(&p);
+    assert_string_equal(end(text, sizeof text), "");
+}
+
+/* The next of several jobs begins anew. */
+static void each_job_has_its_own_time(void **state)
+{
+    struct progress p;
+    char text[256];
+
+    (void)state;
+    unsetenv("SLMBENCH_PROGRESS");
+    begin();
+    for (int job = 0; job < 2; job++) {
+        start(&p, "gate");
+        progress_update(&p, 0.1, NULL);
+        time_ns += 11 * SECOND;
+        progress_update(&p, 0.5, NULL);
+        progress_update(&p, 0.5, NULL);
+        progress_end(&p);
+    }
+    assert_int_equal(count_lines(end(text, sizeof text)), 2);
+    assert_int_equal(strncmp(text, "bench: gate: 50 % done, 11 s left\n", 34), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_come_now_and_then),
+        cmocka_unit_test(lines_can_be_left_out),
+        cmocka_unit_test(each_job_has_its_own_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
