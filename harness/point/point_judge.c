@@ -49,8 +49,10 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
     row->lat_p95_ms = s.p95;
     row->lat_p99_ms = s.p99;
     row->gops = per(facts->ops_per_sample * 1e-6, s.median);
-    if (row->kind == POINT_PREFILL)
-        row->ttft_s = row->load_s + s.median * 1e-3;
+    if (row->kind == POINT_PREFILL) {
+        row->ttft_warm_s = s.median * 1e-3;
+        row->ttft_s = row->load_s + row->ttft_warm_s;
+    }
     if (row->roof_gbps > 0 && row->bytes_per_token > 0) {
         row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
         row->mbu = row->tok_per_s / row->roof_tok_per_s;

@@ -126,6 +126,8 @@ static void fill_row(struct point_worker *c)
     struct row *row = &c->row;
 
     row->n_params = (int64_t)info->n_params;
+    row->kv_bytes_per_token = (int64_t)info->kv_pos_bytes;
+    row->model_ctx = info->n_ctx_train;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
     point_fill_columns(c->p, FIELD_COMPUTED, row);
     row->pages = MEM_PAGES_4K;

@@ -4,6 +4,7 @@
  */
 #include "harness/result/report_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,11 @@ enum row_trust row_trust(const struct row *r)
     if (r->status != ROW_STATUS_OK)
         return ROW_FAILED;
     return strcmp(r->validity, "valid") ? ROW_DISTURBED : ROW_GOOD;
+}
+
+double row_ttft_warm_s(const struct row *r)
+{
+    return isfinite(r->ttft_warm_s) ? r->ttft_warm_s : r->ttft_s - r->load_s;
 }
 
 const char *row_failure(const struct row *r)

@@ -40,6 +40,10 @@ const char *row_failure(const struct row *r);
  * figures is wrong then. */
 bool row_above_roof(const struct row *r);
 
+/* Time to first token of a prefill row with the model loaded; of a row of versions
+ * without that column from the time with loading. NAN: not known. */
+double row_ttft_warm_s(const struct row *r);
+
 /* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h) and what
  * dir/quality.csv knows of them (quality_rows.h). Errors: those of row_csv_read();
  * ST_INPUT where there is no sweep, or no row yet. */

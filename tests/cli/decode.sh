@@ -43,6 +43,9 @@ command=$(sed -n 's/^command *bench //p' row)
 grep -q '"kind": "prefill"' prefill.json || fail "no prefill"
 grep -q '"roof_gops": [1-9]' prefill.json || fail "no int8 peak"
 grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
+grep -q '"ttft_warm_s": [0-9]' prefill.json || fail "no time to first token"
+grep -q '"kv_bytes_per_token": [1-9]' prefill.json || fail "no bytes of a position"
+grep -q '"model_ctx": [1-9]' prefill.json || fail "no largest context"
 "$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 8 --ctx-prefill -n 8 >memory
 [ "$(value memory residency)" = memory ] || fail "not in memory"
 [ "$(value memory ctx_fill)" = prefill ] || fail "not prefilled"
