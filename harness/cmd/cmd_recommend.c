@@ -9,27 +9,31 @@
 #include <stdlib.h>
 
 #include "harness/base/options.h"
-#include "harness/report/report.h"
+#include "harness/report/recommend.h"
 #include "harness/result/report_rows.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "recommend DIR [--min-tps X] [--ctx N] [--mem LIMIT] [--model M]",
+    .synopsis = "recommend DIR [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
+                "[--mem LIMIT] [--model M]",
     .about =
         "Chooses the quantisation, threads and placement to deploy with from the rows "
-        "of DIR/sweep.csv, and gives the reasons. A point counts if it is finished, "
-        "was measured at the requested context depth or above, and fits the memory "
-        "limit, CPU quota and affinity. Speeds are as uncertain as their 95 % "
-        "intervals; the least expected loss against the fastest wins. Among settings "
-        "within 3 % of it, the larger quantisation, then fewer threads, are preferred, "
-        "or, where DIR/quality.csv (`bench quality -o DIR`) has measured it, the "
-        "smaller divergence; larger ones than --max-kl are excluded. A disturbed point "
-        "competes with an estimate from other depths of its setting, else with its own "
-        "speed as a lower bound; the answer says so. Exit code 1: no point qualifies.",
+        "of DIR/sweep.csv, for each model, and gives the reasons. With --min-tps or "
+        "--max-ttft the best quality wins that is known to reach them (by the lower "
+        "end of its 95 % interval): the least divergence in DIR/quality.csv (`bench "
+        "quality -o DIR`), else the better type. Without them the least expected loss "
+        "against the fastest wins; of what is within 3 % of it the better quality, "
+        "then "
+        "fewer threads. What diverges by more than --max-kl is excluded, and what "
+        "diverges more must be faster by 5 % for each tenth of that limit. Points "
+        "count if they are finished, at --ctx or deeper, and fit the memory limit, CPU "
+        "quota and affinity. A disturbed point competes with an estimate from its "
+        "setting's other depths, else with its own speed as a lower bound. Exit code "
+        "1: no point qualifies.",
     .example = "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2",
     .no_kernels = true,
 };
 
-static enum status run(struct recommendation *rec, const char *dir,
+static enum status run(struct recommend_answers *answers, const char *dir,
                        struct recommend_params *params, struct err *err)
 {
     struct report_machine machine;
@@ -42,7 +46,7 @@ static enum status run(struct recommendation *rec, const char *dir,
     report_machine_read(&machine, dir);
     if (!params->max_threads)
         params->max_threads = machine.max_threads;
-    st = recommend(rec, rows, n_rows, params, err);
+    st = recommend_each(answers, rows, n_rows, params, err);
     free(rows);
     return st;
 }
@@ -50,10 +54,15 @@ static enum status run(struct recommendation *rec, const char *dir,
 int cmd_recommend(int argc, char **argv)
 {
     struct recommend_params params = {.ctx = -1};
+    struct recommend_answers answers = {NULL, 0};
     bool as_json = false;
     const struct opt opts[] = {
-        OPT_DOUBLE(0, "min-tps", &params.min_tps, "X",
-                   "least tokens per second (lower end of the interval)", 0, 1e9),
+        OPT_DOUBLE(0, "min-tps", &params.min_tps, "X", "least tokens per second", 0,
+                   1e9),
+        OPT_DOUBLE(0, "max-ttft", &params.max_ttft_s, "S",
+                   "most seconds to the first token, the model loaded", 0, 1e9),
+        OPT_INT(0, "prompt", &params.n_prompt, "N",
+                "length of the prompt (default: the longest measured)", 1, INT_MAX),
         OPT_INT(0, "ctx", &params.ctx, "N",
                 "context depth (default: the deepest measured)", 0, INT_MAX),
         OPT_BYTES(0, "mem", &params.mem_limit, "LIMIT",
@@ -80,16 +89,12 @@ int cmd_recommend(int argc, char **argv)
                 args.n);
         return cmd_end(&err);
     }
-    struct recommendation *rec = calloc(1, sizeof *rec);
-    if (!rec)
-        return cmd_end((err_set(&err, ST_NO_MEMORY, "no memory for an answer"), &err));
-
-    if (run(rec, args.v[0], &params, &err) == ST_OK) {
+    if (run(&answers, args.v[0], &params, &err) == ST_OK) {
         if (as_json)
-            cmd_print_json(recommend_json(rec), 6, &err);
+            cmd_print_json(recommend_json_each(&answers), 6, &err);
         else
-            recommend_print(stdout, rec);
+            recommend_print_each(stdout, &answers);
     }
-    free(rec);
+    recommend_answers_free(&answers);
     return cmd_end(&err);
 }

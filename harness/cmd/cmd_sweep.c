@@ -19,6 +19,7 @@
 #include "harness/machine/cores.h"
 #include "harness/machine/sandbox.h"
 #include "harness/machine/measuring.h"
+#include "harness/report/recommend.h"
 #include "harness/report/report.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
@@ -218,12 +219,25 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
     return status;
 }
 
-/* Table, recommendation and charts. That they cannot be made does not make the
+/* The table, with the choice for each model marked. */
+static void print_table(const struct row *rows, size_t n,
+                        const struct recommend_answers *answers)
+{
+    const struct row *chosen[RECOMMEND_MAX_MODELS];
+    size_t n_chosen = 0;
+
+    for (size_t i = 0; i < answers->n; i++)
+        if (!answers->v[i].none.code)
+            chosen[n_chosen++] = &answers->v[i].rec.best;
+    report_table(stdout, rows, n, chosen, n_chosen);
+}
+
+/* Table, recommendations and charts. That they cannot be made does not make the
  * rows worth less. */
 static void conclude(struct sweep_dir *dir, bool charts)
 {
     struct recommend_params params = {.ctx = -1};
-    struct recommendation *rec = calloc(1, sizeof *rec);
+    struct recommend_answers answers;
     struct report_machine machine;
     struct err err = ERR_INIT;
     const struct row *rows;
@@ -235,15 +249,15 @@ static void conclude(struct sweep_dir *dir, bool charts)
     rows = sweep_dir_rows(dir, &n);
     report_machine_read(&machine, sweep_dir_path(dir));
     params.max_threads = machine.max_threads;
-    const bool chosen = rec && recommend(rec, rows, n, &params, &err) == ST_OK;
+    recommend_each(&answers, rows, n, &params, &err);
     putchar('\n');
-    report_table(stdout, rows, n, chosen ? &rec->best : NULL);
+    print_table(rows, n, err.code ? &(struct recommend_answers){NULL, 0} : &answers);
     putchar('\n');
-    if (chosen)
-        recommend_print(stdout, rec);
-    else
+    if (err.code)
         printf("no recommendation: %s\n", err.msg);
-    free(rec);
+    else
+        recommend_print_each(stdout, &answers);
+    recommend_answers_free(&answers);
     err_clear(&err);
     if (charts && report_charts(sweep_dir_path(dir), &err))
         printf("%s\n", err.msg);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_choice.h - the state of a choice: recommend.c decides, recommend_text.c
- * writes the text
+ * recommend_choice.h - the state of a choice: recommend.c decides by speed,
+ * recommend_quality.c by quality, recommend_prompt.c knows prompts and
+ * recommend_memory.c memory; recommend_text.c and recommend_answer.c write the texts
  *
  * Threading: data; one thread.
  */
@@ -12,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/report/quality_order.h"
+#include "harness/report/recommend.h"
 #include "harness/report/recommend_speed.h"
-#include "harness/report/report.h"
 #include "harness/result/report_rows.h"
 
 /* Why a point does not qualify, in the order of the checks: a point that fails a later
@@ -27,8 +29,10 @@ enum reason {
     TOO_LARGE,
     TOO_MANY_THREADS,
     TOO_SLOW,
+    TOO_LATE, /* the first token of a prompt */
     UNKNOWN_QUALITY,
     TOO_LOSSY,
+    FEW_BITS,   /* of unknown quality, and something else has more */
     ABOVE_ROOF, /* either figure is wrong: never to be used */
     DISTURBED,  /* and no other depth gives an estimate: only a lower bound */
     N_REASONS,
@@ -45,15 +49,29 @@ struct chooser {
     enum reason *why;    /* [rows.n] */
     struct speed *speed; /* [rows.n], of those that qualify or were disturbed */
     double *scratch;     /* [rows.n] */
-    int64_t ctx;         /* the requested depth, resolved */
-    double max_kl;       /* INFINITY: any */
+    const char *model;   /* NULL: any */
+    char model_name[REPORT_NAME_MAX];
+    int64_t ctx;      /* the requested depth, resolved */
+    int64_t n_prompt; /* the requested prompt, resolved; 0: none was measured */
+    double max_kl;    /* INFINITY: any */
     int n[N_VERDICTS];
 
-    /* Indices of rows. */
-    size_t top;        /* the least expected regret */
-    size_t best;       /* the choice */
-    size_t runner_up;  /* NO_ROW: none */
-    double max_median; /* of all, tok/s */
+    struct recommend_prompt prompt; /* of the setting of prompt_row, while judging */
+    size_t prompt_row;
+    struct recommend_prompt earliest; /* of those that are too late, and one of them */
+    size_t earliest_row;
+
+    const char *reference; /* that divergences are from; NULL: none is known */
+    double least_kl[QUALITY_N_RANKS]; /* largest divergence known of this rank and
+                                         better ones */
+
+    /* Indices of rows; NO_ROW: none. */
+    size_t top;  /* the least expected regret of those in the choice */
+    size_t best; /* the choice */
+    size_t
+        replaced; /* what would have been chosen by speed, had it not diverged more */
+    size_t runner_up;
+    double max_median; /* of those in the choice, tok/s */
     int n_equals;      /* top, and those that a preference may choose */
 };
 
@@ -61,19 +79,94 @@ struct chooser {
 double row_lo(const struct row *r);
 double row_hi(const struct row *r);
 
+/* Whether it is of the model that is asked for. */
+bool recommend_is_model(const struct chooser *c, const struct row *r);
+
 /* Memory limit of that row; 0: none. */
 uint64_t recommend_limit(const struct chooser *c, const struct row *r);
 
-/* Whether it diverges less, where both divergences are known and from the same
- * reference. */
-bool recommend_keeps_more(const struct row *a, const struct row *b);
+/* Whether row i qualifies, be it only by a lower bound of its speed. */
+static inline bool is_candidate(const struct chooser *c, size_t i)
+{
+    return c->why[i] >= DISTURBED;
+}
 
-/* Whether row i is a candidate, and so close to the fastest that a preference may
- * choose it. */
+/* The same, and its quality is that which is wanted. */
+static inline bool is_rival(const struct chooser *c, size_t i)
+{
+    return is_candidate(c, i) && !c->speed[i].out;
+}
+
+/* Whether a floor of speed or latency was given. */
+static inline bool has_floor(const struct chooser *c)
+{
+    return c->params->min_tps > 0 || c->params->max_ttft_s > 0;
+}
+
+/* Whether row i is a rival, and so close to the fastest that a preference may choose
+ * it. */
 bool recommend_is_equal(const struct chooser *c, size_t i);
+
+/* "Q4_0 with 2 threads". */
+void recommend_name(const struct chooser *c, const struct row *r, char *buf,
+                    size_t cap);
+
+/* ---- recommend_quality.c ------------------------------------------------------ */
+
+/* What is known of divergences among the candidates. */
+void quality_learn(struct chooser *c);
+
+/* Whether its divergence is known, from the reference of the others. */
+bool quality_is_known(const struct chooser *c, const struct row *r);
+
+/* Order by quality, the better first (< 0): by divergence; a row without a known one
+ * counts with the largest known of types that rank no worse, at least; then by rank,
+ * then by the size of the file. */
+int quality_compare(const struct chooser *c, const struct row *a, const struct row *b);
+
+/* Take types of few bits and unknown quality out of the candidates, where others have
+ * more bits. */
+void quality_drop_few_bits(struct chooser *c);
+
+/* The candidate with the best quality; NO_ROW: none. */
+size_t quality_best(const struct chooser *c);
+
+/* The candidate that diverges so much less than the choice that its speed is no reason
+ * against it; NO_ROW: none. */
+size_t quality_worth_more(const struct chooser *c);
+
+/* Speed that the choice must be faster by, as a factor, than one with another
+ * divergence. */
+double quality_price(const struct chooser *c, double kl_more, double kl_less);
+
+/* Leave only candidates as good as row i in the choice: equal in what they compute, or
+ * in divergence but for its standard errors. */
+void quality_restrict(struct chooser *c, size_t i);
+
+/* Fill in rec->steps: of the Pareto frontier of quality and speed those next to the
+ * choice, better ones first. */
+void quality_steps(struct recommendation *rec, const struct chooser *c);
+
+/* ---- recommend_prompt.c and recommend_memory.c -------------------------------- */
+
+/* The length of the prompt to answer for; 0: none was measured. */
+int64_t prompt_wanted(const struct chooser *c);
+
+/* By the prefill rows of the setting of row i. */
+void prompt_of(struct recommend_prompt *p, const struct chooser *c, size_t i);
+
+/* Probability that the first token comes within so many seconds. */
+double prompt_in_time(const struct recommend_prompt *p, double max_s);
+
+void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i);
+
+/* ---- texts -------------------------------------------------------------------- */
 
 /* Fill in why, excluded and n_excluded. */
 void recommend_say(struct recommendation *rec, const struct chooser *c);
+
+/* Fill in answer and the texts of steps; the rest of rec is complete. */
+void recommend_say_answer(struct recommendation *rec, const struct chooser *c);
 
 /* The closest point, and the check it fails. Returns ST_CHECK. */
 enum status recommend_say_nothing(const struct chooser *c, struct err *err);

@@ -45,6 +45,16 @@ double speed_hi(const struct speed *s)
     return s->median * exp(Z_95 * s->sigma_hi);
 }
 
+double speed_reaches(const struct speed *s, double tok_per_s)
+{
+    const double d = log(tok_per_s / s->median);
+    const double sigma = d < 0 ? s->sigma_lo : s->sigma_hi;
+
+    if (tok_per_s <= s->least || tok_per_s <= 0)
+        return 1;
+    return sigma > 0 ? erfc(d / sigma * M_SQRT1_2) / 2 : d <= 0;
+}
+
 /* ---- from one depth to another ---------------------------------------------- */
 
 /* Paging and a quota are limits of the setting itself: it does not fit at that depth,
@@ -220,6 +230,11 @@ static double draw(const struct speed *s, uint64_t *state)
     return fmax(s->least, s->median * exp(z * (z < 0 ? s->sigma_lo : s->sigma_hi)));
 }
 
+static bool takes_part(const struct speed *s)
+{
+    return s->median > 0 && !s->out;
+}
+
 /* One draw of each speed into x[n]; equally fast ones share the credit. Returns the
  * highest speed. */
 static double play(struct speed *v, size_t n, double *x, uint64_t *state)
@@ -228,13 +243,15 @@ static double play(struct speed *v, size_t n, double *x, uint64_t *state)
     int n_most = 0;
 
     for (size_t i = 0; i < n; i++) {
-        x[i] = v[i].median > 0 ? draw(&v[i], state) : 0;
+        x[i] = takes_part(&v[i]) ? draw(&v[i], state) : 0;
         most = fmax(most, x[i]);
     }
     for (size_t i = 0; i < n; i++)
         n_most += x[i] == most;
     for (size_t i = 0; i < n; i++) {
-        v[i].p_best += v[i].median > 0 && x[i] == most ? 1.0 / n_most : 0;
+        if (!takes_part(&v[i]))
+            continue;
+        v[i].p_best += x[i] == most ? 1.0 / n_most : 0;
         v[i].regret += most - x[i];
     }
     return most;
@@ -248,13 +265,15 @@ enum status speed_compare(struct speed *v, size_t n, struct err *err)
     if (!x)
         return err_set(err, ST_NO_MEMORY, "no memory to compare %zu settings", n);
     for (size_t i = 0; i < n; i++)
-        v[i].p_best = v[i].regret = 0;
+        if (takes_part(&v[i]))
+            v[i].p_best = v[i].regret = 0;
     for (int k = 0; k < N_DRAWS; k++)
         sum += play(v, n, x, &state);
-    for (size_t i = 0; i < n && sum > 0; i++) {
-        v[i].p_best /= N_DRAWS;
-        v[i].regret /= sum;
-    }
+    for (size_t i = 0; i < n && sum > 0; i++)
+        if (takes_part(&v[i])) {
+            v[i].p_best /= N_DRAWS;
+            v[i].regret /= sum;
+        }
     free(x);
     return ST_OK;
 }

@@ -37,6 +37,7 @@ struct speed {
     double sigma_lo, sigma_hi; /* of its logarithm, below and above the median */
     double least;              /* tok/s: shown by a disturbed row; 0: nothing */
     int64_t from_ctx;          /* estimated from that depth; -1: measured */
+    bool out;                  /* takes no part in speed_compare() either */
     double p_best;             /* probability that nothing is faster */
     double regret; /* expected loss against the fastest, over its expected speed */
 };
@@ -59,8 +60,11 @@ bool speed_estimate(struct speed *speed, const struct report_rows *rows, size_t 
 double speed_lo(const struct speed *s);
 double speed_hi(const struct speed *s);
 
-/* Fill in p_best and regret of v[n] from random draws that are always the same.
- * Error: ST_NO_MEMORY. */
+/* Probability that the speed is at least so high. */
+double speed_reaches(const struct speed *s, double tok_per_s);
+
+/* Fill in p_best and regret of those of v[n] that take part, from random draws that are
+ * always the same. Error: ST_NO_MEMORY. */
 enum status speed_compare(struct speed *v, size_t n, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_text.c - the text of a recommendation
+ * recommend_text.c - the evidence of a recommendation, in words
  */
 #include "harness/report/recommend_choice.h"
 
@@ -17,13 +17,15 @@ static const char *const reason_text[N_REASONS] = {
     [TOO_LARGE] = "over the memory limit",
     [TOO_MANY_THREADS] = "with more threads than CPUs",
     [TOO_SLOW] = "too slow",
+    [TOO_LATE] = "whose prompt takes too long or was not measured",
     [UNKNOWN_QUALITY] = "without a known divergence",
     [TOO_LOSSY] = "diverging too much",
+    [FEW_BITS] = "of few bits whose quality is not known",
     [ABOVE_ROOF] = "above the roof, so in doubt",
     [DISTURBED] = "disturbed",
 };
 
-static void name_of(const struct chooser *c, const struct row *r, char *buf, size_t cap)
+void recommend_name(const struct chooser *c, const struct row *r, char *buf, size_t cap)
 {
     report_setting_name(&c->rows, r, buf, cap);
     text_append(buf, cap, " with %lld thread%s", (long long)r->n_threads,
@@ -59,7 +61,7 @@ static void say_speed(const struct chooser *c, char *why, size_t cap)
     const int digits = report_decimals(s->median);
     char name[REPORT_NAME_MAX + 32];
 
-    name_of(c, r, name, sizeof name);
+    recommend_name(c, r, name, sizeof name);
     if (s->from_ctx >= 0)
         text_append(
             why, cap,
@@ -93,7 +95,7 @@ static void say_speed(const struct chooser *c, char *why, size_t cap)
 static bool shown_fastest(const struct chooser *c)
 {
     for (size_t i = 0; i < c->rows.n; i++)
-        if (i != c->best && c->why[i] >= DISTURBED &&
+        if (i != c->best && is_candidate(c, i) &&
             speed_hi(&c->speed[i]) >= speed_lo(&c->speed[c->best]))
             return false;
     return true;
@@ -126,27 +128,29 @@ static void say_doubts(const struct chooser *c, char *why, size_t cap)
 
 /* ---- the others ------------------------------------------------------------- */
 
-static void say_probability(const struct chooser *c, char *why, size_t cap)
+/* What was given up for quality. */
+static void say_replaced(const struct chooser *c, char *why, size_t cap)
 {
-    const struct speed *s = &c->speed[c->best];
+    const struct row *r = c->rows.v[c->replaced], *best = c->rows.v[c->best];
+    const double more = c->speed[c->replaced].median / c->speed[c->best].median - 1;
+    char name[REPORT_NAME_MAX + 32];
 
-    text_append(why, cap, " The probability that this setting is the fastest is ");
-    if (s->p_best >= 0.999)
-        text_append(why, cap, "more than 99.9 %%");
-    else if (s->p_best < 0.001)
-        text_append(why, cap, "less than 0.1 %%");
-    else
-        text_append(why, cap, "%.*f %%", s->p_best < 0.01 || s->p_best >= 0.99,
-                    100 * s->p_best);
-    if (c->n[DISTURBED] > (c->why[c->best] == DISTURBED))
-        text_append(why, cap, ", if no disturbed point is faster than it was measured");
-    if (s->regret > RECOMMEND_MAX_REGRET)
-        text_append(
-            why, cap,
-            "; against the fastest it loses %.1f %% of the speed on average, the "
-            "least of all, so measure longer to be sure",
-            100 * s->regret);
-    text_append(why, cap, ".");
+    recommend_name(c, r, name, sizeof name);
+    text_append(why, cap, " %s is %.0f %% faster", name, 100 * more);
+    if (has_floor(c)) {
+        text_append(why, cap, ", but %s, and both reach the floor.",
+                    quality_is_known(c, r) && quality_is_known(c, best)
+                        ? "diverges more"
+                        : "is of a type that keeps less of the model");
+        return;
+    }
+    text_append(why, cap,
+                ", but diverges by %.4f instead of %.4f, which must be worth %.0f %% "
+                "(%g %% for each tenth of the limit of %g).",
+                r->kl_mean, best->kl_mean,
+                100 * (quality_price(c, r->kl_mean, best->kl_mean) - 1),
+                100 * RECOMMEND_KL_PRICE,
+                isfinite(c->max_kl) ? c->max_kl : RECOMMEND_MAX_KL);
 }
 
 /* Of those that equal the choice, the top where it is another, else the next. */
@@ -172,7 +176,7 @@ static void say_tie(const struct chooser *c, char *why, size_t cap)
     if (c->n_equals == 2 || best != top) {
         const size_t other = best_equal(c);
 
-        name_of(c, c->rows.v[other], name, sizeof name);
+        recommend_name(c, c->rows.v[other], name, sizeof name);
         text_append(why, cap, " Tie: %s (%s%.*f tok/s) is within %g %%", name,
                     c->speed[other].from_ctx >= 0 ? "about " : "",
                     report_decimals(c->speed[other].median), c->speed[other].median,
@@ -189,8 +193,11 @@ static void say_tie(const struct chooser *c, char *why, size_t cap)
         why, cap,
         "; %s preferred, which costs %.1f %% of the speed on average (the limit "
         "is %g %%).",
-        recommend_keeps_more(best, top)      ? "the one that diverges less was"
+        quality_is_known(c, best) && quality_is_known(c, top) &&
+                best->kl_mean < top->kl_mean
+            ? "the one that diverges less was"
         : best->file_bytes > top->file_bytes ? "the larger quantisation was"
+        : quality_compare(c, best, top) < 0  ? "the better type was"
         : best->n_threads < top->n_threads   ? "fewer threads were"
                                              : "it was",
         100 * c->speed[c->best].regret, limit_pct);
@@ -204,9 +211,11 @@ static void say_runner_up(const struct chooser *c, char *why, size_t cap)
     const int digits = report_decimals(s->median);
     char name[REPORT_NAME_MAX + 32];
 
-    name_of(c, r, name, sizeof name);
+    recommend_name(c, r, name, sizeof name);
     if (share <= 1)
         text_append(why, cap, " %s is %.0f %% slower", name, 100 * (1 - share));
+    else if (c->speed[c->runner_up].out)
+        text_append(why, cap, " %s is %.0f %% faster", name, 100 * (share - 1));
     else
         text_append(
             why, cap,
@@ -249,15 +258,24 @@ void recommend_say(struct recommendation *rec, const struct chooser *c)
     say_doubts(c, why, cap);
     if (rec->tie)
         say_tie(c, why, cap);
-    if (c->n[QUALIFIES] + c->n[ESTIMATED] + c->n[DISTURBED] > 1)
-        say_probability(c, why, cap);
-    if (rec->has_runner_up && !recommend_is_equal(c, c->runner_up))
+    if (c->replaced != NO_ROW)
+        say_replaced(c, why, cap);
+    if (rec->has_runner_up && !recommend_is_equal(c, c->runner_up) &&
+        c->runner_up != c->replaced)
         say_runner_up(c, why, cap);
     report_say_speculation(&c->rows, c->rows.v[c->best], why, cap);
     say_excluded(rec, c);
 }
 
 /* ---- no point qualifies ------------------------------------------------------- */
+
+/* Lower end of the interval, or of what a row without one is known to. */
+static double row_least(const struct row *r)
+{
+    const struct speed s = speed_measured(r);
+
+    return speed_lo(&s);
+}
 
 /* Of two points that fail the same check, the one closer to passing. */
 static bool closer(enum reason why, const struct row *a, const struct row *b)
@@ -290,6 +308,21 @@ static const struct row *closest(const struct chooser *c, enum reason *why)
     return best;
 }
 
+static void say_late(const struct chooser *c, char *text, size_t cap)
+{
+    const struct recommend_prompt *p = &c->earliest;
+
+    if (!p->n_prompt)
+        text_append(text, cap, "no prefill of it was measured");
+    else
+        text_append(
+            text, cap,
+            "a prompt of %lld tokens takes %.3g s with %lld thread%s (shown: at "
+            "most %.3g), more than %g",
+            (long long)p->n_prompt, p->warm_s, (long long)p->n_threads,
+            p->n_threads == 1 ? "" : "s", p->warm_max_s, c->params->max_ttft_s);
+}
+
 enum status recommend_say_nothing(const struct chooser *c, struct err *err)
 {
     char name[REPORT_NAME_MAX + 32], text[160] = "", peak[32], limit[32];
@@ -302,7 +335,10 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
                        "recommended; see `bench sweep --help`",
                        c->params->model ? " of " : "",
                        c->params->model ? c->params->model : "");
-    name_of(c, r, name, sizeof name);
+    if (why == TOO_LATE) /* of a setting, whatever its threads for decode */
+        report_setting_name(&c->rows, c->rows.v[c->earliest_row], name, sizeof name);
+    else
+        recommend_name(c, r, name, sizeof name);
     if (why == TOO_SHALLOW)
         text_append(text, sizeof text, "measured at depth %lld and not at %lld or more",
                     (long long)r->ctx, (long long)c->ctx);
@@ -314,6 +350,8 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
         text_append(text, sizeof text, "it needs %s of %s",
                     format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
                     format_bytes(limit, sizeof limit, recommend_limit(c, r)));
+    else if (why == TOO_LATE)
+        say_late(c, text, sizeof text);
     else if (why == ABOVE_ROOF)
         text_append(text, sizeof text,
                     "%.0f %% of its roof, so one of the two is wrong", 100 * r->mbu);
@@ -330,7 +368,7 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
         text_append(text, sizeof text,
                     "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
                     report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
-                    report_decimals(row_lo(r)), row_lo(r), c->params->min_tps);
+                    report_decimals(row_least(r)), row_least(r), c->params->min_tps);
     return err_set(err, ST_CHECK,
                    "no measured setting qualifies; the closest is %.150s: %s", name,
                    text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_table.c - the table of a report, and a recommendation in words
+ * report_table.c - the table of a report
  */
 #include "harness/report/report.h"
 
@@ -12,10 +12,6 @@
 #include "engine/weights/weights.h"
 #include "harness/base/format.h"
 #include "harness/result/report_rows.h"
-
-#define WIDTH 78 /* of a text for a terminal */
-
-/* ---- the table ------------------------------------------------------------------ */
 
 enum { N_COLUMNS = 11, CELL_MAX = 220 };
 
@@ -100,7 +96,16 @@ static bool same_point(const struct row *a, const struct row *b)
            a->n_prompt == b->n_prompt && !strcmp(a->spec_text, b->spec_text);
 }
 
-static void print_rows(FILE *f, const struct report_rows *p, const struct row *best)
+static bool is_chosen(const struct row *r, const struct row *const *chosen, size_t n)
+{
+    while (n-- > 0)
+        if (same_point(chosen[n], r))
+            return true;
+    return false;
+}
+
+static void print_rows(FILE *f, const struct report_rows *p,
+                       const struct row *const *chosen, size_t n_chosen)
 {
     int width[N_COLUMNS] = {0};
     cells c;
@@ -119,106 +124,18 @@ static void print_rows(FILE *f, const struct report_rows *p, const struct row *b
         fill_cells(c, p, p->v[i]);
         for (int k = 0; k < N_COLUMNS; k++)
             cell[k] = c[k];
-        print_cells(f, best && same_point(best, p->v[i]) ? '*' : ' ', cell, width);
+        print_cells(f, is_chosen(p->v[i], chosen, n_chosen) ? '*' : ' ', cell, width);
     }
 }
 
 void report_table(FILE *f, const struct row *rows, size_t n_rows,
-                  const struct row *chosen)
+                  const struct row *const *chosen, size_t n_chosen)
 {
     struct report_rows picked;
     struct err err = ERR_INIT;
 
     if (n_rows && report_rows_pick(&picked, rows, n_rows, &err) == ST_OK) {
-        print_rows(f, &picked, chosen);
+        print_rows(f, &picked, chosen, n_chosen);
         report_rows_free(&picked);
     }
-}
-
-/* ---- a recommendation ---------------------------------------------------------------
- */
-
-/* Text wrapped at WIDTH, every line indented. */
-static void print_wrapped(FILE *f, const char *text, int indent)
-{
-    int column = 0;
-
-    while (*text) {
-        const size_t len = strcspn(text, " ");
-
-        if (column && column + 1 + (int)len > WIDTH - indent) {
-            fputc('\n', f);
-            column = 0;
-        }
-        fprintf(f, "%*s%.*s", column ? 1 : indent, column ? " " : "", (int)len, text);
-        column += (int)len + (column > 0);
-        text += len + strspn(text + len, " ");
-    }
-    fputc('\n', f);
-}
-
-/* Threads and the other settings of the choice. */
-static void print_choice(FILE *f, const struct row *r)
-{
-    char model[REPORT_NAME_MAX], computed[REPORT_NAME_MAX] = "";
-    const bool named = strcmp(report_model_name(r, model, sizeof model), r->model) != 0;
-
-    fprintf(f, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
-            named ? "" : r->quant, (long long)r->n_threads,
-            r->n_threads == 1 ? "" : "s");
-    if (r->placement != FIELD_NO_ENUM)
-        fprintf(f, ", placement %s", row_placement_text(r));
-    if (r->residency != FIELD_NO_ENUM)
-        fprintf(f, ", weights %s", row_residency_text(r));
-    row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
-    fputs(computed, f);
-}
-
-void recommend_print(FILE *f, const struct recommendation *rec)
-{
-    const struct row *b = &rec->best;
-
-    fputs("Recommended: ", f);
-    print_choice(f, b);
-    fprintf(f, ", context up to %lld\n", (long long)b->ctx);
-    print_wrapped(f, rec->why, 2);
-    if (rec->has_runner_up) {
-        const struct row *r = &rec->runner_up;
-
-        fputs("Runner-up: ", f);
-        print_choice(f, r);
-        fprintf(f, ": %s%.*f tok/s\n", rec->runner_up_from_ctx >= 0 ? "about " : "",
-                report_decimals(rec->runner_up_tok_per_s), rec->runner_up_tok_per_s);
-    }
-    if (rec->excluded[0]) {
-        char text[sizeof rec->excluded + 32];
-
-        snprintf(text, sizeof text, "Left out: %s.", rec->excluded);
-        print_wrapped(f, text, 0);
-    }
-    if (b->command[0])
-        fprintf(f, "Measure it again:\n  %s\n", b->command);
-    else if (rec->no_command[0])
-        fprintf(f, "No command measures it again: %s.\n", rec->no_command);
-}
-
-static json_t *depth_or_null(int64_t ctx)
-{
-    return ctx >= 0 ? json_integer(ctx) : json_null();
-}
-
-json_t *recommend_json(const struct recommendation *rec)
-{
-    const bool second = rec->has_runner_up;
-
-    return json_pack(
-        "{s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:f, s:b, s:s, s:i, s:s}", "best",
-        row_json(&rec->best), "runner_up",
-        second ? row_json(&rec->runner_up) : json_null(), "best_tok_per_s",
-        rec->best_tok_per_s, "runner_up_tok_per_s",
-        second ? json_real(rec->runner_up_tok_per_s) : json_null(), "best_from_ctx",
-        depth_or_null(rec->best_from_ctx), "runner_up_from_ctx",
-        depth_or_null(second ? rec->runner_up_from_ctx : -1), "p_best", rec->p_best,
-        "regret", rec->regret, "tie", rec->tie, "why", rec->why, "n_excluded",
-        rec->n_excluded, "excluded", rec->excluded);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/chart_files.h"
+#include "harness/report/recommend.h"
 #include "harness/report/report.h"
 #include "harness/report/report_chart.h"
 #include "harness/report/report_pareto.h"
@@ -110,7 +111,7 @@ static void the_table_has_a_line_per_point(void **state)
     assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
     assert_int_equal(recommend(&rec, rows, n_rows, &params, &err), ST_OK);
     FILE *f = open_memstream(&text, &n_text);
-    report_table(f, rows, n_rows, &rec.best);
+    report_table(f, rows, n_rows, &(const struct row *){&rec.best}, 1);
     fclose(f);
     for (const char *p = text; *p; p++) {
         n_lines += *p == '\n';
@@ -126,7 +127,7 @@ static void the_table_has_a_line_per_point(void **state)
     free(text);
 
     f = open_memstream(&text, &n_text);
-    report_table(f, rows, 0, NULL);
+    report_table(f, rows, 0, NULL, 0);
     fclose(f);
     assert_string_equal(text, "");
     free(text);
