@@ -40,7 +40,7 @@ struct recommend_params {
  * by a third or so now and then (sqrt(2 KL) is a typical error of its logarithm). */
 #define RECOMMEND_MAX_KL 0.05
 
-/* A preference (less divergence, a larger quantisation, fewer threads) may cost this
+/* A preference (better quality, fewer threads) may cost this
  * share of the speed: in expectation, and of the medians. */
 #define RECOMMEND_MAX_REGRET 0.03
 

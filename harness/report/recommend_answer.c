@@ -62,8 +62,8 @@ static void say_reason(const struct chooser *c, char *buf, size_t cap)
                         : "(by the order of types)");
     } else if (c->replaced != NO_ROW) {
         text_append(buf, cap,
-                    " It is not the fastest, but what is faster diverges too much more "
-                    "for that.");
+                    " It is not the fastest: what is faster diverges more than that is "
+                    "worth.");
     }
 }
 
@@ -100,16 +100,15 @@ static void say_probability(const struct chooser *c, char *buf, size_t cap)
 
 static void say_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
 {
-    char warm[32], cold[32];
-
     if (!p->n_prompt)
         return;
-    text_append(buf, cap, " A prompt of %lld tokens takes %s%s until the first token",
+    text_append(buf, cap,
+                " A prompt of %lld tokens takes %s%.*f s until the first token",
                 (long long)p->n_prompt, p->n_measured != p->n_prompt ? "about " : "",
-                format_duration(warm, sizeof warm, p->warm_s));
+                report_decimals(p->warm_s), p->warm_s);
     if (isfinite(p->cold_s))
-        text_append(buf, cap, ", %s with loading the model",
-                    format_duration(cold, sizeof cold, p->cold_s));
+        text_append(buf, cap, ", %.*f s with loading the model",
+                    report_decimals(p->cold_s), p->cold_s);
     text_append(buf, cap, " (prefill with %lld thread%s: %.*f tok/s",
                 (long long)p->n_threads, p->n_threads == 1 ? "" : "s",
                 report_decimals(p->tok_per_s), p->tok_per_s);
@@ -117,7 +116,8 @@ static void say_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
         text_append(buf, cap, ", %s from a prompt of %lld",
                     p->n_measured < p->n_prompt ? "extrapolated" : "estimated",
                     (long long)p->n_measured);
-    text_append(buf, cap, "%s).", p->disturbed ? ", disturbed, so at least" : "");
+    text_append(buf, cap, "%s).",
+                p->disturbed ? ", disturbed when measured, so it may be faster" : "");
 }
 
 static void say_memory(const struct recommendation *rec, char *buf, size_t cap)
@@ -134,6 +134,9 @@ static void say_memory(const struct recommendation *rec, char *buf, size_t cap)
                     (long long)m->max_ctx,
                     m->by_model ? "the most that the model was made for"
                                 : "the most that fits the memory limit");
+    if (m->max_ctx > 0 && rec->prompt.n_prompt > m->max_ctx)
+        text_append(buf, cap, " A prompt of %lld tokens does not fit.",
+                    (long long)rec->prompt.n_prompt);
 }
 
 static void say_quality(const struct chooser *c, char *buf, size_t cap)

@@ -69,7 +69,11 @@ static enum status answer_all(struct recommend_answers *a, const struct row *row
         else if (x->none.code != ST_CHECK)
             return err_set(err, x->none.code, "%s", x->none.msg);
     }
-    return st == ST_OK ? ST_OK : err_set(err, st, "%s", a->v[0].none.msg);
+    if (st == ST_OK)
+        return ST_OK;
+    return a->n == 1 ? err_set(err, st, "%s", a->v[0].none.msg)
+                     : err_set(err, st, "of %zu models: %.60s: %s", a->n, a->v[0].model,
+                               a->v[0].none.msg);
 }
 
 enum status recommend_each(struct recommend_answers *answers, const struct row *rows,

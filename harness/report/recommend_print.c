@@ -180,9 +180,12 @@ json_t *recommend_json(const struct recommendation *rec)
 
 static json_t *answer_json(const struct recommend_answer *a)
 {
-    return a->none.code
-               ? json_pack("{s:s, s:s}", "model", a->model, "none", a->none.msg)
-               : recommend_json(&a->rec);
+    char none[sizeof a->none.msg]; /* a name may have been cut within a character */
+
+    if (!a->none.code)
+        return recommend_json(&a->rec);
+    return json_pack("{s:s, s:s}", "model", a->model, "none",
+                     text_harmless(none, sizeof none, a->none.msg));
 }
 
 json_t *recommend_json_each(const struct recommend_answers *answers)
@@ -193,6 +196,9 @@ json_t *recommend_json_each(const struct recommend_answers *answers)
         return answer_json(&answers->v[0]);
     list = json_array();
     for (size_t i = 0; i < answers->n; i++)
-        json_array_append_new(list, answer_json(&answers->v[i]));
+        if (json_array_append_new(list, answer_json(&answers->v[i]))) {
+            json_decref(list);
+            return NULL;
+        }
     return json_pack("{s:o}", "models", list);
 }

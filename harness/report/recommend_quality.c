@@ -95,17 +95,23 @@ size_t quality_best(const struct chooser *c)
     return best;
 }
 
-double quality_price(const struct chooser *c, double kl_more, double kl_less)
+/* The logarithm: it is finite however large the divergence is. */
+static double log_price(const struct chooser *c, double kl)
 {
     const double limit = isfinite(c->max_kl) ? c->max_kl : RECOMMEND_MAX_KL;
 
-    return pow(1 + RECOMMEND_KL_PRICE, 10 * (kl_more - kl_less) / limit);
+    return log1p(RECOMMEND_KL_PRICE) * 10 * kl / limit;
+}
+
+double quality_price(const struct chooser *c, double kl_more, double kl_less)
+{
+    return exp(log_price(c, kl_more - kl_less));
 }
 
 size_t quality_worth_more(const struct chooser *c)
 {
     const struct row *best = c->rows.v[c->best];
-    double most = c->speed[c->best].median;
+    double most = log(c->speed[c->best].median);
     size_t found = NO_ROW;
 
     if (!quality_is_known(c, best))
@@ -117,7 +123,7 @@ size_t quality_worth_more(const struct chooser *c)
             !(r->kl_mean < best->kl_mean))
             continue;
         const double worth =
-            speed_lo(&c->speed[i]) * quality_price(c, best->kl_mean, r->kl_mean);
+            log(speed_lo(&c->speed[i])) + log_price(c, best->kl_mean - r->kl_mean);
         if (worth >= most) {
             most = worth;
             found = i;
@@ -151,36 +157,50 @@ struct groups {
     int n;
 };
 
+/* The group of a row; g->n: none yet. Rows of one quantisation mostly follow each
+ * other, so the last group is tried first. */
 static int group_of(const struct groups *g, const struct chooser *c,
-                    const struct row *r)
+                    const struct row *r, int last)
 {
     int k = 0;
 
+    if (last < g->n && !row_compare(c->rows.v[g->v[last]], r, FIELD_COMPUTED))
+        return last;
     while (k < g->n && row_compare(c->rows.v[g->v[k]], r, FIELD_COMPUTED))
         k++;
     return k;
 }
 
+static void order_groups(struct groups *g, const struct chooser *c)
+{
+    for (int i = 1; i < g->n; i++)
+        for (int k = i; k > 0; k--) {
+            const size_t v = g->v[k];
+
+            if (c->speed[g->v[k - 1]].median >= c->speed[v].median)
+                break;
+            g->v[k] = g->v[k - 1];
+            g->v[k - 1] = v;
+        }
+}
+
 static void find_groups(struct groups *g, const struct chooser *c)
 {
+    int k = 0;
+
     g->n = 0;
     for (size_t i = 0; i < c->rows.n; i++) {
-        int k;
-
         if (!is_candidate(c, i) ||
             !row_compare(c->rows.v[i], c->rows.v[c->best], FIELD_COMPUTED))
             continue;
-        k = group_of(g, c, c->rows.v[i]);
-        if (k == MAX_GROUPS ||
-            (k < g->n && c->speed[i].median <= c->speed[g->v[k]].median))
+        k = group_of(g, c, c->rows.v[i], k);
+        if (k == MAX_GROUPS)
             continue;
-        for (g->n += k == g->n; k > 0; k--) { /* keep the order */
-            if (c->speed[g->v[k - 1]].median >= c->speed[i].median)
-                break;
-            g->v[k] = g->v[k - 1];
-        }
-        g->v[k] = i;
+        if (k == g->n || c->speed[i].median > c->speed[g->v[k]].median)
+            g->v[k] = i;
+        g->n += k == g->n;
     }
+    order_groups(g, c);
 }
 
 /* Whether row o is as fast and as good as row i, and better in one of both. */

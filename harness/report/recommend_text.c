@@ -11,6 +11,8 @@
 #include "harness/base/format.h"
 #include "harness/report/report_speculation.h"
 
+#define MAX_PRICE_PCT 999.0 /* to be printed */
+
 static const char *const reason_text[N_REASONS] = {
     [TOO_SHALLOW] = "at less context",
     [UNFINISHED] = "not finished (time budget, out of memory)",
@@ -133,10 +135,14 @@ static void say_replaced(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *r = c->rows.v[c->replaced], *best = c->rows.v[c->best];
     const double more = c->speed[c->replaced].median / c->speed[c->best].median - 1;
+    const double price = 100 * (quality_price(c, r->kl_mean, best->kl_mean) - 1);
     char name[REPORT_NAME_MAX + 32];
 
     recommend_name(c, r, name, sizeof name);
-    text_append(why, cap, " %s is %.0f %% faster", name, 100 * more);
+    if (more >= 0.005)
+        text_append(why, cap, " %s is %.0f %% faster", name, 100 * more);
+    else
+        text_append(why, cap, " %s is about as fast", name);
     if (has_floor(c)) {
         text_append(why, cap, ", but %s, and both reach the floor.",
                     quality_is_known(c, r) && quality_is_known(c, best)
@@ -145,11 +151,10 @@ static void say_replaced(const struct chooser *c, char *why, size_t cap)
         return;
     }
     text_append(why, cap,
-                ", but diverges by %.4f instead of %.4f, which must be worth %.0f %% "
+                ", but diverges by %.4f instead of %.4f, which must be worth %s%.0f %% "
                 "(%g %% for each tenth of the limit of %g).",
-                r->kl_mean, best->kl_mean,
-                100 * (quality_price(c, r->kl_mean, best->kl_mean) - 1),
-                100 * RECOMMEND_KL_PRICE,
+                r->kl_mean, best->kl_mean, price < MAX_PRICE_PCT ? "" : "more than ",
+                fmin(price, MAX_PRICE_PCT), 100 * RECOMMEND_KL_PRICE,
                 isfinite(c->max_kl) ? c->max_kl : RECOMMEND_MAX_KL);
 }
 
@@ -317,10 +322,11 @@ static void say_late(const struct chooser *c, char *text, size_t cap)
     else
         text_append(
             text, cap,
-            "a prompt of %lld tokens takes %.3g s with %lld thread%s (shown: at "
-            "most %.3g), more than %g",
-            (long long)p->n_prompt, p->warm_s, (long long)p->n_threads,
-            p->n_threads == 1 ? "" : "s", p->warm_max_s, c->params->max_ttft_s);
+            "a prompt of %lld tokens takes %.*f s with %lld thread%s (shown: at "
+            "most %.*f), more than %g",
+            (long long)p->n_prompt, report_decimals(p->warm_s), p->warm_s,
+            (long long)p->n_threads, p->n_threads == 1 ? "" : "s",
+            report_decimals(p->warm_max_s), p->warm_max_s, c->params->max_ttft_s);
 }
 
 enum status recommend_say_nothing(const struct chooser *c, struct err *err)

@@ -15,7 +15,7 @@ same() {
 same default << 'TEXT'
 Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, weights mmap, context up to 4096
   It decodes 2.45 tok/s at context depth 4096. The probability that this
-  setting is the fastest is more than 99.9 %. A prompt of 64 tokens takes 6.5
+  setting is the fastest is more than 99.9 %. A prompt of 64 tokens takes 6.53
   s until the first token (prefill with 2 threads: 9.80 tok/s). At this depth
   858 MiB of 6.00 GiB of memory are left. The largest context is 10958 tokens,
   the most that fits the memory limit. The quality of Q4_0 was not measured;
@@ -36,11 +36,11 @@ same narrow << 'TEXT'
 Recommended: yi-1.5-9b Q4_0, 1 thread, placement spread, weights mmap, context up to 1024
   It decodes 1.49 tok/s at context depth 1024. Of what reaches 1.3 tok/s it
   has the best quality (by the order of types). It does so with a probability
-  of more than 99.9 %. A prompt of 64 tokens takes 13 s until the first token
-  (prefill with 1 thread: 5.10 tok/s). At this depth 1.12 GiB of 6.00 GiB of
-  memory are left. The largest context is 10958 tokens, the most that fits the
-  memory limit. The quality of Q4_0 was not measured; `bench quality -o DIR`
-  does that for a model with real weights.
+  of more than 99.9 %. A prompt of 64 tokens takes 12.5 s until the first
+  token (prefill with 1 thread: 5.10 tok/s). At this depth 1.12 GiB of 6.00
+  GiB of memory are left. The largest context is 10958 tokens, the most that
+  fits the memory limit. The quality of Q4_0 was not measured; `bench quality
+  -o DIR` does that for a model with real weights.
 Evidence:
   Q4_0 with 1 thread decodes 1.49 tok/s at context depth 1024 (95 % interval
   1.47 to 1.51), 48 % of its roof; its memory peaked at 4.88 GiB, within the

@@ -39,7 +39,9 @@ static void a_prompt_has_threads_and_times_of_its_own(void **state)
     assert_float_equal(rec.prompt.warm_s, 10.24, 1e-9);
     assert_float_equal(rec.prompt.cold_s, 13.24, 1e-9);
     assert_float_equal(rec.prompt.warm_max_s, 512 / 49.0, 1e-6);
-    assert_non_null(strstr(rec.answer, "A prompt of 512 tokens takes 10 s"));
+    assert_non_null(strstr(rec.answer,
+                           "A prompt of 512 tokens takes 10.2 s until the first token, "
+                           "13.2 s with loading the model"));
     assert_non_null(strstr(rec.answer, "prefill with 4 threads: 50.0 tok/s)"));
 
     /* a longer one than was measured */
@@ -120,9 +122,9 @@ static void a_floor_of_latency_needs_evidence(void **state)
     assert_int_equal(
         choose(rows, COUNT(rows), (struct recommend_params){.max_ttft_s = 1}),
         ST_CHECK);
-    assert_non_null(strstr(err.msg,
-                           "closest is Q4_0: a prompt of 100 tokens takes 2 s with 2 "
-                           "threads (shown: at most 2.04), more than 1"));
+    assert_non_null(
+        strstr(err.msg, "closest is Q4_0: a prompt of 100 tokens takes 2.00 s with 2 "
+                        "threads (shown: at most 2.04), more than 1"));
     assert_int_equal(choose(rows + 6, 1, three), ST_CHECK);
     assert_non_null(strstr(err.msg, "no prefill of it was measured"));
 }
@@ -161,6 +163,13 @@ static void memory_is_left_for_more_context(void **state)
     assert_int_equal(rec.memory.max_ctx, 4096);
     assert_non_null(
         strstr(rec.answer, "4096 tokens, the most that the model was made"));
+
+    /* a prompt that no context holds */
+    rows[0] = prefill("Q4_0", 50, 2, 512, 50);
+    assert_int_equal(
+        choose(rows, 2, (struct recommend_params){.ctx = -1, .n_prompt = 5000}), ST_OK);
+    assert_non_null(strstr(rec.answer, "A prompt of 5000 tokens does not fit."));
+    rows[0] = point("Q4_0", 50, 2, 0, 8);
 
     /* a table without the column: from what was planned for two depths */
     rows[1].kv_bytes_per_token = rows[1].model_ctx = FIELD_NO_INT;

@@ -90,6 +90,20 @@ static void a_limit_is_not_a_budget(void **state)
     assert_string_equal(rec.best.quant, "IQ2_M");
 }
 
+/* Where everything diverges by more than the limit, the least of it counts. */
+static void beyond_the_limit_the_price_goes_on(void **state)
+{
+    struct row rows[] = {known("Q2_K", 30, 20, 0.5), known("Q3_K_S", 38, 10, 0.06),
+                         known("IQ1_S", 20, 40, 1e9)};
+
+    (void)state;
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_string_equal(rec.best.quant, "Q3_K_S");
+    assert_true(rec.by_quality);
+    assert_non_null(strstr(rec.why, "Careful: it diverges by more than 0.05"));
+    assert_non_null(strstr(rec.why, "must be worth more than 999 %"));
+}
+
 static void few_bits_need_a_known_quality(void **state)
 {
     struct row rows[] = {point("Q2_K", 30, 2, 0, 12), point("IQ3_S", 34, 2, 0, 11),
@@ -152,6 +166,7 @@ int main(void)
         cmocka_unit_test(above_a_floor_the_best_quality_wins),
         cmocka_unit_test(above_a_floor_measured_divergence_comes_before_the_type),
         cmocka_unit_test(a_limit_is_not_a_budget),
+        cmocka_unit_test(beyond_the_limit_the_price_goes_on),
         cmocka_unit_test(few_bits_need_a_known_quality),
         cmocka_unit_test(models_are_not_ranked_against_each_other),
         cmocka_unit_test(a_disturbed_choice_is_not_called_the_fastest),
