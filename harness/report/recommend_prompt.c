@@ -40,26 +40,6 @@ static bool is_nearer(int64_t a, int64_t b, int64_t n)
     return a >= n ? a < b : a > b;
 }
 
-/* The row of the setting [begin, end) that a prompt of n tokens is judged by: of the
- * nearest length the fastest, or fewer threads that are as fast. NULL: none. */
-static const struct row *find_row(const struct chooser *c, size_t begin, size_t end,
-                                  int64_t n)
-{
-    const struct row *found = NULL;
-
-    for (size_t i = begin; i < end; i++) {
-        const struct row *r = c->rows.v[i];
-
-        if (!is_prompt(c, r) || (found && is_nearer(found->n_prompt, r->n_prompt, n)))
-            continue;
-        /* rows are in order of threads */
-        if (!found || r->n_prompt != found->n_prompt ||
-            r->tok_per_s * (1 - RECOMMEND_MAX_REGRET) > found->tok_per_s)
-            found = r;
-    }
-    return found;
-}
-
 /* A row of one or two passes has no interval worth the name. */
 static struct speed speed_of(const struct row *r)
 {
@@ -70,6 +50,37 @@ static struct speed speed_of(const struct row *r)
         s.sigma_hi = fmax(s.sigma_hi, SPEED_UNKNOWN_SPREAD);
     }
     return s;
+}
+
+/* What a row counts with: its speed, or, where a floor has to be reached for certain,
+ * the least that it shows. */
+static double figure(const struct chooser *c, const struct row *r)
+{
+    const struct speed s = speed_of(r);
+
+    return c->params->max_ttft_s > 0 ? speed_lo(&s) : s.median;
+}
+
+/* The row of the setting [begin, end) that a prompt of n tokens is judged by: of the
+ * nearest length the fastest, or without a floor fewer threads that are as fast. NULL:
+ * none. */
+static const struct row *find_row(const struct chooser *c, size_t begin, size_t end,
+                                  int64_t n)
+{
+    const double more = c->params->max_ttft_s > 0 ? 0 : RECOMMEND_MAX_REGRET;
+    const struct row *found = NULL;
+
+    for (size_t i = begin; i < end; i++) {
+        const struct row *r = c->rows.v[i];
+
+        if (!is_prompt(c, r) || (found && is_nearer(found->n_prompt, r->n_prompt, n)))
+            continue;
+        /* rows are in order of threads */
+        if (!found || r->n_prompt != found->n_prompt ||
+            figure(c, r) * (1 - more) > figure(c, found))
+            found = r;
+    }
+    return found;
 }
 
 void prompt_of(struct recommend_prompt *p, const struct chooser *c, size_t i)

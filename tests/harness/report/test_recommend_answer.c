@@ -119,6 +119,15 @@ static void a_floor_of_latency_needs_evidence(void **state)
     assert_string_equal(rec.best.quant, "Q4_0");
     assert_true(rec.p_floor > 0.999);
 
+    /* threads whose speed is less, but certain */
+    rows[1] = with_interval(rows[1], 20, 60);
+    rows[6] = prefill("Q4_0", 50, 1, 100, 40);
+    assert_int_equal(choose(rows, COUNT(rows), three), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.prompt.n_threads, 1);
+    rows[1] = prefill("Q4_0", 50, 2, 100, 50);
+    rows[6] = point("F16", 160, 2, 0, 3);
+
     assert_int_equal(
         choose(rows, COUNT(rows), (struct recommend_params){.max_ttft_s = 1}),
         ST_CHECK);
