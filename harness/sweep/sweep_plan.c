@@ -238,8 +238,9 @@ int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
             return 0;
         if (!measured)
             continue;
-        /* Paging disturbs every attempt equally: a repetition shows nothing new. */
-        if (r->limiter == LIMITER_PAGING ||
+        /* Paging or a quota disturbs every attempt equally: a repetition shows nothing
+         * new. */
+        if (r->limiter == LIMITER_PAGING || r->limiter == LIMITER_QUOTA ||
             (!strncmp(r->validity, "valid", 5) && !roof_is_low(r, rows, n_rows, NULL)))
             return 0;
         if (++n_tried > n_repeats) /* also bounds how often roofs are compared */

@@ -383,6 +383,8 @@ static void attempts(void **state)
     assert_int_equal(sweep_attempt_due(rows, 4, "e", 1), 1);
     rows[0].limiter = LIMITER_PAGING;
     assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 0);
+    rows[0].limiter = LIMITER_QUOTA;
+    assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 0);
 }
 
 /* ---- directory -------------------------------------------------------------- */
