@@ -60,7 +60,7 @@ double stats_median(const double *v, size_t n, double *scratch)
 /* Rank r (from 0) such that [v[r], v[n-1-r]] holds the median with at least 95 %
  * probability and no narrower symmetric pair does. The number of samples below
  * the median is binomial(n, 1/2), so the pair misses it with probability
- * 2 * P(X <= r). 0 also where even the range is not enough (n < 6). */
+ * 2 * P(X <= r). n >= STATS_INTERVAL_MIN */
 static size_t interval_rank(size_t n)
 {
     double log_p = -(double)n * log(2.0); /* log P(X = k), k = 0 */
@@ -77,11 +77,18 @@ static size_t interval_rank(size_t n)
     return k;
 }
 
+/* The sample that a share q of all is not above. */
+static double percentile(const double *sorted, size_t n, double q)
+{
+    return sorted[(size_t)ceil(q * (double)n - 1e-9) - 1];
+}
+
 void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
 {
     double sum = 0;
 
     memset(s, 0, sizeof *s);
+    s->lo = s->hi = s->p95 = s->p99 = NAN;
     if (n == 0)
         return;
     memmove(scratch, v, n * sizeof *v);
@@ -89,14 +96,19 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
     for (size_t i = 0; i < n; i++)
         sum += scratch[i];
 
-    const size_t r = interval_rank(n);
     s->n = n;
     s->median = stats_quantile_sorted(scratch, n, 0.5);
-    s->lo = scratch[r];
-    s->hi = scratch[n - 1 - r];
+    if (n >= STATS_INTERVAL_MIN) {
+        const size_t r = interval_rank(n);
+
+        s->lo = scratch[r];
+        s->hi = scratch[n - 1 - r];
+    }
     s->p50 = s->median;
-    s->p95 = stats_quantile_sorted(scratch, n, 0.95);
-    s->p99 = stats_quantile_sorted(scratch, n, 0.99);
+    if (n >= STATS_P95_MIN)
+        s->p95 = percentile(scratch, n, 0.95);
+    if (n >= STATS_P99_MIN)
+        s->p99 = percentile(scratch, n, 0.99);
     s->min = scratch[0];
     s->max = scratch[n - 1];
     s->mean = sum / (double)n;

@@ -10,13 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of fewer samples even the range holds the median with less than 95 % probability:
+ * it misses it with 2 * 2^-n. */
+#define STATS_INTERVAL_MIN 6
+
+/* At least three samples are expected above a percentile: of fewer it would be about
+ * the maximum, which grows with the number of samples. */
+#define STATS_P95_MIN 60
+#define STATS_P99_MIN 300
+
 struct stats {
     size_t n;
     double median;
     double lo, hi; /* 95 % confidence interval of the median, from order
-                      statistics (no assumption about the distribution); the range
-                      where n < 6 is too small for one */
-    double p50, p95, p99;
+                      statistics (no assumption about the distribution); NaN for
+                      n < STATS_INTERVAL_MIN */
+    double p50;
+    double p95, p99; /* the sample of that rank; NaN for n < STATS_P95_MIN, _P99_MIN */
     double min, max, mean;
     double mad; /* median absolute deviation, times 1.4826 */
 };
@@ -30,7 +40,8 @@ double stats_quantile_sorted(const double *v, size_t n, double q);
 
 double stats_median(const double *v, size_t n, double *scratch /* [n] */);
 
-/* Everything above. v[n] is not changed; scratch[n] is. n = 0 gives zeros. */
+/* Everything above. v[n] is not changed; scratch[n] is. n = 0 gives zeros, and NaN
+ * where more samples are needed. */
 void stats_summary(struct stats *s, const double *v, size_t n, double *scratch);
 
 /* Drift over a run: Theil-Sen slope times n, relative to the median: -0.1 means

@@ -4,6 +4,7 @@
  */
 #include "harness/cmd/cmd.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static const struct opt_usage usage = {
              "the page cache. Decoding one token reads all weights once, so bandwidth "
              "divided by the model's bytes is the upper bound of tok/s (the "
              "roof).\n\nEvery figure is the median over passes with its 95 % "
-             "confidence interval (the range, below six passes). The disk probe writes "
+             "confidence interval (none below six passes). The disk probe writes "
              "an unnamed file of 512 MiB and reads it back; in a virtual machine, the "
              "host's cache may make a disk look faster than it is.",
     .example = "bench probe\nbench probe --threads 4 --disk none --json",
@@ -46,9 +47,18 @@ static void show_progress(void *arg, double fraction, const char *what)
 
 /* ---- text output ---------------------------------------------------------- */
 
+/* "" where there were too few passes for one; returns buf. */
+static const char *interval(char *buf, size_t cap, const struct stats *s)
+{
+    buf[0] = '\0';
+    if (isfinite(s->lo))
+        snprintf(buf, cap, "%6.2f .. %6.2f", s->lo, s->hi);
+    return buf;
+}
+
 static void print_read(const struct probe_report *r, const struct topology *topo)
 {
-    char size[32], huge[32];
+    char size[32], huge[32], interval_text[32];
     bool any_missing = false;
 
     printf("Read bandwidth, GB/s, buffer %s\n",
@@ -57,9 +67,9 @@ static void print_read(const struct probe_report *r, const struct topology *topo
     for (int i = 0; i < r->n_read_rows; i++) {
         const struct probe_read_row *row = &r->read[i];
 
-        printf("  %7d  %s  %8.2f  %6.2f .. %6.2f", row->n_threads,
+        printf("  %7d  %s  %8.2f  %-16s", row->n_threads,
                row->pages == MEM_PAGES_2M ? "2 MiB" : "4 KiB", row->gbps.median,
-               row->gbps.lo, row->gbps.hi);
+               interval(interval_text, sizeof interval_text, &row->gbps));
         if (row->pages == MEM_PAGES_2M) {
             printf("   %s", format_bytes(huge, sizeof huge, row->huge_bytes));
             any_missing |= row->huge_bytes < row->bytes / 100 * 95;
@@ -100,8 +110,9 @@ static void print_report(const struct probe_report *r, const struct topology *to
     print_peak("f32", r->f32_isa, r->f32_gops, r->n_peak_threads);
     printf("\nDisk, sequential read past the page cache\n");
     if (r->has_disk)
-        printf("  %.2f GB/s (%.2f .. %.2f) in %s\n", r->disk_gbps.median,
-               r->disk_gbps.lo, r->disk_gbps.hi, r->disk_path);
+        printf("  %.2f GB/s (range of %zu passes: %.2f .. %.2f) in %s\n",
+               r->disk_gbps.median, r->disk_gbps.n, r->disk_gbps.min, r->disk_gbps.max,
+               r->disk_path);
     else
         printf("  not measured: %s\n", r->disk_why_not);
 }

@@ -278,9 +278,11 @@ static void print_roofs(FILE *f, const struct kernel_report *r)
         if (!any)
             fprintf(f, "\nRoofs of this run: median, 95 %% interval\n");
         any = true;
-        fprintf(f, "  %-4s  %-10s  %2d thread%s  %8.2f  %8.2f .. %.2f %s", l->c.what,
-                l->c.isa, l->c.n_threads, l->c.n_threads == 1 ? " " : "s", s->median,
-                s->lo, s->hi, is_read ? "GB/s" : "GOPS");
+        fprintf(f, "  %-4s  %-10s  %2d thread%s  %8.2f", l->c.what, l->c.isa,
+                l->c.n_threads, l->c.n_threads == 1 ? " " : "s", s->median);
+        if (isfinite(s->lo))
+            fprintf(f, "  %8.2f .. %.2f", s->lo, s->hi);
+        fprintf(f, " %s", is_read ? "GB/s" : "GOPS");
         if (is_read && isfinite(l->huge_share))
             fprintf(f, ", %.0f %% in 2 MiB pages", 100 * l->huge_share);
         fputc('\n', f);

@@ -4,6 +4,7 @@
  */
 #include "harness/machine/probe.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,10 +268,16 @@ void probe_report_free(struct probe_report *r)
 
 /* ---- JSON ------------------------------------------------------------------ */
 
+static json_t *number_json(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
 static json_t *stats_json(const struct stats *s)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "median", s->median, "lo", s->lo,
-                     "hi", s->hi, "min", s->min, "max", s->max, "n", (json_int_t)s->n);
+    return json_pack("{s:f, s:o, s:o, s:f, s:f, s:I}", "median", s->median, "lo",
+                     number_json(s->lo), "hi", number_json(s->hi), "min", s->min, "max",
+                     s->max, "n", (json_int_t)s->n);
 }
 
 static json_t *peak_json(enum kern_isa isa, const struct stats gops[2])

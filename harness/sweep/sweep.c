@@ -59,9 +59,11 @@ static void print_row(const struct sweep *sweep, const struct row *row)
 {
     char speed[64] = "", size[24] = "";
 
-    if (row->tok_per_s > 0)
+    if (row->tok_per_s_lo > 0)
         snprintf(speed, sizeof speed, "%9.3f tok/s [%.3f, %.3f]", row->tok_per_s,
                  row->tok_per_s_lo, row->tok_per_s_hi);
+    else if (row->tok_per_s > 0)
+        snprintf(speed, sizeof speed, "%9.3f tok/s", row->tok_per_s);
     printf("[%zu/%zu] %-52s %s %s", sweep->n_finished, sweep->n_due, row->point,
            row_status_text(row), speed);
     if (row->mbu > 0)

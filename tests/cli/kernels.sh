@@ -42,14 +42,14 @@ rows = list(csv.DictReader(open("one/kernels.csv", newline="")))
 assert [r["status"] for r in rows] == ["ok"] * 3, rows
 r = rows[0]
 assert r["name"] == "gemv/q4_0/scalar/rows:112/cols:4096/hot", r
-assert r["n_repetitions"] == "4" and float(r["ns"]) > 0
+assert r["n_repetitions"] == "6" and float(r["ns"]) > 0
 assert float(r["ns_lo"]) <= float(r["ns"]) <= float(r["ns_hi"])
 assert float(r["gops"]) > 0 and float(r["of_peak"]) > 0 and float(r["of_read_roof"]) > 0
 assert "--ops gemv --isa scalar --formats q4_0 --weights hot" in r["command"]
 names = {r["name"].split("/")[1] for r in rows if r["op"] == "roof"}
 assert names == {"read", "int8"}, names
 j = json.load(open("one/kernels.json"))
-assert len([b for b in j["benchmarks"] if b["run_type"] == "iteration"]) == 12
+assert len([b for b in j["benchmarks"] if b["run_type"] == "iteration"]) == 18
 assert j["context"]["cpu_model"] and j["context"]["slmbench_version"]
 PY
 if command -v gnuplot >/dev/null; then

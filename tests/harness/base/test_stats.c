@@ -61,17 +61,38 @@ static void summary_of_a_small_series(void **state)
     assert_float_equal(s.max, 100, 0);
     assert_float_equal(s.mean, 22, 1e-12);
     assert_float_equal(s.mad, 1.4826, 1e-9); /* deviations 0 1 1 2 97 */
-    /* five samples are too few for 95 %: the range */
-    assert_float_equal(s.lo, 1, 0);
-    assert_float_equal(s.hi, 100, 0);
+    assert_true(isnan(s.lo) && isnan(s.hi)); /* five samples are too few for 95 % */
+    assert_true(isnan(s.p95) && isnan(s.p99));
 
     stats_summary(&s, v, 0, scratch);
     assert_int_equal(s.n, 0);
     assert_float_equal(s.median, 0, 0);
     stats_summary(&s, v, 1, scratch);
-    assert_float_equal(s.lo, 3, 0);
-    assert_float_equal(s.hi, 3, 0);
+    assert_true(isnan(s.lo) && isnan(s.hi)); /* not one of no width */
     assert_float_equal(s.mad, 0, 0);
+}
+
+/* A percentile is a sample, and three samples are expected above it. */
+static void percentiles_need_samples_above_them(void **state)
+{
+    double v[300], scratch[300];
+    struct stats s;
+
+    (void)state;
+    for (size_t i = 0; i < 300; i++)
+        v[i] = (double)(i + 1);
+    stats_summary(&s, v, STATS_P95_MIN - 1, scratch);
+    assert_true(isnan(s.p95) && isnan(s.p99));
+    stats_summary(&s, v, STATS_P95_MIN, scratch);
+    assert_int_equal(STATS_P95_MIN, 60);
+    assert_float_equal(s.p95, 57, 0);
+    assert_true(isnan(s.p99));
+    stats_summary(&s, v, STATS_P99_MIN - 1, scratch);
+    assert_true(isnan(s.p99));
+    stats_summary(&s, v, STATS_P99_MIN, scratch);
+    assert_int_equal(STATS_P99_MIN, 300);
+    assert_float_equal(s.p95, 285, 0);
+    assert_float_equal(s.p99, 297, 0);
 }
 
 /* The ranks that the tables of the sign test give. */
@@ -252,6 +273,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_interpolated),
         cmocka_unit_test(median_leaves_its_input_alone),
         cmocka_unit_test(summary_of_a_small_series),
+        cmocka_unit_test(percentiles_need_samples_above_them),
         cmocka_unit_test(interval_ranks_match_the_tables),
         cmocka_unit_test(interval_covers_the_median),
         cmocka_unit_test(interval_works_for_very_long_series),
