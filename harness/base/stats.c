@@ -17,6 +17,9 @@
 #define DRIFT_MAX 256 /* samples used for the drift */
 #define DRIFT_MIN 8   /* fewer samples give no slope */
 
+/* Correlation of neighbours, at most: beyond it a series of 256 is like one of 6. */
+#define RHO_MAX 0.95
+
 #define N_RESAMPLES 2000 /* of a bootstrap */
 
 /* 1 / inverse normal CDF of 3/4: makes the MAD of a normal distribution its
@@ -118,25 +121,91 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
     s->mad = MAD_TO_SIGMA * stats_median(scratch, n, scratch);
 }
 
-double stats_drift(const double *v, size_t n, double *scratch)
+/* At most DRIFT_MAX of v[n], at equal distances. Returns how many. */
+static size_t thin(double *picked, const double *v, size_t n)
 {
     const size_t m = n < DRIFT_MAX ? n : DRIFT_MAX;
-    double picked[DRIFT_MAX];
-    size_t n_slopes = 0;
 
-    if (n < DRIFT_MIN)
-        return 0;
     for (size_t i = 0; i < m; i++)
         picked[i] = v[i * n / m];
+    return m;
+}
 
-    const double median = stats_median(picked, m, scratch);
-    if (median == 0)
-        return 0;
+/* Theil-Sen slope per sample of v[n], of which v[m] were picked. */
+static double slope(const double *picked, size_t m, size_t n, double *scratch)
+{
+    size_t n_slopes = 0;
+
     for (size_t i = 0; i < m; i++)
         for (size_t j = i + 1; j < m; j++)
             scratch[n_slopes++] =
                 (picked[j] - picked[i]) / (double)(j * n / m - i * n / m);
-    return stats_median(scratch, n_slopes, scratch) * (double)n / fabs(median);
+    return stats_median(scratch, n_slopes, scratch);
+}
+
+double stats_drift(const double *v, size_t n, double *scratch)
+{
+    double picked[DRIFT_MAX];
+
+    if (n < DRIFT_MIN)
+        return 0;
+
+    const size_t m = thin(picked, v, n);
+    const double median = stats_median(picked, m, scratch);
+    if (median == 0)
+        return 0;
+    return slope(picked, m, n, scratch) * (double)n / fabs(median);
+}
+
+/* Samples below v[i] less those above it. */
+static double rank_of(const double *v, size_t n, size_t i)
+{
+    double rank = 0;
+
+    for (size_t k = 0; k < n; k++)
+        rank += (v[k] < v[i]) - (v[k] > v[i]);
+    return rank;
+}
+
+/* Lag-1 correlation of the ranks of v[n], n >= DRIFT_MIN, a series around its trend.
+ * Removing a trend from n samples lowers the estimate by about (2 + 4 rho) / n. Of a
+ * few samples the estimate is uncertain, and one that is too low makes a trend of
+ * noise: so its standard error is added. */
+static double neighbours_alike(const double *v, size_t n, double *rank)
+{
+    double with_next = 0, own = 0;
+
+    for (size_t i = 0; i < n; i++)
+        rank[i] = rank_of(v, n, i);
+    for (size_t i = 0; i < n; i++) {
+        own += rank[i] * rank[i];
+        with_next += i ? rank[i] * rank[i - 1] : 0;
+    }
+    const double seen = own > 0 ? with_next / own : 0;
+    const double rho = ((double)n * seen + 2) / (double)(n - 4);
+    const double error = sqrt(fmax(0, 1 - rho * rho) / (double)n);
+    return fmin(fmax(rho + error, 0), RHO_MAX);
+}
+
+void stats_drift_test(struct stats_drift *d, const double *v, size_t n, double *scratch)
+{
+    double picked[DRIFT_MAX], sum = 0;
+
+    *d = (struct stats_drift){stats_drift(v, n, scratch), 1};
+    if (n < DRIFT_MIN)
+        return;
+
+    const size_t m = thin(picked, v, n);
+    const double per_pick = slope(picked, m, m, scratch), x = (double)m;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = i + 1; j < m; j++)
+            sum += (picked[j] > picked[i]) - (picked[j] < picked[i]);
+    for (size_t i = 0; i < m; i++)
+        picked[i] -= per_pick * (double)i;
+
+    const double rho = neighbours_alike(picked, m, scratch);
+    const double variance = x * (x - 1) * (2 * x + 5) / 18 * (1 + rho) / (1 - rho);
+    d->p = erfc(fmax(0, fabs(sum) - 1) / sqrt(2 * variance));
 }
 
 void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,

@@ -50,6 +50,19 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch);
 #define STATS_DRIFT_SCRATCH (256 * 255 / 2)
 double stats_drift(const double *v, size_t n, double *scratch);
 
+struct stats_drift {
+    double drift; /* as stats_drift() has it */
+    double p;     /* two-sided: how often a series without a trend has one like it */
+};
+
+/* Mann's and Kendall's test for a trend, with its variance enlarged for samples that
+ * resemble their neighbours (a first-order autoregressive series; the factor is that of
+ * Bayley and Hammersley 1946, the correlation that of ranks around the trend, corrected
+ * for its bias and taken at the upper end of its standard error). p is 1 for n < 8.
+ * scratch and thinning as stats_drift(). */
+void stats_drift_test(struct stats_drift *d, const double *v, size_t n,
+                      double *scratch);
+
 /* Two figures that belong together. */
 struct stats_pair {
     double a, b;

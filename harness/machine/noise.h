@@ -77,7 +77,8 @@ double noise_others_share(const struct noise *d);
  * several adds up. */
 double noise_wait_share(const struct noise *d);
 
-/* "valid", or "disturbed: steal 4 %, ..." into buf; returns true when valid.
+/* "valid", or "disturbed: steal 4 %, ..." into buf; returns true when valid. drift: 0
+ * where it is not significant (stats_drift_test()).
  * Thresholds are in noise.c, with their reasons. */
 bool noise_verdict(const struct noise *d, double drift, char *buf, int cap);
 

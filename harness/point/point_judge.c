@@ -26,6 +26,8 @@
 #define PAGING_MIN_SHARE 2e-5
 #define QUOTA_MIN_SHARE  0.02
 #define MEMORY_MIN_SHARE 0.6
+/* A drift is one if so few series without a trend have the like. */
+#define DRIFT_MAX_P 0.01
 /* A result may lie this far above its roof, or as far as the probe's own passes differ,
  * before it is invalid. */
 #define ROOF_MIN_TOLERANCE 0.03
@@ -60,11 +62,12 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
 }
 
 static void fill_noise(struct row *row, const struct noise *noise, double n_tokens,
-                       double drift)
+                       const struct stats_drift *drift)
 {
+    const bool is_significant = drift->p < DRIFT_MAX_P;
     char verdict[sizeof row->validity];
 
-    row->drift_pct = 100 * drift;
+    row->drift_pct = 100 * drift->drift;
     if (!noise) {
         snprintf(row->validity, sizeof row->validity,
                  "disturbed: ended before it could tell");
@@ -76,7 +79,7 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
     row->others_pct = 100 * noise_others_share(noise);
     row->involuntary = (int64_t)noise->n_involuntary;
     row->throttled_ms = (double)noise->throttled_ns * 1e-6;
-    noise_verdict(noise, drift, verdict, sizeof verdict);
+    noise_verdict(noise, is_significant ? drift->drift : 0, verdict, sizeof verdict);
     snprintf(row->validity, sizeof row->validity, "%s", verdict);
 }
 
@@ -132,6 +135,7 @@ void point_judge(struct row *row, const struct point_samples *samples,
 {
     const size_t n =
         samples->n > STATS_DRIFT_SCRATCH ? samples->n : STATS_DRIFT_SCRATCH;
+    struct stats_drift drift;
     double *scratch;
 
     row->n_samples = (int64_t)samples->n;
@@ -144,8 +148,8 @@ void point_judge(struct row *row, const struct point_samples *samples,
         return;
     }
     fill_speed(row, samples, facts, scratch);
-    fill_noise(row, noise, (double)samples->n * facts->tokens_per_sample,
-               stats_drift(samples->ms, samples->n, scratch));
+    stats_drift_test(&drift, samples->ms, samples->n, scratch);
+    fill_noise(row, noise, (double)samples->n * facts->tokens_per_sample, &drift);
     free(scratch);
     check_roof(row, facts);
     row->limiter = limiter(row, facts);

@@ -29,7 +29,7 @@ done
     fail "gemm with 4 columns is not three rows"
 
 # ---- a run
-"$BENCH" kernels --quick --repetitions 4 --min-time 0.0005 --formats q4_0 --isa scalar \
+"$BENCH" kernels --quick --repetitions 6 --min-time 0.0005 --formats q4_0 --isa scalar \
     --weights hot -o one >out 2>err || fail "exit $?: $(cat err)"
 [ ! -s err ] || fail "complains: $(cat err)"
 grep -q "^Level: scalar" out && grep -q "gemv hot" out || fail "no table: $(cat out)"

@@ -215,6 +215,76 @@ static void drift_of_degenerate_series_is_zero(void **state)
     assert_float_equal(stats_drift(zero, 8, scratch_drift), 0, 0);
 }
 
+/* A series of n with that lag-1 autocorrelation, noise of 5 % and a drift, as a share
+ * of its middle. */
+static void draw_series(double *v, size_t n, double rho, double noise, double drift,
+                        uint64_t *seed)
+{
+    double x = 0;
+
+    for (size_t i = 0; i < n + 50; i++) {
+        double normal = -6;
+
+        for (int k = 0; k < 12; k++)
+            normal += uniform(seed);
+        x = rho * x + sqrt(1 - rho * rho) * normal;
+        if (i >= 50)
+            v[i - 50] = 100 * (1 + noise * x + drift * (double)(i - 50) / (double)n);
+    }
+}
+
+/* Share of series that have a large and significant drift. */
+static double share_drifting(size_t n, double rho, double noise, double drift)
+{
+    enum { N_TRIES = 300 };
+    uint64_t seed = 77 + n;
+    double v[256];
+    int n_found = 0;
+
+    for (int i = 0; i < N_TRIES; i++) {
+        struct stats_drift d;
+
+        draw_series(v, n, rho, noise, drift, &seed);
+        stats_drift_test(&d, v, n, scratch_drift);
+        n_found += fabs(d.drift) > 0.05 && d.p < 0.01;
+    }
+    return (double)n_found / N_TRIES;
+}
+
+/* Noise has a slope, too: of twelve samples with 5 % noise a third drift by more than
+ * 5 %. Samples that resemble their neighbours have more of it. */
+static void noise_is_no_drift(void **state)
+{
+    static const size_t sizes[] = {8, 12, 24, 48, 96};
+    static const double rhos[] = {0, 0.4, 0.75, 0.9};
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 4; k++)
+            assert_true(share_drifting(sizes[i], rhos[k], 0.05, 0) < 0.05);
+}
+
+static void a_drift_beyond_noise_is_found(void **state)
+{
+    (void)state;
+    assert_true(share_drifting(24, 0, 0.03, -0.2) > 0.85);
+    assert_true(share_drifting(48, 0, 0.03, 0.1) > 0.95);
+    assert_true(share_drifting(48, 0.4, 0.03, 0.2) > 0.85);
+    assert_true(share_drifting(96, 0.75, 0.03, -0.2) > 0.75);
+}
+
+static void degenerate_series_have_no_significant_drift(void **state)
+{
+    const double rising[] = {1, 2, 3, 4, 5, 6, 7}, constant[12] = {0};
+    struct stats_drift d;
+
+    (void)state;
+    stats_drift_test(&d, rising, 7, scratch_drift);
+    assert_true(d.p == 1 && d.drift == 0);
+    stats_drift_test(&d, constant, 12, scratch_drift);
+    assert_true(d.p == 1 && d.drift == 0);
+}
+
 /* Pairs of a known ratio with errors: the interval holds it as often as it says. */
 static void ratio_interval_covers_the_ratio(void **state)
 {
@@ -280,6 +350,9 @@ int main(void)
         cmocka_unit_test(ratio_interval_covers_the_ratio),
         cmocka_unit_test(drift_finds_a_trend),
         cmocka_unit_test(drift_of_degenerate_series_is_zero),
+        cmocka_unit_test(noise_is_no_drift),
+        cmocka_unit_test(a_drift_beyond_noise_is_found),
+        cmocka_unit_test(degenerate_series_have_no_significant_drift),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,6 +391,31 @@ static void limiters(void **state)
     assert_int_equal(strncmp(row.validity, "disturbed", 9), 0);
 }
 
+/* A drift is a disturbance if it is large and no accident. */
+static void drifts(void **state)
+{
+    const struct point_facts facts = {.tokens_per_sample = 1};
+    struct noise noise = calm();
+    double drifting[48], noisy[12];
+    const struct point_samples by_a_trend = {drifting, 48, NULL},
+                               by_chance = {noisy, 12, NULL};
+    struct row row;
+
+    (void)state;
+    for (int i = 0; i < 48; i++)
+        drifting[i] = 200 + i + i * 7 % 10;
+    for (int i = 0; i < 12; i++)
+        noisy[i] = 200 + 20.0 * (i * 7 % 12) / 12 + i;
+    row_init(&row);
+    point_judge(&row, &by_a_trend, &facts, &noise);
+    assert_true(row.drift_pct > 15);
+    assert_int_equal(strncmp(row.validity, "disturbed: drift", 16), 0);
+    row_init(&row);
+    point_judge(&row, &by_chance, &facts, &noise);
+    assert_true(fabs(row.drift_pct) > 5);
+    assert_string_equal(row.validity, "valid");
+}
+
 /* A result above its roof is wrong and must not pass as valid. */
 static void above_the_roof(void **state)
 {
@@ -474,6 +499,7 @@ int main(void)
         cmocka_unit_test(figures),
         cmocka_unit_test(few_samples),
         cmocka_unit_test(limiters),
+        cmocka_unit_test(drifts),
         cmocka_unit_test(above_the_roof),
         cmocka_unit_test(no_samples),
         cmocka_unit_test(prefill),
