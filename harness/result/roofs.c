@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * roofs.c - rows that got less memory bandwidth than others
+ * roofs.c - rows that got less memory bandwidth or arithmetic than others
+ *
+ * The roofs that hold for a row are a prefix of the rows that are read in the same way,
+ * those with the most bytes first. So one pass over them adds roof by roof to a binary
+ * indexed tree (Fenwick 1994), which has the roof of any rank in log n.
  */
 #include "harness/result/roofs.h"
 
@@ -10,9 +14,32 @@
 
 #include "harness/result/order.h"
 
-static int64_t probed_bytes(const struct row *r)
+enum roof { ROOF_NONE, ROOF_MEMORY, ROOF_ARITHMETIC };
+
+static enum roof roof_of(const struct row *r)
 {
-    return r->file_bytes < ROOF_MOST_BYTES ? r->file_bytes : ROOF_MOST_BYTES;
+    return r->kind == POINT_DECODE    ? ROOF_MEMORY
+           : r->kind == POINT_PREFILL ? ROOF_ARITHMETIC
+                                      : ROOF_NONE;
+}
+
+/* 0: none of this kind that could be compared. A model that pages is probed through a
+ * buffer instead of its weights. */
+static double roof_value(const struct row *r, enum roof roof)
+{
+    const double value = roof == ROOF_ARITHMETIC        ? r->roof_gops
+                         : r->limiter == LIMITER_PAGING ? 0
+                                                        : r->roof_gbps;
+
+    return roof != ROOF_NONE && roof_of(r) == roof && value > 0 ? value : 0;
+}
+
+/* The peak of arithmetic is that of registers: it has no bytes. */
+static int64_t probed_bytes(const struct row *r, enum roof roof)
+{
+    return roof != ROOF_MEMORY               ? 0
+           : r->file_bytes < ROOF_MOST_BYTES ? r->file_bytes
+                                             : ROOF_MOST_BYTES;
 }
 
 /* 0: read in the same way, by the same threads. */
@@ -26,41 +53,75 @@ static int compare_reading(const struct row *a, const struct row *b)
     return order_ints(a->isa, b->isa);
 }
 
-/* Whether b's roof holds for a: read in the same way, from no fewer bytes. A model that
- * pages is probed through a buffer instead of its weights. */
-static bool holds_for(const struct row *a, const struct row *b)
+/* Whether b's roof holds for a: read in the same way, from no fewer bytes. */
+static bool holds_for(const struct row *a, const struct row *b, enum roof roof)
 {
-    return probed_bytes(b) >= probed_bytes(a) && !compare_reading(a, b) &&
-           b->limiter != LIMITER_PAGING;
+    return probed_bytes(b, roof) >= probed_bytes(a, roof) && !compare_reading(a, b) &&
+           roof_value(b, roof) > 0;
 }
 
-/* Whether r has a roof to be held against others. */
-static bool has_roof(const struct row *r)
+/* Rank (from 0, ascending) of the reference among n roofs: the upper quartile; of three
+ * and more not the highest. */
+static size_t reference_rank(size_t n)
 {
-    return r->kind == POINT_DECODE && r->limiter != LIMITER_PAGING && r->roof_gbps > 0;
+    const size_t quartile = (3 * n + 3) / 4;
+
+    return (n >= 3 && quartile == n ? n - 1 : quartile) - 1;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* ---- one row ------------------------------------------------------------------ */
+
+/* The reference for r beside rows[n_rows]; 0: no memory to tell. */
+static double reference_for(const struct row *r, const struct row *rows, size_t n_rows)
+{
+    const enum roof roof = roof_of(r);
+    double *v = malloc((n_rows + 1) * sizeof *v), reference = 0;
+    size_t n = 0;
+
+    if (!v)
+        return 0;
+    if (r < rows || r >= rows + n_rows)
+        v[n++] = roof_value(r, roof);
+    for (size_t i = 0; i < n_rows; i++)
+        if (holds_for(r, &rows[i], roof))
+            v[n++] = roof_value(&rows[i], roof);
+    qsort(v, n, sizeof *v, by_value);
+    reference = v[reference_rank(n)];
+    free(v);
+    return reference;
 }
 
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
-                 double *best)
+                 double *reference)
 {
-    double highest = r->roof_gbps;
+    const double own = roof_value(r, roof_of(r));
+    double usual;
 
-    if (!has_roof(r))
+    if (!(own > 0))
         return false;
-    for (size_t i = 0; i < n_rows; i++) {
-        if (holds_for(r, &rows[i]) && rows[i].roof_gbps > highest)
-            highest = rows[i].roof_gbps;
-    }
-    if (best)
-        *best = highest;
-    return r->roof_gbps < ROOF_LOW_SHARE * highest;
+    usual = reference_for(r, rows, n_rows);
+    if (reference)
+        *reference = usual;
+    return own < ROOF_LOW_SHARE * usual;
 }
 
-static void mark(struct row *r, double best)
+static void mark(struct row *r, double reference)
 {
-    snprintf(r->validity, sizeof r->validity,
-             "disturbed: memory gave %.1f GB/s, at other points %.1f", r->roof_gbps,
-             best);
+    if (roof_of(r) == ROOF_MEMORY)
+        snprintf(r->validity, sizeof r->validity,
+                 "disturbed: memory gave %.1f GB/s, at other points %.1f", r->roof_gbps,
+                 reference);
+    else
+        snprintf(r->validity, sizeof r->validity,
+                 "disturbed: the arithmetic peak was %.0f GOPS, at other points %.0f",
+                 r->roof_gops, reference);
     r->limiter = LIMITER_NOISE;
 }
 
@@ -71,11 +132,13 @@ static bool is_valid(const struct row *r)
 
 void roof_mark(struct row *r, const struct row *rows, size_t n_rows)
 {
-    double best;
+    double reference;
 
-    if (is_valid(r) && roof_is_low(r, rows, n_rows, &best))
-        mark(r, best);
+    if (is_valid(r) && roof_is_low(r, rows, n_rows, &reference))
+        mark(r, reference);
 }
+
+/* ---- all rows ----------------------------------------------------------------- */
 
 /* Rows that are read in the same way are together, those with the most bytes first. */
 static int by_reading(const void *x, const void *y)
@@ -83,33 +146,82 @@ static int by_reading(const void *x, const void *y)
     const struct row *a = *(struct row *const *)x, *b = *(struct row *const *)y;
 
     ORDER_BY(compare_reading(a, b));
-    return order_ints(probed_bytes(b), probed_bytes(a));
+    return order_ints(probed_bytes(b, ROOF_MEMORY), probed_bytes(a, ROOF_MEMORY));
 }
 
-/* Marks of sorted[n], all read in the same way. As holds_for() has it, the roofs of all
- * rows before one, and of those with as many bytes, hold for it. */
-static void mark_alike(struct row **sorted, size_t n)
-{
-    double best = 0;
+/* Roofs counted by their place in the order of all of them. */
+struct counted {
+    double *value; /* [n], ascending */
+    size_t *tree;  /* [n + 1], of Fenwick's kind */
+    size_t n, n_added;
+};
 
+static void count_begin(struct counted *c, struct row **rows, size_t n, enum roof roof)
+{
+    for (size_t i = 0; i < n; i++)
+        c->value[i] = roof_value(rows[i], roof);
+    qsort(c->value, n, sizeof *c->value, by_value);
+    memset(c->tree, 0, (n + 1) * sizeof *c->tree);
+    c->n = n;
+    c->n_added = 0;
+}
+
+static void count_add(struct counted *c, double value)
+{
+    const double *at = bsearch(&value, c->value, c->n, sizeof value, by_value);
+
+    for (size_t i = (size_t)(at - c->value) + 1; i <= c->n; i += i & -i)
+        c->tree[i]++;
+    c->n_added++;
+}
+
+static double count_reference(const struct counted *c)
+{
+    size_t left = reference_rank(c->n_added), at = 0, step = 1;
+
+    while (step * 2 <= c->n)
+        step *= 2;
+    for (; step; step /= 2)
+        if (at + step <= c->n && c->tree[at + step] <= left) {
+            at += step;
+            left -= c->tree[at];
+        }
+    return c->value[at];
+}
+
+/* Marks of rows[n], all read in the same way, that have this roof. As holds_for() has
+ * it, the roofs of all rows before one, and of those with as many bytes, hold for it.
+ */
+static void mark_alike(struct row **rows, size_t n, enum roof roof, struct counted *c)
+{
+    count_begin(c, rows, n, roof);
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && probed_bytes(sorted[end]) == probed_bytes(sorted[i]);
+        for (end = i;
+             end < n && probed_bytes(rows[end], roof) == probed_bytes(rows[i], roof);
              end++)
-            if (sorted[end]->limiter != LIMITER_PAGING && sorted[end]->roof_gbps > best)
-                best = sorted[end]->roof_gbps;
+            if (roof_value(rows[end], roof) > 0)
+                count_add(c, roof_value(rows[end], roof));
+        if (!c->n_added)
+            continue;
+        const double reference = count_reference(c);
         for (size_t k = i; k < end; k++)
-            if (is_valid(sorted[k]) && has_roof(sorted[k]) &&
-                sorted[k]->roof_gbps < ROOF_LOW_SHARE * best)
-                mark(sorted[k], best);
+            if (is_valid(rows[k]) && roof_value(rows[k], roof) > 0 &&
+                roof_value(rows[k], roof) < ROOF_LOW_SHARE * reference)
+                mark(rows[k], reference);
     }
 }
 
 enum status roof_mark_all(struct row *rows, size_t n_rows, struct err *err)
 {
     struct row **sorted = malloc((n_rows + 1) * sizeof *sorted);
+    struct counted c = {.value = malloc((n_rows + 1) * sizeof *c.value),
+                        .tree = malloc((n_rows + 1) * sizeof *c.tree)};
+    enum status st = ST_OK;
 
-    if (!sorted)
-        return err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", n_rows);
+    if (!sorted || !c.value || !c.tree) {
+        st = err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", n_rows);
+        goto out;
+    }
     for (size_t i = 0; i < n_rows; i++)
         sorted[i] = &rows[i];
     qsort(sorted, n_rows, sizeof *sorted, by_reading);
@@ -117,8 +229,12 @@ enum status roof_mark_all(struct row *rows, size_t n_rows, struct err *err)
         for (end = i + 1; end < n_rows && !compare_reading(sorted[i], sorted[end]);
              end++) {
         }
-        mark_alike(sorted + i, end - i);
+        mark_alike(sorted + i, end - i, ROOF_MEMORY, &c);
+        mark_alike(sorted + i, end - i, ROOF_ARITHMETIC, &c);
     }
+out:
+    free(c.tree);
+    free(c.value);
     free(sorted);
-    return ST_OK;
+    return st;
 }

@@ -2,12 +2,19 @@
  *
  * roofs.h - roofs of one sweep compared with each other
  *
- * Every decode row has the read bandwidth probed while it was measured. Rows with the
- * same threads on the same CPUs should have the same; where one got clearly less than
- * the best of them, another process was using the memory (another virtual machine, for
- * example: no counter of this one shows it). Such a row still shows how close to its
- * roof a setting came, but not which setting is faster. The roof of a smaller model
- * does not apply to a larger one: its weights may fit a cache.
+ * Every decode row has the read bandwidth probed while it was measured, every prefill
+ * row the peak of arithmetic. Rows with the same threads on the same CPUs should have
+ * the same; where one got clearly less than most others, another process was using the
+ * memory or the execution units (another virtual machine, for example: no counter of
+ * this one shows it). Such a row still shows how close to its roof a setting came, but
+ * not which setting is faster. The bandwidth of a smaller model does not apply to a
+ * larger one: its weights may fit a cache.
+ *
+ * The reference is the upper quartile of the comparable roofs (the roof of that rank),
+ * but of three and more never the highest. So one row that had the machine for itself
+ * marks no other, and up to three quarters of the rows may be disturbed and are found.
+ * Of two the higher is the reference: measuring the lower one again tells which was
+ * unusual.
  *
  * Threading: pure functions.
  */
@@ -19,18 +26,18 @@
 
 #include "harness/result/row.h"
 
-/* A roof below this share of the best comparable one is low. Undisturbed machines stay
- * within a few per cent of their best. */
+/* A roof below this share of the reference is low. Undisturbed machines stay within a
+ * few per cent. */
 #define ROOF_LOW_SHARE 0.85
 
 /* So much of the weights, at most, is read for a roof. */
 #define ROOF_MOST_BYTES ((int64_t)1 << 30)
 
-/* Whether r, a decode row that fits its limit, has a low roof beside rows[n_rows]
- * (r may be one of them). *best (may be NULL) receives the best comparable roof,
- * GB/s. */
+/* Whether r, a decode row that fits its limit or a prefill row, has a low roof beside
+ * rows[n_rows] (r may be one of them; its roof counts once). *reference (may be NULL)
+ * is in GB/s or GOPS. */
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
-                 double *best);
+                 double *reference);
 
 /* Mark r as disturbed, and by what, if it is valid and its roof is low. */
 void roof_mark(struct row *r, const struct row *rows, size_t n_rows);
