@@ -12,7 +12,8 @@
 #include "harness/result/roofs.h"
 #include "kernels/isa.h"
 
-#define BESIDE_S 0.5 /* of samples for one pass, at least */
+#define BESIDE_S         0.5 /* of samples for one pass, at least */
+#define BESIDE_MAX_SHARE 0.1 /* of the time, for passes */
 
 /* Median of all passes; the spread is their difference, and that between the passes
  * before and after the measurement. */
@@ -124,7 +125,7 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
 
     if (status)
         return status;
-    if (c->p->kind == POINT_PREFILL && !c->n_roof_gops)
+    if (c->p->kind == POINT_PREFILL)
         for (int i = 0; i < N_PEAK_PASSES; i++)
             add_peak_pass(c, pool);
     if (c->p->profile && !(c->int8_gops > 0)) {
@@ -134,22 +135,44 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
     return ST_OK;
 }
 
+bool point_beside_due(double since_s, double budget_s, double cost_s)
+{
+    const double wanted = fmax(BESIDE_S, budget_s / N_ROOF_BESIDE);
+
+    return since_s >= fmax(wanted, cost_s * (1 / BESIDE_MAX_SHARE - 1));
+}
+
+/* A token that is no sample. Its error, if any, is the next sample's, too. */
+static void wake_after_pass(struct point_worker *c)
+{
+    uint64_t ns = 0;
+
+    if (measured_wake(&c->measured, &ns, NULL))
+        return;
+    c->n_woken++;
+    c->woken_ms += (double)ns * 1e-6;
+}
+
 void point_probe_beside(struct point_worker *c)
 {
-    const double wanted = fmax(BESIDE_S, c->p->budget_s / N_ROOF_BESIDE);
+    const uint64_t begin = clock_ns();
     const uint64_t last =
         c->beside_ns > c->measure_begin_ns ? c->beside_ns : c->measure_begin_ns;
 
     if (!c->n_places || c->n_beside >= N_ROOF_BESIDE || c->p->kind == POINT_SPECULATE ||
-        (double)(clock_ns() - last) * 1e-9 < wanted)
+        !point_beside_due((double)(begin - last) * 1e-9, c->p->budget_s,
+                          c->beside_cost_s))
         return;
     thread_pool_use(slm_thread_pool(c->model), c->p->setup.n_threads);
-    if (c->p->kind == POINT_PREFILL)
-        add_peak_pass(c, slm_thread_pool(c->model));
-    else
+    if (c->p->kind == POINT_PREFILL) {
+        add_peak_pass(c, slm_thread_pool(c->model)); /* reads no memory */
+    } else {
         read_pass(c, next_place(c), slm_thread_pool(c->model));
+        wake_after_pass(c);
+    }
     c->n_beside++;
     c->beside_ns = clock_ns();
+    c->beside_cost_s = (double)(c->beside_ns - begin) * 1e-9;
 }
 
 enum status point_probe_roof(struct point_worker *c, bool weights, struct err *err)

@@ -253,10 +253,11 @@ static enum status measure(struct point_worker *c, struct err *err)
     return status;
 }
 
-/* Report the time of all samples by operation. */
+/* Report the time of all samples, and of tokens between them, by operation. */
 static enum status report_profile(const struct point_worker *c, struct err *err)
 {
-    const double n = (double)c->n_samples;
+    const size_t n = c->n_samples + c->n_woken;
+    const double ms = n ? (c->sum_ms + c->woken_ms) / (double)n : 0;
     struct slm_profile *from = malloc(sizeof *from);
     struct point_profile *p = malloc(sizeof *p);
 
@@ -266,8 +267,7 @@ static enum status report_profile(const struct point_worker *c, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for a profile");
     }
     slm_profile_read(c->model, from);
-    point_profile_make(p, from, c->n_samples, n > 0 ? c->sum_ms / n : 0, c->int8_gops,
-                       c->f32_gops);
+    point_profile_make(p, from, n, ms, c->int8_gops, c->f32_gops);
     worker_send(json_pack("{s:o}", "profile", point_profile_json(p)));
     free(from);
     free(p);

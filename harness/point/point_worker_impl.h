@@ -22,7 +22,7 @@
 #define N_ROOF_PASSES 5   /* before the measurement, and again after it */
 #define N_ROOF_BESIDE 200 /* at most, between samples */
 #define N_ROOF_PLACES 8   /* of the weights, which passes read one after another */
-#define N_PEAK_PASSES 3   /* before the measurement */
+#define N_PEAK_PASSES 3   /* before the measurement, and again after it */
 
 struct point_worker {
     struct point own; /* changed where a profile is slower */
@@ -43,9 +43,12 @@ struct point_worker {
     struct probe_buffer place[N_ROOF_PLACES];
     int n_places, n_place_reads;
     double roof_gbps[2 * N_ROOF_PASSES + N_ROOF_BESIDE];
-    double roof_gops[N_PEAK_PASSES + N_ROOF_BESIDE];
+    double roof_gops[2 * N_PEAK_PASSES + N_ROOF_BESIDE];
     int n_roof_gbps, n_roof_gops, n_beside;
-    uint64_t beside_ns;         /* when the last of these ended */
+    uint64_t beside_ns;   /* when the last of these ended */
+    double beside_cost_s; /* what it took, with the token after it */
+    size_t n_woken;       /* such tokens, and their time */
+    double woken_ms;
     double int8_gops, f32_gops; /* with a profile only */
     struct worker_reports reports;
     size_t n_samples;
@@ -60,9 +63,16 @@ struct point_worker {
  * size. Errors: of thread_pool_start() and probe_buffer_open(). */
 enum status point_probe_roof(struct point_worker *c, bool weights, struct err *err);
 
-/* Between two samples, where the last time is long enough ago: one pass over another
- * part of the weights, or for prefill one of arithmetic, so that the roof is that of
- * the time in which the samples were taken. After point_probe_roof() with weights. */
+/* Whether it is time for a pass between two samples: since_s after the last one, which
+ * took cost_s (0: there was none). Passes take a tenth of the time at most, and are so
+ * many of a budget that N_ROOF_BESIDE of them suffice. */
+bool point_beside_due(double since_s, double budget_s, double cost_s);
+
+/* Between two samples, where it is due: one pass over another part of the weights, or
+ * for prefill one of arithmetic, so that the roof is that of the time in which the
+ * samples were taken. The pass leaves its bytes in the caches, so a token is decoded
+ * after it that is no sample: the next sample finds them as any other does. After
+ * point_probe_roof() with weights. */
 void point_probe_beside(struct point_worker *c);
 
 #endif

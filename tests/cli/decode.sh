@@ -88,6 +88,14 @@ weights = sum(r["bytes"] for r in p["rows"] if r["weights"])
 assert 0.9 * row["bytes_per_token"] < weights <= row["bytes_per_token"], weights
 EOF
 fi
+# after a pass of the roof between samples one token is decoded that is no sample
+"$BENCH" decode -m nano:Q4_K_M -t 1 -n 1000000 --budget 2 --profile --json >passes.json
+python3 - <<'EOF' || fail "no token after a pass of the roof"
+import json
+row = json.load(open("passes.json"))
+n_more = row["profile"]["n_samples"] - row["n_samples"]
+assert 1 <= n_more <= 4, n_more
+EOF
 "$BENCH" decode -m nano:Q4_K_M -t 1 -n 4 --profile -o drawn/here >/dev/null 2>err ||
     grep -q gnuplot err || fail "chart: $(cat err)"
 [ -s drawn/here/profile.csv ] || fail "no chart's data"

@@ -8,6 +8,7 @@
 
 #include "harness/point/point.h"
 #include "harness/point/point_worker.h"
+#include "harness/point/point_worker_impl.h"
 #include "harness/point/point_options.h"
 #include "harness/worker/worker.h"
 
@@ -271,6 +272,41 @@ static void probe_size(void **state)
     assert_int_equal(point_probe_bytes(0, 8 * mib, 5 * mib), 2 * mib);
 }
 
+/* Of two minutes of samples with passes of that cost between them: the share that the
+ * passes take, and their number. */
+static double share_beside(double sample_s, double cost_s, double budget_s, int *n)
+{
+    double now = 0, last = 0, spent = 0, cost = 0;
+
+    for (*n = 0; now < budget_s;) {
+        now += sample_s;
+        if (!point_beside_due(now - last, budget_s, cost))
+            continue;
+        cost = cost_s;
+        now += cost;
+        spent += cost;
+        last = now;
+        ++*n;
+    }
+    return spent / now;
+}
+
+/* Passes between samples are spread over the whole measurement, and take a tenth of it
+ * at most. */
+static void passes_beside_samples(void **state)
+{
+    int n;
+
+    (void)state;
+    assert_true(share_beside(0.001, 0.001, 20, &n) < 0.01 && n >= 35 && n <= 40);
+    assert_true(share_beside(0.2, 0.25, 20, &n) < 0.11 && n >= 7);
+    assert_true(share_beside(1, 1.05, 60, &n) < 0.11 && n >= 5);
+    share_beside(0.01, 0.001, 600, &n); /* as many as there is memory for */
+    assert_true(n <= N_ROOF_BESIDE && n > N_ROOF_BESIDE / 2);
+    assert_false(point_beside_due(0.4, 20, 0));
+    assert_true(point_beside_due(0.5, 20, 0));
+}
+
 /* ---- judging ---------------------------------------------------------------- */
 
 /* Ten samples around 200 ms of a 5 GB model: 25 GB/s. */
@@ -496,6 +532,7 @@ int main(void)
         cmocka_unit_test(json_round_trip),
         cmocka_unit_test(wire_round_trip),
         cmocka_unit_test(probe_size),
+        cmocka_unit_test(passes_beside_samples),
         cmocka_unit_test(figures),
         cmocka_unit_test(few_samples),
         cmocka_unit_test(limiters),
