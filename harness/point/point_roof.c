@@ -92,6 +92,23 @@ static void add_peak_pass(struct point_worker *c, struct thread_pool *pool)
     c->row.roof_gops = stats_median(c->roof_gops, (size_t)c->n_roof_gops, scratch);
 }
 
+/* Of the buffer that is read instead of weights. While the model is open, its KV cache
+ * and scratch memory leave that much less of the limit; afterwards the size stays. */
+static uint64_t stand_in_bytes(struct point_worker *c)
+{
+    const uint64_t limit = c->topo.mem_limit;
+
+    if (c->model) {
+        const struct slm_info *info = slm_info(c->model);
+        const uint64_t anon = info->kv_bytes + info->scratch_bytes;
+        const uint64_t left = limit > anon ? limit - anon : 1;
+
+        c->stand_in_bytes =
+            point_probe_bytes(c->topo.llc_bytes, limit ? left : 0, c->image_bytes);
+    }
+    return c->stand_in_bytes;
+}
+
 static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
                                bool weights, struct err *err)
 {
@@ -100,12 +117,12 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
     struct probe_buffer own = {.base = NULL};
 
     if (!weights) {
-        const uint64_t bytes =
-            point_probe_bytes(c->topo.llc_bytes, c->topo.mem_limit, c->image_bytes);
-        const enum status status =
-            probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
+        const uint64_t bytes = stand_in_bytes(c);
+        enum status status = ST_OK;
 
-        if (status)
+        if (bytes)
+            status = probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
+        if (status || !bytes)
             return status;
     } else if (!c->n_places) {
         choose_places(c, pool);

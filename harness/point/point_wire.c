@@ -50,14 +50,17 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object)
 uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
                            uint64_t weight_bytes)
 {
-    uint64_t bytes = 4 * llc_bytes > 512 * MIB ? 4 * llc_bytes : 512 * MIB;
+    const uint64_t least = llc_bytes ? 4 * llc_bytes : 512 * MIB;
     const uint64_t of_model = weight_bytes > 64 * MIB ? weight_bytes : 64 * MIB;
+    uint64_t bytes = least > 512 * MIB ? least : 512 * MIB;
 
     if (bytes > of_model)
         bytes = of_model;
     if (mem_limit && bytes > mem_limit / 8)
         bytes = mem_limit / 8;
-    return bytes / (2 * MIB) * (2 * MIB) + (bytes < 2 * MIB ? 2 * MIB : 0);
+    if (bytes < least)
+        bytes = !mem_limit || least <= mem_limit / 2 ? least : 0;
+    return bytes / (2 * MIB) * (2 * MIB);
 }
 
 int point_n_logits(const struct point *p)

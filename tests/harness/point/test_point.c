@@ -266,10 +266,17 @@ static void probe_size(void **state)
     assert_int_equal(point_probe_bytes(32 * mib, 0, 5000 * mib), 512 * mib);
     assert_int_equal(point_probe_bytes(256 * mib, 0, 5000 * mib), 1024 * mib);
     assert_int_equal(point_probe_bytes(32 * mib, 2048 * mib, 5000 * mib), 256 * mib);
-    assert_int_equal(point_probe_bytes(32 * mib, 0, 100 * mib), 100 * mib);
-    assert_int_equal(point_probe_bytes(32 * mib, 0, 5 * mib), 64 * mib);
-    assert_int_equal(point_probe_bytes(0, 16 * mib, 5 * mib), 2 * mib);
-    assert_int_equal(point_probe_bytes(0, 8 * mib, 5 * mib), 2 * mib);
+    assert_int_equal(point_probe_bytes(8 * mib, 0, 100 * mib), 100 * mib);
+    assert_int_equal(point_probe_bytes(8 * mib, 0, 5 * mib), 64 * mib);
+
+    /* four times the last-level cache, up to half of the limit, or no figure */
+    assert_int_equal(point_probe_bytes(32 * mib, 0, 100 * mib), 128 * mib);
+    assert_int_equal(point_probe_bytes(32 * mib, 512 * mib, 5000 * mib), 128 * mib);
+    assert_int_equal(point_probe_bytes(32 * mib, 256 * mib, 5000 * mib), 128 * mib);
+    assert_int_equal(point_probe_bytes(32 * mib, 255 * mib, 5000 * mib), 0);
+    assert_int_equal(point_probe_bytes(32 * mib, 100 * mib, 5000 * mib), 0);
+    assert_int_equal(point_probe_bytes(0, 16 * mib, 5 * mib), 0);
+    assert_int_equal(point_probe_bytes(0, 2048 * mib, 5000 * mib), 512 * mib);
 }
 
 /* Of two minutes of samples with passes of that cost between them: the share that the
