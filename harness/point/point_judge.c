@@ -37,6 +37,18 @@ static double per(double amount, double n)
     return n > 0 ? amount / n : NAN;
 }
 
+/* The share of the roof and its interval: the relative errors of speed and roof, taken
+ * as independent. NaN where one of them has none. */
+static void fill_share(struct row *row)
+{
+    row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
+    row->mbu = row->tok_per_s / row->roof_tok_per_s;
+    row->mbu_lo = row->mbu * exp(-hypot(log(row->tok_per_s / row->tok_per_s_lo),
+                                        log(row->roof_gbps_hi / row->roof_gbps)));
+    row->mbu_hi = row->mbu * exp(hypot(log(row->tok_per_s_hi / row->tok_per_s),
+                                       log(row->roof_gbps / row->roof_gbps_lo)));
+}
+
 static void fill_speed(struct row *row, const struct point_samples *samples,
                        const struct point_facts *facts, double *scratch)
 {
@@ -54,11 +66,11 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
     if (row->kind == POINT_PREFILL) {
         row->ttft_warm_s = s.median * 1e-3;
         row->ttft_s = row->load_s + row->ttft_warm_s;
+        row->ttft_s_lo = row->load_s + s.lo * 1e-3;
+        row->ttft_s_hi = row->load_s + s.hi * 1e-3;
     }
-    if (row->roof_gbps > 0 && row->bytes_per_token > 0) {
-        row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
-        row->mbu = row->tok_per_s / row->roof_tok_per_s;
-    }
+    if (row->roof_gbps > 0 && row->bytes_per_token > 0)
+        fill_share(row);
 }
 
 static void fill_noise(struct row *row, const struct noise *noise, double n_tokens,

@@ -25,6 +25,8 @@ static void evaluate_roof(struct point_worker *c)
 
     stats_summary(&all, c->roof_gbps, (size_t)n, scratch);
     c->row.roof_gbps = all.median;
+    c->row.roof_gbps_lo = all.lo;
+    c->row.roof_gbps_hi = all.hi;
     if (!(all.median > 0))
         return;
     c->facts.roof_spread = 2 * all.mad / all.median;
@@ -87,9 +89,13 @@ static double probe_peak(enum probe_peak which, struct thread_pool *pool)
 static void add_peak_pass(struct point_worker *c, struct thread_pool *pool)
 {
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
+    struct stats all;
 
     c->roof_gops[c->n_roof_gops++] = peak_pass(PROBE_PEAK_INT8, pool);
-    c->row.roof_gops = stats_median(c->roof_gops, (size_t)c->n_roof_gops, scratch);
+    stats_summary(&all, c->roof_gops, (size_t)c->n_roof_gops, scratch);
+    c->row.roof_gops = all.median;
+    c->row.roof_gops_lo = all.lo;
+    c->row.roof_gops_hi = all.hi;
 }
 
 /* Of the buffer that is read instead of weights. While the model is open, its KV cache

@@ -27,7 +27,12 @@ while read -r name _; do
     grep -q "\"$name\"" fields.json || fail "an unknown column: $name"
 done <row
 
-# ---- roof and share agree: mbu = tok_per_s * bytes_per_token / roof
+# ---- roof and share agree: mbu = tok_per_s * bytes_per_token / roof; all have intervals
+for column in roof_gbps mbu; do
+    awk -v name=$column '{ v[$1] = $2 } END {
+        exit !(v[name "_lo"] > 0 && v[name "_lo"] <= v[name] && v[name] <= v[name "_hi"])
+    }' row || fail "no interval of $column: $(cat row)"
+done
 awk '{ v[$1] = $2 } END {
     mbu = v["tok_per_s"] * v["bytes_per_token"] / (v["roof_gbps"] * 1e9)
     exit !(mbu > v["mbu"] * 0.99 - 0.001 && mbu < v["mbu"] * 1.01 + 0.001)

@@ -368,6 +368,39 @@ static void figures(void **state)
     assert_string_equal(row.detail, "");
 }
 
+/* The share of the roof is as uncertain as the speed and the roof together; the time to
+ * the first token as the pass over the prompt. */
+static void intervals(void **state)
+{
+    const struct point_samples samples = {ms, 10, NULL};
+    const struct point_facts facts = {.tokens_per_sample = 1, .bytes_per_sample = 5e9};
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    row_init(&row);
+    row.bytes_per_token = 5000000000;
+    row.roof_gbps = 30;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(isnan(row.mbu_lo) && isnan(row.mbu_hi)); /* of a roof without one */
+    row.roof_gbps_lo = 29.7;
+    row.roof_gbps_hi = 30.3;
+    row.load_s = 1;
+    row.kind = POINT_DECODE;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(fabs(row.tok_per_s_lo - 1000 / 201.0) < 1e-9); /* ranks 2 and 9 of 10 */
+    assert_true(fabs(row.tok_per_s_hi - 1000 / 199.0) < 1e-9);
+    assert_true(fabs(row.mbu_lo / row.mbu - (1 - 0.0111)) < 1e-4); /* 0.5 and 1 % */
+    assert_true(fabs(row.mbu_hi / row.mbu - (1 + 0.0113)) < 1e-4);
+    assert_true(isnan(row.ttft_s_lo));
+
+    row.kind = POINT_PREFILL;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(fabs(row.ttft_s - 1.2) < 1e-9);
+    assert_true(fabs(row.ttft_s_lo - 1.199) < 1e-9);
+    assert_true(fabs(row.ttft_s_hi - 1.201) < 1e-9);
+}
+
 /* Cells that the number of samples does not support are empty. */
 static void few_samples(void **state)
 {
@@ -541,6 +574,7 @@ int main(void)
         cmocka_unit_test(probe_size),
         cmocka_unit_test(passes_beside_samples),
         cmocka_unit_test(figures),
+        cmocka_unit_test(intervals),
         cmocka_unit_test(few_samples),
         cmocka_unit_test(limiters),
         cmocka_unit_test(drifts),
