@@ -9,10 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/stats.h"
 #include "harness/machine/fence.h"
+#include "harness/machine/probe.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_worker.h"
 #include "harness/point/point_run.h"
@@ -20,6 +23,9 @@
 #include "harness/worker/worker.h"
 
 #define USAGE_NS 500000000u /* the group's peak is read twice a second */
+
+#define DISK_PASSES 3
+#define DISK_BYTES  (UINT64_C(256) << 20) /* of the model's file, per pass at most */
 
 /* The worker gets its CPUs by number, so that both sides use the same ones. */
 static enum status resolve_cpus(struct point_run *r, struct err *err)
@@ -180,6 +186,21 @@ static bool find_need(struct point_run *r, enum status *status, struct err *err)
     return *status == ST_OK;
 }
 
+/* A model that does not fit pages from its disk: how fast that is, where it can be
+ * told. Only of a file, since in a directory the probe writes one. */
+static void probe_disk_roof(struct point_run *r)
+{
+    const struct point *p = &r->settings;
+    double gbps[DISK_PASSES], scratch[DISK_PASSES];
+    struct stat sb;
+
+    if (r->fits || p->setup.residency != WEIGHTS_MMAP ||
+        stat(p->setup.model.path, &sb) || !S_ISREG(sb.st_mode))
+        return;
+    if (probe_disk(p->setup.model.path, DISK_BYTES, DISK_PASSES, gbps, NULL) == ST_OK)
+        r->row->roof_disk_gbps = stats_median(gbps, DISK_PASSES, scratch);
+}
+
 /* Sends the point, and reads all messages until it is done. */
 static void measure(struct point_run *r)
 {
@@ -287,8 +308,10 @@ static enum status run(struct point_run *r, struct err *err)
     goes_on = goes_on && find_need(r, &status, err);
     if (status || (goes_on && !point_may_try(r)))
         return status;
-    if (goes_on)
+    if (goes_on) {
+        probe_disk_roof(r);
         measure(r);
+    }
     conclude(r);
     return ST_OK;
 }

@@ -119,6 +119,11 @@ struct point_facts {
     double bytes_per_sample;  /* weights and KV cache read */
     double roof_spread;       /* of the probe's passes, as a share of their median */
     double llc_bytes;         /* last-level cache; 0: unknown */
+
+    /* Of a few samples after the measured ones, or of all with a profile: */
+    double profile_ms; /* mean sample; 0: none was profiled */
+    double wait_ms;    /* of it at barriers, mean of the threads */
+    double arith_ms;   /* in which its multiply-adds could be done at the peaks */
 };
 
 /* Fill the columns that follow from samples and facts: n_samples, tok_per_s and

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_judge.c - figures from samples, and what limits them
- *
- * The limiter, first rule that applies (docs/measuring.md says why):
- *   paging   pages are read from disk while measuring: at least one per sample
- *            and 2e-5 of the bytes a sample touches. A model that fits has none
- *            after its warm-up, so the threshold need not be fine
- *   quota    the CPU quota stopped us for more than 2 % of the time
- *   noise    the row is marked as disturbed
- *   memory   at least 60 % of the probed read bandwidth was used, by more bytes
- *            than the last-level cache could have kept
- *   compute  what is left: the cores were busy with instructions, or waited for
- *            each other, and the memory could have given more
+ * point_judge.c - figures from samples; point_limiter.c says what limits them
  */
 #include "harness/point/point.h"
 
@@ -21,11 +10,8 @@
 #include <string.h>
 
 #include "harness/base/stats.h"
+#include "harness/point/point_limiter.h"
 
-#define PAGE_BYTES       4096.0
-#define PAGING_MIN_SHARE 2e-5
-#define QUOTA_MIN_SHARE  0.02
-#define MEMORY_MIN_SHARE 0.6
 /* A drift is one if so few series without a trend have the like. */
 #define DRIFT_MAX_P 0.01
 /* A result may lie this far above its roof, or as far as the probe's own passes differ,
@@ -119,29 +105,6 @@ static void check_roof(struct row *row, const struct point_facts *facts)
              compute ? "peak" : "roof", 100 * (share - 1));
 }
 
-static int limiter(const struct row *row, const struct point_facts *facts)
-{
-    const double pages = facts->tokens_per_sample *
-                         fmax(row->major_faults_per_token, row->refaults_per_token);
-    const double busy_ms = row->lat_p50_ms * (double)row->n_samples;
-    const double gbps = per(facts->bytes_per_sample * 1e-6, row->lat_p50_ms);
-
-    if (!(row->lat_p50_ms > 0))
-        return FIELD_NO_ENUM;
-    if (pages >= fmax(1, PAGING_MIN_SHARE * facts->bytes_per_sample / PAGE_BYTES))
-        return LIMITER_PAGING;
-    if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms)
-        return LIMITER_QUOTA;
-    if (strncmp(row->validity, "valid", 5))
-        return LIMITER_NOISE;
-    if (!(row->roof_gbps > 0))
-        return FIELD_NO_ENUM;
-    return gbps >= MEMORY_MIN_SHARE * row->roof_gbps &&
-                   facts->bytes_per_sample > facts->llc_bytes
-               ? LIMITER_MEMORY
-               : LIMITER_COMPUTE;
-}
-
 void point_judge(struct row *row, const struct point_samples *samples,
                  const struct point_facts *facts, const struct noise *noise)
 {
@@ -164,5 +127,5 @@ void point_judge(struct row *row, const struct point_samples *samples,
     fill_noise(row, noise, (double)samples->n * facts->tokens_per_sample, &drift);
     free(scratch);
     check_roof(row, facts);
-    row->limiter = limiter(row, facts);
+    point_limit(row, facts);
 }

@@ -91,13 +91,38 @@ void point_profile_from_json(struct point_profile *p, const json_t *object)
     }
 }
 
+static double arith_ms(const struct point_profile *p,
+                       const struct point_profile_row *row)
+{
+    const double peak = row->is_int8 ? p->int8_gops : p->f32_gops;
+
+    return peak > 0 ? 2 * row->macs / (peak * 1e6) : 0;
+}
+
+double point_profile_wait_ms(const struct point_profile *p)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++)
+        sum += p->rows[i].wait_ms;
+    return sum;
+}
+
+double point_profile_arith_ms(const struct point_profile *p)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++)
+        sum += arith_ms(p, &p->rows[i]);
+    return sum;
+}
+
 double point_profile_roof_ms(const struct point_profile *p,
                              const struct point_profile_row *row, double roof_gbps,
                              const char **bound)
 {
-    const double peak = row->is_int8 ? p->int8_gops : p->f32_gops;
     const double memory = roof_gbps > 0 ? row->bytes / (roof_gbps * 1e6) : 0;
-    const double compute = peak > 0 ? 2 * row->macs / (peak * 1e6) : 0;
+    const double compute = arith_ms(p, row);
 
     *bound = memory <= 0 && compute <= 0 ? ""
              : memory >= compute         ? "memory"

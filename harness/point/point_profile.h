@@ -48,6 +48,11 @@ double point_profile_roof_ms(const struct point_profile *p,
                              const struct point_profile_row *row, double roof_gbps,
                              const char **bound);
 
+/* Milliseconds of a sample: at barriers; and what its multiply-adds take at the peaks.
+ */
+double point_profile_wait_ms(const struct point_profile *p);
+double point_profile_arith_ms(const struct point_profile *p);
+
 /* The table. row: the point's. */
 void point_profile_print(FILE *f, const struct point_profile *p, const struct row *row);
 

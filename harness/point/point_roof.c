@@ -151,7 +151,8 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
     if (c->p->kind == POINT_PREFILL)
         for (int i = 0; i < N_PEAK_PASSES; i++)
             add_peak_pass(c, pool);
-    if (c->p->profile && !(c->int8_gops > 0)) {
+    if ((c->p->profile || (weights && c->p->kind != POINT_SPECULATE)) &&
+        !(c->int8_gops > 0)) {
         c->int8_gops = probe_peak(PROBE_PEAK_INT8, pool);
         c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }

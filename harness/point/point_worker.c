@@ -28,7 +28,9 @@
 #include "harness/worker/worker_fence.h"
 #include "kernels/isa.h"
 
-#define PRELOAD_SHARE 0.8 /* of the limit, where a model does not fit it */
+#define PRELOAD_SHARE  0.8  /* of the limit, where a model does not fit it */
+#define PROFILED_SHARE 0.05 /* of the budget, for samples with a profile */
+#define PROFILED_MAX   8
 
 /* The columns and the facts known so far. */
 static void report_row(const struct point_worker *c)
@@ -253,25 +255,60 @@ static enum status measure(struct point_worker *c, struct err *err)
     return status;
 }
 
-/* Report the time of all samples, and of tokens between them, by operation. */
-static enum status report_profile(const struct point_worker *c, struct err *err)
+/* A few samples more, with a profile: it is the evidence for what limits the point, and
+ * reading clocks must not be part of the measured ones. None where a sample is long. */
+static enum status take_profiled(struct point_worker *c, size_t *n, double *ms,
+                                 struct err *err)
 {
-    const size_t n = c->n_samples + c->n_woken;
-    const double ms = n ? (c->sum_ms + c->woken_ms) / (double)n : 0;
-    struct slm_profile *from = malloc(sizeof *from);
-    struct point_profile *p = malloc(sizeof *p);
+    const double most_ms = PROFILED_SHARE * c->p->budget_s * 1e3;
+    enum status status = ST_OK;
 
-    if (!from || !p) {
-        free(from);
-        free(p);
-        return err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    *n = 0;
+    *ms = 0;
+    if (!c->n_samples || c->sum_ms / (double)c->n_samples > most_ms)
+        return ST_OK;
+    status = slm_profile_start(c->model, err);
+    while (status == ST_OK && *n < PROFILED_MAX && *ms <= most_ms) {
+        uint64_t ns;
+
+        status = measured_sample(&c->measured, &c->step, &ns, err);
+        *ms += (double)ns * 1e-6;
+        ++*n;
+        worker_report_life(&c->reports);
     }
-    slm_profile_read(c->model, from);
-    point_profile_make(p, from, n, ms, c->int8_gops, c->f32_gops);
-    worker_send(json_pack("{s:o}", "profile", point_profile_json(p)));
+    return status;
+}
+
+/* Account for the time of samples by operation: with a profile of all that were
+ * measured and of tokens between them, which is reported. */
+static enum status account(struct point_worker *c, struct err *err)
+{
+    size_t n = c->n_samples + c->n_woken;
+    double ms = c->sum_ms + c->woken_ms;
+    struct slm_profile *from;
+    struct point_profile *p;
+    enum status status = ST_OK;
+
+    if (!c->p->profile)
+        status = take_profiled(c, &n, &ms, err);
+    if (status || !n)
+        return status;
+    from = malloc(sizeof *from);
+    p = malloc(sizeof *p);
+    if (from && p) {
+        slm_profile_read(c->model, from);
+        point_profile_make(p, from, n, ms / (double)n, c->int8_gops, c->f32_gops);
+        c->facts.profile_ms = p->sample_ms;
+        c->facts.wait_ms = point_profile_wait_ms(p);
+        c->facts.arith_ms = point_profile_arith_ms(p);
+        if (c->p->profile)
+            worker_send(json_pack("{s:o}", "profile", point_profile_json(p)));
+    } else {
+        status = err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    }
     free(from);
     free(p);
-    return ST_OK;
+    return status;
 }
 
 static void close_model(struct point_worker *c)
@@ -337,6 +374,13 @@ static enum status choose_tuning(struct point_worker *c, struct err *err)
                     err);
 }
 
+/* Of a model that pages, what it waits for is known; a run over a text is many passes.
+ */
+static bool has_account(const struct point_worker *c)
+{
+    return c->p->profile || (c->fits && c->p->kind != POINT_SPECULATE);
+}
+
 static enum status run(struct point_worker *c, struct err *err)
 {
     enum status status = prepare(c, err);
@@ -360,7 +404,7 @@ static enum status run(struct point_worker *c, struct err *err)
         return status;
     if (c->p->kind == POINT_SPECULATE)
         point_speculate_conclude(c);
-    if (c->p->profile && (status = report_profile(c, err)))
+    if (has_account(c) && (status = account(c, err)))
         return status;
     worker_report_phase(&c->reports, "probe", 1);
     if (!c->fits)

@@ -50,7 +50,7 @@ struct point_worker {
     double beside_cost_s; /* what it took, with the token after it */
     size_t n_woken;       /* such tokens, and their time */
     double woken_ms;
-    double int8_gops, f32_gops; /* with a profile only */
+    double int8_gops, f32_gops; /* where samples are profiled */
     struct worker_reports reports;
     size_t n_samples;
     double sum_ms; /* of them */

@@ -123,6 +123,8 @@ static void mark(struct row *r, double reference)
                  "disturbed: the arithmetic peak was %.0f GOPS, at other points %.0f",
                  r->roof_gops, reference);
     r->limiter = LIMITER_NOISE;
+    snprintf(r->limiter_why, sizeof r->limiter_why, "%s",
+             r->validity + strlen("disturbed: "));
 }
 
 static bool is_valid(const struct row *r)

@@ -27,7 +27,8 @@ CHOICES(row_status,
         [ROW_STATUS_ERROR] = "error", [ROW_STATUS_INTERRUPTED] = "interrupted")
 CHOICES(
     limiter, "limits are", [LIMITER_MEMORY] = "memory", [LIMITER_COMPUTE] = "compute",
-    [LIMITER_PAGING] = "paging", [LIMITER_QUOTA] = "quota", [LIMITER_NOISE] = "noise")
+    [LIMITER_PAGING] = "paging", [LIMITER_QUOTA] = "quota", [LIMITER_NOISE] = "noise",
+    [LIMITER_LATENCY] = "latency", [LIMITER_SYNC] = "synchronisation")
 CHOICES(spec_mode, "sources of drafts are", [SPEC_LOOKUP] = "lookup")
 CHOICES(spec_answer,
         "answers are", [SPEC_ANSWER_GIVEN] = "given", [SPEC_ANSWER_OWN] = "own")

@@ -52,6 +52,8 @@ enum row_limiter {
     LIMITER_PAGING,
     LIMITER_QUOTA,
     LIMITER_NOISE,
+    LIMITER_LATENCY,
+    LIMITER_SYNC,
 };
 
 /* Source of drafts, and of the answer that a speculate point decodes. */

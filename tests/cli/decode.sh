@@ -27,6 +27,9 @@ while read -r name _; do
     grep -q "\"$name\"" fields.json || fail "an unknown column: $name"
 done <row
 
+grep -qE '^limiter_why  .*% of the bandwidth ceiling.*, [0-9]+ % of the arithmetic peak, [0-9]+ % waiting|^limiter_why +[a-z]+' row ||
+    fail "no evidence for the limiter: $(cat row)"
+
 # ---- roof and share agree: mbu = tok_per_s * bytes_per_token / roof; all have intervals
 for column in roof_gbps mbu; do
     awk -v name=$column '{ v[$1] = $2 } END {

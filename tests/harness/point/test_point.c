@@ -241,7 +241,7 @@ static void json_round_trip(void **state)
 
 static void wire_round_trip(void **state)
 {
-    struct point_facts facts = {1, 2.5, 3, 0.25, 5}, facts_back = {0};
+    struct point_facts facts = {1, 2.5, 3, 0.25, 5, 6, 7, 8}, facts_back = {0};
     struct noise noise = {.wall_ns = 1, .steal_ns = 2, .n_refaults = 3, .n_cpus = 4};
     struct noise noise_back;
     json_t *object = point_facts_json(&facts);
@@ -326,7 +326,10 @@ static void judge(struct row *row, const struct noise *noise, double roof_gbps)
                                       .ops_per_sample = 1.8e10,
                                       .bytes_per_sample = 5e9,
                                       .roof_spread = 0.01,
-                                      .llc_bytes = 3e7};
+                                      .llc_bytes = 3e7,
+                                      .profile_ms = 200,
+                                      .wait_ms = 6,
+                                      .arith_ms = 24};
 
     row_init(row);
     row->bytes_per_token = 5000000000;
@@ -432,7 +435,7 @@ static void limiters(void **state)
 
     (void)state;
     judge(&row, &noise, 60);
-    assert_int_equal(row.limiter, LIMITER_COMPUTE);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
 
     noise.n_major_faults = 10000; /* a thousand a token */
     judge(&row, &noise, 30);
@@ -496,8 +499,10 @@ static void drifts(void **state)
 static void above_the_roof(void **state)
 {
     const struct point_samples samples = {ms, 10, NULL};
-    struct point_facts facts = {
-        .tokens_per_sample = 1, .bytes_per_sample = 5e6, .llc_bytes = 3e7};
+    struct point_facts facts = {.tokens_per_sample = 1,
+                                .bytes_per_sample = 5e6,
+                                .llc_bytes = 3e7,
+                                .arith_ms = 150};
     struct noise noise = calm();
     struct row row;
 

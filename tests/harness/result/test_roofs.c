@@ -38,6 +38,8 @@ static void low_roofs_are_marked(void **state)
     assert_string_equal(rows[1].validity,
                         "disturbed: memory gave 41.0 GB/s, at other points 50.0");
     assert_int_equal(rows[1].limiter, LIMITER_NOISE);
+    assert_string_equal(rows[1].limiter_why,
+                        "memory gave 41.0 GB/s, at other points 50.0");
     for (int i = 2; i < 5; i++)
         assert_string_equal(rows[i].validity, "valid");
 }

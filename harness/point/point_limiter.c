@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_limiter.c - the limiter: the first rule that applies
+ *
+ *   paging    pages are read from disk while measuring: at least one per sample and
+ * 2e-5 of the bytes a sample touches. A model that fits has none after its warm-up, so
+ * the threshold need not be fine quota     the CPU quota stopped us for more than 2 %
+ * of the time noise     the row is marked as disturbed memory    at least 60 % of the
+ * probed read bandwidth was used, by more bytes than the last-level cache could have
+ * kept compute   at least 50 % of the arithmetic peak was used. The multiply-adds alone
+ * are counted; a product of quantised weights unpacks and scales them, too, so half of
+ * the peak is as near as 60 % of the bandwidth. Where both are near, the one that is
+ * further above its threshold synchronisation  threads waited for each other for at
+ * least 20 % of the time latency   neither roof is near, and threads did not wait for
+ * each other: instructions wait for loads or for each other
+ */
+#include "harness/point/point_limiter.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+
+#define PAGE_BYTES        4096.0
+#define PAGING_MIN_SHARE  2e-5
+#define QUOTA_MIN_SHARE   0.02
+#define MEMORY_MIN_SHARE  0.6
+#define COMPUTE_MIN_SHARE 0.5
+#define WAIT_MIN_SHARE    0.2
+
+/* Of the time of a sample; NaN: not known. */
+struct shares {
+    double memory, arith, wait;
+    bool is_cached; /* memory is the last-level cache */
+};
+
+static double known(double v, bool is_known)
+{
+    return is_known ? v : NAN;
+}
+
+static struct shares shares_of(const struct row *row, const struct point_facts *facts)
+{
+    const double ms = row->lat_p50_ms;
+    struct shares s = {
+        .memory = known(facts->bytes_per_sample * 1e-6 / ms / row->roof_gbps,
+                        row->roof_gbps > 0),
+        .arith = known(facts->arith_ms / ms, facts->arith_ms > 0),
+        .wait = known(facts->wait_ms / facts->profile_ms, facts->profile_ms > 0),
+        .is_cached = facts->bytes_per_sample <= facts->llc_bytes,
+    };
+
+    if (isnan(s.arith) && row->roof_gops > 0)
+        s.arith = row->gops / row->roof_gops;
+    return s;
+}
+
+static int verdict(const struct shares *s)
+{
+    const double memory = s->is_cached ? 0 : s->memory / MEMORY_MIN_SHARE;
+    const double arith = s->arith / COMPUTE_MIN_SHARE;
+
+    if (memory >= 1 && !(arith > memory))
+        return LIMITER_MEMORY;
+    if (arith >= 1)
+        return LIMITER_COMPUTE;
+    if (s->wait >= WAIT_MIN_SHARE)
+        return LIMITER_SYNC;
+    return isnan(memory) || isnan(arith) ? FIELD_NO_ENUM : LIMITER_LATENCY;
+}
+
+static void append_share(char *why, size_t cap, double share, const char *of)
+{
+    if (isfinite(share))
+        text_append(why, cap, "%s%.0f %% %s", *why ? ", " : "", 100 * share, of);
+}
+
+static void limit_by_roofs(struct row *row, const struct point_facts *facts)
+{
+    const struct shares s = shares_of(row, facts);
+
+    row->limiter = verdict(&s);
+    append_share(row->limiter_why, sizeof row->limiter_why, s.memory,
+                 s.is_cached ? "of the bandwidth ceiling of a cache"
+                             : "of the bandwidth ceiling");
+    append_share(row->limiter_why, sizeof row->limiter_why, s.arith,
+                 "of the arithmetic peak");
+    append_share(row->limiter_why, sizeof row->limiter_why, s.wait, "waiting");
+}
+
+static void limit_by_paging(struct row *row, double pages_per_sample)
+{
+    const double gbps = pages_per_sample * PAGE_BYTES * 1e-6 / row->lat_p50_ms;
+
+    row->limiter = LIMITER_PAGING;
+    snprintf(row->limiter_why, sizeof row->limiter_why, "%.2g GB/s read from disk",
+             gbps);
+    if (row->roof_disk_gbps > 0)
+        append_share(row->limiter_why, sizeof row->limiter_why,
+                     gbps / row->roof_disk_gbps, "of what the disk gives");
+}
+
+void point_limit(struct row *row, const struct point_facts *facts)
+{
+    static const char disturbed[] = "disturbed: ";
+    const double pages = facts->tokens_per_sample *
+                         fmax(row->major_faults_per_token, row->refaults_per_token);
+    const double busy_ms = row->lat_p50_ms * (double)row->n_samples;
+
+    row->limiter = FIELD_NO_ENUM;
+    row->limiter_why[0] = '\0';
+    if (!(row->lat_p50_ms > 0))
+        return;
+    if (pages >= fmax(1, PAGING_MIN_SHARE * facts->bytes_per_sample / PAGE_BYTES)) {
+        limit_by_paging(row, pages);
+    } else if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms) {
+        row->limiter = LIMITER_QUOTA;
+        append_share(row->limiter_why, sizeof row->limiter_why,
+                     fmin(1, row->throttled_ms / busy_ms),
+                     "of the time stopped by the CPU quota");
+    } else if (strncmp(row->validity, "valid", 5)) {
+        row->limiter = LIMITER_NOISE;
+        snprintf(row->limiter_why, sizeof row->limiter_why, "%s",
+                 strncmp(row->validity, disturbed, strlen(disturbed))
+                     ? row->validity
+                     : row->validity + strlen(disturbed));
+    } else {
+        limit_by_roofs(row, facts);
+    }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_limiter.c - each verdict needs evidence, and the row has it
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/point/point_limiter.h"
+#include "harness/point/point_profile.h"
+
+/* Samples of 200 ms that read 5 GB of a roof of 30 GB/s, and compute for 24 ms. */
+static void make(struct row *row, struct point_facts *facts)
+{
+    row_init(row);
+    row->n_samples = 48;
+    row->lat_p50_ms = 200;
+    row->roof_gbps = 30;
+    row->major_faults_per_token = row->refaults_per_token = 0;
+    row->throttled_ms = 0;
+    strcpy(row->validity, "valid");
+    *facts = (struct point_facts){.tokens_per_sample = 1,
+                                  .bytes_per_sample = 5e9,
+                                  .llc_bytes = 3e7,
+                                  .profile_ms = 210,
+                                  .wait_ms = 6.3,
+                                  .arith_ms = 24};
+}
+
+static void check(struct row *row, const struct point_facts *facts, int limiter,
+                  const char *why)
+{
+    point_limit(row, facts);
+    assert_int_equal(row->limiter, limiter);
+    assert_string_equal(row->limiter_why, why);
+}
+
+static void roofs(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    check(&row, &facts, LIMITER_MEMORY,
+          "83 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    facts.arith_ms = 160; /* that is nearer */
+    check(&row, &facts, LIMITER_COMPUTE,
+          "83 % of the bandwidth ceiling, 80 % of the arithmetic peak, 3 % waiting");
+
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    facts.arith_ms = 120;
+    check(&row, &facts, LIMITER_COMPUTE,
+          "42 % of the bandwidth ceiling, 60 % of the arithmetic peak, 3 % waiting");
+}
+
+/* Where neither roof is near, it is not arithmetic that takes the time. */
+static void no_roof_is_near(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    check(&row, &facts, LIMITER_LATENCY,
+          "42 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    facts.wait_ms = 63;
+    check(&row, &facts, LIMITER_SYNC,
+          "42 % of the bandwidth ceiling, 12 % of the arithmetic peak, 30 % waiting");
+
+    make(&row, &facts);
+    facts.bytes_per_sample = 2e7; /* a cache's bandwidth is no ceiling of memory */
+    row.roof_gbps = 0.11;
+    check(&row, &facts, LIMITER_LATENCY,
+          "91 % of the bandwidth ceiling of a cache, 12 % of the arithmetic peak, 3 % "
+          "waiting");
+}
+
+static void nothing_is_guessed(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    facts.arith_ms = facts.wait_ms = facts.profile_ms = 0;
+    check(&row, &facts, FIELD_NO_ENUM, "42 % of the bandwidth ceiling");
+    row.roof_gbps = NAN;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    row.roof_gops = 100;
+    row.gops = 65;
+    check(&row, &facts, LIMITER_COMPUTE, "65 % of the arithmetic peak");
+}
+
+static void what_is_outside_comes_first(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.refaults_per_token = 100000;
+    check(&row, &facts, LIMITER_PAGING, "2 GB/s read from disk");
+    row.roof_disk_gbps = 2.5;
+    check(&row, &facts, LIMITER_PAGING,
+          "2 GB/s read from disk, 82 % of what the disk gives");
+
+    make(&row, &facts);
+    row.throttled_ms = 0.34 * 200 * 48;
+    check(&row, &facts, LIMITER_QUOTA, "34 % of the time stopped by the CPU quota");
+
+    make(&row, &facts);
+    strcpy(row.validity, "disturbed: steal 4 %, others 9 %");
+    check(&row, &facts, LIMITER_NOISE, "steal 4 %, others 9 %");
+}
+
+/* Products of quantised weights at the int8 peak, others at that of f32. */
+static void a_profile_is_evidence(void **state)
+{
+    static const struct point_profile p = {
+        .n_samples = 8,
+        .n_rows = 2,
+        .sample_ms = 10,
+        .int8_gops = 1000,
+        .f32_gops = 100,
+        .rows = {{.work_ms = 6, .wait_ms = 1, .macs = 1e9, .is_int8 = true},
+                 {.work_ms = 2, .wait_ms = 0.5, .macs = 1e8}}};
+
+    (void)state;
+    assert_true(fabs(point_profile_wait_ms(&p) - 1.5) < 1e-12);
+    assert_true(fabs(point_profile_arith_ms(&p) - 4) < 1e-12);
+}
+
+/* The texts of the column, of older rows, too. */
+static void texts(void **state)
+{
+    static const char *const names[] = {
+        [LIMITER_MEMORY] = "memory",       [LIMITER_COMPUTE] = "compute",
+        [LIMITER_PAGING] = "paging",       [LIMITER_QUOTA] = "quota",
+        [LIMITER_NOISE] = "noise",         [LIMITER_LATENCY] = "latency",
+        [LIMITER_SYNC] = "synchronisation"};
+
+    (void)state;
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        assert_int_equal(row_enum_value(&choices_limiter, names[i]), i);
+        assert_string_equal(row_enum_text(&choices_limiter, i), names[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roofs),
+        cmocka_unit_test(no_roof_is_near),
+        cmocka_unit_test(nothing_is_guessed),
+        cmocka_unit_test(what_is_outside_comes_first),
+        cmocka_unit_test(a_profile_is_evidence),
+        cmocka_unit_test(texts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
