@@ -65,6 +65,22 @@ const char *format_duration(char *buf, size_t cap, double seconds)
     return buf;
 }
 
+const char *format_measured(char *buf, size_t cap, double v, double half,
+                            int most_decimals)
+{
+    double unit = 1;
+    int decimals = most_decimals;
+
+    if (half > 0 && isfinite(half)) {
+        decimals = 1 - (int)floor(log10(half));
+        for (; decimals < 0; decimals++)
+            unit *= 10;
+        decimals = decimals < most_decimals ? decimals : most_decimals;
+    }
+    snprintf(buf, cap, "%.*f", decimals, unit > 1 ? round(v / unit) * unit : v);
+    return buf;
+}
+
 void format_cpus(char *buf, size_t cap, const int *cpus, int n)
 {
     buf[0] = '\0';

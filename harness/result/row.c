@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * row.c - the table of columns, and rows as CSV, JSON and text
+ * row.c - the table of columns, and rows as CSV and JSON
  *
- * Reading CSV is in row_read.c.
+ * Reading CSV is in row_read.c, text for a person in row_print.c.
  */
 #include "harness/result/row.h"
 
@@ -285,19 +285,5 @@ void row_from_json(struct row *r, const json_t *object)
             *(int64_t *)cell = json_integer_value(value);
         else if (f[i].kind == FIELD_KIND_NUM && json_is_number(value))
             *(double *)cell = json_number_value(value);
-    }
-}
-
-void row_print(FILE *f, const struct row *r)
-{
-    size_t n;
-    const struct field *field = row_fields(&n);
-    char buf[ROW_CELL_MAX];
-
-    for (size_t i = 0; i < n; i++) {
-        row_cell(r, &field[i], buf, sizeof buf);
-        if (buf[0])
-            fprintf(f, "%-22s  %s%s%s\n", field[i].name, buf, *field[i].unit ? " " : "",
-                    field[i].unit);
     }
 }

@@ -145,7 +145,8 @@ void row_set_text(struct row *r, const struct field *field, const char *text);
 const char *row_cell(const struct row *r, const struct field *field, char *buf,
                      size_t cap);
 
-/* Two columns, for a person: name, value with unit. Empty cells are left out. */
+/* Two columns, for a person: name, value with unit. Empty cells are left out. A figure with
+ * an interval has two digits of its uncertainty (format_measured()); CSV and JSON have all. */
 void row_print(FILE *f, const struct row *r);
 
 #endif

@@ -57,13 +57,18 @@ static void on_progress(void *arg, const char *phase, double fraction)
 
 static void print_row(const struct sweep *sweep, const struct row *row)
 {
-    char speed[64] = "", size[24] = "";
+    const double half = (row->tok_per_s_hi - row->tok_per_s_lo) / 2;
+    char speed[96] = "", size[24] = "", figure[24];
 
-    if (row->tok_per_s_lo > 0)
-        snprintf(speed, sizeof speed, "%9.3f tok/s [%.3f, %.3f]", row->tok_per_s,
-                 row->tok_per_s_lo, row->tok_per_s_hi);
-    else if (row->tok_per_s > 0)
-        snprintf(speed, sizeof speed, "%9.3f tok/s", row->tok_per_s);
+    if (row->tok_per_s > 0)
+        snprintf(speed, sizeof speed, "%9s tok/s",
+                 format_measured(figure, sizeof figure, row->tok_per_s, half, 3));
+    if (row->tok_per_s_lo > 0) {
+        text_append(speed, sizeof speed, " [%s, ",
+                    format_measured(figure, sizeof figure, row->tok_per_s_lo, half, 3));
+        text_append(speed, sizeof speed, "%s]",
+                    format_measured(figure, sizeof figure, row->tok_per_s_hi, half, 3));
+    }
     printf("[%zu/%zu] %-52s %s %s", sweep->n_finished, sweep->n_due, row->point,
            row_status_text(row), speed);
     if (row->mbu > 0)

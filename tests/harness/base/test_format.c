@@ -4,6 +4,8 @@
  */
 #include "tests/support/test.h"
 
+#include <math.h>
+
 #include "harness/base/format.h"
 
 static void texts(void **state)
@@ -40,9 +42,25 @@ static void append(void **state)
     assert_string_equal(buf, "ab12345");
 }
 
+static void measured_figures(void **state)
+{
+    char buf[32];
+
+    (void)state;
+    assert_string_equal(format_measured(buf, sizeof buf, 16871.23, 843, 3), "16870");
+    assert_string_equal(format_measured(buf, sizeof buf, 16871.23, 8.43, 3), "16871.2");
+    assert_string_equal(format_measured(buf, sizeof buf, 9.4472, 0.0213, 3), "9.447");
+    assert_string_equal(format_measured(buf, sizeof buf, 9.4472, 0.21, 3), "9.45");
+    assert_string_equal(format_measured(buf, sizeof buf, 9.4472, 0.00021, 3), "9.447");
+    assert_string_equal(format_measured(buf, sizeof buf, 9.4472, NAN, 3), "9.447");
+    assert_string_equal(format_measured(buf, sizeof buf, 9.4472, 0, 4), "9.4472");
+    assert_string_equal(format_measured(buf, sizeof buf, 12, 430, 3), "10");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measured_figures),
         cmocka_unit_test(texts),
         cmocka_unit_test(append),
     };

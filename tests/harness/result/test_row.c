@@ -538,6 +538,31 @@ static void print_leaves_out_empty(void **state)
     free(text);
 }
 
+/* Two digits of the uncertainty, its own or that of the figure it follows from. */
+static void print_has_the_digits_that_intervals_support(void **state)
+{
+    struct row r;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+
+    (void)state;
+    row_init(&r);
+    r.tok_per_s = 16871.23;
+    r.tok_per_s_lo = 16028.1;
+    r.tok_per_s_hi = 17714.7;
+    r.lat_p50_ms = 0.0592725;
+    r.steal_pct = 1.234;
+    row_print(f, &r);
+    fclose(f);
+    assert_string_equal(text, "tok_per_s               16870 tok/s\n"
+                              "tok_per_s_lo            16030 tok/s\n"
+                              "tok_per_s_hi            17710 tok/s\n"
+                              "lat_p50_ms              0.059 ms\n"
+                              "steal_pct               1.23 %\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +582,7 @@ int main(void)
         cmocka_unit_test(unknown_texts_are_kept_as_they_are),
         cmocka_unit_test(columns_say_what_they_are_for),
         cmocka_unit_test(print_leaves_out_empty),
+        cmocka_unit_test(print_has_the_digits_that_intervals_support),
     };
     const int fd = mkstemp(path);
 
