@@ -140,6 +140,14 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
     return ST_OK;
 }
 
+/* Peaks are evidence for the limiter. Of more threads than CPUs they would be the
+ * scheduler's, and a pass of a thousand threads takes half a minute. */
+static bool needs_peaks(const struct point_worker *c, bool weights)
+{
+    return c->p->profile || (weights && c->p->kind != POINT_SPECULATE &&
+                             c->p->setup.n_threads <= c->topo.n_allowed);
+}
+
 /* weights: read the model's own, else a buffer of the same page size. */
 static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
                               bool weights, struct err *err)
@@ -151,8 +159,7 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
     if (c->p->kind == POINT_PREFILL)
         for (int i = 0; i < N_PEAK_PASSES; i++)
             add_peak_pass(c, pool);
-    if ((c->p->profile || (weights && c->p->kind != POINT_SPECULATE)) &&
-        !(c->int8_gops > 0)) {
+    if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
         c->int8_gops = probe_peak(PROBE_PEAK_INT8, pool);
         c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }
