@@ -20,6 +20,10 @@
 /* Correlation of neighbours, at most: beyond it a series of 256 is like one of 6. */
 #define RHO_MAX 0.95
 
+/* A higher autocorrelation cannot be measured in a series that is not far longer than
+ * its memory, and a series of almost equal values has one by rounding alone. */
+#define MAX_AUTOCORRELATION 0.95
+
 #define N_RESAMPLES 2000 /* of a bootstrap */
 
 /* 1 / inverse normal CDF of 3/4: makes the MAD of a normal distribution its
@@ -119,6 +123,128 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
     for (size_t i = 0; i < n; i++)
         scratch[i] = fabs(scratch[i] - s->median);
     s->mad = MAD_TO_SIGMA * stats_median(scratch, n, scratch);
+}
+
+/* Rank of x, from 0, among sorted[n], of which it is one; of equal values the middle.
+ */
+static double rank_of(const double *sorted, size_t n, double x)
+{
+    size_t below = 0, end = n, above = n;
+
+    while (below < end) {
+        const size_t mid = (below + end) / 2;
+
+        *(sorted[mid] < x ? &below : &end) = sorted[mid] < x ? mid + 1 : mid;
+    }
+    for (end = below; end < above;) {
+        const size_t mid = (end + above) / 2;
+
+        *(sorted[mid] <= x ? &end : &above) = sorted[mid] <= x ? mid + 1 : mid;
+    }
+    return ((double)below + (double)end - 1) / 2;
+}
+
+/* Lag-1 autocorrelation of the ranks of v[n]; sorted has the same values in order. */
+static double rank_autocorrelation(const double *v, const double *sorted, size_t n)
+{
+    const double mean = ((double)n - 1) / 2;
+    double before = 0, products = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const double d = rank_of(sorted, n, v[i]) - mean;
+
+        products += i ? d * before : 0;
+        squares += d * d;
+        before = d;
+    }
+    return squares > 0 ? products / squares : 0;
+}
+
+/* The estimate of an autocorrelation r is low by (1 + 3 r) / n where the mean is
+ * estimated, too (Kendall 1954, "Note on bias in the estimation of autocorrelation").
+ * Of a normal series with autocorrelation rho ranks have 6/pi asin(rho/2), and being
+ * below the median, which is what decides the median's error, 2/pi asin(rho^k) at lag
+ * k. */
+static double dependence(const double *v, const double *sorted, size_t n)
+{
+    const double count = (double)n;
+    double r, rho, power = 1, sum = 1;
+
+    if (n < 4)
+        return 1;
+    r = (rank_autocorrelation(v, sorted, n) + 1 / count) / (1 - 3 / count);
+    rho = 2 * sin(M_PI / 6 * fmin(fmax(r, 0), MAX_AUTOCORRELATION));
+    for (size_t k = 1; k < n && power > 1e-6; k++) {
+        power *= rho;
+        sum += 2 * (1 - (double)k / count) * M_2_PI * asin(power);
+    }
+    return sum;
+}
+
+double stats_dependence(const double *v, size_t n, double *scratch)
+{
+    memmove(scratch, v, n * sizeof *v);
+    stats_sort(scratch, n);
+    return dependence(v, scratch, n);
+}
+
+/* The order statistic, of n sorted values, at the share of the distribution that rank r
+ * of m has on average: (r + 1) / (m + 1). */
+static double at_rank(const double *sorted, size_t n, double r, double m)
+{
+    const double at = (r + 1) / (m + 1) * ((double)n + 1) - 1;
+
+    return stats_quantile_sorted(sorted, n, n > 1 ? at / ((double)n - 1) : 0);
+}
+
+void stats_series_interval(const double *v, size_t n, double *scratch, double *lo,
+                           double *hi)
+{
+    const double worth = (double)n / stats_dependence(v, n, scratch);
+    const size_t m = (size_t)(worth + 1e-9), r = interval_rank(m);
+
+    if (m < 6) {
+        *lo = scratch[0];
+        *hi = scratch[n - 1];
+        return;
+    }
+    *lo = at_rank(scratch, n, (double)r, (double)m);
+    *hi = at_rank(scratch, n, (double)(m - 1 - r), (double)m);
+}
+
+/* ---- Student's t -------------------------------------------------------------------
+ */
+
+#define T_STEPS 512 /* of Simpson's rule: an error below 1e-6 from df = 1 on */
+#define T_LARGE 1e4 /* degrees of freedom that are as good as infinitely many */
+
+/* Probability of -t..t. With t = sqrt(df) tan(angle) the density is a power of the
+ * cosine. */
+static double t_within(double t, double df)
+{
+    const double end = atan(t / sqrt(df)), step = end / T_STEPS;
+    double sum = 0;
+
+    for (int i = 0; i <= T_STEPS; i++) {
+        const double weight = i == 0 || i == T_STEPS ? 1 : i % 2 ? 4 : 2;
+
+        sum += weight * pow(cos(i * step), df - 1);
+    }
+    return 2 * sum * step / 3 *
+           exp(lgamma((df + 1) / 2) - lgamma(df / 2) - log(M_PI) / 2);
+}
+
+double stats_t_quantile(double df)
+{
+    double lo = 1.9, hi = 13; /* of infinitely many, and of one */
+
+    df = df < 1 ? 1 : df > T_LARGE ? T_LARGE : df;
+    for (int i = 0; i < 40; i++) {
+        const double mid = (lo + hi) / 2;
+
+        *(t_within(mid, df) < 0.95 ? &lo : &hi) = mid;
+    }
+    return (lo + hi) / 2;
 }
 
 /* At most DRIFT_MAX of v[n], at equal distances. Returns how many. */

@@ -44,6 +44,21 @@ double stats_median(const double *v, size_t n, double *scratch /* [n] */);
  * where more samples are needed. */
 void stats_summary(struct stats *s, const double *v, size_t n, double *scratch);
 
+/* How many successive values of v[n] the information of one independent value takes,
+ * for the median: 1 where they are independent. From the lag-1 autocorrelation of their
+ * ranks, as if they were autoregressive of order 1. scratch is [n]. */
+double stats_dependence(const double *v, size_t n, double *scratch /* [n] */);
+
+/* 95 % confidence interval of the median of v[n], in the order they were measured, that
+ * also holds where successive values are alike: order statistics for as many
+ * independent values as these are worth; the range where that are fewer than 6. n >= 1
+ */
+void stats_series_interval(const double *v, size_t n, double *scratch /* [n] */,
+                           double *lo, double *hi);
+
+/* 97.5 % quantile of Student's t distribution; df may be a fraction; below 1: as 1. */
+double stats_t_quantile(double df);
+
 /* Drift over a run: Theil-Sen slope times n, relative to the median: -0.1 means
  * the last sample was about 10 % below the first. 0 for n < 8. scratch holds
  * n * (n - 1) / 2 doubles for n <= 256; longer series are thinned to 256. */

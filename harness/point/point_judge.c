@@ -41,6 +41,7 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
     struct stats s;
 
     stats_summary(&s, samples->ms, samples->n, scratch);
+    stats_series_interval(samples->ms, samples->n, scratch, &s.lo, &s.hi);
     row->n_samples = (int64_t)samples->n;
     row->tok_per_s = per(facts->tokens_per_sample * 1e3, s.median);
     row->tok_per_s_lo = per(facts->tokens_per_sample * 1e3, s.hi);

@@ -174,32 +174,67 @@ static unsigned differences(const struct row *a, const struct row *b)
     return varies;
 }
 
+/* The rows of each point: sorted[n] has them beside each other. */
+static size_t group(struct launch_group *groups, const struct row **sorted, size_t n)
+{
+    size_t n_groups = 0;
+
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && compare_points(sorted[i], sorted[end]) == 0;)
+            end++;
+        groups[n_groups++] = (struct launch_group){&sorted[i], end - i};
+    }
+    return n_groups;
+}
+
+/* sorted[n] into a row for each point. */
+static enum status pick(struct report_rows *p, const struct row **sorted, size_t n,
+                        struct launch_group *groups, struct err *err)
+{
+    p->n = group(groups, sorted, n);
+    p->launches = calloc(p->n + 1, sizeof *p->launches);
+    p->v = malloc((p->n + 1) * sizeof *p->v);
+    if (!p->launches || !p->v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu points", p->n);
+    if (launches_combine(p->launches, groups, p->n, err))
+        return err->code;
+    for (size_t i = 0; i < p->n; i++) {
+        p->v[i] = p->launches[i].row;
+        p->varies |= differences(p->v[0], p->v[i]);
+    }
+    return ST_OK;
+}
+
 enum status report_rows_pick(struct report_rows *p, const struct row *rows,
                              size_t n_rows, struct err *err)
 {
-    const struct row **v = malloc((n_rows ? n_rows : 1) * sizeof *v);
-    size_t n = 0;
+    const struct row **sorted = malloc((n_rows + 1) * sizeof *sorted);
+    struct launch_group *groups = malloc((n_rows + 1) * sizeof *groups);
+    enum status st = sorted && groups ? ST_OK
+                                      : err_set(err, ST_NO_MEMORY,
+                                                "no memory to sort %zu rows", n_rows);
+    struct report_rows picked = {.v = NULL};
 
-    if (!v)
-        return err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", n_rows);
-    for (size_t i = 0; i < n_rows; i++)
-        v[i] = &rows[i];
-    qsort(v, n_rows, sizeof *v, compare);
-
-    p->varies = 0;
-    for (size_t i = 0; i < n_rows; i++) {
-        if (n && compare_points(v[n - 1], v[i]) == 0)
-            continue;
-        v[n++] = v[i];
-        p->varies |= differences(v[0], v[i]);
+    if (st == ST_OK) {
+        for (size_t i = 0; i < n_rows; i++)
+            sorted[i] = &rows[i];
+        qsort(sorted, n_rows, sizeof *sorted, compare);
+        st = pick(&picked, sorted, n_rows, groups, err);
     }
-    p->v = v;
-    p->n = n;
-    return ST_OK;
+    free(sorted);
+    free(groups);
+    if (st)
+        report_rows_free(&picked);
+    else
+        *p = picked;
+    return st;
 }
 
 void report_rows_free(struct report_rows *p)
 {
+    if (p->launches)
+        launches_free(p->launches, p->n);
+    free(p->launches);
     free(p->v);
     memset(p, 0, sizeof *p);
 }

@@ -2,11 +2,11 @@
  *
  * report_rows.h - the rows of a sweep, ordered and named for a reader
  *
- * Model of the world: a point may have been measured several times (disturbed
- * points are repeated, a resumed sweep may repeat others); one row represents it: the
- * most trusted, of disturbed ones the least disturbed, then the latest.
- * Points that differ only in kind, threads, depth and prompt length belong to one
- * *setting*: a line of a chart. A setting is named by its quantisation, and by
+ * Model of the world: a point is measured several times, by launches of its own; one
+ * row represents it, with the combined figures of those that can be trusted most
+ * (launches.h). Where all were disturbed it is the least disturbed one, of failed ones
+ * the latest. Points that differ only in kind, threads, depth and prompt length belong
+ * to one *setting*: a line of a chart. A setting is named by its quantisation, and by
  * whatever else differs between the settings of this sweep.
  *
  * Threading: one thread.
@@ -19,6 +19,7 @@
 
 #include "engine/base/jsonfile.h"
 #include "engine/base/status.h"
+#include "harness/result/launches.h"
 #include "harness/result/row.h"
 
 #define REPORT_NAME_MAX 200
@@ -51,8 +52,9 @@ enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
                              struct err *err);
 
 struct report_rows {
-    const struct row **v; /* [n], one per point: by setting, kind, threads, depth,
-                             prompt length; settings by size of the model file */
+    const struct row **v;      /* [n], one per point: by setting, kind, threads, depth,
+                                  prompt length; settings by size of the model file */
+    struct launches *launches; /* [n] */
     size_t n;
     unsigned varies; /* columns that differ between settings: bits of report_rows.c */
 };

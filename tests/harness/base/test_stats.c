@@ -182,6 +182,76 @@ static void interval_works_for_very_long_series(void **state)
     free(v);
 }
 
+static double draw_normal(uint64_t *state)
+{
+    return sqrt(-2 * log(1 - uniform(state))) * cos(2 * M_PI * uniform(state));
+}
+
+/* Autoregressive series of order 1 about 0, as times of successive tokens are. */
+static void series_interval_covers_the_median_of_dependent_samples(void **state)
+{
+    static const double correlations[] = {0, 0.4, 0.6, 0.75};
+    /* 1 + 2 sum of 2/pi asin(rho^k) */
+    static const double worth[] = {1, 1.86, 2.95, 4.94};
+    static const size_t sizes[] = {24, 48, 200};
+    enum { N_TRIES = 1000 };
+
+    (void)state;
+    for (size_t k = 0; k < 12; k++) {
+        const double rho = correlations[k % 4];
+        const size_t n = sizes[k / 4];
+        double v[200], scratch[200], sum = 0;
+        uint64_t seed = k + 1;
+        int n_hit = 0;
+
+        for (int t = 0; t < N_TRIES; t++) {
+            double x = draw_normal(&seed), lo, hi;
+
+            for (size_t i = 0; i < n; i++) {
+                v[i] = x;
+                x = rho * x + sqrt(1 - rho * rho) * draw_normal(&seed);
+            }
+            stats_series_interval(v, n, scratch, &lo, &hi);
+            n_hit += lo <= 0 && 0 <= hi;
+            sum += stats_dependence(v, n, scratch);
+        }
+        if (n_hit < N_TRIES * 9 / 10 || n_hit > N_TRIES * 99 / 100)
+            fail_msg("n %zu, correlation %g: %d of %d", n, rho, n_hit, N_TRIES);
+        if (n == 200 && fabs(sum / N_TRIES - worth[k % 4]) > 0.4)
+            fail_msg("correlation %g: one of %g is independent", rho, sum / N_TRIES);
+    }
+}
+
+static void series_interval_of_few_is_the_range(void **state)
+{
+    const double v[] = {4, 1, 5, 2, 3}, alike[] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
+    double scratch[300], rising[300], lo, hi;
+
+    (void)state;
+    for (size_t n = 1; n <= 5; n++) {
+        stats_series_interval(v, n, scratch, &lo, &hi);
+        assert_float_equal(lo, n == 1 ? 4 : 1, 0);
+        assert_float_equal(hi, n > 2 ? 5 : 4, 0);
+    }
+    stats_series_interval(alike, 10, scratch, &lo, &hi);
+    assert_true(lo == 3 && hi == 3);
+    for (int i = 0; i < 300; i++) /* a trend: hardly anything in it is independent */
+        rising[i] = i;
+    stats_series_interval(rising, 300, scratch, &lo, &hi);
+    assert_true(lo < 90 && hi > 210);
+}
+
+static void quantiles_of_students_t(void **state)
+{
+    static const double table[][2] = {{1, 12.7062},  {2, 4.3027},   {3, 3.1824},
+                                      {2.5, 3.5746}, {10, 2.2281},  {30, 2.0423},
+                                      {120, 1.9799}, {1e9, 1.9600}, {INFINITY, 1.9600}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        assert_float_equal(stats_t_quantile(table[i][0]), table[i][1], 4e-4);
+}
+
 static double scratch_drift[STATS_DRIFT_SCRATCH];
 
 static void drift_finds_a_trend(void **state)
@@ -348,6 +418,9 @@ int main(void)
         cmocka_unit_test(interval_covers_the_median),
         cmocka_unit_test(interval_works_for_very_long_series),
         cmocka_unit_test(ratio_interval_covers_the_ratio),
+        cmocka_unit_test(series_interval_covers_the_median_of_dependent_samples),
+        cmocka_unit_test(series_interval_of_few_is_the_range),
+        cmocka_unit_test(quantiles_of_students_t),
         cmocka_unit_test(drift_finds_a_trend),
         cmocka_unit_test(drift_of_degenerate_series_is_zero),
         cmocka_unit_test(noise_is_no_drift),
