@@ -19,8 +19,7 @@
 #include "harness/machine/cores.h"
 #include "harness/machine/sandbox.h"
 #include "harness/machine/measuring.h"
-#include "harness/report/recommend.h"
-#include "harness/report/report.h"
+#include "harness/report/report_sweep.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
 #include "harness/sweep/sweep.h"
@@ -31,18 +30,26 @@
 #define CORES_BUDGET_S   5
 #define PROBE_DISK_BYTES (UINT64_C(512) << 20)
 
+/* In machine.json: how models share the time of a sweep. */
+#define MODELS_INTERLEAVED "interleaved"
+#define MODELS_ONE_BY_ONE  "one after the other"
+
 static const struct opt_usage usage = {
     .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
     .about =
         "Measures every combination of models, threads, placements, context depths,\n"
-        "prompt lengths and texts of speculative decoding, each in a fresh worker\n"
-        "process inside a memory sandbox, and leaves sweep.csv, samples.csv,\n"
-        "machine.json and charts in\n"
-        "results/<host>-<utc>/ (or -o DIR). Without -c the settings of\n"
-        "configs/sweeps/default.yaml hold, which also documents them; options come on\n"
-        "top. --resume DIR continues a stopped sweep, on the same machine, under the "
-        "same\n"
-        "limits and with the same build.\n"
+        "prompt lengths and texts of speculative decoding. Each point is launched\n"
+        "several times, in rounds of random order over all models, each time in a "
+        "fresh\n"
+        "worker process inside a memory sandbox. Results, sweep.csv, samples.csv,\n"
+        "machine.json and charts, are in results/<host>-<utc>/ (or -o DIR). Without "
+        "-c\n"
+        "the settings of configs/sweeps/default.yaml hold, which also documents them;\n"
+        "options come on top. --resume DIR continues a stopped sweep, on the same\n"
+        "machine, under the same limits and with the same build.\n"
+        "Exit code: 0 also where some points have no figure; 1, or 3 where nothing "
+        "fits,\n"
+        "if none has one.\n"
         "A sweep waits while another bench measures on this machine; "
         "SLMBENCH_LOCK=none\n"
         "measures nevertheless.",
@@ -156,6 +163,14 @@ static enum status settings_from_request(struct sweep_settings *s,
     return status ? status : absolute_models(s, err);
 }
 
+struct session {
+    struct topology topo;
+    struct sweep_settings settings;
+    struct sweep_plan plan;
+    struct sweep_dir *dir;
+    bool one_at_a_time; /* models, as the disk does not hold the files of all */
+};
+
 /* ---- before and after ------------------------------------------------------- */
 
 /* What earlier runs that were killed have left behind: memory groups with their
@@ -181,10 +196,11 @@ static void on_probe(void *arg, double fraction, const char *what)
 
 /* Also where the probe was interrupted: without machine.json nothing could be
  * resumed. */
-static enum status write_machine(struct sweep_dir *dir, const struct sweep_settings *s,
-                                 const struct request *q, const struct topology *topo,
-                                 int argc, char **argv, struct err *err)
+static enum status write_machine(struct session *x, const struct request *q, int argc,
+                                 char **argv, struct err *err)
 {
+    const struct topology *topo = &x->topo;
+    const struct sweep_settings *s = &x->settings;
     struct progress progress;
     struct probe_report report;
     const struct probe_params params = {
@@ -192,7 +208,7 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
         .placement = (enum placement)s->list[SETTING_placement].v[0],
         .max_threads = topology_most_threads(topo),
         .n_passes = PROBE_PASSES,
-        .disk_dir = sweep_dir_path(dir),
+        .disk_dir = sweep_dir_path(x->dir),
         .disk_bytes = PROBE_DISK_BYTES,
         .isa_mask = isa_usable(),
         .progress = on_probe,
@@ -210,80 +226,62 @@ static enum status write_machine(struct sweep_dir *dir, const struct sweep_setti
             printf("no probe of the machine: %s\n", why.msg);
     }
     machine = sweep_machine_json(topo, probed ? &report : NULL, s, argc, argv);
+    json_object_set_new(
+        machine, "models",
+        json_string(x->one_at_a_time ? MODELS_ONE_BY_ONE : MODELS_INTERLEAVED));
     if (probed)
         probe_report_free(&report);
-    status = sweep_dir_write_machine(dir, machine, err);
+    status = sweep_dir_write_machine(x->dir, machine, err);
     json_decref(machine);
     if (status == ST_OK && why.code == ST_INTERRUPTED)
         return err_set(err, ST_INTERRUPTED, "%s", why.msg);
     return status;
 }
 
-/* The table, with the choice for each model marked. */
-static void print_table(const struct row *rows, size_t n,
-                        const struct recommend_answers *answers)
+/* Error: where no point has a figure. */
+static enum status conclude(const struct session *x, bool charts, struct err *err)
 {
-    const struct row *chosen[RECOMMEND_MAX_MODELS];
-    size_t n_chosen = 0;
-
-    for (size_t i = 0; i < answers->n; i++)
-        if (!answers->v[i].none.code)
-            chosen[n_chosen++] = &answers->v[i].rec.best;
-    report_table(stdout, rows, n, chosen, n_chosen);
-}
-
-/* Table, recommendations and charts. That they cannot be made does not make the
- * rows worth less. */
-static void conclude(struct sweep_dir *dir, bool charts)
-{
-    struct recommend_params params = {.ctx = -1};
-    struct recommend_answers answers;
-    struct report_machine machine;
-    struct err err = ERR_INIT;
+    struct err why = ERR_INIT;
     const struct row *rows;
     size_t n;
 
-    if (sweep_dir_mark_rows(dir, &err))
-        printf("%s\n", err.msg);
-    err_clear(&err);
-    rows = sweep_dir_rows(dir, &n);
-    report_machine_read(&machine, sweep_dir_path(dir));
-    params.max_threads = machine.max_threads;
-    recommend_each(&answers, rows, n, &params, &err);
-    putchar('\n');
-    print_table(rows, n, err.code ? &(struct recommend_answers){NULL, 0} : &answers);
-    putchar('\n');
-    if (err.code)
-        printf("no recommendation: %s\n", err.msg);
-    else
-        recommend_print_each(stdout, &answers);
-    recommend_answers_free(&answers);
-    err_clear(&err);
-    if (charts && report_charts(sweep_dir_path(dir), &err))
-        printf("%s\n", err.msg);
-    printf("results: %s\n", sweep_dir_path(dir));
+    if (sweep_dir_mark_rows(x->dir, &why))
+        printf("%s\n", why.msg);
+    rows = sweep_dir_rows(x->dir, &n);
+    return report_sweep(stdout, sweep_dir_path(x->dir), rows, n, x->one_at_a_time,
+                        charts, err);
 }
 
-static void print_plan(const struct sweep_settings *s, const struct sweep_plan *plan)
+static enum status print_plan(const struct sweep_settings *s,
+                              const struct sweep_plan *plan, struct err *err)
 {
+    size_t *order = malloc(plan->n_points * sizeof *order);
     char id[96];
 
-    for (size_t i = 0; i < plan->n_points; i++) {
-        point_id(&plan->points[i], id, sizeof id);
-        printf("%s\n", id);
+    if (!order)
+        return err_set(err, ST_NO_MEMORY, "no memory to order %zu points",
+                       plan->n_points);
+    for (int round = 1; round <= s->n_launches; round++) {
+        sweep_round_order(plan, s->base.setup.seed, round, order);
+        if (s->n_launches > 1)
+            printf("round %d:\n", round);
+        for (size_t i = 0; i < plan->n_points; i++) {
+            point_id(&plan->points[order[i]], id, sizeof id);
+            printf("%s\n", id);
+        }
     }
-    printf("%zu points, up to %g s of measuring each, seed %llu\n", plan->n_points,
-           s->base.budget_s, (unsigned long long)s->base.setup.seed);
+    free(order);
+    printf("%zu points, %d launch%s each", plan->n_points, s->n_launches,
+           s->n_launches == 1 ? "" : "es");
+    if (s->max_launches > s->n_launches)
+        printf(", up to %d while the interval is wider than %g %%", s->max_launches,
+               s->ci_pct);
+    printf(", up to %g s of measuring each, seed %llu\n", s->base.budget_s,
+           (unsigned long long)s->base.setup.seed);
+    return ST_OK;
 }
 
 /* ---- new, or going on ------------------------------------------------------- */
-
-struct session {
-    struct topology topo;
-    struct sweep_settings settings;
-    struct sweep_plan plan;
-    struct sweep_dir *dir;
-};
 
 /* Where a virtual machine does not show which CPUs share a core, placements and the
  * recommended threads rest on a measurement; without one they rest on what is shown. */
@@ -308,6 +306,23 @@ static enum status find_cores(struct topology *topo, const struct request *q,
     return st == ST_INTERRUPTED ? err_set(err, st, "%s", why.msg) : ST_OK;
 }
 
+/* A sweep that measures one model after the other goes on so: its rounds are of one
+ * model each. */
+static enum status check_capacity(struct session *x, struct err *err)
+{
+    bool one_at_a_time = false;
+    const enum status status =
+        sweep_check_capacity(&x->settings, &x->plan, &x->topo, &one_at_a_time, err);
+
+    if (status == ST_OK && one_at_a_time && x->plan.n_models > 1)
+        printf(
+            "the disk does not hold all model files at once: models are measured one "
+            "after the other, and differences between them include those of the "
+            "machine between these times\n");
+    x->one_at_a_time |= one_at_a_time;
+    return status;
+}
+
 static enum status begin_new(struct session *x, const struct request *q, int argc,
                              char **argv, struct err *err)
 {
@@ -322,7 +337,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
     if (status || q->dry_run)
         return status;
     clean_leftovers(&x->plan);
-    status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
+    status = check_capacity(x, err);
     if (status == ST_OK && x->settings.base.setup.mem_limit)
         status = sandbox_check("", x->settings.base.setup.mem_limit, err);
     if (status == ST_OK)
@@ -332,7 +347,7 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
     if (status == ST_OK)
         status = measuring_begin(err);
     if (status == ST_OK)
-        status = write_machine(x->dir, &x->settings, q, &x->topo, argc, argv, err);
+        status = write_machine(x, q, argc, argv, err);
     return status;
 }
 
@@ -400,6 +415,8 @@ static enum status begin_again(struct session *x, const struct request *q,
         x->topo.isa_mask = isa_usable();
         status = sweep_machine_check(machine, &x->topo, sweep_dir_path(x->dir), err);
     }
+    const char *models = json_string_value(json_object_get(machine, "models"));
+    x->one_at_a_time = models && !strcmp(models, MODELS_ONE_BY_ONE);
     json_decref(machine);
     if (status == ST_OK)
         status = find_cores(&x->topo, q, err);
@@ -410,7 +427,7 @@ static enum status begin_again(struct session *x, const struct request *q,
     if (status)
         return status;
     clean_leftovers(&x->plan);
-    status = sweep_check_capacity(&x->settings, &x->plan, &x->topo, err);
+    status = check_capacity(x, err);
     if (status == ST_OK && x->settings.base.setup.mem_limit)
         status = sandbox_check("", x->settings.base.setup.mem_limit, err);
     return status ? status : measuring_begin(err);
@@ -436,12 +453,11 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
     if (status == ST_OK)
         status =
             q->resume ? begin_again(x, q, &err) : begin_new(x, q, argc, argv, &err);
-    if (status == ST_OK && q->dry_run) {
-        print_plan(&x->settings, &x->plan);
-        return 0;
-    }
-    if (status == ST_OK)
-        status = sweep_run(&x->settings, &x->plan, &x->topo, x->dir, &err);
+    if (status == ST_OK && q->dry_run)
+        status = print_plan(&x->settings, &x->plan, &err);
+    else if (status == ST_OK)
+        status =
+            sweep_run(&x->settings, &x->plan, &x->topo, x->dir, x->one_at_a_time, &err);
     if (status) {
         const int code = cmd_end(&err);
 
@@ -449,7 +465,8 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
             print_how_to_continue(x, q);
         return code;
     }
-    conclude(x->dir, !q->no_charts);
+    if (!q->dry_run && conclude(x, !q->no_charts, &err))
+        return cmd_end(&err);
     return 0;
 }
 

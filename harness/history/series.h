@@ -4,9 +4,9 @@
  *
  * Model of the world: rows that agree in machine, model and settings, and one column,
  * are a *series*, in order of time. A run gives it one value: the median of its
- * undisturbed rows, which are launches (launches.h). A run that has only disturbed ones, or unfinished ones, gives none.
- * Runs of one commit within SERIES_SESSION_S are one session, under the same
- * conditions: together they give one value, their median.
+ * undisturbed rows, which are launches (launches.h). A run that has only disturbed
+ * ones, or unfinished ones, gives none. Runs of one commit within SERIES_SESSION_S are
+ * one session, under the same conditions: together they give one value, their median.
  *
  * Threading: one thread per object.
  */

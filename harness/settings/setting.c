@@ -167,8 +167,15 @@ enum status setting_parse_int(enum setting_id id, const char *text, const char *
 static enum status parse_real(const struct setting *s, const char *text,
                               const char *what, double *out, struct err *err)
 {
+    const size_t len = strlen(text);
+    char number[40];
     double v;
 
+    if (!strcmp(unit_of(s), "%") && len > 1 && len <= sizeof number &&
+        text[len - 1] == '%') {
+        snprintf(number, sizeof number, "%.*s", (int)len - 1, text);
+        text = number;
+    }
     if (parse_double(text, what, -HUGE_VAL, HUGE_VAL, &v, err))
         return ST_USAGE;
     if (v < s->min || v > s->max)

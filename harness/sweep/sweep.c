@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweep.c - the loop over models and points
+ * sweep.c - the loop over rounds, models and points
  */
 #include "harness/base/format.h"
 #include "harness/result/roofs.h"
@@ -28,13 +28,18 @@ struct sweep {
     struct sweep_dir *dir;
 
     struct progress progress;
-    double *est_s;    /* [n_points] */
+    double *est_s;    /* [n_points] of a launch */
     double est_total; /* of what is due */
     double est_done, spent_s;
-    size_t n_due, n_finished;
+    size_t n_due, n_finished; /* launches */
     uint64_t point_begin_ns;
     size_t point; /* running now */
     char label[200];
+
+    struct sweep_tally *tally; /* [n_points], when the round began */
+    size_t *order;             /* [n_points], of the round */
+    int *n_errors;             /* [n_points], since this program began */
+    bool *is_prepared;         /* [n_models]: its file was made, or cannot be */
 };
 
 /* ---- progress --------------------------------------------------------------- */
@@ -90,8 +95,7 @@ static void print_row(const struct sweep *sweep, const struct row *row)
 
 /* Measure and append. What went wrong with the point is in its row; an error
  * status ends the sweep. */
-static enum status run_point(struct sweep *sweep, size_t i, int attempt,
-                             struct err *err)
+static enum status run_point(struct sweep *sweep, size_t i, int launch, struct err *err)
 {
     const struct point *p = &sweep->plan->points[i];
     struct point_samples samples = {0};
@@ -104,8 +108,8 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
     row_init(&row);
     sweep->point = i;
     sweep->point_begin_ns = clock_ns();
-    snprintf(sweep->label, sizeof sweep->label, "%zu of %zu", sweep->n_finished + 1,
-             sweep->n_due);
+    snprintf(sweep->label, sizeof sweep->label, "%zu of %zu, round %d",
+             sweep->n_finished + 1, sweep->n_due, launch);
     status = point_run(p, sweep->topo, &row, &samples, on_progress, sweep, &why);
     if (status == ST_INTERRUPTED || row.status == ROW_STATUS_INTERRUPTED) {
         point_samples_free(&samples);
@@ -115,7 +119,8 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
         row.status = ROW_STATUS_ERROR;
         snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
     }
-    row.attempt = attempt;
+    sweep->n_errors[i] += row.status == ROW_STATUS_ERROR;
+    row.attempt = launch;
     rows = sweep_dir_rows(sweep->dir, &n_rows);
     roof_mark(&row, rows, n_rows);
     status = sweep_dir_append(sweep->dir, &row, &samples, err);
@@ -129,14 +134,20 @@ static enum status run_point(struct sweep *sweep, size_t i, int attempt,
     return status;
 }
 
-static int attempt_due(const struct sweep *sweep, size_t i)
+/* What fails before it was ever measured fails for a reason that stays: a file that is
+ * no model, say. */
+static bool is_given_up(const struct sweep *sweep, size_t i)
 {
-    size_t n;
-    const struct row *rows = sweep_dir_rows(sweep->dir, &n);
-    char id[96];
+    const struct sweep_tally *t = &sweep->tally[i];
+    const bool was_measured = t->n_good + t->n_disturbed > 0;
 
-    point_id(&sweep->plan->points[i], id, sizeof id);
-    return sweep_attempt_due(rows, n, id, sweep->s->n_repeats);
+    return sweep->n_errors[i] > (was_measured ? sweep->s->n_repeats : 0);
+}
+
+/* The launch that is due of point i; 0: none. */
+static int launch_due(const struct sweep *sweep, size_t i)
+{
+    return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
 }
 
 /* ---- one model -------------------------------------------------------------- */
@@ -186,50 +197,118 @@ static void remove_model(struct sweep *sweep, const struct modelref *ref)
     fflush(stdout);
 }
 
-/* Points in the plan's order. Disturbed points are repeated after all others, since the
- * disturbance may be over by then. */
-static enum status run_model(struct sweep *sweep, size_t m, struct err *err)
+static const struct modelref *model_of(const struct sweep *sweep, size_t m)
 {
-    const size_t first = sweep->plan->first[m], end = sweep->plan->first[m + 1];
-    enum status status = ST_OK;
-    bool prepared = false, again = true;
+    return &sweep->plan->points[sweep->plan->first[m]].setup.model;
+}
 
-    for (int round = 0; again && status == ST_OK && round <= sweep->s->n_repeats;
-         round++) {
-        again = false;
-        for (size_t i = first; i < end && status == ST_OK; i++) {
-            const int attempt = attempt_due(sweep, i);
+/* Files are made when they are first needed. */
+static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
+{
+    if (sweep->is_prepared[m])
+        return ST_OK;
+    sweep->is_prepared[m] = true;
+    return make_model(sweep, model_of(sweep, m), err);
+}
 
-            if (!attempt || attempt > round + 1)
-                continue;
-            if (!prepared) {
-                status = make_model(sweep, &sweep->plan->points[i].setup.model, err);
-                prepared = true;
-            }
-            if (status == ST_OK && round)
-                sweep->est_total += sweep->est_s[i];
-            if (status == ST_OK && round)
-                sweep->n_due++;
-            if (status == ST_OK)
-                status = run_point(sweep, i, attempt, err);
-            again = true;
-        }
+static void remove_models(struct sweep *sweep, size_t first, size_t end)
+{
+    for (size_t m = first; m < end && !sweep->s->keep_models; m++)
+        if (sweep->plan->first[m] < sweep->plan->first[m + 1])
+            remove_model(sweep, model_of(sweep, m));
+}
+
+/* ---- rounds ----------------------------------------------------------------- */
+
+/* What is due as it is known now: rows of disturbed launches and intervals that are too
+ * wide make it more. */
+static enum status count(struct sweep *sweep, struct err *err)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    const struct row *rows;
+    size_t n_rows;
+
+    if (sweep_dir_mark_roofs(sweep->dir, err))
+        return err->code;
+    rows = sweep_dir_rows(sweep->dir, &n_rows);
+    if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
+        return err->code;
+    sweep->n_due = sweep->n_finished;
+    sweep->est_total = sweep->est_done;
+    for (size_t i = 0; i < plan->n_points; i++) {
+        const int left =
+            launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], sweep->s) : 0;
+
+        sweep->n_due += (size_t)left;
+        sweep->est_total += left * sweep->est_s[i];
     }
-    if (first < end && status != ST_INTERRUPTED && !sweep->s->keep_models)
-        remove_model(sweep, &sweep->plan->points[first].setup.model);
+    return ST_OK;
+}
+
+/* The least launch that is due of models [first, end); 0: none. */
+static int next_round(const struct sweep *sweep, size_t first, size_t end)
+{
+    int round = 0;
+
+    for (size_t i = sweep->plan->first[first]; i < sweep->plan->first[end]; i++) {
+        const int due = launch_due(sweep, i);
+
+        if (due && (!round || due < round))
+            round = due;
+    }
+    return round;
+}
+
+static size_t model_at(const struct sweep_plan *plan, size_t point)
+{
+    size_t m = 0;
+
+    while (plan->first[m + 1] <= point)
+        m++;
+    return m;
+}
+
+/* Every point of models [first, end) whose launch of that number is due. */
+static enum status run_round(struct sweep *sweep, size_t first, size_t end, int round,
+                             struct err *err)
+{
+    enum status status = ST_OK;
+
+    sweep_round_order(sweep->plan, sweep->s->base.setup.seed, round, sweep->order);
+    for (size_t k = 0; k < sweep->plan->n_points && status == ST_OK; k++) {
+        const size_t i = sweep->order[k], m = model_at(sweep->plan, i);
+
+        if (m < first || m >= end || launch_due(sweep, i) != round)
+            continue;
+        status = prepare_model(sweep, m, err);
+        if (status == ST_OK)
+            status = run_point(sweep, i, round, err);
+    }
+    return status;
+}
+
+static enum status run_models(struct sweep *sweep, size_t first, size_t end,
+                              struct err *err)
+{
+    enum status status = count(sweep, err);
+    int round;
+
+    while (status == ST_OK && (round = next_round(sweep, first, end)) != 0) {
+        status = run_round(sweep, first, end, round, err);
+        if (status == ST_OK)
+            status = count(sweep, err);
+    }
+    if (status != ST_INTERRUPTED)
+        remove_models(sweep, first, end);
     return status;
 }
 
 /* ---- all -------------------------------------------------------------------- */
 
-static enum status estimate(struct sweep *sweep, struct err *err)
+static void estimate(struct sweep *sweep)
 {
     const struct sweep_plan *plan = sweep->plan;
 
-    sweep->est_s = calloc(plan->n_points, sizeof *sweep->est_s);
-    if (!sweep->est_s)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu estimates",
-                       plan->n_points);
     for (size_t i = 0; i < plan->n_points; i++) {
         struct err ignored = ERR_INIT;
         uint64_t bytes = 0;
@@ -238,25 +317,47 @@ static enum status estimate(struct sweep *sweep, struct err *err)
             bytes = 0;
         sweep->est_s[i] =
             EST_FIXED_S + plan->points[i].budget_s + (double)bytes / EST_BYTES_PER_S;
-        if (attempt_due(sweep, i)) {
-            sweep->est_total += sweep->est_s[i];
-            sweep->n_due++;
-        }
     }
+}
+
+static enum status begin(struct sweep *sweep, struct err *err)
+{
+    const size_t n = sweep->plan->n_points;
+
+    sweep->est_s = calloc(n, sizeof *sweep->est_s);
+    sweep->tally = calloc(n, sizeof *sweep->tally);
+    sweep->order = calloc(n, sizeof *sweep->order);
+    sweep->n_errors = calloc(n, sizeof *sweep->n_errors);
+    sweep->is_prepared = calloc(sweep->plan->n_models, sizeof *sweep->is_prepared);
+    if (!sweep->est_s || !sweep->tally || !sweep->order || !sweep->n_errors ||
+        !sweep->is_prepared)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu points", n);
+    estimate(sweep);
     return ST_OK;
+}
+
+static void end(struct sweep *sweep)
+{
+    free(sweep->est_s);
+    free(sweep->tally);
+    free(sweep->order);
+    free(sweep->n_errors);
+    free(sweep->is_prepared);
 }
 
 enum status sweep_run(const struct sweep_settings *s, const struct sweep_plan *plan,
                       const struct topology *topo, struct sweep_dir *dir,
-                      struct err *err)
+                      bool one_at_a_time, struct err *err)
 {
     struct sweep sweep = {.s = s, .plan = plan, .topo = topo, .dir = dir};
-    enum status status = estimate(&sweep, err);
+    enum status status = begin(&sweep, err);
 
     progress_begin(&sweep.progress, "sweep");
-    for (size_t m = 0; m < plan->n_models && status == ST_OK; m++)
-        status = run_model(&sweep, m, err);
+    if (!one_at_a_time && status == ST_OK)
+        status = run_models(&sweep, 0, plan->n_models, err);
+    for (size_t m = 0; one_at_a_time && m < plan->n_models && status == ST_OK; m++)
+        status = run_models(&sweep, m, m + 1, err);
     progress_end(&sweep.progress);
-    free(sweep.est_s);
+    end(&sweep);
     return status;
 }

@@ -2,12 +2,13 @@
  *
  * sweep.h - many points, one directory of results
  *
- * Model of the world: settings (a YAML file, then options) expand into points,
- * grouped by model file so that one file is on disk at a time, in random order
- * within a model. The output directory holds everything that is needed to continue
- * after a crash:
- *     sweep.csv     one row per measured point, appended and synced: a point is
- *                   done when its row is there
+ * Model of the world: settings (a YAML file, then options) expand into points. They are
+ * measured in rounds: each round launches every point once, models in random order and
+ * points in random order within a model, so that no setting is confounded with a slow
+ * minute of the machine. Where the disk cannot hold all model files that the sweep
+ * makes, one model is measured after the other, each in rounds. The output directory
+ * holds everything that is needed to continue after a crash: sweep.csv     one row per
+ * measured point, appended and synced: a point is done when its row is there
  *     samples.csv   the raw samples; written before the row they belong to
  *     quality.csv   what bench quality has put there (quality_rows.h)
  *     machine.json  machine, versions, command line and the settings
@@ -48,7 +49,11 @@ struct sweep_settings {
     struct point base; /* what all points have alike. seed: for the order, too; 0: the
                           current time. n_tokens: of decode points */
     int n_passes;      /* most passes of a prefill point, runs of a speculate point */
-    int n_repeats;     /* of a disturbed point */
+    int n_launches;    /* of each point */
+    int max_launches;  /* of a point whose interval is too wide; fewer than n_launches:
+                          as many */
+    double ci_pct;     /* half width of an interval that is narrow enough */
+    int n_repeats;     /* disturbed launches of a point that are replaced */
     bool keep_models;
     char cache_dir[256]; /* "": the usual one */
     char quality[256];   /* results of bench quality to begin with; "": none. Copied
@@ -114,20 +119,49 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
                             struct err *err);
 void sweep_plan_free(struct sweep_plan *plan);
 
-/* Which attempt of this point is due, 1.., or 0 when it is done: measured
- * undisturbed (a low roof counts as a disturbance), or as often as n_repeats allows, or
- * shown not to fit. Rows of status error and interrupted do not count. */
-int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
-                      int n_repeats);
+/* Order of a round, from 1: order[n_points] receives indices of points, those of a
+ * model beside each other. The first round has the plan's order within a model. */
+void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
+                       size_t *order);
+
+/* ---- what is due (sweep_due.c) ------------------------------------------------- */
+
+/* The launches of one point so far; all zero: none. */
+struct sweep_tally {
+    int n_good, n_disturbed; /* with a figure */
+    int n_rows;              /* these, and failed ones */
+    bool is_ended;           /* another launch would show nothing new */
+    double half_width;       /* of the interval, relative; 0: not known */
+};
+
+/* One launch more. One that failed only counts as a row. A point that does
+ * not fit its limit, or pages from disk, is ended: every launch of it shows the same.
+ */
+void sweep_tally_add(struct sweep_tally *t, const struct row *r);
+
+/* Which launch is due, 1..; 0: none. That is the round it belongs to. Due are
+ * n_launches undisturbed ones, more up to max_launches while the interval is wider than
+ * ci_pct, and one for each of up to n_repeats disturbed ones. */
+int sweep_tally_due(const struct sweep_tally *t, const struct sweep_settings *s);
+
+/* How many launches will be due at least. */
+int sweep_tally_left(const struct sweep_tally *t, const struct sweep_settings *s);
+
+/* Tallies of all points, tally[n_points], with the intervals of their combined launches
+ * (launches.h). Rows of points that the plan does not have are passed over. Error:
+ * ST_NO_MEMORY. */
+enum status sweep_tally_all(struct sweep_tally *tally, const struct sweep_plan *plan,
+                            const struct row *rows, size_t n_rows, struct err *err);
 
 /* ---- before it starts (sweep_capacity.c) ---------------------------------------- */
 
-/* Is there disk for the largest model file at a time (or all, with keep_models)
- * and memory for the limit? Error: ST_NO_MEMORY, offering the next smaller shape
- * that would do. */
+/* Is there memory for the limit, and disk for all model files that will be made, or at
+ * least (without keep_models) for the largest of them: *one_at_a_time then? Error:
+ * ST_NO_MEMORY, offering the next smaller shape that would do. */
 enum status sweep_check_capacity(const struct sweep_settings *s,
                                  const struct sweep_plan *plan,
-                                 const struct topology *topo, struct err *err);
+                                 const struct topology *topo, bool *one_at_a_time,
+                                 struct err *err);
 
 /* ---- the directory (sweep_dir.c) -------------------------------------------- */
 
@@ -146,8 +180,12 @@ void sweep_dir_close(struct sweep_dir *dir);
 const char *sweep_dir_path(const struct sweep_dir *dir);
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
 
-/* roof_mark_all() on the rows in memory, and what quality.csv beside them knows; the
- * file keeps what was known then. Errors: of quality_rows_join_dir(). */
+/* roof_mark_all() on the rows in memory; the file keeps what was known then. Error:
+ * ST_NO_MEMORY. */
+enum status sweep_dir_mark_roofs(struct sweep_dir *dir, struct err *err);
+
+/* The same, and what quality.csv beside them knows. Errors: of quality_rows_join_dir().
+ */
 enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err);
 
 /* Samples, then the row, synced to disk. Error: ST_IO; the files then end with
@@ -181,11 +219,13 @@ json_t *sweep_machine_json(const struct topology *topo,
 enum status sweep_machine_check(const json_t *machine, const struct topology *topo,
                                 const char *dir, struct err *err);
 
-/* Measure every point that is due. Errors: ST_INTERRUPTED (the directory can be
- * resumed), ST_IO (results cannot be written). What goes wrong with a point or a
- * model is a row. */
+/* Measure every launch that is due, in rounds over all models, or over one model after
+ * the other. Errors: ST_INTERRUPTED (the directory can be resumed), ST_IO (results
+ * cannot be written). What goes wrong with a point or a model is a row; such a point is
+ * tried again only if it could be measured before, as often as n_repeats, or by the
+ * next --resume. */
 enum status sweep_run(const struct sweep_settings *s, const struct sweep_plan *plan,
                       const struct topology *topo, struct sweep_dir *dir,
-                      struct err *err);
+                      bool one_at_a_time, struct err *err);
 
 #endif

@@ -73,13 +73,15 @@ static void smaller_shape(const struct modelref *ref, uint64_t max, char *buf,
     free(names);
 }
 
-static enum status check_disk(const struct sweep_settings *s,
-                              const struct sweep_plan *plan, struct err *err)
-{
-    uint64_t need = 0, largest = 0, available = UINT64_MAX;
-    const struct modelref *where = NULL;
-    char a[24], b[24], instead[300];
+/* Bytes of the model files that are yet to be made. */
+struct to_make {
+    uint64_t all, largest;
+    const struct modelref *where; /* of the largest; NULL: there is none */
+};
 
+static enum status add_up(struct to_make *t, const struct sweep_plan *plan,
+                          struct err *err)
+{
     for (size_t i = 0; i < plan->n_models; i++) {
         const struct modelref *ref = &plan->points[plan->first[i]].setup.model;
         uint64_t bytes;
@@ -89,23 +91,48 @@ static enum status check_disk(const struct sweep_settings *s,
             continue;
         if (modelref_bytes(ref, &bytes, err))
             return err->code;
-        need = s->keep_models ? need + bytes : bytes > need ? bytes : need;
-        if (bytes > largest) {
-            largest = bytes;
-            where = ref;
+        t->all += bytes;
+        if (bytes > t->largest) {
+            t->largest = bytes;
+            t->where = ref;
         }
     }
-    if (where)
-        available = free_at(where->path);
-    if (!where || (need <= UINT64_MAX - DISK_SPARE && need + DISK_SPARE <= available))
+    return ST_OK;
+}
+
+static bool is_room(uint64_t bytes, uint64_t available)
+{
+    return bytes <= UINT64_MAX - DISK_SPARE && bytes + DISK_SPARE <= available;
+}
+
+static enum status check_disk(const struct sweep_settings *s,
+                              const struct sweep_plan *plan, bool *one_at_a_time,
+                              struct err *err)
+{
+    struct to_make make = {0};
+    uint64_t available, need;
+    char a[24], b[24], instead[300];
+
+    if (add_up(&make, plan, err))
+        return err->code;
+    *one_at_a_time = false;
+    if (!make.where)
         return ST_OK;
-    smaller_shape(where, available > DISK_SPARE ? available - DISK_SPARE : 0, instead,
-                  sizeof instead);
+    available = free_at(make.where->path);
+    if (is_room(make.all, available))
+        return ST_OK;
+    *one_at_a_time = !s->keep_models;
+    need = s->keep_models ? make.all : make.largest;
+    if (is_room(need, available))
+        return ST_OK;
+    smaller_shape(make.where, available > DISK_SPARE ? available - DISK_SPARE : 0,
+                  instead, sizeof instead);
     return err_set(
         err, ST_NO_MEMORY,
         "needs %s free for %s at %s, %s are: try %s%s--cache-dir on another disk",
-        format_bytes(a, sizeof a, need + DISK_SPARE), where->text, where->path,
-        format_bytes(b, sizeof b, available), instead, *instead ? ", or " : "");
+        format_bytes(a, sizeof a, need + DISK_SPARE), make.where->text,
+        make.where->path, format_bytes(b, sizeof b, available), instead,
+        *instead ? ", or " : "");
 }
 
 static enum status check_memory(const struct sweep_settings *s,
@@ -132,9 +159,10 @@ static enum status check_memory(const struct sweep_settings *s,
 
 enum status sweep_check_capacity(const struct sweep_settings *s,
                                  const struct sweep_plan *plan,
-                                 const struct topology *topo, struct err *err)
+                                 const struct topology *topo, bool *one_at_a_time,
+                                 struct err *err)
 {
-    const enum status status = check_disk(s, plan, err);
+    const enum status status = check_disk(s, plan, one_at_a_time, err);
 
     return status ? status : check_memory(s, plan, topo, err);
 }

@@ -39,9 +39,14 @@ const char *sweep_dir_path(const struct sweep_dir *dir)
     return dir->path;
 }
 
+enum status sweep_dir_mark_roofs(struct sweep_dir *dir, struct err *err)
+{
+    return roof_mark_all(dir->rows, dir->n_rows, err);
+}
+
 enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err)
 {
-    const enum status st = roof_mark_all(dir->rows, dir->n_rows, err);
+    const enum status st = sweep_dir_mark_roofs(dir, err);
 
     return st ? st : quality_rows_join_dir(dir->rows, dir->n_rows, dir->path, err);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweep_plan.c - settings to points, their order, and which of them are due
+ * sweep_plan.c - settings to points, and their order
  */
 #include "engine/base/random.h"
 #include "engine/base/strtab.h"
-#include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
 #include <limits.h>
@@ -222,29 +221,38 @@ void sweep_plan_free(struct sweep_plan *plan)
     memset(plan, 0, sizeof *plan);
 }
 
-int sweep_attempt_due(const struct row *rows, size_t n_rows, const char *id,
-                      int n_repeats)
+/* ---- order of a round -------------------------------------------------------------
+ */
+
+/* Seeds that differ in one bit start unrelated series; any odd constant does. */
+#define NEXT_ROUND 0x9e3779b97f4a7c15u
+
+static void shuffle_indices(size_t *v, size_t n, uint64_t *state)
 {
-    int n_tried = 0;
+    for (size_t i = n; i > 1; i--) {
+        const size_t j = (size_t)(random_bits(state) % i);
+        const size_t k = v[i - 1];
 
-    for (size_t i = 0; i < n_rows; i++) {
-        const struct row *r = &rows[i];
-        const bool measured =
-            r->status == ROW_STATUS_OK || r->status == ROW_STATUS_PARTIAL;
-
-        if (strcmp(r->point, id))
-            continue;
-        if (r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM)
-            return 0;
-        if (!measured)
-            continue;
-        /* Paging or a quota disturbs every attempt equally: a repetition shows nothing
-         * new. */
-        if (r->limiter == LIMITER_PAGING || r->limiter == LIMITER_QUOTA ||
-            (!strncmp(r->validity, "valid", 5) && !roof_is_low(r, rows, n_rows, NULL)))
-            return 0;
-        if (++n_tried > n_repeats) /* also bounds how often roofs are compared */
-            return 0;
+        v[i - 1] = v[j];
+        v[j] = k;
     }
-    return n_tried + 1;
+}
+
+void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
+                       size_t *order)
+{
+    uint64_t state = seed + (uint64_t)round * NEXT_ROUND;
+    size_t models[SWEEP_MAX_MODELS], n = 0;
+
+    for (size_t m = 0; m < plan->n_models; m++)
+        models[m] = m;
+    shuffle_indices(models, plan->n_models, &state);
+    for (size_t m = 0; m < plan->n_models; m++) {
+        const size_t begin = n;
+
+        for (size_t i = plan->first[models[m]]; i < plan->first[models[m] + 1]; i++)
+            order[n++] = i;
+        if (round > 1)
+            shuffle_indices(order + begin, n - begin, &state);
+    }
 }

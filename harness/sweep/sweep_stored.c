@@ -106,9 +106,14 @@ static enum status texts_from_json(struct sweep_settings *s, const json_t *array
 static enum status take_before(struct sweep_settings *s, enum setting_id id,
                                const char *before, struct err *err)
 {
-    return setting_row(id)->swept && !is_text_list(id)
-               ? setting_parse_list(id, before, key_of(id), &s->list[id], err)
-               : ST_OK;
+    const struct setting *row = setting_row(id);
+    size_t size;
+    void *field = sweep_field(s, id, &size);
+
+    if (is_text_list(id) || row->type == SETTING_TYPE_TEXT)
+        return ST_OK;
+    return row->swept ? setting_parse_list(id, before, key_of(id), &s->list[id], err)
+                      : setting_parse(id, before, key_of(id), field, size, err);
 }
 
 static enum status take(struct sweep_settings *s, enum setting_id id,

@@ -42,11 +42,12 @@ workers() {
     done
 }
 
-common=(--mem none --no-charts --no-probe --repeats 0)
+# of what is not about launches, one is enough
+common=(--mem none --no-charts --no-probe --repeats 0 --launches 1 --max-launches 1)
 command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
 
 # ---- two thread counts, from start to end
-"$BENCH" sweep -c quick -o one "${common[@]}" -n 8 >out 2>err || fail "exit $?: $(cat err)"
+"$BENCH" sweep -c quick --ctx 0,64 -o one "${common[@]}" -n 8 >out 2>err || fail "exit $?: $(cat err)"
 [ "$(rows one)" = 6 ] || fail "6 points expected: $(cat one/sweep.csv)"
 [ "$(column one/sweep.csv status | sort -u)" = ok ] || fail "not all ok: $(cat one/sweep.csv)"
 [ "$(column one/sweep.csv n_threads | sort -u | tr '\n' ' ')" = "1 2 " ] || fail "threads"
@@ -59,6 +60,38 @@ grep -q '"seed": 1' one/machine.json || fail "no seed in machine.json"
 grep -q "^\[6/6\] nano:Q4_K_M/" out || fail "no line per point: $(cat out)"
 if "$BENCH" sweep -c quick -o one "${common[@]}" 2>err; then fail "written over"; fi
 grep -q -- "--resume" err || fail "no hint to resume: $(cat err)"
+
+# ---- launches: every point once in each round, over all models, one row each
+"$BENCH" sweep -m nano:Q4_0 -m nano:Q8_0 --threads 1 --ctx 0,8,16,24 --prefill none -n 4 \
+    --launches 3 --max-launches 3 --repeats 0 --mem none --no-charts --no-probe --seed 2 \
+    -o rounds >out 2>err || fail "exit $?: $(cat err)"
+[ "$(rows rounds)" = 24 ] || fail "8 points, 3 launches: $(cat rounds/sweep.csv)"
+[ "$(column rounds/sweep.csv attempt | tr -d '\n')" = 111111112222222233333333 ] ||
+    fail "rounds: $(column rounds/sweep.csv attempt | tr '\n' ' ')"
+whole rounds
+python3 - <<'EOF' || fail "orders of rounds: $(cat rounds/sweep.csv)"
+import csv
+rows = list(csv.DictReader(open("rounds/sweep.csv", newline="")))
+rounds = [[r["point"] for r in rows if r["attempt"] == k] for k in "123"]
+assert sorted(rounds[0]) == sorted(rounds[1]) == sorted(rounds[2])
+assert len({tuple(r) for r in rounds}) == 3, "the same order twice"
+EOF
+grep -q '"models": "interleaved"' rounds/machine.json || fail "machine.json: how models are ordered"
+grep -q "^\[24/24\] " out || fail "progress does not count launches: $(cat out)"
+[ "$(grep -c "decode at 8 " out)" = 2 ] || fail "not one line per point in the table: $(cat out)"
+[ ! -e cache/nano-Q4_0.gguf ] && [ ! -e cache/nano-Q8_0.gguf ] || fail "models are still there"
+head -n 14 rounds/sweep.csv >cut.csv
+mv cut.csv rounds/sweep.csv
+"$BENCH" sweep --resume rounds --no-charts >out 2>err || fail "resume: $(cat err)"
+[ "$(column rounds/sweep.csv attempt | tr -d '\n')" = 111111112222222233333333 ] ||
+    fail "rounds: $(column rounds/sweep.csv attempt | tr '\n' ' ')"
+whole rounds
+
+# ---- more launches while the interval is wider than wanted
+"$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0,8 --prefill none -n 4 --launches 2 \
+    --max-launches 4 --ci 0.01% --repeats 0 --mem none --no-charts --no-probe -o wide \
+    >out 2>err || fail "exit $?: $(cat err)"
+[ "$(rows wide)" -gt 4 ] && [ "$(rows wide)" -le 8 ] || fail "launches: $(cat wide/sweep.csv)"
 
 # ---- order: random, the same for the same seed, printed without measuring
 "$BENCH" sweep -c quick --dry-run --seed 3 >a
@@ -140,6 +173,15 @@ head -c 2000 /dev/zero >broken.gguf
     -o four "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
 [ "$(column four/sweep.csv status | sort | tr '\n' ' ')" = "error ok " ] ||
     fail "rows: $(cat four/sweep.csv)"
+[ "$(tail -n 1 out)" = "1 of 2 points have no figure: 1 failed" ] || fail "end: $(tail -n 3 out)"
+
+# ---- where nothing can be measured the exit code says so, and nothing is tried again
+code=0
+"$BENCH" sweep -m broken.gguf --threads 1 --ctx 0,8 --prefill none --mem none --repeats 2 \
+    --launches 3 --no-charts --no-probe -o broken >out 2>err || code=$?
+[ "$code" = 1 ] || fail "all points failed: exit $code"
+grep -q "^bench: no point could be measured; .*broken" err || fail "no sentence: $(cat err)"
+[ "$(rows broken)" = 2 ] || fail "tried again: $(cat broken/sweep.csv)"
 
 # ---- the user's own file is never removed
 "$BENCH" synth nano Q4_0 -o own.gguf >/dev/null
@@ -174,6 +216,8 @@ refused 2 "known.yaml: quality: cannot open nowhere" sweep -c ./known.yaml
 refused 2 "--quality: six/sweep.csv holds no perplexity" sweep -c quick --quality six/sweep.csv
 refused 2 "nothing to measure" sweep -c quick --ctx none --prefill none
 refused 2 "no sweep to resume" sweep --resume nowhere
+refused 2 "--launches: 0 launches are outside 1..100" sweep -c quick --launches 0
+refused 2 "--ci: 200 % are outside 0.01..100" sweep -c quick --ci 200%
 refused 2 "--threads" sweep -c quick --threads 0
 refused 2 "-m" sweep surplus
 refused 3 "try" sweep -c quick --mem 900T

@@ -109,6 +109,7 @@ static const char *const sweeps[] = {
     " \"kv_type\": [\"q8_0\", \"f16\"], \"speculate\": [\"copy\"],"
     " \"mem_limit\": 1073741824, \"tokens\": 9, \"passes\": 8, \"batch\": 7,"
     " \"ctx_prefill\": true, \"budget_s\": 1.5, \"load_budget_s\": 30.0,"
+    " \"launches\": 4, \"max_launches\": 6, \"ci_pct\": 1.5,"
     " \"repeats\": 3, \"seed\": -1, \"keep_models\": true, \"cache_dir\": \"/models\","
     " \"tuned\": \"auto\", \"isa_disabled\": 4}",
     "{\"models\": [\"nano:Q4_0\"], \"threads\": [1, 2], \"threads_prefill\": [],"

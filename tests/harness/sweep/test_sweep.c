@@ -84,6 +84,7 @@ static void values_arrive(void **state)
              "speculate: [copy, free]\n"
              "mem: 512M\ntokens: 9\npasses: 8\nbatch: 7\nctx_fill: prefill\n"
              "budget: 1.5\ntimeout: 30\nrepeats: 3\nseed: 18446744073709551615\n"
+             "launches: 4\nmax_launches: 7\nci: 1.5%\n"
              "keep_models: true\n",
              &err))
         fail_msg("%s", err.msg);
@@ -110,6 +111,9 @@ static void values_arrive(void **state)
     assert_true(s.base.ctx_prefill && s.keep_models);
     assert_true(s.base.budget_s == 1.5 && s.base.load_budget_s == 30);
     assert_int_equal(s.n_repeats, 3);
+    assert_int_equal(s.n_launches, 4);
+    assert_int_equal(s.max_launches, 7);
+    assert_float_equal(s.ci_pct, 1.5, 0);
     assert_true(s.base.setup.seed == UINT64_MAX);
     sweep_settings_free(&s);
 }
@@ -137,6 +141,10 @@ static void config_errors_name_file_and_key(void **state)
         {"keep_models: perhaps\n", "perhaps"},
         {"ctx_fill: magic\n", "magic"},
         {"budget: -1\n", "budget"},
+        {"budget: 1%\n", "budget"},
+        {"launches: 0\n", "launches"},
+        {"ci: 200%\n", "ci"},
+        {"ci: '%'\n", "ci"},
         {"models: nano:Q4_0\n", "c.yaml"},
         {"models: [a\n", "c.yaml"},
         {"- a\n- b\n", "c.yaml"},
@@ -189,6 +197,16 @@ static void settings_json_round_trip(void **state)
     assert_int_equal(sweep_settings_from_json(&out, b, &err), ST_OK);
     assert_int_equal(out.list[SETTING_weights].n, 1);
     assert_int_equal(out.list[SETTING_weights].v[0], WEIGHTS_MMAP);
+    sweep_settings_free(&out);
+
+    /* and before points were launched several times */
+    json_object_del(b, "launches");
+    json_object_del(b, "max_launches");
+    json_object_del(b, "ci_pct");
+    assert_int_equal(sweep_settings_from_json(&out, b, &err), ST_OK);
+    assert_int_equal(out.n_launches, 1);
+    assert_int_equal(out.max_launches, 1);
+    assert_float_equal(out.ci_pct, 100, 0);
     sweep_settings_free(&out);
 
     static const char *const keys[] = {"models", "threads", "budget_s", "placements"};
@@ -365,26 +383,143 @@ static void make_row(struct row *r, const char *id, const char *status,
     r->attempt = 1;
 }
 
+/* The launch that is due of a point. */
+static int due(const struct row *rows, size_t n, const char *id,
+               const struct sweep_settings *s, double half_width)
+{
+    struct sweep_tally t = {.half_width = half_width};
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(rows[i].point, id))
+            sweep_tally_add(&t, &rows[i]);
+    return sweep_tally_due(&t, s);
+}
+
 static void attempts(void **state)
 {
+    const struct sweep_settings none = {.n_launches = 1, .ci_pct = 2};
+    const struct sweep_settings one = {.n_launches = 1, .ci_pct = 2, .n_repeats = 1};
     struct row rows[4];
 
     (void)state;
-    assert_int_equal(sweep_attempt_due(NULL, 0, "a", 1), 1);
+    assert_int_equal(due(NULL, 0, "a", &one, 0), 1);
     make_row(&rows[0], "a", "ok", "disturbed: steal 9 %");
     make_row(&rows[1], "b", "ok", "valid");
     make_row(&rows[2], "c", "error", "");
     make_row(&rows[3], "d", "oom", "");
-    assert_int_equal(sweep_attempt_due(rows, 4, "a", 0), 0);
-    assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 2);
-    assert_int_equal(sweep_attempt_due(rows, 4, "b", 1), 0);
-    assert_int_equal(sweep_attempt_due(rows, 4, "c", 1), 1);
-    assert_int_equal(sweep_attempt_due(rows, 4, "d", 1), 0);
-    assert_int_equal(sweep_attempt_due(rows, 4, "e", 1), 1);
+    assert_int_equal(due(rows, 4, "a", &none, 0), 0);
+    assert_int_equal(due(rows, 4, "a", &one, 0), 2);
+    assert_int_equal(due(rows, 4, "b", &one, 0), 0);
+    assert_int_equal(due(rows, 4, "c", &one, 0), 2); /* no two rows of one number */
+    assert_int_equal(due(rows, 4, "d", &one, 0), 0);
+    assert_int_equal(due(rows, 4, "e", &one, 0), 1);
     rows[0].limiter = LIMITER_PAGING;
-    assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 0);
+    assert_int_equal(due(rows, 4, "a", &one, 0), 0);
     rows[0].limiter = LIMITER_QUOTA;
-    assert_int_equal(sweep_attempt_due(rows, 4, "a", 1), 0);
+    assert_int_equal(due(rows, 4, "a", &one, 0), 0);
+}
+
+static void every_point_is_launched_often_enough(void **state)
+{
+    const struct sweep_settings s = {
+        .n_launches = 3, .max_launches = 5, .ci_pct = 2, .n_repeats = 1};
+    struct row rows[6];
+
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        make_row(&rows[i], "p", "ok", "valid");
+    for (size_t n = 0; n < 3; n++)
+        assert_int_equal(due(rows, n, "p", &s, 0.001), n + 1);
+    assert_int_equal(due(rows, 3, "p", &s, 0.001), 0);
+    assert_int_equal(due(rows, 3, "p", &s, 0.05), 4); /* too wide */
+    assert_int_equal(due(rows, 5, "p", &s, 0.05), 0);
+
+    strcpy(rows[1].validity, "disturbed: others 30 %");
+    assert_int_equal(due(rows, 3, "p", &s, 0.001), 4); /* replaced */
+    assert_int_equal(due(rows, 4, "p", &s, 0.001), 0);
+    strcpy(rows[2].validity, "disturbed: others 30 %");
+    assert_int_equal(due(rows, 4, "p", &s, 0.001), 0); /* once */
+    rows[0].status = ROW_STATUS_NO_FIT;
+    assert_int_equal(due(rows, 1, "p", &s, 0.001), 0);
+}
+
+static void a_plan_counts_its_own_rows(void **state)
+{
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct sweep_tally tally[2];
+    struct row rows[5];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(load(&s,
+                          "models: [nano:Q4_0]\nthreads: [1]\nctx: [0, 8]\n"
+                          "prefill: [none]\nseed: 1\n",
+                          &err),
+                     ST_OK);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_OK);
+    assert_int_equal(plan.n_points, 2);
+    for (int i = 0; i < 5; i++) {
+        char id[96] = "of another sweep";
+
+        if (i < 4)
+            point_id(&plan.points[i % 2], id, sizeof id);
+        make_row(&rows[i], id, i == 2 ? "error" : "ok", "valid");
+        rows[i].kind = POINT_DECODE;
+        rows[i].ctx = i % 2;
+        rows[i].tok_per_s = i == 3 ? 8 : 10;
+        rows[i].tok_per_s_lo = 0.99 * rows[i].tok_per_s;
+        rows[i].tok_per_s_hi = 1.01 * rows[i].tok_per_s;
+    }
+    assert_int_equal(sweep_tally_all(tally, &plan, rows, 5, &err), ST_OK);
+    assert_int_equal(tally[0].n_good, 1);
+    assert_int_equal(tally[0].n_rows, 2);
+    assert_float_equal(tally[0].half_width, 0.01, 1e-9);
+    assert_int_equal(tally[1].n_good, 2);
+    assert_true(tally[1].half_width > 0.2); /* 10 and 8 */
+    sweep_plan_free(&plan);
+    sweep_settings_free(&s);
+}
+
+/* Every round has every point once, models beside each other, in another order. */
+static void rounds_have_orders_of_their_own(void **state)
+{
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct err err = ERR_INIT;
+    size_t order[4][24], again[24];
+    bool differ_models = false;
+
+    (void)state;
+    assert_int_equal(load(&s,
+                          "models: [nano:Q4_0, nano:Q8_0, nano:Q6_K]\n"
+                          "threads: [1-4]\nctx: [0, 8]\nprefill: [none]\n",
+                          &err),
+                     ST_OK);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_OK);
+    assert_int_equal(plan.n_points, 24);
+    for (int round = 1; round <= 4; round++) {
+        size_t *v = order[round - 1];
+        bool seen[24] = {false};
+
+        sweep_round_order(&plan, 7, round, v);
+        sweep_round_order(&plan, 7, round, again);
+        assert_memory_equal(v, again, sizeof again);
+        for (int i = 0; i < 24; i++) {
+            assert_true(v[i] < 24 && !seen[v[i]]);
+            seen[v[i]] = true;
+            assert_int_equal(v[i] / 8, v[i - i % 8] / 8);
+        }
+        if (round > 1) {
+            assert_memory_not_equal(v, order[round - 2], sizeof again);
+            differ_models |= v[0] / 8 != order[0][0] / 8 || v[8] / 8 != order[0][8] / 8;
+        }
+    }
+    assert_true(differ_models);
+    for (int i = 0; i < 24; i++) /* the first one as the plan has it */
+        assert_int_equal(order[0][i] % 8, i % 8);
+    sweep_plan_free(&plan);
+    sweep_settings_free(&s);
 }
 
 /* ---- directory -------------------------------------------------------------- */
@@ -517,6 +652,9 @@ int main(void)
         cmocka_unit_test(each_kv_type_is_a_point),
         cmocka_unit_test(empty_plan_is_an_error),
         cmocka_unit_test(attempts),
+        cmocka_unit_test(every_point_is_launched_often_enough),
+        cmocka_unit_test(a_plan_counts_its_own_rows),
+        cmocka_unit_test(rounds_have_orders_of_their_own),
         cmocka_unit_test(resume_repairs),
         cmocka_unit_test(resume_of_nothing),
         cmocka_unit_test(a_sweep_knows_what_it_has_made),

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_sweep.c - what a sweep says when it ends
+ */
+#include "harness/report/report_sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/report/recommend.h"
+#include "harness/report/report.h"
+#include "harness/result/report_rows.h"
+#include "harness/result/rounds.h"
+
+#define MAX_MODELS 64 /* whose rounds are compared; no sweep has more */
+
+/* Points of which no launch has a figure. */
+struct failures {
+    size_t n_points, n_failed, n_no_memory; /* no_fit or oom, of those that failed */
+    const struct row *first;
+};
+
+static enum status count_failures(struct failures *f, const struct report_rows *p,
+                                  struct err *err)
+{
+    *f = (struct failures){.n_points = p->n};
+    for (size_t i = 0; i < p->n; i++) {
+        const struct row *r = p->v[i];
+
+        if (row_trust(r) != ROW_FAILED)
+            continue;
+        f->first = f->first ? f->first : r;
+        f->n_failed++;
+        f->n_no_memory += r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM;
+    }
+    if (!f->n_points || f->n_failed < f->n_points)
+        return ST_OK;
+    return err_set(err, f->n_no_memory == f->n_failed ? ST_NO_MEMORY : ST_CHECK,
+                   "no point could be measured; %s: %s%s%s", f->first->point,
+                   row_failure(f->first), *f->first->detail ? ": " : "",
+                   f->first->detail);
+}
+
+static void print_failures(FILE *out, const struct failures *f)
+{
+    const size_t n_errors = f->n_failed - f->n_no_memory;
+
+    if (!f->n_failed || f->n_failed == f->n_points)
+        return;
+    fprintf(out, "%zu of %zu points have no figure:", f->n_failed, f->n_points);
+    if (f->n_no_memory)
+        fprintf(out, " %zu did not fit%s", f->n_no_memory, n_errors ? "," : "");
+    if (n_errors)
+        fprintf(out, " %zu failed", n_errors);
+    fputc('\n', out);
+}
+
+/* ---- rounds --------------------------------------------------------------------- */
+
+/* like: a row of the model whose rounds they are; NULL: of all. */
+static void print_rounds(FILE *f, const struct row *rows, size_t n_rows,
+                         const struct row *like)
+{
+    struct round_effect *found = malloc(ROUNDS_MAX * sizeof *found);
+    struct err err = ERR_INIT;
+    size_t n = 0;
+
+    if (!found || rounds_compare(found, &n, rows, n_rows, like, &err))
+        fprintf(f, "rounds are not compared: no memory\n");
+    for (size_t i = 0; i < n; i++) {
+        if (like)
+            fprintf(f, "%s %s: ", like->model, like->quant);
+        fprintf(f,
+                "the machine was %.0f %% %s in round %d than in the others (median of "
+                "%zu points); speeds are as measured\n",
+                100 * fabs(found[i].share - 1),
+                found[i].share < 1 ? "slower" : "faster", found[i].round,
+                found[i].n_points);
+    }
+    free(found);
+}
+
+static void print_rounds_by_model(FILE *f, const struct row *rows, size_t n_rows)
+{
+    const struct row *models[MAX_MODELS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_rows; i++) {
+        size_t k = 0;
+
+        while (k < n && row_compare(models[k], &rows[i], FIELD_MODEL))
+            k++;
+        if (k < n || n == MAX_MODELS)
+            continue;
+        models[n++] = &rows[i];
+        print_rounds(f, rows, n_rows, &rows[i]);
+    }
+}
+
+/* ---- all --------------------------------------------------------------------------
+ */
+
+/* The table, with the choice for each model marked. */
+static void print_table(FILE *f, const struct row *rows, size_t n,
+                        const struct recommend_answers *answers)
+{
+    const struct row *chosen[RECOMMEND_MAX_MODELS];
+    size_t n_chosen = 0;
+
+    for (size_t i = 0; i < answers->n; i++)
+        if (!answers->v[i].none.code)
+            chosen[n_chosen++] = &answers->v[i].rec.best;
+    report_table(f, rows, n, chosen, n_chosen);
+}
+
+static void print_choice(FILE *f, const char *dir, const struct row *rows, size_t n)
+{
+    struct recommend_params params = {.ctx = -1};
+    struct recommend_answers answers = {.n = 0};
+    struct report_machine machine;
+    struct err err = ERR_INIT;
+
+    report_machine_read(&machine, dir);
+    params.max_threads = machine.max_threads;
+    if (recommend_each(&answers, rows, n, &params, &err))
+        answers.n = 0;
+    fputc('\n', f);
+    print_table(f, rows, n, &answers);
+    fputc('\n', f);
+    if (err.code)
+        fprintf(f, "no recommendation: %s\n", err.msg);
+    else
+        recommend_print_each(f, &answers);
+    recommend_answers_free(&answers);
+}
+
+enum status report_sweep(FILE *f, const char *dir, const struct row *rows, size_t n,
+                         bool one_by_one, bool charts, struct err *err)
+{
+    struct report_rows picked;
+    struct failures failures;
+    struct err why = ERR_INIT;
+    enum status st;
+
+    print_choice(f, dir, rows, n);
+    if (one_by_one)
+        print_rounds_by_model(f, rows, n);
+    else
+        print_rounds(f, rows, n, NULL);
+    if (charts && report_charts(dir, &why))
+        fprintf(f, "%s\n", why.msg);
+    fprintf(f, "results: %s\n", dir);
+    if (report_rows_pick(&picked, rows, n, err))
+        return err->code;
+    st = count_failures(&failures, &picked, err);
+    print_failures(f, &failures);
+    report_rows_free(&picked);
+    return st;
+}
