@@ -139,7 +139,8 @@ static void describe_by_row(struct history_run *run, const struct row *first)
 /* ---- files ------------------------------------------------------------------------
  */
 
-/* A resumed sweep measures failed points again, under the same attempt. */
+/* Sweeps of earlier versions, when resumed, measured failed points again under the same
+ * attempt. */
 static bool went_wrong(const struct row *r)
 {
     return r->status == ROW_STATUS_ERROR || r->status == ROW_STATUS_INTERRUPTED;

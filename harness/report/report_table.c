@@ -13,22 +13,33 @@
 #include "harness/base/format.h"
 #include "harness/result/report_rows.h"
 
-enum { N_COLUMNS = 11, CELL_MAX = 220 };
+enum { N_COLUMNS = 12, CELL_MAX = 220 };
 
 static const char *const headings[N_COLUMNS] = {
-    "setting",     "point",  "threads", "tok/s",      "interval", "roof",
-    "speculative", "memory", "KL",      "limited by", ""};
+    "setting", "point",       "threads", "tok/s", "interval",   "launches",
+    "roof",    "speculative", "memory",  "KL",    "limited by", ""};
 
 /* Text is aligned left, figures right. */
 static bool is_left(int column)
 {
-    return column == 0 || column == 1 || column >= 9;
+    return column == 0 || column == 1 || column >= 10;
 }
 
 typedef char cells[N_COLUMNS][CELL_MAX];
 
-static void fill_cells(cells to, const struct report_rows *p, const struct row *r)
+/* "3", or "2 of 3" where some do not count; empty for a single one. */
+static void fill_launches(char *cell, const struct launches *l)
 {
+    if (l->n_left_out)
+        snprintf(cell, CELL_MAX, "%zu of %zu", l->n_used, l->n_used + l->n_left_out);
+    else if (l->n_used > 1)
+        snprintf(cell, CELL_MAX, "%zu", l->n_used);
+}
+
+static void fill_cells(cells to, const struct report_rows *p, size_t i)
+{
+    const struct row *r = p->v[i];
+
     memset(to, 0, sizeof(cells));
     report_setting_name(p, r, to[0], CELL_MAX);
     if (r->kind == POINT_PREFILL)
@@ -39,12 +50,12 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
         snprintf(to[1], CELL_MAX, "%s at %lld", row_kind_text(r), (long long)r->ctx);
     snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
     if (r->mem_peak_bytes > 0)
-        format_bytes(to[7], CELL_MAX, (uint64_t)r->mem_peak_bytes);
+        format_bytes(to[8], CELL_MAX, (uint64_t)r->mem_peak_bytes);
     if (isfinite(r->kl_mean))
-        snprintf(to[8], CELL_MAX, "%.4f", r->kl_mean);
+        snprintf(to[9], CELL_MAX, "%.4f", r->kl_mean);
     if (row_trust(r) == ROW_FAILED) {
         snprintf(to[3], CELL_MAX, "-");
-        snprintf(to[10], CELL_MAX, "%s", row_failure(r));
+        snprintf(to[11], CELL_MAX, "%s", row_failure(r));
         return;
     }
     const int digits = report_decimals(r->tok_per_s);
@@ -52,18 +63,19 @@ static void fill_cells(cells to, const struct report_rows *p, const struct row *
     if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
         snprintf(to[4], CELL_MAX, "%.*f .. %.*f", digits, r->tok_per_s_lo, digits,
                  r->tok_per_s_hi);
+    fill_launches(to[5], &p->launches[i]);
     if (r->mbu > 0)
-        snprintf(to[5], CELL_MAX, "%.0f %%", 100 * r->mbu);
+        snprintf(to[6], CELL_MAX, "%.0f %%", 100 * r->mbu);
     if (r->spec_speedup > 0)
-        snprintf(to[6], CELL_MAX, "x %.2f", r->spec_speedup);
+        snprintf(to[7], CELL_MAX, "x %.2f", r->spec_speedup);
     if (r->spec_speedup > 0 && isfinite(r->spec_speedup_lo))
-        snprintf(to[6], CELL_MAX, "x %.2f (%.2f .. %.2f)", r->spec_speedup,
+        snprintf(to[7], CELL_MAX, "x %.2f (%.2f .. %.2f)", r->spec_speedup,
                  r->spec_speedup_lo, r->spec_speedup_hi);
-    snprintf(to[9], CELL_MAX, "%s", row_limiter_text(r));
+    snprintf(to[10], CELL_MAX, "%s", row_limiter_text(r));
     if (row_trust(r) == ROW_PARTIAL)
-        snprintf(to[10], CELL_MAX, "partial");
+        snprintf(to[11], CELL_MAX, "partial");
     else if (row_trust(r) == ROW_DISTURBED)
-        snprintf(to[10], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
+        snprintf(to[11], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
 }
 
 static void print_cells(FILE *f, char lead, const char *const cell[N_COLUMNS],
@@ -111,7 +123,7 @@ static void print_rows(FILE *f, const struct report_rows *p,
     cells c;
 
     for (size_t i = 0; i < p->n; i++) {
-        fill_cells(c, p, p->v[i]);
+        fill_cells(c, p, i);
         widen(width, (const char(*)[CELL_MAX])c);
     }
     for (int k = 0; k < N_COLUMNS; k++)
@@ -121,7 +133,7 @@ static void print_rows(FILE *f, const struct report_rows *p,
     for (size_t i = 0; i < p->n; i++) {
         const char *cell[N_COLUMNS];
 
-        fill_cells(c, p, p->v[i]);
+        fill_cells(c, p, i);
         for (int k = 0; k < N_COLUMNS; k++)
             cell[k] = c[k];
         print_cells(f, is_chosen(p->v[i], chosen, n_chosen) ? '*' : ' ', cell, width);

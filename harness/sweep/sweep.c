@@ -3,6 +3,7 @@
  * sweep.c - the loop over rounds, models and points
  */
 #include "harness/base/format.h"
+#include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
 
@@ -38,7 +39,8 @@ struct sweep {
 
     struct sweep_tally *tally; /* [n_points], when the round began */
     size_t *order;             /* [n_points], of the round */
-    int *n_errors;             /* [n_points], since this program began */
+    int *n_errors;             /* [n_points], launches without a figure, since this
+                                  program began */
     bool *is_prepared;         /* [n_models]: its file was made, or cannot be */
 };
 
@@ -119,7 +121,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
         row.status = ROW_STATUS_ERROR;
         snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
     }
-    sweep->n_errors[i] += row.status == ROW_STATUS_ERROR;
+    sweep->n_errors[i] += row_trust(&row) == ROW_FAILED;
     row.attempt = launch;
     rows = sweep_dir_rows(sweep->dir, &n_rows);
     roof_mark(&row, rows, n_rows);

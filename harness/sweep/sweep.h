@@ -134,8 +134,9 @@ struct sweep_tally {
     double half_width;       /* of the interval, relative; 0: not known */
 };
 
-/* One launch more. One that failed only counts as a row. A point that does
- * not fit its limit, or pages from disk, is ended: every launch of it shows the same.
+/* One launch more. One that failed, or ended before its first sample, only counts as a
+ * row. A point that does not fit its limit, or pages from disk, is ended: every launch
+ * of it shows the same.
  */
 void sweep_tally_add(struct sweep_tally *t, const struct row *r);
 

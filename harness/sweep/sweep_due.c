@@ -12,8 +12,8 @@
 
 void sweep_tally_add(struct sweep_tally *t, const struct row *r)
 {
-    const bool is_measured =
-        r->status == ROW_STATUS_OK || r->status == ROW_STATUS_PARTIAL;
+    const bool is_measured = r->status == ROW_STATUS_OK ||
+                             (r->status == ROW_STATUS_PARTIAL && r->n_samples != 0);
 
     t->is_ended |= r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM ||
                    (is_measured && (r->limiter == LIMITER_PAGING ||

@@ -71,7 +71,7 @@ done
 # A sweep: its tables are appended to, so a link in their place is refused.
 sweep() {
     timeout 100 "$BENCH" sweep -m "$model" --threads 1 --ctx 0 --prefill none -n 2 --budget 0.05 \
-        --mem none --no-probe --no-charts --repeats 0 "$@" >out 2>err
+        --mem none --no-probe --no-charts --launches 1 --max-launches 1 --repeats 0 "$@" >out 2>err
 }
 for name in samples.csv .lock; do
     rm -rf s

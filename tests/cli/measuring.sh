@@ -59,7 +59,8 @@ wait $pid || fail "decode, after it has waited: $(cat err)"
 # ---- a model that two sweeps use
 export SLMBENCH_LOCK=none
 made=$SLMBENCH_CACHE/nano-Q4_0.gguf
-sweep=("$BENCH" sweep -m nano:Q4_0 --threads 1 --prefill none --mem none --no-probe --no-charts --repeats 0)
+sweep=("$BENCH" sweep -m nano:Q4_0 --threads 1 --prefill none --mem none --no-probe --no-charts --repeats 0
+    --launches 1 --max-launches 1)
 "${sweep[@]}" --ctx 0-39 -n 2 --budget 0.05 -o first >first.out 2>first.err &
 first=$!
 until_true 60 "the first sweep has no row" grep -q '^nano\|,nano' first/sweep.csv

@@ -39,7 +39,7 @@ grep -q 'killed for memory' killed || fail "no reason: $(cat killed)"
 
 # The same within a sweep: rows, and the sweep goes on to its end.
 "$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0,2000000 --prefill none -n 4 --mem 512M \
-    --no-charts --no-probe --repeats 0 -o sweep >out 2>err || fail "sweep: $(cat err)"
+    --no-charts --no-probe --launches 1 --max-launches 1 --repeats 0 -o sweep >out 2>err || fail "sweep: $(cat err)"
 [ "$(wc -l <sweep/sweep.csv)" = 3 ] || fail "rows: $(cat sweep/sweep.csv)"
 grep -q ',no_fit,' sweep/sweep.csv || fail "no no_fit: $(cat sweep/sweep.csv)"
 grep -q ',ok,' sweep/sweep.csv || fail "no ok: $(cat sweep/sweep.csv)"

@@ -53,7 +53,7 @@ grep -q "ended it after .* of .* tokens of the text" short.txt || fail "$(cat sh
 # ---- in a sweep, with a file that is named from elsewhere when going on
 printf 'one two three four\n<answer>\none two three four one two three four' >list.txt
 "$BENCH" sweep -c quick -t 1 --ctx none --prefill none --speculate list.txt,copy -o one \
-    --mem none --no-probe --repeats 0 >out 2>err || fail "$(cat err)"
+    --mem none --no-probe --launches 1 --max-launches 1 --repeats 0 >out 2>err || fail "$(cat err)"
 [ "$(grep -c ",speculate," one/sweep.csv)" = 2 ] || fail "2 rows: $(cat one/sweep.csv)"
 grep -q "text copy .* x [0-9.]* (" out || fail "no factor in the table: $(cat out)"
 grep -q "text list" out || fail "no row in the table: $(cat out)"

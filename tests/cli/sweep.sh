@@ -87,6 +87,17 @@ mv cut.csv rounds/sweep.csv
     fail "rounds: $(column rounds/sweep.csv attempt | tr '\n' ' ')"
 whole rounds
 
+# ---- a disk that does not hold all models: one after the other, each in rounds
+sed -i 's/"models": "interleaved"/"models": "one after the other"/' rounds/machine.json
+head -n 1 rounds/sweep.csv >cut.csv
+mv cut.csv rounds/sweep.csv
+"$BENCH" sweep --resume rounds --no-charts >out 2>err || fail "resume: $(cat err)"
+[ "$(column rounds/sweep.csv attempt | tr -d '\n')" = 111122223333111122223333 ] ||
+    fail "rounds: $(column rounds/sweep.csv attempt | tr '\n' ' ')"
+[ "$(column rounds/sweep.csv quant | uniq -c | tr -s ' \n' ' ')" = " 12 Q4_0 12 Q8_0 " ] ||
+    fail "not one after the other: $(column rounds/sweep.csv quant)"
+whole rounds
+
 # ---- more launches while the interval is wider than wanted
 "$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0,8 --prefill none -n 4 --launches 2 \
     --max-launches 4 --ci 0.01% --repeats 0 --mem none --no-charts --no-probe -o wide \

@@ -104,7 +104,7 @@ cmp plain made || fail "another text"
 "$BENCH" generate -m tiny.gguf -p a -n 3 --tuned tiny.yaml >made 2>err || fail "$(cat err)"
 cmp plain made || fail "a profile makes another text"
 "$BENCH" sweep -m nano:Q4_K_M --threads 1 --ctx 0 --prefill none --tokens 4 --mem none \
-    --repeats 0 --no-probe --no-charts --tuned auto -o swept >/dev/null || fail "sweep: exit $?"
+    --launches 1 --max-launches 1 --repeats 0 --no-probe --no-charts --tuned auto -o swept >/dev/null || fail "sweep: exit $?"
 grep -q "/tuned," swept/sweep.csv || fail "sweep: $(cat swept/sweep.csv)"
 "$BENCH" sweep --resume swept >out || fail "resume: exit $?"
 [ "$(wc -l <swept/sweep.csv)" = 2 ] || fail "measured again: $(cat swept/sweep.csv)"

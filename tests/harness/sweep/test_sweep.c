@@ -5,10 +5,23 @@
 #include "tests/support/test.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "harness/sweep/sweep.h"
 
 static struct topology *topo;
+
+/* The disk, as the sweep sees it. */
+static uint64_t free_bytes = UINT64_MAX;
+
+int statvfs(const char *restrict path, struct statvfs *restrict st)
+{
+    (void)path;
+    memset(st, 0, sizeof *st);
+    st->f_frsize = 1;
+    st->f_bavail = free_bytes;
+    return 0;
+}
 static char work[] = "/tmp/slmbench_test_sweep_XXXXXX";
 static char buf[512];
 
@@ -439,6 +452,12 @@ static void every_point_is_launched_often_enough(void **state)
     assert_int_equal(due(rows, 4, "p", &s, 0.001), 0);
     strcpy(rows[2].validity, "disturbed: others 30 %");
     assert_int_equal(due(rows, 4, "p", &s, 0.001), 0); /* once */
+    rows[0].status = ROW_STATUS_PARTIAL; /* ended before its first sample */
+    rows[0].n_samples = 0;
+    strcpy(rows[1].validity, "valid");
+    strcpy(rows[2].validity, "valid");
+    assert_int_equal(due(rows, 3, "p", &s, 0.001), 4);
+    assert_int_equal(due(rows, 4, "p", &s, 0.001), 0);
     rows[0].status = ROW_STATUS_NO_FIT;
     assert_int_equal(due(rows, 1, "p", &s, 0.001), 0);
 }
@@ -518,6 +537,51 @@ static void rounds_have_orders_of_their_own(void **state)
     assert_true(differ_models);
     for (int i = 0; i < 24; i++) /* the first one as the plan has it */
         assert_int_equal(order[0][i] % 8, i % 8);
+    sweep_plan_free(&plan);
+    sweep_settings_free(&s);
+}
+
+/* ---- disk ---------------------------------------------------------------------- */
+
+static enum status capacity(struct sweep_settings *s, const struct sweep_plan *plan,
+                            uint64_t available, bool *one_at_a_time)
+{
+    struct err err = ERR_INIT;
+
+    free_bytes = available;
+    *one_at_a_time = false;
+    return sweep_check_capacity(s, plan, topo, one_at_a_time, &err);
+}
+
+static void a_small_disk_holds_one_model_at_a_time(void **state)
+{
+    const uint64_t spare = UINT64_C(64) << 20;
+    struct sweep_settings s;
+    struct sweep_plan plan;
+    struct err err = ERR_INIT;
+    uint64_t a, b;
+    bool one;
+
+    (void)state;
+    assert_int_equal(load(&s, "models: [nano:Q4_0, nano:Q8_0]\nmem: none\n", &err),
+                     ST_OK);
+    snprintf(s.cache_dir, sizeof s.cache_dir, "%s/no-models", work);
+    assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_OK);
+    assert_int_equal(modelref_bytes(&plan.points[0].setup.model, &a, &err), ST_OK);
+    assert_int_equal(modelref_bytes(&plan.points[plan.first[1]].setup.model, &b, &err),
+                     ST_OK);
+    assert_true(a < b);
+
+    assert_int_equal(capacity(&s, &plan, a + b + spare, &one), ST_OK);
+    assert_false(one);
+    assert_int_equal(capacity(&s, &plan, a + b + spare - 1, &one), ST_OK);
+    assert_true(one);
+    assert_int_equal(capacity(&s, &plan, b + spare, &one), ST_OK);
+    assert_true(one);
+    assert_int_equal(capacity(&s, &plan, b + spare - 1, &one), ST_NO_MEMORY);
+    s.keep_models = true;
+    assert_int_equal(capacity(&s, &plan, a + b + spare, &one), ST_OK);
+    assert_int_equal(capacity(&s, &plan, a + b + spare - 1, &one), ST_NO_MEMORY);
     sweep_plan_free(&plan);
     sweep_settings_free(&s);
 }
@@ -655,6 +719,7 @@ int main(void)
         cmocka_unit_test(every_point_is_launched_often_enough),
         cmocka_unit_test(a_plan_counts_its_own_rows),
         cmocka_unit_test(rounds_have_orders_of_their_own),
+        cmocka_unit_test(a_small_disk_holds_one_model_at_a_time),
         cmocka_unit_test(resume_repairs),
         cmocka_unit_test(resume_of_nothing),
         cmocka_unit_test(a_sweep_knows_what_it_has_made),
