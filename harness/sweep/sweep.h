@@ -129,20 +129,22 @@ void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
 /* The launches of one point so far; all zero: none. */
 struct sweep_tally {
     int n_good, n_disturbed; /* with a figure */
+    int n_paging;            /* of these, that paged from disk */
     int n_rows;              /* these, and failed ones */
     bool is_ended;           /* another launch would show nothing new */
     double half_width;       /* of the interval, relative; 0: not known */
 };
 
 /* One launch more. One that failed, or ended before its first sample, only counts as a
- * row. A point that does not fit its limit, or pages from disk, is ended: every launch
- * of it shows the same.
+ * row. A point that does not fit its limit is ended: every launch of it shows the same.
  */
 void sweep_tally_add(struct sweep_tally *t, const struct row *r);
 
 /* Which launch is due, 1..; 0: none. That is the round it belongs to. Due are
  * n_launches undisturbed ones, more up to max_launches while the interval is wider than
- * ci_pct, and one for each of up to n_repeats disturbed ones. */
+ * ci_pct, and one for each of up to n_repeats disturbed ones. A point that paged from
+ * disk in every launch gets two at most: one may have done so by chance, two show that
+ * it does not fit. */
 int sweep_tally_due(const struct sweep_tally *t, const struct sweep_settings *s);
 
 /* How many launches will be due at least. */

@@ -10,17 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_PAGING 2 /* launches of a point that pages from disk in each */
+
 void sweep_tally_add(struct sweep_tally *t, const struct row *r)
 {
     const bool is_measured = r->status == ROW_STATUS_OK ||
                              (r->status == ROW_STATUS_PARTIAL && r->n_samples != 0);
 
     t->is_ended |= r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM ||
-                   (is_measured && (r->limiter == LIMITER_PAGING ||
-                                    r->limiter == LIMITER_QUOTA));
+                   (is_measured && r->limiter == LIMITER_QUOTA);
     t->n_rows++;
-    if (is_measured)
-        ++*(strncmp(r->validity, "valid", 5) ? &t->n_disturbed : &t->n_good);
+    if (!is_measured)
+        return;
+    ++*(strncmp(r->validity, "valid", 5) ? &t->n_disturbed : &t->n_good);
+    t->n_paging += r->limiter == LIMITER_PAGING;
+}
+
+/* Of a point that pages, which is slow to measure and the same each time. */
+static int left_paging(const struct sweep_tally *t, const struct sweep_settings *s)
+{
+    const int wanted = s->n_launches < MAX_PAGING ? s->n_launches : MAX_PAGING;
+
+    return t->n_paging < wanted ? wanted - t->n_paging : 0;
 }
 
 int sweep_tally_left(const struct sweep_tally *t, const struct sweep_settings *s)
@@ -30,10 +41,14 @@ int sweep_tally_left(const struct sweep_tally *t, const struct sweep_settings *s
     const bool is_wide = t->half_width > s->ci_pct / 100;
     int wanted = s->n_launches;
 
+    if (t->is_ended)
+        return 0;
+    if (t->n_paging && t->n_paging == t->n_good + t->n_disturbed)
+        return left_paging(t, s);
     if (is_wide && t->n_good >= wanted && s->max_launches > wanted)
         wanted = s->max_launches;
     wanted -= t->n_good + not_replaced;
-    return t->is_ended || wanted < 0 ? 0 : wanted;
+    return wanted < 0 ? 0 : wanted;
 }
 
 int sweep_tally_due(const struct sweep_tally *t, const struct sweep_settings *s)

@@ -452,6 +452,16 @@ static void every_point_is_launched_often_enough(void **state)
     assert_int_equal(due(rows, 4, "p", &s, 0.001), 0);
     strcpy(rows[2].validity, "disturbed: others 30 %");
     assert_int_equal(due(rows, 4, "p", &s, 0.001), 0); /* once */
+    for (int i = 0; i < 4; i++)
+        make_row(&rows[i], "p", "ok", "disturbed: others 100 %");
+    rows[0].limiter = LIMITER_PAGING;
+    assert_int_equal(due(rows, 1, "p", &s, 0.001), 2); /* by chance? */
+    assert_int_equal(due(rows, 2, "p", &s, 0.001), 3); /* it was */
+    rows[1].limiter = LIMITER_PAGING;
+    assert_int_equal(due(rows, 2, "p", &s, 0.5), 0); /* it was not */
+    for (int i = 0; i < 4; i++)
+        make_row(&rows[i], "p", "ok", "valid");
+
     rows[0].status = ROW_STATUS_PARTIAL; /* ended before its first sample */
     rows[0].n_samples = 0;
     strcpy(rows[1].validity, "valid");
