@@ -8,24 +8,17 @@
 #include "kernels/q4_1/q4_1.h"
 #include "kernels/simd/x16_nibbles.h"
 
-static const struct x16_layout layout = {
-    .block_bytes = sizeof(struct block_q4_1),
-    .body_at = offsetof(struct block_q4_1, qs),
-    .body_bytes = Q4_1_ELEMS / 2,
-    .n_scales = 2,
-    .scale_bytes = 2,
-    .scale_at = {offsetof(struct block_q4_1, d), offsetof(struct block_q4_1, m)},
-};
-
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
-{
-    (void)body;
-    *d = v_half(block_scales);
-    *m = v_half(x16_scale_of(layout, block_scales, 1));
-}
+/* Its scales are read with the layout, which is a part of it. */
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m);
 
 static const struct x16_block_format format = {
-    .layout = layout,
+    .layout = {.block_bytes = sizeof(struct block_q4_1),
+               .body_at = offsetof(struct block_q4_1, qs),
+               .body_bytes = Q4_1_ELEMS / 2,
+               .n_scales = 2,
+               .scale_bytes = 2,
+               .scale_at = {offsetof(struct block_q4_1, d),
+                            offsetof(struct block_q4_1, m)}},
     .max = 15,
     .has_m = true,
     .light = true,
@@ -35,5 +28,12 @@ static const struct x16_block_format format = {
     .wide = x16_four_wide,
     .scales = scales,
 };
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
+{
+    (void)body;
+    *d = v_half(block_scales);
+    *m = v_half(x16_scale_of(format.layout, block_scales, 1));
+}
 
 X16_BLOCK_KERNELS(q4_1, format)
