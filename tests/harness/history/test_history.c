@@ -5,6 +5,7 @@
  */
 #include "tests/support/test.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -16,11 +17,35 @@
 
 #define EXAMPLE SLM_SOURCE_DIR "/results/examples/epyc-zen4-2vcpu"
 
+/* What a failed test has left goes as well. */
+static char scratch[] = "test_history_XXXXXX";
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind,
+                      struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+static int remove_scratch(void **state)
+{
+    (void)state;
+    return nftw(scratch, remove_one, 4, FTW_DEPTH | FTW_PHYS);
+}
+
 static char *scratch_path(const char *name)
 {
     static char path[256];
 
-    snprintf(path, sizeof path, "test_history_%d_%s", (int)getpid(), name);
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
     unlink(path);
     return path;
 }
@@ -288,39 +313,34 @@ static void another_schema_is_refused(void **state)
             assert_int_equal(n_new, 77);
         }
         history_free(&one);
-        unlink(path);
     }
 }
 
-/* A file of an older version, with fewer columns: it is read, and grows when written.
- */
 /* A pipe that never speaks is refused at once, beside a table. */
 static void only_regular_files_are_json(void **state)
 {
     static const char table[] = "point,kind,status\na,decode,ok\n";
-    char folder[] = "test_history_XXXXXX", path[64], csv[64];
+    char path[96], csv[96];
     struct history h = {.n_rows = 0};
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/machine.json", folder);
-    snprintf(csv, sizeof csv, "%s/sweep.csv", folder);
+    snprintf(path, sizeof path, "%s/machine.json", scratch);
+    snprintf(csv, sizeof csv, "%s/sweep.csv", scratch);
     assert_int_equal(mkfifo(path, 0600), 0);
     FILE *f = fopen(csv, "w");
 
     assert_non_null(f);
     fputs(table, f);
     fclose(f);
-    assert_int_equal(history_read(&h, folder, NULL, &err), ST_INPUT);
+    assert_int_equal(history_read(&h, scratch, NULL, &err), ST_INPUT);
     if (!strstr(err.msg, "pipe"))
         fail_msg("'%s' does not name the pipe", err.msg);
     history_free(&h);
     unlink(path);
-    unlink(csv);
-    rmdir(folder);
 }
 
+/* A file of an older version, with fewer columns: it grows when it is written. */
 static void columns_are_added(void **state)
 {
     const struct machine_key key = example_key();
@@ -385,7 +405,6 @@ static void writers_wait_for_each_other(void **state)
     assert_int_equal(all.n_rows, 15);
     assert_int_equal(all.n_runs, 15);
     history_free(&all);
-    unlink(path);
 }
 
 static void a_series_is_in_order_and_honest(void **state)
@@ -576,5 +595,5 @@ int main(void)
         cmocka_unit_test(a_csv_that_names_its_runs),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
