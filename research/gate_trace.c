@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
@@ -35,14 +36,20 @@ static void set_name(struct gate_trace *t, const char *path)
         const char *before = memrchr(path, '/', n_dir);
 
         base = before ? before + 1 : path;
-        snprintf(t->name, sizeof t->name, "%.*s",
-                 (int)(slash - base < 60 ? slash - base : 60), base);
+        char own[sizeof t->name];
+
+        snprintf(own, sizeof own, "%.*s", (int)(slash - base < 60 ? slash - base : 60),
+                 base);
+        text_harmless(t->name, sizeof t->name, own);
         return;
     }
     const char *dot = strrchr(base, '.');
     const size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
 
-    snprintf(t->name, sizeof t->name, "%.*s", (int)(n < 60 ? n : 60), base);
+    char own[sizeof t->name];
+
+    snprintf(own, sizeof own, "%.*s", (int)(n < 60 ? n : 60), base);
+    text_harmless(t->name, sizeof t->name, own);
     for (char *c = t->name; *c; c++)
         if ((unsigned char)*c < ' ' || strchr(",\"'", *c))
             *c = '_';
@@ -83,8 +90,7 @@ static enum status read_lines(struct gate_trace *t, char *text, const char *path
             *--end = '\0';
         line += strspn(line, " \t");
         if (*line == '#' && !t->about[0] && t->n == 0)
-            snprintf(t->about, sizeof t->about, "%.250s",
-                     line + 1 + strspn(line + 1, " "));
+            text_harmless(t->about, sizeof t->about, line + 1 + strspn(line + 1, " "));
         if (*line == '#' || !*line)
             continue;
         snprintf(what, sizeof what, "%.500s, line %zu", path, line_at);
@@ -289,6 +295,7 @@ static enum status write_head(FILE *f, const struct gate_trace_plan *plan,
                               int n_threads, int n_tokens, struct err *err)
 {
     struct topology *topo = calloc(1, sizeof *topo);
+    char note[512];
     enum status st = topo ? topology_read(topo, "", err)
                           : err_set(err, ST_NO_MEMORY, "no memory for the topology");
 
@@ -297,9 +304,9 @@ static enum status write_head(FILE *f, const struct gate_trace_plan *plan,
                 "# %s, %d CPUs; %s, %d thread%s, %d token%s a turn%s%s\n"
                 "# milliseconds of each turn, in order; recorded by "
                 "bench-research record-trace\n",
-                topo->cpu_model, topo->n_cpus, plan->session.model, n_threads,
-                n_threads > 1 ? "s" : "", n_tokens, n_tokens > 1 ? "s" : "",
-                plan->note ? "; " : "", plan->note ? plan->note : "");
+                topo->cpu_model, topo->n_cpus, format_path(plan->session.model).text,
+                n_threads, n_threads > 1 ? "s" : "", n_tokens, n_tokens > 1 ? "s" : "",
+                plan->note ? "; " : "", text_harmless(note, sizeof note, plan->note));
     free(topo);
     return st;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "research/research.h"
@@ -178,6 +179,6 @@ int main(int argc, char **argv)
             return run(&commands[i], argc - 1, argv + 1);
     fprintf(stderr,
             PROGRAM ": there is no command '%s'; `" PROGRAM " --help` lists them.\n",
-            name);
+            format_path(name).text);
     return 2;
 }

@@ -19,7 +19,7 @@ err_setv(struct err *e, enum status code, const char *fmt, va_list ap)
     if (e && e->code == ST_OK) {
         e->code = code;
         vsnprintf(text, sizeof text, fmt, ap);
-        utf8_printable(e->msg, sizeof e->msg, text, strlen(text));
+        utf8_harmless(e->msg, sizeof e->msg, text, strlen(text));
     }
     return code;
 }

@@ -34,7 +34,7 @@ struct err {
     }
 
 /* Record a failure (unless e holds one, or is NULL) and return code. What the message
- * quotes may be anybody's: control characters in it become \xNN. */
+ * quotes may be anybody's: it is made harmless (utf8_harmless()). */
 enum status err_set(struct err *e, enum status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

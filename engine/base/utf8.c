@@ -55,6 +55,18 @@ static int is_control(const char *s, int n)
             (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9));
 }
 
+unsigned utf8_control(const char *s, int n)
+{
+    const unsigned char *b = (const unsigned char *)s;
+
+    if (!is_control(s, n))
+        return 0;
+    if (n == 1)
+        return b[0];
+    return n == 2 ? (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu)
+                  : (b[0] & 0xfu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
+}
+
 const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len)
 {
     size_t used = 0, cut = 0; /* cut: last place where "..." fits */
@@ -82,6 +94,29 @@ const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len)
         i += (size_t)n;
     }
     buf[used] = '\0';
+    return buf;
+}
+
+/* Texts are wrapped at blanks, and what counts as a blank in Unicode is no ASCII: so
+ * any word may begin a line. */
+static int begins_word(const char *text, const char *at)
+{
+    const unsigned char before = at > text ? (unsigned char)at[-1] : ' ';
+
+    return before <= ' ' || before > '~';
+}
+
+void utf8_disarm(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((!strncmp(c, "::", 2) && begins_word(text, c)) || !strncmp(c, "##[", 3))
+            *c = '.';
+}
+
+const char *utf8_harmless(char *buf, size_t cap, const char *s, size_t len)
+{
+    utf8_printable(buf, cap, s, len);
+    utf8_disarm(buf);
     return buf;
 }
 

@@ -16,10 +16,22 @@
  * malformed, -1 when the text ends inside it. */
 int utf8_char_len(const char *s, size_t len);
 
+/* The code of the well-formed character of n bytes at s if it is a control character, a
+ * line separator or reorders the text around it, else 0; so for U+0000, too. */
+unsigned utf8_control(const char *s, int n);
+
 /* s[len] made safe to print on one line of a terminal: control characters, what
  * reorders text, and malformed bytes become \xNN; text that does not fit cap (>= 8)
  * ends in "...". Returns buf. */
 const char *utf8_printable(char *buf, size_t cap, const char *s, size_t len);
+
+/* No part of text that can begin a line stays a workflow command of a CI system: the
+ * first character of "::" at the start of a word and of "##[" becomes a full stop. */
+void utf8_disarm(char *text);
+
+/* utf8_printable() and utf8_disarm(): what is printed of a text that may be anybody's.
+ * Returns buf. */
+const char *utf8_harmless(char *buf, size_t cap, const char *s, size_t len);
 
 /* s[len] made safe for a terminal, lines and tabs as they are, into out[4 * len];
  * returns the length. */

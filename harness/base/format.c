@@ -98,31 +98,42 @@ void format_cpus(char *buf, size_t cap, const int *cpus, int n)
         strcpy(buf + cap - 4, "...");
 }
 
-/* Texts are wrapped at blanks, and what counts as a blank in Unicode is no ASCII: so
- * any word may begin a line. */
-static bool begins_word(const char *text, const char *at)
-{
-    const unsigned char before = at > text ? (unsigned char)at[-1] : ' ';
-
-    return before <= ' ' || before > '~';
-}
-
 const char *text_harmless(char *buf, size_t cap, const char *text)
 {
     text = text ? text : "";
-    utf8_printable(buf, cap, text, strlen(text));
-    for (char *c = buf; *c; c++)
-        if ((!strncmp(c, "::", 2) && begins_word(buf, c)) || !strncmp(c, "##[", 3))
-            *c = '.';
-    return buf;
+    return utf8_harmless(buf, cap, text, strlen(text));
+}
+
+struct shown_path format_path(const char *path)
+{
+    struct shown_path shown;
+
+    text_harmless(shown.text, sizeof shown.text, path);
+    return shown;
+}
+
+static const char word_chars[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+=@%";
+
+/* $'...', where every character that means anything is written by its number. */
+static void append_escaped(char *buf, size_t cap, const char *word)
+{
+    text_append(buf, cap, " $'");
+    for (; *word; word++)
+        text_append(buf, cap, strchr(word_chars, *word) ? "%c" : "\\x%02x",
+                    (unsigned char)*word);
+    text_append(buf, cap, "'");
 }
 
 void shell_word_append(char *buf, size_t cap, const char *word)
 {
-    static const char harmless[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+=@%";
+    struct shown_path shown = format_path(word);
 
-    if (*word && word[strspn(word, harmless)] == '\0') {
+    if (strcmp(shown.text, word) != 0) {
+        append_escaped(buf, cap, word);
+        return;
+    }
+    if (*word && word[strspn(word, word_chars)] == '\0') {
         text_append(buf, cap, " %s", word);
         return;
     }

@@ -57,8 +57,15 @@ void text_wrap(FILE *f, const char *text, int column, int indent, int width,
  * NULL: "". Returns buf. */
 const char *text_harmless(char *buf, size_t cap, const char *text);
 
+/* The name of a file or folder as it is printed: text_harmless(). */
+struct shown_path {
+    char text[4096];
+};
+struct shown_path format_path(const char *path);
+
 /* Append a blank and one word of a command line to the text in buf[cap]: quoted unless
- * every character is harmless; cut where buf is full. */
+ * every character is harmless, and as $'...' with \xNN where text_harmless() would
+ * change it, so that it is harmless and the same word; cut where buf is full. */
 void shell_word_append(char *buf, size_t cap, const char *word);
 
 #endif

@@ -56,13 +56,13 @@ static void time_left(char *buf, size_t cap, double elapsed_s, double fraction)
 static void draw(struct progress *p, double fraction, const char *left,
                  const char *detail)
 {
-    char bar[BAR_CELLS + 1];
+    char bar[BAR_CELLS + 1], shown[128];
 
     for (int i = 0; i < BAR_CELLS; i++)
         bar[i] = i < (int)(fraction * BAR_CELLS + 0.5) ? '#' : '.';
     bar[BAR_CELLS] = '\0';
     fprintf(stderr, "\r\033[K%s [%s] %3.0f %%%s%s%s", p->label, bar, fraction * 100,
-            left, detail ? "  " : "", detail ? detail : "");
+            left, detail ? "  " : "", text_harmless(shown, sizeof shown, detail));
     fflush(stderr);
     p->shown = true;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "harness/base/newfile.h"
 
 /* Room for more than cap bytes, of which max + 1 are ever needed. */
@@ -97,6 +98,34 @@ enum status textfile_write(const char *path, void (*write)(FILE *f, const void *
     return newfile_commit(&n, path, err);
 }
 
+/* What controls a terminal or a CI system can only be in the strings of a JSON text,
+ * where its number says the same. */
+static int put_harmless(FILE *f, const char *piece, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        const int n = utf8_char_len(piece + i, len - i);
+        unsigned code = n > 0 && piece[i] != '\n' ? utf8_control(piece + i, n) : 0;
+
+        if (len - i > 2 && !memcmp(piece + i, "##[", 3))
+            code = '#';
+        if (code)
+            fprintf(f, "\\u%04x", code);
+        else
+            fwrite(piece + i, 1, n > 0 ? (size_t)n : 1, f);
+        i += n > 0 ? (size_t)n : 1;
+    }
+    return ferror(f) ? -1 : 0;
+}
+
+int textfile_put_json(FILE *f, const json_t *object, size_t flags)
+{
+    char *text = json_dumps(object, flags);
+    const int failed = text ? put_harmless(f, text, strlen(text)) : -1;
+
+    free(text);
+    return failed;
+}
+
 struct json_text {
     const json_t *object;
     size_t flags;
@@ -106,7 +135,7 @@ static void write_json(FILE *f, const void *arg)
 {
     const struct json_text *t = arg;
 
-    json_dumpf(t->object, f, t->flags);
+    textfile_put_json(f, t->object, t->flags);
     fputc('\n', f);
 }
 

@@ -31,4 +31,8 @@ enum status textfile_write(const char *path, void (*write)(FILE *f, const void *
 enum status textfile_write_json(const char *path, json_t *object, size_t flags,
                                 struct err *err);
 
+/* Writes a JSON text to f, its strings without what controls a terminal or a CI system:
+ * \u and its number stands there. Returns -1 on failure. */
+int textfile_put_json(FILE *f, const json_t *object, size_t flags);
+
 #endif

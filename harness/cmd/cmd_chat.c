@@ -2,6 +2,7 @@
  *
  * cmd_chat.c - `bench chat`: chat with a model at the terminal or through a pipe
  */
+#include "harness/base/format.h"
 #include "harness/cmd/cmd.h"
 
 #include <errno.h>
@@ -161,6 +162,7 @@ static void run_command(struct chat *c, const char *line, bool *quit)
 {
     static const char *const names[] = {"reset", "stats", "help", "quit"};
     const char *near;
+    char shown[48];
 
     if (!strcmp(line, "/reset")) {
         conversation_reset(c->talk);
@@ -174,7 +176,8 @@ static void run_command(struct chat *c, const char *line, bool *quit)
         *quit = true;
     } else {
         near = suggest(line + 1, names, 4);
-        fprintf(stderr, "bench: there is no command %.40s; %s%s\n", line,
+        fprintf(stderr, "bench: there is no command %s; %s%s\n",
+                text_harmless(shown, sizeof shown, line),
                 near ? "did you mean /" : "/help lists them", near ? near : "");
     }
 }

@@ -131,8 +131,9 @@ static void print_result(const struct job *job, const struct imatrix *im,
     for (size_t i = 0; i < imatrix_n_entries(im); i++)
         for (uint64_t s = 0; s < imatrix_entry_at(im, i)->n_slices; s++)
             unseen += !(imatrix_entry_at(im, i)->counts[s] > 0);
-    printf("%s: %zu matrices, %zu chunk%s of %zu tokens in %s", job->out,
-           imatrix_n_entries(im), done, done == 1 ? "" : "s", text->ctx,
+    printf("%s: %zu matrices, %zu chunk%s of %zu tokens in %s",
+           format_path(job->out).text, imatrix_n_entries(im), done,
+           done == 1 ? "" : "s", text->ctx,
            format_duration(took, sizeof took, seconds));
     if (imatrix_n_chunks(im) > done)
         printf(", %u with those of --in", imatrix_n_chunks(im));
@@ -142,11 +143,14 @@ static void print_result(const struct job *job, const struct imatrix *im,
                 "bench: %zu matrices of experts had no input; a longer text reaches "
                 "more of them\n",
                 unseen);
-    if (done < text->n_chunks)
-        fprintf(
-            stderr,
-            "bench: stopped; continue with --in %s --from-chunk %zu, with another -o\n",
-            job->out, text->from_chunk + done);
+    if (done < text->n_chunks) {
+        char in[4 * 4096 + 8] = "--in";
+
+        shell_word_append(in, sizeof in, job->out);
+        fprintf(stderr,
+                "bench: stopped; continue with %s --from-chunk %zu, with another -o\n",
+                in, text->from_chunk + done);
+    }
 }
 
 static enum status collect(const struct job *job, struct slm *m, struct imatrix *im,

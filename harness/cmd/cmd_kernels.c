@@ -2,6 +2,7 @@
  *
  * cmd_kernels.c - `bench kernels`: the matrix of formats, levels and operations
  */
+#include "harness/base/format.h"
 #include "harness/cmd/cmd.h"
 
 #include <stdio.h>
@@ -119,7 +120,7 @@ static enum status report(const struct settings *s, const char *dir,
             fprintf(stderr, "bench: %s\n", why.msg);
     }
     if (st == ST_OK && dir)
-        printf("\nResults are in %s\n", dir);
+        printf("\nResults are in %s\n", format_path(dir).text);
     kernel_report_free(&r);
     kernel_results_free(&results);
     return st;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "harness/base/format.h"
 #include "harness/base/options.h"
 #include "harness/report/report.h"
 
@@ -38,6 +39,6 @@ int cmd_plot(int argc, char **argv)
     }
     if (report_charts(args.v[0], &err))
         return cmd_end(&err);
-    printf("charts are in %s\n", args.v[0]);
+    printf("charts are in %s\n", format_path(args.v[0]).text);
     return 0;
 }

@@ -112,7 +112,7 @@ static void print_report(const struct probe_report *r, const struct topology *to
     if (r->has_disk)
         printf("  %.2f GB/s (range of %zu passes: %.2f .. %.2f) in %s\n",
                r->disk_gbps.median, r->disk_gbps.n, r->disk_gbps.min, r->disk_gbps.max,
-               r->disk_path);
+               format_path(r->disk_path).text);
     else
         printf("  not measured: %s\n", r->disk_why_not);
 }

@@ -49,14 +49,16 @@ static void print_text(const struct request *q, const struct quality_report *r)
 {
     char size[32];
 
-    printf("%s: %zu chunk%s of %d tokens, %zu positions scored%s%s\n\n", r->text,
-           r->n_chunks, r->n_chunks == 1 ? "" : "s", r->ctx, r->n_scored,
-           *r->rows[0].reference ? "; reference " : "", r->rows[0].reference);
+    printf("%s: %zu chunk%s of %d tokens, %zu positions scored%s%s\n\n",
+           format_path(r->text).text, r->n_chunks, r->n_chunks == 1 ? "" : "s", r->ctx,
+           r->n_scored, *r->rows[0].reference ? "; reference " : "",
+           r->rows[0].reference);
     quality_rows_print(stdout, r->rows, r->n);
-    printf("\nresults: %s/" QUALITY_CSV "\n", q->settings.out);
+    printf("\nresults: %s/" QUALITY_CSV "\n", format_path(q->settings.out).text);
     if (*r->reference_path)
         printf("predictions of the reference: %s, kept in %s\n",
-               format_bytes(size, sizeof size, r->reference_bytes), r->reference_path);
+               format_bytes(size, sizeof size, r->reference_bytes),
+               format_path(r->reference_path).text);
 }
 
 static enum status print_json(const struct quality_report *r, struct err *err)

@@ -142,7 +142,7 @@ static void print_made(const struct synth_plan *plan, const char *path,
     const double size = (double)synth_plan_bytes(plan) * 1e-9;
     char params[16], took[32];
 
-    printf("%s: %s %s, %s parameters, ", path, shape, mix,
+    printf("%s: %s %s, %s parameters, ", format_path(path).text, shape, mix,
            format_params(params, sizeof params, synth_plan_params(plan)));
     if (size < 0.1)
         printf("%.1f MB\n", size * 1e3);

@@ -44,7 +44,7 @@ static void print_json(const struct tokenizer *t, const int32_t *ids, size_t n)
     json_t *all = json_pack("{s:I, s:o, s:o}", "n_tokens", (json_int_t)n, "ids",
                             numbers, "tokens", tokens);
 
-    json_dumpf(all, stdout, 0);
+    textfile_put_json(stdout, all, 0);
     putchar('\n');
     json_decref(all);
 }

@@ -5,6 +5,7 @@
  * Under a memory limit, a child inside the limit tunes, prints and writes the profile;
  * the parent waits, and reports if the child was killed.
  */
+#include "harness/base/format.h"
 #include "harness/cmd/cmd.h"
 
 #include <errno.h>
@@ -118,12 +119,12 @@ static enum status print(const struct settings *s, const struct tune_result *r,
     if (s->json) {
         json_t *object = tune_json(r);
 
-        json_object_set_new(object, "profile", json_string(path));
+        json_object_set_new(object, "profile", json_string(format_path(path).text));
         json_object_set_new(object, "use", json_string(use));
         return cmd_print_json(object, 9, err);
     }
     tune_print(stdout, r, s->explain);
-    printf("profile: %s\nuse it: %s\n", path, use);
+    printf("profile: %s\nuse it: %s\n", format_path(path).text, use);
     return ST_OK;
 }
 

@@ -3,6 +3,7 @@
  * main.c - find the subcommand and run it
  */
 #include "engine/gguf/mapguard.h"
+#include "harness/base/format.h"
 #include "harness/base/program.h"
 #include "harness/base/suggest.h"
 #include "harness/cmd/cmd.h"
@@ -51,6 +52,7 @@ static void print_help(FILE *f)
 
 static int unknown_command(const char *name)
 {
+    const struct shown_path shown = format_path(name);
     const char *names[sizeof commands / sizeof commands[0]];
     int n = 0;
 
@@ -60,11 +62,11 @@ static int unknown_command(const char *name)
     }
     const char *near = suggest(name, names, n);
     if (near)
-        fprintf(stderr, "bench: there is no command '%s'; did you mean '%s'?\n", name,
-                near);
+        fprintf(stderr, "bench: there is no command '%s'; did you mean '%s'?\n",
+                shown.text, near);
     else
         fprintf(stderr, "bench: there is no command '%s'; `bench --help` lists them.\n",
-                name);
+                shown.text);
     return 2;
 }
 

@@ -246,8 +246,8 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     const struct calibrated *any = NULL;
     char text[64];
 
-    printf("%s, %s (%s), against itself\n%s, ", c->side.name, c->side.version,
-           c->side.commit, s->setup.model.text);
+    printf("%s, %s (%s), against itself\n%s, ", format_path(c->side.name).text,
+           c->side.version, c->side.commit, format_path(s->setup.model.text).text);
     printf("%s\n\n%-46s", gate_settings_text(s, (char[256]){0}, 256), "budget");
     for (int i = 0; i < N_BUDGETS; i++) {
         printf(" %12s", format_duration(text, sizeof text, c->at[i].budget_s));
@@ -273,7 +273,7 @@ static void print(const struct calibration *c, const struct gate_settings *s)
             printf("\n%s: %s\n", format_duration(text, sizeof text, c->at[i].budget_s),
                    c->at[i].why_not);
     print_advice(c, &s->rule);
-    printf("results: %s\n", c->dir);
+    printf("results: %s\n", format_path(c->dir).text);
 }
 
 static json_t *number(double v)

@@ -2,6 +2,7 @@
  *
  * gate_report.c - the forms of a gate's result, each to where it was asked for
  */
+#include "harness/base/format.h"
 #include "harness/gate/gate_report.h"
 
 #include <string.h>
@@ -83,7 +84,7 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
     if (st == ST_OK && *r->dir && !o->no_charts && gate_forest_draw(r, r->dir, &chart))
         printf("no chart: %s\n", chart.msg);
     if (st == ST_OK && *r->dir)
-        printf("results: %s\n", r->dir);
+        printf("results: %s\n", format_path(r->dir).text);
     return st;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_rows.h"
 
@@ -78,9 +79,10 @@ enum status history_add(const struct history_options *o, struct err *err)
     if (st == ST_OK)
         st = history_db_record(o->path, &h, o->commit, &n_new, err);
     if (st == ST_OK)
-        printf("%s: %zu row%s of %zu run%s added, %zu %s there already\n", o->path,
-               n_new, n_new == 1 ? "" : "s", h.n_runs, h.n_runs == 1 ? "" : "s",
-               h.n_rows - n_new, h.n_rows - n_new == 1 ? "was" : "were");
+        printf("%s: %zu row%s of %zu run%s added, %zu %s there already\n",
+               format_path(o->path).text, n_new, n_new == 1 ? "" : "s", h.n_runs,
+               h.n_runs == 1 ? "" : "s", h.n_rows - n_new,
+               h.n_rows - n_new == 1 ? "was" : "were");
     history_free(&h);
     return st;
 }

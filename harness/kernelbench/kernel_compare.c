@@ -2,6 +2,7 @@
  *
  * kernel_compare.c - the test of every row, and the verdict
  */
+#include "harness/base/format.h"
 #include "harness/kernelbench/kernel_compare.h"
 
 #include <math.h>
@@ -253,7 +254,7 @@ void kernel_compare_free(struct kernel_comparison *c)
 
 static void print_file(FILE *f, const char *which, const struct kernel_results *r)
 {
-    fprintf(f, "%s  %s", which, r->path);
+    fprintf(f, "%s  %s", which, format_path(r->path).text);
     if (r->version[0])
         fprintf(f, ", slmbench %s", r->version);
     if (r->date[0])

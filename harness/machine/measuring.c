@@ -102,7 +102,7 @@ static const char *describe_holder(int fd, char *buf, size_t cap)
         n--;
     for (size_t i = 0; i < n; i++)
         raw[i] = raw[i] ? raw[i] : ' ';
-    utf8_printable(shown, sizeof shown, raw, n);
+    utf8_harmless(shown, sizeof shown, raw, n);
     snprintf(buf, cap, "process %ld%s%s%s", pid, n ? " (" : "", shown, n ? ")" : "");
     return buf;
 }

@@ -124,8 +124,7 @@ static void print_tensor(const struct gguf_tensor *t, const struct gguf *ref,
 {
     char name[96];
 
-    printf("%-36s %-8s %-8s ",
-           utf8_printable(name, sizeof name, t->name, strlen(t->name)),
+    printf("%-36s %-8s %-8s ", text_harmless(name, sizeof name, t->name),
            kern_format_info(t->fmt)->name,
            kern_format_info(gguf_tensor_find(ref, t->name)->fmt)->name);
     print_error(s);

@@ -30,6 +30,15 @@ static void print_number(double v, bool is_float)
     fputs(text, stdout);
 }
 
+/* With the quote before it, which is why no command can begin there. */
+static const char *quoted(char *buf, size_t cap, const struct gguf_str *s)
+{
+    buf[0] = '"';
+    utf8_printable(buf + 1, cap - 1, s->data, s->len);
+    utf8_disarm(buf);
+    return buf;
+}
+
 static void print_elem(const struct gguf *g, const struct gguf_kv *kv, uint64_t i)
 {
     struct gguf_str s;
@@ -39,7 +48,7 @@ static void print_elem(const struct gguf *g, const struct gguf_kv *kv, uint64_t 
     double d;
 
     if (gguf_elem_str(g, kv, i, &s))
-        printf("\"%s\"", utf8_printable(shown, sizeof shown, s.data, s.len));
+        printf("%s\"", quoted(shown, sizeof shown, &s));
     else if (kv->elem_type == GGUF_BOOL)
         fputs(((const unsigned char *)kv->data)[i] ? "true" : "false", stdout);
     else if (gguf_elem_u64(kv, i, &u))
@@ -54,7 +63,7 @@ static void print_kv(const struct gguf *g, const struct gguf_kv *kv)
 {
     char key[96];
 
-    utf8_printable(key, sizeof key, kv->key.data, kv->key.len);
+    utf8_harmless(key, sizeof key, kv->key.data, kv->key.len);
     if (kv->type != GGUF_ARRAY) {
         printf("  %-40s ", key);
         print_elem(g, kv, 0);
@@ -108,7 +117,7 @@ static void print_tensors(const struct gguf *g)
         char name[128], type[24], shape[96];
 
         printf("  %-*s  %-8s  %-20s  ", (int)width,
-               utf8_printable(name, sizeof name, t->name, strlen(t->name)),
+               text_harmless(name, sizeof name, t->name),
                type_name(t->ggml_id, type, sizeof type),
                shape_text(t, shape, sizeof shape));
         if (t->bytes)
@@ -154,7 +163,7 @@ static void print_str_line(const struct gguf *g, const char *label, const char *
 
     if (gguf_get_str(g, key, &s))
         printf("  %-20s %s\n", label,
-               utf8_printable(shown, sizeof shown, s.data, s.len));
+               utf8_harmless(shown, sizeof shown, s.data, s.len));
 }
 
 /* Weights of the types whose bytes are counted. */
@@ -169,12 +178,11 @@ static double n_sized(const struct census *c)
 
 static void print_summary(const struct gguf *g)
 {
-    const char *path = gguf_path(g);
     struct census c;
     char text[256];
 
     census_take(&c, g);
-    printf("%s\n", utf8_printable(text, sizeof text, path, strlen(path)));
+    printf("%s\n", format_path(gguf_path(g)).text);
     printf("  %-20s GGUF version %" PRIu32 ", %s, alignment %" PRIu32 "\n", "format",
            gguf_version(g), format_bytes(text, sizeof text, gguf_image_bytes(g)),
            gguf_alignment(g));

@@ -73,7 +73,7 @@ void quantize_remark(const struct gguf *from, const struct gguf *made,
         fprintf(stderr,
                 "bench: rows of %zu tensors are no multiple of the block of their "
                 "format; they take another one (%s: %s)\n",
-                n_fallback, fallback->name, type_name(fallback));
+                n_fallback, format_path(fallback->name).text, type_name(fallback));
 }
 
 void quantize_print_plan(const struct gguf *from, const struct gguf *made)
@@ -81,11 +81,12 @@ void quantize_print_plan(const struct gguf *from, const struct gguf *made)
     printf("%-36s %-22s %-8s %-8s %14s\n", "tensor", "shape", "from", "to", "bytes");
     for (size_t i = 0; i < gguf_n_tensors(made); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(made, i);
-        char shape[96] = "";
+        char shape[96] = "", name[96];
 
         for (int d = 0; d < t->n_dims; d++)
             text_append(shape, sizeof shape, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
-        printf("%-36s %-22s %-8s %-8s %14" PRIu64 "\n", t->name, shape,
+        printf("%-36s %-22s %-8s %-8s %14" PRIu64 "\n",
+               text_harmless(name, sizeof name, t->name), shape,
                type_name(gguf_tensor_at(from, i)), type_name(t), t->bytes);
     }
 }
@@ -145,9 +146,9 @@ void quantize_print_result(const char *out, const struct gguf *from,
     const uint64_t bytes = gguf_image_bytes(made);
     char before[32], after[32], took[32];
 
-    printf("%s: %s%s, %s from %s, %.2f bits per weight", out ? out : "would be",
-           quantmix_name(p->mix), p->pure ? " (one format)" : "",
-           format_bytes(after, sizeof after, bytes),
+    printf("%s: %s%s, %s from %s, %.2f bits per weight",
+           out ? format_path(out).text : "would be", quantmix_name(p->mix),
+           p->pure ? " (one format)" : "", format_bytes(after, sizeof after, bytes),
            format_bytes(before, sizeof before, gguf_image_bytes(from)),
            8.0 * (double)bytes / elems);
     if (out)

@@ -355,6 +355,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
                            : refresh_memory(r, topo, err);
     if (status == ST_OK)
         status = run(r, err);
+    row_disarm(row);
     worker_client_close(&r->worker);
     sandbox_destroy(r->sandbox);
     if (samples && status == ST_OK)

@@ -4,6 +4,7 @@
  */
 #include "harness/point/point_row.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -134,17 +135,34 @@ enum status point_from_row(struct point *p, const struct row *r,
 /* ---- its command ------------------------------------------------------------------
  */
 
+/* The character that \xNN stands for; 0: none. */
+static char escaped_char(const char *text)
+{
+    if (text[1] != 'x' || !isxdigit((unsigned char)text[2]) ||
+        !isxdigit((unsigned char)text[3]))
+        return '\0';
+    return (char)strtoul((char[]){text[2], text[3], '\0'}, NULL, 16);
+}
+
 /* The word at text of a command, as shell_word_append() writes it, into word[cap]. */
 static bool read_word(const char *text, char *word, size_t cap)
 {
-    const bool quoted = *text == '\'';
+    const bool escaped = text[0] == '$' && text[1] == '\'';
+    const bool quoted = escaped || *text == '\'';
     size_t n = 0;
 
-    for (text += quoted; *text && *text != (quoted ? '\'' : ' '); n++) {
+    for (text += quoted + escaped; *text && *text != (quoted ? '\'' : ' '); n++) {
         if (n + 1 >= cap)
             return false;
+        if (escaped && *text == '\\') {
+            word[n] = escaped_char(text);
+            if (!word[n])
+                return false;
+            text += 4;
+            continue;
+        }
         word[n] = *text++;
-        if (quoted && !strncmp(text, "'\\''", 4)) {
+        if (quoted && !escaped && !strncmp(text, "'\\''", 4)) {
             if (n + 2 >= cap)
                 return false;
             word[++n] = '\'';
@@ -166,13 +184,14 @@ static bool names_model(const char *word, const struct row *r)
         end--;
     for (begin = end; begin > 0 && word[begin - 1] != '/'; begin--) {
     }
-    const char *rest = word + begin + n;
+    const struct shown_path name = format_path(word + begin);
+    const char *rest = name.text + n;
 
-    if (!n || end - begin < n || strncmp(word + begin, r->model, n) != 0)
+    if (!n || strncmp(name.text, r->model, n) != 0)
         return false;
     if (!strncasecmp(rest, ".gguf", 5))
         rest += 5;
-    return rest == word + end ||
+    return rest[strspn(rest, "/")] == '\0' ||
            (*rest == ':' && r->quant[0] && !strcasecmp(rest + 1, r->quant));
 }
 

@@ -2,6 +2,7 @@
  *
  * point_settings.c - a point as an identity, as a command line and as JSON
  */
+#include "engine/base/utf8.h"
 #include "harness/base/format.h"
 #include "harness/point/point.h"
 #include "harness/point/point_tuned.h"
@@ -105,6 +106,23 @@ static uint32_t text_hash(const char *text)
     return h;
 }
 
+/* At most n bytes of text, of whole characters. */
+static void put_start(char *buf, size_t cap, const char *text, size_t n)
+{
+    const size_t len = strlen(text);
+    size_t end = 0;
+
+    while (end < len) {
+        const int size = utf8_char_len(text + end, len - end);
+        const size_t next = end + (size > 0 ? (size_t)size : 1);
+
+        if (next > n)
+            break;
+        end = next;
+    }
+    text_append(buf, cap, "%.*s", (int)end, text);
+}
+
 static void id_model(const struct point *p, char *buf, size_t cap)
 {
     char name[512];
@@ -116,9 +134,11 @@ static void id_model(const struct point *p, char *buf, size_t cap)
         snprintf(name, sizeof name, "%s", p->setup.model.name);
     if (strlen(name) <= ID_MODEL_MAX)
         snprintf(buf, cap, "%.*s", ID_MODEL_MAX, name);
-    else
-        snprintf(buf, cap, "%.*s~%08x", ID_MODEL_MAX - 9, name,
-                 text_hash(p->setup.model.path));
+    else {
+        buf[0] = '\0';
+        put_start(buf, cap, name, ID_MODEL_MAX - 9);
+        text_append(buf, cap, "~%08x", text_hash(p->setup.model.path));
+    }
 }
 
 /* A text of our own by its name, one of the user's by a part of it and a hash. */
@@ -127,7 +147,10 @@ static void id_text(const struct point *p, char *buf, size_t cap)
     const char *slash = strrchr(p->text, '/');
     const char *name = slash ? slash + 1 : p->text;
 
-    text_append(buf, cap, "text-%.12s", name);
+    char shown[64];
+
+    text_append(buf, cap, "text-");
+    put_start(buf, cap, text_harmless(shown, sizeof shown, name), 12);
     if (slash || strlen(name) > 12)
         text_append(buf, cap, "~%08x", text_hash(p->text));
 }

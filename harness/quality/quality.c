@@ -386,6 +386,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
         r->n_threads = job->n_threads;
     make_command(p, job, r);
     fill_figures(p, &sum, r);
+    row_disarm(r);
     return ST_OK;
 }
 

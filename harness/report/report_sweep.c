@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/format.h"
 #include "harness/report/recommend.h"
 #include "harness/report/report.h"
 #include "harness/result/report_rows.h"
@@ -149,7 +150,7 @@ enum status report_sweep(FILE *f, const char *dir, const struct row *rows, size_
         print_rounds(f, rows, n, NULL);
     if (charts && report_charts(dir, &why))
         fprintf(f, "%s\n", why.msg);
-    fprintf(f, "results: %s\n", dir);
+    fprintf(f, "results: %s\n", format_path(dir).text);
     if (report_rows_pick(&picked, rows, n, err))
         return err->code;
     st = count_failures(&failures, &picked, err);

@@ -6,10 +6,13 @@
  */
 #include "harness/result/row.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "harness/base/format.h"
+
+#define TEXT_MAX 512 /* bytes of a cell: at least the greatest of fields.def */
 
 #define FIELD_HEAD(name_, kind_) \
     .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)
@@ -158,6 +161,21 @@ void row_set_text(struct row *r, const struct field *field, const char *text)
         *(int *)(void *)cell = row_enum_value(field->choices, text);
     else
         text_harmless(cell, field->cap, text);
+}
+
+void row_disarm(struct row *r)
+{
+    size_t n;
+    const struct field *field = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (field[i].kind == FIELD_KIND_STR) {
+            char own[TEXT_MAX];
+
+            assert(field[i].cap <= sizeof own);
+            memcpy(own, (char *)r + field[i].offset, field[i].cap);
+            row_set_text(r, &field[i], own);
+        }
 }
 
 const char *row_cell(const struct row *r, const struct field *field, char *buf,

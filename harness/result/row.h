@@ -102,8 +102,8 @@ void row_csv_write(FILE *f, const struct row *r);
  * apostrophes: those that are written with one more. */
 bool row_csv_is_formula(const char *text);
 
-/* A row in memory is large, however short its line is: so many of one file, at most, and
- * fewer of a small file. */
+/* A row in memory is large, however short its line is: so many of one file, at most,
+ * and fewer of a small file. */
 #define ROW_CSV_MAX_ROWS 200000
 
 /* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
@@ -140,6 +140,10 @@ void row_from_json(struct row *r, const json_t *object);
  * (text_harmless()) and cuts what is too long. */
 const char *row_text(const struct row *r, const struct field *field);
 void row_set_text(struct row *r, const struct field *field, const char *text);
+
+/* Makes every text of the row harmless: a row that is measured has names of files and
+ * what a worker said. */
+void row_disarm(struct row *r);
 
 /* The cell as the CSV has it, unquoted: "" when empty. Returns buf. */
 const char *row_cell(const struct row *r, const struct field *field, char *buf,

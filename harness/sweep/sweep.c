@@ -181,7 +181,7 @@ static enum status make_model(struct sweep *sweep, const struct modelref *ref,
     if (status == ST_INTERRUPTED)
         return err_set(err, status, "interrupted");
     if (status) {
-        printf("%s: %s\n", ref->text, why.msg);
+        printf("%s: %s\n", format_path(ref->text).text, why.msg);
         fflush(stdout);
     }
     return ST_OK;
@@ -195,7 +195,7 @@ static void remove_model(struct sweep *sweep, const struct modelref *ref)
         modelref_remove(ref))
         return;
     progress_end(&sweep->progress);
-    printf("%s stays: another bench uses it\n", ref->path);
+    printf("%s stays: another bench uses it\n", format_path(ref->path).text);
     fflush(stdout);
 }
 

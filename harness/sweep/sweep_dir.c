@@ -10,6 +10,7 @@
 #include "harness/base/dirs.h"
 #include "engine/base/invoker.h"
 #include "harness/base/newfile.h"
+#include "harness/base/textfile.h"
 #include "harness/result/order.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
@@ -431,7 +432,7 @@ enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
     st = newfile_replace(&n, path, err);
     if (st)
         return st;
-    if (json_dumpf(machine, n.f, JSON_INDENT(2) | JSON_REAL_PRECISION(9))) {
+    if (textfile_put_json(n.f, machine, JSON_INDENT(2) | JSON_REAL_PRECISION(9))) {
         newfile_abort(&n);
         return err_set_errno(err, ST_IO, "cannot write %s", path);
     }

@@ -110,3 +110,74 @@ echo 'Once upon a time' | "$BENCH" tokenize -m "$model" --file /dev/stdin >one |
 echo 'Once upon a time' >text
 "$BENCH" tokenize -m "$model" --file text >two
 cmp one two || fail "a text through a pipe is another one"
+
+# ---- names of files and folders, and texts of models, control neither a terminal nor a
+# CI system, wherever they are printed
+bad=$'::error::p\e]0;t\a\xc2\x9bm\xe2\x80\xae\n::add-mask::x ##[group]y'
+mkdir names
+cd names
+cp "$model" "$bad.gguf"
+cp -r "$example" "$bad"
+chmod -R u+w "$bad"
+yes 'Once upon a time there was a model.' | head -n 60 >"$bad.txt"
+
+# is_harmless CODE COMMAND...: ends so, and what it prints does no harm
+is_harmless() {
+    local want=$1 code=0
+    shift
+    timeout 100 "$@" >out 2>err </dev/null || code=$?
+    [ $code = "$want" ] || fail "'$*' ended with $code: $(cat err)"
+    if LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae|^[ \t]*::|##\[' out err; then
+        fail "'$*' printed what a name says: $(cat -v out err)"
+    fi
+}
+is_harmless 0 "$BENCH" gguf "$bad.gguf"
+is_harmless 0 "$BENCH" gguf "$bad.gguf" --json
+is_harmless 0 "$BENCH" quantize "$bad.gguf" "$bad.q8.gguf" Q8_0
+is_harmless 0 "$BENCH" synth nano Q4_0 -o "$bad.nano.gguf"
+is_harmless 0 "$BENCH" imatrix -m "$bad.gguf" --text "$bad.txt" -o "$bad.im" --ctx 64 --chunks 2
+is_harmless 0 "$BENCH" quality -m "$bad.gguf:Q4_0" --reference "$bad.gguf" --text "$bad.txt" --ctx 64 --chunks 2 \
+    --cache-dir "$bad.cache" -o "$bad.quality"
+is_harmless 0 "$BENCH" quality -m "$bad.gguf:Q4_0" --reference "$bad.gguf" --text "$bad.txt" --ctx 64 --chunks 2 \
+    --cache-dir "$bad.cache" -o "$bad.quality" --json
+is_harmless 0 "$BENCH" decode -m "$bad.gguf" -t 1 -n 2 --budget 0.05
+is_harmless 0 "$BENCH" decode -m "$bad.gguf" -t 1 -n 1 --budget 0.05 --speculate "$bad.txt"
+is_harmless 0 "$BENCH" decode -m "$bad.gguf" -t 1 -n 2 --budget 0.05 --json
+is_harmless 0 "$BENCH" sweep -m "$bad.gguf" --threads 1 --ctx 0 --prefill none -n 2 --budget 0.05 --mem none \
+    --no-probe --no-charts --repeats 0 -o "$bad.sweep"
+is_harmless 0 "$BENCH" recommend "$bad.sweep"
+is_harmless 0 "$BENCH" history add "$bad.db" "$bad"
+is_harmless 2 "$BENCH" history changes "$bad" "$bad"
+is_harmless 2 "$BENCH" recommend "$bad.nothing"
+is_harmless 3 env PATH=/nowhere "$BENCH" plot "$bad"
+is_harmless 2 "$BENCH" "$bad"
+is_harmless 2 "$BENCH" generate -m "$bad.gguf" -p a --tuned "$bad.nothing"
+is_harmless 2 "$RESEARCH" "$bad"
+is_harmless 2 "$RESEARCH" gates --trace "$bad.nothing" -n 10
+is_harmless 0 "$RESEARCH" record-trace "$bad.trace" -m "$bad.gguf" -t 1 -n 100
+is_harmless 0 "$RESEARCH" gates --trace "$bad.trace" -n 10
+
+# The command of a row is harmless and names the same file.
+again=$("$BENCH" recommend "$bad.sweep" | sed -n 's/^  \(bench decode .*\)/\1/p')
+[[ $again == "bench decode -m $'"*"::error::p\\x1b"* ]] || fail "the command: $again"
+bench() { "$BENCH" "$@"; }
+eval "$again" >out 2>err || fail "the command of a row does not run: $(cat err)"
+
+# Tensors and keys of a model.
+if command -v python3 >/dev/null; then
+    python3 - "$model" named.gguf <<'END'
+import sys
+old, new = b"blk.0.attn_norm.weight", b"::\x1b\xc2\x9b\n::##[x"
+data = open(sys.argv[1], "rb").read()
+assert data.count(old) == 1
+new = new.ljust(len(old), b"y")
+key, bad_key = b"general.name", b"::add-mask::"
+assert data.count(key) == 1
+open(sys.argv[2], "wb").write(data.replace(old, new).replace(key, bad_key))
+END
+    is_harmless 0 "$BENCH" gguf named.gguf --tensors
+    is_harmless 0 "$BENCH" gguf named.gguf --json --tensors
+    is_harmless 0 "$BENCH" quantize named.gguf Q8_0 --dry-run
+    is_harmless 2 "$BENCH" logits -m named.gguf --tokens 1 -o x
+fi
+cd ..

@@ -29,6 +29,20 @@ static void messages_are_one_harmless_line(void **state)
     assert_null(strchr(err.msg, '\x1b'));
 }
 
+/* A path may begin a message, and a message a line. */
+static void no_message_is_a_workflow_command(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    err_set(&err, ST_IO, "%s cannot be read: std::x", "::error::a ::b/##[group]c");
+    assert_string_equal(err.msg, ".:error::a .:b/.#[group]c cannot be read: std::x");
+    assert_int_equal(utf8_control("\xc2\x9b", 2), 0x9b);
+    assert_int_equal(utf8_control("\xe2\x80\xae", 3), 0x202e);
+    assert_int_equal(utf8_control("\x7f", 1), 0x7f);
+    assert_int_equal(utf8_control("\xc3\xa9", 2), 0);
+}
+
 static void terminals_get_lines_and_tabs(void **state)
 {
     static const char text[] = "a\tb\n\x1b[2J\r\xe2\x80\xae\xf0\x9f\x98\x80\xff\0z";
@@ -47,6 +61,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_are_one_harmless_line),
+        cmocka_unit_test(no_message_is_a_workflow_command),
         cmocka_unit_test(terminals_get_lines_and_tabs),
     };
 

@@ -57,12 +57,45 @@ static void measured_figures(void **state)
     assert_string_equal(format_measured(buf, sizeof buf, 12, 430, 3), "10");
 }
 
+static const char *word(const char *text)
+{
+    static char buf[200];
+
+    buf[0] = '\0';
+    shell_word_append(buf, sizeof buf, text);
+    return buf;
+}
+
+/* A command can be copied from a terminal, whatever a file is called. */
+static void shell_words(void **state)
+{
+    (void)state;
+    assert_string_equal(word("a/b-1.gguf:Q4_0"), " a/b-1.gguf:Q4_0");
+    assert_string_equal(word("a b"), " 'a b'");
+    assert_string_equal(word("it's"), " 'it'\\''s'");
+    assert_string_equal(word(""), " ''");
+    assert_string_equal(word("caf\xc3\xa9"), " 'caf\xc3\xa9'");
+    assert_string_equal(word("a\x1b'\n"), " $'a\\x1b\\x27\\x0a'");
+    assert_string_equal(word("\xc2\x9b"), " $'\\xc2\\x9b'");
+    assert_string_equal(word("::error::##[x"), " $'::error::\\x23\\x23\\x5bx'");
+}
+
+static void names(void **state)
+{
+    (void)state;
+    assert_string_equal(format_path("a/\x1b b").text, "a/\\x1b b");
+    assert_string_equal(format_path("::error::a/##[b").text, ".:error::a/.#[b");
+    assert_string_equal(format_path(NULL).text, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measured_figures),
         cmocka_unit_test(texts),
         cmocka_unit_test(append),
+        cmocka_unit_test(shell_words),
+        cmocka_unit_test(names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,17 @@ static void a_command_comes_of_the_columns(void **state)
                             "bench decode -m '/m/a b; $(id) '\\''c'\\''.gguf' -t 1 "),
                      command_of(&r));
     assert_null(strstr(command_of(&r), "| sh"));
+    /* and escaped again, where it would control a terminal */
+    strcpy(r.model, "a\\x1b[m");
+    strcpy(r.command, "bench decode -m $'/m/a\\x1b\\x5bm.gguf' -t 1 | sh");
+    assert_ptr_equal(
+        strstr(command_of(&r), "bench decode -m $'/m/a\\x1b\\x5bm.gguf' -t 1 "),
+        command_of(&r));
+    assert_null(strchr(command_of(&r), '\x1b'));
+    strcpy(r.command, "bench decode -m $'/m/a\\x1");
+    assert_null(command_of(&r));
+    strcpy(r.command, "bench decode -m $'/m/a\\");
+    assert_null(command_of(&r));
     r.ctx = FIELD_NO_INT;
     assert_null(command_of(&r));
 }
