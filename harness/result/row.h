@@ -126,9 +126,12 @@ enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_ro
                                struct row_extra *extra, struct err *err);
 void row_extra_free(struct row_extra *extra, size_t n_rows);
 
-/* Cut a CSV file whose writer was killed back to its last whole line; *dropped
- * (may be NULL) is the number of bytes taken off. Error: ST_IO. */
-enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err);
+/* Cut a CSV file whose writer was killed, open to be written, back to its last whole
+ * line; *dropped (may be NULL) is the number of bytes taken off. Errors: ST_IO,
+ * ST_INPUT: more than a row was cut off, or more than a table has; it stays as it is.
+ * path: for messages. */
+enum status row_csv_repair(int fd, const char *path, uint64_t *dropped,
+                           struct err *err);
 
 /* Object with every column; empty cells are null. */
 json_t *row_json(const struct row *r);

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 
 #define CSV_MAX_BYTES   (256u << 20) /* far above any sweep; bounds the allocation */
 #define CSV_MAX_COLUMNS 1024
+#define LINE_MAX_BYTES  (64 << 10) /* far above any row */
 
 /* A row takes some KB in memory, however short its line is: many rows are read only of
  * a file that has bytes for them. Lines of real results have hundreds. */
@@ -283,36 +283,38 @@ enum status row_csv_read(const char *path, struct row **rows, size_t *n_rows,
     return row_csv_read_extra(path, rows, n_rows, NULL, err);
 }
 
-enum status row_csv_repair(const char *path, uint64_t *dropped, struct err *err)
+enum status row_csv_repair(int fd, const char *path, uint64_t *dropped, struct err *err)
 {
-    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    enum status status = ST_OK;
     char buf[4096];
-    off_t end, keep;
+    const off_t end = lseek(fd, 0, SEEK_END);
+    off_t keep = end;
 
-    if (fd < 0)
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
-    end = lseek(fd, 0, SEEK_END);
-    for (keep = end; keep > 0;) {
+    if (end > (off_t)CSV_MAX_BYTES)
+        return err_set(err, ST_INPUT,
+                       "%s has %lld bytes; at most %u are read of a table", path,
+                       (long long)end, CSV_MAX_BYTES);
+    while (keep > 0) {
         const size_t n = keep < (off_t)sizeof buf ? (size_t)keep : sizeof buf;
         const ssize_t got = pread(fd, buf, n, keep - (off_t)n);
 
-        if (got != (ssize_t)n) {
-            status = err_set_errno(err, ST_IO, "cannot read %s", path);
-            break;
-        }
+        if (got != (ssize_t)n)
+            return err_set_errno(err, ST_IO, "cannot read %s", path);
         const char *newline = memrchr(buf, '\n', n);
         if (newline) {
             keep -= (off_t)n - (newline - buf) - 1;
             break;
         }
         keep -= (off_t)n;
+        if (end - keep > LINE_MAX_BYTES)
+            return err_set(err, ST_INPUT,
+                           "the last line of %s has more than %d bytes, so no row was "
+                           "cut short there; it is no table of a sweep",
+                           path, LINE_MAX_BYTES);
     }
-    if (status == ST_OK && keep < end && (ftruncate(fd, keep) || fsync(fd)))
-        status = err_set_errno(err, ST_IO, "cannot cut %s back to its last whole line",
-                               path);
-    if (status == ST_OK && dropped)
+    if (keep < end && (ftruncate(fd, keep) || fsync(fd)))
+        return err_set_errno(err, ST_IO, "cannot cut %s back to its last whole line",
+                             path);
+    if (dropped)
         *dropped = (uint64_t)(end - keep);
-    close(fd);
-    return status;
+    return ST_OK;
 }

@@ -25,8 +25,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MADE_MAX_BYTES (1u << 20) /* of the list of models that were made */
-#define SAMPLES_HEADER "point,attempt,index,ms\n"
+#define MADE_MAX_BYTES    (1u << 20) /* of the list of models that were made */
+#define SAMPLES_MAX_BYTES (1 << 30)
+#define SAMPLES_HEADER    "point,attempt,index,ms\n"
 
 struct sweep_dir {
     char path[512];
@@ -316,7 +317,12 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     qsort(rows.v, rows.n, sizeof rows.v[0], by_point);
     file_path(dir, "samples.csv", path, sizeof path);
     st = open_file(dir, "samples.csv", O_RDWR, &fd, err);
-    if (st == ST_OK && !(in = fdopen(fd, "r"))) {
+    if (st == ST_OK && lseek(fd, 0, SEEK_END) > SAMPLES_MAX_BYTES) {
+        close(fd);
+        st = err_set(err, ST_INPUT, "%s has more than %d bytes, the most that are read",
+                     path, SAMPLES_MAX_BYTES);
+    }
+    if (st == ST_OK && (lseek(fd, 0, SEEK_SET) < 0 || !(in = fdopen(fd, "r")))) {
         close(fd);
         st = err_set_errno(err, ST_IO, "cannot read %s", path);
     }
@@ -335,6 +341,38 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     return st ? st : open_file(dir, "samples.csv", O_RDWR, &dir->samples, err);
 }
 
+/* A table with other columns (another version of this program) must not get our
+ * rows: they would stand under the wrong names. Its header line may be cut short. */
+static enum status check_columns(const struct sweep_dir *dir, struct err *err)
+{
+    char *expected = NULL, *found = NULL;
+    size_t len = 0;
+    char path[600];
+    FILE *f = open_memstream(&expected, &len);
+    ssize_t n = -1;
+
+    if (!f)
+        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
+    row_csv_header(f);
+    fclose(f);
+    file_path(dir, "sweep.csv", path, sizeof path);
+    found = malloc(len + 1);
+    if (found)
+        n = pread(dir->csv, found, len, 0);
+    const bool same = n >= 0 && !memcmp(found, expected, (size_t)n);
+
+    free(expected);
+    free(found);
+    if (same)
+        return ST_OK;
+    if (n < 0)
+        return err_set_errno(err, ST_IO, "cannot read %s", path);
+    return err_set(err, ST_USAGE,
+                   "%s has other columns than this version of bench writes; resume it "
+                   "with the version that began it",
+                   path);
+}
+
 static enum status read_back(struct sweep_dir *dir, struct err *err)
 {
     char path[600];
@@ -342,9 +380,11 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
     enum status status;
 
     file_path(dir, "sweep.csv", path, sizeof path);
-    status = row_csv_repair(path, NULL, err);
+    status = open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err);
     if (status == ST_OK)
-        status = open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err);
+        status = check_columns(dir, err);
+    if (status == ST_OK)
+        status = row_csv_repair(dir->csv, path, NULL, err);
     if (status)
         return status;
     if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
@@ -354,37 +394,6 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
     }
     status = row_csv_read(path, &dir->rows, &dir->n_rows, err);
     return status ? status : clean_samples(dir, err);
-}
-
-/* A table with other columns (another version of this program) must not get our
- * rows: they would stand under the wrong names. */
-static enum status check_columns(const struct sweep_dir *dir, struct err *err)
-{
-    char *expected = NULL, *found = NULL;
-    size_t len = 0, cap = 0;
-    char path[600];
-    FILE *f = open_memstream(&expected, &len);
-    bool same;
-
-    if (!f)
-        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
-    row_csv_header(f);
-    fclose(f);
-    file_path(dir, "sweep.csv", path, sizeof path);
-    f = fdopen(dup(dir->csv), "r");
-    if (f)
-        rewind(f);
-    same = f && getline(&found, &cap, f) > 0 && !strcmp(found, expected);
-    if (f)
-        fclose(f);
-    free(expected);
-    free(found);
-    if (same)
-        return ST_OK;
-    return err_set(err, ST_USAGE,
-                   "%s has other columns than this version of bench writes; resume it "
-                   "with the version that began it",
-                   path);
 }
 
 enum status sweep_dir_resume(struct sweep_dir **out, const char *path, struct err *err)
@@ -408,8 +417,6 @@ enum status sweep_dir_resume(struct sweep_dir **out, const char *path, struct er
     status = take_lock(dir, err);
     if (status == ST_OK)
         status = read_back(dir, err);
-    if (status == ST_OK)
-        status = check_columns(dir, err);
     if (status)
         sweep_dir_close(dir);
     else

@@ -97,6 +97,22 @@ for name in sweep.csv samples.csv; do
     rm -rf again
 done
 
+# Neither is one cut that has a second name, is far too large, or is no table of a sweep.
+for what in linked huge other; do
+    cp -r s again
+    cp again/sweep.csv kept.csv
+    [ $what != linked ] || { printf 'an unfinished line' >>kept.csv && ln -f kept.csv again/sweep.csv; }
+    [ $what != huge ] || truncate -s 1T again/sweep.csv
+    [ $what != other ] || { printf 'x,y\n1,2' | tee kept.csv >again/sweep.csv; }
+    sum=$(sha256sum <kept.csv)
+    code=0
+    timeout 60 "$BENCH" sweep --resume again --no-charts --no-probe >out 2>err || code=$?
+    [ $code = 2 ] || fail "--resume of a table that is $what ended with $code: $(cat err)"
+    [ "$(sha256sum <kept.csv)" = "$sum" ] || fail "--resume wrote to a table that is $what"
+    [ $what != other ] || cmp kept.csv again/sweep.csv || fail "--resume cut a foreign table"
+    rm -rf again
+done
+
 # Files that are named: what was there is replaced, whatever it led to.
 trap_in o logits.f32 tensor.f32 history.json history.md history_series.csv profile.yaml
 "$BENCH" logits -m "$model" --tokens 1,2 -o o/logits.f32 >out 2>err || fail "logits: $(cat err)"

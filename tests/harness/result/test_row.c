@@ -187,14 +187,39 @@ static void torn_at_every_byte(void **state)
         assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
         assert_int_equal(n, expect);
         free(rows);
-        assert_int_equal(row_csv_repair(path, &dropped, &err), ST_OK);
-        f = fopen(path, "r");
+        f = fopen(path, "r+");
+        assert_non_null(f);
+        assert_int_equal(row_csv_repair(fileno(f), path, &dropped, &err), ST_OK);
         fseek(f, 0, SEEK_END);
         assert_int_equal((size_t)ftell(f) + dropped, cut);
         fclose(f);
         assert_true(cut - dropped == 0 || text[cut - dropped - 1] == '\n');
     }
     free(text);
+}
+
+/* What nobody has begun to write as a row is not cut off. */
+static void no_table_is_cut(void **state)
+{
+    static char text[80 << 10];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[9] = '\n';
+    put(text, sizeof text);
+    FILE *f = fopen(path, "r+");
+
+    assert_non_null(f);
+    assert_int_equal(row_csv_repair(fileno(f), path, NULL, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "no table of a sweep"));
+    fseek(f, 0, SEEK_END);
+    assert_int_equal(ftell(f), sizeof text);
+    err_clear(&err);
+    assert_int_equal(ftruncate(fileno(f), (off_t)1 << 40), 0);
+    assert_int_equal(row_csv_repair(fileno(f), path, NULL, &err), ST_INPUT);
+    assert_int_equal(ftruncate(fileno(f), 0), 0);
+    fclose(f);
 }
 
 static void bad_cells_are_named(void **state)
@@ -572,6 +597,7 @@ int main(void)
         cmocka_unit_test(quotes_are_rfc_4180),
         cmocka_unit_test(reads_foreign_order_and_crlf),
         cmocka_unit_test(torn_at_every_byte),
+        cmocka_unit_test(no_table_is_cut),
         cmocka_unit_test(bad_cells_are_named),
         cmocka_unit_test(texts_of_others_are_made_harmless),
         cmocka_unit_test(a_long_text_is_cut_between_characters),
