@@ -52,3 +52,24 @@ cat <&6 >last
 wait "$pid" || code=$?
 [ "$code" = 2 ] || fail "the worker ended with $code: $(cat last err)"
 grep -qF "model.gguf $why" last || fail "the worker: $(cat last err)"
+
+# A whole measurement: the point has an error, and the command says so.
+cp "$model" model.gguf
+"$BENCH" decode -m model.gguf -t 1 --weights mmap --ctx 0 -n 1000000 --budget 600 >row 2>err &
+pid=$!
+measuring=
+for ((i = 0; i < 1200 && !${#measuring}; i++)); do
+    kill -0 $pid 2>/dev/null || fail "decode has ended: $(cat row err)"
+    for child in $(cat /proc/$pid/task/*/children 2>/dev/null); do
+        ! grep -qs "$WORK/model.gguf" /proc/$child/maps || measuring=$child
+    done
+    sleep 0.1
+done
+[ -n "$measuring" ] || fail "no process has mapped the model"
+truncate -s 64K model.gguf
+code=0
+wait $pid || code=$?
+[ $code = 1 ] || fail "decode ended with $code: $(cat row err)"
+grep -qE '^ *status +error' row || fail "decode: $(cat row err)"
+grep -qF "model.gguf $why" row || fail "decode does not say why: $(cat row err)"
+[ ! -e /proc/$measuring/maps ] || fail "the measuring process goes on"
