@@ -8,17 +8,28 @@
 #include "kernels/q4_1/q4_1.h"
 #include "kernels/simd/x16_nibbles.h"
 
-/* Its scales are read with the layout, which is a part of it. */
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m);
+/* A macro, since an object is no constant expression for a part of another one. */
+#define LAYOUT                                                                    \
+    {                                                                             \
+        .block_bytes = sizeof(struct block_q4_1),                                 \
+        .body_at = offsetof(struct block_q4_1, qs), .body_bytes = Q4_1_ELEMS / 2, \
+        .n_scales = 2, .scale_bytes = 2, .scale_at = {                            \
+            offsetof(struct block_q4_1, d),                                       \
+            offsetof(struct block_q4_1, m)                                        \
+        }                                                                         \
+    }
+
+static const struct x16_layout layout = LAYOUT;
+
+SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
+{
+    (void)body;
+    *d = v_half(block_scales);
+    *m = v_half(x16_scale_of(layout, block_scales, 1));
+}
 
 static const struct x16_block_format format = {
-    .layout = {.block_bytes = sizeof(struct block_q4_1),
-               .body_at = offsetof(struct block_q4_1, qs),
-               .body_bytes = Q4_1_ELEMS / 2,
-               .n_scales = 2,
-               .scale_bytes = 2,
-               .scale_at = {offsetof(struct block_q4_1, d),
-                            offsetof(struct block_q4_1, m)}},
+    .layout = LAYOUT,
     .max = 15,
     .has_m = true,
     .light = true,
@@ -28,12 +39,5 @@ static const struct x16_block_format format = {
     .wide = x16_four_wide,
     .scales = scales,
 };
-
-SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)
-{
-    (void)body;
-    *d = v_half(block_scales);
-    *m = v_half(x16_scale_of(format.layout, block_scales, 1));
-}
 
 X16_BLOCK_KERNELS(q4_1, format)
