@@ -42,10 +42,15 @@ static enum status open_file(struct disk *d, uint64_t max_bytes, struct err *err
 {
     struct stat sb;
 
-    d->fd = open(d->path, O_RDONLY | O_CLOEXEC);
+    d->fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (d->fd < 0 || fstat(d->fd, &sb))
         return err_set_errno(err, ST_IO, "%s cannot be opened for the disk probe",
                              d->path);
+    if (!S_ISREG(sb.st_mode))
+        return err_set(err, ST_INPUT,
+                       "%s is a pipe or a device; copy it to a regular file, or name a "
+                       "directory",
+                       d->path);
     d->bytes = (uint64_t)sb.st_size < max_bytes ? (uint64_t)sb.st_size : max_bytes;
     d->bytes = d->bytes / BLOCK * BLOCK;
     if (d->bytes == 0)

@@ -90,6 +90,8 @@ for kind in pipe zero; do
     is_no_file "$BENCH" sweep -c ./$kind.yaml -m "$model" --dry-run --no-probe --mem none
     is_no_file "$BENCH" generate -m "$model" -p a -n 1 --tuned $kind.yaml
     is_no_file "$RESEARCH" gates --trace $kind.txt -n 10
+    timeout 60 "$BENCH" probe --passes 1 --bytes 1M -t 1 --disk $kind.txt >out 2>err || fail "probe of a $kind: $? $(cat err)"
+    grep -q "not measured: $kind.txt is a pipe or a device" out || fail "probe of a $kind: $(cat out)"
     is_no_file "$BENCH" synth ./$kind.yaml Q4_0 -o made.gguf
     rm -rf d g h
     mkdir d g
