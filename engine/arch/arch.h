@@ -133,8 +133,8 @@ struct model {
     struct layer *layers;       /* [n_layers] */
 
     uint64_t weight_token_bytes, weight_token_macs, expert_bytes; /* see slm_info */
-    size_t vector_bytes;         /* of all norms and biases, kept as floats */
-    float *vectors;              /* NULL if planned */
+    size_t vector_bytes; /* of all norms and biases, kept as floats */
+    float *vectors;      /* NULL if planned */
 };
 
 struct tensor_rule; /* loader.h */

@@ -28,7 +28,8 @@ void path_list_free(struct path_list *list);
 enum status path_list_check_output(const struct path_list *inputs, const char *out,
                                    struct err *err);
 
-/* Whether no dir/name is one of the files; dir NULL or "": none. The list of names ends with NULL.
+/* Whether no dir/name is one of the files; dir NULL or "": none. The list of names ends
+ * with NULL.
  */
 enum status path_list_check_folder(const struct path_list *inputs, const char *dir,
                                    const char *const *names, struct err *err);

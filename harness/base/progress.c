@@ -70,7 +70,7 @@ static void draw(struct progress *p, double fraction, const char *left,
 void progress_update(struct progress *p, double fraction, const char *detail)
 {
     const uint64_t now = p->now_ns();
-    char left[48];
+    char left[48], shown[128];
 
     if (p->on ? p->drawn_ns && now - p->drawn_ns < REDRAW_NS
               : now - p->begin_ns < p->next_ns)
@@ -83,7 +83,7 @@ void progress_update(struct progress *p, double fraction, const char *detail)
         return;
     }
     fprintf(stderr, "bench: %s: %d %% done%s%s%s\n", p->label, (int)(fraction * 100),
-            left, detail ? "; " : "", detail ? detail : "");
+            left, detail ? "; " : "", text_harmless(shown, sizeof shown, detail));
     p->gap_ns = 2 * p->gap_ns < GAP_MAX_NS ? 2 * p->gap_ns : GAP_MAX_NS;
     p->next_ns = now - p->begin_ns + p->gap_ns;
 }

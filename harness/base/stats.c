@@ -17,9 +17,6 @@
 #define DRIFT_MAX 256 /* samples used for the drift */
 #define DRIFT_MIN 8   /* fewer samples give no slope */
 
-/* Correlation of neighbours, at most: beyond it a series of 256 is like one of 6. */
-#define RHO_MAX 0.95
-
 /* A higher autocorrelation cannot be measured in a series that is not far longer than
  * its memory, and a series of almost equal values has one by rounding alone. */
 #define MAX_AUTOCORRELATION 0.95
@@ -283,34 +280,19 @@ double stats_drift(const double *v, size_t n, double *scratch)
     return slope(picked, m, n, scratch) * (double)n / fabs(median);
 }
 
-/* Samples below v[i] less those above it. */
-static double rank_of(const double *v, size_t n, size_t i)
-{
-    double rank = 0;
-
-    for (size_t k = 0; k < n; k++)
-        rank += (v[k] < v[i]) - (v[k] > v[i]);
-    return rank;
-}
-
 /* Lag-1 correlation of the ranks of v[n], n >= DRIFT_MIN, a series around its trend.
  * Removing a trend from n samples lowers the estimate by about (2 + 4 rho) / n. Of a
  * few samples the estimate is uncertain, and one that is too low makes a trend of
  * noise: so its standard error is added. */
-static double neighbours_alike(const double *v, size_t n, double *rank)
+static double neighbours_alike(const double *v, size_t n, double *scratch)
 {
-    double with_next = 0, own = 0;
+    memmove(scratch, v, n * sizeof *v);
+    stats_sort(scratch, n);
 
-    for (size_t i = 0; i < n; i++)
-        rank[i] = rank_of(v, n, i);
-    for (size_t i = 0; i < n; i++) {
-        own += rank[i] * rank[i];
-        with_next += i ? rank[i] * rank[i - 1] : 0;
-    }
-    const double seen = own > 0 ? with_next / own : 0;
+    const double seen = rank_autocorrelation(v, scratch, n);
     const double rho = ((double)n * seen + 2) / (double)(n - 4);
     const double error = sqrt(fmax(0, 1 - rho * rho) / (double)n);
-    return fmin(fmax(rho + error, 0), RHO_MAX);
+    return fmin(fmax(rho + error, 0), MAX_AUTOCORRELATION);
 }
 
 void stats_drift_test(struct stats_drift *d, const double *v, size_t n, double *scratch)

@@ -30,7 +30,8 @@ static const struct opt_usage usage = {
         "format at the best level. Each row is checked before it is timed; rows and "
         "the machine's roofs are interleaved in random order.\n\nDIR receives "
         "kernels.json, kernels.csv and two charts. --compare tests by rank which rows "
-        "differ. Exit code 1: a row became slower or fails; 4: no row could be decided.",
+        "differ. Exit code 1: a row became slower or fails; 4: no row could be "
+        "decided.",
     .example = "bench kernels\n"
                "bench kernels --formats q4_K,q8_0 --all-isa\n"
                "bench kernels --ops gemm --columns 2,3,4,6 --threads 2\n"
@@ -71,8 +72,8 @@ static enum status compare(const struct settings *s, char **paths, int *code,
     else if (st == ST_OK)
         kernel_compare_print(stdout, &c);
     *code = c.n_verdict[KERNEL_SLOWER] || c.n_broken ? 1
-            : kernel_compare_says_nothing(&c)      ? EXIT_UNDECIDED
-                                                   : 0;
+            : kernel_compare_says_nothing(&c)        ? EXIT_UNDECIDED
+                                                     : 0;
     kernel_compare_free(&c);
     kernel_results_free(&old);
     kernel_results_free(&new);

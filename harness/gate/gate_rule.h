@@ -63,12 +63,12 @@ struct gate_series {
  * 1..GATE_MAX_ROUNDS. */
 double gate_middle(const double *v, size_t n);
 
-/* From 6 launches on can all of them on one side of a value, 2 in 2^6, exclude it from a
- * 95 % interval. */
+/* From 6 launches on can all of them on one side of a value, 2 in 2^6, exclude it from
+ * a 95 % interval. */
 #define GATE_MIN_INTERVAL 6
 
 struct gate_effect {
-    double ratio;  /* B's speed over A's: Hodges and Lehmann's estimate */
+    double ratio; /* B's speed over A's: Hodges and Lehmann's estimate */
     /* 95 % interval: bootstrap of launches, then of their rounds; NAN: of fewer than
      * GATE_MIN_INTERVAL launches, which cannot support one */
     double lo, hi;

@@ -18,8 +18,9 @@
 #define FILL_WORD   0x0101010101010101u
 #define READ_UNIT   4096 /* shares are multiples of this, or of a huge page */
 #define TUNE_PASSES 2
-#define SHARE_PARTS 8 /* chunks of a share, at least: as the engine cuts its matrices \
-                       */
+#define SHARE_PARTS                                                   \
+    8 /* chunks of a share, at least: as the engine cuts its matrices \
+       */
 #define CACHE_LINE 64
 
 /* Streams side by side help where one does not keep enough misses in flight,

@@ -152,8 +152,9 @@ void row_disarm(struct row *r);
 const char *row_cell(const struct row *r, const struct field *field, char *buf,
                      size_t cap);
 
-/* Two columns, for a person: name, value with unit. Empty cells are left out. A figure with
- * an interval has two digits of its uncertainty (format_measured()); CSV and JSON have all. */
+/* Two columns, for a person: name, value with unit. Empty cells are left out. A figure
+ * with an interval has two digits of its uncertainty (format_measured()); CSV and JSON
+ * have all. */
 void row_print(FILE *f, const struct row *r);
 
 #endif
