@@ -16,7 +16,7 @@
 static inline struct tokenizer *open_image(const struct build *b)
 {
     struct err err = ERR_INIT;
-    struct tokenizer *t;
+    struct tokenizer *t = NULL;
     struct gguf *g;
 
     assert_int_equal(gguf_parse(&g, b->data, b->n, "vocab", &err), ST_OK);
@@ -46,7 +46,7 @@ static inline void refuse_image(struct build *b, enum status want, const char *f
 static inline struct tokenizer *open_file(const char *path)
 {
     struct err err = ERR_INIT;
-    struct tokenizer *t;
+    struct tokenizer *t = NULL;
     struct gguf *g;
 
     if (gguf_open(&g, path, &err) || tokenizer_open(&t, g, &err))

@@ -20,8 +20,8 @@ static void same_ids(const struct tokenizer *a, const struct tokenizer *b)
         struct err err = ERR_INIT;
         char text[200];
         const size_t len = random_text(text);
-        int32_t *x, *y;
-        size_t n, m;
+        int32_t *x = NULL, *y = NULL;
+        size_t n = 0, m = 0;
 
         if (tokenizer_encode(a, text, len, true, true, &x, &n, &err) ||
             tokenizer_encode(b, text, len, true, true, &y, &m, &err))

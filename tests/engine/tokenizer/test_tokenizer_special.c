@@ -22,7 +22,7 @@ static struct tokenizer *open_vocab(const struct token *special, int n)
     struct gguf_kvs kvs = {.n = 0};
     struct gguf_bytes b = {.n = 0};
     struct err err = ERR_INIT;
-    struct tokenizer *t;
+    struct tokenizer *t = NULL;
     struct gguf *g;
     char byte[8];
 
