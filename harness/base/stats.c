@@ -197,10 +197,13 @@ static double at_rank(const double *sorted, size_t n, double r, double m)
 void stats_series_interval(const double *v, size_t n, double *scratch, double *lo,
                            double *hi)
 {
-    const double worth = (double)n / stats_dependence(v, n, scratch);
+    const double worth = n ? (double)n / stats_dependence(v, n, scratch) : 0;
     const size_t m = (size_t)(worth + 1e-9), r = interval_rank(m);
 
-    if (m < 6) {
+    *lo = *hi = NAN;
+    if (n < STATS_INTERVAL_MIN)
+        return;
+    if (m < STATS_INTERVAL_MIN) {
         *lo = scratch[0];
         *hi = scratch[n - 1];
         return;

@@ -51,8 +51,8 @@ double stats_dependence(const double *v, size_t n, double *scratch /* [n] */);
 
 /* 95 % confidence interval of the median of v[n], in the order they were measured, that
  * also holds where successive values are alike: order statistics for as many
- * independent values as these are worth; the range where that are fewer than 6. n >= 1
- */
+ * independent values as these are worth; the range where that are fewer than
+ * STATS_INTERVAL_MIN. NAN of fewer values. */
 void stats_series_interval(const double *v, size_t n, double *scratch /* [n] */,
                            double *lo, double *hi);
 

@@ -269,6 +269,8 @@ static enum status prepare(struct settings *s, struct err *err)
                        "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in `bench "
                        "tune -m tinyllama-1.1b:Q4_K_M`");
     st = modelref_parse(&s->model.setup.model, s->model_text, s->cache_dir, err);
+    if (st == ST_OK && s->output)
+        st = tuned_make_place(s->output, err);
     if (st == ST_OK)
         st = modelref_check_output(&s->model.setup.model, s->output, err);
     if (st == ST_OK && s->model.setup.residency == WEIGHTS_MEMORY &&

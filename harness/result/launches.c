@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/moderate.h"
+#include "harness/result/moderate.h"
 #include "harness/base/stats.h"
 #include "harness/result/order.h"
 #include "harness/result/report_rows.h"

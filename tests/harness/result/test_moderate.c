@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "engine/base/random.h"
-#include "harness/base/moderate.h"
+#include "harness/result/moderate.h"
 
 enum { N_GROUPS = 400 };
 

@@ -2,7 +2,7 @@
  *
  * moderate.c - variances of small groups, moderated by those of all groups
  */
-#include "harness/base/moderate.h"
+#include "harness/result/moderate.h"
 
 #include <math.h>
 

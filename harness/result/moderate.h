@@ -13,8 +13,8 @@
  *
  * Threading: pure functions.
  */
-#ifndef SLM_HARNESS_BASE_MODERATE_H
-#define SLM_HARNESS_BASE_MODERATE_H
+#ifndef SLM_HARNESS_RESULT_MODERATE_H
+#define SLM_HARNESS_RESULT_MODERATE_H
 
 #include <stddef.h>
 
