@@ -88,6 +88,12 @@ void progress_update(struct progress *p, double fraction, const char *detail)
     p->next_ns = now - p->begin_ns + p->gap_ns;
 }
 
+void progress_step(struct progress *p)
+{
+    if (p->next_ns != NEVER_NS)
+        p->next_ns = 0;
+}
+
 void progress_end(struct progress *p)
 {
     if (p->shown) {

@@ -29,6 +29,9 @@ void progress_begin(struct progress *p, const char *label);
 /* fraction 0..1 done; detail (may be NULL) follows the bar: "3.1 of 5.3 GiB". */
 void progress_update(struct progress *p, double fraction, const char *detail);
 
+/* The work has another step: where stderr is no terminal, the next update is a line. */
+void progress_step(struct progress *p);
+
 /* Removes the line, so that further output starts on an empty one. */
 void progress_end(struct progress *p);
 

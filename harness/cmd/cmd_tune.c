@@ -147,8 +147,7 @@ static enum status tune(const struct settings *s, const struct topology *topo,
     if (st == ST_OK)
         st = choose_place(s, &key, path, sizeof path, err);
     if (st == ST_OK)
-        st = tune_model_open(&model, &s->model, topo, s->budget_s, &p.space, &p.base,
-                             err);
+        st = tune_model_open(&model, &s->model, topo, &p.space, &p.base, err);
     if (st == ST_OK) {
         const struct tune_machine m = tune_model_machine(model);
 

@@ -14,7 +14,7 @@
 
 static void judge_killed(struct point_run *r, int signal)
 {
-    char limit[24], need[24], at[48] = "where the machine has no more";
+    char limit[24], need[24], at[40] = "where the machine has no more";
 
     if (worker_client_was_oom(&r->worker, &r->usage)) {
         r->row->status = ROW_STATUS_OOM;
@@ -24,8 +24,8 @@ static void judge_killed(struct point_run *r, int signal)
             snprintf(at, sizeof at, "at the limit of %s", limit);
         snprintf(
             r->row->detail, sizeof r->row->detail,
-            "killed for memory while in phase '%s', %s; planned were %s that cannot "
-            "be paged out: %s, or take a smaller model",
+            "killed for memory in phase '%s', %s; planned were %s that cannot be "
+            "paged out: %s, or take a smaller model",
             r->phase, at, need,
             r->settings.setup.mem_limit ? "give more with --mem"
             : r->usage.limit_bytes      ? "raise that limit"

@@ -28,7 +28,6 @@ struct tune_model {
     struct measured measured;
     struct slm_profile *profile;
     struct progress progress;
-    double budget_s;
     const char *step;       /* of the last line in a log */
     struct noise watched;   /* when the round began */
     int n_threads, n_batch; /* most */
@@ -205,26 +204,13 @@ static bool disturbed(void *arg, char *why, size_t cap)
     return noise_disturbed(&d, why, cap);
 }
 
-/* A log has a line for each step. */
-static void log_step(struct tune_model *t, double fraction, const char *what)
-{
-    char left[32];
-
-    if (t->progress.on || (t->step && !strcmp(t->step, what)))
-        return;
-    t->step = what;
-    if (fraction < 1)
-        fprintf(stderr, "tune: %s; at most %s left\n", what,
-                format_duration(left, sizeof left, (1 - fraction) * t->budget_s));
-    else
-        fprintf(stderr, "tune: %s\n", what);
-}
-
 static void on_progress(void *arg, double fraction, const char *what)
 {
     struct tune_model *t = arg;
 
-    log_step(t, fraction, what);
+    if (!t->step || strcmp(t->step, what) != 0) /* a log has a line for each */
+        progress_step(&t->progress);
+    t->step = what;
     progress_update(&t->progress, fraction, what);
 }
 
@@ -331,9 +317,8 @@ static void make_base(const struct tune_model *t, struct tune_setup *base)
 }
 
 enum status tune_model_open(struct tune_model **t, const struct tune_model_params *p,
-                            const struct topology *topo, double budget_s,
-                            struct tune_space *space, struct tune_setup *base,
-                            struct err *err)
+                            const struct topology *topo, struct tune_space *space,
+                            struct tune_setup *base, struct err *err)
 {
     struct tune_model *new = calloc(1, sizeof *new);
     struct gguf *g = NULL;
@@ -345,7 +330,6 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     }
     new->p = *p;
     new->topo = topo;
-    new->budget_s = budget_s;
     measured_init(&new->measured, p->setup.seed);
     new->measured.progress = on_load;
     new->given = topology_usable_bytes(topo, p->setup.mem_limit);

@@ -27,13 +27,12 @@ struct tune_model_params {
 struct tune_model;
 
 /* Nothing is read yet. Fills in what may be chosen from and the default. topo must
- * outlive it. budget_s: of the tuning, for the estimate of the time left: a progress
- * line, or, where stderr is no terminal, a line per step. Errors: of gguf_open();
+ * outlive it. Shows progress; where stderr is no terminal, by a line per step. Errors:
+ * of gguf_open();
  * ST_NO_MEMORY (it does not fit, and then the disk decides about its speed). */
 enum status tune_model_open(struct tune_model **t, const struct tune_model_params *p,
-                            const struct topology *topo, double budget_s,
-                            struct tune_space *space, struct tune_setup *base,
-                            struct err *err);
+                            const struct topology *topo, struct tune_space *space,
+                            struct tune_setup *base, struct err *err);
 void tune_model_close(struct tune_model *t);
 
 struct tune_machine tune_model_machine(struct tune_model *t);

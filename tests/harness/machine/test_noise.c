@@ -144,7 +144,7 @@ static void put_stat(const char *root, long seconds, const long busy[64],
                      const long stolen[64])
 {
     static const char *const line = "cpu%s %ld 0 0 1000 0 0 0 %ld 0 0\n";
-    char text[8192], name[8];
+    char text[8192], name[16];
     long all_busy = 0, all_stolen = 0;
 
     for (int i = 0; i < 64; i++) {
