@@ -3,6 +3,7 @@
 # ci/gate finds the old side, builds both and hands over what `bench gate` says. A
 # "build" is a copy of the script harness/program here: bench gate has its own test.
 . "${SRC:?}/tests/cli/lib.sh" || exit 1
+[ "${SLM_TEST_LONG:-}" = 1 ] || skip "half a minute long: SLM_TEST_LONG=1 runs it"
 export CODE=0 LOG=$WORK/log
 
 # commit NAME [TURNS]: a commit whose program says NAME

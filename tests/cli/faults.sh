@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # A system call that fails: one sentence and an exit code, nothing lost, nothing left.
-# Some calls of every kind in the quickest commands; with SLM_TEST_LONG=1 many calls in
+# A call of every kind in the quickest commands; with SLM_TEST_LONG=1 many calls in
 # all commands. tests/faults/faults.py says what is promised.
 . "$SRC/tests/cli/lib.sh"
 command -v python3 >/dev/null || skip "no python3"
 [ -x "${FAULT_RUNNER:-}" ] || skip "no fault_runner"
 
-selection=(--positions 2 --commands decode,quantize,history)
+selection=(--positions 1 --commands decode,quantize,history)
 [ -z "${SLM_TEST_LONG:-}" ] || selection=(--positions 40)
 python3 "$SRC/tests/faults/faults.py" "$FAULT_RUNNER" "$BENCH" "$SRC" "$WORK/faults" "${selection[@]}"
