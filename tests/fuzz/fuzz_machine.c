@@ -57,7 +57,7 @@ static void read_machine(const uint8_t *data, size_t size)
     if (!fuzz_accepted(sweep_dir_resume(&dir, fuzz_dir(), &err), &err))
         return;
     if (fuzz_accepted(sweep_dir_read_machine(dir, &machine, &err), &err)) {
-        read_settings(json_object_get(machine, "settings"));
+        read_settings(json_object_get(machine, "sweep"));
         read_key(json_object_get(machine, "topology"));
         fuzz_accepted(sweep_machine_check(machine, &here, fuzz_dir(), &err), &err);
         json_decref(machine);
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed)
 {
-    static const char *const words[] = {"settings",  "topology",   "host",
+    static const char *const words[] = {"sweep",     "topology",   "host",
                                         "models",    "threads",    "threads_prefill",
                                         "ctx",       "prefill",    "speculate",
                                         "weights",   "pages",      "placement",
