@@ -138,6 +138,7 @@ enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *obj
                                      struct err *err)
 {
     struct sweep_settings out;
+    struct err why = ERR_INIT;
     enum status st = ST_OK;
 
     memset(&out, 0, sizeof out);
@@ -146,10 +147,10 @@ enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *obj
         return err_set(err, ST_INPUT, "there are no stored settings");
     for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++)
         if (setting_row(id)->in & SETTING_STORED)
-            st = take(&out, id, json_object_get(object, key_of(id)), err);
-    if (st) {
+            st = take(&out, id, json_object_get(object, key_of(id)), &why);
+    if (st) { /* what is wrong usage on a command line is wrong input here */
         sweep_settings_free(&out);
-        return st == ST_NO_MEMORY ? st : ST_INPUT;
+        return err_set(err, st == ST_NO_MEMORY ? st : ST_INPUT, "%s", why.msg);
     }
     *s = out;
     return ST_OK;
