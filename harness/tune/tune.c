@@ -44,12 +44,17 @@ static enum status open_contest(struct tuner *t, enum tune_setting setting,
     return group_add(t, &t->group[setting], o, index, o->n, err);
 }
 
-/* Not even the fewest samples that could decide anything? */
+/* The fewest samples of a setting that could decide anything. */
+static double least_samples(size_t most)
+{
+    return (most > 2 ? 2 * (double)most : 0) + 2 * SEQUENTIAL_MIN_DUEL;
+}
+
 static bool too_short(struct tuner *t, const struct tune_group *g, double seconds)
 {
     const struct tuner_work work = tuner_work_of(t, g->setting);
     const double cost = tuner_cost(t, &work);
-    const double n = (g->most > 2 ? 2 * (double)g->most : 0) + 2 * SEQUENTIAL_MIN_DUEL;
+    const double n = least_samples(g->most);
     const double need = n * cost;
 
     if (g->most < 2 || need <= seconds)
@@ -114,11 +119,11 @@ static enum status play(struct tuner *t, struct tune_group *g, double seconds,
     return st;
 }
 
-enum status tuner_search(struct tuner *t, enum tune_setting setting, struct err *err)
+enum status tuner_search(struct tuner *t, enum tune_setting setting, double seconds,
+                         struct err *err)
 {
     const struct tune_setting_info *info = tune_setting_info(setting);
     struct tune_group *g = &t->group[setting];
-    const double seconds = setting_seconds(t, setting);
     enum status st = tuner_step(t, info->name, err), closed;
 
     g->sampled = false;
@@ -134,6 +139,49 @@ enum status tuner_search(struct tuner *t, enum tune_setting setting, struct err 
     if (st == ST_OK && info->reopens && g->sampled)
         st = t->m->open(t->m->arg, &t->r->chosen, err);
     return st ? st : closed;
+}
+
+/* ---- settings that had no time --------------------------------------------------- */
+
+/* Values of a setting that was not tried; 0: it was, or has nothing to try. */
+static size_t n_untried(const struct tuner *t, enum tune_setting setting)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < t->r->n; i++) {
+        const struct tune_outcome *o = &t->r->outcome[i];
+
+        if (o->setting != setting || o->n < 2)
+            continue;
+        if (o->n_rounds[0])
+            return 0;
+        most = o->n > most ? o->n : most;
+    }
+    return most;
+}
+
+enum status tuner_search_rest(struct tuner *t, double share, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int k = 0; k < TUNE_N_SETTINGS && st == ST_OK; k++) {
+        const enum tune_setting setting = (enum tune_setting)k;
+        const struct tuner_work work = tuner_work_of(t, setting);
+        const double left = tuner_left(t, share),
+                     usual = TUNER_USUAL_SAMPLES * tuner_cost(t, &work);
+        const size_t n = n_untried(t, setting);
+        double sum = 0;
+
+        for (int j = k; j < TUNE_N_SETTINGS; j++)
+            if (n_untried(t, (enum tune_setting)j))
+                sum += tune_setting_info((enum tune_setting)j)->share;
+        if (n && left >= least_samples(n) * tuner_cost(t, &work))
+            st = tuner_search(
+                t, setting,
+                fmin(left, fmax(usual, left * tune_setting_info(setting)->share / sum)),
+                err);
+    }
+    return st;
 }
 
 /* ---- before ---------------------------------------------------------------------- */
@@ -190,7 +238,10 @@ static enum status run(struct tuner *t, struct err *err)
     enum status st = measure_costs(t, err);
 
     for (int k = 0; k < TUNE_N_SETTINGS && st == ST_OK; k++)
-        st = tuner_search(t, (enum tune_setting)k, err);
+        st = tuner_search(t, (enum tune_setting)k,
+                          setting_seconds(t, (enum tune_setting)k), err);
+    if (st == ST_OK)
+        st = tuner_search_rest(t, TUNER_SEARCH_END, err);
     t->found = t->r->chosen;
     if (st == ST_OK)
         st = tuner_confirm(t, err);

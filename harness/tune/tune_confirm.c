@@ -17,9 +17,10 @@
 
 #define ROUND_S    0.1 /* of two candidates */
 #define MOST_TIMES 6   /* until each choice was the same twice */
-#define WEIGHTS_SHARE                                              \
-    0.5 /* of the time, at most, to open the model again and again \
-         */
+#define WEIGHTS_SHARE                                                                 \
+    0.5                    /* of the time, at most, to open the model again and again \
+                            */
+#define DEPEND_SHARE   0.5 /* likewise, for what depends on the weights */
 #define DUEL_SAMPLES   28
 #define SCREEN_SAMPLES 8 /* per value, where there are more than two */
 
@@ -208,9 +209,14 @@ static enum status confirm_weights(struct tuner *t, struct err *err)
     st = st ? st : closed;
     if (st == ST_OK && g->sampled)
         st = t->m->open(t->m->arg, &t->r->chosen, err);
-    if (st == ST_OK && differs(t->r, &before))
-        for (size_t i = 0; i < sizeof depend / sizeof depend[0] && st == ST_OK; i++)
-            st = tuner_search(t, depend[i], err);
+    if (st == ST_OK && differs(t->r, &before)) {
+        const size_t n = sizeof depend / sizeof depend[0];
+        const double seconds =
+            DEPEND_SHARE * tuner_left(t, TUNER_CONFIRM_END) / (double)n;
+
+        for (size_t i = 0; i < n && st == ST_OK; i++)
+            st = tuner_search(t, depend[i], seconds, err);
+    }
     return st;
 }
 
@@ -248,5 +254,7 @@ enum status tuner_confirm(struct tuner *t, struct err *err)
     t->what = "confirming all settings";
     for (int time = 0; time < MOST_TIMES && !done && st == ST_OK; time++)
         st = confirm_once(t, time > 0, &random, &done, err);
+    if (st == ST_OK)
+        st = tuner_search_rest(t, TUNER_CONFIRM_END, err);
     return st;
 }

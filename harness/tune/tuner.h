@@ -119,8 +119,13 @@ enum status group_close(struct tuner *t, struct tune_group *g, bool keep,
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-/* The search of one setting (tune.c). */
-enum status tuner_search(struct tuner *t, enum tune_setting setting, struct err *err);
+/* The search of one setting, for so many seconds (tune.c). It is not tried where these
+ * are too few for any decision. */
+enum status tuner_search(struct tuner *t, enum tune_setting setting, double seconds,
+                         struct err *err);
+
+/* Settings that were not tried, until a share of the budget is spent. */
+enum status tuner_search_rest(struct tuner *t, double share, struct err *err);
 
 enum status tuner_confirm(struct tuner *t, struct err *err);
 enum status tuner_finish(struct tuner *t, struct err *err);
