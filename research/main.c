@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - `bench-research`: how often gates and histories are wrong, and what they
- * find
+ * main.c - `bench-research`: how often gates, histories and intervals are wrong, and
+ * what they find
  *
  * A program of its own, built with everything else and not installed: what it finds out
  * stands in docs/research.md, and `bench` promises what is found there.
@@ -49,6 +49,11 @@ static const struct opt histories_opts[] = {
     OPT_END
 };
 
+static const struct opt coverage_opts[] = {
+    OPT_U64('n', "launches", &given.n, "N", "launches of a repeat (default: 3)"),
+    OPT_END
+};
+
 static const struct opt trace_opts[] = {
     OPT_STR('m', "model", &given.model, "MODEL", "GGUF file or SHAPE:QUANT"),
     OPT_STR('t', "threads", &given.threads, "N", "threads"),
@@ -92,6 +97,23 @@ static const struct command commands[] = {
               "Then new\n"
               "runs against such histories, as `bench history compare` judges them.",
           .example = "bench-research histories -n 1000"}},
+    {.name = "coverage",
+     .help = "how often a sweep's intervals hold the true figure",
+     .run = research_coverage,
+     .opts = coverage_opts,
+     .argument = "the directory of a sweep with many launches, DIR",
+     .usage = {.program = PROGRAM,
+               .synopsis = "coverage DIR [-n N]",
+               .about =
+                   "Takes the launches of a long sweep of few points as many sweeps of "
+                   "N launches\n"
+                   "each, gives every point of each the interval that `bench sweep` "
+                   "would, and\n"
+                   "counts how many hold the figure of all launches together.",
+               .example =
+                   "bench sweep -m nano:Q4_K_M --launches 300 --max-launches 300 "
+                   "-o long\n"
+                   "bench-research coverage long"}},
     {.name = "record-trace",
      .help = "record how long equal turns take on this machine",
      .run = research_record_trace,
@@ -109,8 +131,8 @@ static const struct command commands[] = {
 
 static void print_help(FILE *f)
 {
-    fputs("bench-research - how often gates and histories are wrong, and what they "
-          "find\n\n"
+    fputs("bench-research - how often gates, histories and intervals are wrong, and "
+          "what they\nfind\n\n"
           "usage: bench-research COMMAND [options]\n\ncommands:\n",
           f);
     for (size_t i = 0; i < N_COMMANDS; i++)

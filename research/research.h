@@ -15,12 +15,14 @@
 
 struct research_options {
     struct str_list traces; /* recorded machines; none: those in configs/traces */
-    uint64_t n;             /* gates of each kind, histories, or turns to record */
+    uint64_t n;             /* gates of each kind, histories, turns to record, or
+                               launches of a repeat */
     uint64_t seed;
     const char *threads, *margin;
     const char *out; /* directory; NULL: nothing is kept */
     bool no_charts;
-    const char *path, *model, *note; /* of a recording */
+    const char *path;         /* of a recording, or of a sweep's directory */
+    const char *model, *note; /* of a recording */
 };
 
 /* Gates on invented and recorded machines: tables on standard output, rows and charts
@@ -31,6 +33,10 @@ enum status research_gates(const struct research_options *o, struct err *err);
 /* Change points, thresholds and comparisons with stored runs on invented histories.
  * Errors: ST_INTERRUPTED, ST_IO, ST_INPUT, ST_NO_MEMORY. */
 enum status research_histories(const struct research_options *o, struct err *err);
+
+/* How often intervals of a few launches each hold the figure of all launches of the
+ * sweep in o->path. Errors: those of report_rows_read(), ST_NO_MEMORY. */
+enum status research_coverage(const struct research_options *o, struct err *err);
 
 /* Times of equal turns of o->model on this machine into o->path. Errors: those of
  * gate_trace_record(), ST_USAGE. */
