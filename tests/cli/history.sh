@@ -3,7 +3,7 @@
 #
 # history.sh - `bench history`: add, compare, changes
 . "$SRC/tests/cli/lib.sh"
-example=$SRC/results/examples/epyc-zen4-2vcpu
+example=$SRC/results/examples/granite-rapids-2vcpu
 
 # Runs of one point on one machine, with a step after the 20th: tree/NN/{sweep.csv,
 # machine.json}
@@ -96,7 +96,7 @@ new same 947 945 949
 new slow 880 884 879
 new once 880
 run 0 h.db --rows same
-grep -q "^m Q4_0, 20 stored runs since commit30, 2026-03-31; AMD EPYC" out || fail "$(cat out)"
+grep -q "^m Q4_0, 20 stored runs since commit30, 2026-03-31; Intel(R) Xeon(R) Processor, 2 CPUs" out || fail "$(cat out)"
 grep -q "^decode, 2 threads, depth 0 .* pass$" out || fail "$(cat out)"
 run 1 h.db --rows slow --json b.json --junit b.xml --markdown b.md
 grep -q "^fail: B is worse in decode, 2 threads, depth 0: -[67]\..* Look at what changed from commit49 to " out ||
@@ -119,8 +119,8 @@ cp slow/machine.json .
 refused 3 "its placement is 'spread', here 'compact'" history compare h.db --rows changed.csv
 sed 's/,Q4_0,/,Q8_0,/' slow/sweep.csv > changed.csv
 refused 3 "its quant is 'Q4_0', here 'Q8_0'" history compare h.db --rows changed.csv
-sed -i 's/"model": "AMD EPYC"/"model": "Another"/' machine.json
-refused 3 "its CPU is 'AMD EPYC', here 'Another'" history compare h.db --rows changed.csv
+sed -i 's/"model": "Intel.*"/"model": "Another"/' machine.json
+refused 3 "its CPU is 'Intel(R) Xeon(R) Processor', here 'Another'" history compare h.db --rows changed.csv
 rm machine.json
 refused 3 "the machine of the new rows is not known" history compare h.db --rows changed.csv
 refused 3 "2 stored runs do not say how far runs scatter; add 3 more" \
@@ -137,7 +137,7 @@ refused 2 "history add has no option --rows; \`bench history add --help\` lists 
 
 # Another machine is another series.
 cp -r tree tree2
-sed -i 's/"model": "AMD EPYC"/"model": "Another"/' tree2/4?/machine.json
+sed -i 's/"model": "Intel.*"/"model": "Another"/' tree2/4?/machine.json
 "$BENCH" history changes tree2 | grep -q "^2 series, 1 with a change" || fail "two machines"
 
 # A row that names no machine, and one that is said to be from here.

@@ -67,7 +67,7 @@ done
 # ---- files that may be pipes that nobody writes to, or links to devices without an end:
 # refused in one sentence, at once
 model=$SRC/tests/data/models/stories260K-f32.gguf
-example=$SRC/results/examples/epyc-zen4-2vcpu
+example=$SRC/results/examples/granite-rapids-2vcpu
 mkfifo pipe.yaml pipe.csv pipe.json pipe.txt
 ln -s /dev/zero zero.yaml
 ln -s /dev/zero zero.csv

@@ -8,7 +8,7 @@
 . "$SRC/tests/cli/lib.sh"
 model=$SRC/tests/data/models/stories260K-f32.gguf
 rows=$SRC/results/examples
-example=$(ls -d "$rows"/*/ | head -1)
+example=$rows/granite-rapids-2vcpu
 ln -s "$WORK/precious" probe.link && rm probe.link || skip "no symbolic links here"
 
 # trap_in DIR NAME...: DIR holds links of those names to a file that must stay as it is
@@ -155,7 +155,6 @@ is_file r/trace.txt
 mkdir inputs
 cd inputs
 stories=$SRC/tests/data/models/stories260K-f32.gguf
-example=$SRC/results/examples/epyc-zen4-2vcpu
 sums=$WORK.sums
 state() { find . -type f ! -name out ! -name err -exec sha256sum {} + | sort; }
 remember() { state >"$sums"; }

@@ -88,7 +88,7 @@ grep -q "^Recommended: tiny" tiny.txt || fail "not the one asked for: $(cat tiny
 
 # Who wrote the table writes no command, controls no terminal and gives no workflow
 # command.
-example=$SRC/results/examples/epyc-zen4-2vcpu/sweep.csv
+example=$SRC/results/examples/granite-rapids-2vcpu/sweep.csv
 mkdir made forged
 cp "$example" made/sweep.csv
 "$BENCH" recommend made > made.txt

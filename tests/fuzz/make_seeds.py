@@ -18,7 +18,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.abspath(sys.argv[1])
 OUT = sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, "seeds")
-EXAMPLE = "results/examples/epyc-zen4-2vcpu/"
+EXAMPLE = "results/examples/granite-rapids-2vcpu/"
 
 GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 LLAMA3 = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"

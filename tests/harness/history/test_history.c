@@ -15,7 +15,7 @@
 #include "harness/history/history_db.h"
 #include "harness/history/series.h"
 
-#define EXAMPLE SLM_SOURCE_DIR "/results/examples/epyc-zen4-2vcpu"
+#define EXAMPLE SLM_SOURCE_DIR "/results/examples/granite-rapids-2vcpu"
 
 /* What a failed test has left goes as well. */
 static char scratch[] = "test_history_XXXXXX";
@@ -103,7 +103,7 @@ static void machines_are_told_apart(void **state)
 
     (void)state;
     assert_string_equal(machine_key_name(&a, name, sizeof name),
-                        "AMD EPYC, 2 CPUs, 23.54 GiB, kvm");
+                        "Intel(R) Xeon(R) Processor, 2 CPUs, 23.54 GiB, kvm");
     assert_true(machine_key_same(&a, &b, why, sizeof why));
     strcpy(b.text[MACHINE_MEMORY], "23.48 GiB");
     assert_true(machine_key_same(&a, &b, why, sizeof why));

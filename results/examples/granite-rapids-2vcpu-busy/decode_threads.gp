@@ -1,24 +1,25 @@
-# memory.gp - written by bench; draw it again with: gnuplot memory.gp
-name = 'memory'
-data = 'memory.csv'
-title_text = 'Peak memory and its limit'
-subtitle_text = 'yi-1.5-9b  ·  AMD EPYC, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
+# decode_threads.gp - written by bench; draw it again with: gnuplot decode_threads.gp
+name = 'decode_threads'
+data = 'decode_threads.csv'
+title_text = 'Decode speed by threads, context depth 0'
+subtitle_text = 'yi-1.5-9b  ·  Intel(R) Xeon(R) Processor, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
 n_series = 3
 array series[3]
 series[1] = 'Q4_0 packed'
 series[2] = 'Q4_K_M packed'
 series[3] = 'Q6_K mmap'
 n_groups = 0
-x_min = -0.6
-x_max = 2.6
-y_min = 0
-y_max = 8.07281
-log_y = 0
-x_ticks = "0,1,2"
-y_ticks = ""
-n_hollow = 1
+x_min = 0.9
+x_max = 2.1
+y_min = 0.02
+y_max = 8.26589
+log_y = 1
+x_ticks = "1,2"
+y_ticks = "0.02,0.05,0.1,0.2,0.5,1,2,5"
+n_hollow = 3
 n_crosses = 0
-n_limits = 3
+n_limits = 0
+n_second_group = 0
 
 # SPDX-License-Identifier: MIT
 #
@@ -71,44 +72,30 @@ output_svg = "point = 0.6; set terminal svg size 1000,571 dynamic font 'DejaVu S
 
 # SPDX-License-Identifier: MIT
 #
-# memory.gp - peak memory charged per setting, what was planned, and the limit
+# decode_threads.gp - decode speed against threads, a line per setting
 
-set ylabel "GiB" textcolor rgb ink
-set xtics scale 0
-set xtics ()
-do for [i=1:n_series] { set xtics add (series[i] i-1) }
-if ((sum [i=1:n_series] strlen(series[i])) > 60) {
-    set xtics rotate by 25 right
-    set bmargin at screen 0.22
-}
-set boxwidth 0.5 absolute
+set xlabel "threads" textcolor rgb ink
+set ylabel "tokens per second" . (log_y ? " (logarithmic)" : "") textcolor rgb ink
+eval "set xtics (" . x_ticks . ")"
 
-# Figures stand within their bars; above them where a bar is lower than a line of text.
-low(peak) = peak < 0.07 * y_max
-figure_y(peak) = low(peak) ? peak + 0.03 * y_max : peak - 0.03 * y_max
-# Notes stand left of the middle, where the mark of the planned need is.
-note_y(peak) = 0.03 * y_max + (low(peak) ? peak : 0)
-
-x_if(condition) = condition ? column("position") : NaN
+is(i) = column("series") == i
+x_if(condition) = condition ? column("n_threads") : NaN
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
-        data using (x_if(column("state") == 0)):"peak_gib" \
-            with boxes fs solid 0.85 noborder lc rgb color(0) notitle, \
-        data using (x_if(column("state") == 1)):"peak_gib" \
-            with boxes fs solid 0.25 border rgb color(1) lc rgb color(1) lw 2 notitle, \
-        data using (column("position") - 0.42):"limit":(0.84):(0) \
-            with vectors nohead lw 2.5 lc rgb ink notitle, \
-        data using "position":"planned_gib" \
-            with points pt 13 ps 1.6*point lc rgb color(4) notitle, \
-        data using "position":(figure_y(column("peak_gib"))):(column("state") < 2 ? sprintf("%.2f", column("peak_gib")) : "") \
-            with labels font ",12" textcolor rgb "#000000" notitle, \
-        data using (column("position") - 0.17):(note_y(column("peak_gib"))):(column("state") > 0 ? strcol("note") : "") \
-            with labels noenhanced left rotate font ",11" textcolor rgb "#000000" notitle, \
-        keyentry with boxes fs solid 0.85 noborder lc rgb color(0) title "peak charged", \
-        for [i=1:(n_hollow > 0)] keyentry with boxes fs solid 0.25 border rgb color(1) lc rgb color(1) lw 2 title "peak, did not fit", \
-        keyentry with points pt 13 ps 1.6*point lc rgb color(4) title "planned need", \
-        for [i=1:(n_limits > 0)] keyentry with lines lw 2.5 lc rgb ink title "limit"
+        for [i=0:n_series-1] data using (x_if(is(i) && column("state") < 2)):"tok_per_s" \
+            with lines lw 2 lc rgb color(i) notitle, \
+        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 0)):"tok_per_s":"lo":"hi" \
+            with yerrorbars lw 1.2 lc rgb color(i) pt solid(i) ps 1.3*point notitle, \
+        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 1)):"tok_per_s":"lo":"hi" \
+            with yerrorbars lw 1.2 lc rgb color(i) pt hollow(i) ps 1.5*point notitle, \
+        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 2)):"tok_per_s" \
+            with points pt 2 ps 1.4*point lw 2 lc rgb color(i) notitle, \
+        for [i=0:n_series-1] data using "n_threads":"tok_per_s":(is(i) && column("state") == 2 ? strcol("note") : "") \
+            with labels noenhanced left offset 1,0 font ",11" textcolor rgb color(i) notitle, \
+        for [i=0:n_series-1] keyentry with linespoints lw 2 lc rgb color(i) pt solid(i) ps 1.3*point title series[i+1], \
+        for [i=1:(n_hollow > 0)] keyentry with points pt 6 ps 1.5*point lc rgb "#777777" title "partial or disturbed", \
+        for [i=1:(n_crosses > 0)] keyentry with points pt 2 ps 1.4*point lw 2 lc rgb "#777777" title "no figure"
     set output
 }

@@ -1,24 +1,28 @@
-# decode_threads.gp - written by bench; draw it again with: gnuplot decode_threads.gp
-name = 'decode_threads'
-data = 'decode_threads.csv'
-title_text = 'Decode speed by threads, context depth 0'
-subtitle_text = 'yi-1.5-9b  ·  AMD EPYC, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
+# prefill.gp - written by bench; draw it again with: gnuplot prefill.gp
+name = 'prefill'
+data = 'prefill.csv'
+title_text = 'Prefill speed, prompt of 64 tokens'
+subtitle_text = 'yi-1.5-9b  ·  Intel(R) Xeon(R) Processor, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
 n_series = 3
 array series[3]
 series[1] = 'Q4_0 packed'
 series[2] = 'Q4_K_M packed'
 series[3] = 'Q6_K mmap'
-n_groups = 0
-x_min = 0.9
-x_max = 2.1
-y_min = 0.05
-y_max = 15.2756
-log_y = 1
-x_ticks = "1,2"
-y_ticks = "0.05,0.1,0.2,0.5,1,2,5,10"
-n_hollow = 2
+n_groups = 2
+array group[2]
+group[1] = '1 thread'
+group[2] = '2 threads'
+x_min = -0.8
+x_max = 2.8
+y_min = 0
+y_max = 45.1937
+log_y = 0
+x_ticks = "-0.2,0.2,0.8,1.2,1.8,2.2"
+y_ticks = ""
+n_hollow = 1
 n_crosses = 0
 n_limits = 0
+n_second_group = 3
 
 # SPDX-License-Identifier: MIT
 #
@@ -71,30 +75,39 @@ output_svg = "point = 0.6; set terminal svg size 1000,571 dynamic font 'DejaVu S
 
 # SPDX-License-Identifier: MIT
 #
-# decode_threads.gp - decode speed against threads, a line per setting
+# prefill.gp - prefill speed, bars per setting and thread count
 
-set xlabel "threads" textcolor rgb ink
-set ylabel "tokens per second" . (log_y ? " (logarithmic)" : "") textcolor rgb ink
-eval "set xtics (" . x_ticks . ")"
+set ylabel "tokens per second" textcolor rgb ink
+set xtics scale 0
+set xtics ()
+do for [i=1:n_series] { set xtics add (series[i] i-1) }
+if ((sum [i=1:n_series] strlen(series[i])) > 60) {
+    set xtics rotate by 25 right
+    set bmargin at screen 0.22
+}
+bar = 0.8 / n_groups * 0.9
+set boxwidth bar absolute
 
-is(i) = column("series") == i
-x_if(condition) = condition ? column("n_threads") : NaN
+is(k) = column("group") == k
+x_if(condition) = condition ? column("position") : NaN
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
-        for [i=0:n_series-1] data using (x_if(is(i) && column("state") < 2)):"tok_per_s" \
-            with lines lw 2 lc rgb color(i) notitle, \
-        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 0)):"tok_per_s":"lo":"hi" \
-            with yerrorbars lw 1.2 lc rgb color(i) pt solid(i) ps 1.3*point notitle, \
-        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 1)):"tok_per_s":"lo":"hi" \
-            with yerrorbars lw 1.2 lc rgb color(i) pt hollow(i) ps 1.5*point notitle, \
-        for [i=0:n_series-1] data using (x_if(is(i) && column("state") == 2)):"tok_per_s" \
-            with points pt 2 ps 1.4*point lw 2 lc rgb color(i) notitle, \
-        for [i=0:n_series-1] data using "n_threads":"tok_per_s":(is(i) && column("state") == 2 ? strcol("note") : "") \
-            with labels noenhanced left offset 1,0 font ",11" textcolor rgb color(i) notitle, \
-        for [i=0:n_series-1] keyentry with linespoints lw 2 lc rgb color(i) pt solid(i) ps 1.3*point title series[i+1], \
-        for [i=1:(n_hollow > 0)] keyentry with points pt 6 ps 1.5*point lc rgb "#777777" title "partial or disturbed", \
+        for [k=0:n_groups-1] data using (x_if(is(k) && column("state") == 0)):"tok_per_s" \
+            with boxes fs solid 0.85 noborder lc rgb color(k) notitle, \
+        for [k=0:n_groups-1] data using (x_if(is(k) && column("state") == 1)):"tok_per_s" \
+            with boxes fs empty border rgb color(k) lc rgb color(k) lw 2 notitle, \
+        data using (x_if(column("state") < 2)):"lo":(0):(column("hi") - column("lo")) \
+            with vectors heads size screen 0.004,90 lw 1.2 lc rgb ink notitle, \
+        for [i=1:(n_series * n_groups <= 16)] data using "position":"hi":(column("state") < 2 ? figure(column("tok_per_s")) : "") \
+            with labels offset 0,0.7 font ",12" textcolor rgb ink notitle, \
+        for [k=0:n_groups-1] data using (x_if(is(k) && column("state") == 2)):"tok_per_s" \
+            with points pt 2 ps 1.4*point lw 2 lc rgb color(k) notitle, \
+        data using "position":"tok_per_s":(column("state") == 2 ? strcol("note") : "") \
+            with labels noenhanced offset 0,0.9 font ",11" textcolor rgb ink notitle, \
+        for [k=0:n_groups-1] keyentry with boxes fs solid 0.85 noborder lc rgb color(k) title group[k+1], \
+        for [i=1:(n_hollow > 0)] keyentry with boxes fs empty border rgb "#777777" lc rgb "#777777" lw 2 title "partial or disturbed", \
         for [i=1:(n_crosses > 0)] keyentry with points pt 2 ps 1.4*point lw 2 lc rgb "#777777" title "no figure"
     set output
 }

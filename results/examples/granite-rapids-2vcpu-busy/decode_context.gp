@@ -2,7 +2,7 @@
 name = 'decode_context'
 data = 'decode_context.csv'
 title_text = 'Decode speed by context depth, 2 threads'
-subtitle_text = 'yi-1.5-9b  ·  AMD EPYC, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
+subtitle_text = 'yi-1.5-9b  ·  Intel(R) Xeon(R) Processor, 2 CPUs  ·  memory limit 6 GiB  ·  vm'
 n_series = 3
 array series[3]
 series[1] = 'Q4_0 packed'
@@ -11,14 +11,15 @@ series[3] = 'Q6_K mmap'
 n_groups = 0
 x_min = -327.68
 x_max = 4423.68
-y_min = 0.1
-y_max = 17.1895
+y_min = 0.05
+y_max = 9.59912
 log_y = 1
-x_ticks = "0,1024,4096"
-y_ticks = "0.1,0.2,0.5,1,2,5,10"
-n_hollow = 4
+x_ticks = "0,4096"
+y_ticks = "0.05,0.1,0.2,0.5,1,2,5"
+n_hollow = 2
 n_crosses = 0
 n_limits = 0
+n_second_group = 0
 
 # SPDX-License-Identifier: MIT
 #
