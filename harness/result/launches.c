@@ -31,6 +31,9 @@ static const struct figure figures[] = {
 #define N_FIGURES (sizeof figures / sizeof figures[0])
 #define N_KINDS   (POINT_SPECULATE + 1)
 
+/* Points of a few samples, which page from disk, scatter more than others. */
+enum trust_class { CLASS_GOOD, CLASS_PARTIAL, N_CLASSES };
+
 static double get(const struct row *r, size_t offset)
 {
     return *(const double *)((const char *)r + offset);
@@ -151,7 +154,7 @@ struct combining {
     size_t n;
     double *scratch;           /* [2 * most launches of a point] */
     struct variance *variance; /* [n] */
-    struct variance_prior prior[N_FIGURES][N_KINDS];
+    struct variance_prior prior[N_FIGURES][N_KINDS][N_CLASSES];
     struct quantile last;
 };
 
@@ -160,8 +163,15 @@ static bool has_kind(const struct row *r)
     return r->kind >= 0 && r->kind < N_KINDS;
 }
 
-/* How launches scatter, of all undisturbed points of that kind. */
-static void fit_prior(struct combining *c, size_t figure, int kind)
+static enum trust_class class_of(const struct row *r)
+{
+    return row_trust(r) == ROW_GOOD      ? CLASS_GOOD
+           : row_trust(r) == ROW_PARTIAL ? CLASS_PARTIAL
+                                         : N_CLASSES;
+}
+
+/* How launches scatter, of all undisturbed points of that kind and class. */
+static void fit_prior(struct combining *c, size_t figure, int kind, enum trust_class of)
 {
     size_t n = 0;
 
@@ -169,13 +179,13 @@ static void fit_prior(struct combining *c, size_t figure, int kind)
         const struct launch_group *g = &c->points[i];
         const size_t used = c->out[i].n_used;
 
-        if (g->v[0]->kind != kind || used < 2 || row_trust(g->v[0]) != ROW_GOOD)
+        if (g->v[0]->kind != kind || used < 2 || class_of(g->v[0]) != of)
             continue;
         const struct scatter s = scatter_of(g->v, used, &figures[figure], c->scratch);
         if (s.is_known)
             c->variance[n++] = s.own;
     }
-    c->prior[figure][kind] = variance_prior_fit(c->variance, n);
+    c->prior[figure][kind][of] = variance_prior_fit(c->variance, n);
 }
 
 static const struct row *nearest(const struct row *const *v, size_t n, double median)
@@ -206,7 +216,7 @@ static bool is_combined(const struct combining *c, size_t i)
     if (c->out[i].n_used > 1)
         return true;
     return row_trust(r) == ROW_GOOD && has_kind(r) &&
-           c->prior[0][r->kind].sum_df >= LAUNCHES_LEAST_DF;
+           c->prior[0][r->kind][CLASS_GOOD].sum_df >= LAUNCHES_LEAST_DF;
 }
 
 static enum status combine(struct combining *c, size_t i, struct err *err)
@@ -228,8 +238,8 @@ static enum status combine(struct combining *c, size_t i, struct err *err)
     for (size_t k = 0; k < N_FIGURES; k++) {
         const struct scatter s = scatter_of(g->v, used, &figures[k], c->scratch);
         const struct variance_prior *prior =
-            has_kind(g->v[0]) && row_trust(g->v[0]) == ROW_GOOD
-                ? &c->prior[k][g->v[0]->kind]
+            has_kind(g->v[0]) && class_of(g->v[0]) != N_CLASSES
+                ? &c->prior[k][g->v[0]->kind][class_of(g->v[0])]
                 : &none;
 
         if (s.is_known)
@@ -269,7 +279,8 @@ enum status launches_combine(struct launches *out, const struct launch_group *po
 
     for (size_t k = 0; k < N_FIGURES && st == ST_OK; k++)
         for (int kind = 0; kind < N_KINDS; kind++)
-            fit_prior(&c, k, kind);
+            for (int of = 0; of < N_CLASSES; of++)
+                fit_prior(&c, k, kind, (enum trust_class)of);
     for (size_t i = 0; i < n && st == ST_OK; i++)
         st = combine(&c, i, err);
     free(c.scratch);
