@@ -111,6 +111,10 @@ typedef void kern_gemm_fn(size_t n_rows, size_t k, const void *w, size_t w_strid
 /* Rows of a panel. */
 #define KERN_PANEL_ROWS 16
 
+/* Of any format: kernels hold blocks on the stack (registry.c asserts it). */
+#define KERN_MAX_BLOCK_BYTES 256
+#define KERN_MAX_BLOCK_ELEMS 256
+
 /* In a panel, the *block scales* (16-bit d, dmin and the like) are stored apart from
  * the dwords of the blocks' bodies. Blocks form groups, of as many as fill a cache line
  * with their block scales; a group is first all its block scales, then all its bodies.
@@ -250,8 +254,15 @@ typedef void kern_attn_mix_fn(size_t n, size_t d, const void *values, size_t n_q
                               const float *p, size_t p_stride, float *out,
                               size_t o_stride);
 
-/* to_f16: round to nearest even, dst[n] as IEEE half bits. */
-typedef void kern_to_f16_fn(uint16_t *dst, const float *src, size_t n);
+/* The largest finite value of a half. */
+#define KERN_HALF_MAX 65504.0f
+
+/* to_kv: keys or values src[n] as a row of the cache's format, each rounded to the
+ * nearest: no search as in quantize, since this is done for every token. What is too
+ * large for a half becomes the largest one, also as a scale: an infinity times the
+ * weight 0 of a position that is not seen yet would be a NaN. A NaN stays one as a half
+ * and is 0 in a block. n: any of halves, else whole blocks. */
+typedef void kern_to_kv_fn(void *dst, const float *src, size_t n);
 
 /* ---- prototypes of every variant ---------------------------------------- */
 

@@ -20,6 +20,11 @@ static const struct kern_format_info formats[KERN_N_FMT] = {
 #include "kernels/kernels.def"
 };
 
+#define KERN_FORMAT(name, id, elems, bytes, act)                                       \
+    _Static_assert((elems) <= KERN_MAX_BLOCK_ELEMS && (bytes) <= KERN_MAX_BLOCK_BYTES, \
+                   "a block of " #name " does not fit what kernels have for one");
+#include "kernels/kernels.def"
+
 static const char *const act_names[KERN_N_ACT] = {
 #define KERN_ACT(name) [KERN_ACT_##name] = #name,
 #include "kernels/kernels.def"

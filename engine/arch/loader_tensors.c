@@ -99,24 +99,20 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     return ST_OK;
 }
 
-/* Read from the file: the weights may be loaded only later. */
+/* Read from the file, not through its mapping: the weights may be loaded only later, and
+ * a page that is gone would be a signal. */
 static enum status read_vector(struct loader *l, const struct gguf_tensor *t,
                                float *dst)
 {
     kern_dequantize_fn *const to_floats =
         kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
             ->fn.dequantize;
-    enum status st;
-
-    if (!gguf_is_assembled(l->g)) {
-        to_floats(gguf_tensor_data(l->g, t), dst, t->n_elems);
-        return ST_OK;
-    }
     void *raw = malloc((size_t)t->bytes);
+    enum status st;
 
     if (!raw)
         return loader_fail(l, ST_NO_MEMORY, "no memory for the tensor %s", t->name);
-    st = gguf_read_rows(l->g, t, 0, t->ne[1], false, raw, l->err);
+    st = gguf_read_rows(l->g, t, 0, t->n_elems / t->ne[0], false, raw, l->err);
     if (!st)
         to_floats(raw, dst, t->n_elems);
     free(raw);

@@ -156,27 +156,26 @@ static void store_f16(const struct kvcache *kv, const struct kern_set *kern,
         const size_t n_value = kv->value_dim - i < CHUNK ? kv->value_dim - i : CHUNK;
 
         take_chunk(chunk, k, i, n);
-        kern->to_f16(halves, chunk, CHUNK);
+        kern->to_kv[KERN_KV_f16](halves, chunk, CHUNK);
         for (size_t e = 0; e < n_key; e++)
             key[(i + e) * KVCACHE_PANEL + lane] = halves[e];
         take_chunk(chunk, v, i, n);
-        kern->to_f16(halves, chunk, CHUNK);
+        kern->to_kv[KERN_KV_f16](halves, chunk, CHUNK);
         memcpy(value + lane * kv->value_dim + i, halves, n_value * sizeof *halves);
     }
 }
 
 /* A block is its scale, a half, and body_bytes of quants. */
-static void store_quantised(const struct kvcache *kv, unsigned char *key,
-                            unsigned char *value, size_t lane, const float *k,
-                            const float *v)
+static void store_quantised(const struct kvcache *kv, const struct kern_set *kern,
+                            unsigned char *key, unsigned char *value, size_t lane,
+                            const float *k, const float *v)
 {
     const enum kern_format fmt = kern_kv_format(kv->shape.type);
     const size_t body_bytes = kern_format_bytes(fmt, CHUNK) - sizeof(uint16_t);
     const size_t n = (size_t)kv->shape.head_dim, n_blocks = kv->key_dim / CHUNK;
     const size_t in_panel = KVCACHE_PANEL * body_bytes;
     const size_t scales = KVCACHE_PANEL * sizeof(uint16_t);
-    kern_quantize_fn *quantize =
-        kern_best(KERN_OP_quantize, (int)fmt, 1u << KERN_ISA_scalar)->fn.quantize;
+    kern_to_kv_fn *to_kv = kern->to_kv[kv->shape.type];
     unsigned char block[sizeof(uint16_t) + CHUNK], *quants = block + sizeof(uint16_t);
     float chunk[CHUNK];
 
@@ -186,12 +185,12 @@ static void store_quantised(const struct kvcache *kv, unsigned char *key,
             kern_panel_scales_at(in_panel, scales, b) + lane * sizeof(uint16_t);
 
         take_chunk(chunk, k, b * CHUNK, n);
-        quantize(chunk, NULL, block, CHUNK);
+        to_kv(block, chunk, CHUNK);
         for (size_t i = 0; i < body_bytes; i += 4)
             memcpy(key + body + (i / 4 * KVCACHE_PANEL + lane) * 4, quants + i, 4);
         memcpy(key + scale, block, sizeof(uint16_t));
         take_chunk(chunk, v, b * CHUNK, n);
-        quantize(chunk, NULL, block, CHUNK);
+        to_kv(block, chunk, CHUNK);
         memcpy(value + body + lane * body_bytes, quants, body_bytes);
         memcpy(value + scale, block, sizeof(uint16_t));
     }
@@ -208,7 +207,7 @@ void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, i
         store_f16(kv, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value, lane, k,
                   v);
     else
-        store_quantised(kv, key, value, lane, k, v);
+        store_quantised(kv, kern, key, value, lane, k, v);
 }
 
 /* ---- synthetic contents ------------------------------------------------------- */

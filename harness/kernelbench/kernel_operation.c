@@ -46,6 +46,10 @@ static bool open_conversion(struct operation_call *o)
         bytes = kern_format_bytes(format, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
         return alloc_all(o, bytes, n, 0);
+    case KERN_OP_to_kv:
+        bytes = kern_format_bytes(kern_kv_format((enum kern_kv)o->row->what), n);
+        o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
+        return alloc_all(o, bytes, n, 0);
     case KERN_OP_pack:
         bytes = KERN_PANEL_ROWS * kern_format_bytes(format, n);
         o->cost =
@@ -137,15 +141,13 @@ static void vector_work(enum kern_op op, double *columns, double *ops)
 {
     *columns = 3;
     *ops = 4;
-    if (op == KERN_OP_to_f16)
-        *columns = 1.5;
-    else if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap)
+    if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap)
         *columns = 2;
     else if (op == KERN_OP_layernorm)
         *columns = 4;
     if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
         *ops = 3;
-    else if (op == KERN_OP_add || op == KERN_OP_to_f16)
+    else if (op == KERN_OP_add)
         *ops = 1;
 }
 
@@ -163,16 +165,14 @@ static bool open_vector(struct operation_call *o)
 {
     const size_t n = o->n, column = n * sizeof(float);
     const enum kern_op op = o->row->op;
-    const bool to_f16 = op == KERN_OP_to_f16;
     double columns, ops;
 
     vector_work(op, &columns, &ops);
-    o->out_is_floats = !to_f16;
+    o->out_is_floats = true;
     o->cost = (struct kernel_cost){columns * (double)column, ops * (double)n, 0};
-    if (!alloc_all(o, to_f16 ? n * sizeof(uint16_t) : column, n, n))
+    if (!alloc_all(o, column, n, n))
         return false;
-    if (o->out_is_floats)
-        parts_fill_random(o->out, n, 1);
+    parts_fill_random(o->out, n, 1);
     if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
         for (size_t i = 0; i < n / 2 * 2; i++)
             o->a[i] = turn_at(op, i, n);
@@ -189,6 +189,7 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
     case KERN_OP_dequantize:
     case KERN_OP_quantize_act:
     case KERN_OP_pack:
+    case KERN_OP_to_kv:
         ok = open_conversion(o);
         break;
     case KERN_OP_attn_dot:
@@ -261,8 +262,8 @@ void parts_other_run(const struct operation_call *o)
     case KERN_OP_attn_mix:
         row->fn.attn_mix(o->n, HEAD_DIM, o->blocks, N_HEADS, o->a, o->n, out, HEAD_DIM);
         break;
-    case KERN_OP_to_f16:
-        row->fn.to_f16(o->out, o->a, o->n);
+    case KERN_OP_to_kv:
+        row->fn.to_kv(o->out, o->a, o->n);
         break;
     case KERN_OP_pack:
         row->fn.pack(o->n, o->blocks,

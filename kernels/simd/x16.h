@@ -221,7 +221,7 @@ SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows
                                 size_t at, uint8_t *body, uint8_t *block_scales)
 {
     const uint8_t *blocks = rows.first + at;
-    uint8_t copy[X16_ROWS][256];
+    uint8_t copy[X16_ROWS][KERN_MAX_BLOCK_BYTES];
     size_t stride = rows.stride;
 
     if (rows.n < X16_ROWS) {

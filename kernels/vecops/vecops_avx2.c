@@ -100,15 +100,3 @@ void kern_add__avx2(float *y, const float *x, size_t n)
     for (; i < n; i++)
         y[i] += x[i];
 }
-
-void kern_to_f16__avx2(uint16_t *dst, const float *src, size_t n)
-{
-    size_t i = 0;
-
-    for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i),
-                                                            _MM_FROUND_TO_NEAREST_INT |
-                                                                _MM_FROUND_NO_EXC));
-    for (; i < n; i++)
-        dst[i] = half_from_f32(src[i]);
-}

@@ -87,15 +87,3 @@ void kern_add__avx512(float *y, const float *x, size_t n)
                                             _mm512_maskz_loadu_ps(m, x + i)));
     }
 }
-
-void kern_to_f16__avx512(uint16_t *dst, const float *src, size_t n)
-{
-    for (size_t i = 0; i < n; i += 16) {
-        const __mmask16 m = first(n - i);
-        const __m512 v = _mm512_maskz_loadu_ps(m, src + i);
-
-        _mm256_mask_storeu_epi16(
-            dst + i, m,
-            _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-    }
-}

@@ -95,13 +95,3 @@ void kern_add__neon(float *y, const float *x, size_t n)
     for (; i < n; i++)
         y[i] += x[i];
 }
-
-void kern_to_f16__neon(uint16_t *dst, const float *src, size_t n)
-{
-    size_t i = 0;
-
-    for (; i + 4 <= n; i += 4)
-        vst1_u16(dst + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(src + i))));
-    for (; i < n; i++)
-        dst[i] = half_from_f32(src[i]);
-}

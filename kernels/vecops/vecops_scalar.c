@@ -99,9 +99,3 @@ void kern_add__scalar(float *y, const float *x, size_t n)
     for (size_t i = 0; i < n; i++)
         y[i] += x[i];
 }
-
-void kern_to_f16__scalar(uint16_t *dst, const float *src, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dst[i] = half_from_f32(src[i]);
-}

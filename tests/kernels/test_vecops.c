@@ -351,39 +351,6 @@ static void softcap(void **state)
     }
 }
 
-/* ---- to_f16
- * -------------------------------------------------------------------------- */
-
-/* All variants round alike: to nearest, ties to even, also at the edges. */
-static void to_f16(void **state)
-{
-    static const float edge[] = {0,        -0.0f,    1,          65504,      65519.9f,
-                                 65520,    -65520,   1e30f,      INFINITY,   -INFINITY,
-                                 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1.002p0f, 0x1.006p0f,
-                                 6e-8f,    -3e-5f};
-    enum { N_EDGE = sizeof(edge) / sizeof(edge[0]) };
-    uint64_t seed = 7;
-    size_t at = 0;
-
-    (void)state;
-    for (const struct kern_row *row; (row = next_row(KERN_OP_to_f16, &at));)
-        for (size_t l = 0; l < N_LENGTHS; l++) {
-            const size_t n = lengths[l];
-            float *src = floats(n);
-            uint16_t *dst = guard_alloc(n * sizeof(*dst));
-
-            for (size_t i = 0; i < n; i++)
-                src[i] = i % 2 ? edge[(i / 2 + l) % N_EDGE]
-                               : ldexpf(test_random_float(&seed),
-                                        (int)(test_random(&seed) % 48) - 28);
-            row->fn.to_f16(dst, src, n);
-            for (size_t i = 0; i < n; i++)
-                assert_int_equal(dst[i], half_from_f32(src[i]));
-            free_floats(src, n);
-            guard_free(dst, n * sizeof(*dst));
-        }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,7 +363,6 @@ int main(void)
         cmocka_unit_test(silu_mul),
         cmocka_unit_test(gelu),
         cmocka_unit_test(softcap),
-        cmocka_unit_test(to_f16),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
