@@ -1,43 +1,77 @@
 # SPDX-License-Identifier: MIT
 #
-# memory.gp - peak memory charged per setting, what was planned, and the limit
+# memory.gp - memory per setting: what must stay resident, what was charged, what was
+# planned, and the limit
+#
+# Bars lie, so that names and notes are read without turning the head however many there
+# are. A bar has two parts: what must stay resident, and behind it, lighter, what was
+# charged: page cache that the kernel gives back when memory is short. Rows of older
+# versions have the second part only.
 
-set ylabel "GiB" textcolor rgb ink
-set xtics scale 0
-set xtics ()
-do for [i=1:n_series] { set xtics add (series[i] i-1) }
-if ((sum [i=1:n_series] strlen(series[i])) > 60) {
-    set xtics rotate by 25 right
-    set bmargin at screen 0.22
-}
-set boxwidth 0.5 absolute
+gib_max = y_max
+unit = gib_max < 2 ? 1024 : 1
+unit_name = gib_max < 2 ? "MiB" : "GiB"
+amount(gib) = gib * unit >= 100 ? sprintf("%.0f", gib * unit) \
+    : gib * unit >= 10 ? sprintf("%.1f", gib * unit) : sprintf("%.2f", gib * unit)
 
-# Figures stand within their bars; above them where a bar is lower than a line of text.
-low(peak) = peak < 0.07 * y_max
-figure_y(peak) = low(peak) ? peak + 0.03 * y_max : peak - 0.03 * y_max
-# Notes stand left of the middle, where the mark of the planned need is.
-note_y(peak) = 0.03 * y_max + (low(peak) ? peak : 0)
+longest = 0
+do for [i=1:n_series] { if (strlen(series[i]) > longest) { longest = strlen(series[i]) } }
+text_size = n_series <= 20 ? 13 : n_series <= 36 ? 10 : 7
+text_font = sprintf(",%d", text_size)
+set lmargin at screen (0.03 + longest * text_size * 0.00052 > 0.4 ? 0.4 : 0.03 + longest * text_size * 0.00052)
+set rmargin at screen 0.97
+set tmargin at screen 0.86
+set bmargin at screen 0.2
+unset logscale y
+set xrange [0:gib_max * unit * (n_hollow > 0 ? 1.35 : 1.2)]
+set yrange [n_series - 0.4:-0.6]
+set grid noytics xtics lc rgb faint lw 1 lt 1
+set xtics autofreq scale 0.6
+set xlabel unit_name offset 0, 0.5 textcolor rgb ink
+set ytics scale 0 nomirror noenhanced font text_font
+set ytics ()
+do for [i=1:n_series] { set ytics add (series[i] i-1) }
+set key at screen 0.02, screen 0.085 left top vertical maxrows 2 Left reverse samplen 1.2 font ",13"
 
-x_if(condition) = condition ? column("position") : NaN
+# A column without a figure says so in letters; as a number it would make expressions
+# undefined.
+known(name) = strcol(name) ne "NaN"
+gib(name) = known(name) ? real(strcol(name)) : 0
+amount_of(name) = unit * gib(name)
+larger(a, b) = a > b ? a : b
+# Texts stand behind the bar and the mark of the plan, and behind the limit where that
+# would cross them.
+gap = 0.012 * gib_max
+behind(unused) = larger(larger(gib("resident_gib"), gib("peak_gib")), gib("planned_gib")) + gap
+crosses(x) = known("limit") && gib("limit") > x - gap && gib("limit") < x + 0.3 * gib_max
+text_x(unused) = unit * (crosses(behind(0)) ? gib("limit") + gap : behind(0))
+measured(unused) = known("resident_gib") ? gib("resident_gib") : gib("peak_gib")
+charged_text(unused) = known("resident_gib") && known("peak_gib") ? ", charged " . amount(gib("peak_gib")) : ""
+amount_text(unused) = measured(0) > 0 ? amount(measured(0)) . charged_text(0) : ""
+text_of(unused) = amount_text(0) . (strlen(amount_text(0)) && strlen(strcol("note")) ? "  " : "") . strcol("note")
+
+half = 0.34
+light(hollow) = hollow ? 0xf0c9ae : 0xb9cfe0
+strong(hollow) = hollow ? 0xD55E00 : 0x0072B2
+is_hollow(unused) = column("state") == 1
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
-        data using (x_if(column("state") == 0)):"peak_gib" \
-            with boxes fs solid 0.85 noborder lc rgb color(0) notitle, \
-        data using (x_if(column("state") == 1)):"peak_gib" \
-            with boxes fs solid 0.25 border rgb color(1) lc rgb color(1) lw 2 notitle, \
-        data using (column("position") - 0.42):"limit":(0.84):(0) \
+        data using (0):"position":(0):(amount_of("peak_gib")):(column("position") - half):(column("position") + half):(light(is_hollow(0))) \
+            with boxxyerror fs solid 1 noborder lc rgb variable notitle, \
+        data using (0):"position":(0):(amount_of("resident_gib")):(column("position") - 0.6*half):(column("position") + 0.6*half):(strong(is_hollow(0))) \
+            with boxxyerror fs solid 1 noborder lc rgb variable notitle, \
+        data using (column("limit") * unit):(column("position") - 0.5):(0):(1) \
             with vectors nohead lw 2.5 lc rgb ink notitle, \
-        data using "position":"planned_gib" \
-            with points pt 13 ps 1.6*point lc rgb color(4) notitle, \
-        data using "position":(figure_y(column("peak_gib"))):(column("state") < 2 ? sprintf("%.2f", column("peak_gib")) : "") \
-            with labels font ",12" textcolor rgb "#000000" notitle, \
-        data using (column("position") - 0.17):(note_y(column("peak_gib"))):(column("state") > 0 ? strcol("note") : "") \
-            with labels noenhanced left rotate font ",11" textcolor rgb "#000000" notitle, \
-        keyentry with boxes fs solid 0.85 noborder lc rgb color(0) title "peak charged", \
-        for [i=1:(n_hollow > 0)] keyentry with boxes fs solid 0.25 border rgb color(1) lc rgb color(1) lw 2 title "peak, did not fit", \
-        keyentry with points pt 13 ps 1.6*point lc rgb color(4) title "planned need", \
+        data using (column("planned_gib") * unit):"position" \
+            with points pt 13 ps 1.4*point lc rgb color(4) notitle, \
+        data using (text_x(0)):"position":(text_of(0)) \
+            with labels noenhanced left font text_font textcolor rgb "#000000" notitle, \
+        for [i=1:(n_extra > 0)] keyentry with boxes fs solid 1 noborder lc rgb color(0) title "must stay resident", \
+        for [i=1:(n_hollow > 0 && n_extra > 0)] keyentry with boxes fs solid 1 noborder lc rgb color(1) title "the same, where points page or failed", \
+        keyentry with boxes fs solid 1 noborder lc rgb light(0) title "charged, with page cache that can be given back", \
+        keyentry with points pt 13 ps 1.4*point lc rgb color(4) title "planned", \
         for [i=1:(n_limits > 0)] keyentry with lines lw 2.5 lc rgb ink title "limit"
     set output
 }

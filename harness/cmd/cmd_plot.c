@@ -13,8 +13,9 @@
 static const struct opt_usage usage = {
     .synopsis = "plot DIR",
     .about = "Draws the charts of a sweep from DIR/sweep.csv: decode speed against "
-             "threads and against context depth with its roof, prefill speed, peak "
-             "memory against its limit and, with DIR/quality.csv (`bench quality -o "
+             "threads and against context depth with its roof, prefill speed, the "
+             "memory needed and charged with its limit and, with DIR/quality.csv "
+             "(`bench quality -o "
              "DIR`), speed against divergence from the reference. Each chart is an SVG "
              "and a PNG beside its CSV and gnuplot script; `gnuplot decode_context.gp` "
              "in DIR redraws it after an edit. Requires gnuplot.",

@@ -328,6 +328,11 @@ const char *sandbox_path(const struct sandbox *s)
     return s->dir;
 }
 
+bool sandbox_is_adopted(const struct sandbox *s)
+{
+    return s->adopted;
+}
+
 enum status sandbox_check(const char *root, uint64_t limit_bytes, struct err *err)
 {
     struct sandbox *s = NULL;
@@ -371,6 +376,19 @@ static uint64_t either_key(const char *text, const char *a, const char *b)
     return v;
 }
 
+/* "kernel" has all of them (Linux 5.18). */
+static uint64_t kernel_v2(const char *stat)
+{
+    const uint64_t all = either_key(stat, "kernel", NULL);
+    const uint64_t freed = either_key(stat, "slab_reclaimable", NULL);
+
+    if (!all)
+        return either_key(stat, "kernel_stack", NULL) +
+               either_key(stat, "pagetables", NULL) + either_key(stat, "percpu", NULL) +
+               either_key(stat, "slab_unreclaimable", NULL);
+    return all > freed ? all - freed : 0;
+}
+
 static void read_v2(const struct sandbox *s, struct sandbox_usage *u, const char *stat)
 {
     char *events = read_text(s, "memory.events");
@@ -382,6 +400,8 @@ static void read_v2(const struct sandbox *s, struct sandbox_usage *u, const char
     u->peak_bytes = read_number(s, "memory.peak");
     u->file_bytes = either_key(stat, "file", NULL);
     u->anon_bytes = either_key(stat, "anon", NULL);
+    u->shmem_bytes = either_key(stat, "shmem", NULL);
+    u->kernel_bytes = kernel_v2(stat);
     u->n_major_faults = either_key(stat, "pgmajfault", NULL);
     u->n_oom_kills = either_key(events, "oom_kill", NULL);
     free(events);
@@ -394,7 +414,9 @@ static void read_v1(const struct sandbox *s, struct sandbox_usage *u, const char
     u->current_bytes = read_number(s, "memory.usage_in_bytes");
     u->peak_bytes = read_number(s, "memory.max_usage_in_bytes");
     u->file_bytes = either_key(stat, "total_cache", "cache");
-    u->anon_bytes = either_key(stat, "total_rss", "rss");
+    u->anon_bytes = either_key(stat, "total_rss", "rss"); /* huge pages included */
+    u->shmem_bytes = either_key(stat, "total_shmem", "shmem");
+    u->kernel_bytes = read_number(s, "memory.kmem.usage_in_bytes");
     u->n_major_faults = either_key(stat, "total_pgmajfault", "pgmajfault");
     if (!oom || !text_key_u64(oom, "oom_kill", &u->n_oom_kills)) /* Linux 4.13 */
         u->n_oom_kills = read_number(s, "memory.failcnt");

@@ -26,6 +26,7 @@
 #ifndef SLM_HARNESS_MACHINE_SANDBOX_H
 #define SLM_HARNESS_MACHINE_SANDBOX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -41,6 +42,10 @@ struct sandbox_usage {
     uint64_t current_bytes;
     uint64_t file_bytes; /* page cache charged now */
     uint64_t anon_bytes;
+    uint64_t shmem_bytes;
+    uint64_t kernel_bytes;   /* page tables, stacks, slabs; of version 2 without those
+                                that   can be reclaimed; 0 where the kernel does not account
+                                for   them */
     uint64_t n_oom_kills;    /* since the sandbox was made, like all counters; where the
                                 kernel counts none (version 1 before Linux 4.13) charges
                                 that failed at the limit */
@@ -66,7 +71,17 @@ enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err);
 
 enum status sandbox_read(struct sandbox *s, struct sandbox_usage *u, struct err *err);
 
+/* Of what is charged now the part that cannot be given back: anonymous (huge pages
+ * included), shared and kernel memory. The page cache can. */
+static inline uint64_t sandbox_resident_bytes(const struct sandbox_usage *u)
+{
+    return u->anon_bytes + u->shmem_bytes + u->kernel_bytes;
+}
+
 const char *sandbox_path(const struct sandbox *s);
+
+/* Whether it is our own group, with all processes of the container in it. */
+bool sandbox_is_adopted(const struct sandbox *s);
 
 /* Kills what is still inside and removes the group, unless it is our own; frees s. NULL
  * is fine. */

@@ -81,6 +81,8 @@ static void read_usage(struct point_run *r)
         r->peak_bytes = r->usage.peak_bytes;
     if (r->usage.current_bytes > r->peak_bytes)
         r->peak_bytes = r->usage.current_bytes;
+    if (sandbox_resident_bytes(&r->usage) > r->resident_bytes)
+        r->resident_bytes = sandbox_resident_bytes(&r->usage);
 }
 
 static void watch(struct point_run *r)
@@ -93,6 +95,8 @@ static void on_tick(void *arg, const char *phase, double fraction)
 {
     struct point_run *r = arg;
 
+    if (phase && strcmp(phase, r->phase) != 0)
+        read_usage(r); /* a short point has few moments */
     watch(r);
     if (phase && !strcmp(phase, "measure"))
         r->measure_ns = clock_ns();

@@ -119,6 +119,8 @@ struct point_facts {
     double bytes_per_sample;  /* weights and KV cache read */
     double roof_spread;       /* of the probe's passes, as a share of their median */
     double llc_bytes;         /* last-level cache; 0: unknown */
+    double stand_in_bytes;    /* of the buffer that was read instead of weights that do
+                                 not fit; 0: none */
 
     /* Of a few samples after the measured ones, or of all with a profile: */
     double profile_ms; /* mean sample; 0: none was profiled */

@@ -131,6 +131,28 @@ static void judge_end(struct point_run *r)
     }
 }
 
+/* What must stay resident: of the worker itself, as it has reported, or of its group,
+ * where no other process and no buffer but the model's was in that, whichever saw more;
+ * and the weights that are mapped, which a token reads again and again. Not known of a
+ * point that was not measured. */
+static void note_resident(struct point_run *r)
+{
+    struct row *row = r->row;
+    int64_t most = row->mem_resident_bytes;
+
+    row->mem_resident_bytes = FIELD_NO_INT;
+    if (row->status != ROW_STATUS_OK && row->status != ROW_STATUS_PARTIAL)
+        return;
+    if (r->sandbox && !sandbox_is_adopted(r->sandbox) &&
+        !(r->facts.stand_in_bytes > 0) && (int64_t)r->resident_bytes > most)
+        most = (int64_t)r->resident_bytes;
+    if (most <= 0)
+        return;
+    if (r->settings.setup.residency == WEIGHTS_MMAP)
+        most += (int64_t)r->weight_bytes;
+    row->mem_resident_bytes = most;
+}
+
 void point_conclude(struct point_run *r)
 {
     struct row *row = r->row;
@@ -146,6 +168,7 @@ void point_conclude(struct point_run *r)
     }
     point_judge(row, &r->samples, &r->facts, r->has_noise ? &r->noise : NULL);
     judge_end(r);
+    note_resident(r);
     if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP &&
         (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL))
         say_no_fit(r);

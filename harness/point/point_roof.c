@@ -99,18 +99,18 @@ static void add_peak_pass(struct point_worker *c, struct thread_pool *pool)
 }
 
 /* Of the buffer that is read instead of weights. While the model is open, its KV cache
- * and scratch memory leave that much less of the limit; afterwards the size stays. */
+ * and scratch memory leave that much less of the room, which a limit need not have set:
+ * a machine may have less memory than four times its cache. Afterwards the size stays.
+ */
 static uint64_t stand_in_bytes(struct point_worker *c)
 {
-    const uint64_t limit = c->topo.mem_limit;
-
     if (c->model) {
         const struct slm_info *info = slm_info(c->model);
         const uint64_t anon = info->kv_bytes + info->scratch_bytes;
-        const uint64_t left = limit > anon ? limit - anon : 1;
+        const uint64_t left = c->room > anon ? c->room - anon : 1;
 
-        c->stand_in_bytes =
-            point_probe_bytes(c->topo.llc_bytes, limit ? left : 0, c->image_bytes);
+        c->stand_in_bytes = point_probe_bytes(c->topo.llc_bytes, left, c->image_bytes);
+        c->facts.stand_in_bytes = (double)c->stand_in_bytes;
     }
     return c->stand_in_bytes;
 }

@@ -41,7 +41,7 @@ struct point_run {
     char tuned_note[200]; /* why a profile is not used */
 
     struct sandbox_usage usage;
-    uint64_t peak_bytes;
+    uint64_t peak_bytes, resident_bytes; /* the most of its sandbox */
     uint64_t usage_ns, measure_ns;
 };
 

@@ -18,6 +18,7 @@ static const struct { const char *key; size_t offset; } fact_keys[] = {
     {"bytes_per_sample", offsetof(struct point_facts, bytes_per_sample)},
     {"roof_spread", offsetof(struct point_facts, roof_spread)},
     {"llc_bytes", offsetof(struct point_facts, llc_bytes)},
+    {"stand_in_bytes", offsetof(struct point_facts, stand_in_bytes)},
     {"profile_ms", offsetof(struct point_facts, profile_ms)},
     {"wait_ms", offsetof(struct point_facts, wait_ms)},
     {"arith_ms", offsetof(struct point_facts, arith_ms)},

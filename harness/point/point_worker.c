@@ -18,6 +18,7 @@
 #include "engine/synth/synth.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/machine/resident.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/point/point_profile.h"
@@ -31,6 +32,7 @@
 #define PRELOAD_SHARE  0.8  /* of the limit, where a model does not fit it */
 #define PROFILED_SHARE 0.05 /* of the budget, for samples with a profile */
 #define PROFILED_MAX   8
+#define RESIDENT_NS    20000000u /* while loading it is looked at as often */
 
 /* The columns and the facts known so far. */
 static void report_row(const struct point_worker *c)
@@ -39,12 +41,26 @@ static void report_row(const struct point_worker *c)
     worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
 }
 
+/* The most so far, of this process alone: the asking side adds what it knows of the
+ * group and the weights that are mapped. Not while a buffer stands in for weights, and
+ * not between samples. */
+static void note_resident(struct point_worker *c)
+{
+    uint64_t bytes;
+
+    c->resident_ns = clock_ns();
+    if (resident_read("", &bytes) && (int64_t)bytes > c->row.mem_resident_bytes)
+        c->row.mem_resident_bytes = (int64_t)bytes;
+}
+
 /* ---- loading ---------------------------------------------------------------- */
 
 static int report_load(void *arg, uint64_t done, uint64_t total)
 {
     struct point_worker *c = arg;
 
+    if (clock_ns() - c->resident_ns > RESIDENT_NS)
+        note_resident(c);
     worker_report_progress(&c->reports, "load",
                            total ? (double)done / (double)total : 1);
     return 0;
@@ -96,6 +112,7 @@ static enum status load(struct point_worker *c, struct err *err)
         }
         if (status == ST_OK)
             status = preload(c, err);
+        note_resident(c);
     }
     c->row.load_s = (double)(clock_ns() - begin - probing) * 1e-9;
     return status;
@@ -398,10 +415,12 @@ static enum status run(struct point_worker *c, struct err *err)
         worker_report_phase(&c->reports, "probe", 0);
         status = point_probe_roof(c, true, err);
     }
+    note_resident(c);
     report_row(c);
     describe_step(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
+    note_resident(c);
     if (c->p->kind == POINT_SPECULATE)
         point_speculate_conclude(c);
     if (has_account(c) && (status = account(c, err)))

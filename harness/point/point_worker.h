@@ -34,9 +34,9 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object);
 /* Size of the buffer that stands in for weights that do not fit: at least four times
  * the last-level cache (of unknown size: 512 MiB), since from a smaller one the cache
  * would be probed; beyond that neither more than an eighth of the limit nor than the
- * weights. 0: four times the cache are more than half of mem_limit (what the limit
- * leaves beside KV cache and scratch memory; 0: no limit), and nothing is probed. The
- * model fills its limit, so that a buffer of half of it is never the peak of the point.
+ * weights. 0: four times the cache are more than half of mem_limit (what the point may
+ * use beside KV cache and scratch memory; 0: any), and nothing is probed. The model
+ * fills its limit, so that a buffer of half of it is never the peak of the point.
  */
 uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
                            uint64_t weight_bytes);

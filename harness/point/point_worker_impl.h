@@ -43,6 +43,7 @@ struct point_worker {
     struct probe_buffer place[N_ROOF_PLACES];
     int n_places, n_place_reads;
     uint64_t stand_in_bytes; /* of the buffer that is read where the model pages */
+    uint64_t resident_ns;    /* when resident memory was last looked at */
     double roof_gbps[2 * N_ROOF_PASSES + N_ROOF_BESIDE];
     double roof_gops[2 * N_PEAK_PASSES + N_ROOF_BESIDE];
     int n_roof_gbps, n_roof_gops, n_beside;

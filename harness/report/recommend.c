@@ -116,7 +116,6 @@ static bool in_time(struct chooser *c, size_t i)
 static enum reason judge(struct chooser *c, size_t i, bool estimated)
 {
     const struct row *r = c->rows.v[i];
-    const uint64_t limit = recommend_limit(c, r);
 
     if (!recommend_is_model(c, r))
         return OTHER_MODEL;
@@ -128,7 +127,7 @@ static enum reason judge(struct chooser *c, size_t i, bool estimated)
         return DEEPER;
     if (row_trust(r) < ROW_DISTURBED)
         return UNFINISHED;
-    if (limit && r->mem_peak_bytes > 0 && (uint64_t)r->mem_peak_bytes > limit)
+    if (!memory_fits(r, (int64_t)recommend_limit(c, r)))
         return TOO_LARGE;
     if (c->params->max_threads > 0 && r->n_threads > c->params->max_threads)
         return TOO_MANY_THREADS;

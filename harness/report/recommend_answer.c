@@ -126,7 +126,8 @@ static void say_memory(const struct recommendation *rec, char *buf, size_t cap)
     char left[32], limit[32];
 
     if (m->left_bytes >= 0)
-        text_append(buf, cap, " At this depth %s of %s of memory are left.",
+        text_append(buf, cap, " At this depth %s%s of %s of memory are left.",
+                    m->is_least ? "at least " : "",
                     format_bytes(left, sizeof left, (uint64_t)m->left_bytes),
                     format_bytes(limit, sizeof limit, (uint64_t)m->limit_bytes));
     if (m->max_ctx > 0)

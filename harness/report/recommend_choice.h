@@ -160,6 +160,15 @@ double prompt_in_time(const struct recommend_prompt *p, double max_s);
 
 void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i);
 
+/* The least limit with which the point would be tried, and would have what it needs:
+ * the larger of what was planned, with the process, and row_needed_bytes(). 0: not
+ * known. */
+int64_t memory_least_limit(const struct row *r);
+
+/* Whether the point fits that limit (0: none): it was measured under one that was no
+ * larger, or memory_least_limit() is not. */
+bool memory_fits(const struct row *r, int64_t limit);
+
 /* ---- texts -------------------------------------------------------------------- */
 
 /* Fill in why, excluded and n_excluded. */

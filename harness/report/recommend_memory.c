@@ -30,35 +30,50 @@ static int64_t position_bytes(const struct chooser *c, size_t i)
     return 0;
 }
 
-/* What is left of the limit by the larger of what was charged and, as a point needs it
- * to be tried, what was planned. */
+int64_t memory_least_limit(const struct row *r)
+{
+    const int64_t own = (int64_t)RESERVE_OWN_BYTES, needed = row_needed_bytes(r);
+    int64_t planned = 0;
+
+    if (r->mem_planned_bytes > 0)
+        planned = r->mem_planned_bytes < INT64_MAX - own ? r->mem_planned_bytes + own
+                                                         : INT64_MAX;
+    return planned > needed ? planned : needed;
+}
+
+static bool is_within(int64_t bytes, int64_t limit)
+{
+    return bytes > 0 && bytes <= limit;
+}
+
+bool memory_fits(const struct row *r, int64_t limit)
+{
+    return limit <= 0 || is_within(r->mem_limit_bytes, limit) ||
+           is_within(r->mem_enforced_bytes, limit) || memory_least_limit(r) <= limit;
+}
+
+/* What is left of the limit, as a point needs it to be tried. */
 static int64_t room(const struct row *r, int64_t limit)
 {
-    const int64_t own = (int64_t)RESERVE_OWN_BYTES;
-    int64_t left = limit;
+    const int64_t least = memory_least_limit(r);
 
-    if (r->mem_peak_bytes > 0)
-        left = r->mem_peak_bytes < limit ? limit - r->mem_peak_bytes : 0;
-    if (r->mem_planned_bytes > 0 && r->mem_planned_bytes > limit - own)
-        return 0;
-    if (r->mem_planned_bytes > 0 && limit - own - r->mem_planned_bytes < left)
-        left = limit - own - r->mem_planned_bytes;
-    return left;
+    return least < limit ? limit - least : 0;
 }
 
 void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i)
 {
     const struct row *r = c->rows.v[i];
     const int64_t limit = (int64_t)recommend_limit(c, r), per = position_bytes(c, i);
+    const int64_t needed = row_needed_bytes(r);
 
     *m = (struct recommend_memory){
         .limit_bytes = limit, .left_bytes = -1, .max_ctx = -1};
     if (limit <= 0)
         return;
-    if (r->mem_peak_bytes > 0 && r->mem_peak_bytes <= limit)
-        m->left_bytes = limit - r->mem_peak_bytes;
-    if (per > 0 && r->ctx >= 0 && r->ctx <= INT_MAX &&
-        (r->mem_peak_bytes > 0 || r->mem_planned_bytes > 0)) {
+    m->is_least = needed > 0 && !(r->mem_resident_bytes > 0);
+    if (needed > 0)
+        m->left_bytes = needed < limit ? limit - needed : 0;
+    if (per > 0 && r->ctx >= 0 && r->ctx <= INT_MAX && memory_least_limit(r) > 0) {
         const int64_t more = room(r, limit) / per;
 
         m->max_ctx = r->ctx + (more < INT_MAX ? more : INT_MAX);

@@ -45,15 +45,23 @@ static void say_memory(const struct chooser *c, const struct row *r, char *why,
                        size_t cap)
 {
     const uint64_t limit = recommend_limit(c, r);
-    char peak[32], most[32];
+    const uint64_t needed = (uint64_t)row_needed_bytes(r);
+    char bytes[32], most[32];
 
-    if (!(r->mem_peak_bytes > 0))
+    if (!needed)
         return;
-    text_append(why, cap, "; its memory peaked at %s",
-                format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes));
+    format_bytes(bytes, sizeof bytes, needed);
+    if (r->mem_resident_bytes > 0)
+        text_append(why, cap, "; it needs %s of memory", bytes);
+    else
+        text_append(why, cap, "; its memory peaked at %s, page cache included", bytes);
     if (limit)
-        text_append(why, cap, ", within the limit of %s",
-                    format_bytes(most, sizeof most, limit));
+        text_append(why, cap, ", %s the limit of %s%s",
+                    needed <= limit ? "within" : "more than",
+                    format_bytes(most, sizeof most, limit),
+                    needed <= limit                ? ""
+                    : r->limiter == LIMITER_PAGING ? ", so it pages from disk"
+                                                   : ", so it may page from disk");
 }
 
 static void say_speed(const struct chooser *c, char *why, size_t cap)
@@ -287,8 +295,8 @@ static bool closer(enum reason why, const struct row *a, const struct row *b)
 {
     if (why == TOO_SHALLOW && a->ctx != b->ctx)
         return a->ctx > b->ctx;
-    if (why == TOO_LARGE && a->mem_peak_bytes != b->mem_peak_bytes)
-        return a->mem_peak_bytes < b->mem_peak_bytes;
+    if (why == TOO_LARGE && memory_least_limit(a) != memory_least_limit(b))
+        return memory_least_limit(a) < memory_least_limit(b);
     if (why == TOO_MANY_THREADS && a->n_threads != b->n_threads)
         return a->n_threads < b->n_threads;
     if (why == TOO_LOSSY && a->kl_mean != b->kl_mean)
@@ -329,9 +337,23 @@ static void say_late(const struct chooser *c, char *text, size_t cap)
             report_decimals(p->warm_max_s), p->warm_max_s, c->params->max_ttft_s);
 }
 
+/* What was charged is the most that it may need. */
+static void say_large(const struct chooser *c, const struct row *r, char *text,
+                      size_t cap)
+{
+    const int64_t least = memory_least_limit(r);
+    const bool charged = least == r->mem_peak_bytes && !(r->mem_resident_bytes > 0);
+    char need[32], limit[32];
+
+    text_append(text, cap, "it needs %s%s of %s%s", charged ? "up to " : "",
+                format_bytes(need, sizeof need, (uint64_t)least),
+                format_bytes(limit, sizeof limit, recommend_limit(c, r)),
+                charged ? " (as charged, page cache included)" : "");
+}
+
 enum status recommend_say_nothing(const struct chooser *c, struct err *err)
 {
-    char name[REPORT_NAME_MAX + 32], text[160] = "", peak[32], limit[32];
+    char name[REPORT_NAME_MAX + 32], text[160] = "";
     enum reason why = OTHER_MODEL;
     const struct row *r = closest(c, &why);
 
@@ -353,9 +375,7 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
                     r->status == FIELD_NO_ENUM ? "unknown" : row_status_text(r),
                     (long long)r->ctx);
     else if (why == TOO_LARGE)
-        text_append(text, sizeof text, "it needs %s of %s",
-                    format_bytes(peak, sizeof peak, (uint64_t)r->mem_peak_bytes),
-                    format_bytes(limit, sizeof limit, recommend_limit(c, r)));
+        say_large(c, r, text, sizeof text);
     else if (why == TOO_LATE)
         say_late(c, text, sizeof text);
     else if (why == ABOVE_ROOF)

@@ -223,17 +223,19 @@ static double larger(double a, int64_t b)
     return b > 0 ? fmax(a, (double)b / GIB) : a; /* fmax() passes over a NaN */
 }
 
-/* Worst of the setting's points: peak, plan, limit and failure. */
+/* Worst of the setting's points: resident and charged memory, plan, limit and failure.
+ */
 static void mark_memory(struct mark *m, const struct report_rows *p, size_t begin,
                         size_t end)
 {
-    double peak = NAN, planned = NAN, limit = NAN;
+    double resident = NAN, peak = NAN, planned = NAN, limit = NAN;
     bool paging = false, any_good = false;
     const char *failure = NULL;
 
     for (size_t i = begin; i < end; i++) {
         const struct row *r = p->v[i];
 
+        resident = larger(resident, r->mem_resident_bytes);
         peak = larger(peak, r->mem_peak_bytes);
         planned = larger(planned, r->mem_planned_bytes);
         limit = larger(limit, r->mem_enforced_bytes > 0 ? r->mem_enforced_bytes
@@ -246,21 +248,21 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
     }
     m->y = peak;
     m->other = planned;
+    m->extra = resident;
     m->limit = limit;
-    m->state = !isfinite(peak)     ? MARK_CROSS
-               : paging || failure ? MARK_HOLLOW
-                                   : MARK_SOLID;
-    if (paging || failure)
-        snprintf(m->note, sizeof m->note, "%s%s%s", paging ? "paging" : "",
-                 paging && failure ? " and " : "", failure ? failure : "");
-    if (failure && any_good)
-        snprintf(m->note, sizeof m->note, "%s%s at some points",
-                 paging ? "paging and " : "", failure);
+    m->state = !isfinite(peak) && !isfinite(resident) ? MARK_CROSS
+               : paging || failure                    ? MARK_HOLLOW
+                                                      : MARK_SOLID;
+    snprintf(m->note, sizeof m->note, "%s%s%s%s", paging ? "pages from disk" : "",
+             paging && failure ? "; " : "", failure ? failure : "",
+             failure && any_good ? " at some points" : "");
 }
 
 static enum status fill_memory(struct chart *c, const struct report_rows *p,
                                struct err *err)
 {
+    bool any_limit = false, any_resident = false;
+
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const int series = chart_add_series(c, p, p->v[begin]);
@@ -273,8 +275,13 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
         m->series = series;
         m->x = series;
         mark_memory(m, p, begin, end);
+        any_limit |= isfinite(m->limit) != 0;
+        any_resident |= isfinite(m->extra) != 0;
     }
-    snprintf(c->title, sizeof c->title, "Peak memory and its limit");
+    c->extra_name = "resident_gib";
+    snprintf(c->title, sizeof c->title, "Memory %s%s",
+             any_resident ? "that must stay resident" : "charged",
+             any_limit ? ", and its limit" : "");
     return ST_OK;
 }
 

@@ -39,7 +39,7 @@ struct mark *chart_mark(struct chart *c)
     }
     struct mark *m = &c->v[c->n++];
     memset(m, 0, sizeof *m);
-    m->y = m->lo = m->hi = m->other = m->limit = NAN;
+    m->y = m->lo = m->hi = m->other = m->extra = m->limit = NAN;
     return m;
 }
 
@@ -150,6 +150,7 @@ static bool find_axes(struct chart *c, struct axes *a)
         include(&least, &most, m->lo);
         include(&least, &most, m->hi);
         include(&least, &most, m->other);
+        include(&least, &most, m->extra);
         if (!c->log_x) /* there it is no quantity of this axis */
             include(&least, &most, m->limit);
     }
@@ -197,8 +198,10 @@ static enum status write_marks(const struct chart *c, const char *dir, struct er
 
     if (!f)
         return err->code;
-    fprintf(f, "series,group,%s,%s,lo,hi,%s,limit,state,name,note,label_x,label_y\n",
-            c->x_name, c->y_name, c->other_name);
+    fprintf(f,
+            "series,group,%s,%s,lo,hi,%s,limit,state,name,note,label_x,label_y%s%s\n",
+            c->x_name, c->y_name, c->other_name, c->extra_name ? "," : "",
+            c->extra_name ? c->extra_name : "");
     for (size_t i = 0; i < c->n; i++) {
         const struct mark *m = &c->v[i];
 
@@ -213,6 +216,8 @@ static enum status write_marks(const struct chart *c, const char *dir, struct er
         chart_file_text(f, m->note);
         chart_file_number(f, m->label_x);
         chart_file_number(f, m->label_y);
+        if (c->extra_name)
+            chart_file_number(f, m->extra);
         fputc('\n', f);
     }
     return chart_file_finish(&file, err);
@@ -290,12 +295,13 @@ static void write_names(FILE *f, const char *variable, const char *names, size_t
 
 static void write_settings(FILE *f, const struct chart *c, const struct axes *a)
 {
-    int n_state[3] = {0, 0, 0}, n_limits = 0, n_second = 0;
+    int n_state[3] = {0, 0, 0}, n_limits = 0, n_second = 0, n_extra = 0;
 
     for (size_t i = 0; i < c->n; i++) {
         n_state[c->v[i].state]++;
         n_limits += isfinite(c->v[i].limit) != 0;
         n_second += c->v[i].group == 1;
+        n_extra += isfinite(c->v[i].extra) != 0;
     }
     fprintf(f, "# %s.gp - written by bench; draw it again with: gnuplot %s.gp\n",
             c->name, c->name);
@@ -313,8 +319,11 @@ static void write_settings(FILE *f, const struct chart *c, const struct axes *a)
             a->x_min, a->x_max, a->y_min, a->y_max, a->log_y);
     write_x_ticks(f, c, a);
     write_y_ticks(f, a);
-    fprintf(f, "n_hollow = %d\nn_crosses = %d\nn_limits = %d\nn_second_group = %d\n\n",
+    fprintf(f, "n_hollow = %d\nn_crosses = %d\nn_limits = %d\nn_second_group = %d\n",
             n_state[MARK_HOLLOW], n_state[MARK_CROSS], n_limits, n_second);
+    if (c->extra_name)
+        fprintf(f, "n_extra = %d\n", n_extra);
+    fputc('\n', f);
 }
 
 static enum status draw(const struct chart *c, const struct axes *a, const char *dir,
@@ -340,7 +349,8 @@ enum status chart_draw(struct chart *c, const char *dir, struct err *err)
         chart_files_remove(dir, c->name);
         return ST_OK;
     }
-    place_crosses(c, &axes);
+    if (!c->extra_name) /* its marks without a figure have their plan */
+        place_crosses(c, &axes);
     if (c->log_x)
         chart_place_labels(c, axes.x_min, axes.x_max, axes.y_min, axes.y_max,
                            axes.log_y);

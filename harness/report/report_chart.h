@@ -33,6 +33,7 @@ struct mark {
     double x;         /* threads, depth, or position of a bar */
     double y, lo, hi; /* lo and hi NaN: no interval */
     double other;     /* roof, or planned memory; NaN: none */
+    double extra;     /* of chart.extra_name; NaN: none */
     double limit;     /* NaN: none */
     enum mark_state state;
     char note[48]; /* what happened, where the state is MARK_CROSS; of a chart with
@@ -44,6 +45,7 @@ struct chart {
     const char *name;   /* of the files, without ending */
     const char *x_name; /* columns of the CSV */
     const char *y_name, *other_name;
+    const char *extra_name; /* a further column, also on the y axis; NULL: none */
     char title[160], subtitle[320];
     char series[CHART_MAX_SERIES][REPORT_NAME_MAX];
     int n_series, n_left_out;         /* settings beyond CHART_MAX_SERIES */

@@ -68,8 +68,9 @@ static bool fits(const struct row *r)
 
     if (r->status == ROW_STATUS_OOM || r->status == ROW_STATUS_NO_FIT)
         return false;
-    return limit <= 0 || (r->limiter != LIMITER_PAGING && r->mem_peak_bytes <= limit &&
-                          r->mem_planned_bytes <= limit);
+    return limit <= 0 ||
+           (r->limiter != LIMITER_PAGING && row_needed_bytes(r) <= limit &&
+            r->mem_planned_bytes <= limit);
 }
 
 /* The series of that reference; -1: the chart is full. */

@@ -49,8 +49,8 @@ static void fill_cells(cells to, const struct report_rows *p, size_t i)
     else
         snprintf(to[1], CELL_MAX, "%s at %lld", row_kind_text(r), (long long)r->ctx);
     snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
-    if (r->mem_peak_bytes > 0)
-        format_bytes(to[8], CELL_MAX, (uint64_t)r->mem_peak_bytes);
+    if (row_needed_bytes(r) > 0)
+        format_bytes(to[8], CELL_MAX, (uint64_t)row_needed_bytes(r));
     if (isfinite(r->kl_mean))
         snprintf(to[9], CELL_MAX, "%.4f", r->kl_mean);
     if (row_trust(r) == ROW_FAILED) {

@@ -198,14 +198,32 @@ static const struct row *nearest(const struct row *const *v, size_t n, double me
     return best;
 }
 
-static int64_t largest_peak(const struct launch_group *g)
+static int64_t largest(const struct launch_group *g, size_t offset)
 {
-    int64_t most = g->v[0]->mem_peak_bytes;
+    int64_t most = FIELD_NO_INT;
 
-    for (size_t i = 1; i < g->n; i++)
-        if (row_trust(g->v[i]) > ROW_FAILED && g->v[i]->mem_peak_bytes > most)
-            most = g->v[i]->mem_peak_bytes;
+    for (size_t i = 0; i < g->n; i++) {
+        const int64_t v = *(const int64_t *)((const char *)g->v[i] + offset);
+
+        if ((i == 0 || row_trust(g->v[i]) > ROW_FAILED) && v > most)
+            most = v;
+    }
     return most;
+}
+
+static void set_memory(struct row *r, const struct launch_group *g)
+{
+    r->mem_peak_bytes = largest(g, offsetof(struct row, mem_peak_bytes));
+    r->mem_resident_bytes = largest(g, offsetof(struct row, mem_resident_bytes));
+}
+
+/* Whether another launch had more than the first one. */
+static bool is_memory_combined(const struct launch_group *g)
+{
+    const struct row *r = g->v[0];
+
+    return largest(g, offsetof(struct row, mem_peak_bytes)) > r->mem_peak_bytes ||
+           largest(g, offsetof(struct row, mem_resident_bytes)) > r->mem_resident_bytes;
 }
 
 /* Whether other launches say anything about the point's figure. */
@@ -227,15 +245,17 @@ static enum status combine(struct combining *c, size_t i, struct err *err)
     static const struct variance_prior none = {0};
 
     out->row = g->v[0];
-    if (!is_combined(c, i))
+    if (!is_combined(c, i) && !is_memory_combined(g))
         return ST_OK;
     out->own = malloc(sizeof *out->own);
     if (!out->own)
-        return err_set(err, ST_NO_MEMORY, "no memory to combine %zu launches", used);
-    *out->own =
-        *nearest(g->v, used, scatter_of(g->v, used, &figures[0], c->scratch).median);
-    out->own->mem_peak_bytes = largest_peak(g);
-    for (size_t k = 0; k < N_FIGURES; k++) {
+        return err_set(err, ST_NO_MEMORY, "no memory to combine %zu launches", g->n);
+    *out->own = *g->v[0];
+    if (used > 1)
+        *out->own = *nearest(g->v, used,
+                             scatter_of(g->v, used, &figures[0], c->scratch).median);
+    set_memory(out->own, g);
+    for (size_t k = 0; k < N_FIGURES && is_combined(c, i); k++) {
         const struct scatter s = scatter_of(g->v, used, &figures[k], c->scratch);
         const struct variance_prior *prior =
             has_kind(g->v[0]) && class_of(g->v[0]) != N_CLASSES

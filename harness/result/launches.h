@@ -37,7 +37,8 @@ struct launches {
     const struct row *row; /* represents the point: the launch nearest the median, with
                               the figures of all that were used (tok_per_s and
                               spec_speedup with their intervals) and the largest
-                              mem_peak_bytes of any; or the caller's row */
+                              mem_peak_bytes and mem_resident_bytes of any; or the
+                              caller's row */
     struct row *own;       /* malloc'ed where row is none of the caller's */
     size_t n_used;
     size_t

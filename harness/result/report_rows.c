@@ -38,6 +38,13 @@ double row_ttft_warm_s(const struct row *r)
     return isfinite(r->ttft_warm_s) ? r->ttft_warm_s : r->ttft_s - r->load_s;
 }
 
+int64_t row_needed_bytes(const struct row *r)
+{
+    return r->mem_resident_bytes > 0 ? r->mem_resident_bytes
+           : r->mem_peak_bytes > 0   ? r->mem_peak_bytes
+                                     : 0;
+}
+
 const char *row_failure(const struct row *r)
 {
     return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);

@@ -34,6 +34,11 @@ enum row_trust {
 
 enum row_trust row_trust(const struct row *r);
 
+/* Memory that a point needs: what was measured to stay resident, or else (rows of
+ * versions without that column) the most that was charged, which counts page cache,
+ * too. 0: not known. */
+int64_t row_needed_bytes(const struct row *r);
+
 /* The status of a row without a figure; "no figure" where it has none. */
 const char *row_failure(const struct row *r);
 

@@ -82,9 +82,9 @@ static void print_row(const struct sweep *sweep, const struct row *row)
         printf(", %.0f %% of roof", 100 * row->mbu);
     if (row->limiter != FIELD_NO_ENUM)
         printf(", limited by %s", row_limiter_text(row));
-    if (row->mem_peak_bytes > 0)
-        printf(", peak %s",
-               format_bytes(size, sizeof size, (uint64_t)row->mem_peak_bytes));
+    if (row_needed_bytes(row) > 0)
+        printf(", memory %s",
+               format_bytes(size, sizeof size, (uint64_t)row_needed_bytes(row)));
     if (*row->validity && strncmp(row->validity, "valid", 5))
         printf(", %s", row->validity);
     if (*row->detail)

@@ -17,16 +17,18 @@ Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, weights mmap, context 
   It decodes 2.45 tok/s at context depth 4096. The probability that this
   setting is the fastest is more than 99.9 %. A prompt of 64 tokens takes 6.53
   s until the first token (prefill with 2 threads: 9.80 tok/s). At this depth
-  858 MiB of 6.00 GiB of memory are left. The largest context is 10958 tokens,
-  the most that fits the memory limit. The quality of Q4_0 was not measured;
-  `bench quality -o DIR` does that for a model with real weights.
+  at least 858 MiB of 6.00 GiB of memory are left. The largest context is
+  10958 tokens, the most that fits the memory limit. The quality of Q4_0 was
+  not measured; `bench quality -o DIR` does that for a model with real
+  weights.
 Quality against speed:
   Q4_K_M with 2 threads: 2.04 tok/s, 17 % slower, better quality by type (not
   measured)
 Evidence:
   Q4_0 with 2 threads decodes 2.45 tok/s at context depth 4096 (95 % interval
-  2.42 to 2.48), 42 % of its roof; its memory peaked at 5.16 GiB, within the
-  limit of 6.00 GiB. Q4_K_M with 2 threads is 17 % slower.
+  2.42 to 2.48), 42 % of its roof; its memory peaked at 5.16 GiB, page cache
+  included, within the limit of 6.00 GiB. Q4_K_M with 2 threads is 17 %
+  slower.
 Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread, weights mmap: 2.04 tok/s
 Left out: 12 at less context, 2 not finished (time budget, out of memory).
 TEXT
@@ -37,14 +39,14 @@ Recommended: yi-1.5-9b Q4_0, 1 thread, placement spread, weights mmap, context u
   It decodes 1.49 tok/s at context depth 1024. Of what reaches 1.3 tok/s it
   has the best quality (by the order of types). It does so with a probability
   of more than 99.9 %. A prompt of 64 tokens takes 12.5 s until the first
-  token (prefill with 1 thread: 5.10 tok/s). At this depth 1.12 GiB of 6.00
-  GiB of memory are left. The largest context is 10958 tokens, the most that
-  fits the memory limit. The quality of Q4_0 was not measured; `bench quality
-  -o DIR` does that for a model with real weights.
+  token (prefill with 1 thread: 5.10 tok/s). At this depth at least 1.12 GiB
+  of 6.00 GiB of memory are left. The largest context is 10958 tokens, the
+  most that fits the memory limit. The quality of Q4_0 was not measured;
+  `bench quality -o DIR` does that for a model with real weights.
 Evidence:
   Q4_0 with 1 thread decodes 1.49 tok/s at context depth 1024 (95 % interval
-  1.47 to 1.51), 48 % of its roof; its memory peaked at 4.88 GiB, within the
-  limit of 6.00 GiB.
+  1.47 to 1.51), 48 % of its roof; its memory peaked at 4.88 GiB, page cache
+  included, within the limit of 6.00 GiB.
 Left out: 6 at less context, 4 not finished (time budget, out of memory), 2
 with more threads than CPUs, 1 too slow.
 TEXT
@@ -109,7 +111,7 @@ awk -v model="\"$(printf '\033')[2J\\n::error::forged ::add-mask::x\"" \
 
 refused 1 "closest is Q4_0 with 2 threads: 2.45 tok/s at depth 4096" \
     recommend "$sweep" --min-tps 4
-refused 1 "needs 4.79 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0
+refused 1 "needs 5.00 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0
 refused 1 "no decode point of llama" recommend "$sweep" --model llama
 refused 2 "no sweep.csv in nowhere" recommend nowhere
 refused 2 "0 arguments" recommend

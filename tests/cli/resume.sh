@@ -103,6 +103,51 @@ rm -rf bad
 cp -r good bad
 "$BENCH" sweep --resume bad --no-charts --no-probe >out 2>err || fail "the same machine: $(cat err)"
 
+# ---- a sweep that was interrupted before a disturbed launch was replaced
+# Two points, one of them disturbed in its only launch: --resume launches it again, and it
+# alone, once for each repeat, and the recommendation goes by the new launch.
+"$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0,8 --prefill none -n 2 --budget 0.1 --mem none \
+    --no-probe --no-charts --launches 1 --max-launches 1 --repeats 0 -o cut >out 2>err || fail "exit $?: $(cat err)"
+sed -i 's/"repeats": 0/"repeats": 1/' cut/machine.json
+grep -q '"repeats": 1' cut/machine.json || fail "no repeats: $(cat cut/machine.json)"
+# disturb ROW...: these rows of the table, from 0, were disturbed, and the others not; no
+# roof disturbs any by comparison
+disturb() {
+    python3 - "$@" <<'EOF'
+import csv, sys
+rows = list(csv.DictReader(open("cut/sweep.csv", newline="")))
+for i, r in enumerate(rows):
+    r["validity"] = "disturbed: others 50 %" if str(i) in sys.argv[1:] else "valid"
+    r["roof_gbps"] = r["mbu"] = ""
+with open("cut/sweep.csv", "w", newline="") as f:
+    out = csv.DictWriter(f, rows[0], lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+EOF
+}
+# depth:launch of all rows, in one line
+launched() {
+    python3 -c 'import csv
+print(*[r["ctx"] + ":" + r["attempt"] for r in csv.DictReader(open("cut/sweep.csv", newline=""))])'
+}
+resume_cut() {
+    "$BENCH" sweep --resume cut --no-charts --no-probe >out 2>err || fail "resume: $(cat err)"
+    launched
+}
+disturb 0
+before=$(launched) depth=$(launched | cut -d: -f1)
+[ "$(resume_cut)" = "$before $depth:2" ] || fail "not launched again: $(launched), and before $before"
+disturb 0
+[ "$(resume_cut)" = "$before $depth:2" ] || fail "launched although it is known: $(launched)"
+"$BENCH" recommend cut --ctx "$depth" --json >answer.json 2>err || fail "recommend: $(cat err)"
+python3 - "$depth" <<'EOF' || fail "the disturbed launch was recommended: $(cat answer.json)"
+import json, sys
+best = json.load(open("answer.json"))["best"]
+assert best["ctx"] == int(sys.argv[1]) and best["attempt"] == 2 and best["validity"] == "valid"
+EOF
+disturb 0 2
+[ "$(resume_cut)" = "$before $depth:2" ] || fail "more than one repeat: $(launched)"
+
 # ---- rows say what build they are of
 python3 - "$("$BENCH" --version | sed 's/^[a-z]* *//; s/, .*//')" <<'EOF' || fail "no build: $(cat good/sweep.csv)"
 import csv, sys

@@ -284,6 +284,49 @@ static void reads_usage(void **state)
     sandbox_destroy(s);
 }
 
+/* Page cache and what else can be given back is not resident. */
+static void reads_what_stays_resident(void **state)
+{
+    struct err err = ERR_INIT;
+    struct sandbox_usage u;
+    struct sandbox *s = NULL;
+    char path[600];
+
+    (void)state;
+    v2_tree();
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    assert_false(sandbox_is_adopted(s));
+    snprintf(path, sizeof path, "%s/memory.stat", sandbox_path(s));
+    tree_put(root, path,
+             "anon 1000\nfile 99999\nkernel 500\nkernel_stack 1\npagetables 2\n"
+             "shmem 30\nanon_thp 600\nslab_reclaimable 400\nslab 450\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(u.kernel_bytes, 100);
+    assert_int_equal(sandbox_resident_bytes(&u), 1130);
+    tree_put(root, path, /* before Linux 5.18 */
+             "anon 1000\nfile 99999\nkernel_stack 1\npagetables 2\npercpu 4\n"
+             "shmem 30\nslab_reclaimable 400\nslab_unreclaimable 50\nslab 450\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(sandbox_resident_bytes(&u), 1087);
+    sandbox_destroy(s);
+
+    tree_remove(root);
+    tree_new(root);
+    v1_tree();
+    assert_int_equal(sandbox_create(&s, root, 512 * MIB, &err), ST_OK);
+    snprintf(path, sizeof path, "%s/memory.stat", sandbox_path(s));
+    tree_put(root, path,
+             "cache 9\nrss 8\nrss_huge 7\nshmem 6\ntotal_cache 99999\n"
+             "total_rss 1000\ntotal_rss_huge 600\ntotal_shmem 30\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(sandbox_resident_bytes(&u), 1030); /* kernel memory not counted */
+    snprintf(path, sizeof path, "%s/memory.kmem.usage_in_bytes", sandbox_path(s));
+    tree_put(root, path, "200\n");
+    assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
+    assert_int_equal(sandbox_resident_bytes(&u), 1230);
+    sandbox_destroy(s);
+}
+
 /* As Docker and Kubernetes start a process that is not privileged: a limit, and a
  * hierarchy that nobody inside may change. */
 static void container_tree(void)
@@ -311,6 +354,7 @@ static void takes_a_containers_own_limit(void **state)
     container_tree();
     assert_int_equal(sandbox_create(&s, root, 1024 * MIB, &err), ST_OK);
     assert_string_equal(sandbox_path(s), "/sys/fs/cgroup");
+    assert_true(sandbox_is_adopted(s));
     assert_int_equal(sandbox_add(s, 777, &err), ST_OK); /* is in it from birth */
     assert_false(tree_exists(root, "/sys/fs/cgroup/cgroup.procs"));
     assert_int_equal(sandbox_read(s, &u, &err), ST_OK);
@@ -652,6 +696,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(v1_limits_memory_and_swap_together, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(reads_usage, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_what_stays_resident, setup, teardown),
         cmocka_unit_test_setup_teardown(takes_a_containers_own_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(a_container_has_no_other_limit, setup,
                                         teardown),

@@ -216,7 +216,42 @@ static void memory_is_a_limit(void **state)
 
     const struct recommend_params one = {.ctx = 0, .mem_limit = (uint64_t)GIB};
     assert_int_equal(choose(rows, 2, one), ST_CHECK);
-    assert_non_null(strstr(err.msg, "needs 5.00 GiB of 1.00 GiB"));
+    assert_non_null(strstr(err.msg,
+                           "needs up to 5.00 GiB of 1.00 GiB (as charged, page "
+                           "cache included)"));
+}
+
+/* What was charged has page cache in it, which a smaller limit does not have. */
+static void memory_needed_is_not_memory_charged(void **state)
+{
+    const struct recommend_params three = {.ctx = 0, .mem_limit = 3 * (uint64_t)GIB};
+    struct row r = point("Q4_0", 50, 2, 0, 4);
+
+    (void)state;
+    r.mem_resident_bytes = 2 * GIB;
+    r.mem_planned_bytes = 2 * GIB - ((int64_t)20 << 20);
+    assert_int_equal(choose(&r, 1, three), ST_OK);
+    assert_non_null(
+        strstr(rec.why, "it needs 2.00 GiB of memory, within the limit of 3.00 GiB."));
+    assert_int_equal(rec.memory.left_bytes, GIB);
+    assert_false(rec.memory.is_least);
+
+    const struct recommend_params two = {.ctx = 0, .mem_limit = 2 * (uint64_t)GIB};
+    assert_int_equal(choose(&r, 1, two), ST_CHECK); /* bench would not try it */
+    assert_non_null(strstr(err.msg, "it needs 2.00 GiB of 2.00 GiB"));
+    r.mem_planned_bytes = FIELD_NO_INT;
+    assert_int_equal(choose(&r, 1, two), ST_OK);
+
+    /* Within its own limit it did run, from disk. */
+    r.mem_resident_bytes = 7 * GIB;
+    r.mem_planned_bytes = 7 * GIB;
+    r.limiter = LIMITER_PAGING;
+    assert_int_equal(choose(&r, 1, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.why,
+                           "it needs 7.00 GiB of memory, more than the limit of "
+                           "6.00 GiB, so it pages from disk."));
+    assert_int_equal(rec.memory.left_bytes, 0);
+    assert_int_equal(choose(&r, 1, three), ST_CHECK);
 }
 
 static void threads_stay_within_the_machine(void **state)
@@ -396,6 +431,7 @@ int main(void)
         cmocka_unit_test(the_nearest_depth_at_or_above_counts),
         cmocka_unit_test(unfinished_points_are_left_out),
         cmocka_unit_test(memory_is_a_limit),
+        cmocka_unit_test(memory_needed_is_not_memory_charged),
         cmocka_unit_test(threads_stay_within_the_machine),
         cmocka_unit_test(too_slow_is_judged_by_the_lower_bound),
         cmocka_unit_test(models_and_kinds_are_kept_apart),

@@ -163,9 +163,21 @@ static void memory_is_left_for_more_context(void **state)
     assert_int_equal(rec.memory.left_bytes, GIB);
     assert_int_equal(rec.memory.max_ctx, 1024 + (GIB - 24 * mib) / pos);
     assert_false(rec.memory.by_model);
-    assert_non_null(strstr(rec.answer, "1.00 GiB of 6.00 GiB of memory are left"));
+    assert_non_null(
+        strstr(rec.answer, "at least 1.00 GiB of 6.00 GiB of memory are left"));
     assert_non_null(strstr(rec.answer, "The largest context is 11509 tokens, the most "
                                        "that fits the memory limit"));
+
+    /* with room for page cache more was charged than is needed */
+    rows[1].mem_peak_bytes = 6 * GIB;
+    rows[1].mem_resident_bytes = 5 * GIB;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = -1}), ST_OK);
+    assert_int_equal(rec.memory.left_bytes, GIB);
+    assert_int_equal(rec.memory.max_ctx, 11509);
+    assert_non_null(strstr(rec.answer, " 1.00 GiB of 6.00 GiB of memory are left"));
+    assert_null(strstr(rec.answer, "at least"));
+    rows[1].mem_peak_bytes = 5 * GIB;
+    rows[1].mem_resident_bytes = FIELD_NO_INT;
 
     rows[1].model_ctx = 4096;
     assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = -1}), ST_OK);

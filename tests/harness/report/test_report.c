@@ -178,6 +178,12 @@ static void charts_are_drawn_where_there_is_gnuplot(void **state)
         assert_non_null(strstr(text, "log_y = 1")); /* 0.15 beside 2.9 */
         assert_non_null(strstr(text, "n_crosses = 1\n"));
         free(text);
+        snprintf(path, sizeof path, "%s/memory.csv", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "position,peak_gib,lo,hi,planned_gib,limit,"));
+        assert_non_null(strstr(text, ",label_x,label_y,resident_gib\n"));
+        assert_non_null(strstr(text, "pages from disk; oom at some points"));
+        free(text);
         snprintf(path, sizeof path, "%s/memory.svg", dir);
         text = slurp(path);
         assert_non_null(strstr(text, "</svg>"));

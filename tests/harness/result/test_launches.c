@@ -160,6 +160,7 @@ static struct row a_row(int attempt, double tps, const char *validity)
     r.tok_per_s_lo = 0.99 * tps;
     r.tok_per_s_hi = 1.01 * tps;
     r.mem_peak_bytes = 1000 - attempt;
+    r.mem_resident_bytes = 500 - attempt;
     return r;
 }
 
@@ -184,10 +185,36 @@ static void the_median_launch_stands_for_the_point(void **state)
     assert_float_equal(r->tok_per_s, 12.0, 1e-9);
     assert_int_equal(r->attempt, 3);
     assert_int_equal(r->mem_peak_bytes, 999); /* the largest of all */
+    assert_int_equal(r->mem_resident_bytes, 499);
     assert_int_equal(picked.launches[0].n_used, 3);
     /* one of three launches was 40 % slower: nobody knows which is the rule */
     assert_true(r->tok_per_s_lo < 7.3 && r->tok_per_s_hi > 12.16);
     assert_true(launches_half_width(r) > 0.4);
+    report_rows_free(&picked);
+}
+
+/* A disturbed launch says nothing about speed, but what it needed was needed. */
+static void memory_is_of_all_launches(void **state)
+{
+    struct row rows[] = {a_row(1, 7.3, "disturbed: others 30 %"), a_row(2, 12, "valid"),
+                         a_row(3, 12, "valid")};
+
+    (void)state;
+    pick(rows, 2);
+    assert_int_equal(picked.launches[0].n_used, 1);
+    assert_int_equal(picked.v[0]->attempt, 2);
+    assert_float_equal(picked.v[0]->tok_per_s, 12, 0);
+    assert_float_equal(picked.v[0]->tok_per_s_lo, rows[1].tok_per_s_lo, 0);
+    assert_int_equal(picked.v[0]->mem_peak_bytes, 999);
+    assert_int_equal(picked.v[0]->mem_resident_bytes, 499);
+    report_rows_free(&picked);
+
+    rows[0].status = ROW_STATUS_OOM; /* what it had when it was killed says nothing */
+    rows[0].tok_per_s = NAN;
+    rows[2].mem_resident_bytes = FIELD_NO_INT; /* not known of this one */
+    pick(rows, 3);
+    assert_int_equal(picked.v[0]->mem_peak_bytes, 998);
+    assert_int_equal(picked.v[0]->mem_resident_bytes, 498);
     report_rows_free(&picked);
 }
 
@@ -212,12 +239,16 @@ static void disturbed_launches_count_only_alone(void **state)
 
     (void)state;
     pick(rows, 3);
-    assert_ptr_equal(picked.v[0], &rows[1]); /* the least disturbed, as it is */
+    assert_int_equal(picked.v[0]->attempt, 2); /* the least disturbed, as it is */
+    assert_float_equal(picked.v[0]->tok_per_s, 8, 0);
+    assert_float_equal(picked.v[0]->tok_per_s_hi, rows[1].tok_per_s_hi, 0);
     assert_int_equal(picked.launches[0].n_left_out, 2);
     report_rows_free(&picked);
 
     pick(rows, 4);
-    assert_ptr_equal(picked.v[0], &rows[3]);
+    assert_int_equal(picked.v[0]->attempt, 4);
+    assert_float_equal(picked.v[0]->tok_per_s, 10, 0);
+    assert_float_equal(picked.v[0]->tok_per_s_hi, rows[3].tok_per_s_hi, 0);
     assert_int_equal(picked.launches[0].n_left_out, 3);
     report_rows_free(&picked);
 
@@ -279,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_hold_the_truth),
         cmocka_unit_test(the_median_launch_stands_for_the_point),
+        cmocka_unit_test(memory_is_of_all_launches),
         cmocka_unit_test(launches_that_agree_are_as_sure_as_their_samples),
         cmocka_unit_test(disturbed_launches_count_only_alone),
         cmocka_unit_test(failed_launches_are_the_last_choice),

@@ -35,7 +35,7 @@ static void header_is_golden(void **state)
         "roof_gbps_lo,roof_gbps_hi,roof_gops_lo,roof_gops_hi,mbu_lo,mbu_hi,"
         "limiter_why,roof_disk_gbps,"
         "mem_limit_bytes,mem_enforced_bytes,mem_peak_bytes,mem_planned_bytes,"
-        "cached_bytes,kv_bytes_per_token,model_ctx,"
+        "cached_bytes,kv_bytes_per_token,model_ctx,mem_resident_bytes,"
         "validity,major_faults_per_token,refaults_per_token,steal_pct,others_pct,"
         "involuntary,throttled_ms,drift_pct,detail,command,"
         "text,chunk_tokens,n_scored,perplexity,perplexity_se,reference,"
