@@ -11,8 +11,9 @@
 gib_max = y_max
 unit = gib_max < 2 ? 1024 : 1
 unit_name = gib_max < 2 ? "MiB" : "GiB"
-amount(gib) = gib * unit >= 100 ? sprintf("%.0f", gib * unit) \
-    : gib * unit >= 10 ? sprintf("%.1f", gib * unit) : sprintf("%.2f", gib * unit)
+# As bench writes sizes: a small model may stand beside a large limit.
+amount(gib) = gib >= 1 ? sprintf(gib >= 100 ? "%.0f GiB" : gib >= 10 ? "%.1f GiB" : "%.2f GiB", gib) \
+    : sprintf(gib * 1024 >= 100 ? "%.0f MiB" : gib * 1024 >= 10 ? "%.1f MiB" : "%.2f MiB", gib * 1024)
 
 longest = 0
 do for [i=1:n_series] { if (strlen(series[i]) > longest) { longest = strlen(series[i]) } }
@@ -23,7 +24,7 @@ set rmargin at screen 0.97
 set tmargin at screen 0.86
 set bmargin at screen 0.2
 unset logscale y
-set xrange [0:gib_max * unit * (n_hollow > 0 ? 1.35 : 1.2)]
+set xrange [0:gib_max * unit * (n_hollow > 0 ? 1.6 : 1.2)]
 set yrange [n_series - 0.4:-0.6]
 set grid noytics xtics lc rgb faint lw 1 lt 1
 set xtics autofreq scale 0.6
@@ -50,7 +51,7 @@ charged_text(unused) = known("resident_gib") && known("peak_gib") ? ", charged "
 amount_text(unused) = measured(0) > 0 ? amount(measured(0)) . charged_text(0) : ""
 text_of(unused) = amount_text(0) . (strlen(amount_text(0)) && strlen(strcol("note")) ? "  " : "") . strcol("note")
 
-half = 0.34
+half = n_series < 3 ? 0.2 : 0.34
 light(hollow) = hollow ? 0xf0c9ae : 0xb9cfe0
 strong(hollow) = hollow ? 0xD55E00 : 0x0072B2
 is_hollow(unused) = column("state") == 1

@@ -15,7 +15,9 @@ fi
 [ "$code" = 0 ] || fail "exit $code: $(cat err limited)"
 grep -qE '^status +ok$' limited || fail "not ok: $(cat limited)"
 grep -qE '^mem_enforced_bytes +536870912 B$' limited || fail "limit: $(cat limited)"
-grep -qE '^mem_peak_bytes +[0-9]+ B$' limited || fail "no peak: $(cat limited)"
+for column in mem_peak_bytes mem_resident_bytes; do
+    grep -qE "^$column +[1-9][0-9]+ B$" limited || fail "no $column: $(cat limited)"
+done
 
 code=0
 "$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M >planned || code=$?
@@ -83,7 +85,9 @@ if [ -n "$limit_file" ]; then
     for column in mem_limit_bytes mem_enforced_bytes; do
         grep -qE "^$column +100663296 B$" limited || fail "no $column: $(cat limited)"
     done
-    grep -qE '^mem_peak_bytes +[1-9][0-9]+ B$' limited || fail "no peak: $(cat limited)"
+    for column in mem_peak_bytes mem_resident_bytes; do
+        grep -qE "^$column +[1-9][0-9]+ B$" limited || fail "no $column: $(cat limited)"
+    done
 fi
 
 left=$(find /sys/fs/cgroup -type d -name 'slmbench.*' 2>/dev/null | while read -r dir; do
