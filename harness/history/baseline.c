@@ -273,7 +273,7 @@ static void describe_side(struct gate_side *side, const struct history_run *run)
 
 static double margin_of(const struct judging *j, const char *column)
 {
-    return !strcmp(column, "mem_peak_bytes")                        ? j->margins->memory
+    return !strncmp(column, "mem_", 4)                              ? j->margins->memory
            : !strcmp(column, "load_s") || !strcmp(column, "ttft_s") ? j->margins->load
                                                                     : j->r->rule.margin;
 }

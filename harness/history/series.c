@@ -17,11 +17,17 @@
 #define GIB (1024.0 * 1024 * 1024)
 
 static const struct series_metric metrics[] = {
-    {"tok_per_s", "tok/s", false, 1}, {"mem_peak_bytes", "GiB", true, 1 / GIB},
-    {"lat_p50_ms", "ms", true, 1},    {"lat_p95_ms", "ms", true, 1},
-    {"lat_p99_ms", "ms", true, 1},    {"load_s", "s", true, 1},
-    {"ttft_s", "s", true, 1},         {"mbu", "of the roof", false, 1},
-    {"gops", "GOPS", false, 1},       {"roof_gbps", "GB/s", false, 1},
+    {"tok_per_s", "tok/s", false, 1},
+    {"mem_peak_bytes", "GiB", true, 1 / GIB},
+    {"mem_resident_bytes", "GiB", true, 1 / GIB},
+    {"lat_p50_ms", "ms", true, 1},
+    {"lat_p95_ms", "ms", true, 1},
+    {"lat_p99_ms", "ms", true, 1},
+    {"load_s", "s", true, 1},
+    {"ttft_s", "s", true, 1},
+    {"mbu", "of the roof", false, 1},
+    {"gops", "GOPS", false, 1},
+    {"roof_gbps", "GB/s", false, 1},
 };
 #define N_METRICS (sizeof metrics / sizeof metrics[0])
 

@@ -18,7 +18,6 @@
 #include "engine/synth/synth.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
-#include "harness/machine/resident.h"
 #include "harness/machine/sandbox.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/point/point_profile.h"
@@ -26,6 +25,7 @@
 #include "harness/point/point_tuned.h"
 #include "harness/model/test_prompt.h"
 #include "harness/tune/prefetch.h"
+#include "harness/worker/resident.h"
 #include "harness/worker/worker_fence.h"
 #include "kernels/isa.h"
 

@@ -8,8 +8,8 @@
  *
  * Threading: stateless.
  */
-#ifndef SLM_HARNESS_MACHINE_RESIDENT_H
-#define SLM_HARNESS_MACHINE_RESIDENT_H
+#ifndef SLM_HARNESS_WORKER_RESIDENT_H
+#define SLM_HARNESS_WORKER_RESIDENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

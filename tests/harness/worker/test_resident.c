@@ -2,7 +2,7 @@
  *
  * test_resident.c - memory that must stay resident: recorded, and of this process
  */
-#include "harness/machine/resident.h"
+#include "harness/worker/resident.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * resident.c - memory of this process that must stay resident
  */
-#include "harness/machine/resident.h"
+#include "harness/worker/resident.h"
 
 #include <stdlib.h>
 
