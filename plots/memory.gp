@@ -3,10 +3,10 @@
 # memory.gp - memory per setting: what must stay resident, what was charged, what was
 # planned, and the limit
 #
-# Bars lie, so that names and notes are read without turning the head however many there
-# are. A bar has two parts: what must stay resident, and behind it, lighter, what was
-# charged: page cache that the kernel gives back when memory is short. Rows of older
-# versions have the second part only.
+# Bars are horizontal, so that names and notes stay readable however many there are. A bar
+# has two parts: what must stay resident, and behind it, lighter, what was charged, with
+# page cache that the kernel gives back when memory is short. Rows of older versions have
+# the second part only.
 
 gib_max = y_max
 unit = gib_max < 2 ? 1024 : 1

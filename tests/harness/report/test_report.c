@@ -5,7 +5,7 @@
  * tests/data/sweeps/yi-9b-6g is made up to hold every case: a thrashing and an
  * out-of-memory quantisation, a disturbed point, a point measured twice.
  */
-#include "tests/support/test.h"
+#include "tests/support/tree.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -82,6 +82,50 @@ static void machine_is_read_or_left_empty(void **state)
     report_machine_read(&m, TEST_DATA "noise");
     assert_string_equal(m.cpu_model, "");
     assert_int_equal(m.max_threads, 0);
+}
+
+/* What must stay resident comes before what was charged; without a limit there is no
+ * word of one. */
+static void the_chart_of_memory_has_what_must_stay_resident(void **state)
+{
+    char dir[] = "report-test-XXXXXX", path[128];
+    struct err err = ERR_INIT;
+    struct stat sb;
+    struct row r;
+    char *text;
+
+    (void)state;
+    row_init(&r);
+    r.kind = POINT_DECODE;
+    r.status = ROW_STATUS_OK;
+    strcpy(r.validity, "valid");
+    strcpy(r.model, "m");
+    strcpy(r.quant, "Q4_0");
+    r.n_threads = r.ctx = 1;
+    r.tok_per_s = 5;
+    r.mem_peak_bytes = (int64_t)1 << 30;
+    r.mem_resident_bytes = (int64_t)1 << 29;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    row_csv_header(f);
+    row_csv_write(f, &r);
+    fclose(f);
+    const enum status st = report_charts(dir, &err);
+    if (st != ST_UNSUPPORTED)
+        assert_int_equal(st, ST_OK);
+    snprintf(path, sizeof path, "%s/memory.csv", dir);
+    if (!stat(path, &sb)) {
+        text = slurp(path);
+        assert_non_null(strstr(text, "\n0,0,0,1,1,1,NaN,NaN,0,Q4_0,,0,0,0.5\n"));
+        free(text);
+        snprintf(path, sizeof path, "%s/memory.gp", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "'Memory that must stay resident'"));
+        free(text);
+    }
+    tree_remove(dir);
 }
 
 static void strings_are_quoted_for_gnuplot(void **state)
@@ -183,6 +227,11 @@ static void charts_are_drawn_where_there_is_gnuplot(void **state)
         assert_non_null(strstr(text, "position,peak_gib,lo,hi,planned_gib,limit,"));
         assert_non_null(strstr(text, ",label_x,label_y,resident_gib\n"));
         assert_non_null(strstr(text, "pages from disk; oom at some points"));
+        free(text);
+        snprintf(path, sizeof path, "%s/memory.gp", dir);
+        text = slurp(path);
+        assert_non_null(strstr(text, "'Memory charged, and its limit'"));
+        assert_non_null(strstr(text, "n_extra = 0\n"));
         free(text);
         snprintf(path, sizeof path, "%s/memory.svg", dir);
         text = slurp(path);
@@ -393,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_picked_once_and_in_order),
         cmocka_unit_test(machine_is_read_or_left_empty),
+        cmocka_unit_test(the_chart_of_memory_has_what_must_stay_resident),
         cmocka_unit_test(strings_are_quoted_for_gnuplot),
         cmocka_unit_test(the_table_has_a_line_per_point),
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
