@@ -104,6 +104,52 @@ const char *text_harmless(char *buf, size_t cap, const char *text)
     return utf8_harmless(buf, cap, text, strlen(text));
 }
 
+char *text_squeeze(char *text)
+{
+    size_t used = 0;
+
+    for (const char *from = text; *from; from++) {
+        if (*from != ' ' && *from != '\t')
+            text[used++] = *from;
+        else if (used && text[used - 1] != ' ')
+            text[used++] = ' ';
+    }
+    if (used && text[used - 1] == ' ')
+        used--;
+    text[used] = '\0';
+    return text;
+}
+
+static bool begins_character(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+/* Bytes of the first n characters of text. */
+static size_t bytes_of(const char *text, size_t n)
+{
+    size_t i = 0;
+
+    for (; text[i]; i++)
+        if (begins_character(text[i]) && n-- == 0)
+            break;
+    return i;
+}
+
+const char *text_shorten(char *buf, size_t cap, const char *text, size_t n)
+{
+    size_t n_characters = 0;
+
+    for (const char *p = text; *p; p++)
+        n_characters += begins_character(*p);
+    if (n_characters <= n)
+        snprintf(buf, cap, "%s", text);
+    else
+        snprintf(buf, cap, "%.*s\xe2\x80\xa6%s", (int)bytes_of(text, n / 2), text,
+                 text + bytes_of(text, n_characters - (n - n / 2 - 1)));
+    return buf;
+}
+
 struct shown_path format_path(const char *path)
 {
     struct shown_path shown;

@@ -57,6 +57,14 @@ void text_wrap(FILE *f, const char *text, int column, int indent, int width,
  * NULL: "". Returns buf. */
 const char *text_harmless(char *buf, size_t cap, const char *text);
 
+/* Take blanks off both ends of text and make one of several between words, in place:
+ * names of CPUs are padded. Returns text. */
+char *text_squeeze(char *text);
+
+/* text as it is, or where it has more than n characters (>= 3) the same with an
+ * ellipsis in its middle: names of models end in what tells them apart. Returns buf. */
+const char *text_shorten(char *buf, size_t cap, const char *text, size_t n);
+
 /* The name of a file or folder as it is printed: text_harmless(). */
 struct shown_path {
     char text[4096];

@@ -31,6 +31,7 @@ static void read_context(struct kernel_results *r, const json_t *context)
     const double n_cpus = number(context, "num_cpus");
 
     copy_text(r->cpu_model, sizeof r->cpu_model, context, "cpu_model");
+    text_squeeze(r->cpu_model);
     copy_text(r->host, sizeof r->host, context, "host_name");
     copy_text(r->date, sizeof r->date, context, "date");
     copy_text(r->version, sizeof r->version, context, "slmbench_version");

@@ -29,6 +29,7 @@ static const char *const names[MACHINE_N_FIELDS] = {
 static void put(struct machine_key *key, enum machine_field field, const char *text)
 {
     text_harmless(key->text[field], sizeof key->text[field], text);
+    text_squeeze(key->text[field]); /* as the topology has it; older files are padded */
 }
 
 static const char *text_of(const json_t *object, const char *name, const char *without)

@@ -239,7 +239,7 @@ enum status topology_read_cpuinfo(struct topology *t, const char *root, struct e
     const bool guest = arm ? is_arm_guest(root) : text_has_word(flags, "hypervisor");
     if (guest && !t->hypervisor[0])
         name_hypervisor(t, root);
-    if (!t->cpu_model[0])
+    if (!*text_squeeze(t->cpu_model))
         snprintf(t->cpu_model, sizeof t->cpu_model, "unknown");
     read_isa(t, root, flags, arm);
 out:

@@ -334,6 +334,8 @@ void report_machine_read(struct report_machine *m, const char *dir)
     copy_string(m->host, sizeof m->host, f.root, "host");
     copy_string(m->cpu_model, sizeof m->cpu_model, json_object_get(topo, "cpu"),
                 "model");
+    if (!strcmp(text_squeeze(m->cpu_model), "unknown"))
+        m->cpu_model[0] = '\0';
     if (setting_json_int(SETTING_threads, json_object_get(limits, "cpus_allowed"), "",
                          &m->n_cpus, NULL))
         m->n_cpus = 0; /* not known */

@@ -185,7 +185,7 @@ vm-hidden)
     online 0-1 0-1
     put sys/devices/system/node/online 0
     node 0 "0 1" 5990604
-    cpuinfo "0 1" AuthenticAMD "AMD EPYC" "ht hypervisor fma f16c avx avx2 $vnni"
+    cpuinfo "0 1" AuthenticAMD "AMD  EPYC            " "ht hypervisor fma f16c avx avx2 $vnni"
     put sys/class/dmi/id/sys_vendor QEMU
     memory 24684084 24331816 0 madvise 0 0
     kernel 6.12.8 3000 0-1

@@ -80,6 +80,33 @@ static void shell_words(void **state)
     assert_string_equal(word("::error::##[x"), " $'::error::\\x23\\x23\\x5bx'");
 }
 
+static void squeezed(void **state)
+{
+    char padded[] = "  AMD  EPYC Processor\t\t  ", blank[] = "   ", none[] = "",
+         plain[] = "a b";
+
+    (void)state;
+    assert_string_equal(text_squeeze(padded), "AMD EPYC Processor");
+    assert_string_equal(text_squeeze(blank), "");
+    assert_string_equal(text_squeeze(none), "");
+    assert_string_equal(text_squeeze(plain), "a b");
+}
+
+static void shortened(void **state)
+{
+    char buf[64];
+
+    (void)state;
+    assert_string_equal(text_shorten(buf, sizeof buf, "abcdefgh", 8), "abcdefgh");
+    assert_string_equal(text_shorten(buf, sizeof buf, "abcdefghi", 8),
+                        "abcd\xe2\x80\xa6ghi");
+    assert_string_equal(text_shorten(buf, sizeof buf, "\xc3\xa4\xc3\xb6\xc3\xbc", 3),
+                        "\xc3\xa4\xc3\xb6\xc3\xbc");
+    assert_string_equal(text_shorten(buf, sizeof buf, "\xc3\xa4\xc3\xb6\xc3\xbcxyz", 3),
+                        "\xc3\xa4\xe2\x80\xa6z");
+    assert_string_equal(text_shorten(buf, sizeof buf, "", 3), "");
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -95,6 +122,8 @@ int main(void)
         cmocka_unit_test(texts),
         cmocka_unit_test(append),
         cmocka_unit_test(shell_words),
+        cmocka_unit_test(squeezed),
+        cmocka_unit_test(shortened),
         cmocka_unit_test(names),
     };
 

@@ -125,6 +125,21 @@ static void machines_are_told_apart(void **state)
     }
 }
 
+/* Older records have names of CPUs as the firmware pads them. */
+static void blanks_are_no_other_machine(void **state)
+{
+    const struct machine_key a = example_key();
+    json_t *object = machine_key_json(&a);
+    struct machine_key b;
+
+    (void)state;
+    json_object_set_new(object, "CPU", json_string(" AMD  EPYC        "));
+    assert_true(machine_key_from_json(&b, object));
+    assert_true(machine_key_same(&b, &a, NULL, 0));
+    assert_true(machine_key_hash(&b) == machine_key_hash(&a));
+    json_decref(object);
+}
+
 static void a_foreign_topology_is_no_machine(void **state)
 {
     const char *const texts[] = {"{}", "[]", "{\"cpu\":1,\"limits\":{},\"memory\":{}}",
@@ -582,6 +597,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_are_told_apart),
+        cmocka_unit_test(blanks_are_no_other_machine),
         cmocka_unit_test(a_foreign_topology_is_no_machine),
         cmocka_unit_test(texts_of_a_run_are_harmless),
         cmocka_unit_test(a_database_gives_back_what_it_got),

@@ -117,6 +117,7 @@ static void vm_with_hidden_topology(void **state)
     (void)state;
     read_machine("vm-hidden");
     assert_int_equal(topo.smt, TOPO_SMT_HIDDEN);
+    assert_string_equal(topo.cpu_model, "AMD EPYC"); /* recorded with blanks */
     assert_string_equal(topo.hypervisor, "kvm");
     assert_int_equal(topo.cgroup_version, 1);
     assert_int_equal(topo.mem_limit, 0);
