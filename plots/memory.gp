@@ -19,7 +19,7 @@ longest = 0
 do for [i=1:n_series] { if (strlen(series[i]) > longest) { longest = strlen(series[i]) } }
 text_size = n_series <= 20 ? 13 : n_series <= 36 ? 10 : 7
 text_font = sprintf(",%d", text_size)
-set lmargin at screen (0.03 + longest * text_size * 0.00052 > 0.4 ? 0.4 : 0.03 + longest * text_size * 0.00052)
+set lmargin at screen (0.03 + longest * text_size * 0.00057 > 0.52 ? 0.52 : 0.03 + longest * text_size * 0.00057)
 set rmargin at screen 0.97
 set tmargin at screen 0.86
 set bmargin at screen 0.2

@@ -2,10 +2,20 @@
 #
 # pareto.gp - decode speed against divergence from the reference, frontier drawn
 
+# Many references need a legend that is higher than the chart.
+height = 800.0 + (n_series > 9 ? 32.0 * (n_series - 9) : 0)
+eval frame
 set xlabel "Kullback-Leibler divergence from the reference, nats (logarithmic; less is better)" textcolor rgb ink
 set ylabel "tokens per second" . (log_y ? " (logarithmic)" : "") textcolor rgb ink
 set logscale x
 eval "set xtics (" . x_ticks . ")"
+# A divergence of 0 has no place on a logarithmic axis: it stands beyond a gap in it.
+if (has_gap) {
+    set object 1 rectangle center first gap_x, graph 0 size screen 0.008, screen 0.02 fc rgb "#ffffff" fs solid noborder front
+    set label 3 "/" at first gap_x, graph 0 center offset -0.45,0 font ",15" textcolor rgb grey front
+    set label 4 "/" at first gap_x, graph 0 center offset 0.45,0 font ",15" textcolor rgb grey front
+    set arrow 1 from first gap_x, graph 0.02 to first gap_x, graph 1 nohead lw 1 dt (3,6) lc rgb "#bbbbbb" back
+}
 
 is(i) = column("series") == i
 x_if(condition) = condition ? column("kl_mean") : NaN

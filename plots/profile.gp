@@ -2,20 +2,31 @@
 #
 # profile.gp - a token's time by operation, work and waiting, and what the roof allows
 
+longest = 8
+do for [i=1:n_rows] {
+    if (strlen(rows[i]) > longest) { longest = strlen(rows[i]) }
+}
+head = 164.0
+height = head + foot + 40 * n_rows
+height = height < 420 ? 420.0 : height
+eval frame
+set label 3 warning_text at screen 0.02, 1 - 110 / height left font ",12" textcolor rgb "#B04A00" noenhanced
 set xlabel "milliseconds" textcolor rgb ink
 unset grid
 set grid xtics lc rgb faint lw 1 lt 1
-set ytics ()
+set ytics scale 0 noenhanced ()
 do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
-set ytics scale 0
-set lmargin at screen 0.17
-set rmargin at screen 0.95
-set key inside right bottom
-
-height = 260 + 30 * n_rows
-height = height < 571 ? 571 : height
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%d font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4)
-output_svg = sprintf("point = 0.6; set terminal svg size 1000,%d dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
+set lmargin at screen 0.03 + 0.0084 * longest
+set rmargin at screen 0.97
+unset key
+# What the colours mean, in one line.
+at = 1 - 140 / height
+set object 1 rectangle center screen 0.03, at size screen 0.02, screen 12 / height fc rgb color(0) fs solid 0.85 noborder
+set label 11 "work" at screen 0.046, at left font ",12" textcolor rgb ink
+set object 2 rectangle center screen 0.11, at size screen 0.02, screen 12 / height fc rgb color(4) fs solid 0.85 noborder
+set label 12 "waiting for the other threads" at screen 0.126, at left font ",12" textcolor rgb ink
+set arrow 13 from screen 0.335, screen at - 10 / height to screen 0.335, screen at + 10 / height nohead lw 3 lc rgb color(1)
+set label 13 "what the roof allows" at screen 0.344, at left font ",12" textcolor rgb ink
 
 y(shift) = column("position") + shift
 total(x) = column("work_ms") + column("wait_ms")
@@ -26,11 +37,11 @@ do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
         data using (column("work_ms")/2):"position":(0):"work_ms":(y(-0.36)):(y(0.36)) \
-            with boxxyerror fs solid 0.85 noborder lc rgb color(0) title "work", \
+            with boxxyerror fs solid 0.85 noborder lc rgb color(0) notitle, \
         data using (column("work_ms")):"position":"work_ms":(total(0)):(y(-0.36)):(y(0.36)) \
-            with boxxyerror fs solid 0.85 noborder lc rgb color(4) title "waiting for the other threads", \
+            with boxxyerror fs solid 0.85 noborder lc rgb color(4) notitle, \
         data using (column("roof_ms")):(y(-0.44)):(0):(0.88) \
-            with vectors nohead lw 3 lc rgb color(1) title "what the roof allows", \
+            with vectors nohead lw 3 lc rgb color(1) notitle, \
         data using (total(0)):"position":(share(0)) \
             with labels left offset 0.8,0 font ",11" textcolor rgb ink notitle
     set output

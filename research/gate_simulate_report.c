@@ -305,7 +305,9 @@ static enum status draw_rivals(const struct simulation *s, const char *dir,
              "%zu comparisons a point; invented noises have %g %% of a round; the "
              "others' rules see %d turns of A, then %d of B",
              s->n_gates, 100 * SIM_SIGMA, SIM_RIVAL_TURNS, SIM_RIVAL_TURNS);
-    chart_file_head(f, RIVALS, "Who cries wolf, and who sees it", text);
+    chart_file_head(f, RIVALS,
+                    "How often each rule alarms: at equal builds, and at a slower one",
+                    text);
     fprintf(f, "n_series = %d\narray series[%d]\n", SIM_N_RULES, SIM_N_RULES);
     for (int rule = 0; rule < SIM_N_RULES; rule++) {
         fprintf(f, "series[%d] = ", rule + 1);

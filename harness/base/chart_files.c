@@ -267,6 +267,7 @@ FILE *chart_file_create(struct chart_file *c, const char *dir, const char *name,
 {
     c->dir = dir;
     c->name = name;
+    c->form = name;
     if (snprintf(c->path, sizeof c->path, "%s/%s.%s", dir, name, ending) >=
         (int)sizeof c->path) {
         err_set(err, ST_USAGE, "the path of a chart is too long: %.60s...", dir);
@@ -345,7 +346,7 @@ enum status chart_file_draw(struct chart_file *c, const char *again, struct err 
     enum status st = add_template(c->file.f, "style", err);
 
     if (st == ST_OK)
-        st = add_template(c->file.f, c->name, err);
+        st = add_template(c->file.f, c->form, err);
     if (st) {
         newfile_abort(&c->file);
         return st;

@@ -4,7 +4,7 @@
  * and drawing it with gnuplot
  *
  * The script consists of settings followed by the templates plots/style.gp and
- * plots/<name>.gp, so that `gnuplot <name>.gp` there redraws it.
+ * plots/<form>.gp, so that `gnuplot <name>.gp` there redraws it.
  *
  * Threading: one thread.
  */
@@ -20,6 +20,8 @@
 struct chart_file {
     struct newfile file;
     const char *dir, *name;
+    const char
+        *form; /* of the template plots/<form>.gp; chart_file_create(): as name */
     char path[4096];
 };
 

@@ -44,7 +44,8 @@ static enum status measure(const struct point *p, const struct topology *topo,
 
 /* The profile as a table and, where it is wanted, as a chart. */
 static enum status show_profile(const struct point_options *o, const struct row *row,
-                                const json_t *profile, struct err *err)
+                                const struct topology *topo, const json_t *profile,
+                                struct err *err)
 {
     struct point_profile *p = malloc(sizeof *p);
     enum status status = ST_OK;
@@ -57,7 +58,7 @@ static enum status show_profile(const struct point_options *o, const struct row 
     if (o->chart_dir) {
         status = dirs_make(o->chart_dir, err);
         if (status == ST_OK)
-            status = point_profile_draw(p, row, o->chart_dir, err);
+            status = point_profile_draw(p, row, topo, o->chart_dir, err);
     }
     free(p);
     return status;
@@ -108,7 +109,7 @@ int cmd_decode(int argc, char **argv)
         if (status == ST_OK)
             status = print_row(&row, samples.profile, o->json, &err);
         if (status == ST_OK && samples.profile)
-            status = show_profile(o, &row, samples.profile, &err);
+            status = show_profile(o, &row, topo, samples.profile, &err);
         if (status == ST_OK)
             code = exit_code(&row);
     }

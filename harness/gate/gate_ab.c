@@ -112,7 +112,8 @@ static void describe(struct gate_result *r, const struct gate_options *o,
     r->rule = s->rule;
     r->budget_s = s->budget_s;
     r->injected = s->slower;
-    snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
+    if (strcmp(topo->cpu_model, "unknown") != 0)
+        snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
     snprintf(r->model, sizeof r->model, "%s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
     copy(g->config, sizeof g->config, o->config);

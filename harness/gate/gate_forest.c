@@ -8,10 +8,13 @@
 
 #include "engine/base/utf8.h"
 #include "harness/base/chart_files.h"
+#include "harness/base/format.h"
 #include "harness/gate/gate_report.h"
 
 #define NAME     "gate_forest"
 #define NAME_CAP 56 /* bytes of a metric's name that fit */
+
+#define MODEL_CHARACTERS 60 /* of the model's name beside the rest of its line */
 
 /* Least and most of the axis, in percent. */
 struct range {
@@ -220,7 +223,7 @@ static void make_title(char *buf, size_t cap, const struct gate_result *r,
 static void write_settings(FILE *f, const struct gate_result *r, const struct range *x)
 {
     const bool stored = r->mode == GATE_MODE_BASELINE;
-    char title[96], measured[160], subtitle[1024], shown[1024];
+    char title[96], measured[160], model[256], subtitle[1024], shown[1024];
     int n_verdict[4] = {0}, n_dots = 0, n_beyond = 0;
 
     count_kinds(r, x, n_verdict, &n_dots, &n_beyond);
@@ -229,11 +232,13 @@ static void write_settings(FILE *f, const struct gate_result *r, const struct ra
         snprintf(measured, sizeof measured, "%zu new run%s against %.80s",
                  r->n_launches, r->n_launches == 1 ? "" : "s", r->settings);
     else
-        snprintf(measured, sizeof measured, "%zu rounds of %zu launches", r->n_rounds,
-                 r->n_launches);
-    snprintf(subtitle, sizeof subtitle, "%s%s%s \xc2\xb7 %s%s", r->model,
-             r->model[0] ? " \xc2\xb7 " : "", r->cpu, measured,
-             r->injected > 0 ? " \xc2\xb7 B slowed on purpose" : "");
+        snprintf(measured, sizeof measured, "%zu round%s of %zu launch%s", r->n_rounds,
+                 r->n_rounds == 1 ? "" : "s", r->n_launches,
+                 r->n_launches == 1 ? "" : "es");
+    snprintf(subtitle, sizeof subtitle, "%s%s%s%s%s%s",
+             text_shorten(model, sizeof model, r->model, MODEL_CHARACTERS),
+             r->model[0] ? " \xc2\xb7 " : "", r->cpu, r->cpu[0] ? " \xc2\xb7 " : "",
+             measured, r->injected > 0 ? " \xc2\xb7 B slowed on purpose" : "");
     utf8_printable(shown, sizeof shown, subtitle, strlen(subtitle));
     chart_file_head(f, NAME, title, shown);
     write_texts(f, r);

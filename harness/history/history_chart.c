@@ -49,6 +49,7 @@ static void write_panel(FILE *f, const struct history_report *r,
                         const struct history_line *line, size_t index)
 {
     double level = first_level(line);
+    int nth = 0;
 
     for (size_t i = 0; i < line->n; i++) {
         const struct history_run *run = &r->h->runs[line->v[i].run];
@@ -58,6 +59,7 @@ static void write_panel(FILE *f, const struct history_report *r,
         history_commit(run, commit, sizeof commit);
         if (c) {
             level = c->at.after;
+            nth++;
             snprintf(label, sizeof label, "%s %+.1f %%", commit,
                      100 * (c->size.ratio - 1));
         }
@@ -68,7 +70,7 @@ static void write_panel(FILE *f, const struct history_report *r,
         chart_file_text(f, label);
         chart_file_text(f, commit);
         chart_file_text(f, line->v[i].utc);
-        fputc('\n', f);
+        fprintf(f, ",%d\n", nth);
     }
 }
 
@@ -81,7 +83,7 @@ static enum status write_values(const struct history_report *r,
 
     if (!f)
         return err->code;
-    fprintf(f, "panel,run,value,level,change,label,commit,utc\n");
+    fprintf(f, "panel,run,value,level,change,label,commit,utc,nth\n");
     for (size_t i = 0; i < n; i++)
         write_panel(f, r, panel[i], i);
     return chart_file_finish(&c, err);
@@ -98,7 +100,8 @@ static void write_range(FILE *f, const struct history_line *line, size_t index)
     }
     const double range = fmax(hi - lo, 0.02 * hi);
     fprintf(f, "lo[%zu] = %.6g\nhi[%zu] = %.6g\nlast[%zu] = %zu\n", index + 1,
-            lo - 0.1 * range, index + 1, hi + 0.25 * range, index + 1, line->n - 1);
+            fmax(0, lo - 0.1 * range), index + 1, hi + 0.25 * range, index + 1,
+            line->n - 1);
 }
 
 static void write_ticks(FILE *f, const struct history_report *r,
@@ -125,18 +128,19 @@ static void write_settings(FILE *f, const struct history_report *r,
     const struct series *first = panel[0]->s;
     char subtitle[320], machine[256];
 
-    snprintf(subtitle, sizeof subtitle, "%s - %zu of %zu series, %zu changes",
+    snprintf(subtitle, sizeof subtitle, "%s  \xc2\xb7  %zu of %zu series, %zu change%s",
              first->has_machine
                  ? machine_key_name(&first->machine, machine, sizeof machine)
                  : "machine not known",
-             n, r->n, r->n_changes);
+             n, r->n, r->n_changes, r->n_changes == 1 ? "" : "s");
     chart_file_head(f, HISTORY_CHART, "Where the history has changed", subtitle);
-    fprintf(f,
-            "x_min = 0\nx_max = 1\ny_min = 0\ny_max = 1\nlog_y = 0\ny_ticks = ''\n"
-            "n_panels = %zu\nn_ticks = %d\narray lo[%zu]\narray hi[%zu]\n"
-            "array last[%zu]\narray titles[%zu]\narray units[%zu]\narray tick_at[%zu]\n"
-            "array tick[%zu]\n",
-            n, N_TICKS, n, n, n, n, n, n * N_TICKS, n * N_TICKS);
+    fprintf(
+        f,
+        "x_min = 0\nx_max = 1\ny_min = 0\ny_max = 1\nlog_y = 0\ny_ticks = ''\n"
+        "n_changes = %zu\nn_panels = %zu\nn_ticks = %d\narray lo[%zu]\narray hi[%zu]\n"
+        "array last[%zu]\narray titles[%zu]\narray units[%zu]\narray tick_at[%zu]\n"
+        "array tick[%zu]\n",
+        r->n_changes, n, N_TICKS, n, n, n, n, n, n * N_TICKS, n * N_TICKS);
     for (size_t i = 0; i < n; i++) {
         write_range(f, panel[i], i);
         fprintf(f, "titles[%zu] = ", i + 1);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
+#include "harness/base/format.h"
 #include "harness/kernelbench/kernel_report.h"
 
 #define ROOFLINE  "kernels_roofline"
@@ -74,8 +75,8 @@ static bool find_axes(struct axes *a, const struct kernel_report *r)
         a->x_max = fmax(a->x_max, l->gops.median / l->gbps.median);
         a->y_min = fmin(a->y_min, l->gops.median);
     }
-    a->x_min /= 2;
-    a->x_max *= 4;
+    a->x_min /= 14; /* the names of slopes stand there */
+    a->x_max *= 2;
     a->y_min /= 2;
     a->y_max *= 2;
     return a->x_max > 0;
@@ -119,13 +120,23 @@ static double highest_peak(const struct kernel_report *r)
     return most;
 }
 
-/* roof[i]: slope in GB/s, or 0 and a level in GOPS; top[i]: where a slope ends. */
-static void write_roofs(FILE *f, const struct kernel_report *r)
-{
-    struct names names = {.n = 0};
-    double slope[MAX_NAMES], top[MAX_NAMES];
+/* Names of levels need so much of the axis' height each: a line of text. */
+#define LINE_SHARE (18.0 / 600)
 
-    for (size_t i = 0; i < r->n && names.n < MAX_NAMES; i++) {
+struct roofs {
+    struct names names;
+    double slope[MAX_NAMES];   /* GB/s; 0: a level */
+    double top[MAX_NAMES];     /* GOPS: of a level, or where a slope ends */
+    double label_y[MAX_NAMES]; /* of a level's name */
+    double side[MAX_NAMES];    /* of a slope's name: factor on its height */
+};
+
+static void find_roofs(struct roofs *to, const struct kernel_report *r)
+{
+    const double highest = highest_peak(r);
+
+    memset(to, 0, sizeof *to);
+    for (size_t i = 0; i < r->n && to->names.n < MAX_NAMES; i++) {
         const struct kernel_line *l = &r->v[i];
         const bool is_read = !strcmp(l->c.what, "read");
         char name[96], threads[32] = "";
@@ -139,28 +150,93 @@ static void write_roofs(FILE *f, const struct kernel_report *r)
         else
             snprintf(name, sizeof name, "%s %s %.0f GOPS%s", l->c.what, l->c.isa,
                      l->gops.median, threads);
-        const double highest = highest_peak(r);
-        slope[names.n] = is_read ? l->gbps.median : 0;
-        top[names.n] = !is_read ? l->gops.median : highest > 0 ? highest : 1e9;
-        index_of(&names, name);
+        const int k = to->names.n;
+        if (index_of(&to->names, name) != k)
+            continue; /* the same again */
+        to->slope[k] = is_read ? l->gbps.median : 0;
+        to->top[k] = !is_read ? l->gops.median : highest > 0 ? highest : 1e9;
     }
-    write_names(f, "roofs", &names);
-    fprintf(f, "array slope[%d]\narray top[%d]\n", names.n ? names.n : 1,
-            names.n ? names.n : 1);
-    for (int i = 0; i < names.n; i++)
-        fprintf(f, "slope[%d] = %.6g\ntop[%d] = %.6g\n", i + 1, slope[i], i + 1,
-                top[i]);
 }
 
-static void write_decades(FILE *f, const char *variable, double min, double max)
+/* Names stand beside their levels, a line apart: pushed up from the lowest, and down
+ * again from the upper end of the axis. */
+static void place_level_names(struct roofs *r, const struct axes *a)
 {
+    const double line = pow(a->y_max / a->y_min, LINE_SHARE);
+    int order[MAX_NAMES], n = 0;
+
+    for (int i = 0; i < r->names.n; i++) {
+        int at = n;
+
+        if (r->slope[i] > 0)
+            continue;
+        for (; at > 0 && r->top[order[at - 1]] > r->top[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        n++;
+    }
+    for (int k = 0; k < n; k++)
+        r->label_y[order[k]] =
+            fmax(r->top[order[k]], k ? r->label_y[order[k - 1]] * line : 0);
+    for (int k = n - 1; k >= 0; k--)
+        r->label_y[order[k]] =
+            fmin(r->label_y[order[k]],
+                 k == n - 1 ? a->y_max : r->label_y[order[k + 1]] / line);
+}
+
+/* The name of the steeper of two slopes is above its line, the other's below. */
+static void place_slope_names(struct roofs *r)
+{
+    double steepest = 0;
+
+    for (int i = 0; i < r->names.n; i++)
+        steepest = fmax(steepest, r->slope[i]);
+    for (int i = 0; i < r->names.n; i++)
+        r->side[i] = r->slope[i] == steepest ? 1.25 : 0.8;
+}
+
+static void write_roofs(FILE *f, const struct kernel_report *report,
+                        const struct axes *a)
+{
+    struct roofs *r = malloc(sizeof *r);
+    const char *const variables[] = {"slope", "top", "label_y", "side"};
+
+    if (!r) { /* then there are points only */
+        fprintf(f, "n_roofs = 0\n");
+        return;
+    }
+    find_roofs(r, report);
+    place_level_names(r, a);
+    place_slope_names(r);
+    write_names(f, "roofs", &r->names);
+    for (int k = 0; k < 4; k++)
+        fprintf(f, "array %s[%d]\n", variables[k], r->names.n ? r->names.n : 1);
+    for (int i = 0; i < r->names.n; i++)
+        fprintf(f,
+                "slope[%d] = %.6g\ntop[%d] = %.6g\nlabel_y[%d] = %.6g\n"
+                "side[%d] = %.6g\n",
+                i + 1, r->slope[i], i + 1, r->top[i], i + 1, r->label_y[i], i + 1,
+                r->side[i]);
+    free(r);
+}
+
+/* Powers of ten; of less than three of them 2 and 5 times as much, too. */
+static void write_ticks(FILE *f, const char *variable, double min, double max)
+{
+    static const int factors[] = {1, 2, 5};
+    const int n = log10(max / min) < 3 ? 3 : 1;
     const char *lead = "";
 
     fprintf(f, "%s = \"", variable);
-    for (int e = (int)ceil(log10(min)); e <= (int)floor(log10(max)); e++) {
-        fprintf(f, "%s%.6g", lead, pow(10, e));
-        lead = ",";
-    }
+    for (int e = (int)floor(log10(min)); e <= (int)floor(log10(max)); e++)
+        for (int k = 0; k < n; k++) {
+            const double tick = factors[k] * pow(10, e);
+
+            if (tick < min || tick > max)
+                continue;
+            fprintf(f, "%s%.6g", lead, tick);
+            lead = ",";
+        }
     fprintf(f, "\"\n");
 }
 
@@ -186,9 +262,9 @@ static enum status draw_roofline(const struct kernel_report *r, const char *dir,
     write_names(f, "levels", &levels);
     fprintf(f, "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = 1\n",
             a.x_min, a.x_max, a.y_min, a.y_max);
-    write_decades(f, "x_ticks", a.x_min, a.x_max);
-    write_decades(f, "y_ticks", a.y_min, a.y_max);
-    write_roofs(f, r);
+    write_ticks(f, "x_ticks", a.x_min, a.x_max);
+    write_ticks(f, "y_ticks", a.y_min, a.y_max);
+    write_roofs(f, r, &a);
     fputc('\n', f);
     return chart_file_draw(&c, again, err);
 }
@@ -209,38 +285,146 @@ struct heatmap {
     struct names rows;    /* formats */
     struct names columns; /* "group/level" */
     struct names groups;  /* names of neighbouring columns */
+    struct names notes;
     int first[MAX_NAMES]; /* column of a group */
+    int line[MAX_NAMES];  /* where a group's name stands, 0: the lowest */
+    int n_lines;
     char level[MAX_NAMES][16];
     bool has_levels; /* a group has more than one level */
+    bool has_skipped;
 };
+
+/* A level that did not run at all is no column: its kernels are for another CPU, or
+ * were not wanted. */
+static bool ran_at_all(const struct kernel_report *r, int group, const char *isa)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->v[i].group == group && r->v[i].state != LINE_SKIPPED &&
+            is_cell(&r->v[i]) && !strcmp(r->v[i].c.isa, isa))
+            return true;
+    return false;
+}
+
+static const char *column_name(char buf[96], const struct kernel_line *l)
+{
+    char name[64];
+
+    snprintf(buf, 96, "%s/%s", kernel_group_name(name, sizeof name, &l->c), l->c.isa);
+    return buf;
+}
+
+/* The index of a name that is there; -1: it is not. */
+static int find_name(const struct names *names, const char *name)
+{
+    int i = names->n - 1;
+
+    while (i >= 0 && strcmp(names->v[i], name) != 0)
+        i--;
+    return i;
+}
+
+static void add_column(struct heatmap *h, const struct kernel_line *l)
+{
+    const int n_groups = h->groups.n, n_columns = h->columns.n;
+    char name[64], column[96];
+    const int g = index_of(&h->groups, kernel_group_name(name, sizeof name, &l->c));
+    const int at = index_of(&h->columns, column_name(column, l));
+
+    if (g < 0 || at < 0)
+        return;
+    if (h->groups.n > n_groups)
+        h->first[g] = at;
+    else if (h->columns.n > n_columns)
+        h->has_levels = true;
+    snprintf(h->level[at], sizeof h->level[0], "%s", l->c.isa);
+}
 
 static void find_columns(struct heatmap *h, const struct kernel_report *r)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (is_cell(&r->v[i]))
-            index_of(&h->rows, r->v[i].c.what);
     for (int group = 0; group < r->n_groups; group++)
-        for (int isa = 0; isa < KERN_N_ISA; isa++)
-            for (size_t i = 0; i < r->n; i++) {
-                const struct kernel_line *l = &r->v[i];
-                char name[64], column[96];
+        for (int isa = 0; isa < KERN_N_ISA; isa++) {
+            const char *level = isa_name((enum kern_isa)isa);
 
-                if (l->group != group || !is_cell(l) ||
-                    strcmp(l->c.isa, isa_name((enum kern_isa)isa)) != 0)
-                    continue;
-                kernel_group_name(name, sizeof name, &l->c);
-                snprintf(column, sizeof column, "%s/%s", name, l->c.isa);
-                const int n_before = h->groups.n, n_columns = h->columns.n;
-                const int g = index_of(&h->groups, name);
-                const int at = index_of(&h->columns, column);
-                if (g < 0 || at < 0)
-                    return;
-                if (h->groups.n > n_before)
-                    h->first[g] = at;
-                else if (h->columns.n > n_columns)
-                    h->has_levels = true;
-                snprintf(h->level[at], sizeof h->level[0], "%s", l->c.isa);
-            }
+            if (!ran_at_all(r, group, level))
+                continue;
+            for (size_t i = 0; i < r->n; i++)
+                if (r->v[i].group == group && is_cell(&r->v[i]) &&
+                    !strcmp(r->v[i].c.isa, level))
+                    add_column(h, &r->v[i]);
+        }
+}
+
+/* Of a cell that is drawn: its column, and its row in the order of the lines; -1: none.
+ */
+static int find_cell(struct heatmap *h, const struct kernel_line *l, int *row)
+{
+    char column[96];
+    const int at = is_cell(l) ? find_name(&h->columns, column_name(column, l)) : -1;
+
+    if (at < 0)
+        return -1;
+    *row = index_of(&h->rows, l->c.what);
+    return *row < 0 ? -1 : at;
+}
+
+/* The lines of group names: each on the lowest where it is clear of the one before. */
+static void place_group_names(struct heatmap *h)
+{
+    const double width = fmin(110, 1134.0 / h->columns.n); /* as in the template */
+    double end[MAX_NAMES];                                 /* of a line, in pixels */
+
+    for (int g = 0; g < h->groups.n; g++) {
+        const int after = g + 1 < h->groups.n ? h->first[g + 1] : h->columns.n;
+        const double middle = width * (h->first[g] + after) / 2;
+        const double half = 4.3 * (double)strlen(h->groups.v[g]);
+        int line = 0;
+
+        while (line < h->n_lines && end[line] > middle - half - 10)
+            line++;
+        if (line == h->n_lines)
+            h->n_lines++;
+        end[line] = middle + half;
+        h->line[g] = line;
+    }
+}
+
+static int count_names_with(const struct names *names, const char *word)
+{
+    int n = 0;
+
+    for (int i = 0; i < names->n; i++)
+        n += strstr(names->v[i], word) != NULL;
+    return n;
+}
+
+/* What the words and marks of this chart mean. */
+static void add_notes(struct heatmap *h, const struct kernel_report *r)
+{
+    char text[96] = "", more[96];
+    struct names left_out = {.n = 0};
+    const int n_cold = count_names_with(&h->groups, " cold");
+
+    for (size_t i = 0; i < r->n; i++)
+        if (is_cell(&r->v[i]) &&
+            find_name(&h->columns, column_name(more, &r->v[i])) < 0)
+            index_of(&left_out, r->v[i].c.isa);
+    if (count_names_with(&h->groups, " hot"))
+        index_of(&h->notes, "hot: weights in the second-level cache");
+    if (n_cold)
+        index_of(&h->notes, "cold: weights from memory, and the share is that of the "
+                            "read bandwidth");
+    if (n_cold < h->groups.n)
+        index_of(&h->notes,
+                 n_cold ? "else the share is that of the arithmetic peak of the level"
+                        : "the share is that of the arithmetic peak of the level");
+    if (h->has_skipped)
+        index_of(&h->notes,
+                 "\xe2\x80\x93 not run here; an empty place: no such kernel");
+    for (int i = 0; i < left_out.n; i++)
+        text_append(text, sizeof text, "%s%s",
+                    i ? ", " : "levels not run here: ", left_out.v[i]);
+    if (*text)
+        index_of(&h->notes, text);
 }
 
 static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
@@ -256,19 +440,19 @@ static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
     fprintf(f, "column,row,percent,state,note,format,group,level\n");
     for (size_t i = 0; i < r->n; i++) {
         const struct kernel_line *l = &r->v[i];
-        char name[64], column[96];
+        char name[64];
+        int row = -1;
+        const int column = find_cell(h, l, &row);
 
-        if (!is_cell(l))
+        if (column < 0)
             continue;
-        kernel_group_name(name, sizeof name, &l->c);
-        snprintf(column, sizeof column, "%s/%s", name, l->c.isa);
-        fprintf(f, "%d,%d", index_of(&h->columns, column),
-                index_of(&h->rows, l->c.what));
+        h->has_skipped |= l->state == LINE_SKIPPED;
+        fprintf(f, "%d,%d", column, row);
         chart_file_number(f, l->state == LINE_OK ? 100 * kernel_line_of_roof(l) : NAN);
         fprintf(f, ",%d", (int)l->state);
         chart_file_text(f, words[l->state]);
         chart_file_text(f, l->c.what);
-        chart_file_text(f, name);
+        chart_file_text(f, kernel_group_name(name, sizeof name, &l->c));
         chart_file_text(f, l->c.isa);
         fputc('\n', f);
     }
@@ -288,6 +472,10 @@ static void write_heatmap_settings(FILE *f, const struct heatmap *h,
     write_names(f, "formats", &h->rows);
     write_names(f, "columns", &levels);
     write_names(f, "groups", &h->groups);
+    write_names(f, "notes", &h->notes);
+    fprintf(f, "n_group_lines = %d\narray group_line[%d]\n", h->n_lines, h->groups.n);
+    for (int i = 0; i < h->groups.n; i++)
+        fprintf(f, "group_line[%d] = %d\n", i + 1, h->line[i]);
     fprintf(f, "array begin[%d]\n", h->groups.n + 1);
     for (int i = 0; i <= h->groups.n; i++)
         fprintf(f, "begin[%d] = %d\n", i + 1,
@@ -314,6 +502,8 @@ static enum status draw_heatmap(const struct kernel_report *r, const char *dir,
         return ST_OK;
     }
     st = write_cells(h, r, dir, err);
+    place_group_names(h);
+    add_notes(h, r);
     f = st ? NULL : chart_file_create(&c, dir, HEATMAP, "gp", err);
     if (f) {
         write_heatmap_settings(f, h, r);

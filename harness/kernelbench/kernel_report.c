@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/newfile.h"
 
 /* ---- roofs ---------------------------------------------------------------------- */
@@ -225,10 +226,10 @@ enum status kernel_report_make(struct kernel_report *report,
     for (size_t i = 0; i < r.n; i++)
         add_fractions(&r, &r.v[i]);
     number_groups(&r);
-    snprintf(r.title, sizeof r.title, "%s, %d CPU%s%s%s",
-             results->cpu_model[0] ? results->cpu_model : "unknown CPU",
-             results->n_cpus, results->n_cpus == 1 ? "" : "s",
-             results->host[0] ? "  \xc2\xb7  " : "", results->host);
+    if (results->cpu_model[0] && strcmp(results->cpu_model, "unknown") != 0)
+        snprintf(r.title, sizeof r.title, "%s, ", results->cpu_model);
+    text_append(r.title, sizeof r.title, "%d CPU%s", results->n_cpus,
+                results->n_cpus == 1 ? "" : "s");
     *report = r;
     return ST_OK;
 }

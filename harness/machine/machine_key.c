@@ -222,9 +222,16 @@ const char *machine_key_name(const struct machine_key *key, char *buf, size_t ca
     const char *hypervisor = key->text[MACHINE_HYPERVISOR];
     const bool virtual = strcmp(hypervisor, "none") != 0;
 
-    snprintf(buf, cap, "%.80s, %d CPU%s, %.20s%s%.30s", key->text[MACHINE_CPU], n,
-             n == 1 ? "" : "s", key->text[MACHINE_MEMORY], virtual ? ", " : "",
-             virtual ? hypervisor : "");
+    const char *const cpu = key->text[MACHINE_CPU], *memory = key->text[MACHINE_MEMORY];
+
+    buf[0] = '\0';
+    if (strcmp(cpu, UNKNOWN) != 0)
+        text_append(buf, cap, "%.80s, ", cpu);
+    text_append(buf, cap, "%d CPU%s", n, n == 1 ? "" : "s");
+    if (strcmp(memory, UNKNOWN) != 0)
+        text_append(buf, cap, ", %.20s", memory);
+    if (virtual && strcmp(hypervisor, UNKNOWN) != 0)
+        text_append(buf, cap, ", %.30s", hypervisor);
     return buf;
 }
 

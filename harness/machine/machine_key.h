@@ -51,7 +51,7 @@ bool machine_key_parse(struct machine_key *key, const char *text);
 bool machine_key_same(const struct machine_key *there, const struct machine_key *here,
                       char *why, size_t cap);
 
-/* "AMD EPYC, 2 CPUs, 23.5 GiB, kvm". Returns buf. */
+/* "AMD EPYC, 2 CPUs, 23.5 GiB, kvm", without what is not known. Returns buf. */
 const char *machine_key_name(const struct machine_key *key, char *buf, size_t cap);
 
 uint64_t machine_key_hash(const struct machine_key *key);

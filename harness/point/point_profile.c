@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
+#include "harness/base/format.h"
 
 #define CHART "profile"
 
@@ -210,8 +211,33 @@ static enum status write_data(const struct point_profile *p, const struct row *r
     return chart_file_finish(&c, err);
 }
 
+/* Names of models and CPUs are cut beyond this, so that the line fits the picture. */
+#define NAME_CHARACTERS 48
+
+static void write_subtitle(FILE *f, const struct point_profile *p,
+                           const struct row *row, const struct topology *topo)
+{
+    const bool prefill = row->kind == POINT_PREFILL;
+    char model[256], cpu[256], text[800];
+
+    text_shorten(model, sizeof model, row->model, NAME_CHARACTERS);
+    text_shorten(cpu, sizeof cpu, topo->cpu_model, NAME_CHARACTERS);
+    snprintf(
+        text, sizeof text,
+        "%s %s  \xc2\xb7  %s, %d CPU%s  \xc2\xb7  %lld thread%s, %s %lld  \xc2\xb7  "
+        "roof %.1f GB/s, %.0f GOPS",
+        model, row->quant, cpu, topo->n_allowed, topo->n_allowed == 1 ? "" : "s",
+        (long long)row->n_threads, row->n_threads == 1 ? "" : "s",
+        prefill ? "prompt of" : "context",
+        (long long)(prefill ? row->n_prompt : row->ctx), row->roof_gbps, p->int8_gops);
+    fputs("\nsubtitle_text = ", f);
+    gnuplot_quote(f, text);
+    fputs("\nwarning_text = ", f);
+    gnuplot_quote(f, !strcmp(row->validity, "valid") ? "" : row->validity);
+}
+
 static void write_settings(FILE *f, const struct point_profile *p,
-                           const struct row *row)
+                           const struct row *row, const struct topology *topo)
 {
     const bool prefill = row->kind == POINT_PREFILL;
     char text[256];
@@ -227,13 +253,7 @@ static void write_settings(FILE *f, const struct point_profile *p,
     snprintf(text, sizeof text, "Where the %.1f ms of a %s go", p->sample_ms,
              prefill ? "prompt" : "token");
     gnuplot_quote(f, text);
-    snprintf(text, sizeof text,
-             "%s %s, %lld threads, %s %lld; roof %.1f GB/s, %.0f GOPS", row->model,
-             row->quant, (long long)row->n_threads, prefill ? "prompt of" : "context",
-             (long long)(prefill ? row->n_prompt : row->ctx), row->roof_gbps,
-             p->int8_gops);
-    fputs("\nsubtitle_text = ", f);
-    gnuplot_quote(f, text);
+    write_subtitle(f, p, row, topo);
     fprintf(f, "\nn_rows = %zu\narray rows[%zu]\n", p->n_rows, p->n_rows);
     for (size_t i = 0; i < p->n_rows; i++) {
         snprintf(text, sizeof text, "%s%s%s", p->rows[i].op,
@@ -249,7 +269,8 @@ static void write_settings(FILE *f, const struct point_profile *p,
 }
 
 enum status point_profile_draw(const struct point_profile *p, const struct row *row,
-                               const char *dir, struct err *err)
+                               const struct topology *topo, const char *dir,
+                               struct err *err)
 {
     struct chart_file c;
     enum status st;
@@ -263,6 +284,6 @@ enum status point_profile_draw(const struct point_profile *p, const struct row *
     f = st ? NULL : chart_file_create(&c, dir, CHART, "gp", err);
     if (!f)
         return err->code;
-    write_settings(f, p, row);
+    write_settings(f, p, row, topo);
     return chart_file_draw(&c, row->command, err);
 }

@@ -17,6 +17,7 @@
 
 #include "engine/base/status.h"
 #include "engine/forward/profile.h"
+#include "harness/machine/topology.h"
 #include "harness/result/row.h"
 
 struct point_profile_row {
@@ -56,9 +57,11 @@ double point_profile_arith_ms(const struct point_profile *p);
 /* The table. row: the point's. */
 void point_profile_print(FILE *f, const struct point_profile *p, const struct row *row);
 
-/* profile.csv, .gp, .svg and .png in dir, which is there. Errors: of chart_files.h and
+/* profile.csv, .gp, .svg and .png in dir, which is there; topo: of the machine that it
+ * is of. Errors: of chart_files.h and
  * gnuplot_run(). */
 enum status point_profile_draw(const struct point_profile *p, const struct row *row,
-                               const char *dir, struct err *err);
+                               const struct topology *topo, const char *dir,
+                               struct err *err);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "harness/base/format.h"
 #include "harness/report/report_chart.h"
+#include "harness/report/report_context.h"
 #include "harness/report/report_pareto.h"
 #include "harness/report/report_speculation.h"
 #include "harness/result/report_rows.h"
@@ -27,15 +28,6 @@ static int64_t least_depth(const struct report_rows *p, size_t begin, size_t end
             (least < 0 || p->v[i]->ctx < least))
             least = p->v[i]->ctx;
     return least;
-}
-
-/* The thread count that decodes fastest at that depth; -1: none. */
-static int64_t best_threads(const struct report_rows *p, size_t begin, size_t end,
-                            int64_t depth)
-{
-    const struct row *best = report_fastest_at(p, begin, end, depth);
-
-    return best ? best->n_threads : -1;
 }
 
 static enum status no_memory(struct err *err)
@@ -84,52 +76,6 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
     else
         snprintf(c->title, sizeof c->title,
                  "Decode speed by threads, at each setting's least context depth");
-    return ST_OK;
-}
-
-/* ---- decode speed against depth ------------------------------------------------- */
-
-static enum status fill_context(struct chart *c, const struct report_rows *p,
-                                struct err *err)
-{
-    int64_t threads_of_all = -1, threads_of[CHART_MAX_SERIES];
-
-    for (size_t begin = 0, end; begin < p->n; begin = end) {
-        end = report_setting_end(p, begin);
-        const int64_t n = best_threads(p, begin, end, least_depth(p, begin, end));
-        const int series = n < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
-
-        if (series < 0)
-            continue;
-        threads_of[series] = n;
-        threads_of_all = series == 0 || n == threads_of_all ? n : -2;
-        for (size_t i = begin; i < end; i++) {
-            const struct row *r = p->v[i];
-
-            if (r->kind != POINT_DECODE || r->n_threads != n)
-                continue;
-            struct mark *m = chart_mark(c);
-            if (!m)
-                return no_memory(err);
-            m->series = series;
-            m->x = (double)r->ctx;
-            mark_set_speed(m, r);
-        }
-    }
-    if (threads_of_all >= 0) {
-        snprintf(c->title, sizeof c->title,
-                 "Decode speed by context depth, %lld thread%s",
-                 (long long)threads_of_all, plural(threads_of_all));
-        return ST_OK;
-    }
-    snprintf(c->title, sizeof c->title,
-             "Decode speed by context depth, at each setting's best thread count");
-    for (int i = 0; i < c->n_series; i++) {
-        const size_t used = strlen(c->series[i]);
-
-        snprintf(c->series[i] + used, sizeof c->series[i] - used, ", %lld thread%s",
-                 (long long)threads_of[i], plural(threads_of[i]));
-    }
     return ST_OK;
 }
 
@@ -294,48 +240,71 @@ static void append_part(char *buf, size_t cap, const char *text)
         text_append(buf, cap, "%s%s", buf[0] ? "  \xc2\xb7  " : "", text);
 }
 
-/* "yi-1.5-9b · AMD EPYC, 2 CPUs · memory limit 6 GiB · host", as far as it holds for
- * all rows. */
+/* Names of models and CPUs are cut beyond this, so that the line fits the picture. */
+#define NAME_CHARACTERS 60
+
+static size_t count_models(const struct report_rows *p)
+{
+    char model[REPORT_NAME_MAX], before[REPORT_NAME_MAX] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++) { /* rows are ordered by it */
+        report_model_name(p->v[i], model, sizeof model);
+        n += i == 0 || strcmp(model, before) != 0;
+        memcpy(before, model, sizeof before);
+    }
+    return n;
+}
+
+/* "yi-1.5-9b · AMD EPYC, 2 CPUs · memory limit 6 GiB", as far as it is known and holds
+ * for all rows. */
 static void describe(char *buf, size_t cap, const struct report_rows *p,
                      const struct report_machine *machine)
 {
-    bool same_model = true, same_limit = true;
-    char text[160], model[REPORT_NAME_MAX], other[REPORT_NAME_MAX];
+    const size_t n_models = count_models(p);
+    bool same_limit = true;
+    char text[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
 
-    report_model_name(p->v[0], model, sizeof model);
-    for (size_t i = 0; i < p->n; i++) {
-        same_model &= !strcmp(report_model_name(p->v[i], other, sizeof other), model);
+    for (size_t i = 0; i < p->n; i++)
         same_limit &= p->v[i]->mem_limit_bytes == p->v[0]->mem_limit_bytes;
-    }
+    if (n_models == 1)
+        text_shorten(text, sizeof text, report_model_name(p->v[0], model, sizeof model),
+                     NAME_CHARACTERS);
+    else
+        snprintf(text, sizeof text, "%zu models", n_models);
     buf[0] = '\0';
-    append_part(buf, cap, same_model ? model : "");
-    snprintf(text, sizeof text, "%s", machine->cpu_model);
+    append_part(buf, cap, text);
+    text_shorten(text, sizeof text, machine->cpu_model, NAME_CHARACTERS);
     if (machine->n_cpus > 0)
         text_append(text, sizeof text, "%s%d CPU%s", text[0] ? ", " : "",
                     machine->n_cpus, plural(machine->n_cpus));
     append_part(buf, cap, text);
-    if (same_limit && p->v[0]->mem_limit_bytes > 0) {
-        snprintf(text, sizeof text, "memory limit %.4g GiB",
-                 (double)p->v[0]->mem_limit_bytes / GIB);
-        append_part(buf, cap, text);
-    }
-    append_part(buf, cap, machine->host);
+    if (!same_limit)
+        return;
+    const double gib = (double)p->v[0]->mem_limit_bytes / GIB;
+    if (gib > 0)
+        snprintf(text, sizeof text, "memory limit %.4g %s", gib < 1 ? gib * 1024 : gib,
+                 gib < 1 ? "MiB" : "GiB");
+    append_part(buf, cap, gib > 0 ? text : "no memory limit");
 }
 
 static const struct {
-    const char *name, *x_name, *y_name, *other_name;
+    const char *name, *x_name, *y_name, *other_name, *form, *x_title;
     bool bars, log_x;
     enum status (*fill)(struct chart *c, const struct report_rows *p, struct err *err);
 } charts[] = {
-    {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", false, false,
-     fill_threads},
-    {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", false, false,
-     fill_context},
-    {"prefill", "position", "tok_per_s", "roof_tok_per_s", true, false, fill_prefill},
-    {"memory", "position", "peak_gib", "planned_gib", true, false, fill_memory},
-    {"speculation", "position", "speedup", "none", true, false,
-     report_fill_speculation},
-    {"pareto", "kl_mean", "tok_per_s", "frontier", false, true, report_fill_pareto},
+    {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", "decode", "threads",
+     false, false, fill_threads},
+    {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", "decode",
+     "context depth, tokens", false, false, report_fill_context},
+    {"prefill", "position", "tok_per_s", "roof_tok_per_s", "bars", "tokens per second",
+     true, false, fill_prefill},
+    {"memory", "position", "peak_gib", "planned_gib", NULL, NULL, true, false,
+     fill_memory},
+    {"speculation", "position", "speedup", "none", "bars",
+     "times as fast as plain decoding", true, false, report_fill_speculation},
+    {"pareto", "kl_mean", "tok_per_s", "frontier", NULL, NULL, false, true,
+     report_fill_pareto},
 };
 
 static enum status draw_all(const char *dir, const struct report_rows *p,
@@ -357,6 +326,10 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         c->other_name = charts[i].other_name;
         c->bars = charts[i].bars;
         c->log_x = charts[i].log_x;
+        c->form = charts[i].form;
+        c->x_title = charts[i].x_title;
+        c->may_split = !c->bars && !c->log_x;
+        c->max_threads = machine.max_threads;
         describe(c->subtitle, sizeof c->subtitle, p, &machine);
         st = charts[i].fill(c, p, err);
         if (c->n_left_out) {

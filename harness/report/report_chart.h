@@ -3,7 +3,7 @@
  * report_chart.h - from marks to a chart's files
  *
  * Model of the world: a chart is a list of marks and a few words. Its style is in
- * plots/<name>.gp and plots/style.gp; what is written into the sweep's directory
+ * plots/<form>.gp and plots/style.gp; what is written into the sweep's directory
  * is <name>.csv (the marks, with named columns), <name>.gp (titles and ranges,
  * followed by the two templates, so that `gnuplot <name>.gp` there draws it again)
  * and gnuplot's output, <name>.svg and <name>.png.
@@ -20,6 +20,7 @@
 #include "harness/result/report_rows.h"
 
 #define CHART_MAX_SERIES 64
+#define CHART_MAX_PANELS 3
 
 enum mark_state {
     MARK_SOLID,  /* a good figure */
@@ -39,21 +40,28 @@ struct mark {
     char note[48]; /* what happened, where the state is MARK_CROSS; of a chart with
                       log_x the mark's label */
     double label_x, label_y; /* middle of that label */
+    bool doubtful;           /* other is a roof of disturbed rows only */
 };
 
 struct chart {
-    const char *name;   /* of the files, without ending */
-    const char *x_name; /* columns of the CSV */
+    const char *name;    /* of the files, without ending */
+    const char *form;    /* of its template; NULL: as name */
+    const char *x_name;  /* columns of the CSV */
+    const char *x_title; /* of the axis; NULL: the template has one */
     const char *y_name, *other_name;
     const char *extra_name; /* a further column, also on the y axis; NULL: none */
     char title[160], subtitle[320];
     char series[CHART_MAX_SERIES][REPORT_NAME_MAX];
+    char legend[CHART_MAX_SERIES][REPORT_NAME_MAX]; /* the same, shorter; "": cut */
     int n_series, n_left_out;         /* settings beyond CHART_MAX_SERIES */
     char group[CHART_MAX_SERIES][32]; /* names of bars */
     int n_groups;
     bool bars;      /* x is a position, y begins at 0 and is never logarithmic */
     bool log_x;     /* x is a quantity >= 0, and marks have labels */
-    struct mark *v; /* malloc'ed */
+    bool may_split; /* into panels, see chart_axes.h */
+    int panel[CHART_MAX_SERIES], n_panels;
+    int max_threads; /* that the machine has for this process; 0: not known */
+    struct mark *v;  /* malloc'ed */
     size_t n, cap;
 };
 

@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
+#define REFERENCE_CHARACTERS 30 /* of a name in the legend */
+
 static bool has_divergence(const struct row *r)
 {
     return isfinite(r->kl_mean) && r->kl_mean >= 0 && r->reference[0];
@@ -82,6 +86,8 @@ static int series_of(struct chart *c, const struct row *r)
     if (c->n_series == CHART_MAX_SERIES)
         return -1;
     snprintf(c->series[c->n_series], sizeof c->series[0], "%s", r->reference);
+    text_shorten(c->legend[c->n_series], sizeof c->legend[0], r->reference,
+                 REFERENCE_CHARACTERS);
     return c->n_series++;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "harness/result/roofs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,11 @@ static int64_t probed_bytes(const struct row *r, enum roof roof)
     return roof != ROOF_MEMORY               ? 0
            : r->file_bytes < ROOF_MOST_BYTES ? r->file_bytes
                                              : ROOF_MOST_BYTES;
+}
+
+static bool is_valid(const struct row *r)
+{
+    return !strncmp(r->validity, "valid", 5);
 }
 
 /* 0: read in the same way, by the same threads. */
@@ -112,6 +118,41 @@ bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
     return own < ROOF_LOW_SHARE * usual;
 }
 
+/* The best of v[n > 0], ascending: the highest beside which the reference is not low.
+ */
+static double best_of(const double *v, size_t n)
+{
+    const double reference = v[reference_rank(n)];
+    size_t i = n - 1;
+
+    while (ROOF_LOW_SHARE * v[i] > reference)
+        i--;
+    return v[i];
+}
+
+double roof_best(const struct row *r, const struct row *const *rows, size_t n,
+                 bool *doubtful)
+{
+    const enum roof roof = roof_of(r);
+    double *v = malloc((n + 1) * sizeof *v), best = NAN;
+
+    *doubtful = false;
+    for (int valid = 1; valid >= 0 && v && isnan(best); valid--) {
+        size_t n_values = 0;
+
+        for (size_t i = 0; i < n; i++)
+            if (roof_value(r, roof) > 0 && holds_for(r, rows[i], roof) &&
+                is_valid(rows[i]) == valid)
+                v[n_values++] = roof_value(rows[i], roof);
+        qsort(v, n_values, sizeof *v, by_value);
+        if (n_values) /* a disturbance makes none higher */
+            best = valid ? best_of(v, n_values) : v[n_values - 1];
+        *doubtful = !valid;
+    }
+    free(v);
+    return best;
+}
+
 static void mark(struct row *r, double reference)
 {
     if (roof_of(r) == ROOF_MEMORY)
@@ -125,11 +166,6 @@ static void mark(struct row *r, double reference)
     r->limiter = LIMITER_NOISE;
     snprintf(r->limiter_why, sizeof r->limiter_why, "%s",
              r->validity + strlen("disturbed: "));
-}
-
-static bool is_valid(const struct row *r)
-{
-    return !strncmp(r->validity, "valid", 5);
 }
 
 void roof_mark(struct row *r, const struct row *rows, size_t n_rows)

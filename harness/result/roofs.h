@@ -39,6 +39,13 @@
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
                  double *reference);
 
+/* The roof that r would have had on an undisturbed machine, in GB/s or GOPS: of those
+ * of rows[n] that hold for it (read in the same way, of no fewer bytes) the highest
+ * beside which the reference is not low; of undisturbed rows where there is one.
+ * *doubtful: there is none. NAN: no roof holds, as where r pages, or no memory. */
+double roof_best(const struct row *r, const struct row *const *rows, size_t n,
+                 bool *doubtful);
+
 /* Mark r as disturbed, and by what, if it is valid and its roof is low. */
 void roof_mark(struct row *r, const struct row *rows, size_t n_rows);
 

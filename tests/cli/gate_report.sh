@@ -144,7 +144,7 @@ assert before == after
 END
 if command -v gnuplot >/dev/null; then
     head -c 4 same/gate_forest.png | grep -q PNG && grep -q "</svg>" same/gate_forest.svg || fail "no chart"
-    (cd same && gnuplot gate_forest.gp) || fail "the chart cannot be drawn again"
+    draws_again same gate_forest
 fi
 rm -f same/gate_forest.*
 PATH=/nowhere "$BENCH" gate --report same >out 2>err || [ $? = 1 ] || fail "without gnuplot: $(cat err)"

@@ -71,7 +71,9 @@ if command -v gnuplot > /dev/null; then
     for ending in csv gp svg png json md; do
         [ -s "odd/out/history.$ending" ] || fail "no history.$ending"
     done
+    draws_again odd/out history
     [ ! -e odd/broken ] && [ ! -e odd/out/broken ] || fail "a name was executed"
+    grep -q "^lo\[1\] = 9" odd/out/history.gp || fail "not an axis that begins above 0"
 fi
 
 # compare: a run of the tree against those before it.

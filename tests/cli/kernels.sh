@@ -55,8 +55,59 @@ PY
 if command -v gnuplot >/dev/null; then
     for chart in kernels_roofline kernels_heatmap; do
         [ -s one/$chart.svg ] && [ -s one/$chart.png ] || fail "no $chart"
+        draws_again one $chart
     done
 fi
+
+# ---- charts of one kernel, and of more groups, levels and roofs than there are colours
+for size in least most; do
+    python3 - $size >$size.json <<'PY'
+import json, sys
+most = sys.argv[1] == "most"
+rows = []
+def add(name, ns, gbps, gops):
+    rows.append({"name": name, "run_name": name, "run_type": "iteration", "real_time": ns,
+                 "cpu_time": 1, "time_unit": "ns", "GB/s": gbps, "GOPS": gops})
+levels = ("scalar", "avx2", "avx512", "avx512vnni") if most else ("avx2",)
+formats = ("q4_0", "q8_0", "q4_K", "q6_K") if most else ("q4_K",)
+for f in formats:
+    for k, isa in enumerate(levels):
+        for sizes in ("/hot", "/cold", "/cold/threads:2", "/n_x:2/cold", "/n_x:4/cold",
+                      "/n_x:8/cold") if most else ("/cold",):
+            for op in ("gemv", "gemv_x16") if most else ("gemv",):
+                add(f"{op}/{f}/{isa}/rows:16/cols:4096{sizes}", 1000, 20 + k, 60 + 5 * k)
+add("roof/read/avx2", 1000, 34, 0)
+if most:
+    add("roof/read/avx2/threads:2", 1000, 70, 0)
+    for k, what in enumerate(("int8", "f32")):
+        for i, isa in enumerate(levels):
+            add(f"roof/{what}/{isa}", 1000, 0, 116 + k + i)
+print(json.dumps({"context": {"cpu_model": "AMD EPYC 9R14         ", "num_cpus": 2},
+                  "benchmarks": rows}))
+PY
+    "$BENCH" kernels --from $size.json -o $size >said || fail "$size: $(cat said)"
+    command -v gnuplot >/dev/null || continue
+    for chart in kernels_roofline kernels_heatmap; do
+        grep -q "^subtitle_text = 'AMD EPYC 9R14, 2 CPUs'$" $size/$chart.gp || fail "$size $chart"
+        draws_again $size $chart
+    done
+    python3 - $size <<'PY' || fail "charts of $size"
+import re, sys
+most = sys.argv[1] == "most"
+gp = open(sys.argv[1] + "/kernels_roofline.gp").read()
+def array(name):
+    return [float(x) for x in re.findall(rf"^{name}\[\d+\] = (\S+)$", gp, re.M)]
+names = sorted(y for y, slope in zip(array("label_y"), array("slope")) if slope == 0)
+y_min, y_max = (float(re.search(rf"^{v} = (\S+)$", gp, re.M)[1]) for v in ("y_min", "y_max"))
+assert len(names) == (8 if most else 0), names
+for a, b in zip(names, names[1:]):
+    assert b / a > (y_max / y_min) ** 0.029, "names of levels overlap"
+gp = open(sys.argv[1] + "/kernels_heatmap.gp").read()
+assert max(array("group_line")) == (2 if most else 0), "names of groups overlap"
+assert ("hot: weights in the second-level cache" in gp) == most
+assert "cold: weights from memory" in gp
+PY
+done
 [ -z "$(find one -name '.*' -type f)" ] || fail "scratch files were left"
 
 # ---- the command in the CSV measures that row

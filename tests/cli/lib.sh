@@ -25,6 +25,14 @@ refused() {
     [ ! -s out ] || fail "'$*' printed something: $(cat out)"
 }
 
+# draws_again FOLDER CHART: its script draws it once more, and gnuplot has nothing to say
+draws_again() {
+    rm "$1/$2.svg"
+    (cd "$1" && gnuplot "$2.gp") >said 2>&1 || fail "$2.gp: $(cat said)"
+    [ ! -s said ] || fail "gnuplot about $2.gp: $(cat said)"
+    grep -q "</svg>" "$1/$2.svg" || fail "$2.svg is not whole"
+}
+
 # with_budget SECONDS COMMAND...: COMMAND with that --budget, and again with twice as much
 # as long as the gate refuses it as too short: how long a launch takes is the machine's
 # business. Its output is in out and err.

@@ -41,47 +41,69 @@ color(i) = word(colors, 1 + int(i) % 7)
 shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
 solid(i) = int(word("7 5 9 13 11 15", shape(i)))
 hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
+# Of an ordered quantity with more steps than colours: from dark to light (viridis).
+steps = "#440154 #482878 #3E4A89 #31688E #26828E #1F9E89 #35B779 #6DCD59 #A5D935"
+step_color(k, n) = n <= 7 ? color(k) : word(steps, 1 + int(8.0 * k / (n - 1) + 0.5))
 figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
 ink = "#333333"
 faint = "#d8d8d8"
+grey = "#777777"
 
-set border 3 lc rgb "#777777" lw 1
+set border 3 lc rgb grey lw 1
 set tics out nomirror scale 0.6 textcolor rgb ink
+# Without the blank that gnuplot puts before a number, labels stand at their ticks.
+set format "%.10g"
 set xtics noenhanced
 set grid ytics lc rgb faint lw 1 lt 1
 set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 \
     textcolor rgb ink
-set lmargin at screen 0.1
-set tmargin at screen 0.84
-set bmargin at screen 0.13
-set label 1 title_text at screen 0.02, 0.945 left font ",18" textcolor rgb "#000000" noenhanced
-set label 2 subtitle_text at screen 0.02, 0.893 left font ",12" textcolor rgb "#555555" noenhanced
+# A character of a tick's label takes 0.0072 of the width; the y title stands left of it.
+set lmargin at screen (exists("y_characters") && y_characters > 4 ? 0.068 + 0.0075 * y_characters : 0.1)
+
+# Everything has a height in pixels of the PNG (1400 wide), of which the SVG has
+# 1200 / 1400 and fonts of the same share: charts with more lines than others are higher. A template that changes
+# height or foot evaluates frame again.
+height = 800.0
+head = 128.0
+foot = 104.0
+frame = "set tmargin at screen 1 - head / height; \
+set bmargin at screen foot / height; \
+set label 1 title_text at screen 0.02, 1 - 44 / height left font ',18' textcolor rgb '#000000' noenhanced; \
+set label 2 subtitle_text at screen 0.02, 1 - 86 / height left font ',12' textcolor rgb '#555555' noenhanced; \
+output_png = sprintf(\"point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'\", height); \
+output_svg = sprintf(\"point = 0.7; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'\", height / 1.4 * 1.2)"
+eval frame
 
 set xrange [x_min:x_max]
 set yrange [y_min:y_max]
 if (log_y) {
     set logscale y
+}
+if (exists("y_ticks") && strlen(y_ticks) > 0) {
     eval "set ytics (" . y_ticks . ")"
 }
-
-# Two outputs: SVG for pages, PNG for everything else. Their point sizes differ.
-output_png = "point = 1; set terminal pngcairo size 1400,800 font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'"
-output_svg = "point = 0.6; set terminal svg size 1000,571 dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'"
-
 # SPDX-License-Identifier: MIT
 #
 # gate_power.gp - share of failing gates against the true slowdown
+#
+# Curves that coincide stay visible: each later one is thinner, with smaller marks,
+# upon the one before.
 
 set xlabel "true slowdown of B, %" textcolor rgb ink
 set ylabel "gates that fail, %" textcolor rgb ink
+set yrange [-3:103]
 set ytics 0,20,100
+set xrange [x_min-0.15:x_max+0.15]
 set xtics 0,1
-set arrow 1 from margin, graph 0 to margin, graph 1 nohead lc rgb "#777777" lw 1.4 dt (6,6)
-set label 3 "margin " at margin, graph 0.97 right font ",12" textcolor rgb "#555555"
+set arrow 1 from margin, graph 0 to margin, graph 1 nohead lc rgb grey lw 1.4 dt (6,6)
+set label 3 "margin " at margin, graph 0.96 right font ",12" textcolor rgb "#555555"
 set dashtype 2 (6,4)
 set style fill transparent solid 0.22 noborder
 
 dash(i) = i < n_bands ? 1 : 2
+upon(i) = i < n_bands ? n_bands - 1 - i : n_series - 1 - i
+width(i) = i < n_bands ? 1.8 + 2.2 * upon(i) : 2
+size(i) = 1.2 + (i < n_bands ? 0.75 : 0.45) * upon(i)
 is(i) = column("series") == i
 x_if(condition) = condition ? column("slowdown_percent") : NaN
 
@@ -91,10 +113,10 @@ do for [out in "output_png output_svg"] {
         for [i=0:n_bands-1] data using (x_if(is(i))):"least":"most" \
             with filledcurves lc rgb color(i) notitle, \
         for [i=0:n_series-1] data using (x_if(is(i))):"fail_percent" \
-            with lines lw 2 dt dash(i) lc rgb color(i) notitle, \
+            with lines lw width(i) dt dash(i) lc rgb color(i) notitle, \
         for [i=0:n_series-1] data using (x_if(is(i))):"fail_percent" \
-            with points pt solid(i) ps 1.3*point lc rgb color(i) notitle, \
-        for [i=0:n_series-1] keyentry with linespoints lw 2 dt dash(i) \
-            lc rgb color(i) pt solid(i) ps 1.3*point title series[i+1]
+            with points pt solid(i) ps size(i)*point lc rgb color(i) notitle, \
+        for [i=0:n_series-1] keyentry with linespoints lw width(i) dt dash(i) \
+            lc rgb color(i) pt solid(i) ps size(i)*point title series[i+1]
     set output
 }

@@ -144,6 +144,7 @@ static void a_foreign_topology_is_no_machine(void **state)
 {
     const char *const texts[] = {"{}", "[]", "{\"cpu\":1,\"limits\":{},\"memory\":{}}",
                                  "{\"cpu\":{},\"limits\":[],\"memory\":{}}"};
+    char name[64];
     struct machine_key key;
     json_t *object;
 
@@ -161,6 +162,7 @@ static void a_foreign_topology_is_no_machine(void **state)
     assert_true(machine_key_read(&key, object));
     assert_string_equal(key.text[MACHINE_CPU], "unknown");
     assert_string_equal(key.text[MACHINE_MEMORY], "unknown");
+    assert_string_equal(machine_key_name(&key, name, sizeof name), "0 CPUs");
     json_decref(object);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "tests/support/test.h"
 
+#include <math.h>
+
 #include "harness/result/roofs.h"
 
 static struct row row_of(int n_threads, double gbps)
@@ -63,6 +65,30 @@ static void a_lucky_roof_marks_no_other(void **state)
                                 ? "disturbed: memory gave 30.0 GB/s, at other points "
                                   "51.0"
                                 : "valid");
+}
+
+/* What is drawn for a row is not its own minute's roof. */
+static void the_best_roof_is_the_undisturbed_machine_s(void **state)
+{
+    struct row rows[] = {row_of(2, 50), row_of(2, 30), row_of(2, 52), row_of(2, 49),
+                         row_of(2, 80), row_of(1, 70), row_of(2, 51), row_of(4, 40)};
+    const struct row *v[8];
+    bool doubtful;
+
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        v[i] = &rows[i];
+    strcpy(rows[1].validity, "disturbed: others 40 %");
+    strcpy(rows[7].validity, "disturbed: others 40 %");
+    assert_float_equal(roof_best(&rows[1], v, 8, &doubtful), 52,
+                       0); /* 80: a lucky one */
+    assert_false(doubtful);
+    assert_float_equal(roof_best(&rows[5], v, 8, &doubtful), 70, 0);
+    assert_float_equal(roof_best(&rows[7], v, 8, &doubtful), 40, 0);
+    assert_true(doubtful);
+    rows[0].limiter = LIMITER_PAGING; /* it is probed through a buffer */
+    assert_true(isnan(roof_best(&rows[0], v, 8, &doubtful)));
+    assert_true(isnan(roof_best(&rows[2], v, 0, &doubtful)));
 }
 
 /* Where most rows are disturbed, a quarter of them still shows what memory gives. */
@@ -196,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_roofs_are_marked),
         cmocka_unit_test(a_lucky_roof_marks_no_other),
+        cmocka_unit_test(the_best_roof_is_the_undisturbed_machine_s),
         cmocka_unit_test(disturbed_rows_may_be_the_most),
         cmocka_unit_test(prefill_is_held_against_peaks),
         cmocka_unit_test(only_what_can_be_compared_counts),
