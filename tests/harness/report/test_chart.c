@@ -149,6 +149,25 @@ static void series_that_follow_each_other_share_an_axis(void **state)
     free_chart(c);
 }
 
+/* One wide interval is no reason for a logarithmic axis. */
+static void a_wide_interval_keeps_the_axis_linear(void **state)
+{
+    struct chart *c = new_chart();
+    struct chart_axes a;
+
+    (void)state;
+    add_series(c, 0.3, 0.28);
+    c->v[0].lo = 0.05;
+    c->v[0].hi = 1.4;
+    free(axes_text(c, &a));
+    assert_false(a.y[0].log);
+    assert_true(a.y[0].max > 1.4);
+    add_series(c, 30, 0.28); /* and the other way round it is seen whole */
+    free(axes_text(c, &a));
+    assert_true(a.y[0].log && a.y[0].min < 0.05);
+    free_chart(c);
+}
+
 static void ticks_are_round_and_apart(void **state)
 {
     struct chart *c = new_chart();
@@ -389,6 +408,7 @@ int main(void)
         cmocka_unit_test(slow_series_have_a_panel),
         cmocka_unit_test(at_most_three_panels),
         cmocka_unit_test(series_that_follow_each_other_share_an_axis),
+        cmocka_unit_test(a_wide_interval_keeps_the_axis_linear),
         cmocka_unit_test(ticks_are_round_and_apart),
         cmocka_unit_test(zero_is_beyond_a_gap),
         cmocka_unit_test(the_recommended_threads_are_drawn),
