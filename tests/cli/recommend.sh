@@ -126,11 +126,16 @@ fi
 # A model's name cannot break out of the script; every chart can be drawn again.
 mkdir odd
 sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y/" "$sweep/sweep.csv" > odd/sweep.csv
+echo '{"host":"secret","topology":{"cpu":{"model":" AMD  EPYC       "},"limits":{"cpus_allowed":2}}}' \
+    > odd/machine.json
 "$BENCH" plot odd > /dev/null
+! grep -q secret odd/*.gp || fail "a chart names the host"
 for chart in decode_threads decode_context prefill memory; do
     for ending in csv gp svg png; do
         [ -s "odd/$chart.$ending" ] || fail "no $chart.$ending"
     done
+    grep -q "^subtitle_text = '.*AMD EPYC, 2 CPUs .* memory limit 6 GiB'$" "odd/$chart.gp" ||
+        fail "$chart: $(grep subtitle_text "odd/$chart.gp")"
     draws_again odd "$chart"
 done
 [ ! -e odd/broken ] || fail "a name was executed"
