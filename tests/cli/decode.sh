@@ -110,6 +110,18 @@ EOF
 "$BENCH" decode -m nano:Q4_K_M -t 1 -n 4 --profile -o drawn/here >/dev/null 2>err ||
     grep -q gnuplot err || fail "chart: $(cat err)"
 [ -s drawn/here/profile.csv ] || fail "no chart's data"
+if command -v gnuplot >/dev/null && command -v python3 >/dev/null; then
+    draws_again drawn/here profile
+    "$BENCH" decode -m nano:Q4_K_M -t 1 -n 4 --profile --json -o drawn/here >drawn.json
+    python3 - <<'EOF' || fail "the chart does not say how its row is: $(cat drawn.json)"
+import json, re
+validity = json.load(open("drawn.json"))["validity"]
+gp = open("drawn/here/profile.gp").read()
+warning = re.search("^warning_text = '(.*)'$", gp, re.M)[1]
+assert warning.replace("\'\'", "'") == ("" if validity == "valid" else validity), warning
+assert re.search("^subtitle_text = 'nano Q4_K_M .* CPUs? .* 1 thread, context 0 ", gp, re.M)
+EOF
+fi
 
 # ---- of four experts a token takes two, and only they are multiplied with
 moe=$SRC/tests/data/models/llama-moe.gguf
