@@ -11,12 +11,19 @@
  * the sleeper's comparison sees the new value: no thread sleeps through a change, and
  * no thread makes a system call while all are awake.
  *
+ * A waiter spins only while those that it waits for can run. Every thread notes the CPU
+ * that it is on when it arrives; where one that has not arrived was last on the
+ * waiter's own CPU, it cannot run before the waiter has gone to sleep, so the waiter
+ * does at once. That happens where threads are not pinned and other programs take the
+ * CPUs: spinning would cost SPIN_NS at every barrier.
+ *
  * Words that different threads write are on separate cache lines.
  */
 #include "engine/base/thread_pool.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -36,6 +43,9 @@
  * slice by a factor of a hundred. */
 #define SPIN_NS 50000
 
+/* Pauses between two looks at where the others are. */
+#define LOOK_SPINS 32
+
 #define CACHE_LINE 64
 
 /* A counter to wait on, and the number of threads asleep on it. */
@@ -49,7 +59,14 @@ struct thread {
     pthread_t thread;
     struct thread_pool *pool;
     int index;
+    /* Written by the thread, at each arrival: its CPU, and the generation that it waits
+     * for the end of. */
+    _Alignas(CACHE_LINE) atomic_int cpu;
+    atomic_uint arrived;
 };
+
+/* The calling thread, within a run. */
+static _Thread_local struct thread *self;
 
 struct thread_pool {
     int n_threads;
@@ -58,6 +75,7 @@ struct thread_pool {
     int n_alone;   /* threads 0..n_alone-1 have a CPU each */
     int n_spins;   /* of threads with their own CPU; the others sleep at once */
     struct thread *threads;
+    bool is_pinned;
     cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
     size_t mask_bytes;
     thread_pool_fn *fn; /* of the current run; NULL: threads end */
@@ -78,11 +96,33 @@ static inline void cpu_relax(void)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static void word_wait(struct signal_word *w, unsigned seen, int n_spins)
+/* Whether one of the first n threads that has not arrived in this generation was last
+ * on this CPU, so that it cannot be running. Not asked of pinned ones, which have CPUs
+ * of their own if they spin at all. */
+static bool others_lack_cpu(const struct thread_pool *t, int n, unsigned generation)
 {
-    for (int i = 0; i < n_spins; i++) {
+    const int cpu = t->is_pinned ? -1 : sched_getcpu();
+
+    for (int i = 0; cpu >= 0 && i < n; i++) {
+        const struct thread *other = &t->threads[i];
+
+        if (other != self &&
+            atomic_load_explicit(&other->cpu, memory_order_relaxed) == cpu &&
+            atomic_load_explicit(&other->arrived, memory_order_relaxed) != generation)
+            return true;
+    }
+    return false;
+}
+
+/* n, generation: as others_lack_cpu() takes them, of those that are waited for. */
+static void word_wait(const struct thread_pool *t, struct signal_word *w, unsigned seen,
+                      int n_spins, int n, unsigned generation)
+{
+    for (int i = 1; i <= n_spins; i++) {
         if (atomic_load_explicit(&w->value, memory_order_acquire) != seen)
             return;
+        if (i % LOOK_SPINS == 0 && others_lack_cpu(t, n, generation))
+            break;
         cpu_relax();
     }
     while (atomic_load(&w->value) == seen) {
@@ -120,6 +160,14 @@ static int calibrate_spins(void)
 
 /* ---- running ------------------------------------------------------------- */
 
+static void note_arrival(const struct thread_pool *t, unsigned generation)
+{
+    if (t->is_pinned)
+        return;
+    atomic_store_explicit(&self->cpu, sched_getcpu(), memory_order_relaxed);
+    atomic_store_explicit(&self->arrived, generation, memory_order_relaxed);
+}
+
 /* Threads that share a CPU must not spin: the thread they wait for could not run. */
 static int spins(const struct thread_pool *t)
 {
@@ -136,8 +184,9 @@ void thread_pool_barrier(struct thread_pool *t)
         atomic_store_explicit(&t->next, 0, memory_order_relaxed);
         return;
     }
+    note_arrival(t, seen);
     if (atomic_fetch_add(&t->n_arrived, 1) + 1 < n_used) {
-        word_wait(&t->generation, seen, n_spins);
+        word_wait(t, &t->generation, seen, n_spins, n_used, seen);
         return;
     }
     atomic_store_explicit(&t->n_arrived, 0, memory_order_relaxed);
@@ -151,8 +200,10 @@ static void *thread_main(void *arg)
     struct thread_pool *t = me->pool;
     int n_spins = 0;
 
+    self = me;
     for (unsigned seen = 0;; seen++) {
-        word_wait(&me->work, seen, n_spins);
+        /* the first thread ends the wait, the last generation is the one it is in */
+        word_wait(t, &me->work, seen, n_spins, 1, atomic_load(&t->generation.value));
         if (!t->fn)
             return NULL;
         n_spins = spins(t);
@@ -166,6 +217,7 @@ static void *thread_main(void *arg)
 void thread_pool_run(struct thread_pool *t, thread_pool_fn *fn, void *arg)
 {
     assert(fn);
+    self = &t->threads[0];
     t->fn = fn;
     t->arg = arg;
     atomic_store_explicit(&t->next, 0, memory_order_relaxed);
@@ -352,6 +404,11 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
     if (!t->threads || !scratch)
         goto no_memory;
     memset(t->threads, 0, (size_t)n_threads * sizeof *t->threads);
+    for (int i = 0; i < n_threads; i++) {
+        atomic_store(&t->threads[i].cpu, -1);
+        atomic_store(&t->threads[i].arrived, UINT_MAX);
+    }
+    t->is_pinned = cpus != NULL;
     t->n_alone = count_alone(cpus, n_threads, CPU_COUNT_S(mask_bytes, mask));
     t->n_spins = calibrate_spins();
 

@@ -7,8 +7,9 @@
  * all threads or, after thread_pool_use(), the first few; the others stay asleep and
  * cost nothing. Waiting (for work, or in a barrier) spins briefly and then sleeps on a
  * futex; where threads share a CPU it sleeps at once, so oversubscription costs context
- * switches and not whole time slices of spinning. It never yields: a yield leaves the
- * CPU to any other program for a whole time slice.
+ * switches and not whole time slices of spinning. The same holds where threads that are
+ * not pinned have come to share one, because other programs run. It never yields: a
+ * yield leaves the CPU to any other program for a whole time slice.
  *
  * Threading: only the thread that started a thread pool may run and stop it.
  */

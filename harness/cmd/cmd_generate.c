@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,13 @@
 #include "engine/speculate/speculate.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/machine/noise.h"
 #include "harness/session/sampling.h"
 #include "harness/session/textmodel.h"
 #include "harness/session/textout.h"
+
+/* Share of the time in which a thread may be without a CPU before that is said. */
+#define CONTENDED 0.1
 
 static const struct opt_usage usage = {
     .synopsis = "generate -m MODEL [--quant QUANT] [-p PROMPT] [-n N] [--temp T] "
@@ -51,6 +56,7 @@ struct generation {
     int n_made, n_decoded;
     uint64_t begin_ns, loaded_ns, first_ns; /* clock: start, model in, first token */
     uint64_t prefill_ns, decode_ns;
+    struct noise noise; /* when the prompt was begun */
 };
 
 /* ---- printing ----------------------------------------------------------------- */
@@ -96,12 +102,28 @@ static void print_speed(const struct generation *g)
 
 /* ---- generating ------------------------------------------------------------------ */
 
+/* Where another program takes the CPU of one thread, all others wait for that one. */
+static void print_contention(const struct generation *g)
+{
+    struct noise noise;
+
+    noise_since(&noise, &g->noise, "");
+    if (g->model.n_threads > 1 && noise_wait_share(&noise) > CONTENDED)
+        fprintf(stderr,
+                "bench: slowed by other programs, which took %.0f %% of the CPUs: in "
+                "%.0f %% of the time a thread had no CPU, and the others waited for "
+                "it; fewer threads (-t %d) may be faster\n",
+                100 * noise_others_share(&noise),
+                100 * fmin(1, noise_wait_share(&noise)), g->model.n_threads - 1);
+}
+
 /* The whole prompt, in batches, so that an interrupt takes effect. */
 static enum status prefill(struct generation *g, struct err *err)
 {
     const size_t most = (size_t)slm_info(g->model.m)->n_batch;
     const uint64_t start_ns = clock_ns();
 
+    noise_read(&g->noise, "");
     g->loaded_ns = start_ns;
     for (size_t done = 0; done < g->n_prompt;) {
         const size_t left = g->n_prompt - done;
@@ -280,6 +302,7 @@ static enum status run(const struct settings *s, struct err *err)
         st = decode(&g, s->n_max, err);
         textout_end(&g.out, err);
         print_speed(&g);
+        print_contention(&g);
         print_speculation(&g);
     }
     sampler_close(g.sampler);

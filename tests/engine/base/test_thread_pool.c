@@ -153,6 +153,46 @@ static void test_survives_one_cpu(void **state)
     thread_pool_stop(s.pool);
 }
 
+struct confined {
+    struct shared s;
+    cpu_set_t mask, before;
+};
+
+/* Each thread moves to the one CPU of the mask, passes barriers, and moves back. */
+static void rounds_on_one_cpu(void *arg, int thread, int n_threads)
+{
+    struct confined *c = arg;
+
+    if (sched_setaffinity(0, sizeof c->mask, &c->mask) != 0)
+        atomic_fetch_add(&c->s.n_wrong, 1);
+    rounds(&c->s, thread, n_threads);
+    sched_setaffinity(0, sizeof c->before, &c->before);
+}
+
+/* Threads with a CPU each that have come to share one: those that wait must let the
+ * others run, and go on when these are elsewhere again. */
+static void test_survives_sharing_a_cpu(void **state)
+{
+    struct confined c = {.s = {.n_rounds = 200}};
+    int cpu = 0;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof c.before, &c.before), 0);
+    while (!CPU_ISSET((size_t)cpu, &c.before))
+        cpu++;
+    CPU_ZERO(&c.mask);
+    CPU_SET((size_t)cpu, &c.mask);
+    for (int n = 2; n <= 4; n++) {
+        c.s.pool = start(n, NULL);
+        for (int i = 0; i < 3; i++) {
+            thread_pool_run(c.s.pool, rounds_on_one_cpu, &c);
+            thread_pool_run(c.s.pool, rounds, &c.s);
+        }
+        thread_pool_stop(c.s.pool);
+    }
+    assert_int_equal(atomic_load(&c.s.n_wrong), 0);
+}
+
 /* Chunks are handed out once each, whoever runs. */
 static void test_next_with_fewer_threads(void **state)
 {
@@ -262,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_runs_on_the_first_threads),
         cmocka_unit_test(test_stops_threads_never_used),
         cmocka_unit_test(test_survives_one_cpu),
+        cmocka_unit_test(test_survives_sharing_a_cpu),
         cmocka_unit_test(test_next_with_fewer_threads),
         cmocka_unit_test(test_pins_and_restores),
         cmocka_unit_test(test_refuses_foreign_cpu),
