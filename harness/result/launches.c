@@ -27,9 +27,20 @@ static const struct figure figures[] = {
      offsetof(struct row, tok_per_s_hi)},
     {offsetof(struct row, spec_speedup), offsetof(struct row, spec_speedup_lo),
      offsetof(struct row, spec_speedup_hi)},
+    {offsetof(struct row, mbu), offsetof(struct row, mbu_lo),
+     offsetof(struct row, mbu_hi)},
+    {offsetof(struct row, ttft_s), offsetof(struct row, ttft_s_lo),
+     offsetof(struct row, ttft_s_hi)},
 };
 #define N_FIGURES (sizeof figures / sizeof figures[0])
-#define N_KINDS   (POINT_SPECULATE + 1)
+
+/* Without an interval: the median of the launches that have them. */
+static const size_t plain[] = {
+    offsetof(struct row, lat_p50_ms), offsetof(struct row, lat_p95_ms),
+    offsetof(struct row, lat_p99_ms), offsetof(struct row, ttft_warm_s),
+    offsetof(struct row, load_s)};
+#define N_PLAIN (sizeof plain / sizeof plain[0])
+#define N_KINDS (POINT_SPECULATE + 1)
 
 /* Points of a few samples, which page from disk, scatter more than others. */
 enum trust_class { CLASS_GOOD, CLASS_PARTIAL, N_CLASSES };
@@ -226,6 +237,20 @@ static bool is_memory_combined(const struct launch_group *g)
            largest(g, offsetof(struct row, mem_resident_bytes)) > r->mem_resident_bytes;
 }
 
+static void set_plain(struct row *r, const struct row *const *v, size_t n,
+                      double *scratch)
+{
+    for (size_t k = 0; k < N_PLAIN; k++) {
+        size_t m = 0;
+
+        for (size_t i = 0; i < n; i++)
+            if (isfinite(get(v[i], plain[k])))
+                scratch[m++] = get(v[i], plain[k]);
+        if (m)
+            set(r, plain[k], stats_median(scratch, m, scratch + n));
+    }
+}
+
 /* Whether other launches say anything about the point's figure. */
 static bool is_combined(const struct combining *c, size_t i)
 {
@@ -255,6 +280,8 @@ static enum status combine(struct combining *c, size_t i, struct err *err)
         *out->own = *nearest(g->v, used,
                              scatter_of(g->v, used, &figures[0], c->scratch).median);
     set_memory(out->own, g);
+    if (is_combined(c, i))
+        set_plain(out->own, g->v, used, c->scratch);
     for (size_t k = 0; k < N_FIGURES && is_combined(c, i); k++) {
         const struct scatter s = scatter_of(g->v, used, &figures[k], c->scratch);
         const struct variance_prior *prior =

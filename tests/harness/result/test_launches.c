@@ -218,6 +218,33 @@ static void memory_is_of_all_launches(void **state)
     report_rows_free(&picked);
 }
 
+/* What stands beside the speed is combined, too. */
+static void shares_and_latencies_are_combined(void **state)
+{
+    struct row rows[] = {a_row(1, 11.9, "valid"), a_row(2, 12.16, "valid"),
+                         a_row(3, 12.0, "valid")};
+    static const double roof[] = {20, 24, 15};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rows[i].mbu = rows[i].tok_per_s / roof[i];
+        rows[i].mbu_lo = rows[i].mbu * 0.99;
+        rows[i].mbu_hi = rows[i].mbu * 1.01;
+        rows[i].lat_p50_ms = 1e3 / rows[i].tok_per_s;
+        rows[i].lat_p95_ms = i ? NAN : 90;
+        rows[i].ttft_s = 3 + i;
+    }
+    pick(rows, 3);
+    const struct row *r = picked.v[0];
+    assert_float_equal(r->mbu, 11.9 / 20, 1e-9);
+    assert_true(r->mbu_lo < 12.16 / 24 && r->mbu_hi > 12.0 / 15);
+    assert_float_equal(r->lat_p50_ms, 1e3 / 12.0, 1e-9);
+    assert_float_equal(r->lat_p95_ms, 90, 1e-9);
+    assert_float_equal(r->ttft_s, 4, 1e-9);
+    assert_true(r->ttft_s_lo < 3 && r->ttft_s_hi > 5);
+    report_rows_free(&picked);
+}
+
 static void launches_that_agree_are_as_sure_as_their_samples(void **state)
 {
     const struct row rows[] = {a_row(1, 10, "valid"), a_row(2, 10, "valid"),
@@ -311,6 +338,7 @@ int main(void)
         cmocka_unit_test(intervals_hold_the_truth),
         cmocka_unit_test(the_median_launch_stands_for_the_point),
         cmocka_unit_test(memory_is_of_all_launches),
+        cmocka_unit_test(shares_and_latencies_are_combined),
         cmocka_unit_test(launches_that_agree_are_as_sure_as_their_samples),
         cmocka_unit_test(disturbed_launches_count_only_alone),
         cmocka_unit_test(failed_launches_are_the_last_choice),
