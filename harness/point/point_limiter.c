@@ -2,17 +2,20 @@
  *
  * point_limiter.c - the limiter: the first rule that applies
  *
- *   paging    pages are read from disk while measuring: at least one per sample and
- * 2e-5 of the bytes a sample touches. A model that fits has none after its warm-up, so
- * the threshold need not be fine quota     the CPU quota stopped us for more than 2 %
- * of the time noise     the row is marked as disturbed memory    at least 60 % of the
- * probed read bandwidth was used, by more bytes than the last-level cache could have
- * kept compute   at least 50 % of the arithmetic peak was used. The multiply-adds alone
- * are counted; a product of quantised weights unpacks and scales them, too, so half of
- * the peak is as near as 60 % of the bandwidth. Where both are near, the one that is
- * further above its threshold synchronisation  threads waited for each other for at
- * least 20 % of the time latency   neither roof is near, and threads did not wait for
- * each other: instructions wait for loads or for each other
+ *   paging   pages are read from disk while measuring: at least one per sample and 2e-5
+ *            of the bytes a sample touches, and that takes at least 5 % of a sample, by
+ *            what the disk gives, or, of many pages, by the usual wait for one. A model
+ *            that fits has few after its warm-up, so the threshold need not be fine
+ *   quota    the CPU quota stopped us for more than 2 % of the time
+ *   noise    the row is marked as disturbed
+ *   memory   at least 60 % of the probed read bandwidth was used, by more bytes than
+ * the last-level cache could have kept compute  at least 50 % of the arithmetic peak
+ * was used. The multiply-adds alone are counted; a product of quantised weights unpacks
+ * and scales them, too, so half of the peak is as near as 60 % of the bandwidth. Where
+ * both are near, the one that is further above its threshold synchronisation threads
+ * waited for each other for at least 20 % of the time latency  neither roof is near,
+ * and threads did not wait for each other: instructions wait for loads or for each
+ * other
  */
 #include "harness/point/point_limiter.h"
 
@@ -24,6 +27,10 @@
 
 #define PAGE_BYTES        4096.0
 #define PAGING_MIN_SHARE  2e-5
+#define PAGING_MIN_TIME   0.05
+#define USUAL_DISK_GBPS   2.0  /* where it was not probed */
+#define MANY_PAGES        64.0 /* a few may be anybody's, one after a pause, say */
+#define USUAL_FAULT_MS    0.1  /* of a page that a thread waits for */
 #define QUOTA_MIN_SHARE   0.02
 #define MEMORY_MIN_SHARE  0.6
 #define COMPUTE_MIN_SHARE 0.5
@@ -101,6 +108,24 @@ static void limit_by_paging(struct row *row, double pages_per_sample)
                      gbps / row->roof_disk_gbps, "of what the disk gives");
 }
 
+/* Share of a sample's time that its pages from disk take, at least. */
+static double paging_time(const struct row *row, double pages)
+{
+    const double gbps = row->roof_disk_gbps > 0 ? row->roof_disk_gbps : USUAL_DISK_GBPS;
+    double ms = pages * PAGE_BYTES * 1e-6 / gbps;
+
+    if (pages >= MANY_PAGES)
+        ms = fmax(ms, pages * USUAL_FAULT_MS);
+    return ms / row->lat_p50_ms;
+}
+
+static bool is_paging(const struct row *row, const struct point_facts *facts,
+                      double pages)
+{
+    return pages >= fmax(1, PAGING_MIN_SHARE * facts->bytes_per_sample / PAGE_BYTES) &&
+           paging_time(row, pages) >= PAGING_MIN_TIME;
+}
+
 void point_limit(struct row *row, const struct point_facts *facts)
 {
     static const char disturbed[] = "disturbed: ";
@@ -112,7 +137,7 @@ void point_limit(struct row *row, const struct point_facts *facts)
     row->limiter_why[0] = '\0';
     if (!(row->lat_p50_ms > 0))
         return;
-    if (pages >= fmax(1, PAGING_MIN_SHARE * facts->bytes_per_sample / PAGE_BYTES)) {
+    if (is_paging(row, facts, pages)) {
         limit_by_paging(row, pages);
     } else if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms) {
         row->limiter = LIMITER_QUOTA;

@@ -108,6 +108,22 @@ static void what_is_outside_comes_first(void **state)
     check(&row, &facts, LIMITER_PAGING,
           "2 GB/s read from disk, 82 % of what the disk gives");
 
+    /* One page in a sample of a tiny model takes no time that counts. */
+    make(&row, &facts);
+    facts.bytes_per_sample = 1e6;
+    row.lat_p50_ms = 0.07;
+    row.roof_gbps = 60;
+    row.major_faults_per_token = 1;
+    point_limit(&row, &facts);
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
+    row.roof_disk_gbps = 0.2; /* of a slow disk it does */
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    row.roof_disk_gbps = NAN;
+    row.major_faults_per_token = 200;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+
     make(&row, &facts);
     row.throttled_ms = 0.34 * 200 * 48;
     check(&row, &facts, LIMITER_QUOTA, "34 % of the time stopped by the CPU quota");
