@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
@@ -54,6 +55,10 @@ static enum status fail(sqlite3 *db, const char *path, struct err *err)
             "database %s: no memory, or more than the %d MiB that SQLite may "
             "take for it",
             path, MAX_HEAP >> 20);
+    if (code == SQLITE_FULL)
+        return err_set(err, ST_IO, "%s: the disk is full, so nothing was added", path);
+    if (code == SQLITE_READONLY)
+        return err_set(err, ST_PERMISSION, "%s cannot be written: %.200s", path, text);
     if (code == SQLITE_BUSY)
         return err_set(err, ST_IO,
                        "%s: another program has kept it locked for %d s; try again",
@@ -327,15 +332,29 @@ static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
 
 /* SQLite takes an empty file for a new database, and gives its journal to the file's
  * owner. */
-static enum status make_file(const char *path, struct err *err)
+static enum status make_file(const char *path, bool *is_new, struct err *err)
 {
-    const int fd = access(path, F_OK) ? invoker_open(path, O_RDWR) : -1;
+    int fd;
 
-    if (fd >= 0)
-        close(fd);
-    else if (access(path, F_OK))
+    *is_new = false;
+    if (!access(path, F_OK))
+        return ST_OK;
+    fd = invoker_open(path, O_RDWR);
+    if (fd < 0)
         return err_set_errno(err, ST_IO, "cannot make %.300s", path);
+    close(fd);
+    *is_new = true;
     return ST_OK;
+}
+
+/* A file that was made for rows that cannot be stored; not one that another program has
+ * added rows to meanwhile. */
+static void remove_empty(const char *path)
+{
+    struct stat there;
+
+    if (!stat(path, &there) && there.st_size == 0)
+        unlink(path);
 }
 
 enum status history_db_record(const char *path, const struct history *h,
@@ -344,15 +363,19 @@ enum status history_db_record(const char *path, const struct history *h,
     const size_t len = strlen(path);
     sqlite3 *db = NULL;
     size_t n_added = 0;
+    bool is_new;
     enum status st;
 
     if (len > 4 && !strcmp(path + len - 4, ".csv") && access(path, F_OK))
         return err_set(err, ST_USAGE,
                        "%s: rows are added to an SQLite database; name it %.*s.db",
                        path, (int)(len - 4), path);
-    st = make_file(path, err);
-    if (st == ST_OK)
-        st = open_db(&db, path, SQLITE_OPEN_READWRITE, err);
+    st = make_file(path, &is_new, err);
+    if (st)
+        return st;
+    st = open_db(&db, path, SQLITE_OPEN_READWRITE, err);
+    if (st && is_new)
+        remove_empty(path);
     if (st)
         return st;
     st = run_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
@@ -362,10 +385,12 @@ enum status history_db_record(const char *path, const struct history *h,
             st = write_rows(db, path, h, commit, &n_added, err);
         if (st == ST_OK)
             st = run_sql(db, path, "COMMIT", err);
-        else
+        if (st)
             sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
     sqlite3_close(db);
+    if (st && is_new)
+        remove_empty(path);
     if (st == ST_OK)
         *n_new = n_added;
     return st;
