@@ -8,8 +8,10 @@
 #include "harness/base/suggest.h"
 #include "harness/cmd/cmd.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
     const char *name;
@@ -92,9 +94,20 @@ static int run(int argc, char **argv)
     return unknown_command(argv[1]);
 }
 
+/* A descriptor that the caller has closed would become that of the next file that is
+ * opened, and what is printed would go into it. What takes its place fails instead. */
+static bool keep_standard_files(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    const int code = run(argc, argv);
+    const int code = keep_standard_files() ? run(argc, argv) : 2;
 
     struct err err = ERR_INIT;
 
