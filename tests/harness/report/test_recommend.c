@@ -191,7 +191,8 @@ static void unfinished_points_are_left_out(void **state)
                      ST_OK);
     assert_string_equal(rec.best.quant, "Q6_K");
     assert_int_equal(rec.n_excluded, 3);
-    assert_string_equal(rec.excluded, "3 not finished (time budget, out of memory)");
+    assert_string_equal(rec.excluded, "1 failed, 1 that did not fit the memory, 1 "
+                                      "not finished in time");
 
     assert_int_equal(choose(rows + 2, 1, (struct recommend_params){.ctx = 0}),
                      ST_CHECK);
@@ -325,7 +326,8 @@ static void rows_without_an_interval_count(void **state)
     assert_non_null(strstr(err.msg, "4.00 tok/s at depth 0 (shown: at least 3.29)"));
 }
 
-/* The speed-up of speculative decoding is that of the chosen setting. */
+/* The speed-up of speculative decoding is that of the chosen setting, and none where
+ * its interval has 1 in it or no draft was right. */
 static void speculation_is_reported(void **state)
 {
     struct row rows[5];
@@ -338,16 +340,34 @@ static void speculation_is_reported(void **state)
             continue;
         rows[i].kind = POINT_SPECULATE;
         strcpy(rows[i].spec_text, i == 1 ? "copy" : i == 2 ? "free" : "other");
-        rows[i].spec_speedup = i == 1 ? 2.125 : 0.996;
+        rows[i].spec_speedup = i == 1 ? 2.125 : 1.11;
+        rows[i].spec_speedup_lo = i == 1 ? 2.0 : 0.95;
+        rows[i].spec_speedup_hi = i == 1 ? 2.25 : 1.37;
+        rows[i].spec_guessed = 40;
+        rows[i].spec_accept = 0.5;
     }
     strcpy(rows[4].validity, "disturbed: steal");
     assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_float_equal(rec.best.tok_per_s, 4.0, 0);
     assert_non_null(strstr(rec.why,
                            " Speculative decoding (prompt lookup) makes this setting "
-                           "2.12 times as fast on the text copy, 1.00 times as "
-                           "fast on the text free."));
+                           "2.12 times as fast on the text copy (95 % interval 2.00 to "
+                           "2.25), and shows no difference in speed on the text free "
+                           "(95 % interval 0.95 to 1.37)."));
     assert_null(strstr(rec.why, "other"));
+    rows[1].spec_accept = 0;
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.why, "has no draft token accepted on the text copy"));
+    assert_null(strstr(rec.why, "times as fast"));
+    rows[1].spec_accept = NAN;
+    rows[1].spec_guessed = 0;
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.why, "finds no drafts on the text copy"));
+    rows[1].spec_accept = 0.5;
+    rows[1].spec_guessed = 40;
+    rows[1].spec_speedup_lo = rows[1].spec_speedup_hi = NAN;
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.why, "in speed on the text copy (x 2.12, no interval)"));
     assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_null(strstr(rec.why, "Speculative"));
 }
