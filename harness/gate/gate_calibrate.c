@@ -35,6 +35,7 @@ struct calibrated {
     double budget_s, seconds; /* of all launches, first timing included */
     size_t n_launches, n_disturbed;
     char why_not[480]; /* it did not fit; "": it did */
+    double need_s;     /* then: a budget that would do */
     struct gate_record record;
     struct gate_metric metric[GATE_MAX_METRICS]; /* names, units */
     struct gate_chances alike;
@@ -100,7 +101,9 @@ static enum status record(struct calibration *c, struct calibrated *at,
     st = gate_run_open(run, s, topo, both, r, &why);
     if (st == ST_USAGE && run->plan.launch_s > 0) {
         /* the budget is too short for this model; a longer one follows */
-        snprintf(at->why_not, sizeof at->why_not, "%s", why.msg);
+        snprintf(at->why_not, sizeof at->why_not, "it holds %zu launch%s of this model",
+                 run->plan.most_launches, run->plan.most_launches == 1 ? "" : "es");
+        at->need_s = run->plan.need_s;
         gate_run_close(run);
         free(run);
         return ST_OK;
@@ -115,9 +118,9 @@ static enum status record(struct calibration *c, struct calibrated *at,
     free(run);
     keep(at, r);
     if (st == ST_OK && r->n_launches < MIN_RECORD) {
-        snprintf(at->why_not, sizeof at->why_not,
-                 "%zu launch%s in this time are too few", r->n_launches,
-                 r->n_launches == 1 ? "" : "es");
+        snprintf(at->why_not, sizeof at->why_not, "it held %zu launch%s of this model",
+                 r->n_launches, r->n_launches == 1 ? "" : "es");
+        at->need_s = s->budget_s * (MIN_RECORD + 1) / (double)(r->n_launches + 1);
         at->n_launches = 0;
     }
     return st ? err_set(err, st, "%s", why.msg) : ST_OK;
@@ -270,7 +273,8 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     }
     for (int i = 0; i < N_BUDGETS; i++)
         if (*c->at[i].why_not)
-            printf("\n%s: %s\n", format_duration(text, sizeof text, c->at[i].budget_s),
+            printf("\n%s is too short: %s\n",
+                   format_duration(text, sizeof text, c->at[i].budget_s),
                    c->at[i].why_not);
     print_advice(c, &s->rule);
     printf("results: %s\n", format_path(c->dir).text);
@@ -325,6 +329,7 @@ static enum status measure(struct calibration *c, const struct gate_options *o,
 {
     struct gate_result *r = malloc(sizeof *r);
     enum status st = r ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a gate");
+    char text[32], part[32];
     bool any = false;
 
     for (int i = 0; i < N_BUDGETS && st == ST_OK; i++) {
@@ -336,12 +341,17 @@ static enum status measure(struct calibration *c, const struct gate_options *o,
         any = any || c->at[i].n_launches;
     }
     free(r);
-    if (st == ST_OK && !any)
-        st =
-            err_set(err, ST_USAGE,
-                    "gates of an eighth, a quarter and a half of --budget are too "
-                    "short: with half of it, %s; give it more time, or a smaller model",
-                    c->at[N_BUDGETS - 1].why_not);
+    if (st == ST_OK && !any) {
+        const struct calibrated *half = &c->at[N_BUDGETS - 1];
+
+        st = err_set(err, ST_USAGE,
+                     "--budget %s is too short to calibrate with: of a gate of half of "
+                     "it, %s, %s, and %d are needed; give it --budget %.0fm, or a "
+                     "smaller model",
+                     format_duration(text, sizeof text, s->budget_s),
+                     format_duration(part, sizeof part, half->budget_s), half->why_not,
+                     MIN_RECORD, ceil(2 * half->need_s / 60));
+    }
     return st;
 }
 

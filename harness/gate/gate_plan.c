@@ -255,11 +255,11 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
     /* Launches count for more than their rounds. */
     fit(p, t, usable, WANTED_LAUNCHES, WANTED_LAUNCHES / 2);
     p->most_launches = launches_in(p, usable);
+    p->need_s =
+        (s->budget_s - left_s + (double)fewest * p->launch_s) / (1 - SPARE) * 1.1;
     if (HOPE * p->most_launches >= fewest)
         return ST_OK;
 
-    const double need =
-        (s->budget_s - left_s + (double)fewest * p->launch_s) / (1 - SPARE) * 1.1;
     char text[32];
 
     return err_set(err, ST_USAGE,
@@ -267,5 +267,5 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                    "shows after %zu at the earliest: give it --budget %.0fm, or a "
                    "smaller model, or a shorter prefill",
                    format_duration(text, sizeof text, s->budget_s), p->most_launches,
-                   fewest, ceil(need / 60));
+                   fewest, ceil(p->need_s / 60));
 }

@@ -26,6 +26,7 @@ struct gate_plan {
     size_t most_launches;
     double round_s[WORKER_MAX_STEPS]; /* expected: a step's part of a round; */
     double launch_s;                  /* one launch with all of it */
+    double need_s;                    /* least budget that would do */
 };
 
 /* What a first launch took. */

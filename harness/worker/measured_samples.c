@@ -2,14 +2,16 @@
  *
  * measured_samples.c - the loop that times, and the work around a sample
  *
- * A requested slowdown is added after each sample: the process spins for as long as the
- * step's usual sample takes longer at that loss of speed, while the other threads wait
- * as they do between two samples.
+ * A requested slowdown is added after each sample: all threads of the model spin for as
+ * long as the step's usual sample takes longer at that loss of speed. Were it the first
+ * one alone, the others would go to sleep meanwhile, and to wake them would make the
+ * next sample slower still.
  */
 #include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/stats.h"
 #include "harness/worker/measured.h"
 
@@ -173,6 +175,16 @@ static double usual_ns(const struct measured_step *s)
     return stats_quantile_sorted(sorted, n, 0.25);
 }
 
+static void spin_until(void *arg, int thread, int n_threads)
+{
+    const uint64_t *end_ns = arg;
+
+    (void)thread;
+    (void)n_threads;
+    while (clock_ns() < *end_ns)
+        ;
+}
+
 /* The time of a sample that began at begin, with the slowdown. */
 static uint64_t end_sample(const struct measured *m, struct measured_step *s,
                            uint64_t begin)
@@ -184,8 +196,11 @@ static uint64_t end_sample(const struct measured *m, struct measured_step *s,
 
         s->usual[s->n_usual++ % MEASURED_REMEMBERED] = (double)(now - begin);
         end = now + (uint64_t)(usual_ns(s) * m->slower / (1 - m->slower));
-        while ((now = clock_ns()) < end)
-            ;
+        if (m->m)
+            thread_pool_run(slm_thread_pool(m->m), spin_until, &end);
+        else
+            spin_until(&end, 0, 1);
+        now = clock_ns();
     }
     return now > begin ? now - begin : 1;
 }
