@@ -34,21 +34,24 @@ void progress_begin(struct progress *p, const char *label)
 {
     p->label = label;
     p->now_ns = clock_ns;
-    p->begin_ns = clock_ns();
+    p->begin_ns = p->part_ns = clock_ns();
     p->drawn_ns = 0;
+    p->is_bound = false;
     p->on = isatty(STDERR_FILENO);
     p->shown = false;
     p->next_ns = p->gap_ns = first_gap();
 }
 
 /* ", 28:10 min left", or nothing where too little is done to say. */
-static void time_left(char *buf, size_t cap, double elapsed_s, double fraction)
+static void time_left(char *buf, size_t cap, const struct progress *p, uint64_t now_ns,
+                      double fraction)
 {
+    const double elapsed_s = (double)(now_ns - p->part_ns) * 1e-9;
     char duration[32];
 
     buf[0] = '\0';
     if (fraction > 0.02 && elapsed_s > 1)
-        snprintf(buf, cap, ", %s left",
+        snprintf(buf, cap, ", %s%s left", p->is_bound ? "at most " : "",
                  format_duration(duration, sizeof duration,
                                  elapsed_s / fraction * (1 - fraction)));
 }
@@ -77,7 +80,7 @@ void progress_update(struct progress *p, double fraction, const char *detail)
         return;
     p->drawn_ns = now;
     fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
-    time_left(left, sizeof left, (double)(now - p->begin_ns) * 1e-9, fraction);
+    time_left(left, sizeof left, p, now, fraction);
     if (p->on) {
         draw(p, fraction, left, detail);
         return;
@@ -86,6 +89,11 @@ void progress_update(struct progress *p, double fraction, const char *detail)
             left, detail ? "; " : "", text_harmless(shown, sizeof shown, detail));
     p->gap_ns = 2 * p->gap_ns < GAP_MAX_NS ? 2 * p->gap_ns : GAP_MAX_NS;
     p->next_ns = now - p->begin_ns + p->gap_ns;
+}
+
+void progress_part(struct progress *p)
+{
+    p->part_ns = p->now_ns();
 }
 
 void progress_step(struct progress *p)

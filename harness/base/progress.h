@@ -18,8 +18,10 @@
 struct progress {
     const char *label;
     uint64_t begin_ns, drawn_ns;
-    bool on;                  /* stderr is a terminal */
-    bool shown;               /* the line is visible */
+    uint64_t part_ns; /* when what the fraction is of began */
+    bool is_bound;    /* what is left may turn out to be less; set after begin */
+    bool on;          /* stderr is a terminal */
+    bool shown;       /* the line is visible */
     uint64_t next_ns, gap_ns; /* elsewhere: when a line is due, the time to the next */
     uint64_t (*now_ns)(void); /* clock_ns(); tests have another */
 };
@@ -31,6 +33,10 @@ void progress_update(struct progress *p, double fraction, const char *detail);
 
 /* The work has another step: where stderr is no terminal, the next update is a line. */
 void progress_step(struct progress *p);
+
+/* The next fractions are those of another part of the work, which begins now: the time
+ * that is left is that of the part. */
+void progress_part(struct progress *p);
 
 /* Removes the line, so that further output starts on an empty one. */
 void progress_end(struct progress *p);

@@ -16,16 +16,28 @@
 #include "harness/point/point_options.h"
 #include "harness/point/point_profile.h"
 
+struct watch {
+    struct progress progress;
+    char phase[32];
+};
+
+/* Fractions are of a phase: how long loading took says nothing about measuring. */
 static void on_progress(void *arg, const char *phase, double fraction)
 {
-    progress_update(arg, fraction, phase);
+    struct watch *w = arg;
+
+    if (strcmp(phase, w->phase)) {
+        snprintf(w->phase, sizeof w->phase, "%s", phase);
+        progress_part(&w->progress);
+    }
+    progress_update(&w->progress, fraction, phase);
 }
 
 static enum status measure(const struct point *p, const struct topology *topo,
                            struct row *row, struct point_samples *samples,
                            struct err *err)
 {
-    struct progress progress;
+    struct watch watch = {.phase = ""};
     bool made;
     enum status status = ST_OK;
 
@@ -36,9 +48,9 @@ static enum status measure(const struct point *p, const struct topology *topo,
         status = modelref_make_file(&p->setup.model, &made, err);
     if (status)
         return status;
-    progress_begin(&progress, "decode");
-    status = point_run(p, topo, row, samples, on_progress, &progress, err);
-    progress_end(&progress);
+    progress_begin(&watch.progress, "decode");
+    status = point_run(p, topo, row, samples, on_progress, &watch, err);
+    progress_end(&watch.progress);
     return status;
 }
 

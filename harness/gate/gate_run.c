@@ -272,6 +272,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
         gate_plan_metric(&run->plan, s, i, &r->metric[i]);
     run->begin_ns = clock_ns();
     progress_begin(&run->progress, "gate");
+    run->progress.is_bound = true; /* it ends as soon as the verdict is clear */
     st = pilot(run, &run->timing, err);
     return st ? st
               : gate_plan_fit(&run->plan, s, &run->timing,

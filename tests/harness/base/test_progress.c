@@ -22,7 +22,7 @@ static void start(struct progress *p, const char *label)
 {
     progress_begin(p, label);
     p->now_ns = our_clock;
-    p->begin_ns = time_ns;
+    p->begin_ns = p->part_ns = time_ns;
 }
 
 static int own_stderr;
@@ -125,12 +125,39 @@ static void each_job_has_its_own_time(void **state)
     assert_int_equal(strncmp(text, "bench: gate: 50 % done, 11 s left\n", 34), 0);
 }
 
+/* Loading took a minute; that measuring is half done after 3 s says that it takes 3 s
+ * more. What is an upper bound is called one. */
+static void a_part_has_its_own_estimate(void **state)
+{
+    struct progress p;
+    char text[256];
+
+    (void)state;
+    setenv("SLMBENCH_PROGRESS", "62", 1);
+    begin();
+    start(&p, "decode");
+    time_ns += 60 * SECOND;
+    progress_part(&p);
+    time_ns += 3 * SECOND;
+    progress_update(&p, 0.5, "measure");
+    assert_string_equal(end(text, sizeof text),
+                        "bench: decode: 50 % done, 3.0 s left; measure\n");
+    begin();
+    start(&p, "gate");
+    p.is_bound = true;
+    time_ns += 100 * SECOND;
+    progress_update(&p, 0.5, NULL);
+    assert_string_equal(end(text, sizeof text),
+                        "bench: gate: 50 % done, at most 1:40 min left\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_come_now_and_then),
         cmocka_unit_test(lines_can_be_left_out),
         cmocka_unit_test(each_job_has_its_own_time),
+        cmocka_unit_test(a_part_has_its_own_estimate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
