@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +27,26 @@ static void give(const char *dir)
     }
 }
 
+/* After a mkdir() that failed. Directories above part are there. */
+static enum status cannot_make(const char *part, struct err *err)
+{
+    const char *slash = strrchr(part, '/');
+
+    if (errno != ENOENT || !slash)
+        return err_set_errno(err, ST_IO, "cannot make the directory %.300s", part);
+    return err_set(err, ST_IO,
+                   "cannot make the directory %.300s: the file system of %.*s has no "
+                   "new ones",
+                   part, slash > part ? (int)(slash - part) : 1, part);
+}
+
+static bool is_dir(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 enum status dirs_make(const char *path, struct err *err)
 {
     char part[PATH_MAX];
@@ -43,7 +64,10 @@ enum status dirs_make(const char *path, struct err *err)
         if (!mkdir(part, 0755))
             give(part);
         else if (errno != EEXIST)
-            return err_set_errno(err, ST_IO, "cannot make the directory %.300s", part);
+            return cannot_make(part, err);
+        else if (!is_dir(part))
+            return err_set(err, ST_IO, "%.300s is not a directory; name another one",
+                           part);
         if (!c)
             break;
         *at = c;

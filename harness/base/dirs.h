@@ -13,7 +13,7 @@
 
 /* Make path and every directory above it that is missing; they
  * belong to who has called sudo (invoker.h). Errors: ST_IO (one cannot be
- * made, or path cannot be written into). */
+ * made or is a file, or path cannot be written into). */
 enum status dirs_make(const char *path, struct err *err);
 
 /* results/<kind><host>-<utc> into buf: the default directory of results.

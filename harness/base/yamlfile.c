@@ -67,6 +67,7 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
 {
     const char *colon = strrchr(c->text, ':');
     const char *key = colon && colon[1] ? colon + 2 : "";
+    char line[40] = "";
 
     if (code == CYAML_ERR_MAPPING_FIELD_MISSING)
         return err_set(err, ST_INPUT, "%s: the key '%s' is missing", path, key);
@@ -76,6 +77,14 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
         return err_set(err, ST_INPUT, "%s: there is no key '%s'%s%s%s", path, key,
                        near ? "; did you mean '" : "", near ? near : "",
                        near ? "'?" : "");
+    }
+    if (code == CYAML_ERR_LIBYAML_PARSER || code == CYAML_ERR_LIBYAML_EVENT_INIT) {
+        if (c->line)
+            snprintf(line, sizeof line, ", line %d or below", c->line);
+        return err_set(err, ST_INPUT,
+                       "%s%s: a bracket or a quotation mark is not closed, or a line "
+                       "is not indented like the others",
+                       path, line);
     }
     if (strstr(c->text, "already seen"))
         return err_set(err, ST_INPUT, "%s: the key '%s' is there twice", path, key);

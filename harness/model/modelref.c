@@ -28,6 +28,8 @@
 
 /* ---- names ----------------------------------------------------------------- */
 
+#define MIX_LIST_MAX 320 /* of all names; fits an error's message beside a sentence */
+
 static const char *mix_list(char *buf, size_t cap)
 {
     buf[0] = '\0';
@@ -40,7 +42,7 @@ enum status mix_parse(enum quantmix *mix, const char *name, struct err *err)
 {
     const enum quantmix found = quantmix_by_name(name);
     const char *names[QUANTMIX_N];
-    char upper[32], list[400];
+    char upper[32], list[MIX_LIST_MAX];
 
     if (found != QUANTMIX_N) {
         *mix = found;
@@ -105,7 +107,7 @@ static void name_of_path(char *out, size_t cap, const char *path)
 
 static enum status not_a_model(const char *text, struct err *err)
 {
-    char **names, shapes[256] = "", list[128];
+    char **names, shapes[256] = "", list[MIX_LIST_MAX];
     int n = 0;
     bool is_shape = false;
 

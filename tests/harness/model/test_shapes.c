@@ -159,7 +159,7 @@ static void broken_files_get_a_sentence_with_file_and_key(void **state)
         {"n_ff: 512", "n_ff: 512\nn_ff: 512", "the key 'n_ff' is there twice"},
         {"rope_base: 1e4", "rope_base: fast", "rope_base: 'fast' is not a number"},
         {"rope_base: 1e4", "rope_base: inf", "rope_base: 'inf' is not a number"},
-        {"arch: llama", "arch: \"llama", "libyaml"},
+        {"arch: llama", "arch: \"llama", "quotation mark"},
         {"n_ff: 512\n", "n_ff: 512\ntied_output: perhaps\n", "'perhaps' is neither"},
         {"arch: llama", "arch: llamallamallamallamallamallamallama", "STRING length"},
         {good, "", "is empty"},
