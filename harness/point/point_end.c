@@ -22,14 +22,13 @@ static void judge_killed(struct point_run *r, int signal)
         format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
         if (r->usage.limit_bytes)
             snprintf(at, sizeof at, "at the limit of %s", limit);
-        snprintf(
-            r->row->detail, sizeof r->row->detail,
-            "killed for memory in phase '%s', %s; planned were %s that cannot be "
-            "paged out: %s, or take a smaller model",
-            r->phase, at, need,
-            r->settings.setup.mem_limit ? "give more with --mem"
-            : r->usage.limit_bytes      ? "raise that limit"
-                                        : "free some");
+        snprintf(r->row->detail, sizeof r->row->detail,
+                 "killed for memory in phase '%s', %s; planned were %s that cannot be "
+                 "paged out: %s, or take a smaller model",
+                 r->phase, at, need,
+                 r->settings.setup.mem_limit ? "give more with --mem"
+                 : r->usage.limit_bytes      ? "raise that limit"
+                                             : "free some");
         return;
     }
     r->row->status = ROW_STATUS_ERROR;
@@ -94,6 +93,20 @@ static void doubt_threads(struct point_run *r)
         topology_doubts_threads(r->topo, p->setup.n_threads,
                                 p->setup.explicit_cpus ? p->setup.cpus : NULL,
                                 r->row->detail, sizeof r->row->detail);
+}
+
+/* The model is not asked whether it can go so deep: only its speed is measured. */
+static void doubt_depth(struct point_run *r)
+{
+    struct row *row = r->row;
+    const int64_t depth = row->kind == POINT_PREFILL ? row->n_prompt : row->ctx;
+
+    if (!*row->detail && row->model_ctx > 0 && depth > row->model_ctx)
+        snprintf(row->detail, sizeof row->detail,
+                 "%s of %lld is beyond the %lld tokens of context that the model was "
+                 "made for",
+                 row->kind == POINT_PREFILL ? "a prompt" : "a depth", (long long)depth,
+                 (long long)row->model_ctx);
 }
 
 /* The point's status by the worker's end. */
@@ -174,4 +187,5 @@ void point_conclude(struct point_run *r)
         say_no_fit(r);
     say_untuned(r);
     doubt_threads(r);
+    doubt_depth(r);
 }

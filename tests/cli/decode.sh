@@ -44,6 +44,16 @@ mbu = r["tok_per_s"] * r["bytes_per_token"] / (r["roof_gbps"] * 1e9)
 assert abs(mbu / r["mbu"] - 1) < 1e-6, mbu
 EOF
 
+# ---- a depth that the model was not made for is said
+"$BENCH" decode -m "$SRC/tests/data/models/stories260K-f32.gguf" -t 1 --ctx 600 -n 6 --json >deep.json
+grep -q '"detail": "a depth of 600 is beyond the 512 tokens of context' deep.json ||
+    fail "no word of the depth: $(cat deep.json)"
+
+# ---- a closed standard output is an error, and no file takes its place
+code=0
+"$BENCH" decode -m nano:Q4_K_M -t 1 --ctx 0 -n 6 >&- 2>err || code=$?
+[ "$code" = 2 ] && grep -q "standard output" err || fail "closed output: $code $(cat err)"
+
 # ---- the command in the row measures the same point
 command=$(sed -n 's/^command *bench //p' row)
 # shellcheck disable=SC2086
