@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
+#include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 
 #define NOT_STARTED 127 /* exit code of a child that could not start gnuplot */
@@ -232,6 +233,8 @@ static enum status run(const char *program, const struct scratch *s, const char 
         ;
     if (WIFEXITED(rc) && WEXITSTATUS(rc) == 0)
         return ST_OK;
+    if (interrupted()) /* the signal reached gnuplot, too */
+        return err_set(err, ST_INTERRUPTED, "interrupted");
     if (WIFEXITED(rc) && WEXITSTATUS(rc) == NOT_STARTED)
         return not_installed(again, err);
     if (WIFSIGNALED(rc))
@@ -248,6 +251,8 @@ enum status gnuplot_draw(const char *dir, const char *name, const char *again,
     struct scratch s;
     enum status st;
 
+    if (interrupted())
+        return err_set(err, ST_INTERRUPTED, "interrupted");
     if (!program_find(program, sizeof program, "gnuplot"))
         return not_installed(again, err);
     st = scratch_open(&s, dir, name, err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "harness/base/format.h"
+#include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/report/report.h"
 
@@ -38,6 +39,7 @@ int cmd_plot(int argc, char **argv)
                 args.n);
         return cmd_end(&err);
     }
+    interrupt_catch(); /* what is half drawn is removed */
     if (report_charts(args.v[0], &err))
         return cmd_end(&err);
     printf("charts are in %s\n", format_path(args.v[0]).text);

@@ -252,8 +252,34 @@ static enum status conclude(const struct session *x, bool charts, struct err *er
                         charts, err);
 }
 
+/* What will be doubted of points with so many threads on these CPUs, once for each. */
+static void print_doubts(const struct sweep_plan *plan, const struct topology *topo)
+{
+    int last = 0;
+
+    for (int next = 1; next; last = next) {
+        const struct model_setup *found = NULL;
+        char text[256];
+
+        next = 0;
+        for (size_t i = 0; i < plan->n_points; i++) {
+            const struct model_setup *m = &plan->points[i].setup;
+
+            if (m->n_threads > last && (!next || m->n_threads < next)) {
+                next = m->n_threads;
+                found = m;
+            }
+        }
+        if (found && topology_doubts_threads(topo, next,
+                                             found->explicit_cpus ? found->cpus : NULL,
+                                             text, sizeof text))
+            printf("note: %s\n", text);
+    }
+}
+
 static enum status print_plan(const struct sweep_settings *s,
-                              const struct sweep_plan *plan, struct err *err)
+                              const struct sweep_plan *plan,
+                              const struct topology *topo, struct err *err)
 {
     size_t *order = malloc(plan->n_points * sizeof *order);
     char id[96];
@@ -278,6 +304,7 @@ static enum status print_plan(const struct sweep_settings *s,
                s->ci_pct);
     printf(", up to %g s of measuring each, seed %llu\n", s->base.budget_s,
            (unsigned long long)s->base.setup.seed);
+    print_doubts(plan, topo);
     return ST_OK;
 }
 
@@ -433,6 +460,14 @@ static enum status begin_again(struct session *x, const struct request *q,
     return status ? status : measuring_begin(err);
 }
 
+static void print_how_to_draw(const struct session *x)
+{
+    char again[1400] = "bench plot";
+
+    shell_word_append(again, sizeof again, sweep_dir_path(x->dir));
+    fprintf(stderr, "bench: all points are measured; to draw the charts: %s\n", again);
+}
+
 static void print_how_to_continue(const struct session *x, const struct request *q)
 {
     char again[1400] = "bench sweep --resume";
@@ -454,7 +489,7 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
         status =
             q->resume ? begin_again(x, q, &err) : begin_new(x, q, argc, argv, &err);
     if (status == ST_OK && q->dry_run)
-        status = print_plan(&x->settings, &x->plan, &err);
+        status = print_plan(&x->settings, &x->plan, &x->topo, &err);
     else if (status == ST_OK)
         status =
             sweep_run(&x->settings, &x->plan, &x->topo, x->dir, x->one_at_a_time, &err);
@@ -465,8 +500,13 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
             print_how_to_continue(x, q);
         return code;
     }
-    if (!q->dry_run && conclude(x, !q->no_charts, &err))
-        return cmd_end(&err);
+    if (!q->dry_run && conclude(x, !q->no_charts, &err)) {
+        const int code = cmd_end(&err);
+
+        if (err.code == ST_INTERRUPTED)
+            print_how_to_draw(x);
+        return code;
+    }
     return 0;
 }
 

@@ -313,6 +313,7 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
     struct report_machine machine;
     struct chart *c = malloc(sizeof *c);
     char text[64];
+    bool any = false;
     enum status st = ST_OK;
 
     if (!c)
@@ -339,10 +340,15 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         }
         if (st == ST_OK)
             st = chart_draw(c, dir, err);
+        any |= c->is_drawn;
         chart_free(c);
     }
     free(c);
-    return st;
+    return st || any ? st
+                     : err_set(err, ST_CHECK,
+                               "there is nothing to draw: no point in %.300s has a "
+                               "figure",
+                               dir);
 }
 
 enum status report_charts(const char *dir, struct err *err)

@@ -18,7 +18,8 @@
 
 /* Draw every chart that the rows of dir/sweep.csv can fill, as SVG and PNG, with
  * the .gp file that made them, into dir. Uses gnuplot and the templates in plots/.
- * Errors: ST_UNSUPPORTED (no gnuplot; the way out), ST_IO, ST_INPUT. */
+ * Errors: ST_CHECK (no chart has a figure), ST_UNSUPPORTED (no gnuplot; the way out),
+ * ST_IO, ST_INPUT, ST_INTERRUPTED. */
 enum status report_charts(const char *dir, struct err *err);
 
 /* The table a sweep ends with: one line per point, aligned; the points of

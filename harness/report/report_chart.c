@@ -217,5 +217,8 @@ enum status chart_draw(struct chart *c, const char *dir, struct err *err)
         chart_place_labels(c, axes.x_min, axes.x_max, axes.y[0].min, axes.y[0].max,
                            axes.y[0].log);
     st = write_marks(c, dir, err);
-    return st ? st : draw(c, &axes, dir, err);
+    if (st == ST_OK)
+        st = draw(c, &axes, dir, err);
+    c->is_drawn = st == ST_OK;
+    return st;
 }

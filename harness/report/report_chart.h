@@ -61,6 +61,7 @@ struct chart {
     bool may_split; /* into panels, see chart_axes.h */
     int panel[CHART_MAX_SERIES], n_panels;
     int max_threads; /* that the machine has for this process; 0: not known */
+    bool is_drawn;   /* set by chart_draw() */
     struct mark *v;  /* malloc'ed */
     size_t n, cap;
 };
@@ -79,8 +80,8 @@ void chart_place_bars(struct chart *c);
 void mark_set_speed(struct mark *m, const struct row *r);
 
 /* Write the files and run gnuplot. A chart without a single figure is not drawn,
- * and its files of an earlier run are removed. Errors: ST_IO, ST_UNSUPPORTED (no
- * gnuplot or no templates). */
+ * and its files of an earlier run are removed. Errors: ST_INTERRUPTED, ST_IO,
+ * ST_UNSUPPORTED (no gnuplot or no templates). */
 enum status chart_draw(struct chart *c, const char *dir, struct err *err);
 
 void chart_free(struct chart *c);

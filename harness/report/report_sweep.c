@@ -148,13 +148,14 @@ enum status report_sweep(FILE *f, const char *dir, const struct row *rows, size_
         print_rounds_by_model(f, rows, n);
     else
         print_rounds(f, rows, n, NULL);
-    if (charts && report_charts(dir, &why))
-        fprintf(f, "%s\n", why.msg);
-    fprintf(f, "results: %s\n", format_path(dir).text);
     if (report_rows_pick(&picked, rows, n, err))
         return err->code;
     st = count_failures(&failures, &picked, err);
-    print_failures(f, &failures);
     report_rows_free(&picked);
-    return st;
+    if (charts && report_charts(dir, &why) && why.code != ST_INTERRUPTED &&
+        !(st && why.code == ST_CHECK)) /* that there is no figure is said anyway */
+        fprintf(f, "%s\n", why.msg);
+    fprintf(f, "results: %s\n", format_path(dir).text);
+    print_failures(f, &failures);
+    return why.code == ST_INTERRUPTED ? err_set(err, why.code, "%s", why.msg) : st;
 }

@@ -165,17 +165,36 @@ bool report_same_line(const struct row *a, const struct row *b)
            a->n_threads == b->n_threads;
 }
 
-static unsigned differences(const struct row *a, const struct row *b)
+/* An empty cell is that of a point which failed before its value was known. */
+static bool differs(const struct report_rows *p, const struct field *f)
 {
-    unsigned varies = (compare_models(a, b) ? VARIES_MODEL : 0u) |
-                      (a->mem_limit_bytes != b->mem_limit_bytes ? VARIES_LIMIT : 0u);
+    const struct row *known = NULL;
+
+    for (size_t i = 0; i < p->n; i++) {
+        if (!*row_text(p->v[i], f))
+            continue;
+        if (known && row_compare_cell(known, p->v[i], f))
+            return true;
+        known = p->v[i];
+    }
+    return false;
+}
+
+static unsigned differences(const struct report_rows *p)
+{
+    unsigned varies = 0;
     size_t n;
     const struct field *f = row_fields(&n);
 
+    for (size_t i = 1; i < p->n; i++) {
+        varies |= compare_models(p->v[0], p->v[i]) ? VARIES_MODEL : 0u;
+        varies |=
+            p->v[0]->mem_limit_bytes != p->v[i]->mem_limit_bytes ? VARIES_LIMIT : 0u;
+    }
     for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
         if (!f[i].label)
             continue;
-        varies |= row_compare_cell(a, b, &f[i]) ? bit : 0u;
+        varies |= differs(p, &f[i]) ? bit : 0u;
         bit <<= 1;
     }
     return varies;
@@ -205,10 +224,9 @@ static enum status pick(struct report_rows *p, const struct row **sorted, size_t
         return err_set(err, ST_NO_MEMORY, "no memory for %zu points", p->n);
     if (launches_combine(p->launches, groups, p->n, err))
         return err->code;
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->n; i++)
         p->v[i] = p->launches[i].row;
-        p->varies |= differences(p->v[0], p->v[i]);
-    }
+    p->varies = differences(p);
     return ST_OK;
 }
 
@@ -275,11 +293,11 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
                                 char *buf, size_t cap)
 {
     char label[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
+    const bool with_model = r->quant[0] && p->varies & VARIES_MODEL;
 
     snprintf(buf, cap, "%s%s%s",
-             p->varies & VARIES_MODEL ? report_model_name(r, model, sizeof model) : "",
-             p->varies & VARIES_MODEL ? " " : "",
-             report_setting_label(p, r, label, sizeof label));
+             with_model ? report_model_name(r, model, sizeof model) : "",
+             with_model ? " " : "", report_setting_label(p, r, label, sizeof label));
     return buf;
 }
 
@@ -291,11 +309,14 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
     const struct field *f = row_fields(&n);
 
     buf[0] = '\0';
-    text_append(buf, cap, "%s", r->quant[0] ? r->quant : "unnamed");
+    text_append(buf, cap, "%s",
+                r->quant[0]   ? r->quant
+                : r->model[0] ? r->model
+                              : "unnamed");
     for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
         if (!f[i].label)
             continue;
-        if (p->varies & bit)
+        if (p->varies & bit && *row_text(r, &f[i]))
             text_append(buf, cap, "%s%s %s", *f[i].label ? " " : "", f[i].label,
                         row_text(r, &f[i]));
         bit <<= 1;

@@ -84,7 +84,9 @@ const char *report_model_name(const struct row *r, char *buf, size_t cap);
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap);
 
-/* The same without the model: the columns that differ. Returns buf. */
+/* The same without the model: the columns that differ and are known. The name of the
+ * model stands for a quantisation that is not known, of a file that cannot be read.
+ * Returns buf. */
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap);
 

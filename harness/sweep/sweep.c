@@ -22,6 +22,13 @@
 #define EST_BYTES_PER_S 1e9
 #define EST_PHASE_MAX   0.95 /* of a point's own estimate, until it is done */
 
+/* The last error of a model that was printed, and how many points have ended with the
+ * same since. */
+struct model_error {
+    char detail[sizeof((struct row *)0)->detail];
+    size_t n_more;
+};
+
 struct sweep {
     const struct sweep_settings *s;
     const struct sweep_plan *plan;
@@ -37,12 +44,27 @@ struct sweep {
     size_t point; /* running now */
     char label[200];
 
-    struct sweep_tally *tally; /* [n_points], when the round began */
-    size_t *order;             /* [n_points], of the round */
-    int *n_errors;             /* [n_points], launches without a figure, since this
-                                  program began */
-    bool *is_prepared;         /* [n_models]: its file was made, or cannot be */
+    struct sweep_tally *tally;  /* [n_points], when the round began */
+    size_t *order;              /* [n_points], of the round */
+    int *n_errors;              /* [n_points], launches without a figure, since this
+                                   program began */
+    bool *is_prepared;          /* [n_models]: its file was made, or cannot be */
+    struct model_error *errors; /* [n_models] */
 };
+
+static const struct modelref *model_of(const struct sweep *sweep, size_t m)
+{
+    return &sweep->plan->points[sweep->plan->first[m]].setup.model;
+}
+
+static size_t model_at(const struct sweep_plan *plan, size_t point)
+{
+    size_t m = 0;
+
+    while (plan->first[m + 1] <= point)
+        m++;
+    return m;
+}
 
 /* ---- progress --------------------------------------------------------------- */
 
@@ -58,8 +80,37 @@ static void on_progress(void *arg, const char *phase, double fraction)
         within = EST_PHASE_MAX;
     snprintf(detail, sizeof detail, "%s, %s %.0f %%", sweep->label, phase,
              100 * fraction);
+    /* until a launch has ended, estimates take whole budgets */
+    sweep->progress.is_bound = !sweep->n_finished;
     progress_update(&sweep->progress,
                     (sweep->est_done + within * own) / sweep->est_total, detail);
+}
+
+/* Whether the row is the same error as that of an earlier point of model m. */
+static bool is_told(struct sweep *sweep, size_t m, const struct row *row)
+{
+    struct model_error *e = &sweep->errors[m];
+
+    if (row->status != ROW_STATUS_ERROR || !*row->detail)
+        return false;
+    if (!strcmp(e->detail, row->detail)) {
+        e->n_more++;
+        return true;
+    }
+    memcpy(e->detail, row->detail, sizeof e->detail);
+    return false;
+}
+
+static void print_told(struct sweep *sweep, size_t m)
+{
+    struct model_error *e = &sweep->errors[m];
+
+    if (e->n_more)
+        printf("%s: %zu more point%s ended with the same error\n",
+               format_path(model_of(sweep, m)->text).text, e->n_more,
+               e->n_more == 1 ? "" : "s");
+    fflush(stdout);
+    e->n_more = 0;
 }
 
 static void print_row(const struct sweep *sweep, const struct row *row)
@@ -131,7 +182,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     sweep->est_done += sweep->est_s[i];
     sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;
     progress_end(&sweep->progress);
-    if (status == ST_OK)
+    if (status == ST_OK && !is_told(sweep, model_at(sweep->plan, i), &row))
         print_row(sweep, &row);
     return status;
 }
@@ -199,11 +250,6 @@ static void remove_model(struct sweep *sweep, const struct modelref *ref)
     fflush(stdout);
 }
 
-static const struct modelref *model_of(const struct sweep *sweep, size_t m)
-{
-    return &sweep->plan->points[sweep->plan->first[m]].setup.model;
-}
-
 /* Files are made when they are first needed. */
 static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
 {
@@ -261,15 +307,6 @@ static int next_round(const struct sweep *sweep, size_t first, size_t end)
     return round;
 }
 
-static size_t model_at(const struct sweep_plan *plan, size_t point)
-{
-    size_t m = 0;
-
-    while (plan->first[m + 1] <= point)
-        m++;
-    return m;
-}
-
 /* Every point of models [first, end) whose launch of that number is due. */
 static enum status run_round(struct sweep *sweep, size_t first, size_t end, int round,
                              struct err *err)
@@ -300,6 +337,9 @@ static enum status run_models(struct sweep *sweep, size_t first, size_t end,
         if (status == ST_OK)
             status = count(sweep, err);
     }
+    progress_end(&sweep->progress);
+    for (size_t m = first; m < end; m++)
+        print_told(sweep, m);
     if (status != ST_INTERRUPTED)
         remove_models(sweep, first, end);
     return status;
@@ -331,8 +371,9 @@ static enum status begin(struct sweep *sweep, struct err *err)
     sweep->order = calloc(n, sizeof *sweep->order);
     sweep->n_errors = calloc(n, sizeof *sweep->n_errors);
     sweep->is_prepared = calloc(sweep->plan->n_models, sizeof *sweep->is_prepared);
-    if (!sweep->est_s || !sweep->tally || !sweep->order || !sweep->n_errors ||
-        !sweep->is_prepared)
+    sweep->errors = calloc(sweep->plan->n_models, sizeof *sweep->errors);
+    if (!sweep->errors || !sweep->est_s || !sweep->tally || !sweep->order ||
+        !sweep->n_errors || !sweep->is_prepared)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu points", n);
     estimate(sweep);
     return ST_OK;
@@ -345,6 +386,7 @@ static void end(struct sweep *sweep)
     free(sweep->order);
     free(sweep->n_errors);
     free(sweep->is_prepared);
+    free(sweep->errors);
 }
 
 enum status sweep_run(const struct sweep_settings *s, const struct sweep_plan *plan,

@@ -193,6 +193,22 @@ code=0
 [ "$code" = 1 ] || fail "all points failed: exit $code"
 grep -q "^bench: no point could be measured; .*broken" err || fail "no sentence: $(cat err)"
 [ "$(rows broken)" = 2 ] || fail "tried again: $(cat broken/sweep.csv)"
+[ "$(grep -c "^\[.*not a GGUF file" out)" = 1 ] || fail "the same error twice: $(cat out)"
+grep -q "^broken.gguf: 1 more point ended with the same error$\|/broken.gguf: 1 more point ended" out ||
+    fail "no word of the other point: $(cat out)"
+
+# ---- Ctrl-C while charts are drawn: gnuplot gets the signal, too
+mkdir tools
+printf '#!/bin/sh\nkill -INT $PPID\nkill -INT $$\n' >tools/gnuplot
+chmod +x tools/gnuplot
+code=0
+PATH=$WORK/tools:$PATH "$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0 --prefill none -n 4 \
+    --mem none --no-probe --repeats 0 --launches 1 --max-launches 1 -o "draw it" \
+    >out 2>err || code=$?
+[ "$code" = 130 ] || fail "interrupted while drawing: exit $code: $(cat out err)"
+grep -q "^bench: all points are measured; to draw the charts: bench plot '.*draw it'$" err ||
+    fail "no word of bench plot: $(cat err)"
+[ "$(ls -A "draw it" | grep -c '^\.[0-9a-f]*$')" = 0 ] || fail "left behind: $(ls -A "draw it")"
 
 # ---- the user's own file is never removed
 "$BENCH" synth nano Q4_0 -o own.gguf >/dev/null
@@ -223,6 +239,15 @@ printf 'models: [nano:Q4_0]\ntokenz: 3\n' >bad.yaml
 refused 2 "bad.yaml:" sweep -c bad.yaml
 refused 2 "tokenz" sweep -c bad.yaml
 refused 2 "nowhere" sweep -c nowhere
+printf 'models: [nano:Q4_0]\nthreads: [1, 2\n' >bad.yaml
+refused 2 "a bracket or a quotation mark is not closed" sweep -c bad.yaml
+! grep -qi "libyaml\|flow sequence" err || fail "words of a library: $(cat err)"
+touch file
+refused 2 "file is not a directory" sweep -c quick -o file
+refused 2 "file is not a directory" sweep -c quick -o file/below
+refused 2 "the file system of /proc has no new ones" sweep -c quick -o /proc/results
+"$BENCH" sweep -m nano:Q4_0 --threads 1,64 --ctx 0 --prefill none --dry-run >out
+grep -q "^note: 64 threads share" out || fail "no doubt of 64 threads: $(cat out)"
 refused 2 "known.yaml: quality: cannot open nowhere" sweep -c ./known.yaml
 refused 2 "--quality: six/sweep.csv holds no perplexity" sweep -c quick --quality six/sweep.csv
 refused 2 "nothing to measure" sweep -c quick --ctx none --prefill none

@@ -70,6 +70,34 @@ static void rows_are_picked_once_and_in_order(void **state)
     free(rows);
 }
 
+/* A file that could not be read has a row without quantisation and KV type: neither is
+ * part of any name then. */
+static void what_failed_has_its_files_name(void **state)
+{
+    struct row *rows = NULL, some[3];
+    struct report_rows p;
+    struct err err = ERR_INIT;
+    size_t n_rows = 0;
+    char name[REPORT_NAME_MAX];
+
+    (void)state;
+    assert_int_equal(row_csv_read(SWEEP "/sweep.csv", &rows, &n_rows, &err), ST_OK);
+    some[0] = some[1] = rows[0];
+    free(rows);
+    some[1].n_threads++;
+    row_init(&some[2]);
+    some[2].kind = POINT_DECODE;
+    some[2].status = ROW_STATUS_ERROR;
+    some[2].mem_limit_bytes = some[0].mem_limit_bytes;
+    strcpy(some[2].model, "broken");
+    assert_int_equal(report_rows_pick(&p, some, 3, &err), ST_OK);
+    report_setting_name(&p, &some[2], name, sizeof name);
+    assert_string_equal(name, "broken");
+    report_setting_name(&p, &some[0], name, sizeof name);
+    assert_string_equal(name, "yi-1.5-9b Q4_0");
+    report_rows_free(&p);
+}
+
 static void machine_is_read_or_left_empty(void **state)
 {
     struct report_machine m;
@@ -441,6 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_picked_once_and_in_order),
+        cmocka_unit_test(what_failed_has_its_files_name),
         cmocka_unit_test(machine_is_read_or_left_empty),
         cmocka_unit_test(the_chart_of_memory_has_what_must_stay_resident),
         cmocka_unit_test(strings_are_quoted_for_gnuplot),
