@@ -11,6 +11,7 @@
 #include "harness/base/options.h"
 #include "harness/report/recommend.h"
 #include "harness/result/report_rows.h"
+#include "harness/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis = "recommend DIR [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
@@ -55,6 +56,7 @@ int cmd_recommend(int argc, char **argv)
 {
     struct recommend_params params = {.ctx = -1};
     struct recommend_answers answers = {NULL, 0};
+    const char *mem = NULL;
     bool as_json = false;
     const struct opt opts[] = {
         OPT_DOUBLE(0, "min-tps", &params.min_tps, "X", "least tokens per second", 0,
@@ -65,8 +67,9 @@ int cmd_recommend(int argc, char **argv)
                 "length of the prompt (default: the longest measured)", 1, INT_MAX),
         OPT_INT(0, "ctx", &params.ctx, "N",
                 "context depth (default: the deepest measured)", 0, INT_MAX),
-        OPT_BYTES(0, "mem", &params.mem_limit, "LIMIT",
-                  "memory limit (default: that of each point)"),
+        OPT_STR(0, "mem", &mem, "LIMIT",
+                "memory limit, as 6G; container: the one in force here (default: that "
+                "of each point)"),
         OPT_INT(0, "max-threads", &params.max_threads, "N",
                 "available CPUs (default: as in machine.json)", 1, INT_MAX),
         OPT_DOUBLE(0, "max-kl", &params.max_kl, "X",
@@ -89,6 +92,9 @@ int cmd_recommend(int argc, char **argv)
                 args.n);
         return cmd_end(&err);
     }
+    if (mem && setting_parse(SETTING_mem, mem, "--mem", &params.mem_limit,
+                             sizeof params.mem_limit, &err))
+        return cmd_end(&err);
     if (run(&answers, args.v[0], &params, &err) == ST_OK) {
         if (as_json)
             cmd_print_json(recommend_json_each(&answers), 6, &err);

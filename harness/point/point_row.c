@@ -218,10 +218,25 @@ static void take_unsaid(struct point *p, const struct row *r)
     }
 }
 
+static const char lead[] = "bench decode -m ";
+
+bool point_row_is_synthetic(const struct row *r)
+{
+    char word[sizeof((struct modelref *)0)->text];
+    const size_t n = strlen(r->model);
+    struct synth_shape shape;
+    struct err ignored = ERR_INIT;
+
+    return n && !strncmp(r->command, lead, strlen(lead)) &&
+           read_word(r->command + strlen(lead), word, sizeof word) &&
+           !strncmp(word, r->model, n) && word[n] == ':' &&
+           !strcasecmp(word + n + 1, r->quant) && !strchr(r->model, '/') &&
+           !shape_load(&shape, r->model, &ignored);
+}
+
 enum status point_row_command(const struct row *r, char *buf, size_t cap,
                               struct err *err)
 {
-    static const char lead[] = "bench decode -m ";
     struct modelref model = {.mix = QUANTMIX_N};
     struct point p;
     enum status st;

@@ -29,4 +29,8 @@ enum status point_from_row(struct point *p, const struct row *r,
 enum status point_row_command(const struct row *r, char *buf, size_t cap,
                               struct err *err);
 
+/* Whether r's model is a synthetic one, SHAPE:QUANT of a shape that is known here, by
+ * the stored command. */
+bool point_row_is_synthetic(const struct row *r);
+
 #endif

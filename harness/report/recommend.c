@@ -113,6 +113,14 @@ static bool in_time(struct chooser *c, size_t i)
     return false;
 }
 
+static enum reason without_figure(const struct row *r)
+{
+    return r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM ? NO_ROOM
+           : r->status == ROW_STATUS_PARTIAL || r->status == ROW_STATUS_INTERRUPTED
+               ? UNFINISHED
+               : FAILED;
+}
+
 static enum reason judge(struct chooser *c, size_t i, bool estimated)
 {
     const struct row *r = c->rows.v[i];
@@ -126,7 +134,7 @@ static enum reason judge(struct chooser *c, size_t i, bool estimated)
     if (has_nearer(c, i))
         return DEEPER;
     if (row_trust(r) < ROW_DISTURBED)
-        return UNFINISHED;
+        return without_figure(r);
     if (!memory_fits(r, (int64_t)recommend_limit(c, r)))
         return TOO_LARGE;
     if (c->params->max_threads > 0 && r->n_threads > c->params->max_threads)
@@ -281,14 +289,30 @@ static void find_runner_up(struct chooser *c)
 
 /* ----------------------------------------------------------------------------- */
 
-/* The row's command is a text of whoever wrote the row, and is made for a shell. */
-static void make_command(struct row *r, char *why, size_t cap)
+/* The command of r with other threads for its prompts; false: none can be made. */
+static bool make_command_with(const struct row *r, int64_t n_threads_prefill,
+                              char *text, size_t cap)
+{
+    struct err ignored = ERR_INIT;
+    struct row with = *r;
+
+    if (n_threads_prefill <= 0 || n_threads_prefill == r->n_threads)
+        return false;
+    with.n_threads_prefill = n_threads_prefill;
+    return point_row_command(&with, text, cap, &ignored) == ST_OK;
+}
+
+/* The row's command is a text of whoever wrote the row, and is made for a shell.
+ * n_threads_prefill: those that its prompts are recommended to have; 0: any. */
+static void make_command(struct row *r, int64_t n_threads_prefill, char *why,
+                         size_t cap)
 {
     const bool had_one = r->command[0];
     struct err err = ERR_INIT;
     char text[sizeof r->command];
 
-    if (point_row_command(r, text, sizeof text, &err))
+    if (!make_command_with(r, n_threads_prefill, text, sizeof text) &&
+        point_row_command(r, text, sizeof text, &err))
         text[0] = '\0';
     snprintf(why, cap, "%s", had_one ? err.msg : "");
     snprintf(r->command, sizeof r->command, "%s", had_one ? text : "");
@@ -314,7 +338,6 @@ static void hand_over(struct recommendation *rec, const struct chooser *c)
 
     memset(rec, 0, sizeof *rec);
     rec->best = *c->rows.v[c->best];
-    make_command(&rec->best, rec->no_command, sizeof rec->no_command);
     rec->p_best = best->p_best;
     rec->regret = best->regret;
     rec->best_tok_per_s = best->median;
@@ -322,6 +345,8 @@ static void hand_over(struct recommendation *rec, const struct chooser *c)
     rec->by_quality = c->replaced != NO_ROW;
     rec->tie = c->n_equals > 1;
     prompt_of(&rec->prompt, c, c->best);
+    make_command(&rec->best, rec->prompt.n_threads, rec->no_command,
+                 sizeof rec->no_command);
     memory_of(&rec->memory, c, c->best);
     quality_steps(rec, c);
     rec->p_floor = floor_probability(c, rec);
@@ -330,7 +355,7 @@ static void hand_over(struct recommendation *rec, const struct chooser *c)
         char why[sizeof rec->no_command];
 
         rec->runner_up = *c->rows.v[c->runner_up];
-        make_command(&rec->runner_up, why, sizeof why);
+        make_command(&rec->runner_up, 0, why, sizeof why);
         rec->runner_up_tok_per_s = c->speed[c->runner_up].median;
         rec->runner_up_from_ctx = c->speed[c->runner_up].from_ctx;
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "harness/base/format.h"
+#include "harness/point/point_row.h"
 
 /* "more than 99.9 %". */
 static void say_percent(double p, char *buf, size_t cap)
@@ -144,7 +145,13 @@ static void say_quality(const struct chooser *c, char *buf, size_t cap)
 {
     const struct row *r = c->rows.v[c->best];
 
-    if (!isfinite(r->kl_mean))
+    if (isfinite(r->kl_mean))
+        return;
+    if (point_row_is_synthetic(r))
+        text_append(buf, cap,
+                    " The weights are random, so nothing is known of quality: measure "
+                    "that with a real model.");
+    else
         text_append(
             buf, cap,
             " The quality of %.24s was not measured; `bench quality -o DIR` does "

@@ -24,8 +24,10 @@ enum reason {
     OTHER_MODEL,
     OTHER_KIND,
     TOO_SHALLOW,
-    DEEPER, /* a lesser depth of the same setting serves as well: no exclusion */
-    UNFINISHED,
+    DEEPER,     /* a lesser depth of the same setting serves as well: no exclusion */
+    FAILED,     /* ended by an error */
+    NO_ROOM,    /* did not fit, or was killed for memory */
+    UNFINISHED, /* ended by its time budget, or by the user */
     TOO_LARGE,
     TOO_MANY_THREADS,
     TOO_SLOW,

@@ -15,7 +15,9 @@
 
 static const char *const reason_text[N_REASONS] = {
     [TOO_SHALLOW] = "at less context",
-    [UNFINISHED] = "not finished (time budget, out of memory)",
+    [FAILED] = "failed",
+    [NO_ROOM] = "that did not fit the memory",
+    [UNFINISHED] = "not finished in time",
     [TOO_LARGE] = "over the memory limit",
     [TOO_MANY_THREADS] = "with more threads than CPUs",
     [TOO_SLOW] = "too slow",
@@ -370,10 +372,10 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
     if (why == TOO_SHALLOW)
         text_append(text, sizeof text, "measured at depth %lld and not at %lld or more",
                     (long long)r->ctx, (long long)c->ctx);
-    else if (why == UNFINISHED)
-        text_append(text, sizeof text, "it ended as %s at depth %lld",
+    else if (why >= FAILED && why <= UNFINISHED)
+        text_append(text, sizeof text, "it ended as %s at depth %lld%s%.90s",
                     r->status == FIELD_NO_ENUM ? "unknown" : row_status_text(r),
-                    (long long)r->ctx);
+                    (long long)r->ctx, *r->detail ? ": " : "", r->detail);
     else if (why == TOO_LARGE)
         say_large(c, r, text, sizeof text);
     else if (why == TOO_LATE)

@@ -30,7 +30,7 @@ Evidence:
   included, within the limit of 6.00 GiB. Q4_K_M with 2 threads is 17 %
   slower.
 Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread, weights mmap: 2.04 tok/s
-Left out: 12 at less context, 2 not finished (time budget, out of memory).
+Left out: 12 at less context, 2 that did not fit the memory.
 TEXT
 
 "$BENCH" recommend "$sweep" --max-threads 1 --ctx 1000 --min-tps 1.3 > narrow
@@ -47,8 +47,8 @@ Evidence:
   Q4_0 with 1 thread decodes 1.49 tok/s at context depth 1024 (95 % interval
   1.47 to 1.51), 48 % of its roof; its memory peaked at 4.88 GiB, page cache
   included, within the limit of 6.00 GiB.
-Left out: 6 at less context, 4 not finished (time budget, out of memory), 2
-with more threads than CPUs, 1 too slow.
+Left out: 6 at less context, 3 that did not fit the memory, 1 not finished in
+time, 2 with more threads than CPUs, 1 too slow.
 TEXT
 
 "$BENCH" recommend "$sweep" --json > answer.json
@@ -71,6 +71,29 @@ grep -q '"by_quality": false' floor.json || fail "not the fastest: $(cat floor.j
 refused 1 "closest is Q4_0: a prompt of 128 tokens takes 13.1 s with 2 threads" \
     recommend "$sweep" --max-ttft 10 --prompt 128
 refused 2 "--prompt" recommend "$sweep" --prompt 0
+
+# A limit as other commands take it; the threads of prompts are in the command; random
+# weights have no quality.
+"$BENCH" recommend "$sweep" --mem container > container 2> err ||
+    grep -qE "^bench: no (measured setting qualifies|memory limit is in force)" err ||
+    fail "container: $(cat err)"
+refused 2 "--mem" recommend "$sweep" --mem much
+mkdir threads
+python3 - "$SRC/results/examples/granite-rapids-2vcpu/sweep.csv" > threads/sweep.csv << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+out = csv.DictWriter(sys.stdout, rows[0].keys(), lineterminator="\n")
+out.writeheader()
+for r in rows:  # one thread decodes as fast as two
+    if r["kind"] == "decode" and r["n_threads"] == "2":
+        continue
+    out.writerow(r)
+END
+"$BENCH" recommend threads > threads.txt
+grep -q "^  bench decode .* --threads-prefill 2" threads.txt ||
+    fail "no threads of prefill in the command: $(cat threads.txt)"
+tr -s ' \n' ' ' < threads.txt | grep -q "The weights are random, so nothing is known of quality" ||
+    fail "the quality of random weights: $(cat threads.txt)"
 
 # Two models have two recommendations.
 mkdir two
@@ -117,6 +140,24 @@ refused 2 "no sweep.csv in nowhere" recommend nowhere
 refused 2 "0 arguments" recommend
 refused 2 "2 arguments" plot a b
 refused 2 "no sweep.csv in nowhere" plot nowhere
+
+# What failed is not called unfinished, and where there is no figure there is no chart.
+mkdir failed
+{
+    cat "$sweep/sweep.csv"
+    awk -F, -v OFS=, '/Q6_K.decode.*,oom,/ {
+        for (i = 1; i <= NF; i++) if ($i == "oom") $i = "error"; print }' "$sweep/sweep.csv" |
+        sed 's/Q6_K/Q9_K/g'
+} > failed/sweep.csv
+"$BENCH" recommend failed > failed.txt
+grep -q "^Left out: .* [0-9]* failed" failed.txt || fail "no word of failures: $(cat failed.txt)"
+mkdir nothing
+"$BENCH" fields --json | sed -n 's/.*"name": "\(.*\)".*/\1/p' | paste -sd, > nothing/sweep.csv
+awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "status") $i = "error";
+    else if ($i == "kind") $i = "decode"; else if ($i == "model") $i = "broken";
+    else if ($i == "n_threads") $i = 1; else if ($i == "ctx") $i = 0; else $i = ""; print }' \
+    nothing/sweep.csv >> nothing/sweep.csv
+refused 1 "there is nothing to draw: no point in nothing has a figure" plot nothing
 
 if ! command -v gnuplot > /dev/null; then
     cp "$sweep/sweep.csv" .
