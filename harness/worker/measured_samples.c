@@ -175,6 +175,10 @@ static double usual_ns(const struct measured_step *s)
     return stats_quantile_sorted(sorted, n, 0.25);
 }
 
+/* So long the other threads stay awake by themselves, and a run of theirs would cost a
+ * notable part of it. */
+#define SHORT_NS 20000
+
 static void spin_until(void *arg, int thread, int n_threads)
 {
     const uint64_t *end_ns = arg;
@@ -196,7 +200,7 @@ static uint64_t end_sample(const struct measured *m, struct measured_step *s,
 
         s->usual[s->n_usual++ % MEASURED_REMEMBERED] = (double)(now - begin);
         end = now + (uint64_t)(usual_ns(s) * m->slower / (1 - m->slower));
-        if (m->m)
+        if (m->m && end - now > SHORT_NS)
             thread_pool_run(slm_thread_pool(m->m), spin_until, &end);
         else
             spin_until(&end, 0, 1);
