@@ -345,8 +345,8 @@ static enum status measure(struct calibration *c, const struct gate_options *o,
         const struct calibrated *half = &c->at[N_BUDGETS - 1];
 
         st = err_set(err, ST_USAGE,
-                     "--budget %s is too short to calibrate with: of a gate of half of "
-                     "it, %s, %s, and %d are needed; give it --budget %.0fm, or a "
+                     "--budget %s is too short to calibrate with: a gate of half of it "
+                     "has %s, %s, and needs %d at least; give it --budget %.0fm, or a "
                      "smaller model",
                      format_duration(text, sizeof text, s->budget_s),
                      format_duration(part, sizeof part, half->budget_s), half->why_not,

@@ -26,6 +26,16 @@ done
 [ "$("$BENCH" history add h.db tree/12 tree/13/sweep.csv)" = \
     "h.db: 0 rows of 2 runs added, 2 were there already" ] || fail "record again"
 
+# What cannot be stored leaves no database behind: here a file may have four KiB.
+code=0
+(
+    trap '' XFSZ
+    ulimit -f 4
+    "$BENCH" history add full.db tree 2> err
+) || code=$?
+[ "$code" = 2 ] && [ "$(wc -l < err)" = 1 ] || fail "a full disk: exit $code, $(cat err)"
+[ ! -e full.db ] || fail "an empty database is left"
+
 # changes: the same from the database, the tree, and the rows in one file.
 "$BENCH" history changes h.db > db.txt
 grep -q "^  commit30 *commit29 *-6\.[0-9] % (-6\.[0-9] to -5\.[0-9]) *worse *0\.002 " db.txt ||
