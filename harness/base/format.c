@@ -11,6 +11,11 @@
 
 #include "engine/base/utf8.h"
 
+const char *plural(long long n, const char *ending)
+{
+    return n == 1 ? "" : ending;
+}
+
 void text_append(char *buf, size_t cap, const char *fmt, ...)
 {
     const size_t used = strlen(buf);

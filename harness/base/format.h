@@ -21,6 +21,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What follows the word for n things: "" for one, else ending ("s", "es"), as in
+ * printf("%zu launch%s", n, plural(n, "es")). */
+const char *plural(long long n, const char *ending);
+
 /* Appends to the text in buf. */
 void text_append(char *buf, size_t cap, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

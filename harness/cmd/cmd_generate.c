@@ -14,6 +14,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/thread_pool.h"
 #include "engine/speculate/speculate.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/machine/noise.h"
@@ -66,11 +67,6 @@ static double per_second(double n, uint64_t ns)
     return ns ? n * 1e9 / (double)ns : 0.0;
 }
 
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_speculation(const struct generation *g)
 {
     struct speculate_stats stats;
@@ -78,8 +74,9 @@ static void print_speculation(const struct generation *g)
     if (!g->speculator)
         return;
     speculate_read_stats(g->speculator, &stats);
-    fprintf(stderr, "speculative decoding: %" PRIu64 " tokens in %" PRIu64 " passes, ",
-            stats.n_tokens, stats.n_passes);
+    fprintf(stderr, "speculative decoding: %" PRIu64 " token%s in %" PRIu64 " pass%s, ",
+            stats.n_tokens, plural(stats.n_tokens, "s"), stats.n_passes,
+            plural(stats.n_passes, "es"));
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " draft tokens accepted\n",
             stats.n_accepted, stats.n_drafted);
 }
@@ -90,14 +87,14 @@ static void print_speed(const struct generation *g)
             (double)(g->first_ns - g->begin_ns) * 1e-9,
             (double)(g->loaded_ns - g->begin_ns) * 1e-9);
     fprintf(stderr, "prefill %zu token%s at %.2f tok/s, ", g->n_prompt,
-            plural(g->n_prompt), per_second((double)g->n_prompt, g->prefill_ns));
+            plural(g->n_prompt, "s"), per_second((double)g->n_prompt, g->prefill_ns));
     if (g->n_decoded)
         fprintf(stderr, "decode %d token%s at %.2f tok/s, ", g->n_decoded,
-                plural((size_t)g->n_decoded), per_second(g->n_decoded, g->decode_ns));
+                plural(g->n_decoded, "s"), per_second(g->n_decoded, g->decode_ns));
     else
         fprintf(stderr, "nothing decoded, ");
     fprintf(stderr, "%d thread%s\n", g->model.n_threads,
-            plural((size_t)g->model.n_threads));
+            plural(g->model.n_threads, "s"));
 }
 
 /* ---- generating ------------------------------------------------------------------ */

@@ -211,13 +211,12 @@ static void make_title(char *buf, size_t cap, const struct gate_result *r,
         snprintf(buf, cap, "Gate: %s", word);
     else if (r->verdict == GATE_FAIL)
         snprintf(buf, cap, "Gate: %s, %d of %zu metric%s lost more than %s", word,
-                 n_verdict[GATE_FAIL], r->n_metrics, r->n_metrics == 1 ? "" : "s",
-                 margin);
+                 n_verdict[GATE_FAIL], r->n_metrics, plural(r->n_metrics, "s"), margin);
     else if (r->verdict == GATE_PASS)
         snprintf(buf, cap, "Gate: %s, no metric lost more than %s", word, margin);
     else
         snprintf(buf, cap, "Gate: %s, %d of %zu metric%s undecided", word,
-                 n_verdict[GATE_UNCLEAR], r->n_metrics, r->n_metrics == 1 ? "" : "s");
+                 n_verdict[GATE_UNCLEAR], r->n_metrics, plural(r->n_metrics, "s"));
 }
 
 static void write_settings(FILE *f, const struct gate_result *r, const struct range *x)
@@ -230,11 +229,10 @@ static void write_settings(FILE *f, const struct gate_result *r, const struct ra
     make_title(title, sizeof title, r, n_verdict);
     if (stored)
         snprintf(measured, sizeof measured, "%zu new run%s against %.80s",
-                 r->n_launches, r->n_launches == 1 ? "" : "s", r->settings);
+                 r->n_launches, plural(r->n_launches, "s"), r->settings);
     else
         snprintf(measured, sizeof measured, "%zu round%s of %zu launch%s", r->n_rounds,
-                 r->n_rounds == 1 ? "" : "s", r->n_launches,
-                 r->n_launches == 1 ? "" : "es");
+                 plural(r->n_rounds, "s"), r->n_launches, plural(r->n_launches, "es"));
     snprintf(subtitle, sizeof subtitle, "%s%s%s%s%s%s",
              text_shorten(model, sizeof model, r->model, MODEL_CHARACTERS),
              r->model[0] ? " \xc2\xb7 " : "", r->cpu, r->cpu[0] ? " \xc2\xb7 " : "",

@@ -110,16 +110,18 @@ static void put_facts(FILE *f, const struct gate_result *r)
                  r->n_launches == 1 ? "" : "s");
     else
         snprintf(text, sizeof text,
-                 "%zu rounds of %zu launches, %zu interim analyses, in %s", r->n_rounds,
-                 r->n_launches, r->n_interim,
+                 "%zu round%s of %zu launch%s, %zu interim analys%s, in %s",
+                 r->n_rounds, plural(r->n_rounds, "s"), r->n_launches,
+                 plural(r->n_launches, "es"), r->n_interim,
+                 r->n_interim == 1 ? "is" : "es",
                  format_duration(took, sizeof took, r->seconds));
     if (r->budget_s > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), " of %s",
                  format_duration(budget, sizeof budget, r->budget_s));
     put_fact(f, "measured", text);
     if (r->n_disturbed)
-        snprintf(text, sizeof text, "%zu rounds left out: %s", r->n_disturbed,
-                 r->disturbed);
+        snprintf(text, sizeof text, "%zu round%s left out: %s", r->n_disturbed,
+                 plural(r->n_disturbed, "s"), r->disturbed);
     else
         snprintf(text, sizeof text, "no round");
     put_fact(f, "disturbed", text);

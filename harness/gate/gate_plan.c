@@ -79,7 +79,7 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
     snprintf(m->unit, sizeof m->unit, "tok/s");
     if (i < n_steps) {
         const struct worker_step *step = &p->step[i];
-        const char *plural = step->n_threads == 1 ? "" : "s";
+        const char *ending = plural(step->n_threads, "s");
 
         if (step->kind == WORKER_KERNEL) {
             snprintf(m->name, sizeof m->name, "gemv of %s in the cache, 1 thread",
@@ -87,10 +87,10 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
             snprintf(m->unit, sizeof m->unit, "GB/s");
         } else if (step->kind == WORKER_DECODE)
             snprintf(m->name, sizeof m->name, "decode, depth %d, %d thread%s", step->n,
-                     step->n_threads, plural);
+                     step->n_threads, ending);
         else
             snprintf(m->name, sizeof m->name, "prefill, %d tokens, %d thread%s",
-                     step->n, step->n_threads, plural);
+                     step->n, step->n_threads, ending);
     } else if (i == n_steps && s->memory) {
         snprintf(m->name, sizeof m->name, "peak memory");
         snprintf(m->unit, sizeof m->unit, "MiB");

@@ -103,11 +103,12 @@ void gate_print(FILE *f, const struct gate_result *r)
         snprintf(took, sizeof took, "%zu new run%s", r->n_launches,
                  r->n_launches == 1 ? "" : "s");
     else
-        snprintf(took, sizeof took, "%zu launches, %zu rounds in %s", r->n_launches,
-                 r->n_rounds, format_duration(time, sizeof time, r->seconds));
+        snprintf(took, sizeof took, "%zu launch%s, %zu round%s in %s", r->n_launches,
+                 plural(r->n_launches, "es"), r->n_rounds, plural(r->n_rounds, "s"),
+                 format_duration(time, sizeof time, r->seconds));
     if (r->n_disturbed)
-        text_append(took, sizeof took, "; %zu disturbed rounds left out",
-                    r->n_disturbed);
+        text_append(took, sizeof took, "; %zu disturbed round%s left out",
+                    r->n_disturbed, plural(r->n_disturbed, "s"));
     fputc('\n', f);
     print_line(f, "%s%s%s%s", took, *r->disturbed ? " (" : "", r->disturbed,
                *r->disturbed ? ")" : "");

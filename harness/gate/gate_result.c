@@ -121,8 +121,8 @@ static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
     char effect[200], time[32];
 
     if (r->end == GATE_END_INTERRUPTED)
-        say(buf, cap, "Interrupted after %zu rounds, so there is no verdict; ",
-            r->n_rounds);
+        say(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
+            r->n_rounds, plural(r->n_rounds, "s"));
     else if (r->end == GATE_END_BUDGET)
         say(buf, cap, "Undecided within %s; ",
             format_duration(time, sizeof time, r->budget_s));
@@ -130,7 +130,8 @@ static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
         say(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
             r->n_launches == 1 ? "" : "s");
     else
-        say(buf, cap, "Undecided after %zu launches; ", r->n_launches);
+        say(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
+            plural(r->n_launches, "es"));
     say(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
         gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
     say_others(buf, cap, n_others(r, GATE_UNCLEAR),

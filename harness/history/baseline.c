@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/history/baseline_rule.h"
 #include "harness/history/history_report.h"
@@ -338,8 +339,8 @@ static void describe(struct judging *j, const struct series *any)
         snprintf(r->settings, sizeof r->settings, "%zu to %zu stored runs", least,
                  most);
     else
-        snprintf(r->settings, sizeof r->settings, "%zu stored runs since %s", most,
-                 j->since);
+        snprintf(r->settings, sizeof r->settings, "%zu stored run%s since %s", most,
+                 plural(most, "s"), j->since);
     if (strcmp(r->model, "several models") != 0)
         for (size_t i = 0; i < r->n_metrics; i++)
             memmove(r->metric[i].name, r->metric[i].name + any->model_len,

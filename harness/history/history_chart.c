@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
+#include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/history/history_report.h"
 
@@ -132,7 +133,7 @@ static void write_settings(FILE *f, const struct history_report *r,
              first->has_machine
                  ? machine_key_name(&first->machine, machine, sizeof machine)
                  : "machine not known",
-             n, r->n, r->n_changes, r->n_changes == 1 ? "" : "s");
+             n, r->n, r->n_changes, plural(r->n_changes, "s"));
     chart_file_head(f, HISTORY_CHART, "Where the history has changed", subtitle);
     fprintf(
         f,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/sysfile.h"
 #include "harness/machine/cgroup.h"
 #include "harness/machine/topology_internal.h"
@@ -313,11 +314,6 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
 
 /* ---- advice ------------------------------------------------------------- */
 
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void choose_threads(struct topology *t)
 {
     int n = t->n_allowed_cores;
@@ -333,7 +329,8 @@ static void choose_threads(struct topology *t)
     snprintf(t->threads_why, sizeof t->threads_why,
              "%d: %d %s core%s, %s, %d allowed CPU%s", t->threads_default,
              t->n_allowed_cores, t->smt == TOPO_SMT_HIDDEN ? "visible" : "physical",
-             plural(t->n_allowed_cores), quota, t->n_allowed, plural(t->n_allowed));
+             plural(t->n_allowed_cores, "s"), quota, t->n_allowed,
+             plural(t->n_allowed, "s"));
 }
 
 void topology_count_cores(struct topology *t)

@@ -188,8 +188,9 @@ static void print_summary(const struct gguf *g)
            gguf_alignment(g));
     print_str_line(g, "architecture", "general.architecture");
     print_str_line(g, "name", "general.name");
-    printf("  %-20s %zu metadata entries, %zu tensors\n", "contents", gguf_n_kvs(g),
-           gguf_n_tensors(g));
+    printf("  %-20s %zu metadata entr%s, %zu tensor%s\n", "contents", gguf_n_kvs(g),
+           gguf_n_kvs(g) == 1 ? "y" : "ies", gguf_n_tensors(g),
+           plural(gguf_n_tensors(g), "s"));
     if (gguf_n_tensors(g) == 0)
         return;
     printf("  %-20s %s", "weights", count_text(text, sizeof text, c.n_params));

@@ -120,8 +120,9 @@ static void judge_end(struct point_run *r)
     } else if (w->end == WORKER_SILENT) {
         r->row->status = ROW_STATUS_PARTIAL;
         snprintf(row->detail, sizeof row->detail,
-                 "ended: no progress for %g s in phase '%s', after %zu samples",
-                 r->settings.load_budget_s, r->phase, r->samples.n);
+                 "ended: no progress for %g s in phase '%s', after %zu sample%s",
+                 r->settings.load_budget_s, r->phase, r->samples.n,
+                 plural(r->samples.n, "s"));
     } else if (w->end == WORKER_UNEXPECTED) {
         r->row->status = ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail,

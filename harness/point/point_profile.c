@@ -226,8 +226,8 @@ static void write_subtitle(FILE *f, const struct point_profile *p,
         text, sizeof text,
         "%s %s  \xc2\xb7  %s, %d CPU%s  \xc2\xb7  %lld thread%s, %s %lld  \xc2\xb7  "
         "roof %.1f GB/s, %.0f GOPS",
-        model, row->quant, cpu, topo->n_allowed, topo->n_allowed == 1 ? "" : "s",
-        (long long)row->n_threads, row->n_threads == 1 ? "" : "s",
+        model, row->quant, cpu, topo->n_allowed, plural(topo->n_allowed, "s"),
+        (long long)row->n_threads, plural(row->n_threads, "s"),
         prefill ? "prompt of" : "context",
         (long long)(prefill ? row->n_prompt : row->ctx), row->roof_gbps, p->int8_gops);
     fputs("\nsubtitle_text = ", f);

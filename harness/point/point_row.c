@@ -53,8 +53,8 @@ static enum status take_cpus(struct point *p, const struct row *r, struct err *e
         parse_ints(r->cpus, "a stored row's cpus", 0, INT_MAX - 1, &list, err);
 
     if (st == ST_OK && (list.n != wanted || wanted > TOPO_MAX_CPUS))
-        st = err_set(err, ST_INPUT, "a stored row has %zu CPUs for %zu threads", list.n,
-                     wanted);
+        st = err_set(err, ST_INPUT, "a stored row has %zu CPU%s for %zu thread%s",
+                     list.n, plural(list.n, "s"), wanted, plural(wanted, "s"));
     for (size_t i = 0; i < list.n && st == ST_OK; i++)
         p->setup.cpus[i] = list.v[i];
     free(list.v);

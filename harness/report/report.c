@@ -35,11 +35,6 @@ static enum status no_memory(struct err *err)
     return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* ---- decode speed against threads ---------------------------------------------- */
 
 static enum status fill_threads(struct chart *c, const struct report_rows *p,
@@ -105,7 +100,7 @@ static int thread_counts(struct chart *c, const struct report_rows *p,
     qsort(counts, (size_t)n, sizeof counts[0], compare_counts);
     for (int k = 0; k < n; k++)
         snprintf(c->group[k], sizeof c->group[k], "%lld thread%s", (long long)counts[k],
-                 plural(counts[k]));
+                 plural(counts[k], "s"));
     return n;
 }
 
@@ -277,7 +272,7 @@ static void describe(char *buf, size_t cap, const struct report_rows *p,
     text_shorten(text, sizeof text, machine->cpu_model, NAME_CHARACTERS);
     if (machine->n_cpus > 0)
         text_append(text, sizeof text, "%s%d CPU%s", text[0] ? ", " : "",
-                    machine->n_cpus, plural(machine->n_cpus));
+                    machine->n_cpus, plural(machine->n_cpus, "s"));
     append_part(buf, cap, text);
     if (!same_limit)
         return;
@@ -335,7 +330,7 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         st = charts[i].fill(c, p, err);
         if (c->n_left_out) {
             snprintf(text, sizeof text, "%d more setting%s not shown", c->n_left_out,
-                     plural(c->n_left_out));
+                     plural(c->n_left_out, "s"));
             append_part(c->subtitle, sizeof c->subtitle, text);
         }
         if (st == ST_OK)

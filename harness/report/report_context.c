@@ -120,13 +120,13 @@ static void name_threads(struct chart *c, const int64_t *threads, bool all_alike
     if (all_alike && c->n_series) {
         snprintf(c->title, sizeof c->title,
                  "Decode speed by context depth, %lld thread%s (recommended)",
-                 (long long)threads[0], threads[0] == 1 ? "" : "s");
+                 (long long)threads[0], plural(threads[0], "s"));
         return;
     }
     snprintf(c->title, sizeof c->title,
              "Decode speed by context depth, at each setting's recommended threads");
     for (int i = 0; i < c->n_series; i++) {
-        const char *s = threads[i] == 1 ? "" : "s";
+        const char *s = plural(threads[i], "s");
 
         text_append(c->series[i], sizeof c->series[i], ", %lld thread%s",
                     (long long)threads[i], s);

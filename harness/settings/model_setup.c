@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
 #define SETTING                  SETTING_PLACE
 #define SETTING_PLACE_MODEL(...) SETTING_AT(struct model_setup, __VA_ARGS__)
 #define SETTING_PLACE_POINT(...)
@@ -146,8 +148,9 @@ enum status model_setup_read_cpus(struct model_setup *s, const json_t *object,
     const size_t n = s->explicit_cpus ? (size_t)model_setup_threads(s) : 0;
 
     if (n && json_array_size(cpus) != n)
-        return err_set(err, ST_USAGE, "%zu CPUs for %zu threads", json_array_size(cpus),
-                       n);
+        return err_set(err, ST_USAGE, "%zu CPU%s for %zu thread%s",
+                       json_array_size(cpus), plural(json_array_size(cpus), "s"), n,
+                       plural(n, "s"));
     for (size_t i = 0; i < n; i++)
         if (setting_json_int(SETTING_cpu, json_array_get(cpus, i), "a CPU of the model",
                              &s->cpus[i], err))

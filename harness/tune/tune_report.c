@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/tune/prefetch.h"
 
 const struct tune_outcome *tune_find(const struct tune_result *r,
@@ -125,8 +126,9 @@ static void print_final(FILE *f, const char *phase, const struct tune_final *fin
         fprintf(f, "%s: the default; nothing was faster\n", phase);
         return;
     }
-    fprintf(f, "%s: %s of the default's speed, %zu rounds%s\n", phase,
+    fprintf(f, "%s: %s of the default's speed, %zu round%s%s\n", phase,
             rank_ratio_text(&final->ratio, ratio, sizeof ratio), final->n_rounds,
+            plural(final->n_rounds, "s"),
             final->kept  ? ""
             : final->own ? ": a tie or worse, so what was chosen for it goes back"
                          : ", with what was chosen for decoding alone");
@@ -152,8 +154,9 @@ static void print_exhaustive(FILE *f, const struct tune_result *r)
 
     if (!e->n_combinations)
         return;
-    fprintf(f, "\nOf %zu combinations the best (%d threads, %d chunks",
-            e->n_combinations, e->best.n_threads, e->best.tuning.chunks_decode);
+    fprintf(f, "\nOf %zu combinations the best (%d thread%s, %d chunk%s",
+            e->n_combinations, e->best.n_threads, plural(e->best.n_threads, "s"),
+            e->best.tuning.chunks_decode, plural(e->best.tuning.chunks_decode, "s"));
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         if (tune_find(r, TUNE_PREFETCH, (enum kern_format)fmt)) {
             fprintf(f, ", prefetch %s, level %s",
