@@ -15,6 +15,7 @@
 #include "harness/machine/measuring.h"
 #include "harness/point/point_options.h"
 #include "harness/point/point_profile.h"
+#include "harness/result/row_summary.h"
 
 struct watch {
     struct progress progress;
@@ -76,17 +77,22 @@ static enum status show_profile(const struct point_options *o, const struct row 
     return status;
 }
 
-static enum status print_row(const struct row *row, const json_t *profile, bool as_json,
-                             struct err *err)
+static enum status print_row(const struct row *row, const json_t *profile,
+                             const struct point_options *o, struct err *err)
 {
-    if (as_json) {
+    if (o->json) {
         json_t *object = row_json(row);
 
         if (profile)
             json_object_set(object, "profile", (json_t *)(uintptr_t)profile);
         return cmd_print_json(object, 9, err);
     }
-    row_print(stdout, row);
+    if (o->all) {
+        row_print(stdout, row);
+        return ST_OK;
+    }
+    row_print_summary(stdout, row);
+    printf("\nEvery column: --all or --json.\n");
     return ST_OK;
 }
 
@@ -119,7 +125,7 @@ int cmd_decode(int argc, char **argv)
         if (status == ST_OK)
             status = measure(&o->point, topo, &row, &samples, &err);
         if (status == ST_OK)
-            status = print_row(&row, samples.profile, o->json, &err);
+            status = print_row(&row, samples.profile, o, &err);
         if (status == ST_OK && samples.profile)
             status = show_profile(o, &row, topo, samples.profile, &err);
         if (status == ST_OK)

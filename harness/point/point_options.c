@@ -16,37 +16,15 @@
 
 static const struct opt_usage usage = {
     .no_arguments = "models are given by -m",
-    .synopsis =
-        "decode -m FILE|FOLDER|SHAPE:QUANT [-t N] [--ctx D] [-n N] [--mem LIMIT]",
+    .synopsis = "decode -m MODEL [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
-        "Measures one point in a fresh worker process: how many tokens per second "
-        "this\n"
-        "model decodes (or prefills) with these settings, and how close that is to "
-        "the\n"
-        "memory bandwidth probed in the same run. Prints the columns of a sweep's "
-        "row,\n"
-        "which `bench fields` explains. SHAPE:QUANT is a synthetic model, made on "
-        "first\n"
-        "use in the cache directory. FILE:QUANT and FOLDER:QUANT quantise a GGUF file "
-        "or "
-        "a\n"
-        "Hugging Face folder of F32, F16 or BF16 weights while it is loaded.\n"
-        "\n"
-        "--speculate decodes a text with drafts (looked up in what the text said "
-        "before)\n"
-        "and without, interleaved in stretches of some 16 tokens, and reports "
-        "acceptance\n"
-        "and speed-up: columns spec_*. The answer is the one given in the text, "
-        "as\n"
-        "if the model had said it, so that acceptance is that of this text; all passes "
-        "are\n"
-        "real. A file without the line <answer> lets the model answer by itself.\n"
-        "\n"
-        "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom "
-        "or\n"
-        "error; the row is printed all the same), 2 for wrong input, 3 where the "
-        "machine\n"
-        "or its permissions do not allow it.",
+        "Measures one point in a fresh worker process: how many tokens per second this "
+        "model decodes (or prefills), and how close that is to the memory bandwidth "
+        "probed in the same run. Prints one sentence, then the details. FILE:QUANT and "
+        "FOLDER:QUANT quantise while loading; SHAPE:QUANT is synthetic. A file for "
+        "--speculate has a prompt, a line <answer>, and the answer.\n\n"
+        "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom or "
+        "error), 2 for wrong input, 3 where the machine or its permissions forbid it.",
     .example = "bench decode -m yi-1.5-9b:Q4_K_M -t 2 --ctx 1024 --mem 6G\n"
                "bench decode -m model.gguf --prefill 128 --json\n"
                "bench decode -m yi-1.5-9b:Q4_K_M --speculate copy --budget 60",
@@ -160,14 +138,15 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     /* clang-format off */
     const struct opt model[] = {
         OPT_STR('m', "model", &raw.model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_STR(0, "quant", &raw.quant, "QUANT", "quantise an F32, F16 or BF16 model to this while loading it (as MODEL:QUANT does)"),
+        OPT_STR(0, "quant", &raw.quant, "QUANT", "quantise F32, F16 or BF16 weights while loading"),
     };
     const struct opt others[] = {
-        OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, one each, in this order"),
+        OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, in this order"),
         OPT_FLAG(0, "in-memory", &raw.in_memory, "the same as --weights memory"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
         OPT_STR('o', "output", &o->chart_dir, "DIR", "draw the profile there: profile.csv, .svg and .png"),
-        OPT_FLAG(0, "json", &o->json, "print JSON"),
+        OPT_FLAG(0, "all", &o->all, "print every column, which `bench fields` explains"),
+        OPT_FLAG(0, "json", &o->json, "print every column as JSON"),
         OPT_END
     };
     /* clang-format on */

@@ -15,7 +15,7 @@
 
 struct point_options {
     struct point point;
-    bool json;
+    bool json, all;        /* how the row is printed; neither: what people need of it */
     const char *chart_dir; /* for the profile's chart; NULL: none */
     bool help;             /* --help was printed: nothing to do */
 };

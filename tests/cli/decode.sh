@@ -11,8 +11,18 @@ value() {
     awk -v name="$2" '$1 == name { print $2 }' "$1"
 }
 
+# ---- for people: one sentence first, then groups of lines, 79 columns
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 >shown || fail "exit $?"
+head -n 1 shown | grep -qE '^[0-9.]+ tok/s \([0-9.]+ to [0-9.]+\), [0-9]+ % of the roof, [0-9.]+ MiB resident, ?' ||
+    fail "headline: $(cat shown)"
+for group in Setting Speed "The roof" Memory Disturbances Repeat; do
+    grep -qx "$group" shown || fail "no group $group: $(cat shown)"
+done
+grep -q "^Every column: --all or --json.$" shown || fail "no way to the rest: $(cat shown)"
+[ "$(sed '/^  bench decode /d' shown | wc -L)" -le 79 ] || fail "too wide: $(cat shown)"
+
 # ---- a row as text: every column is one that `bench fields` lists
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 >row || fail "exit $?"
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 --all >row || fail "exit $?"
 [ "$(value row status)" = ok ] || fail "status: $(cat row)"
 [ "$(value row n_samples)" = 12 ] || fail "samples: $(cat row)"
 [ "$(value row ctx)" = 16 ] || fail "depth: $(cat row)"
@@ -57,34 +67,37 @@ code=0
 # ---- the command in the row measures the same point
 command=$(sed -n 's/^command *bench //p' row)
 # shellcheck disable=SC2086
-"$BENCH" $command >again
+"$BENCH" $command --all >again
 [ "$(value again point)" = "$(value row point)" ] || fail "another point: $command"
 
 # ---- JSON, prefill, in memory, real prefill of the context
 "$BENCH" decode -m nano:Q8_0 --prefill 24 -n 3 --batch 16 --json >prefill.json
 grep -q '"kind": "prefill"' prefill.json || fail "no prefill"
+"$BENCH" decode -m nano:Q8_0 --prefill 24 -n 3 --batch 16 >shown
+head -n 1 shown | grep -qE '^[0-9.]+ tok/s, [0-9.]+ s to the first token \([0-9.]+ s with loading' ||
+    fail "headline of prefill: $(cat shown)"
 grep -q '"roof_gops": [1-9]' prefill.json || fail "no int8 peak"
 grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
 grep -q '"ttft_warm_s": [0-9]' prefill.json || fail "no time to first token"
 grep -q '"kv_bytes_per_token": [1-9]' prefill.json || fail "no bytes of a position"
 grep -q '"model_ctx": [1-9]' prefill.json || fail "no largest context"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 8 --ctx-prefill -n 8 >memory
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 8 --ctx-prefill -n 8 --all >memory
 [ "$(value memory residency)" = memory ] || fail "not in memory"
 [ "$(value memory ctx_fill)" = prefill ] || fail "not prefilled"
 [ ! -e "$SLMBENCH_CACHE/nano-Q4_0.gguf" ] || fail "a file was made for a model in memory"
-"$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 >named
+"$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 --all >named
 [ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
 
 # ---- packed weights: the row says so, and its command repeats it
-"$BENCH" decode -m nano:Q4_K_M --weights packed -t 2 -n 8 >packed
+"$BENCH" decode -m nano:Q4_K_M --weights packed -t 2 -n 8 --all >packed
 [ "$(value packed status)" = ok ] || fail "packed: $(cat packed)"
 [ "$(value packed residency)" = packed ] || fail "not packed: $(cat packed)"
 grep -q "^command .* --weights packed" packed || fail "command: $(cat packed)"
 [ "$(value row residency)" = packed ] || fail "it fits, and is not packed: $(cat row)"
 
 # ---- quantised keys and values: less to read, and the command repeats it
-"$BENCH" decode -m nano:Q4_K_M --kv-type q8_0 -t 2 --ctx 64 -n 8 >q8
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 64 -n 8 >f16
+"$BENCH" decode -m nano:Q4_K_M --kv-type q8_0 -t 2 --ctx 64 -n 8 --all >q8
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 64 -n 8 --all >f16
 [ "$(value q8 kv_type)" = q8_0 ] || fail "KV type: $(cat q8)"
 [ "$(value f16 kv_type)" = f16 ] || fail "KV type: $(cat f16)"
 grep -q "^command .* --kv-type q8_0" q8 || fail "command: $(cat q8)"
@@ -151,22 +164,22 @@ fi
 
 # ---- a file of one's own; a budget of almost nothing gives what there is
 "$BENCH" synth nano Q6_K -o own.gguf >/dev/null
-"$BENCH" decode -m own.gguf -n 1000000 --budget 0.01 --placement none >own
+"$BENCH" decode -m own.gguf -n 1000000 --budget 0.01 --placement none --all >own
 [ "$(value own model)" = own ] || fail "model name: $(cat own)"
 [ "$(value own quant)" = Q6_K ] || fail "quant: $(cat own)"
 [ "$(value own n_samples)" -ge 1 ] || fail "no samples: $(cat own)"
 
 # ---- threads: another count for prefill, and too many of them
 "$BENCH" decode -m nano:Q4_K_M -t 1 --threads-prefill 3 --placement none --ctx 20 \
-    --ctx-prefill -n 4 >counts
+    --ctx-prefill -n 4 --all >counts
 [ "$(value counts n_threads)" = 1 ] || fail "threads of decode: $(cat counts)"
 [ "$(value counts n_threads_prefill)" = 3 ] || fail "of prefill: $(cat counts)"
 grep -q "^command .* -t 1 --threads-prefill 3 " counts || fail "command: $(cat counts)"
 "$BENCH" decode -m nano:Q4_K_M -t 1 --threads-prefill 3 --placement none --prefill 8 \
-    -n 2 >counts
+    -n 2 --all >counts
 [ "$(value counts n_threads)" = 3 ] || fail "threads of prefill: $(cat counts)"
 ! grep -q "^n_threads_prefill" counts || fail "said twice: $(cat counts)"
-"$BENCH" decode -m nano:Q4_K_M -t 999 -n 2 >many
+"$BENCH" decode -m nano:Q4_K_M -t 999 -n 2 --all >many
 grep -q "^detail *999 threads share [0-9]* CPU" many || fail "no word: $(cat many)"
 
 # ---- wrong input

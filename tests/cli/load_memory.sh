@@ -22,7 +22,7 @@ sync folder/* file.gguf
 field() { awk -v name="$1" '$1 == name { print $2 }' out; }
 for model in folder file.gguf; do
     code=0
-    "$BENCH" decode -m $model:Q4_0 -t 2 --ctx 64 -n 2 --mem 192M >out 2>err || code=$?
+    "$BENCH" decode -m $model:Q4_0 -t 2 --ctx 64 -n 2 --mem 192M --all >out 2>err || code=$?
     if [ "$code" = 3 ]; then
         echo "skipped: $(cat err)"
         rm -r folder file.gguf

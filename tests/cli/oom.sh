@@ -7,7 +7,7 @@
 export SLMBENCH_CACHE=$WORK/cache
 
 code=0
-"$BENCH" decode -m nano:Q4_0 -t 1 -n 8 --mem 512M >limited 2>err || code=$?
+"$BENCH" decode -m nano:Q4_0 -t 1 -n 8 --mem 512M --all >limited 2>err || code=$?
 if [ "$code" = 3 ]; then
     echo "skipped: $(cat err)"
     exit 77
@@ -20,21 +20,21 @@ for column in mem_peak_bytes mem_resident_bytes; do
 done
 
 code=0
-"$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M >planned || code=$?
+"$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --all >planned || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat planned)"
 grep -qE '^status +no_fit$' planned || fail "not planned: $(cat planned)"
 grep -q 'does not fit: needs' planned || fail "no reason: $(cat planned)"
 
 code=0
-"$BENCH" decode -m nano:F32 --weights packed -t 1 -n 4 --mem 34M >packed || code=$?
+"$BENCH" decode -m nano:F32 --weights packed -t 1 -n 4 --mem 34M --all >packed || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat packed)"
 grep -q 'for weights, KV cache' packed || fail "weights can be paged: $(cat packed)"
-"$BENCH" decode -m nano:F32 -t 1 -n 4 --mem 34M >mapped ||
+"$BENCH" decode -m nano:F32 -t 1 -n 4 --mem 34M --all >mapped ||
     fail "a model that does not fit is mapped: $(cat mapped)"
 grep -qE '^residency +mmap$' mapped || fail "not mapped: $(cat mapped)"
 
 code=0
-"$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --force >killed || code=$?
+"$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --force --all >killed || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat killed)"
 grep -qE '^status +oom$' killed || fail "not killed: $(cat killed)"
 grep -q 'killed for memory' killed || fail "no reason: $(cat killed)"
@@ -70,17 +70,17 @@ if [ -n "$limit_file" ]; then
     inside topo | grep -qE "^  memory limit +96.0 MiB \($box/$limit_file\)$" || fail "topo"
     inside topo | grep -qE "^  left of it +[0-9.]+ MiB" || fail "topo shows nothing left"
     code=0
-    inside decode $long >planned 2>err || code=$?
+    inside decode $long --all >planned 2>err || code=$?
     [ "$code" = 1 ] || fail "exit $code: $(cat planned err)"
     grep -qE '^status +no_fit$' planned || fail "not planned with: $(cat planned)"
     grep -q 'the memory limit in force leaves' planned || fail "no limit: $(cat planned)"
     code=0
-    inside decode $long --force >killed 2>err || code=$?
+    inside decode $long --force --all >killed 2>err || code=$?
     [ "$code" = 1 ] || fail "exit $code: $(cat killed err)"
     grep -qE '^status +oom$' killed || fail "not said to be killed: $(cat killed)"
     grep -qE '^detail +killed for memory .* limit of 96.0 MiB.*raise that limit' killed ||
         fail "no limit, no way out: $(cat killed)"
-    inside decode -m nano:Q4_0 -t 1 -n 8 --mem container >limited 2>err ||
+    inside decode -m nano:Q4_0 -t 1 -n 8 --mem container --all >limited 2>err ||
         fail "--mem container: $(cat limited err)"
     for column in mem_limit_bytes mem_enforced_bytes; do
         grep -qE "^$column +100663296 B$" limited || fail "no $column: $(cat limited)"

@@ -55,7 +55,7 @@ grep -qF "model.gguf $why" last || fail "the worker: $(cat last err)"
 
 # A whole measurement: the point has an error, and the command says so.
 cp "$model" model.gguf
-"$BENCH" decode -m model.gguf -t 1 --weights mmap --ctx 0 -n 1000000 --budget 600 >row 2>err &
+"$BENCH" decode -m model.gguf -t 1 --weights mmap --ctx 0 -n 1000000 --budget 600 --all >row 2>err &
 pid=$!
 measuring=
 for ((i = 0; i < 1200 && !${#measuring}; i++)); do

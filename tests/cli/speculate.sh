@@ -45,7 +45,7 @@ check free.json free
 grep -q '"ctx": 200,' free.json || fail "another depth: $(cat free.json)"
 
 # ---- cut short by its budget it says so
-"$BENCH" decode -m "$model" -t 1 --speculate free --budget 0.01 >short.txt 2>err ||
+"$BENCH" decode -m "$model" -t 1 --speculate free --budget 0.01 --all >short.txt 2>err ||
     fail "$(cat err)"
 grep -q "^status  *partial" short.txt || fail "$(cat short.txt)"
 grep -q "ended it after .* of .* tokens of the text" short.txt || fail "$(cat short.txt)"

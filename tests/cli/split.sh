@@ -38,7 +38,7 @@ done
 ! grep -v 'as it was$' out || fail "weights have changed"
 
 # a point: the name is the model's, its bytes those of all parts, and all leave the cache
-"$BENCH" decode -m sh-00001-of-00004.gguf -t 1 --ctx 32 -n 2 >out || fail "$(cat out)"
+"$BENCH" decode -m sh-00001-of-00004.gguf -t 1 --ctx 32 -n 2 --all >out || fail "$(cat out)"
 grep -qE '^model +sh$' out && grep -qE '^residency +packed$' out || fail "$(cat out)"
 bytes=$(awk '$1 == "file_bytes" { print $2 }' out)
 [ "$bytes" -gt 6800000 ] || fail "file_bytes $bytes"

@@ -62,36 +62,36 @@ grep -q "^Of [0-9]* combinations the best" out || fail "exhaustive: $(cat out)"
 value() {
     awk -v name="$2" '$1 == name { print $2 }' "$1"
 }
-"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned auto >row || fail "exit $?"
+"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned auto --all >row || fail "exit $?"
 state=$(value row tuning)
 [ "$state" = tuned ] || [ "$state" = slower ] || fail "not used: $(cat row)"
 grep -q "^command .* --tuned auto" row || fail "command: $(cat row)"
 grep -q "^point .*/tuned" row || fail "identity: $(cat row)"
-"$BENCH" decode -m nano:Q4_K_M -n 4 -t 3 --batch 5 --tuned "$profile" >row
+"$BENCH" decode -m nano:Q4_K_M -n 4 -t 3 --batch 5 --tuned "$profile" --all >row
 [ "$(value row n_threads)" = 3 ] || fail "threads: $(cat row)"
 grep -q "^command .* --batch 5 " row || fail "batch: $(cat row)"
-"$BENCH" decode -m nano:Q4_K_M --prefill 20 -n 3 --weights memory --tuned auto >row
+"$BENCH" decode -m nano:Q4_K_M --prefill 20 -n 3 --weights memory --tuned auto --all >row
 [ "$(value row status)" = ok ] || fail "prefill: $(cat row)"
 [ "$(value row tuning)" != stale ] || fail "in memory it is another model: $(cat row)"
-"$BENCH" decode -m nano:Q4_K_M -n 4 >row
+"$BENCH" decode -m nano:Q4_K_M -n 4 --all >row
 [ "$(value row tuning)" = default ] || fail "nobody asked: $(cat row)"
-"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned none >row
+"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned none --all >row
 [ "$(value row tuning)" = default ] || fail "none was asked for: $(cat row)"
 
 # ---- not used, with the reason
-"$BENCH" decode -m nano:Q6_K -n 4 --tuned auto >row
+"$BENCH" decode -m nano:Q6_K -n 4 --tuned auto --all >row
 [ "$(value row tuning)" = missing ] || fail "there is none: $(cat row)"
 grep -q "^detail .*bench tune" row || fail "no way out: $(cat row)"
-"$BENCH" decode -m nano:Q6_K -n 4 --tuned "$profile" >row
+"$BENCH" decode -m nano:Q6_K -n 4 --tuned "$profile" --all >row
 [ "$(value row tuning)" = stale ] || fail "of another model: $(cat row)"
 grep -q "^detail .*Q4_K_M.*Q6_K" row || fail "no reason: $(cat row)"
 sed 's/^  build: .*/  build: "other"/' "$profile" >other.yaml
-"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned other.yaml >row
+"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned other.yaml --all >row
 grep -q "^detail .*build.*other" row || fail "of another build: $(cat row)"
 sed 's/^  weights: packed.*/  weights: mmap/' "$profile" >mapped.yaml
-"$BENCH" decode -m nano:Q4_K_M -n 4 --weights packed --tuned mapped.yaml >row
+"$BENCH" decode -m nano:Q4_K_M -n 4 --weights packed --tuned mapped.yaml --all >row
 [ "$(value row tuning)" = stale ] || fail "for mapped weights: $(cat row)"
-"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned mapped.yaml >row
+"$BENCH" decode -m nano:Q4_K_M -n 4 --tuned mapped.yaml --all >row
 [ "$(value row residency)" = mmap ] || fail "not mapped: $(cat row)"
 
 # ---- generate, and a sweep
