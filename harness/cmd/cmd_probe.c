@@ -97,6 +97,18 @@ static void print_peak(const char *what, enum kern_isa isa, const struct stats g
     printf("\n");
 }
 
+static void print_advice(const struct probe_report *r, const struct topology *topo)
+{
+    struct topo_advice advice[PROBE_MAX_ADVICE];
+    const int n = probe_advice(r, topo, advice);
+
+    printf("\nWhat follows\n");
+    for (int i = 0; i < n; i++) {
+        printf("  - ");
+        text_wrap(stdout, advice[i].text, 4, 4, 79, false);
+    }
+}
+
 static void print_report(const struct probe_report *r, const struct topology *topo)
 {
     char many[32];
@@ -115,6 +127,7 @@ static void print_report(const struct probe_report *r, const struct topology *to
                format_path(r->disk_path).text);
     else
         printf("  not measured: %s\n", r->disk_why_not);
+    print_advice(r, topo);
 }
 
 /* ---------------------------------------------------------------------------- */

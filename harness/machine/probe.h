@@ -123,6 +123,14 @@ struct probe_params {
 enum status probe_all(struct probe_report *r, const struct probe_params *p,
                       struct err *err);
 void probe_report_free(struct probe_report *r);
+
+/* What follows from the roofs for a model (probe_advice.c): out[PROBE_MAX_ADVICE]
+ * receives so many sentences. Each says which roof it rests on; a buffer that the
+ * last-level cache holds is no roof. */
+#define PROBE_MAX_ADVICE 4
+int probe_advice(const struct probe_report *r, const struct topology *topo,
+                 struct topo_advice *out);
+
 json_t *probe_report_json(const struct probe_report *r);
 
 #endif

@@ -10,6 +10,14 @@ grep -q "Read bandwidth, GB/s, buffer 1.0*0 MiB" table || fail "no heading: $(ca
 grep -qE '^  int8 +[a-z0-9]+ +[0-9.]+$' table || fail "no int8 peak"
 grep -q "not measured: not requested" table || fail "disk not left out"
 
+# What follows rests on what was measured: a buffer in the cache says nothing of decode.
+sed -n '/^What follows/,$p' table >follows
+grep -q "^  - Prefill: a prompt of 512 tokens" follows || fail "no prefill: $(cat table)"
+! grep -q "less than twice the last-level cache" table || ! grep -q "tok/s" follows ||
+    fail "a roof from a cache: $(cat follows)"
+! grep -q "Disk" follows || fail "no disk was measured: $(cat follows)"
+[ "$(wc -L <table)" -le 79 ] || fail "too wide: $(cat table)"
+
 "$BENCH" probe --threads 2 --bytes 1M --passes 2 --disk none --placement none \
     --isa-disable avx2 --json > probe.json
 for key in read pages gbps median huge_bytes int8 f32 all_threads_gops disk; do

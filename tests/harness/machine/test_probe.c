@@ -325,6 +325,51 @@ static void report_has_every_row(void **state)
     free(topo);
 }
 
+/* What follows is the arithmetic of the roofs, and only of those there are. */
+static void advice_follows_from_the_roofs(void **state)
+{
+    struct probe_read_row rows[] = {
+        {.n_threads = 1, .bytes = 1 << 30, .gbps.median = 10},
+        {.n_threads = 2, .bytes = 1 << 30, .gbps.median = 52},
+        {.n_threads = 4, .bytes = 1 << 30, .gbps.median = 53},
+    };
+    struct probe_report r = {.n_read_rows = 3,
+                             .read = rows,
+                             .validity = "valid",
+                             .n_peak_threads = 4,
+                             .int8_gops = {{.median = 300}, {.median = 921.6}},
+                             .has_disk = true,
+                             .disk_gbps.median = 0.53};
+    struct topo_advice advice[PROBE_MAX_ADVICE];
+    struct topology *topo = calloc(1, sizeof *topo);
+
+    (void)state;
+    assert_non_null(topo);
+    topo->llc_bytes = 32 << 20;
+    topo->mem_available = UINT64_C(64) << 30;
+    assert_int_equal(probe_advice(&r, topo, advice), 3);
+    assert_non_null(strstr(advice[0].text, "at most 10.0 tok/s with 4 threads"));
+    assert_non_null(strstr(advice[0].text, "at 53.0 GB/s from memory. 2 threads read"));
+    assert_null(strstr(advice[0].text, "does not fit"));
+    assert_non_null(strstr(advice[1].text, "at least 10.0 s: "));
+    assert_non_null(strstr(advice[1].text, "at 922 GOPS in int8 with 4 threads"));
+    assert_non_null(strstr(advice[2].text, "reading 5.3 GB takes at least 10.0 s"));
+
+    topo->mem_available = UINT64_C(2) << 30;
+    strcpy(r.validity, "disturbed: others 30 %");
+    r.n_peak_threads = 1;
+    r.has_disk = false;
+    assert_int_equal(probe_advice(&r, topo, advice), 3);
+    assert_non_null(strstr(advice[0].text, "Here it does not fit"));
+    assert_non_null(strstr(advice[1].text, "at 300 GOPS in int8 with 1 thread."));
+    assert_non_null(strstr(advice[2].text, "busy machine (disturbed: others 30 %)"));
+
+    topo->llc_bytes = UINT64_C(2) << 30;
+    assert_int_equal(probe_advice(&r, topo, advice), 3);
+    assert_null(strstr(advice[0].text, "tok/s"));
+    free(topo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +384,7 @@ int main(void)
         cmocka_unit_test(disk_leaves_nothing_behind),
         cmocka_unit_test(memory_is_no_disk),
         cmocka_unit_test(report_has_every_row),
+        cmocka_unit_test(advice_follows_from_the_roofs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
