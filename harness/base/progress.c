@@ -4,20 +4,31 @@
  */
 #include "harness/base/progress.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
 
-#define REDRAW_NS  100000000u /* ten times a second */
-#define BAR_CELLS  20
-#define SECOND_NS  UINT64_C(1000000000)
-#define FIRST_NS   (10 * SECOND_NS) /* shorter work needs no line */
-#define GAP_MAX_NS (300 * SECOND_NS)
-#define NEVER_NS   UINT64_MAX
+#define REDRAW_NS     100000000u /* ten times a second */
+#define BAR_CELLS     20
+#define USUAL_COLUMNS 80
+#define SECOND_NS     UINT64_C(1000000000)
+#define FIRST_NS      (10 * SECOND_NS) /* shorter work needs no line */
+#define GAP_MAX_NS    (300 * SECOND_NS)
+#define NEVER_NS      UINT64_MAX
+
+int terminal_columns(FILE *f)
+{
+    struct winsize size;
+
+    if (!isatty(fileno(f)))
+        return 0;
+    return ioctl(fileno(f), TIOCGWINSZ, &size) || !size.ws_col ? USUAL_COLUMNS
+                                                               : size.ws_col;
+}
 
 /* Until the first line where stderr is no terminal. */
 static uint64_t first_gap(void)
@@ -59,13 +70,18 @@ static void time_left(char *buf, size_t cap, const struct progress *p, uint64_t 
 static void draw(struct progress *p, double fraction, const char *left,
                  const char *detail)
 {
-    char bar[BAR_CELLS + 1], shown[128];
+    char bar[BAR_CELLS + 1], shown[128], line[320], cut[320];
+    const int columns = terminal_columns(stderr);
+    const size_t room = columns < 8                  ? USUAL_COLUMNS
+                        : columns < (int)sizeof(cut) ? (size_t)columns
+                                                     : sizeof cut;
 
     for (int i = 0; i < BAR_CELLS; i++)
         bar[i] = i < (int)(fraction * BAR_CELLS + 0.5) ? '#' : '.';
     bar[BAR_CELLS] = '\0';
-    fprintf(stderr, "\r\033[K%s [%s] %3.0f %%%s%s%s", p->label, bar, fraction * 100,
-            left, detail ? "  " : "", text_harmless(shown, sizeof shown, detail));
+    snprintf(line, sizeof line, "%s [%s] %3.0f %%%s%s%s", p->label, bar, fraction * 100,
+             left, detail ? "  " : "", text_harmless(shown, sizeof shown, detail));
+    fprintf(stderr, "\r\033[K%s", text_harmless(cut, room, line));
     fflush(stderr);
     p->shown = true;
 }

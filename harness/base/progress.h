@@ -2,7 +2,8 @@
  *
  * progress.h - one progress line with an estimate of the time left
  *
- * Written to stderr. On a terminal it is redrawn in place at most ten times a second.
+ * Written to stderr. On a terminal it is redrawn in place at most ten times a second,
+ * and cut where the terminal ends.
  * Elsewhere (a log of CI, a file) it is a whole line now and then: the first after 10 s
  * (SLMBENCH_PROGRESS=SECONDS takes another time, none leaves lines out), the next ones
  * after twice as long each, at last every five minutes. Output on stdout stays clean.
@@ -14,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct progress {
     const char *label;
@@ -25,6 +27,10 @@ struct progress {
     uint64_t next_ns, gap_ns; /* elsewhere: when a line is due, the time to the next */
     uint64_t (*now_ns)(void); /* clock_ns(); tests have another */
 };
+
+/* Columns of the terminal that f writes to, 80 where it does not say how many; 0: f is
+ * no terminal. */
+int terminal_columns(FILE *f);
 
 void progress_begin(struct progress *p, const char *label);
 

@@ -35,26 +35,15 @@
 #define MODELS_ONE_BY_ONE  "one after the other"
 
 static const struct opt_usage usage = {
-    .synopsis = "sweep [-c CONFIG] [-m FILE|SHAPE:QUANT]... [--mem 6G|none] [-o DIR]",
+    .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
     .about =
-        "Measures every combination of models, threads, placements, context depths,\n"
-        "prompt lengths and texts of speculative decoding. Each point is launched\n"
-        "several times, in rounds of random order over all models, each time in a "
-        "fresh\n"
-        "worker process inside a memory sandbox. Results, sweep.csv, samples.csv,\n"
-        "machine.json and charts, are in results/<host>-<utc>/ (or -o DIR). Without "
-        "-c\n"
-        "the settings of configs/sweeps/default.yaml hold, which also documents them;\n"
-        "options come on top. --resume DIR continues a stopped sweep, on the same\n"
-        "machine, under the same limits and with the same build.\n"
-        "Exit code: 0 also where some points have no figure; 1, or 3 where nothing "
-        "fits,\n"
-        "if none has one.\n"
-        "A sweep waits while another bench measures on this machine; "
-        "SLMBENCH_LOCK=none\n"
-        "measures nevertheless.",
+        "Measures every combination of models, threads, placements, depths, prompts "
+        "and "
+        "texts, in rounds of random order, each launch in a fresh worker process "
+        "inside "
+        "a memory sandbox. configs/sweeps/default.yaml has the defaults, and documents "
+        "them. Exit code: 1 where no point has a figure, 3 where nothing fits.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
-               "bench sweep -m model.gguf --threads 1-8 --ctx 0,2048 --mem none\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
 };
@@ -297,8 +286,8 @@ static enum status print_plan(const struct sweep_settings *s,
         }
     }
     free(order);
-    printf("%zu points, %d launch%s each", plan->n_points, s->n_launches,
-           s->n_launches == 1 ? "" : "es");
+    printf("%zu point%s, %d launch%s each", plan->n_points, plural(plan->n_points, "s"),
+           s->n_launches, plural(s->n_launches, "es"));
     if (s->max_launches > s->n_launches)
         printf(", up to %d while the interval is wider than %g %%", s->max_launches,
                s->ci_pct);
@@ -515,14 +504,14 @@ int cmd_sweep(int argc, char **argv)
     struct request q = {.config = NULL};
     /* clang-format off */
     const struct opt model[] = {
-        OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps (default: default)"),
-        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, either with :QUANT, or SHAPE:QUANT; may be repeated"),
+        OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps"),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
     };
     const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
-        OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR; of other options only --cache-dir counts"),
+        OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR, with its settings"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
-        OPT_FLAG(0, "no-probe", &q.no_probe, "leave out the probe of the machine at the start, and of which CPUs share a core"),
+        OPT_FLAG(0, "no-probe", &q.no_probe, "no probe of the machine, nor of shared cores"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
         OPT_FLAG(0, "dry-run", &q.dry_run, "print the points in their order, measure nothing"),
         OPT_END

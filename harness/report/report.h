@@ -22,8 +22,8 @@
  * ST_IO, ST_INPUT, ST_INTERRUPTED. */
 enum status report_charts(const char *dir, struct err *err);
 
-/* The table a sweep ends with: one line per point, aligned; the points of
- * chosen[n_chosen] are marked with a star. */
+/* The table a sweep ends with: one line per point, aligned, and on a terminal that is
+ * too narrow two; the points of chosen[n_chosen] are marked with a star. */
 void report_table(FILE *f, const struct row *rows, size_t n_rows,
                   const struct row *const *chosen, size_t n_chosen);
 

@@ -11,9 +11,10 @@
 
 #include "engine/weights/weights.h"
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 #include "harness/result/report_rows.h"
 
-enum { N_COLUMNS = 12, CELL_MAX = 220 };
+enum { N_COLUMNS = 12, CELL_MAX = 220, INDENT = 4 };
 
 static const char *const headings[N_COLUMNS] = {
     "setting", "point",       "threads", "tok/s", "interval",   "launches",
@@ -78,20 +79,39 @@ static void fill_cells(cells to, const struct report_rows *p, size_t i)
         snprintf(to[11], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
 }
 
+/* Prints a line of cells without the blanks at its end. */
+static void end_line(FILE *f, char *line, size_t used)
+{
+    while (used && line[used - 1] == ' ')
+        used--;
+    line[used] = '\0';
+    if (used)
+        fprintf(f, "%s\n", line);
+}
+
+/* On a terminal, the cells that do not fit its columns are on further lines, indented;
+ * columns 0: one line. */
 static void print_cells(FILE *f, char lead, const char *const cell[N_COLUMNS],
-                        const int width[N_COLUMNS])
+                        const int width[N_COLUMNS], int columns)
 {
     char line[N_COLUMNS * (CELL_MAX + 2)];
-    size_t used = 0;
+    size_t used = (size_t)snprintf(line, sizeof line, "%c", lead), begin = used;
 
-    for (int k = 0; k < N_COLUMNS; k++)
-        if (width[k])
-            used += (size_t)snprintf(line + used, sizeof line - used, "%s%*s",
-                                     used ? "  " : "",
-                                     is_left(k) ? -width[k] : width[k], cell[k]);
-    while (used && line[used - 1] == ' ')
-        line[--used] = '\0';
-    fprintf(f, "%c %s\n", lead, line);
+    for (int k = 0; k < N_COLUMNS; k++) {
+        const size_t shown =
+            k == N_COLUMNS - 1 ? strlen(cell[k]) : (size_t)width[k]; /* not padded */
+
+        if (!width[k])
+            continue;
+        if (columns && used > begin && used + 2 + shown >= (size_t)columns) {
+            end_line(f, line, used);
+            used = begin = (size_t)snprintf(line, sizeof line, "%*s", INDENT, "");
+        }
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%*s",
+                                 used > begin ? "  " : " ",
+                                 is_left(k) ? -width[k] : width[k], cell[k]);
+    }
+    end_line(f, line, used);
 }
 
 static void widen(int width[N_COLUMNS], const cells of)
@@ -120,6 +140,8 @@ static void print_rows(FILE *f, const struct report_rows *p,
                        const struct row *const *chosen, size_t n_chosen)
 {
     int width[N_COLUMNS] = {0};
+    const int columns = terminal_columns(f);
+    bool any_chosen = false;
     cells c;
 
     for (size_t i = 0; i < p->n; i++) {
@@ -129,15 +151,20 @@ static void print_rows(FILE *f, const struct report_rows *p,
     for (int k = 0; k < N_COLUMNS; k++)
         if (width[k] && (int)strlen(headings[k]) > width[k])
             width[k] = (int)strlen(headings[k]);
-    print_cells(f, ' ', headings, width);
+    print_cells(f, ' ', headings, width, columns);
     for (size_t i = 0; i < p->n; i++) {
         const char *cell[N_COLUMNS];
 
         fill_cells(c, p, i);
         for (int k = 0; k < N_COLUMNS; k++)
             cell[k] = c[k];
-        print_cells(f, is_chosen(p->v[i], chosen, n_chosen) ? '*' : ' ', cell, width);
+        const bool is = is_chosen(p->v[i], chosen, n_chosen);
+
+        print_cells(f, is ? '*' : ' ', cell, width, columns);
+        any_chosen |= is;
     }
+    if (any_chosen)
+        fputs("* recommended below\n", f);
 }
 
 void report_table(FILE *f, const struct row *rows, size_t n_rows,

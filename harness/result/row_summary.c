@@ -74,8 +74,10 @@ static bool has_figure(const struct row *r)
 /* The memory that a row is judged by and what it is called; 0: not known. */
 static int64_t memory_of(const struct row *r, const char **what)
 {
-    *what = r->mem_limit_bytes > 0 ? "charged" : "resident";
-    return r->mem_peak_bytes > 0 ? r->mem_peak_bytes : 0;
+    *what = r->mem_resident_bytes > 0 ? "resident" : "charged";
+    return r->mem_resident_bytes > 0 ? r->mem_resident_bytes
+           : r->mem_peak_bytes > 0   ? r->mem_peak_bytes
+                                     : 0;
 }
 
 static const char *why_no_figure(const struct row *r)
@@ -381,20 +383,24 @@ static void print_roof(struct lines *l, const struct row *r)
 
 static void print_memory(struct lines *l, const struct row *r)
 {
-    const char *what;
-    const int64_t memory = memory_of(r, &what);
     text_buf t = "";
 
     begin_group(l, "Memory");
-    if (memory) {
-        append_bytes(t, sizeof t, memory);
-        text_append(t, sizeof t, " at most");
+    if (r->mem_resident_bytes > 0) {
+        append_bytes(t, sizeof t, r->mem_resident_bytes);
+        text_append(t, sizeof t, " must stay in memory");
+    }
+    put(l, "resident", t);
+    t[0] = '\0';
+    if (r->mem_peak_bytes > 0) {
+        append_bytes(t, sizeof t, r->mem_peak_bytes);
+        text_append(t, sizeof t, " at most, page cache included");
     }
     if (r->mem_enforced_bytes > 0) {
-        text_append(t, sizeof t, "%sa limit of ", memory ? ", of " : "");
+        text_append(t, sizeof t, "%sa limit of ", t[0] ? ", of " : "");
         append_bytes(t, sizeof t, r->mem_enforced_bytes);
     }
-    put(l, what, t);
+    put(l, "charged", t);
     t[0] = '\0';
     if (r->mem_planned_bytes > 0)
         append_bytes(t, sizeof t, r->mem_planned_bytes);

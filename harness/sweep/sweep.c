@@ -108,43 +108,79 @@ static void print_told(struct sweep *sweep, size_t m)
     if (e->n_more)
         printf("%s: %zu more point%s ended with the same error\n",
                format_path(model_of(sweep, m)->text).text, e->n_more,
-               e->n_more == 1 ? "" : "s");
+               plural(e->n_more, "s"));
     fflush(stdout);
     e->n_more = 0;
 }
 
-static void print_row(const struct sweep *sweep, const struct row *row)
-{
-    const double half = (row->tok_per_s_hi - row->tok_per_s_lo) / 2;
-    char speed[96] = "", size[24] = "", figure[24];
+/* ---- one point -------------------------------------------------------------- */
 
-    if (row->tok_per_s > 0)
-        snprintf(speed, sizeof speed, "%9s tok/s",
-                 format_measured(figure, sizeof figure, row->tok_per_s, half, 3));
-    if (row->tok_per_s_lo > 0) {
-        text_append(speed, sizeof speed, " [%s, ",
-                    format_measured(figure, sizeof figure, row->tok_per_s_lo, half, 3));
-        text_append(speed, sizeof speed, "%s]",
-                    format_measured(figure, sizeof figure, row->tok_per_s_hi, half, 3));
-    }
-    printf("[%zu/%zu] %-52s %s %s", sweep->n_finished, sweep->n_due, row->point,
-           row_status_text(row), speed);
-    if (row->mbu > 0)
-        printf(", %.0f %% of roof", 100 * row->mbu);
-    if (row->limiter != FIELD_NO_ENUM)
-        printf(", limited by %s", row_limiter_text(row));
-    if (row_needed_bytes(row) > 0)
-        printf(", memory %s",
-               format_bytes(size, sizeof size, (uint64_t)row_needed_bytes(row)));
-    if (*row->validity && strncmp(row->validity, "valid", 5))
-        printf(", %s", row->validity);
-    if (*row->detail)
-        printf("; %s", row->detail);
-    putchar('\n');
-    fflush(stdout);
+/* What fails before it was ever measured fails for a reason that stays: a file that is
+ * no model, say. */
+static bool is_given_up(const struct sweep *sweep, size_t i)
+{
+    const struct sweep_tally *t = &sweep->tally[i];
+    const bool was_measured = t->n_good + t->n_disturbed > 0;
+
+    return sweep->n_errors[i] > (was_measured ? sweep->s->n_repeats : 0);
 }
 
-/* ---- one point -------------------------------------------------------------- */
+/* The launch that is due of point i; 0: none. */
+static int launch_due(const struct sweep *sweep, size_t i)
+{
+    return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
+}
+
+/* Of point i, at least. */
+static int launches_left(const struct sweep *sweep, size_t i)
+{
+    return launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], sweep->s) : 0;
+}
+
+/* What is due as it is known now: rows of disturbed launches and intervals that are too
+ * wide make it more. */
+static enum status count(struct sweep *sweep, struct err *err)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    const struct row *rows;
+    size_t n_rows;
+
+    if (sweep_dir_mark_roofs(sweep->dir, err))
+        return err->code;
+    rows = sweep_dir_rows(sweep->dir, &n_rows);
+    if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
+        return err->code;
+    sweep->n_due = sweep->n_finished;
+    sweep->est_total = sweep->est_done;
+    for (size_t i = 0; i < plan->n_points; i++) {
+        const int left = launches_left(sweep, i);
+
+        sweep->n_due += (size_t)left;
+        sweep->est_total += left * sweep->est_s[i];
+    }
+    return ST_OK;
+}
+
+/* A launch of point i is done, and what is due is known anew before it is said: its row
+ * may be disturbed, or its interval too wide, and then there is another. The last one
+ * is called so when no point has another. */
+static enum status count_finished(struct sweep *sweep, size_t i, bool failed,
+                                  struct err *err)
+{
+    const size_t n_others = sweep->n_due - (size_t)launches_left(sweep, i);
+    const struct row *rows;
+    size_t n_rows;
+    char id[96];
+
+    sweep->n_errors[i] += failed;
+    sweep->n_finished++;
+    point_id(&sweep->plan->points[i], id, sizeof id);
+    rows = sweep_dir_rows(sweep->dir, &n_rows);
+    if (sweep_tally_point(&sweep->tally[i], id, rows, n_rows, err))
+        return err->code;
+    sweep->n_due = n_others + 1 + (size_t)launches_left(sweep, i);
+    return sweep->n_finished < sweep->n_due ? ST_OK : count(sweep, err);
+}
 
 /* Measure and append. What went wrong with the point is in its row; an error
  * status ends the sweep. */
@@ -172,35 +208,20 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
         row.status = ROW_STATUS_ERROR;
         snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
     }
-    sweep->n_errors[i] += row_trust(&row) == ROW_FAILED;
     row.attempt = launch;
     rows = sweep_dir_rows(sweep->dir, &n_rows);
     roof_mark(&row, rows, n_rows);
     status = sweep_dir_append(sweep->dir, &row, &samples, err);
     point_samples_free(&samples);
-    sweep->n_finished++;
     sweep->est_done += sweep->est_s[i];
     sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;
+    if (status == ST_OK)
+        status = count_finished(sweep, i, row_trust(&row) == ROW_FAILED, err);
     progress_end(&sweep->progress);
     if (status == ST_OK && !is_told(sweep, model_at(sweep->plan, i), &row))
-        print_row(sweep, &row);
+        sweep_print_row(stdout, &row, sweep->n_finished, sweep->n_due,
+                        terminal_columns(stdout));
     return status;
-}
-
-/* What fails before it was ever measured fails for a reason that stays: a file that is
- * no model, say. */
-static bool is_given_up(const struct sweep *sweep, size_t i)
-{
-    const struct sweep_tally *t = &sweep->tally[i];
-    const bool was_measured = t->n_good + t->n_disturbed > 0;
-
-    return sweep->n_errors[i] > (was_measured ? sweep->s->n_repeats : 0);
-}
-
-/* The launch that is due of point i; 0: none. */
-static int launch_due(const struct sweep *sweep, size_t i)
-{
-    return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
 }
 
 /* ---- one model -------------------------------------------------------------- */
@@ -267,31 +288,6 @@ static void remove_models(struct sweep *sweep, size_t first, size_t end)
 }
 
 /* ---- rounds ----------------------------------------------------------------- */
-
-/* What is due as it is known now: rows of disturbed launches and intervals that are too
- * wide make it more. */
-static enum status count(struct sweep *sweep, struct err *err)
-{
-    const struct sweep_plan *plan = sweep->plan;
-    const struct row *rows;
-    size_t n_rows;
-
-    if (sweep_dir_mark_roofs(sweep->dir, err))
-        return err->code;
-    rows = sweep_dir_rows(sweep->dir, &n_rows);
-    if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
-        return err->code;
-    sweep->n_due = sweep->n_finished;
-    sweep->est_total = sweep->est_done;
-    for (size_t i = 0; i < plan->n_points; i++) {
-        const int left =
-            launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], sweep->s) : 0;
-
-        sweep->n_due += (size_t)left;
-        sweep->est_total += left * sweep->est_s[i];
-    }
-    return ST_OK;
-}
 
 /* The least launch that is due of models [first, end); 0: none. */
 static int next_round(const struct sweep *sweep, size_t first, size_t end)

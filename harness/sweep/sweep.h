@@ -156,6 +156,10 @@ int sweep_tally_left(const struct sweep_tally *t, const struct sweep_settings *s
 enum status sweep_tally_all(struct sweep_tally *tally, const struct sweep_plan *plan,
                             const struct row *rows, size_t n_rows, struct err *err);
 
+/* The tally of one point, by its identity. Error: ST_NO_MEMORY. */
+enum status sweep_tally_point(struct sweep_tally *t, const char *id,
+                              const struct row *rows, size_t n_rows, struct err *err);
+
 /* ---- before it starts (sweep_capacity.c) ---------------------------------------- */
 
 /* Is there memory for the limit, and disk for all model files that will be made, or at
@@ -221,6 +225,12 @@ json_t *sweep_machine_json(const struct topology *topo,
  * difference), ST_INPUT (no machine is described). */
 enum status sweep_machine_check(const json_t *machine, const struct topology *topo,
                                 const char *dir, struct err *err);
+
+/* The line of a launch that is done, the n_finished-th of n_due: on a terminal of so
+ * many columns, where it does not fit, several, indented; 0: no terminal, one line
+ * (sweep_print.c). */
+void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n_due,
+                     int columns);
 
 /* Measure every launch that is due, in rounds over all models, or over one model after
  * the other. Errors: ST_INTERRUPTED (the directory can be resumed), ST_IO (results
