@@ -332,7 +332,7 @@ enum status simulation_charts(const struct simulation *s, const char *dir,
 {
     char again[300];
 
-    snprintf(again, sizeof again, "bench-research gates --out %.250s", dir);
+    snprintf(again, sizeof again, "bench-research gates --output %.250s", dir);
     const enum status st = draw_power(s, dir, again, err);
 
     return st ? st : draw_rivals(s, dir, again, err);

@@ -37,7 +37,7 @@ static const struct opt gates_opts[] = {
     OPT_STR('t', "threads", &given.threads, "N", "threads (default: all CPUs)"),
     OPT_STR(0, "margin", &given.margin, "P", "slowdown that may pass, in percent (default: 2)"),
     SEED,
-    OPT_STR('o', "out", &given.out, "DIR", "keep rows, tables and charts there"),
+    OPT_STR('o', "output", &given.out, "DIR", "keep rows, tables and charts there"),
     OPT_FLAG(0, "no-charts", &given.no_charts, "draw no charts"),
     OPT_END
 };

@@ -140,7 +140,7 @@ int cmd_gate(int argc, char **argv)
         OPT_STR(0, "inject-slowdown", &o.inject, "P", "slow B down by P percent, as a test"),
         OPT_FLAG(0, "counts", &o.counts, "count the instructions of both programs, too"),
         OPT_U64(0, "seed", &o.seed, "N", "of orders and tokens (default: current time)"),
-        OPT_STR('o', "out", &o.out, "DIR", "default: results/gate-<host>-<utc>"),
+        OPT_STR('o', "output", &o.out, "DIR", "default: results/gate-<host>-<utc>"),
         OPT_STR(0, "json", &o.outputs.json, "FILE", "the result as JSON"),
         OPT_STR(0, "markdown", &o.outputs.markdown, "FILE", "a summary for people"),
         OPT_STR(0, "junit", &o.outputs.junit, "FILE", "the result as JUnit XML"),

@@ -47,7 +47,7 @@ static const struct opt compare_opts[] = {
     COMMIT, HERE, METRIC, ONLY, DISTURBED,
     OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
     OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, percent (default: 2)"),
-    OPT_STR('o', "out", &o.out, "DIR", "where the results go"),
+    OPT_STR('o', "output", &o.out, "DIR", "where the results go"),
     JSON, MARKDOWN,
     OPT_STR(0, "junit", &o.outputs.junit, "FILE", "the result as JUnit XML"),
     OPT_FLAG(0, "annotations", &o.outputs.annotations, "print GitHub workflow commands"),
@@ -60,7 +60,7 @@ static const struct opt changes_opts[] = {
     METRIC, ONLY,
     OPT_U64(0, "last", &o.last, "N", "latest runs of a series (default: 500)"),
     DISTURBED, HERE,
-    OPT_STR('o', "out", &o.out, "DIR", "write history.json, history.md and a chart there"),
+    OPT_STR('o', "output", &o.out, "DIR", "write history.json, history.md and a chart there"),
     JSON, MARKDOWN, NO_CHARTS, OPT_END
 };
 /* clang-format on */

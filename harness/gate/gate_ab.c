@@ -134,7 +134,8 @@ static enum status choose_dir(const struct gate_options *o, struct gate_result *
     char rounds[600];
 
     if (o->out && strlen(o->out) >= sizeof r->dir)
-        return err_set(err, ST_USAGE, "--out: the name of the directory is too long");
+        return err_set(err, ST_USAGE,
+                       "--output: the name of the directory is too long");
     if (o->out)
         snprintf(r->dir, sizeof r->dir, "%s", o->out);
     else

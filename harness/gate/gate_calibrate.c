@@ -397,7 +397,7 @@ enum status gate_calibrate(const struct gate_options *o, struct err *err)
                      "--calibrate compares a program with itself: name it with --a, "
                      "without --b and --inject-slowdown");
     else if (o->out && strlen(o->out) >= sizeof c->dir)
-        st = err_set(err, ST_USAGE, "--out: the name of the directory is too long");
+        st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
     else
         st = topology_read(topo, "", err);
     if (st == ST_OK)

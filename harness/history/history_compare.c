@@ -114,7 +114,7 @@ enum status history_compare(const struct history_options *o, struct gate_result 
     gmtime_r(&now, &tm);
     strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (st == ST_OK && o->out && strlen(o->out) >= sizeof r->dir)
-        st = err_set(err, ST_USAGE, "--out: the name of the directory is too long");
+        st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
     if (st == ST_OK)
         st = compare(r, &old, &fresh, &margins, o, err);
     name_sides(r, o);

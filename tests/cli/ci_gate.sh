@@ -93,7 +93,7 @@ paste -sd' ' "$LOG" | grep -q -- " --budget 5m -m nano:Q4_0 --margin 3$" || fail
 [ -e build/gate/results/gate.md ] || fail "no summary"
 ends 0 "four against six" --budget 1m
 [ "$(grep -c budget "$LOG")" = 1 ] || fail "two budgets: $(cat "$LOG")"
-(cd harness && ../ci/gate --out ../there >/dev/null) || fail "--out is not the caller's"
+(cd harness && ../ci/gate --output ../there >/dev/null) || fail "--output is not the caller's"
 [ -e there/gate.md ] || fail "no summary there"
 (
     export GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$WORK/summary.md
