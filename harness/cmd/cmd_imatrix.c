@@ -150,6 +150,12 @@ static void print_result(const struct job *job, const struct imatrix *im,
         fprintf(stderr,
                 "bench: stopped; continue with %s --from-chunk %zu, with another -o\n",
                 in, text->from_chunk + done);
+    } else {
+        char use[8 * 4096 + 64] = "bench quantize --imatrix";
+
+        shell_word_append(use, sizeof use, job->out);
+        shell_word_append(use, sizeof use, job->session.model);
+        printf("use it: %s OUT.gguf Q4_K_M\n", use);
     }
 }
 

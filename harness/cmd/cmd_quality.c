@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/base/thread_pool.h"
 #include "harness/base/format.h"
@@ -45,6 +46,25 @@ struct request {
     bool json;
 };
 
+/* What to do with the results: where they lie beside a sweep they go into its charts,
+ * and elsewhere a sweep takes them along. */
+static void print_next(const struct request *q)
+{
+    char next[16384] = "bench plot", sweep[4200];
+
+    snprintf(sweep, sizeof sweep, "%.4096s/sweep.csv", q->settings.out);
+    if (access(sweep, F_OK)) {
+        snprintf(next, sizeof next, "bench sweep");
+        for (size_t i = 0; i < q->models.n; i++) {
+            shell_word_append(next, sizeof next, "-m");
+            shell_word_append(next, sizeof next, q->models.v[i]);
+        }
+        shell_word_append(next, sizeof next, "--quality");
+    }
+    shell_word_append(next, sizeof next, q->settings.out);
+    printf("speed against quality: %s\n", next);
+}
+
 static void print_text(const struct request *q, const struct quality_report *r)
 {
     char size[32];
@@ -59,6 +79,7 @@ static void print_text(const struct request *q, const struct quality_report *r)
         printf("predictions of the reference: %s, kept in %s\n",
                format_bytes(size, sizeof size, r->reference_bytes),
                format_path(r->reference_path).text);
+    print_next(q);
 }
 
 static enum status print_json(const struct quality_report *r, struct err *err)

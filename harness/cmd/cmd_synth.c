@@ -140,7 +140,7 @@ static void print_made(const struct synth_plan *plan, const char *path,
                        const char *shape, const char *mix, double seconds)
 {
     const double size = (double)synth_plan_bytes(plan) * 1e-9;
-    char params[16], took[32];
+    char params[16], took[32], use[4 * 4096 + 32] = "bench decode -m";
 
     printf("%s: %s %s, %s parameters, ", format_path(path).text, shape, mix,
            format_params(params, sizeof params, synth_plan_params(plan)));
@@ -149,6 +149,8 @@ static void print_made(const struct synth_plan *plan, const char *path,
     else
         printf("%.2f GB in %s (%.2f GB/s)\n", size,
                format_duration(took, sizeof took, seconds), size / seconds);
+    shell_word_append(use, sizeof use, path);
+    printf("measure it: %s\n", use);
 }
 
 static enum status make(const char *shape_name, const char *mix_name, const char *out,

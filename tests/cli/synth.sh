@@ -8,6 +8,7 @@
 # ---- files
 "$BENCH" synth nano Q4_K_M -o a.gguf >out
 grep -qF "a.gguf: nano Q4_K_M, 3.7 M parameters, 2.3 MB" out || fail "odd: $(cat out)"
+[ "$(tail -n 1 out)" = "measure it: bench decode -m a.gguf" ] || fail "no next step: $(cat out)"
 "$BENCH" synth "$SRC/configs/models/nano.yaml" q4_k_m -o b.gguf >out
 cmp a.gguf b.gguf
 "$BENCH" synth nano Q4_K_M --seed 2 -o b.gguf >out # over an older file
