@@ -5,7 +5,7 @@
 #include "harness/base/format.h"
 #include "harness/cmd/cmd.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
 #include "harness/session/conversation.h"
+#include "harness/session/lineedit.h"
 #include "harness/session/sampling.h"
 
 /* Positions, unless the user sets them or the model has fewer. */
@@ -44,50 +45,23 @@ struct chat {
     struct textmodel model;
     struct conversation *talk;
     bool at_terminal;
-    char *line; /* getline()'s */
-    size_t line_cap;
+    struct lineedit *lines;
 };
 
 /* ---- lines -------------------------------------------------------------------- */
-
-static void strip_end(char *line)
-{
-    size_t n = strlen(line);
-
-    while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-        line[--n] = '\0';
-}
-
-/* One line without its end; ST_INTERRUPTED also for a Ctrl-C, *end at the last. */
-static enum status read_line(struct chat *c, const char *prompt, bool *end,
-                             struct err *err)
-{
-    if (c->at_terminal)
-        fputs(prompt, stderr);
-    errno = 0;
-    if (getline(&c->line, &c->line_cap, stdin) >= 0) {
-        strip_end(c->line);
-        return ST_OK;
-    }
-    if (interrupted())
-        return err_set(err, ST_INTERRUPTED, "interrupted");
-    if (ferror(stdin))
-        return err_set_errno(err, ST_IO, "cannot read the question");
-    *end = true;
-    return ST_OK;
-}
 
 /* A question, of as many lines as end in a backslash; malloc'ed into *text. */
 static enum status read_question(struct chat *c, char **text, bool *end,
                                  struct err *err)
 {
+    const char *line;
     size_t n = 0;
     enum status st;
 
     *text = NULL;
-    while (!(st = read_line(c, n ? "  " : "> ", end, err)) && !*end) {
-        const size_t len = strlen(c->line);
-        const bool goes_on = len && c->line[len - 1] == '\\';
+    while (!(st = lineedit_read(c->lines, n ? "  " : "> ", &line, end, err)) && !*end) {
+        const size_t len = strlen(line);
+        const bool goes_on = len && line[len - 1] == '\\';
         char *more = realloc(*text, n + len + 2);
 
         if (!more) {
@@ -95,7 +69,7 @@ static enum status read_question(struct chat *c, char **text, bool *end,
             break;
         }
         *text = more;
-        memcpy(more + n, c->line, len + 1);
+        memcpy(more + n, line, len + 1);
         n += len;
         if (!goes_on)
             break;
@@ -129,31 +103,48 @@ static double per_second(size_t n, uint64_t ns)
     return ns ? (double)n * 1e9 / (double)ns : 0.0;
 }
 
+static void print_speculation(const char *what, const struct speculate_stats *s)
+{
+    fprintf(stderr,
+            "speculation, %s: %" PRIu64 " token%s in %" PRIu64 " pass%s, %" PRIu64
+            " of %" PRIu64 " drafted accepted\n",
+            what, s->n_tokens, plural(s->n_tokens, "s"), s->n_passes,
+            plural(s->n_passes, "es"), s->n_accepted, s->n_drafted);
+}
+
 static void print_stats(const struct chat *c)
 {
     struct conversation_stats s;
 
     conversation_read_stats(c->talk, &s);
-    fprintf(stderr, "last answer: prefill %zu tokens at %.2f tok/s, ", s.n_prefill,
-            per_second(s.n_prefill, s.prefill_ns));
+    if (s.first_ns)
+        fprintf(stderr, "last answer: first token after %.3f s\n",
+                (double)s.first_ns * 1e-9);
+    fprintf(stderr, "last answer: prefill %zu token%s at %.2f tok/s, ", s.n_prefill,
+            plural(s.n_prefill, "s"), per_second(s.n_prefill, s.prefill_ns));
     fprintf(stderr, "decode %zu at %.2f tok/s\n", s.n_decode,
             per_second(s.n_decode, s.decode_ns));
-    fprintf(stderr, "all answers: prefill %zu tokens at %.2f tok/s, ", s.all_prefill,
-            per_second(s.all_prefill, s.all_prefill_ns));
+    fprintf(stderr, "all answers: prefill %zu token%s at %.2f tok/s, ", s.all_prefill,
+            plural(s.all_prefill, "s"), per_second(s.all_prefill, s.all_prefill_ns));
     fprintf(stderr, "decode %zu at %.2f tok/s\n", s.all_decode,
             per_second(s.all_decode, s.all_decode_ns));
-    fprintf(stderr, "context: %d of %d positions used by %d messages; %d thread%s\n",
-            s.n_past, s.n_ctx, s.n_messages, c->model.n_threads,
-            c->model.n_threads == 1 ? "" : "s");
+    if (s.speculates) {
+        print_speculation("last answer", &s.speculation);
+        print_speculation("all answers", &s.all_speculation);
+    }
+    fprintf(stderr, "context: %d of %d positions used by %d message%s; %d thread%s\n",
+            s.n_past, s.n_ctx, s.n_messages, plural(s.n_messages, "s"),
+            c->model.n_threads, plural(c->model.n_threads, "s"));
 }
 
 static void print_help(void)
 {
     fputs("/reset  forget the conversation, except the system message\n"
-          "/stats  print tokens per second and the use of the context\n"
+          "/stats  print speed, time to first token and the use of the context\n"
           "/help   this list\n"
           "/quit   leave, as Ctrl-D does\n"
-          "Ctrl-C stops an answer. A line that ends in \\ continues on the next.\n",
+          "Ctrl-C stops an answer; the arrow keys edit a line and bring earlier ones\n"
+          "back. A line that ends in \\ continues on the next.\n",
           stderr);
 }
 
@@ -293,12 +284,14 @@ static enum status run(const struct settings *s, struct err *err)
     enum status st = open_talk(&c, s, err);
 
     if (!st)
+        st = lineedit_open(&c.lines, err);
+    if (!st)
         st = talk(&c, err);
     if (!st && c.at_terminal)
         print_stats(&c);
     conversation_close(c.talk);
     textmodel_close(&c.model);
-    free(c.line);
+    lineedit_close(c.lines);
     return st;
 }
 

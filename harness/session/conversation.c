@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/speculate/speculate.h"
 #include "harness/base/interrupt.h"
 #include "harness/session/textout.h"
 
@@ -30,6 +29,8 @@ struct conversation {
     int32_t *answer;  /* [n_ctx] */
     size_t n_answer;
     struct conversation_stats stats;
+    struct speculate_stats speculated; /* before the last question */
+    uint64_t asked_ns;                 /* when the last question came */
 };
 
 enum status conversation_open(struct conversation **c, struct textmodel *model,
@@ -112,6 +113,15 @@ void conversation_read_stats(const struct conversation *c,
     out->n_past = slm_n_past(c->model->m);
     out->n_ctx = slm_info(c->model->m)->n_ctx;
     out->n_messages = (int)c->n;
+    out->speculates = c->speculator != NULL;
+    if (!c->speculator)
+        return;
+    speculate_read_stats(c->speculator, &out->all_speculation);
+    out->speculation = (struct speculate_stats){
+        .n_passes = out->all_speculation.n_passes - c->speculated.n_passes,
+        .n_tokens = out->all_speculation.n_tokens - c->speculated.n_tokens,
+        .n_drafted = out->all_speculation.n_drafted - c->speculated.n_drafted,
+        .n_accepted = out->all_speculation.n_accepted - c->speculated.n_accepted};
 }
 
 /* text becomes the conversation's. */
@@ -321,6 +331,7 @@ static enum status answer(struct conversation *c, enum conversation_end *end,
     *end = CONVERSATION_ANSWERED;
     ids[0] = sampler_next(c->sampler, slm_logits(m, 0));
     sampler_accept(c->sampler, ids[0]);
+    c->stats.first_ns = clock_ns() - c->asked_ns;
     while (!st && !(st = say(c, ids, n, pos, end, &over, err)) && !over) {
         pos += n;
         st = next_tokens(c, ids[n - 1], ids, &n, err);
@@ -406,7 +417,10 @@ enum status conversation_ask(struct conversation *c, const char *question,
 
     *n_dropped = 0;
     c->stats.n_prefill = c->stats.n_decode = 0;
-    c->stats.prefill_ns = c->stats.decode_ns = 0;
+    c->stats.prefill_ns = c->stats.decode_ns = c->stats.first_ns = 0;
+    c->asked_ns = clock_ns();
+    if (c->speculator)
+        speculate_read_stats(c->speculator, &c->speculated);
     if (!st)
         st = ask(c, &r, end, n_dropped, err);
     add_up(&c->stats);

@@ -11,6 +11,7 @@
 #ifndef SLM_HARNESS_SESSION_CONVERSATION_H
 #define SLM_HARNESS_SESSION_CONVERSATION_H
 
+#include "engine/speculate/speculate.h"
 #include "harness/session/textmodel.h"
 
 struct conversation;
@@ -27,9 +28,14 @@ struct conversation_params {
 struct conversation_stats {
     size_t n_prefill, n_decode; /* tokens of the last question and answer */
     uint64_t prefill_ns, decode_ns;
+    uint64_t first_ns; /* from the last question to the first token of its answer; 0: it
+                          has none */
     size_t all_prefill, all_decode; /* in all answers */
     uint64_t all_prefill_ns, all_decode_ns;
     int n_past, n_ctx, n_messages;
+    bool speculates; /* decoding is speculative: then */
+    struct speculate_stats speculation,
+        all_speculation; /* of the last answer, of all */
 };
 
 /* How an answer ended. */

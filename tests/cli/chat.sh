@@ -97,12 +97,86 @@ exec 3>&-
 code=0
 wait $pid || code=$?
 [ $code = 130 ] || fail "interrupted: $code, $(cat err)"
-if command -v script >/dev/null; then
-    (sleep 1; printf 'Lily\n'; sleep 2; printf '/stats\n'; sleep 0.5; printf '\003'
-     sleep 0.5; printf '\003'; sleep 0.5) |
-        script -qec "'$BENCH' chat -m '$model' --chat-template zephyr -n 5" tty.txt \
-            >screen.txt 2>&1 || true
-    grep -q "chat template zephyr, context of 512 positions" screen.txt || fail "$(cat screen.txt)"
-    grep -q "last answer: prefill" screen.txt || fail "$(cat screen.txt)"
-    grep -q "once more, or /quit" screen.txt || fail "$(cat screen.txt)"
+
+# At a terminal a line can be edited, and earlier ones come back; characters of several
+# bytes, and bytes that are none, do no harm. The terminal is left as it was.
+if command -v python3 >/dev/null; then
+    cat >terminal.py <<'END'
+import os, pty, re, select, sys, termios, time
+keys, code = {"end": (b"\x04", 0), "interrupt": (b"\x03", 130)}[sys.argv[1]]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+text = b""
+before = termios.tcgetattr(fd)
+def read(timeout):
+    global text
+    if not select.select([fd], [], [], timeout)[0]:
+        return False
+    try:
+        more = os.read(fd, 4096)
+    except OSError:
+        more = b""
+    text += more
+    return bool(more)
+def until(pattern, after=0):
+    """The end of the first match of pattern behind text[after]."""
+    limit = time.time() + 120
+    while True:
+        found = re.compile(pattern, re.S).search(text, after)
+        if found:
+            return found.end()
+        assert time.time() < limit, (pattern, text[after:])
+        read(1)
+at = until(rb"context of 512 positions; /help lists the commands\r\n.*> ")
+def say(line, answer):
+    global at
+    os.write(fd, line)
+    at = until(answer + rb".*> ", at)
+say(b"Lily\r", rb"Lily\r?\n.+\r\n")
+first = rb"last answer: first token after [0-9.]+ s\r\n"
+speed = rb"last answer: prefill [0-9]+ tokens at .*positions used by 2 messages;[^\n]*\n"
+say(b"/stats\r", first + speed)
+say(b"/statz\x7fs\r", first + speed)          # backspace
+say(b"stats\x1b[H/\r", first + speed)         # the key Home
+say(b"\x1b[A\r", first + speed)               # the line before
+say(b"/sta\x03", rb"once more, or /quit, to leave")
+say(b"/stats\r", first + speed)               # what was typed before Ctrl-C is gone
+say("Zo\u00eb \U0001f600\x7f and".encode() + b"\xff\xc3 Ben\r", rb"\r?\n.+\r\n")
+say(b"/stats\r", first)
+# Ctrl-C while it answers, or at the prompt if it no longer does: either way it goes on,
+# and takes lines once the signal has come
+os.write(fd, b"Once upon a time\r")
+at = until(rb"time\r?\n", at)
+os.write(fd, b"\x03")
+stats = rb"all answers: prefill .*positions used"
+while not re.search(stats, text[at:], re.S):
+    os.write(fd, b"\r/stats\r")
+    pause = time.time() + 2
+    while time.time() < pause and not re.search(stats, text[at:], re.S):
+        read(0.1)
+while read(1):
+    at = len(text)
+assert termios.tcgetattr(fd)[3] & termios.ICANON == 0
+os.write(fd, keys)
+if code:
+    at = until(rb"once more, or /quit, to leave.*> ", at)
+    os.write(fd, keys)
+while read(60):
+    pass
+done, status = os.waitpid(pid, 0)
+assert os.waitstatus_to_exitcode(status) == code, (status, text[at:])
+assert termios.tcgetattr(fd)[:4] == before[:4], "the terminal is another"
+print(text.decode(errors="replace"))
+END
+    for how in "C end" "C.UTF-8 interrupt"; do
+        LC_ALL=${how% *} TERM=xterm python3 terminal.py "${how#* }" "$BENCH" chat \
+            -m "$model" --chat-template zephyr -n 5 >screen.txt 2>&1 || fail "$how: $(cat screen.txt)"
+    done
 fi
+
+# /stats says what speculative decoding did.
+printf 'Lily and Ben and Lily and Ben and\n/stats\n' | chat -n 40 --speculate lookup >got.txt
+grep -qE "^last answer: first token after [0-9.]+ s$" err || fail "no first token: $(cat err)"
+grep -qE "^speculation, last answer: [0-9]+ tokens in [0-9]+ passes, [0-9]+ of [0-9]+ drafted" err ||
+    fail "no speculation: $(cat err)"
