@@ -13,6 +13,8 @@ done >text.txt
 
 # ---- parts add up to the whole
 "$BENCH" imatrix -m "$model" --text text.txt -o all.gguf --ctx 64 --chunks 5 >out
+[ "$(tail -n 1 out)" = "use it: bench quantize --imatrix all.gguf $model OUT.gguf Q4_K_M" ] ||
+    fail "no next step: $(cat out)"
 grep -q '^all.gguf: 35 matrices, 5 chunks of 64 tokens in ' out || fail "odd: $(cat out)"
 "$BENCH" imatrix -m "$model" --text text.txt -o a.gguf --ctx 64 --chunks 2 -t 1 >out
 "$BENCH" imatrix -m "$model" --text text.txt -o b.gguf --ctx 64 --chunks 3 \

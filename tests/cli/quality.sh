@@ -29,10 +29,15 @@ holds "$se > 0.1835 && $se < 0.1845"
 [ -z "$(column whole/quality.csv kl_mean)" ] || fail "a divergence without reference"
 grep -q "137 chunks of 256 tokens, 17399 positions" out || fail "$(cat out)"
 [ ! -e cache ] || fail "predictions were kept that nobody needs"
+[ "$(tail -n 1 out)" = "speed against quality: bench sweep -m $model --quality whole" ] ||
+    fail "no next step: $(cat out)"
 SLMBENCH_PROGRESS=0.001 "$BENCH" quality -m "$model" --chunks 4 -o lines >out 2>err || fail "exit $?: $(cat err)"
 grep -q "^bench: quality: [0-9]* % done.*; .*, chunk [0-9]* of 4" err || fail "no progress: $(cat err)"
 # what is scored is not scored again: fewer chunks are the beginning of it
-"$BENCH" quality -m "$model" -o whole --chunks 20 >/dev/null
+touch whole/sweep.csv # beside a sweep its charts show it
+"$BENCH" quality -m "$model" -o whole --chunks 20 >out
+[ "$(tail -n 1 out)" = "speed against quality: bench plot whole" ] || fail "no next step: $(cat out)"
+rm whole/sweep.csv
 [ "$(column whole/quality.csv perplexity | wc -l)" = 2 ] || fail "$(cat whole/quality.csv)"
 
 # ---- a copy diverges by nothing, keys and values of fewer bits by more
