@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/result/report_rows.h"
 
 #define INDENT 4 /* of what does not fit beside a point's name */
 

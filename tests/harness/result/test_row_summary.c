@@ -9,7 +9,7 @@
 
 #include "harness/result/row_summary.h"
 
-#define EXAMPLE SLM_SOURCE_DIR "/results/examples/epyc-zen4-2vcpu/sweep.csv"
+#define EXAMPLE SLM_SOURCE_DIR "/results/examples/granite-rapids-2vcpu/sweep.csv"
 
 static char headline[512];
 static char *text;
@@ -42,7 +42,8 @@ static void decode_row(struct row *r)
     r->limiter = LIMITER_NOISE;
     strcpy(r->limiter_why, "others took 55 % of the CPU time");
     r->mem_limit_bytes = r->mem_enforced_bytes = INT64_C(1) << 30;
-    r->mem_peak_bytes = 751619277;
+    r->mem_peak_bytes = 851619277;
+    r->mem_resident_bytes = 751619277;
     strcpy(r->validity, "disturbed: others 55 %");
     r->steal_pct = 0.1234;
     r->others_pct = 55.4321;
@@ -75,7 +76,7 @@ static void one_sentence_says_what_counts(void **state)
     (void)state;
     decode_row(&r);
     assert_string_equal(say(&r), "24.5 tok/s (23.5 to 25.8), 56 % of the roof, "
-                                 "717 MiB charged, disturbed: others 55 %");
+                                 "717 MiB resident, disturbed: others 55 %");
     strcpy(r.validity, "valid");
     r.mem_limit_bytes = FIELD_NO_INT;
     r.tok_per_s = 16871.23;
@@ -88,6 +89,10 @@ static void one_sentence_says_what_counts(void **state)
     r.status = ROW_STATUS_PARTIAL;
     r.n_samples = 1;
     assert_string_equal(say(&r), "16900 tok/s, 56 % of the roof, 717 MiB resident, "
+                                 "partial: 1 sample, undisturbed");
+    /* of an older version */
+    r.mem_resident_bytes = FIELD_NO_INT;
+    assert_string_equal(say(&r), "16900 tok/s, 56 % of the roof, 812 MiB charged, "
                                  "partial: 1 sample, undisturbed");
 }
 
@@ -108,7 +113,7 @@ static void prefill_has_a_first_token(void **state)
     assert_string_equal(say(&r),
                         "24.5 tok/s (23.5 to 25.8), 0.276 s to the first token (4.51 s "
                         "with loading the model), 60 % of the arithmetic peak, 717 MiB "
-                        "charged, undisturbed");
+                        "resident, undisturbed");
     print(&r);
     assert_non_null(strstr(text, "  context         prompt of 512 tokens\n"));
     assert_non_null(strstr(text, "  prefill         24.5 tok/s, 95 % interval"));
@@ -173,7 +178,9 @@ static void groups_fit_a_terminal(void **state)
         "  bandwidth       30.12 GB/s (29.90 to 30.30), probed in this run\n",
         "  roof            at most 43.7 tok/s, as a token reads 690 MB\n",
         "  limited by      noise: others took 55 % of the CPU time\n",
-        "  charged         717 MiB at most, of a limit of 1.00 GiB\n",
+        "  resident        717 MiB must stay in memory\n",
+        "  charged         812 MiB at most, page cache included, of a limit of 1.00 "
+        "GiB\n",
         "  CPU time        55.4 % of it took other processes, 0.1 % the hypervisor\n",
         "  switched out    1 time\n",
     };
