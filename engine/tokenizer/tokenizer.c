@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_pre.h"
 
 /* Positions have 32 bits, and a blank may become three bytes. */
 #define MAX_TEXT ((size_t)512 << 20)
@@ -302,6 +303,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                        len, MAX_TEXT);
     /* Never an empty list, so that *ids is never NULL. */
     list.cap = len / 4 + 16;
+    list.allowed_ns = pre_tokenizer_allowance(len);
     list.v = malloc(list.cap * sizeof *list.v);
     if (!list.v)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",

@@ -430,8 +430,8 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     struct work w = {.t = t, .ids = ids};
 
     (void)first;
-    const enum status st =
-        pre_tokenizer_cut(t->bpe->pre, text, len, encode_piece, &w, err);
+    const enum status st = pre_tokenizer_cut(t->bpe->pre, text, len, &ids->allowed_ns,
+                                             encode_piece, &w, err);
 
     free(w.symbols);
     free(w.heap);

@@ -66,6 +66,7 @@ struct tokenizer {
 struct id_list {
     int32_t *v;
     size_t n, cap;
+    uint64_t allowed_ns; /* what is left of pre_tokenizer_allowance() */
 };
 
 enum status id_list_add(struct id_list *list, int32_t id, struct err *err);

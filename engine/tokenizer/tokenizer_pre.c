@@ -23,12 +23,13 @@
 
 /* Limits of matching with patterns of a file: far beyond the need of patterns that
  * backtrack over one run of characters at most. The first two are of one match; a text
- * of many matches has an allowance of CPU time, looked at after every so many. */
+ * has an allowance of CPU time, looked at after so many matches or parts of one: such a
+ * part may go over the whole text, however few of them there are. */
 #define LIMIT_UNKNOWN    20000000u
 #define HEAP_UNKNOWN_KIB 65536u
 #define ALLOWED_NS       1000000000u
 #define ALLOWED_BYTE_NS  20000u
-#define MATCHES_A_LOOK   64u
+#define STEPS_A_LOOK     64u
 
 /* ---- patterns ----------------------------------------------------------- */
 
@@ -284,7 +285,7 @@ enum status pre_tokenizer_open_patterns(struct pre_tokenizer **out,
     p->limited = true;
     for (size_t i = 0; i < n && !st; i++)
         st = compile(&p->code[p->n_patterns++], patterns[i].data, patterns[i].len,
-                     PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, err);
+                     PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, err);
     if (st) {
         pre_tokenizer_close(p);
         return st;
@@ -386,9 +387,8 @@ struct cut {
     pre_piece_fn *fn;
     void *arg;
     struct err *err;
-    size_t n_bytes; /* of the whole text */
-    uint64_t begin_ns;
-    unsigned n_matches;
+    uint64_t begin_ns, allowed_ns; /* of patterns of a file */
+    unsigned n_steps;
 };
 
 static uint64_t cpu_ns(void)
@@ -399,17 +399,29 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Many matches that are each within their limits can take hours together. */
-static enum status check_allowance(struct cut *c)
+uint64_t pre_tokenizer_allowance(size_t len)
 {
-    if (!c->p->limited || c->n_matches++ % MATCHES_A_LOOK ||
-        cpu_ns() - c->begin_ns < ALLOWED_NS + c->n_bytes * (uint64_t)ALLOWED_BYTE_NS)
-        return ST_OK;
-    return err_set(
-        c->err, ST_INPUT,
-        "cutting a text of %zu bytes by the patterns of the model's tokenizer "
-        "takes too long (more than %.0f s); the model is broken or hostile",
-        c->n_bytes, (double)(cpu_ns() - c->begin_ns) * 1e-9);
+    return ALLOWED_NS + len * (uint64_t)ALLOWED_BYTE_NS;
+}
+
+/* Steps that are each within their limits can take hours together. */
+static bool takes_too_long(struct cut *c)
+{
+    return c->n_steps++ % STEPS_A_LOOK == 0 && cpu_ns() - c->begin_ns > c->allowed_ns;
+}
+
+/* PCRE2 calls it before each part of a pattern. */
+static int on_part(pcre2_callout_block *block, void *arg)
+{
+    (void)block;
+    return takes_too_long(arg) ? PCRE2_ERROR_CALLOUT : 0;
+}
+
+static enum status too_long(const struct cut *c)
+{
+    return err_set(c->err, ST_INPUT,
+                   "cutting a text by the patterns of the model's tokenizer takes too "
+                   "long; the model is broken or hostile");
 }
 
 /* The first match at or after *begin, as *begin and *end; both len: no match. */
@@ -428,6 +440,14 @@ static enum status next_match(struct cut *c, int k, const char *text, size_t len
         *begin = *end = len;
         return ST_OK;
     }
+    if (n == PCRE2_ERROR_CALLOUT)
+        return too_long(c);
+    if (n < 0 && c->p->limited && n != PCRE2_ERROR_NOMEMORY)
+        return err_set(c->err, ST_INPUT,
+                       "a pattern by which the model's tokenizer cuts texts exceeds "
+                       "the limits of a match (PCRE2 error %d); the model is broken "
+                       "or hostile",
+                       n);
     if (n < 0)
         return err_set(c->err, ST_NO_MEMORY,
                        "cutting a text of %zu bytes into words failed (PCRE2 error "
@@ -457,9 +477,9 @@ static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
     for (size_t at = 0; at < len && !st;) {
         size_t begin = at, end = len;
 
-        st = check_allowance(c);
-        if (!st)
-            st = next_match(c, k, text, len, &begin, &end);
+        if (c->p->limited && takes_too_long(c))
+            return too_long(c);
+        st = next_match(c, k, text, len, &begin, &end);
         if (!st && begin > at)
             st = cut_by(c, k + 1, text + at, begin - at);
         if (!st && end > begin)
@@ -485,7 +505,8 @@ static size_t stretch(const char *text, size_t len, bool *well_formed)
 }
 
 enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
-                              size_t len, pre_piece_fn *fn, void *arg, struct err *err)
+                              size_t len, uint64_t *allowed_ns, pre_piece_fn *fn,
+                              void *arg, struct err *err)
 {
     struct cut c = {.p = p,
                     .match = pcre2_match_data_create(1, NULL),
@@ -493,8 +514,8 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
                     .fn = fn,
                     .arg = arg,
                     .err = err,
-                    .n_bytes = len,
-                    .begin_ns = p->limited ? cpu_ns() : 0};
+                    .begin_ns = p->limited ? cpu_ns() : 0,
+                    .allowed_ns = *allowed_ns};
     enum status st = ST_OK;
 
     if (!c.match || !c.context) {
@@ -503,8 +524,10 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
         /* Known patterns backtrack over one run of characters at most, so the text
          * bounds their steps and no other limit is needed. */
         pcre2_set_match_limit(c.context, p->limited ? LIMIT_UNKNOWN : UINT32_MAX);
-        if (p->limited)
+        if (p->limited) {
             pcre2_set_heap_limit(c.context, HEAP_UNKNOWN_KIB);
+            pcre2_set_callout(c.context, on_part, &c);
+        }
     }
     for (size_t at = 0; at < len && !st;) {
         bool well_formed;
@@ -512,6 +535,11 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
 
         st = well_formed ? cut_by(&c, 0, text + at, n) : fn(arg, text + at, n, err);
         at += n;
+    }
+    if (p->limited) {
+        const uint64_t took = cpu_ns() - c.begin_ns;
+
+        *allowed_ns -= took < *allowed_ns ? took : *allowed_ns;
     }
     pcre2_match_data_free(c.match);
     pcre2_match_context_free(c.context);

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
@@ -61,9 +62,16 @@ const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p);
 typedef enum status pre_piece_fn(void *arg, const char *piece, size_t len,
                                  struct err *err);
 
+/* Nanoseconds of CPU time that cutting a text of len bytes by patterns of a file may
+ * take. */
+uint64_t pre_tokenizer_allowance(size_t len);
+
 /* Cut text[len], any bytes: malformed UTF-8 is a piece of its own. The first error of
- * fn stops it. */
+ * fn stops it. *allowed_ns, of the whole text where this is a part of one, becomes less
+ * by what it takes. Errors: ST_INPUT (a pattern of a file that takes longer, or whose
+ * match does not advance), ST_NO_MEMORY. */
 enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
-                              size_t len, pre_piece_fn *fn, void *arg, struct err *err);
+                              size_t len, uint64_t *allowed_ns, pre_piece_fn *fn,
+                              void *arg, struct err *err);
 
 #endif

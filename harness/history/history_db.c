@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,126 +18,15 @@
 
 #include "engine/base/invoker.h"
 #include "harness/base/format.h"
+#include "harness/history/history_db_impl.h"
 
-#define APPLICATION_ID 0x534c4d62 /* "SLMb" */
-#define BUSY_MS        60000
-#define MAX_VALUE      (64 << 10)  /* bytes, far above any cell, row or profile */
-#define MAX_HEAP       (256 << 20) /* of SQLite, whatever a file makes it hold */
-#define SQL_MAX        8192
+#define SQL_MAX 8192
 
 /* Columns of `rows` before those of fields.def. */
 static const char *const run_columns[] = {"run",      "run_utc", "commit_id", "version",
                                           "compiler", "host",    "machine"};
 #define N_RUN_COLUMNS (sizeof run_columns / sizeof run_columns[0])
 #define MACHINE       (N_RUN_COLUMNS - 1)
-
-bool history_db_is(const char *start)
-{
-    return !strncmp(start, "SQLite format 3", 15);
-}
-
-/* ---- errors, and statements --------------------------------------------------------
- */
-
-static enum status fail(sqlite3 *db, const char *path, struct err *err)
-{
-    const int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
-    const char *text = db ? sqlite3_errmsg(db) : "out of memory";
-
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
-        code == SQLITE_TOOBIG)
-        return err_set(err, ST_INPUT,
-                       "%s is not a complete database of results: %.200s", path, text);
-    if (code == SQLITE_NOMEM)
-        return err_set(
-            err, ST_NO_MEMORY,
-            "database %s: no memory, or more than the %d MiB that SQLite may "
-            "take for it",
-            path, MAX_HEAP >> 20);
-    if (code == SQLITE_FULL)
-        return err_set(err, ST_IO, "%s: the disk is full, so nothing was added", path);
-    if (code == SQLITE_READONLY)
-        return err_set(err, ST_PERMISSION, "%s cannot be written: %.200s", path, text);
-    if (code == SQLITE_BUSY)
-        return err_set(err, ST_IO,
-                       "%s: another program has kept it locked for %d s; try again",
-                       path, BUSY_MS / 1000);
-    return err_set(err, ST_IO, "database %s: %.200s", path, text);
-}
-
-static enum status run_sql(sqlite3 *db, const char *path, const char *sql,
-                           struct err *err)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? ST_OK
-                                                                : fail(db, path, err);
-}
-
-/* The number that a statement's first row begins with; -1: none. */
-static long long number(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *s;
-    long long n = -1;
-
-    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_step(s) == SQLITE_ROW)
-        n = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    return n;
-}
-
-/* ---- opening ------------------------------------------------------------------------
- */
-
-/* What is in the file is data of somebody else: no triggers, views or functions of its
- * schema may run, no value may be large, nor what SQLite keeps of them. */
-static enum status open_db(sqlite3 **db, const char *path, int flags, struct err *err)
-{
-    const int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-    enum status st;
-
-    if (rc != SQLITE_OK) {
-        st = fail(*db, path, err);
-        sqlite3_close(*db);
-        return st;
-    }
-    sqlite3_busy_timeout(*db, BUSY_MS);
-    sqlite3_extended_result_codes(*db, 1);
-    sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, MAX_VALUE);
-    sqlite3_hard_heap_limit64(MAX_HEAP);
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    st = run_sql(*db, path, "PRAGMA cell_size_check = ON", err);
-    if (st)
-        sqlite3_close(*db);
-    return st;
-}
-
-static enum status check_ours(sqlite3 *db, const char *path, struct err *err)
-{
-    if (run_sql(db, path, "SELECT count(*) FROM sqlite_schema", err))
-        return err->code;
-    if (number(db, "PRAGMA application_id") != APPLICATION_ID ||
-        number(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
-                   "name IN ('rows', 'machines')") != 2)
-        return err_set(
-            err, ST_INPUT,
-            "%s is a database of another program; `bench history add %s DIR` "
-            "makes one of results",
-            path, path);
-    /* rootpage 0: a virtual table, whose module would run; 2 and 3: generated columns,
-     * which make values that nobody has stored */
-    if (number(db, "SELECT count(*) FROM sqlite_schema AS s WHERE s.name IN ('rows', "
-                   "'machines') AND (s.rootpage = 0 OR EXISTS (SELECT 1 FROM "
-                   "pragma_table_xinfo(s.name) WHERE hidden <> 0))") != 0)
-        return err_set(
-            err, ST_INPUT,
-            "%s: its tables are not as `bench history add` makes them: one is "
-            "virtual or has generated columns",
-            path);
-    return ST_OK;
-}
 
 /* ---- the schema ---------------------------------------------------------------------
  */
@@ -171,7 +59,7 @@ static enum status make_tables(sqlite3 *db, const char *path, struct err *err)
            "CREATE TABLE machines (machine TEXT PRIMARY KEY, name TEXT NOT NULL, "
            "profile TEXT NOT NULL) WITHOUT ROWID;",
            "");
-    return run_sql(db, path, sql, err);
+    return history_db_sql(db, path, sql, err);
 }
 
 /* Columns that this version knows and the file does not. */
@@ -186,11 +74,11 @@ static enum status add_columns(sqlite3 *db, const char *path, struct err *err)
 
         append(sql, "SELECT count(*) FROM pragma_table_info('rows') WHERE name = '",
                f[i].name, "'");
-        if (number(db, sql) != 0)
+        if (history_db_number(db, sql) != 0)
             continue;
         snprintf(sql, sizeof sql, "ALTER TABLE rows ADD COLUMN %s %s", f[i].name,
                  sql_type(&f[i]));
-        st = run_sql(db, path, sql, err);
+        st = history_db_sql(db, path, sql, err);
     }
     return st;
 }
@@ -242,13 +130,13 @@ static enum status write_machine(sqlite3 *db, const char *path,
         st = err_set(err, ST_NO_MEMORY, "no memory for a machine's profile");
     else if (sqlite3_prepare_v2(db, "INSERT OR IGNORE INTO machines VALUES (?, ?, ?)",
                                 -1, &s, NULL) != SQLITE_OK)
-        st = fail(db, path, err);
+        st = history_db_fail(db, path, err);
     if (st == ST_OK) {
         bind_text(s, 1, id);
         bind_text(s, 2, machine_key_name(&run->machine, name, sizeof name));
         bind_text(s, 3, profile);
         if (sqlite3_step(s) != SQLITE_DONE)
-            st = fail(db, path, err);
+            st = history_db_fail(db, path, err);
     }
     sqlite3_finalize(s);
     free(profile);
@@ -296,7 +184,7 @@ static enum status write_rows(sqlite3 *db, const char *path, const struct histor
     size_t n;
     const struct field *f = row_fields(&n);
     sqlite3_stmt *s = prepare_insert(db);
-    enum status st = s ? ST_OK : fail(db, path, err);
+    enum status st = s ? ST_OK : history_db_fail(db, path, err);
 
     for (size_t r = 0; r < h->n_runs && st == ST_OK; r++)
         if (h->runs[r].has_machine)
@@ -306,7 +194,7 @@ static enum status write_rows(sqlite3 *db, const char *path, const struct histor
         for (size_t k = 0; k < n; k++)
             bind_cell(s, (int)(N_RUN_COLUMNS + k + 1), &h->rows[i], &f[k]);
         if (sqlite3_step(s) != SQLITE_DONE)
-            st = fail(db, path, err);
+            st = history_db_fail(db, path, err);
         *n_new += st == ST_OK ? (size_t)sqlite3_changes(db) : 0;
         sqlite3_reset(s);
     }
@@ -317,16 +205,19 @@ static enum status write_rows(sqlite3 *db, const char *path, const struct histor
 /* Within a transaction that has the file for itself. */
 static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
 {
-    const long long n_tables = number(db, "SELECT count(*) FROM sqlite_schema");
+    const long long n_tables =
+        history_db_number(db, "SELECT count(*) FROM sqlite_schema");
     char sql[64];
     enum status st;
 
     if (n_tables != 0) {
-        st = check_ours(db, path, err);
+        st = history_db_check(db, path, err);
+        if (st == ST_OK)
+            st = history_db_check_plain(db, path, err);
         return st ? st : add_columns(db, path, err);
     }
-    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", APPLICATION_ID);
-    st = run_sql(db, path, sql, err);
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", HISTORY_DB_ID);
+    st = history_db_sql(db, path, sql, err);
     return st ? st : make_tables(db, path, err);
 }
 
@@ -373,18 +264,20 @@ enum status history_db_record(const char *path, const struct history *h,
     st = make_file(path, &is_new, err);
     if (st)
         return st;
-    st = open_db(&db, path, SQLITE_OPEN_READWRITE, err);
+    st = history_db_check_journal(path, err);
+    if (st == ST_OK)
+        st = history_db_open(&db, path, SQLITE_OPEN_READWRITE, err);
     if (st && is_new)
         remove_empty(path);
     if (st)
         return st;
-    st = run_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
+    st = history_db_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
     if (st == ST_OK) {
         st = prepare_file(db, path, err);
         if (st == ST_OK)
             st = write_rows(db, path, h, commit, &n_added, err);
         if (st == ST_OK)
-            st = run_sql(db, path, "COMMIT", err);
+            st = history_db_sql(db, path, "COMMIT", err);
         if (st)
             sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
@@ -524,7 +417,7 @@ static enum status read_rows(struct reader *r, struct history *h, struct err *er
         if (rc == SQLITE_DONE)
             break;
         if (rc != SQLITE_ROW)
-            return fail(r->db, r->path, err);
+            return history_db_fail(r->db, r->path, err);
         copy_text(r->rows, r->at[0], id, sizeof id);
         if (n++ == 0 || strcmp(id, last))
             st = read_run(r, h, err);
@@ -542,14 +435,14 @@ static enum status read_rows(struct reader *r, struct history *h, struct err *er
 enum status history_db_read(struct history *h, const char *path, struct err *err)
 {
     struct reader r = {.path = path};
-    enum status st = open_db(&r.db, path, SQLITE_OPEN_READONLY, err);
+    enum status st = history_db_open(&r.db, path, SQLITE_OPEN_READONLY, err);
 
     if (st)
         return st;
-    st = check_ours(r.db, path, err);
+    st = history_db_check(r.db, path, err);
     if (st == ST_OK && sqlite3_prepare_v2(r.db, "SELECT * FROM rows ORDER BY run, utc",
                                           -1, &r.rows, NULL) != SQLITE_OK)
-        st = fail(r.db, path, err);
+        st = history_db_fail(r.db, path, err);
     if (st == ST_OK)
         st = read_rows(&r, h, err);
     sqlite3_finalize(r.rows);

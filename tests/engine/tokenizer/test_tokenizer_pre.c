@@ -33,8 +33,9 @@ static void expect_cuts(const char *pre, const char *text, const char *want)
 
     if (pre_tokenizer_open(&p, pre, strlen(pre), "file", &err))
         fail_msg("%s", err.msg);
-    assert_int_equal(pre_tokenizer_cut(p, text, strlen(text), show_piece, &s, &err),
-                     ST_OK);
+    assert_int_equal(
+        pre_tokenizer_cut(p, text, strlen(text), &(uint64_t){0}, show_piece, &s, &err),
+        ST_OK);
     s.text[s.n] = '\0';
     if (strcmp(s.text, want))
         fail_msg("%s cuts '%s' into '%s', not '%s'", pre, text, s.text, want);
@@ -122,8 +123,9 @@ static void cuts_long_texts(void **state)
             assert_int_equal(
                 pre_tokenizer_open(&pre, pres[p], strlen(pres[p]), "file", &err),
                 ST_OK);
-            assert_int_equal(
-                pre_tokenizer_cut(pre, text, len + 1, add_length, &total, &err), ST_OK);
+            assert_int_equal(pre_tokenizer_cut(pre, text, len + 1, &(uint64_t){0},
+                                               add_length, &total, &err),
+                             ST_OK);
             assert_int_equal(total, len + 1);
             pre_tokenizer_close(pre);
         }
@@ -142,7 +144,8 @@ static enum status cut_by_pattern(const char *pattern, const char *text, size_t 
     if (pre_tokenizer_open_patterns(&p, &s, 1, false, "file", err))
         fail_msg("%s", err->msg);
     *total = 0;
-    st = pre_tokenizer_cut(p, text, len, add_length, total, err);
+    uint64_t allowed = pre_tokenizer_allowance(len);
+    st = pre_tokenizer_cut(p, text, len, &allowed, add_length, total, err);
     pre_tokenizer_close(p);
     return st;
 }
@@ -188,12 +191,91 @@ static void a_text_has_a_budget(void **state)
     free(text);
 }
 
+/* One match looks at the whole text ahead of each character, from each character:
+ * within its limits, and ten minutes. */
+static void a_match_has_a_budget(void **state)
+{
+    static const char *const patterns[] = {
+        "(?:(?=[^1]*+1)1|[a-z])*+(?:2|4)|3",
+        "(?:(?![^1]*+1)[a-z])*+(?:2|4)|3",
+    };
+    const size_t len = 20000;
+    char *text = malloc(len);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'a', len);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        struct err err = ERR_INIT;
+        size_t total;
+
+        assert_int_equal(cut_by_pattern(patterns[i], text, len, &total, &err),
+                         ST_INPUT);
+        assert_non_null(strstr(err.msg, "broken or hostile"));
+    }
+    free(text);
+}
+
+/* Parts of a text have one allowance together. */
+static void parts_share_a_budget(void **state)
+{
+    static const char pattern[] = "(?:.?){20}(?:x|y)|(?:.?){20}(?:z|w)|.";
+    const struct gguf_str s = {pattern, strlen(pattern)};
+    uint64_t allowed = pre_tokenizer_allowance(1000);
+    struct err err = ERR_INIT;
+    struct pre_tokenizer *p;
+    enum status st = ST_OK;
+    size_t total = 0, n = 0;
+
+    (void)state;
+    assert_int_equal(pre_tokenizer_open_patterns(&p, &s, 1, false, "file", &err),
+                     ST_OK);
+    for (; n < 2000 && st == ST_OK; n++)
+        st = pre_tokenizer_cut(p, "abcdefghij", 10, &allowed, add_length, &total, &err);
+    assert_int_equal(st, ST_INPUT);
+    assert_int_equal(allowed, 0);
+    pre_tokenizer_close(p);
+}
+
+/* Patterns of a file are no slower than linear where the same ones are known. */
+static void patterns_of_files_take_long_texts(void **state)
+{
+    static const char *const units[] = {" ", "\n", "a", "1", "!", "ab cd "};
+    const size_t len = 300000;
+    char regex[PRE_MAX_PATTERN_BYTES];
+    char *text = malloc(len);
+
+    (void)state;
+    assert_non_null(text);
+    assert_true(pre_tokenizer_spell(
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,2}|"
+        " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+        regex, sizeof regex));
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+        struct err err = ERR_INIT;
+        const size_t n = strlen(units[u]);
+        size_t total;
+
+        for (size_t i = 0; i < len; i++)
+            text[i] = units[u][i % n];
+        if (cut_by_pattern(regex, text, len, &total, &err))
+            fail_msg("'%s': %s", units[u], err.msg);
+        assert_int_equal(total, len);
+    }
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_words),          cmocka_unit_test(cuts_unicode),
-        cmocka_unit_test(cuts_long_texts),     cmocka_unit_test(matches_advance),
+        cmocka_unit_test(cuts_words),
+        cmocka_unit_test(cuts_unicode),
+        cmocka_unit_test(cuts_long_texts),
+        cmocka_unit_test(matches_advance),
         cmocka_unit_test(a_text_has_a_budget),
+        cmocka_unit_test(a_match_has_a_budget),
+        cmocka_unit_test(parts_share_a_budget),
+        cmocka_unit_test(patterns_of_files_take_long_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history_db_impl.h - shared by history_db.c (rows) and history_db_open.c (files)
+ *
+ * Threading: a connection belongs to one thread.
+ */
+#ifndef SLM_HARNESS_HISTORY_HISTORY_DB_IMPL_H
+#define SLM_HARNESS_HISTORY_HISTORY_DB_IMPL_H
+
+#include <sqlite3.h>
+
+#include "engine/base/status.h"
+
+#define HISTORY_DB_ID 0x534c4d62 /* "SLMb", the application_id */
+
+/* The sentence of what db has failed at. db NULL: no memory. */
+enum status history_db_fail(sqlite3 *db, const char *path, struct err *err);
+
+/* Statements without results. Errors: as history_db_fail(). */
+enum status history_db_sql(sqlite3 *db, const char *path, const char *sql,
+                           struct err *err);
+
+/* The number that a statement's first row begins with; -1: none. */
+long long history_db_number(sqlite3 *db, const char *sql);
+
+/* Open with the limits of a file of somebody else; the caller closes. flags: those of
+ * sqlite3_open_v2(). Errors: as history_db_fail(). */
+enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err);
+
+/* Whether the file is a database of results that may be read. Errors: ST_INPUT (another
+ * program's, damaged, or with tables that compute). */
+enum status history_db_check(sqlite3 *db, const char *path, struct err *err);
+
+/* The same before rows are added. Error: ST_INPUT (tables that compute when they are
+ * written). */
+enum status history_db_check_plain(sqlite3 *db, const char *path, struct err *err);
+
+/* Before the file is opened to be written. Errors: ST_INPUT (a journal beside it that
+ * would change another file), ST_NO_MEMORY. */
+enum status history_db_check_journal(const char *path, struct err *err);
+
+#endif
