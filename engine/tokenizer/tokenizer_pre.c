@@ -210,7 +210,7 @@ static enum status unknown(const char *name, size_t len, const char *path,
 
 /* options: PCRE2's, beside those that all patterns have. */
 static enum status compile(pcre2_code **code, const char *pattern, size_t len,
-                           uint32_t options, struct err *err)
+                           uint32_t options, const char *path, struct err *err)
 {
     PCRE2_SIZE at;
     int why;
@@ -225,8 +225,9 @@ static enum status compile(pcre2_code **code, const char *pattern, size_t len,
         if (options)
             return err_set(
                 err, ST_INPUT,
-                "a pattern by which the tokenizer cuts texts is wrong at byte %zu (%s)",
-                at, text);
+                "%s: a pattern by which the tokenizer cuts texts is wrong at byte %zu "
+                "(%s)",
+                path, at, text);
         return err_set(err, ST_UNSUPPORTED,
                        "this PCRE2 library refuses a pattern at byte %zu (%s), so it "
                        "was built without Unicode support; install another: %.80s",
@@ -254,7 +255,7 @@ enum status pre_tokenizer_open(struct pre_tokenizer **out, const char *name, siz
     p->rules = family->rules;
     for (int i = 0; i < MAX_PATTERNS && family->patterns[i] && !st; i++)
         st = compile(&p->code[p->n_patterns++], family->patterns[i],
-                     PCRE2_ZERO_TERMINATED, 0, err);
+                     PCRE2_ZERO_TERMINATED, 0, path, err);
     if (st) {
         pre_tokenizer_close(p);
         return st;
@@ -285,7 +286,8 @@ enum status pre_tokenizer_open_patterns(struct pre_tokenizer **out,
     p->limited = true;
     for (size_t i = 0; i < n && !st; i++)
         st = compile(&p->code[p->n_patterns++], patterns[i].data, patterns[i].len,
-                     PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, err);
+                     PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, path,
+                     err);
     if (st) {
         pre_tokenizer_close(p);
         return st;

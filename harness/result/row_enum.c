@@ -5,8 +5,9 @@
 #include "harness/result/row_enum.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "harness/base/format.h"
 
 #define LEN(table) ((int)(sizeof(table) / sizeof *(table)))
 
@@ -60,13 +61,15 @@ static int n_unknown;
 
 static int unknown_value(const char *text)
 {
+    char own[ROW_ENUM_CAP];
     int i = 0;
 
+    text_harmless(own, sizeof own, text);
     pthread_mutex_lock(&lock);
-    while (i < n_unknown && strncmp(unknown[i], text, ROW_ENUM_CAP - 1) != 0)
+    while (i < n_unknown && strcmp(unknown[i], own) != 0)
         i++;
     if (i == n_unknown && n_unknown < ROW_ENUM_MAX_UNKNOWN)
-        snprintf(unknown[n_unknown++], ROW_ENUM_CAP, "%s", text);
+        memcpy(unknown[n_unknown++], own, sizeof own);
     pthread_mutex_unlock(&lock);
     return FIRST_UNKNOWN + i;
 }

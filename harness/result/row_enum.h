@@ -6,8 +6,8 @@
  * column's struct choices, or FIELD_NO_ENUM for an empty cell. It is a text only in
  * CSV, JSON and databases. A text that this program does not know, written by a newer
  * version or by another program, becomes a value past those of every table: it equals
- * the same text only, no named value, and is written as it was read. A reader never
- * refuses it.
+ * the same text only, no named value, and is written as it was read, but for what would
+ * control a terminal. A reader never refuses it.
  *
  * Threading: all functions may be called from any thread.
  */
@@ -19,8 +19,8 @@
 
 #define FIELD_NO_ENUM (-1)
 
-/* Longest text of a cell, the terminating zero included; unknown texts are cut there.
- */
+/* Longest text of a cell, the terminating zero included; unknown texts are made
+ * harmless (text_harmless()) and cut there. */
 #define ROW_ENUM_CAP 16
 
 /* So many different unknown texts are kept apart; all further ones become "unknown". */

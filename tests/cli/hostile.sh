@@ -165,6 +165,16 @@ again=$("$BENCH" recommend "$bad.sweep" | sed -n 's/^  \(bench decode .*\)/\1/p'
 bench() { "$BENCH" "$@"; }
 eval "$again" >out 2>err || fail "the command of a row does not run: $(cat err)"
 
+# Cells of a table, in columns of texts and in those of a closed set, which a newer
+# version may have more words of.
+for column in model placement kv_type residency; do
+    mkdir "$column"
+    awk -F, -v OFS=, -v column="$column" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i }
+        NR > 1 { $at = "\033[2J" } 1' "$example/sweep.csv" >"$column/sweep.csv"
+    is_harmless 0 "$BENCH" recommend "$column"
+    grep -qF '\x1b[2J' out || fail "the cell of $column is not shown: $(cat out)"
+done
+
 # Tensors and keys of a model.
 if command -v python3 >/dev/null; then
     python3 - "$model" named.gguf <<'END'

@@ -499,6 +499,14 @@ static void unknown_texts_are_kept_as_they_are(void **state)
     assert_int_equal(enum_round_trip(status, "O,\"k\""), b.status);
     assert_true(row_compare_cell(&a, &b, status) > 0);
 
+    /* printed later, as every text of somebody else's table */
+    row_set_text(&a, status, "\x1b[2J");
+    assert_string_equal(row_text(&a, status), "\\x1b[2J");
+    row_set_text(&a, status, "\n::error::x");
+    assert_string_equal(row_text(&a, status), "\\x0a::error::x");
+    row_set_text(&a, status, "::error::x");
+    assert_string_equal(row_text(&a, status), ".:error::x");
+
     /* more of them than are kept apart: still no error, and no known value */
     for (int i = 0; i < 2 * ROW_ENUM_MAX_UNKNOWN; i++) {
         snprintf(text, sizeof text, "odd %d", i);
