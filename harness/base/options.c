@@ -254,9 +254,9 @@ static enum status apply_isa_disable(struct err *err)
     return ST_OK;
 }
 
-enum status opt_parse(struct opt_args *args, int argc, char **argv,
-                      const struct opt *opts, const struct opt_usage *usage,
-                      struct err *err)
+static enum status parse(struct opt_args *args, int argc, char **argv,
+                         const struct opt *opts, const struct opt_usage *usage,
+                         struct err *err)
 {
     struct getopt_table t = {.n = 0, .letters = ":"};
     int value;
@@ -297,4 +297,28 @@ enum status opt_parse(struct opt_args *args, int argc, char **argv,
         return err_set(err, ST_USAGE, "unexpected argument '%.60s'; %s", args->v[0],
                        usage->no_arguments);
     return apply_isa_disable(err);
+}
+
+static void free_lists(const struct opt *opts)
+{
+    for (const struct opt *o = opts; o->kind != OPT_KIND_END; o++) {
+        if (o->kind == OPT_KIND_INTS) {
+            free(((struct int_list *)o->dst)->v);
+            *(struct int_list *)o->dst = (struct int_list){NULL, 0};
+        } else if (o->kind == OPT_KIND_STRS) {
+            free(((struct str_list *)o->dst)->v);
+            *(struct str_list *)o->dst = (struct str_list){NULL, 0};
+        }
+    }
+}
+
+enum status opt_parse(struct opt_args *args, int argc, char **argv,
+                      const struct opt *opts, const struct opt_usage *usage,
+                      struct err *err)
+{
+    const enum status st = parse(args, argc, argv, opts, usage, err);
+
+    if (st || args->help)
+        free_lists(opts);
+    return st;
 }

@@ -91,7 +91,8 @@ struct opt_args {
 };
 
 /* Errors: ST_USAGE, naming the argument or option and, for a near miss, the one
- * probably meant. On ST_OK with args->help set the caller returns 0 at once. */
+ * probably meant. On ST_OK with args->help set the caller returns 0 at once. Lists are
+ * the caller's to free on success; otherwise they are empty. */
 enum status opt_parse(struct opt_args *args, int argc, char **argv,
                       const struct opt *opts, const struct opt_usage *usage,
                       struct err *err);

@@ -79,7 +79,7 @@ ln -s /dev/zero zero.txt
 is_no_file() {
     local code=0
     (
-        ulimit -v 4000000
+        [ -n "${SANITIZE:-}" ] || ulimit -v 4000000 # whose shadow is of terabytes
         timeout 30 "$@" >out 2>err </dev/null
     ) || code=$?
     [ $code = 2 ] || fail "'$*' ended with $code: $(head -c 500 err)"
