@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_report.c - a directory of results as `bench recommend` and `bench plot` read it
+ *
+ * The input is sweep.csv, quality.csv and machine.json, one after another, with a line
+ * "%%" between them. What is read gets its names and is printed, harmless.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/result/quality_rows.h"
+#include "harness/result/report_rows.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+
+/* A row takes a few KB, and is sorted, joined and listed. */
+static const struct fuzz_bound bound = {
+    .cpu_s = 1.0, .cpu_s_per_byte = 2e-5, .bytes = 64u << 20, .bytes_per_byte = 1024};
+
+static void check_shown(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n') || *c == 0x7f)
+            fuzz_fail("the control character %d in what is shown", *c);
+}
+
+static void show(const struct row *rows, size_t n)
+{
+    struct report_rows p = {0};
+    struct err err = ERR_INIT;
+    char name[REPORT_NAME_MAX];
+
+    if (!fuzz_accepted(report_rows_pick(&p, rows, n, &err), &err))
+        return;
+    for (size_t i = 0; i < p.n && i < 64; i++) {
+        check_shown(report_setting_name(&p, p.v[i], name, sizeof name));
+        check_shown(report_setting_label(&p, p.v[i], name, sizeof name));
+        check_shown(report_model_name(p.v[i], name, sizeof name));
+        check_shown(row_failure(p.v[i]));
+        row_trust(p.v[i]);
+        row_ttft_warm_s(p.v[i]);
+        report_fastest_at(&p, i, report_setting_end(&p, i), p.v[i]->ctx);
+    }
+    report_rows_free(&p);
+}
+
+static void print_quality(const struct row *rows, size_t n)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+
+    if (!f)
+        fuzz_fail("no memory to print");
+    quality_rows_print(f, rows, n < 64 ? n : 64);
+    fclose(f);
+    check_shown(text);
+    free(text);
+}
+
+/* The files, each the part up to the next separator. */
+static void write_files(const char *at, size_t size)
+{
+    static const char *const names[] = {"sweep.csv", "quality.csv", "machine.json"};
+    static const char gap[] = "\n%%\n";
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *end = memmem(at, size, gap, strlen(gap));
+        const size_t n = end ? (size_t)(end - at) + 1 : size;
+
+        if (n)
+            fuzz_file(names[i], at, n);
+        else
+            unlink(fuzz_path(names[i]));
+        at += end ? n + strlen(gap) - 1 : n;
+        size -= end ? n + strlen(gap) - 1 : n;
+    }
+}
+
+static void read_directory(const uint8_t *data, size_t size)
+{
+    struct report_machine machine;
+    struct err err = ERR_INIT;
+    struct row *rows;
+    size_t n;
+
+    write_files((const char *)data, size);
+    if (fuzz_accepted(report_rows_read(fuzz_dir(), &rows, &n, &err), &err)) {
+        show(rows, n);
+        free(rows);
+    }
+    if (fuzz_accepted(quality_rows_read(fuzz_dir(), &rows, &n, &err), &err)) {
+        print_quality(rows, n);
+        free(rows);
+    }
+    report_machine_read(&machine, fuzz_dir());
+    check_shown(machine.host);
+    check_shown(machine.cpu_model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_run(read_directory, data, size, &bound);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {
+        "\n%%\n",    "utc",       "point",     "kind",       "status",   "model",
+        "quant",     "placement", "kv_type",   "quality",    "decode",   "prefill",
+        "ok",        "partial",   "oom",       "error",      "spread",   "q8_0",
+        "n_threads", "ctx",       "tok_per_s", "file_bytes", "topology", "cpus",
+        "\x1b[2J",   "::error::", NULL};
+
+    return mutate_text(data, size, max_size, seed, words);
+}
