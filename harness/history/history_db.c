@@ -264,9 +264,7 @@ enum status history_db_record(const char *path, const struct history *h,
     st = make_file(path, &is_new, err);
     if (st)
         return st;
-    st = history_db_check_journal(path, err);
-    if (st == ST_OK)
-        st = history_db_open(&db, path, SQLITE_OPEN_READWRITE, err);
+    st = history_db_open(&db, path, SQLITE_OPEN_READWRITE, err);
     if (st && is_new)
         remove_empty(path);
     if (st)

@@ -24,7 +24,8 @@ enum status history_db_sql(sqlite3 *db, const char *path, const char *sql,
 long long history_db_number(sqlite3 *db, const char *sql);
 
 /* Open with the limits of a file of somebody else; the caller closes. flags: those of
- * sqlite3_open_v2(). Errors: as history_db_fail(). */
+ * sqlite3_open_v2(). Errors: as history_db_fail(); ST_INPUT (a journal beside the file
+ * that would change another file, or is none), ST_NO_MEMORY. */
 enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err);
 
 /* Whether the file is a database of results that may be read. Errors: ST_INPUT (another
@@ -34,9 +35,5 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err);
 /* The same before rows are added. Error: ST_INPUT (tables that compute when they are
  * written). */
 enum status history_db_check_plain(sqlite3 *db, const char *path, struct err *err);
-
-/* Before the file is opened to be written. Errors: ST_INPUT (a journal beside it that
- * would change another file), ST_NO_MEMORY. */
-enum status history_db_check_journal(const char *path, struct err *err);
 
 #endif

@@ -76,12 +76,52 @@ long long history_db_number(sqlite3 *db, const char *sql)
 /* ---- opening ------------------------------------------------------------------------
  */
 
+/* SQLite undoes what a killed program has left in the journal beside a database. A
+ * journal of several databases ends with the name of a further file, which SQLite then
+ * deletes, whatever it is; this program writes none. A pipe would be waited for. */
+static enum status check_journal(const char *path, struct err *err)
+{
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9,
+                                           0x20, 0xa1, 0x63, 0xd7};
+    char *real = realpath(path, NULL), *name = NULL;
+    unsigned char end[8] = {0};
+    struct stat st;
+    bool hostile = false;
+
+    if (!real || asprintf(&name, "%s-journal", real) < 0) {
+        free(real);
+        return err_set(err, ST_NO_MEMORY, "no memory for the name of %s", path);
+    }
+    const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+
+    if (fd >= 0)
+        hostile = fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+                  (pread(fd, end, sizeof end, st.st_size - (off_t)sizeof end) ==
+                       (ssize_t)sizeof end &&
+                   !memcmp(end, magic, sizeof end));
+    else
+        hostile = errno != ENOENT;
+    if (fd >= 0)
+        close(fd);
+    free(name);
+    free(real);
+    if (!hostile)
+        return ST_OK;
+    return err_set(err, ST_INPUT,
+                   "%s-journal, by which SQLite would restore the database, names "
+                   "another file or is none; remove it",
+                   path);
+}
+
 /* What is in the file is data of somebody else: no triggers, views or functions of its
  * schema may run, no value may be large, nor what SQLite keeps of them. */
 enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err)
 {
+    enum status st = check_journal(path, err);
+
+    if (st)
+        return st;
     const int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-    enum status st;
 
     if (rc != SQLITE_OK) {
         st = history_db_fail(*db, path, err);
@@ -186,44 +226,5 @@ enum status history_db_check_plain(sqlite3 *db, const char *path, struct err *er
     return err_set(err, ST_INPUT,
                    "%s: its tables have defaults, or indexes of expressions, that are "
                    "not of `bench history add`; add the rows to a new database",
-                   path);
-}
-
-/* ---- the journal ---- */
-
-/* SQLite undoes what a killed program has left in the journal beside a database. A
- * journal of several databases ends with the name of a further file, which SQLite then
- * deletes, whatever it is. This program writes none. */
-enum status history_db_check_journal(const char *path, struct err *err)
-{
-    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9,
-                                           0x20, 0xa1, 0x63, 0xd7};
-    char *real = realpath(path, NULL), *name = NULL;
-    unsigned char end[8] = {0};
-    struct stat st;
-    bool hostile = false;
-
-    if (!real || asprintf(&name, "%s-journal", real) < 0) {
-        free(real);
-        return err_set(err, ST_NO_MEMORY, "no memory for the name of %s", path);
-    }
-    const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-
-    if (fd >= 0)
-        hostile = fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-                  (pread(fd, end, sizeof end, st.st_size - (off_t)sizeof end) ==
-                       (ssize_t)sizeof end &&
-                   !memcmp(end, magic, sizeof end));
-    else
-        hostile = errno != ENOENT;
-    if (fd >= 0)
-        close(fd);
-    free(name);
-    free(real);
-    if (!hostile)
-        return ST_OK;
-    return err_set(err, ST_INPUT,
-                   "%s-journal, by which SQLite would restore the database, names "
-                   "another file or is none; remove it, or add to a new database",
                    path);
 }

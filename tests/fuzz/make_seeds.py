@@ -5,8 +5,8 @@
     make_seeds.py BENCH [SEED_DIR]
 
 BENCH is the program: gates, kernels, profiles, histories and importance matrices are
-its own writing. Those of gguf/, safetensors/ and report/ are kept as they are. Standard library
-only; run from the root of the repository.
+its own writing. Those of gguf/, safetensors/ and report/ are kept as they are. Standard
+library only; run from the root of the repository.
 """
 import json
 import os

@@ -192,6 +192,7 @@ static void write_journal(const char *path, const char *name)
 static void a_journal_deletes_nothing(void **state)
 {
     char path[64], journal[80], victim[64], link[64];
+    struct history h = {0};
     struct err err = ERR_INIT;
     struct stat st;
 
@@ -221,6 +222,14 @@ static void a_journal_deletes_nothing(void **state)
     err = (struct err)ERR_INIT;
     assert_int_equal(add_one(path, &err), ST_INPUT);
     assert_int_equal(stat(victim, &st), -1);
+    unlink(journal);
+
+    /* A pipe that nobody writes to. */
+    assert_int_equal(mkfifo(journal, 0600), 0);
+    err = (struct err)ERR_INIT;
+    assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "-journal"));
+    history_free(&h);
     unlink(journal);
     err = (struct err)ERR_INIT;
     assert_int_equal(add_one(path, &err), ST_OK);
