@@ -132,7 +132,7 @@ static const struct command commands[] = {
 static void print_help(FILE *f)
 {
     fputs("bench-research - how often gates, histories and intervals are wrong, and "
-          "what they\nfind\n\n"
+          "what\nthey find\n\n"
           "usage: bench-research COMMAND [options]\n\ncommands:\n",
           f);
     for (size_t i = 0; i < N_COMMANDS; i++)

@@ -104,11 +104,14 @@ if command -v python3 >/dev/null; then
     cat >terminal.py <<'END'
 import os, pty, re, select, sys, termios, time
 keys, code = {"end": (b"\x04", 0), "interrupt": (b"\x03", 130)}[sys.argv[1]]
+go, begin = os.pipe()
 pid, fd = pty.fork()
 if pid == 0:
+    os.read(go, 1)                            # the terminal was looked at
     os.execv(sys.argv[2], sys.argv[2:])
 text = b""
 before = termios.tcgetattr(fd)
+os.write(begin, b".")
 def read(timeout):
     global text
     if not select.select([fd], [], [], timeout)[0]:

@@ -40,7 +40,7 @@ sync q4.gguf
 rm -r folder file.gguf
 # needs WEIGHTS LIMIT: columns of a point, into $peak, $resident, $planned
 needs() {
-    "$BENCH" decode -m q4.gguf --weights "$1" -t 2 --ctx 64 -n 2 --budget 2 --mem "$2" >out 2>err ||
+    "$BENCH" decode -m q4.gguf --weights "$1" -t 2 --ctx 64 -n 2 --budget 2 --mem "$2" --all >out 2>err ||
         fail "$1 under $2: $(cat err out)"
     peak=$(field mem_peak_bytes) resident=$(field mem_resident_bytes) planned=$(field mem_planned_bytes)
     echo "$1 under $2: charged $peak, resident $resident, planned $planned"

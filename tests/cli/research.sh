@@ -98,7 +98,7 @@ grep -q "^| change points (ours) | [89][0-9] %\|^| change points (ours) | 100 %"
 [ "$(grep -c "^| .* from the " sim)" = 8 ] || fail "thresholds: $(cat sim)"
 
 # ---- help fits a terminal
-for command in "" gates histories record-trace; do
+for command in "" gates histories coverage record-trace; do
     "$RESEARCH" $command --help >help || fail "$command --help"
     grep -q "^usage: bench-research " help || fail "$command --help: $(cat help)"
     [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large"

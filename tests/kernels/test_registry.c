@@ -119,6 +119,8 @@ static bool is_float_work(int op, int what)
         return what != KERN_ACT_f32; /* that one is memcpy */
     if (op == KERN_OP_attn_dot)      /* of quantised keys it is a gemm_x16 */
         return what == KERN_KV_f16;
+    if (op == KERN_OP_to_kv) /* a block is 32 elements: wider registers gain nothing */
+        return false;
     return op >= KERN_OP_rmsnorm;
 }
 

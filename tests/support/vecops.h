@@ -41,7 +41,7 @@ static void free_floats(float *p, size_t n)
     guard_free(p, n * sizeof(float));
 }
 
-static void fill(float *p, size_t n, float size, uint64_t *seed)
+static inline void fill(float *p, size_t n, float size, uint64_t *seed)
 {
     for (size_t i = 0; i < n; i++)
         p[i] = size * test_random_float(seed);

@@ -146,7 +146,7 @@ static void the_chart_of_memory_has_what_must_stay_resident(void **state)
     snprintf(path, sizeof path, "%s/memory.csv", dir);
     if (!stat(path, &sb)) {
         text = slurp(path);
-        assert_non_null(strstr(text, "\n0,0,0,1,1,1,NaN,NaN,0,Q4_0,,0,0,0.5\n"));
+        assert_non_null(strstr(text, "\n0,0,0,1,1,1,NaN,NaN,0,Q4_0,,0,0,0,0,0.5\n"));
         free(text);
         snprintf(path, sizeof path, "%s/memory.gp", dir);
         text = slurp(path);
@@ -254,7 +254,7 @@ static void charts_are_drawn_where_there_is_gnuplot(void **state)
         snprintf(path, sizeof path, "%s/memory.csv", dir);
         text = slurp(path);
         assert_non_null(strstr(text, "position,peak_gib,lo,hi,planned_gib,limit,"));
-        assert_non_null(strstr(text, ",label_x,label_y,resident_gib\n"));
+        assert_non_null(strstr(text, ",label_x,label_y,panel,doubtful,resident_gib\n"));
         assert_non_null(strstr(text, "pages from disk; oom at some points"));
         free(text);
         snprintf(path, sizeof path, "%s/memory.gp", dir);

@@ -47,7 +47,7 @@ static void a_file_has_one_line(void **state)
     assert_string_equal(
         text, "[3/12] tinyllama-1.1b:Q4_K_M/decode/t2/spread/ctx1024/2G    "
               "ok 16870 tok/s [16790, 17000], 56 % of roof, limited by noise, "
-              "peak 717 MiB, disturbed: others 55 %\n");
+              "memory 717 MiB, disturbed: others 55 %\n");
     print(&r, 400);
     assert_null(strstr(text, "\n "));
 }
@@ -62,7 +62,7 @@ static void a_terminal_has_lines_that_fit(void **state)
     assert_string_equal(text,
                         "[3/12] tinyllama-1.1b:Q4_K_M/decode/t2/spread/ctx1024/2G\n"
                         "    ok 16870 tok/s [16790, 17000], 56 % of roof, limited by "
-                        "noise, peak 717\n"
+                        "noise, memory 717\n"
                         "    MiB, disturbed: others 55 %\n");
     strcpy(r.detail,
            "a sentence that says more than there is room for on one line, and "
