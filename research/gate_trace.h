@@ -39,7 +39,8 @@ double gate_trace_noise(const struct gate_trace *t);
 
 struct gate_trace_plan {
     const char *path; /* written anew */
-    const char *note; /* the machine's state, for the first line; NULL: none is recorded */
+    const char
+        *note; /* the machine's state, for the first line; NULL: none is recorded */
     struct session_params session;
     size_t n_turns;
     double turn_s; /* about how long one is to take */

@@ -99,8 +99,8 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     return ST_OK;
 }
 
-/* Read from the file, not through its mapping: the weights may be loaded only later, and
- * a page that is gone would be a signal. */
+/* Read from the file, not through its mapping: the weights may be loaded only later,
+ * and a page that is gone would be a signal. */
 static enum status read_vector(struct loader *l, const struct gguf_tensor *t,
                                float *dst)
 {

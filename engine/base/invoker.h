@@ -23,8 +23,8 @@ void invoker_own(int fd);
 /* open() of a file that is written in place or locked, in a folder that others may have
  * prepared: it is made where there is none (and is the invoker's then), and never
  * followed elsewhere. flags: O_RDWR or O_WRONLY, O_APPEND, O_TRUNC, O_DIRECT, O_EXCL
- * (there must be none). Returns the descriptor, or -1 with errno; ELOOP: it is a link, EMLINK: it is a file that has
- * other names, too, ENODEV: it is no regular file. */
+ * (there must be none). Returns the descriptor, or -1 with errno; ELOOP: it is a link,
+ * EMLINK: it is a file that has other names, too, ENODEV: it is no regular file. */
 int invoker_open(const char *path, int flags);
 
 /* What to say of the path for those three; NULL: another error. */

@@ -44,8 +44,8 @@ struct sandbox_usage {
     uint64_t anon_bytes;
     uint64_t shmem_bytes;
     uint64_t kernel_bytes;   /* page tables, stacks, slabs; of version 2 without those
-                                that   can be reclaimed; 0 where the kernel does not account
-                                for   them */
+                                that   can be reclaimed; 0 where the kernel does not
+                                account   for   them */
     uint64_t n_oom_kills;    /* since the sandbox was made, like all counters; where the
                                 kernel counts none (version 1 before Linux 4.13) charges
                                 that failed at the limit */

@@ -16,8 +16,8 @@
 #include "harness/session/session.h"
 #include "harness/settings/setting.h"
 
-/* The setting, an enumeration, that models are scored with each value of: it decides what
- * is computed. */
+/* The setting, an enumeration, that models are scored with each value of: it decides
+ * what is computed. */
 #define QUALITY_SETTING SETTING_kv_type
 
 struct quality_job {

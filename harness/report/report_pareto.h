@@ -13,8 +13,8 @@
 /* mark.group of this chart. */
 enum { PARETO_FITS, PARETO_TOO_LARGE };
 
-/* One mark per setting whose divergence is known (quality_rows_join_dir()): x that, y its
- * speed, other the same where it is on the frontier, note its label. Error:
+/* One mark per setting whose divergence is known (quality_rows_join_dir()): x that, y
+ * its speed, other the same where it is on the frontier, note its label. Error:
  * ST_NO_MEMORY. */
 enum status report_fill_pareto(struct chart *c, const struct report_rows *p,
                                struct err *err);

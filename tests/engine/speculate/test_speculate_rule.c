@@ -96,8 +96,8 @@ static double best_fixed(const struct machine *m, const struct text *t, int n)
     return best;
 }
 
-/* However many drafted tokens are rejected: never by more than 2 % (of a very short text: a pass and a
- * half), and on average by less. */
+/* However many drafted tokens are rejected: never by more than 2 % (of a very short
+ * text: a pass and a half), and on average by less. */
 static void loses_next_to_nothing(void **state)
 {
     static const int lengths[] = {64, 128, 400, 3000};

@@ -133,7 +133,8 @@ static void blanks_are_no_other_machine(void **state)
     struct machine_key b;
 
     (void)state;
-    json_object_set_new(object, "CPU", json_string(" Intel(R)  Xeon(R) Processor        "));
+    json_object_set_new(object, "CPU",
+                        json_string(" Intel(R)  Xeon(R) Processor        "));
     assert_true(machine_key_from_json(&b, object));
     assert_true(machine_key_same(&b, &a, NULL, 0));
     assert_true(machine_key_hash(&b) == machine_key_hash(&a));
