@@ -9,19 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/random.h"
 #include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/result/report_rows.h"
 #include "research/research.h"
 
-#define LAUNCHES 3 /* of a repeat, as `bench sweep` has by default */
+/* Of a repeat, and disturbed ones that are replaced, as `bench sweep` has by default.
+ */
+#define LAUNCHES 3
+#define REPLACED 1
 
-/* Rows of a point, and where each of them belongs. */
+#define N_DEALS 10 /* at random */
+
+/* The rows of a point, in the order in which repeats take them. */
+struct deck {
+    size_t *row; /* [n] */
+    size_t n, at;
+};
+
 struct dealing {
-    size_t *point;    /* [n_rows]: index of its point */
-    size_t *ordinal;  /* [n_rows]: among the launches of its point */
-    double *half;     /* [n_rows + scratch n_rows] */
-    struct row *some; /* [n_rows]: the rows of one repeat */
+    struct deck *deck; /* [points] */
+    size_t *rows;      /* of all decks: [n_rows] */
+    double *half;      /* widths of each point's intervals, N_DEALS * [n_rows] of each,
+                          and as many to sort them in */
+    struct row *some;  /* [n_rows]: the rows of one repeat */
 };
 
 static struct coverage_point *find(const struct coverage *c, const char *point)
@@ -32,10 +44,23 @@ static struct coverage_point *find(const struct coverage *c, const char *point)
     return NULL;
 }
 
-/* Launches of each point are numbered as they were measured. */
-static void number(struct coverage *c, struct dealing *d, const struct row *rows,
-                   size_t n_rows)
+static void shuffle(struct deck *d, uint64_t *random)
 {
+    d->at = 0;
+    for (size_t n = d->n; n > 1; n--) {
+        const size_t j = random_below(random, n), row = d->row[n - 1];
+
+        d->row[n - 1] = d->row[j];
+        d->row[j] = row;
+    }
+}
+
+/* The launches of each point, as they were measured or at random. */
+static void sort_out(struct coverage *c, struct dealing *d, const struct row *rows,
+                     size_t n_rows)
+{
+    size_t *at = d->rows;
+
     for (size_t i = 0; i < n_rows; i++) {
         struct coverage_point *p = find(c, rows[i].point);
 
@@ -43,8 +68,16 @@ static void number(struct coverage *c, struct dealing *d, const struct row *rows
             p = &c->v[c->n++];
             *p = (struct coverage_point){.point = rows[i].point};
         }
-        d->point[i] = (size_t)(p - c->v);
-        d->ordinal[i] = p->n++;
+        p->n++;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        d->deck[i].row = at;
+        at += c->v[i].n;
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        struct deck *deck = &d->deck[find(c, rows[i].point) - c->v];
+
+        deck->row[deck->n++] = i;
     }
 }
 
@@ -63,8 +96,8 @@ static enum status find_truth(struct coverage *c, const struct row *rows, size_t
     return ST_OK;
 }
 
-/* Repeat k of all points: each as a sweep of these launches alone would print it. half:
- * the widths of each point's intervals so far, [n_repeats] of most each. */
+/* One repeat of all points: each as a sweep of these launches alone would print it.
+ * half: the widths of each point's intervals so far, [most] of each. */
 static enum status judge(struct coverage *c, const struct row *some, size_t n,
                          double *half, size_t most, struct err *err)
 {
@@ -87,57 +120,84 @@ static enum status judge(struct coverage *c, const struct row *some, size_t n,
     return ST_OK;
 }
 
-static bool belongs(const struct coverage *c, const struct dealing *d, size_t row,
-                    size_t repeat, size_t n_launches, bool spread)
+/* The launches of one repeat of a point: so many, and another one for each that was
+ * disturbed, of up to REPLACED. Returns how many; 0: too few are left. */
+static size_t take(struct deck *d, const struct row *rows, size_t n_launches,
+                   struct row *to)
 {
-    const size_t n_repeats = c->v[d->point[row]].n / n_launches;
-    const size_t i = d->ordinal[row];
+    size_t n = 0, n_wanted = n_launches, n_replaced = 0;
 
-    if (i >= n_repeats * n_launches)
-        return false;
-    return repeat == (spread ? i % n_repeats : i / n_launches);
+    if (d->n - d->at < n_launches)
+        return 0;
+    for (; n < n_wanted && d->at < d->n; d->at++) {
+        to[n] = rows[d->row[d->at]];
+        if (row_trust(&to[n++]) == ROW_DISTURBED && n_replaced < REPLACED) {
+            n_replaced++;
+            n_wanted++;
+        }
+    }
+    return n;
+}
+
+/* Repeats until one point has no launches left. most: as judge() takes it. */
+static enum status deal_once(struct coverage *c, struct dealing *d,
+                             const struct row *rows, size_t n_launches, size_t most,
+                             struct err *err)
+{
+    enum status st = ST_OK;
+    bool more = c->n > 0;
+
+    while (more && st == ST_OK) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < c->n && more; i++) {
+            const size_t taken = take(&d->deck[i], rows, n_launches, d->some + n);
+
+            more = taken > 0;
+            n += taken;
+        }
+        if (more)
+            st = judge(c, d->some, n, d->half, most, err);
+    }
+    return st;
 }
 
 static enum status deal(struct coverage *c, struct dealing *d, const struct row *rows,
                         size_t n_rows, size_t n_launches, bool spread, struct err *err)
 {
-    size_t most = 0;
+    const size_t most = N_DEALS * n_rows;
+    uint64_t random = 1;
     enum status st;
 
-    number(c, d, rows, n_rows);
+    sort_out(c, d, rows, n_rows);
+    d->half = calloc((c->n + 1) * most + 1, sizeof *d->half);
+    if (!d->half)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n_rows);
     st = find_truth(c, rows, n_rows, err);
-    for (size_t i = 0; i < c->n; i++)
-        most = c->v[i].n / n_launches > most ? c->v[i].n / n_launches : most;
-    d->half = calloc(2 * most * c->n + 1, sizeof *d->half);
-    if (st == ST_OK && !d->half)
-        st = err_set(err, ST_NO_MEMORY, "no memory for %zu repeats", most);
-    for (size_t k = 0; k < most && st == ST_OK; k++) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < n_rows; i++)
-            if (belongs(c, d, i, k, n_launches, spread))
-                d->some[n++] = rows[i];
-        st = judge(c, d->some, n, d->half, most, err);
+    for (int k = 0; k < (spread ? N_DEALS : 1) && st == ST_OK; k++) {
+        for (size_t i = 0; i < c->n && spread; i++)
+            shuffle(&d->deck[i], &random);
+        st = deal_once(c, d, rows, n_launches, most, err);
     }
     for (size_t i = 0; i < c->n && st == ST_OK; i++)
         c->v[i].half_width =
-            stats_median(d->half + i * most, c->v[i].n_repeats, d->half + most * c->n);
+            stats_median(d->half + i * most, c->v[i].n_repeats, d->half + c->n * most);
     return st;
 }
 
 enum status coverage_of(struct coverage *out, const struct row *rows, size_t n_rows,
                         size_t n_launches, bool spread, struct err *err)
 {
-    struct dealing d = {calloc(n_rows + 1, sizeof(size_t)),
+    struct dealing d = {calloc(n_rows + 1, sizeof(struct deck)),
                         calloc(n_rows + 1, sizeof(size_t)), NULL,
                         calloc(n_rows + 1, sizeof(struct row))};
     struct coverage c = {calloc(n_rows + 1, sizeof *c.v), 0};
-    enum status st = d.point && d.ordinal && d.some && c.v
+    enum status st = d.deck && d.rows && d.some && c.v
                          ? deal(&c, &d, rows, n_rows, n_launches, spread, err)
                          : err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n_rows);
 
-    free(d.point);
-    free(d.ordinal);
+    free(d.deck);
+    free(d.rows);
     free(d.half);
     free(d.some);
     if (st)
@@ -181,7 +241,8 @@ enum status research_coverage(const struct research_options *o, struct err *err)
         st = coverage_of(&c, rows, n_rows, n_launches, spread != 0, err);
         if (st == ST_OK) {
             print(stdout, &c,
-                  spread ? "launches of a repeat spread over the whole sweep"
+                  spread ? "launches of a repeat at random from the whole sweep, as "
+                           "rounds place them"
                          : "launches of a repeat one after the other");
             coverage_free(&c);
         }

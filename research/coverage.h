@@ -6,8 +6,9 @@
  * sweeps of a few launches. Each of these *repeats* has an interval of its own, made as
  * `bench sweep` makes it, from its launches alone; the true figure is that of all
  * launches together. Launches become repeats in two ways: one after the other, so that
- * a repeat knows one short time of the machine, or spread, so that each has launches of
- * the whole time, as the rounds of a sweep place them.
+ * a repeat knows one short time of the machine, or at random (ten times), so that each
+ * has launches of the whole time, as the rounds of a sweep place them. As there,
+ * disturbed launches are replaced by later ones, up to one of a repeat.
  *
  * Threading: pure functions.
  */

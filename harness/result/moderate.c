@@ -10,6 +10,12 @@
  * outweigh all others. */
 #define LEAST_SHARE 1e-4
 
+/* Few groups cannot tell whether they scatter alike: the prior is worth no more than so
+ * many of the degrees of freedom that it comes from. Where that is all of them, four
+ * points of which one scatters twice as much as the others have intervals that hold the
+ * truth of that one 86 times in 100. */
+#define KNOWN_SHARE 0.25
+
 /* Derivatives of log gamma: recurrence up to where the asymptotic series (Abramowitz
  * and Stegun, 6.3.18 and 6.4.12) is exact to 1e-9. */
 #define SERIES_FROM 8
@@ -104,6 +110,7 @@ struct variance_prior variance_prior_fit(const struct variance *v, size_t n)
         prior.df = 2 * trigamma_inverse(spread - explained);
         prior.var = exp(mean + digamma(prior.df / 2) - log(prior.df / 2));
     }
+    prior.df = fmin(prior.df, KNOWN_SHARE * prior.sum_df);
     return prior;
 }
 
