@@ -84,9 +84,11 @@ struct tune_outcome {
 /* All that was chosen for a phase, without what was taken back, against all of its
  * defaults. */
 struct tune_final {
-    bool changed; /* there was something to compare */
-    bool own;     /* of this phase, or only what choices for decoding do to prefill */
-    bool kept;    /* of its own choices, any */
+    bool changed;   /* there was something to compare */
+    bool own;       /* of this phase, or only what choices for decoding do to prefill */
+    bool kept;      /* of its own choices, any */
+    bool by_choice; /* though all together were not told from the defaults: each that is
+                       left was confirmed by itself */
     size_t n_taken_back;
     struct rank_ratio ratio;
     size_t n_rounds;

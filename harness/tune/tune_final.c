@@ -230,6 +230,59 @@ static enum status take_back(struct tuner *t, enum tune_phase of, enum tune_phas
     return ST_OK;
 }
 
+/* ---- what was confirmed ------------------------------------------------------------
+ */
+
+/* Two comparisons have chosen it, and it is faster than the default beyond chance. */
+static bool is_confirmed(const struct tune_outcome *o)
+{
+    return o->confirmed && o->choice && o->ratio[o->choice].lo > 1;
+}
+
+/* The least that one of a phase's choices is worth, which holds for all of them
+ * together; 1: none says it of a whole token or prompt. */
+static double least_gain(const struct tune_result *r, enum tune_phase phase)
+{
+    double least = 1;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct tune_outcome *o = &r->outcome[i];
+
+        if (is_of(o, phase) && is_changed(r, o) && is_confirmed(o) &&
+            o->fmt == KERN_N_FMT)
+            least = fmax(least, o->ratio[o->choice].lo);
+    }
+    return least;
+}
+
+/* Where a burst of foreign load has left all choices together neither faster nor slower
+ * than the defaults, each that was confirmed by itself is better known than that, and
+ * stays; the others go back. Not where together they are known to be worth less than
+ * one of them alone: then they interfere. */
+static void keep_confirmed(struct tune_result *r, enum tune_phase phase,
+                           struct tune_final *f)
+{
+    if (f->ratio.hi < least_gain(r, phase)) /* not of a NaN: too few rounds */
+        return;
+    for (size_t i = 0; i < r->n; i++) {
+        struct tune_outcome *o = &r->outcome[i];
+
+        if (!is_of(o, phase) || !is_changed(r, o))
+            continue;
+        if (is_confirmed(o)) {
+            f->kept = f->by_choice = true;
+        } else {
+            tune_set(&r->chosen, o->setting, o->fmt, o->value[0]);
+            o->taken_back = true;
+        }
+    }
+}
+
+static bool is_slower(const struct tune_final *f)
+{
+    return f->ratio.hi < 1; /* not of a NaN: too few rounds */
+}
+
 /* ---- the phases ------------------------------------------------------------------ */
 
 /* What is chosen now, or what the search had found where that is something else, the
@@ -264,6 +317,8 @@ static enum status finish_decode(struct tuner *t, struct err *err)
 
     if (!d->kept)
         st = versus_base(t, TUNE_DECODE, 1, d, err);
+    if (st == ST_OK && !d->kept && !is_slower(d))
+        keep_confirmed(t->r, TUNE_DECODE, d);
     if (st == ST_OK && !d->kept)
         st = take_back(t, TUNE_DECODE, TUNE_DECODE, d, err);
     return st;
@@ -295,11 +350,13 @@ static enum status finish_prefill(struct tuner *t, struct err *err)
     const size_t n_decode = n_changed(r, TUNE_DECODE);
     enum status st = ST_OK;
 
-    if (!p->kept && (p->own || p->ratio.hi < 1))
+    if (!p->kept && (p->own || is_slower(p)))
         st = versus_base(t, TUNE_PREFILL, 1, p, err);
-    if (st == ST_OK && !p->kept && (p->own || p->ratio.hi < 1))
-        st = take_back(t, p->ratio.hi < 1 ? TUNE_BOTH : TUNE_PREFILL, TUNE_PREFILL, p,
-                       err);
+    if (st == ST_OK && !p->kept && p->own && !is_slower(p))
+        keep_confirmed(r, TUNE_PREFILL, p);
+    if (st == ST_OK && !p->kept && (p->own || is_slower(p)))
+        st =
+            take_back(t, is_slower(p) ? TUNE_BOTH : TUNE_PREFILL, TUNE_PREFILL, p, err);
     if (st == ST_OK && n_changed(r, TUNE_DECODE) < n_decode)
         st = decode_again(t, err);
     return st;

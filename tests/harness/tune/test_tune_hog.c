@@ -70,7 +70,7 @@ static void four_cpus_and_bursts(void **state)
 /* From the last comparison on one choice, or every one, is worth nothing any more. */
 struct turned {
     struct hogged h;
-    bool at_end, all;
+    bool at_end, all, loud;
 };
 
 static void notice_the_end(void *arg, double fraction, const char *what)
@@ -91,7 +91,10 @@ static enum status turned_decode(void *arg, const struct tune_setup *s,
                                          s->tuning.prefetch[KERN_FMT_q6_K].distance));
     const enum status st = hogged_decode(&v->h, s, out, err);
 
-    out->seconds *= v->at_end && chosen ? 2 : 1;
+    if (v->loud) /* ... or nothing can be told from chance any more */
+        out->seconds = v->at_end ? 0.01 * exp(3 * hogged_uniform(&v->h)) : out->seconds;
+    else
+        out->seconds *= v->at_end && chosen ? 2 : 1;
     return st;
 }
 
@@ -123,6 +126,28 @@ static void one_bad_choice_goes_back_alone(void **state)
     assert_int_equal(f->r.chosen.tuning.chunks_decode, 4);
     tune_worth(&f->r, tune_find(&f->r, TUNE_THREADS, KERN_N_FMT), worth, sizeof worth);
     assert_non_null(strstr(worth, "taken back"));
+}
+
+/* What was confirmed by itself is not given up because the end is too loud to tell. */
+static void a_loud_end_gives_up_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct turned v = {.loud = true};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_non_null(out);
+    tune_turned(f, &v);
+    assert_true(f->r.decode.kept);
+    assert_int_equal(f->r.chosen.n_threads, 3);
+    assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q4_K].distance, 8192);
+    assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q6_K].distance, 8192);
+    tune_print(out, &f->r, false);
+    fclose(out);
+    if (f->r.decode.by_choice)
+        assert_non_null(strstr(text, "confirmed by itself"));
+    free(text);
 }
 
 /* ... and where no part of them wins, the default is the result. */
@@ -214,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(four_cpus_and_bursts, setup, teardown),
         cmocka_unit_test_setup_teardown(one_bad_choice_goes_back_alone, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_loud_end_gives_up_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_default_comes_last, setup, teardown),
         cmocka_unit_test_setup_teardown(a_machine_that_is_never_quiet_is_tuned, setup,
                                         teardown),
