@@ -15,7 +15,7 @@ n_groups = 0
 x_min = 0.9
 x_max = 2.1
 y_min = 0
-y_max = 7.40624
+y_max = 7.43654
 log_y = 0
 x_ticks = "1,2"
 y_ticks = "'0' 0,'2' 2,'4' 4,'6' 6"
@@ -27,14 +27,14 @@ array panel_log[2]
 array panel_ticks[2]
 array panel_series[2]
 panel_min[1] = 0
-panel_max[1] = 7.40624
+panel_max[1] = 7.43654
 panel_log[1] = 0
 panel_ticks[1] = "'0' 0,'2' 2,'4' 4,'6' 6"
 panel_series[1] = '0 1'
 panel_min[2] = 0
-panel_max[2] = 0.395997
+panel_max[2] = 0.409764
 panel_log[2] = 0
-panel_ticks[2] = "'0' 0,'0.1' 0.1,'0.2' 0.2,'0.3' 0.3"
+panel_ticks[2] = "'0' 0,'0.2' 0.2,'0.4' 0.4"
 panel_series[2] = '2'
 n_hollow = 3
 n_crosses = 0

@@ -15,7 +15,7 @@ n_groups = 0
 x_min = 0.9
 x_max = 2.1
 y_min = 0
-y_max = 7.38105
+y_max = 7.37015
 log_y = 0
 x_ticks = "1,2"
 y_ticks = "'0' 0,'2' 2,'4' 4,'6' 6"
@@ -27,12 +27,12 @@ array panel_log[2]
 array panel_ticks[2]
 array panel_series[2]
 panel_min[1] = 0
-panel_max[1] = 7.38105
+panel_max[1] = 7.37015
 panel_log[1] = 0
 panel_ticks[1] = "'0' 0,'2' 2,'4' 4,'6' 6"
 panel_series[1] = '0 1'
 panel_min[2] = 0
-panel_max[2] = 0.418696
+panel_max[2] = 0.446688
 panel_log[2] = 0
 panel_ticks[2] = "'0' 0,'0.2' 0.2,'0.4' 0.4"
 panel_series[2] = '2'
