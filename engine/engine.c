@@ -128,14 +128,17 @@ static enum status check_tuning(const struct slm *m, const struct slm_tuning *t,
                        t->n_batch, m->info.n_batch);
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         if (t->prefetch[fmt].distance > TUNING_MAX_DISTANCE ||
-            (unsigned)t->prefetch[fmt].hint >= KERN_N_PREFETCH)
-            return err_set(err, ST_USAGE,
-                           "tuning: %s has a prefetch distance of %u bytes and hint "
-                           "%d; at most %u bytes and hint %d are possible",
-                           kern_format_info((enum kern_format)fmt)->name,
-                           (unsigned)t->prefetch[fmt].distance,
-                           (int)t->prefetch[fmt].hint, TUNING_MAX_DISTANCE,
-                           KERN_N_PREFETCH - 1);
+            (unsigned)t->prefetch[fmt].hint >= KERN_N_PREFETCH ||
+            t->prefetch[fmt].n_panels > KERN_MAX_INTERLEAVED)
+            return err_set(
+                err, ST_USAGE,
+                "tuning: %s has a prefetch distance of %u bytes, hint %d "
+                "and %u interleaved panels; at most %u bytes, hint %d and %d "
+                "panels are possible",
+                kern_format_info((enum kern_format)fmt)->name,
+                (unsigned)t->prefetch[fmt].distance, (int)t->prefetch[fmt].hint,
+                (unsigned)t->prefetch[fmt].n_panels, TUNING_MAX_DISTANCE,
+                KERN_N_PREFETCH - 1, KERN_MAX_INTERLEAVED);
     return ST_OK;
 }
 

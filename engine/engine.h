@@ -154,10 +154,11 @@ void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 /* Most seconds that measuring the prefetch takes, unless memory is very slow. */
 #define SLM_PREFETCH_BUDGET_S 0.3
 
-/* Measure which prefetch distance and hint suit this machine, and use them from here
- * on: the decoding threads multiply the model's own panels with the prefetch in force
- * and a few others, in rounds of random order; one that is faster in most rounds and by
- * more than a small margin replaces the one in force. A small model takes less than
+/* Measure how this machine reads panels fastest (prefetch distance and hint,
+ * interleaved panels), and read them so from here on: the decoding threads multiply the
+ * model's own panels as they are read now and in a few other ways, in rounds of random
+ * order; a way that is faster in most rounds and by more than a small margin replaces
+ * the present one, and is compared with its neighbours. A small model takes less than
  * budget_s. Not measured: formats whose panels fit into caches (cache_bytes: the last
  * level; 0: as the system reports), formats with a small share of a token's bytes, and
  * weights in file order (mmap). The sequence and its logits stay. Call again after a
@@ -166,8 +167,8 @@ void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,
                                  struct err *err);
 
-/* Whether panels of this format are a large enough share of a token's bytes for their
- * prefetch to matter. */
+/* Whether panels of this format are a large enough share of a token's bytes for the way
+ * they are read to matter. */
 bool slm_prefetches(const struct slm *m, enum kern_format fmt);
 
 /* Another placement of the pool: cpus[slm_params_threads()] as in slm_params, or NULL.

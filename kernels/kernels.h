@@ -156,13 +156,24 @@ enum kern_prefetch_hint {
     KERN_N_PREFETCH
 };
 
-/* Software prefetch of weights in panels. distance: bytes of a panel between what is
- * multiplied and what is prefetched meanwhile, 0 for no prefetch; hint: how. Both are
- * free at every call and change no result. Passed by value. */
+/* How weights in panels are read from memory. distance: bytes of a panel between what
+ * is multiplied and what is prefetched meanwhile, 0 for no prefetch; hint: how;
+ * n_panels: panels that are interleaved, some blocks of each, so that as many streams
+ * are read at once: 1, 2 or 4, and 0 is 4. All are free at every call and change no
+ * result. Passed by value. */
 struct kern_prefetch {
     uint32_t distance;
     enum kern_prefetch_hint hint;
+    uint32_t n_panels;
 };
+
+/* Panels that are interleaved at most. */
+#define KERN_MAX_INTERLEAVED 4
+
+static inline uint32_t kern_panels_interleaved(struct kern_prefetch prefetch)
+{
+    return prefetch.n_panels ? prefetch.n_panels : KERN_MAX_INTERLEAVED;
+}
 
 /* "T0", "T1" or "NTA". */
 const char *kern_prefetch_hint_name(enum kern_prefetch_hint hint);

@@ -12,7 +12,7 @@
  * the best where the best was another: prefetchers that follow ascending panels over
  * the borders of pages gain little or much from it, and with those that restart in
  * every page of 4 KiB the next page's lines are already being loaded. */
-static const struct kern_prefetch default_prefetch = {4096, KERN_PREFETCH_T0};
+static const struct kern_prefetch default_prefetch = {4096, KERN_PREFETCH_T0, 4};
 
 struct slm_tuning slm_tuning_default(void)
 {

@@ -20,7 +20,7 @@
 #define MIN_SPLIT 256
 
 /* Prefetch of quantised keys: a head has few, so the distance is short. */
-static const struct kern_prefetch keys_prefetch = {512, KERN_PREFETCH_T1};
+static const struct kern_prefetch keys_prefetch = {512, KERN_PREFETCH_T1, 0};
 
 static int gcd(int a, int b)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_prefetch.c - measure which prefetch of weights is fastest on this machine
+ * forward_prefetch.c - measure how this machine reads weights in panels fastest
+ *
+ * First ways that differ much are compared: the number of interleaved panels, hints, no
+ * prefetch. Then what is near the fastest: other distances and hints with its panels.
  *
  * The panels of each weight format are read in the order of a pass, in the pieces that
  * decoding hands out, cyclically: a run of one candidate continues where the previous
@@ -20,18 +23,22 @@
 #define NOTABLE_SHARE 0.1       /* of the bytes that a token reads */
 #define RUN_NS        1000000.0 /* a run, about: waking the threads is a small part */
 #define FIRST_BYTES   ((uint64_t)4 << 20) /* of the run that measures the speed */
-#define WANTED_ROUNDS 16
-#define MAX_PASSES    2     /* over a format's panels, in WANTED_ROUNDS */
+#define WANTED_ROUNDS 12                  /* of a stage */
+#define MAX_PASSES    2     /* over a format's panels, in WANTED_ROUNDS of a stage */
 #define MAX_PIECES    65536 /* of a format */
 #define UNKNOWN_CACHE ((uint64_t)32 << 20)
 
-static const struct kern_prefetch candidates[] = {
-    {4096, KERN_PREFETCH_T0}, {8192, KERN_PREFETCH_T0},  {2048, KERN_PREFETCH_T0},
-    {8192, KERN_PREFETCH_T1}, {4096, KERN_PREFETCH_NTA}, {0, KERN_PREFETCH_T0},
+static const struct kern_prefetch far_apart[] = {
+    {4096, KERN_PREFETCH_T0, 4},  {4096, KERN_PREFETCH_T0, 2},
+    {4096, KERN_PREFETCH_T0, 1},  {4096, KERN_PREFETCH_NTA, 4},
+    {4096, KERN_PREFETCH_NTA, 1}, {8192, KERN_PREFETCH_T1, 4},
+    {8192, KERN_PREFETCH_T1, 1},  {0, KERN_PREFETCH_T0, 4},
+    {0, KERN_PREFETCH_T0, 1},
 };
 
-#define N_CANDIDATES ((int)(sizeof candidates / sizeof candidates[0]))
-_Static_assert(sizeof candidates / sizeof candidates[0] < PREFETCH_MAX_CANDIDATES,
+#define N_STAGES    2
+#define N_FAR_APART (sizeof far_apart / sizeof far_apart[0])
+_Static_assert(N_FAR_APART < PREFETCH_MAX_CANDIDATES,
                "the rule takes these and the one in force");
 
 /* What decoding hands out at once. */
@@ -140,7 +147,40 @@ static void add_pieces(void *arg, const struct forward *f, const struct matrix *
 
 static bool same(struct kern_prefetch a, struct kern_prefetch b)
 {
-    return a.distance == b.distance && (a.distance == 0 || a.hint == b.hint);
+    return a.distance == b.distance && (a.distance == 0 || a.hint == b.hint) &&
+           kern_panels_interleaved(a) == kern_panels_interleaved(b);
+}
+
+static void add_candidate(struct walk *w, struct kern_prefetch prefetch)
+{
+    for (int i = 0; i < w->n_tried; i++)
+        if (same(prefetch, w->tried[i]))
+            return;
+    if (w->n_tried < PREFETCH_MAX_CANDIDATES)
+        w->tried[w->n_tried++] = prefetch;
+}
+
+/* The next stage's candidates, against the one that was chosen so far. */
+static void set_candidates(struct walk *w, struct kern_prefetch chosen, int stage)
+{
+    const uint32_t distance = chosen.distance ? chosen.distance : 1024;
+
+    w->n_tried = 0;
+    w->n_rounds = 0;
+    add_candidate(w, chosen);
+    if (stage == 0) {
+        for (size_t i = 0; i < N_FAR_APART; i++)
+            add_candidate(w, far_apart[i]);
+        return;
+    }
+    for (int hint = 0; hint < KERN_N_PREFETCH; hint++)
+        add_candidate(w, (struct kern_prefetch){distance, (enum kern_prefetch_hint)hint,
+                                                chosen.n_panels});
+    add_candidate(w,
+                  (struct kern_prefetch){2 * distance, chosen.hint, chosen.n_panels});
+    add_candidate(w,
+                  (struct kern_prefetch){distance / 2, chosen.hint, chosen.n_panels});
+    add_candidate(w, (struct kern_prefetch){chosen.distance, chosen.hint, 2});
 }
 
 static enum status open_walk(struct measuring *g, enum kern_format fmt, struct err *err)
@@ -155,10 +195,7 @@ static enum status open_walk(struct measuring *g, enum kern_format fmt, struct e
     g->n_walks++;
     w->n_pieces = 0;
     visit_matrices(g->f, add_pieces, w);
-    w->tried[w->n_tried++] = g->f->tuning.prefetch[fmt];
-    for (int i = 0; i < N_CANDIDATES; i++)
-        if (!same(candidates[i], w->tried[0]))
-            w->tried[w->n_tried++] = candidates[i];
+    set_candidates(w, g->f->tuning.prefetch[fmt], 0);
     return ST_OK;
 }
 
@@ -315,15 +352,19 @@ static void run_rounds(struct measuring *g, uint64_t end_ns)
         }
 }
 
-static void choose(struct measuring *g)
+static void run_stages(struct measuring *g, uint64_t budget_ns)
 {
     struct slm_tuning tuning = g->f->tuning;
 
-    for (int i = 0; i < g->n_walks; i++) {
-        struct walk *w = &g->walks[i];
+    for (int stage = 0; stage < N_STAGES; stage++) {
+        run_rounds(g, clock_ns() + budget_ns / N_STAGES);
+        for (int i = 0; i < g->n_walks; i++) {
+            struct walk *w = &g->walks[i];
+            const int best = prefetch_choose(w->n_rounds, w->n_tried, w->time);
 
-        tuning.prefetch[w->fmt] =
-            w->tried[prefetch_choose(w->n_rounds, w->n_tried, w->time)];
+            tuning.prefetch[w->fmt] = w->tried[best];
+            set_candidates(w, w->tried[best], stage + 1);
+        }
     }
     forward_tune(g->f, &tuning);
 }
@@ -331,7 +372,6 @@ static void choose(struct measuring *g)
 enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err)
 {
-    const uint64_t end_ns = clock_ns() + (uint64_t)(budget_s * 1e9);
     struct measuring *g = calloc(1, sizeof *g);
     enum status st = ST_OK;
 
@@ -349,8 +389,7 @@ enum status forward_measure_prefetch(struct forward *f, double budget_s,
         for (int i = 0; i < g->n_walks; i++)
             size_runs(g, &g->walks[i]);
         drop_warm(g);
-        run_rounds(g, end_ns);
-        choose(g);
+        run_stages(g, (uint64_t)(budget_s * 1e9));
     }
     while (g->n_walks)
         close_walk(g, 0);

@@ -22,8 +22,8 @@ static double median(double *v, size_t n)
 }
 
 /* 2.5 standard deviations, sqrt(n) / 2 each, above half of n rounds: of two equal
- * settings one gets there by chance in 0.6 % of cases, and there are up to six
- * challengers. */
+ * settings one gets there by chance in 0.6 % of cases, and there are up to
+ * eleven challengers. */
 static size_t wins_needed(size_t n)
 {
     return (size_t)ceil((double)n / 2 + 1.25 * sqrt((double)n));

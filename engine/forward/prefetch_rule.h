@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 enum {
-    PREFETCH_MAX_CANDIDATES = 7,
+    PREFETCH_MAX_CANDIDATES = 12,
     PREFETCH_MIN_ROUNDS = 8, /* with fewer nothing changes */
     PREFETCH_MAX_ROUNDS = 64,
 };

@@ -23,8 +23,7 @@ struct slm_tuning {
      * was opened with; 0: all of these. With one column (decoding), and with several.
      */
     uint32_t isa_mask[KERN_N_FMT], isa_mask_prefill[KERN_N_FMT];
-    /* Software prefetch of weights in panels; a distance is at most
-     * TUNING_MAX_DISTANCE. */
+    /* How weights in panels are read; a distance is at most TUNING_MAX_DISTANCE. */
     struct kern_prefetch prefetch[KERN_N_FMT];
     /* Chunks of a matrix per thread: more balance preempted threads, fewer make longer
      * runs. 1..TUNING_MAX_CHUNKS */

@@ -279,6 +279,8 @@ int cmd_kernels(int argc, char **argv)
         OPT_INTS(0, "columns", &w->columns, "LIST", "columns of gemm: 2-6, 8, 64 or 512 (default 512)", 2, 512),
         OPT_STR(0, "weights", &w->weights, "hot|cold", "gemv from the cache or from memory (default: both)"),
         OPT_INTS('t', "threads", &w->threads, "LIST", "threads of cold rows (default: 1, for gemv also all)", 1, TOPO_MAX_CPUS),
+        OPT_STR(0, "prefetch", &w->prefetch, "LIST", "ways to read panels, as T0-4096,off or all (gemv_x16)"),
+        OPT_INTS(0, "panels", &w->panels, "LIST", "with --prefetch: interleaved panels (default 1,2,4)", 1, KERN_MAX_INTERLEAVED),
         OPT_STR(0, "placement", &s.placement, "P", "spread, compact, smt or none (default spread)"),
         OPT_INT(0, "repetitions", &s.n_repetitions, "N", "repetitions of every row (default 9)", 1, 1000),
         OPT_DOUBLE(0, "min-time", &s.min_time_s, "S", "seconds of one repetition (default 0.1)", 0.0001, 60),
@@ -300,6 +302,7 @@ int cmd_kernels(int argc, char **argv)
         return cmd_end(&err);
     const enum status st = run_command(&s, &args, &code, &err);
     free(w->columns.v);
+    free(w->panels.v);
     free(w->threads.v);
     if (st)
         return cmd_end(&err);

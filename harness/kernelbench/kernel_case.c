@@ -29,6 +29,18 @@ static const struct kernel_product products[] = {
 /* 2..8: tokens checked at once in speculative decoding; 64, 512: prefill. */
 static const int columns[] = {2, 3, 4, 5, 6, 8, 64, 512};
 
+#define DISTANCES(hint, n)                                            \
+    {1024, KERN_PREFETCH_##hint, n}, {2048, KERN_PREFETCH_##hint, n}, \
+        {4096, KERN_PREFETCH_##hint, n},                              \
+    {                                                                 \
+        8192, KERN_PREFETCH_##hint, n                                 \
+    }
+#define PREFETCHES(n) \
+    {0, KERN_PREFETCH_T0, n}, DISTANCES(T0, n), DISTANCES(T1, n), DISTANCES(NTA, n)
+
+static const struct kern_prefetch prefetches[] = {PREFETCHES(1), PREFETCHES(2),
+                                                  PREFETCHES(4)};
+
 const struct kernel_product *kernel_product(enum kern_op op)
 {
     for (size_t i = 0; i < COUNT(products); i++)
@@ -43,12 +55,28 @@ const int *kernel_columns(size_t *n)
     return columns;
 }
 
+const struct kern_prefetch *kernel_prefetches(size_t *n)
+{
+    *n = COUNT(prefetches);
+    return prefetches;
+}
+
 bool kernel_case_is_roof(const struct kernel_case *c)
 {
     return !strcmp(c->op, "roof");
 }
 
 /* ---- names ------------------------------------------------------------------ */
+
+const char *kernel_prefetch_name(struct kern_prefetch prefetch, char *buf, size_t cap)
+{
+    if (prefetch.distance)
+        snprintf(buf, cap, "%s-%u", kern_prefetch_hint_name(prefetch.hint),
+                 (unsigned)prefetch.distance);
+    else
+        snprintf(buf, cap, "off");
+    return buf;
+}
 
 static void append_key(char *name, const char *key, int value)
 {
@@ -69,6 +97,13 @@ const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_
         append_key(name, "n", c->n);
     if (c->cache != KERNEL_UNSAID)
         strcat(name, c->cache == KERNEL_COLD ? "/cold" : "/hot");
+    if (c->prefetch.n_panels) {
+        char prefetch[24];
+
+        text_append(name, KERNEL_NAME_MAX, "/prefetch:%s",
+                    kernel_prefetch_name(c->prefetch, prefetch, sizeof prefetch));
+        append_key(name, "panels", (int)c->prefetch.n_panels);
+    }
     if (c->n_threads != 1)
         append_key(name, "threads", c->n_threads);
     return name;
@@ -83,23 +118,47 @@ static bool copy_word(char *to, size_t cap, const char *word, size_t len)
     return true;
 }
 
+/* "off" or a hint and a distance, "T0-4096". */
+static bool parse_prefetch(struct kern_prefetch *prefetch, const char *word, size_t len)
+{
+    char *end;
+
+    if (len == 3 && !memcmp(word, "off", 3))
+        return true;
+    for (int i = 0; i < KERN_N_PREFETCH; i++) {
+        const char *hint = kern_prefetch_hint_name((enum kern_prefetch_hint)i);
+        const size_t n = strlen(hint);
+
+        if (len < n + 2 || memcmp(word, hint, n) != 0 || word[n] != '-')
+            continue;
+        const long distance = strtol(word + n + 1, &end, 10);
+        if (end != word + len || distance < 1 || distance > 1 << 30)
+            return false;
+        prefetch->distance = (uint32_t)distance;
+        prefetch->hint = (enum kern_prefetch_hint)i;
+        return true;
+    }
+    return false;
+}
+
 /* One "/key:value", "/hot" or "/cold". */
 static bool parse_size(struct kernel_case *c, const char *word, size_t len)
 {
+    int n_panels = 0;
     const struct {
         const char *key;
         int *value;
-    } keys[] = {{"rows:", &c->rows},
-                {"cols:", &c->cols},
-                {"n_x:", &c->n_x},
-                {"n:", &c->n},
-                {"threads:", &c->n_threads}};
+    } keys[] = {{"rows:", &c->rows},         {"cols:", &c->cols},
+                {"n_x:", &c->n_x},           {"n:", &c->n},
+                {"threads:", &c->n_threads}, {"panels:", &n_panels}};
 
     if ((len == 3 && !memcmp(word, "hot", 3)) ||
         (len == 4 && !memcmp(word, "cold", 4))) {
         c->cache = len == 4 ? KERNEL_COLD : KERNEL_HOT;
         return true;
     }
+    if (len > 9 && !memcmp(word, "prefetch:", 9))
+        return parse_prefetch(&c->prefetch, word + 9, len - 9);
     for (size_t i = 0; i < COUNT(keys); i++) {
         const size_t key_len = strlen(keys[i].key);
         char *end;
@@ -110,7 +169,9 @@ static bool parse_size(struct kernel_case *c, const char *word, size_t len)
         if (end != word + len || value < 1 || value > 1 << 30)
             return false;
         *keys[i].value = (int)value;
-        return true;
+        if (n_panels)
+            c->prefetch.n_panels = (uint32_t)n_panels;
+        return n_panels <= KERN_MAX_INTERLEAVED;
     }
     return false;
 }
@@ -118,7 +179,7 @@ static bool parse_size(struct kernel_case *c, const char *word, size_t len)
 bool kernel_case_parse(struct kernel_case *c, const char *name)
 {
     struct kernel_case new = {.n_x = 1, .n_threads = 1};
-    const char *word[3];
+    const char *word[3], *const whole = name;
     size_t len[3], n_words = 0;
 
     while (n_words < 3) { /* the words before the sizes */
@@ -144,6 +205,8 @@ bool kernel_case_parse(struct kernel_case *c, const char *name)
             return false;
         name += n + (name[n] == '/');
     }
+    if ((strstr(whole, "/prefetch:") != NULL) != (new.prefetch.n_panels > 0))
+        return false;
     *c = new;
     return true;
 }
@@ -268,6 +331,10 @@ static void add_product(struct list *l, struct kernel_case c,
     for (size_t i = 0; i < (p->has_columns ? COUNT(columns) : 1); i++) {
         c.n_x = p->has_columns ? columns[i] : 1;
         c.rows = c.n_x < KERNEL_MANY_COLUMNS ? COLD_ROWS : BLOCK_ROWS;
+        add_for_threads(l, c, threads, n_threads);
+    }
+    for (size_t i = 0; p->packed && !p->has_columns && i < COUNT(prefetches); i++) {
+        c.prefetch = prefetches[i];
         add_for_threads(l, c, threads, n_threads);
     }
 }

@@ -11,6 +11,11 @@
  *   gemm/q4_K/avx512vnni/rows:4096/cols:4096/n_x:4/cold
  *   dequantize/q4_K/scalar/n:4096      rmsnorm/avx2/n:4096
  *   roof/read/avx512[/threads:2]       roof/int8/avx512vnni     roof/f32/avx512
+ *   gemv_x16/q4_K/avx512/rows:4096/cols:4096/cold/prefetch:T0-4096/panels:2
+ *
+ * prefetch and panels: how weights in panels are read (struct kern_prefetch), "off" or
+ * a hint and a distance in bytes, and how many panels are interleaved; where they are
+ * not said, as a model that was not tuned reads them.
  *
  * cold: every call takes the next matrix of a buffer far larger than the last-level
  * cache. hot: one matrix of at most 256 KiB, which stays in the second level.
@@ -45,7 +50,8 @@ struct kernel_case {
     int n_x;        /* columns of activations; 1 where not said */
     int n;          /* elements of a vector; 0: not one */
     enum kernel_cache cache;
-    int n_threads; /* 1 where not said */
+    int n_threads;                 /* 1 where not said */
+    struct kern_prefetch prefetch; /* n_panels 0: not said */
 };
 
 /* How an operation is a product of a weight matrix and activations. */
@@ -60,6 +66,14 @@ const struct kernel_product *kernel_product(enum kern_op op);
 
 /* The numbers of columns that products with columns are timed with, ascending. */
 const int *kernel_columns(size_t *n);
+
+/* The ways of reading that cold products of one column are timed with, where they are
+ * asked for: no prefetch and every hint at every distance, with every number of
+ * panels. */
+const struct kern_prefetch *kernel_prefetches(size_t *n);
+
+/* "T0-4096" or "off", without the panels, into buf, which is returned. */
+const char *kernel_prefetch_name(struct kern_prefetch prefetch, char *buf, size_t cap);
 
 /* The case's name into name, which is returned. */
 const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_MAX]);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
@@ -48,6 +49,30 @@ static enum status check_columns(const struct int_list *list, struct err *err)
     return ST_OK;
 }
 
+/* Whether every word of --prefetch is "all" or a way of reading that is timed, and no
+ * number of --panels is another. */
+static enum status check_prefetch(const struct kernel_wish *w, struct err *err)
+{
+    size_t n;
+    const struct kern_prefetch *known = kernel_prefetches(&n);
+    const char *words[64] = {"all"};
+    char name[64][24];
+    size_t n_words = 1;
+    uint64_t mask;
+
+    if (w->panels.n && !w->prefetch)
+        return err_set(err, ST_USAGE,
+                       "--panels requires --prefetch, as in --prefetch all");
+    for (size_t i = 0; i < w->panels.n; i++)
+        if (w->panels.v[i] == 3)
+            return err_set(err, ST_USAGE,
+                           "--panels: 3 is not among what is timed: 1, "
+                           "2, 4");
+    for (size_t i = 0; i < n && known[i].n_panels == known[0].n_panels; i++, n_words++)
+        words[n_words] = kernel_prefetch_name(known[i], name[n_words], sizeof name[0]);
+    return parse_words(w->prefetch, "--prefetch", words, (int)n_words, &mask, err);
+}
+
 static enum status read_wish(struct words *words, const struct kernel_wish *w,
                              struct err *err)
 {
@@ -70,6 +95,8 @@ static enum status read_wish(struct words *words, const struct kernel_wish *w,
         st = parse_words(w->isa, "--isa", levels, KERN_N_ISA, &words->isa, err);
     if (!st)
         st = check_columns(&w->columns, err);
+    if (!st)
+        st = check_prefetch(w, err);
     return st ? st
               : parse_words(w->weights, "--weights", weights, 2, &words->weights, err);
 }
@@ -116,10 +143,38 @@ static bool wants_isa(const struct kernel_wish *w, const struct words *words,
     return best && best->isa == e->isa;
 }
 
+/* Whether text, a list with commas, has the word, whatever the case of letters. */
+static bool has_word(const char *text, const char *word)
+{
+    const size_t len = strlen(word);
+
+    for (; *text; text += *text == ',') {
+        const size_t n = strcspn(text, ",");
+
+        if (n == len && !strncasecmp(text, word, n))
+            return true;
+        text += n;
+    }
+    return false;
+}
+
+static bool wants_prefetch(const struct kernel_wish *w, const struct kernel_case *c)
+{
+    char name[24];
+
+    if (!c->prefetch.n_panels)
+        return !w->prefetch;
+    return w->prefetch &&
+           (has_word(w->prefetch, "all") ||
+            has_word(w->prefetch,
+                     kernel_prefetch_name(c->prefetch, name, sizeof name))) &&
+           (!w->panels.n || has_int(&w->panels, (int)c->prefetch.n_panels, 0));
+}
+
 static bool wants_product(const struct kernel_wish *w, const struct words *words,
                           const struct kernel_case *c, const struct kernel_product *p)
 {
-    if (!has(words->weights, c->cache == KERNEL_HOT ? 0 : 1))
+    if (!has(words->weights, c->cache == KERNEL_HOT ? 0 : 1) || !wants_prefetch(w, c))
         return false;
     if (w->threads.n && c->cache == KERNEL_COLD &&
         !has_int(&w->threads, c->n_threads, 0))
@@ -173,7 +228,7 @@ static void add_one_column(struct kernel_plan *plan, const struct kernel_case *a
         if (!strncmp(all[i].op, "gemv", 4) && !strcmp(all[i].op + 4, c->op + 4) &&
             !strcmp(all[i].what, c->what) && !strcmp(all[i].isa, c->isa) &&
             all[i].cache == KERNEL_COLD && all[i].n_threads == c->n_threads &&
-            !is_planned(plan, &all[i]))
+            !all[i].prefetch.n_panels && !is_planned(plan, &all[i]))
             plan->run[plan->n_run++] = all[i];
 }
 

@@ -18,6 +18,8 @@ struct kernel_wish {
     bool all_isa;
     const char *weights;     /* "hot", "cold"; NULL: both */
     struct int_list columns; /* of gemm; empty: 512 */
+    const char *prefetch;    /* "T0-4096,off", "all"; NULL: as it is without tuning */
+    struct int_list panels;  /* with prefetch, interleaved; empty: 1, 2 and 4 */
     struct int_list threads; /* of cold products; empty: 1, and for gemv what the
                                 machine allows */
 };

@@ -42,7 +42,8 @@ static const struct kernel_line *one_column_line(const struct kernel_report *r,
         if (!strncmp(o->c.op, "gemv", 4) && !strcmp(o->c.op + 4, l->c.op + 4) &&
             !strcmp(o->c.what, l->c.what) && !strcmp(o->c.isa, l->c.isa) &&
             o->c.cache == KERNEL_COLD && o->c.n_threads == l->c.n_threads &&
-            o->c.rows == l->c.rows && o->c.cols == l->c.cols && o->state == LINE_OK)
+            !o->c.prefetch.n_panels && o->c.rows == l->c.rows &&
+            o->c.cols == l->c.cols && o->state == LINE_OK)
             return o;
     }
     return NULL;
@@ -131,6 +132,18 @@ static int what_place(const char *what)
     return (int)kern_format_by_name(what);
 }
 
+static int compare_prefetch(const struct kern_prefetch *x,
+                            const struct kern_prefetch *y)
+{
+    int d = (int)x->n_panels - (int)y->n_panels;
+
+    if (!d)
+        d = (x->distance > 0) - (y->distance > 0);
+    if (!d)
+        d = (int)x->hint - (int)y->hint;
+    return d ? d : (x->distance > y->distance) - (x->distance < y->distance);
+}
+
 static int compare_groups(const struct kernel_case *x, const struct kernel_case *y)
 {
     int d = op_place(x->op) - op_place(y->op);
@@ -141,7 +154,9 @@ static int compare_groups(const struct kernel_case *x, const struct kernel_case 
         d = (x->n_x > y->n_x) - (x->n_x < y->n_x);
     if (!d)
         d = (int)x->cache - (int)y->cache;
-    return d ? d : x->n_threads - y->n_threads;
+    if (!d)
+        d = x->n_threads - y->n_threads;
+    return d ? d : compare_prefetch(&x->prefetch, &y->prefetch);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -181,7 +196,7 @@ static void number_groups(struct kernel_report *r)
 
 const char *kernel_group_name(char *buf, size_t cap, const struct kernel_case *c)
 {
-    char columns[32] = "", threads[32] = "";
+    char columns[32] = "", threads[32] = "", prefetch[48] = "", name[24];
 
     if (!c->what[0]) {
         snprintf(buf, cap, "vector operations");
@@ -191,11 +206,15 @@ const char *kernel_group_name(char *buf, size_t cap, const struct kernel_case *c
         snprintf(columns, sizeof columns, " %d", c->n_x);
     if (c->n_threads != 1)
         snprintf(threads, sizeof threads, ", %d threads", c->n_threads);
-    snprintf(buf, cap, "%s%s%s%s", c->op, columns,
+    if (c->prefetch.n_panels)
+        snprintf(prefetch, sizeof prefetch, ", %s x%u",
+                 kernel_prefetch_name(c->prefetch, name, sizeof name),
+                 (unsigned)c->prefetch.n_panels);
+    snprintf(buf, cap, "%s%s%s%s%s", c->op, columns,
              c->cache == KERNEL_HOT                                    ? " hot"
              : c->cache == KERNEL_COLD && c->n_x < KERNEL_MANY_COLUMNS ? " cold"
                                                                        : "",
-             threads);
+             threads, prefetch);
     return buf;
 }
 
@@ -268,6 +287,8 @@ static void write_stats(FILE *f, const struct stats *s)
 /* The command that measures the line again. */
 static void write_command(FILE *f, const struct kernel_line *l)
 {
+    char name[24];
+
     if (kernel_case_is_roof(&l->c)) {
         fprintf(f, ",bench probe --threads %d", l->c.n_threads);
         return;
@@ -281,12 +302,16 @@ static void write_command(FILE *f, const struct kernel_line *l)
         fprintf(f, " --weights %s", l->c.cache == KERNEL_HOT ? "hot" : "cold");
     if (l->c.cache == KERNEL_COLD)
         fprintf(f, " --threads %d", l->c.n_threads);
+    if (l->c.prefetch.n_panels)
+        fprintf(f, " --prefetch %s --panels %u",
+                kernel_prefetch_name(l->c.prefetch, name, sizeof name),
+                (unsigned)l->c.prefetch.n_panels);
 }
 
 static void write_line(FILE *f, const struct kernel_line *l)
 {
     static const char *const states[] = {"ok", "wrong", "failed", "stopped", "skipped"};
-    char name[KERNEL_NAME_MAX];
+    char name[KERNEL_NAME_MAX], word[24];
 
     fprintf(f, "%s,%s,%s,%s", kernel_case_name(&l->c, name), l->c.op, l->c.what,
             l->c.isa);
@@ -295,6 +320,11 @@ static void write_line(FILE *f, const struct kernel_line *l)
             : l->c.cache == KERNEL_COLD ? "cold"
                                         : "",
             l->c.n_threads);
+    if (l->c.prefetch.n_panels)
+        fprintf(f, ",%s,%u", kernel_prefetch_name(l->c.prefetch, word, sizeof word),
+                (unsigned)l->c.prefetch.n_panels);
+    else
+        fprintf(f, ",,");
     fprintf(f, ",%s,", states[l->state]);
     for (const char *s = l->reason; *s; s++) /* reasons are sentences of our own */
         fputc(*s == ',' || *s == '"' || (unsigned char)*s < ' ' ? ';' : *s, f);
@@ -318,7 +348,8 @@ enum status kernel_report_csv(const struct kernel_report *report, const char *pa
 
     if (st)
         return st;
-    fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,status,reason,n_"
+    fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,prefetch,panels,status,"
+          "reason,n_"
           "repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_hi,"
           "weights_per_s,of_read_roof,of_peak,vs_one_column,command\n",
           n.f);

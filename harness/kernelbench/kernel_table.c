@@ -10,7 +10,7 @@
 
 #include "harness/kernelbench/kernel_report.h"
 
-#define MAX_COLUMNS   16
+#define MAX_COLUMNS   128
 #define MAX_ROWS      64
 #define CELL_WIDTH    11 /* "123.4 100 %" */
 #define TITLE_WIDTH   16 /* of a column that is a group */
@@ -22,16 +22,25 @@
 
 /* A table: labels, headings, and a line or NULL in every cell. */
 struct grid {
-    const char *row[MAX_ROWS];
+    char row[MAX_ROWS][24];
     const char *level[MAX_ROWS]; /* beside the label; NULL: none */
     char column[MAX_COLUMNS][48];
     const struct kernel_line *cell[MAX_ROWS][MAX_COLUMNS];
     int n_rows, n_columns;
 };
 
-static const char *label_of(const struct kernel_line *l)
+/* The format or the operation; of ways to read panels the way. */
+static const char *label_of(const struct kernel_line *l, char *buf, size_t cap)
 {
-    return l->c.what[0] ? l->c.what : l->c.op;
+    char name[16];
+
+    if (l->c.prefetch.n_panels)
+        snprintf(buf, cap, "%s x%u",
+                 kernel_prefetch_name(l->c.prefetch, name, sizeof name),
+                 (unsigned)l->c.prefetch.n_panels);
+    else
+        snprintf(buf, cap, "%s", l->c.what[0] ? l->c.what : l->c.op);
+    return buf;
 }
 
 static int row_of(struct grid *g, const char *label)
@@ -41,7 +50,7 @@ static int row_of(struct grid *g, const char *label)
     while (i < g->n_rows && strcmp(g->row[i], label) != 0)
         i++;
     if (i == g->n_rows && i < MAX_ROWS)
-        g->row[g->n_rows++] = label;
+        snprintf(g->row[g->n_rows++], sizeof g->row[0], "%s", label);
     return i;
 }
 
@@ -58,7 +67,9 @@ static int column_of(struct grid *g, const char *heading)
 
 static void put(struct grid *g, const char *heading, const struct kernel_line *l)
 {
-    const int row = row_of(g, label_of(l)), column = column_of(g, heading);
+    char label[24];
+    const int row = row_of(g, label_of(l, label, sizeof label));
+    const int column = column_of(g, heading);
 
     if (row < MAX_ROWS && column < MAX_COLUMNS)
         g->cell[row][column] = l;
@@ -205,13 +216,17 @@ static bool one_level_each(const struct kernel_report *r)
     return true;
 }
 
-/* "gemv cold 2t": a group's name in TITLE_WIDTH places. */
+/* "gemv cold 2t": a group's name in TITLE_WIDTH places; "q4_K 2t" where rows are ways
+ * to read panels. */
 static void short_name(char *buf, size_t cap, const struct kernel_case *c)
 {
     struct kernel_case alone = *c;
 
     alone.n_threads = 1;
-    kernel_group_name(buf, cap, &alone);
+    if (c->prefetch.n_panels)
+        snprintf(buf, cap, "%s", c->what);
+    else
+        kernel_group_name(buf, cap, &alone);
     if (c->n_threads != 1)
         text_append(buf, cap, " %dt", c->n_threads);
 }

@@ -84,16 +84,17 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         return st;
     w->n_rows = (size_t)c->rows;
     w->cold = c->cache == KERNEL_COLD;
-    w->call = (struct product_call){.row = row,
-                                    .k = KERNEL_COLS,
-                                    .w_stride = kern_format_bytes(format, KERNEL_COLS),
-                                    .n_x = n_x,
-                                    .y_stride = w->n_rows,
-                                    .prefetch =
-                                        w->cold ? slm_tuning_default().prefetch[format]
-                                                : (struct kern_prefetch){0},
-                                    .x = &w->x,
-                                    .y = parts_alloc(w->n_rows * n_x * sizeof(float))};
+    w->call = (struct product_call){
+        .row = row,
+        .k = KERNEL_COLS,
+        .w_stride = kern_format_bytes(format, KERNEL_COLS),
+        .n_x = n_x,
+        .y_stride = w->n_rows,
+        .prefetch = c->prefetch.n_panels ? c->prefetch
+                    : w->cold            ? slm_tuning_default().prefetch[format]
+                                         : (struct kern_prefetch){0},
+        .x = &w->x,
+        .y = parts_alloc(w->n_rows * n_x * sizeof(float))};
     w->matrix_bytes = w->n_rows * w->call.w_stride;
     w->n_matrices = 1;
     if (!w->call.y ||

@@ -90,7 +90,7 @@ static enum status numbers_from_json(uint32_t *v, const json_t *object, const ch
     return ST_OK;
 }
 
-/* Distance and hint of each format, one after the other. */
+/* Distance, hint and panels of each format, one after the other. */
 static json_t *prefetch_json(const struct kern_prefetch *v)
 {
     json_t *list = json_array();
@@ -98,6 +98,7 @@ static json_t *prefetch_json(const struct kern_prefetch *v)
     for (int i = 0; i < KERN_N_FMT; i++) {
         json_array_append_new(list, json_integer(v[i].distance));
         json_array_append_new(list, json_integer(v[i].hint));
+        json_array_append_new(list, json_integer(kern_panels_interleaved(v[i])));
     }
     return list;
 }
@@ -107,19 +108,21 @@ static enum status prefetch_from_json(struct kern_prefetch *v, const json_t *obj
 {
     const json_t *list = json_object_get(object, "prefetch");
 
-    if (json_array_size(list) != 2 * KERN_N_FMT)
+    if (json_array_size(list) != 3 * KERN_N_FMT)
         return err_set(err, ST_USAGE, "prefetch: %zu numbers for %d weight formats",
                        json_array_size(list), KERN_N_FMT);
     for (size_t i = 0; i < KERN_N_FMT; i++) {
-        int distance, hint;
+        int distance, hint, n_panels;
 
-        if (setting_json_int(SETTING_prefetch, json_array_get(list, 2 * i), "prefetch",
+        if (setting_json_int(SETTING_prefetch, json_array_get(list, 3 * i), "prefetch",
                              &distance, err) ||
-            setting_json_int_in(json_array_get(list, 2 * i + 1), "prefetch", 0,
-                                KERN_N_PREFETCH - 1, &hint, err))
+            setting_json_int_in(json_array_get(list, 3 * i + 1), "prefetch", 0,
+                                KERN_N_PREFETCH - 1, &hint, err) ||
+            setting_json_int_in(json_array_get(list, 3 * i + 2), "panels", 1,
+                                KERN_MAX_INTERLEAVED, &n_panels, err))
             return ST_USAGE;
-        v[i] =
-            (struct kern_prefetch){(uint32_t)distance, (enum kern_prefetch_hint)hint};
+        v[i] = (struct kern_prefetch){(uint32_t)distance, (enum kern_prefetch_hint)hint,
+                                      (uint32_t)n_panels};
     }
     return ST_OK;
 }

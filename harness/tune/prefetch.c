@@ -27,7 +27,7 @@ bool prefetch_parse(const char *text, struct kern_prefetch *prefetch)
     long long distance;
 
     if (!strcasecmp(text, "off")) {
-        *prefetch = (struct kern_prefetch){0, KERN_PREFETCH_T0};
+        *prefetch = (struct kern_prefetch){0, KERN_PREFETCH_T0, 0};
         return true;
     }
     for (int i = 0; space && i < KERN_N_PREFETCH; i++) {
@@ -40,7 +40,7 @@ bool prefetch_parse(const char *text, struct kern_prefetch *prefetch)
         if (parse_integer(space + 1, "distance", 1, TUNING_MAX_DISTANCE, &distance,
                           &ignored))
             return false;
-        *prefetch = (struct kern_prefetch){(uint32_t)distance, hint};
+        *prefetch = (struct kern_prefetch){(uint32_t)distance, hint, 0};
         return true;
     }
     return false;
@@ -58,9 +58,11 @@ const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap)
         char one[24];
 
         if (slm_prefetches(m, fmt) && n < cap)
-            n += (size_t)snprintf(buf + n, cap - n, "%s%s %s", n ? "; " : "",
-                                  kern_format_info(fmt)->name,
-                                  prefetch_text(tuning.prefetch[fmt], one, sizeof one));
+            n += (size_t)snprintf(
+                buf + n, cap - n, "%s%s %s x%u", n ? "; " : "",
+                kern_format_info(fmt)->name,
+                prefetch_text(tuning.prefetch[fmt], one, sizeof one),
+                (unsigned)kern_panels_interleaved(tuning.prefetch[fmt]));
     }
     return buf;
 }

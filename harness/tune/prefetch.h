@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * prefetch.h - settings of software prefetch as text: "T0 4096" (a hint and a distance
- * in bytes) or "off"
+ * in bytes) or "off"; the interleaved panels stand apart
  *
  * Threading: none.
  */
@@ -19,8 +19,9 @@ const char *prefetch_text(struct kern_prefetch prefetch, char *buf, size_t cap);
  * matter. */
 bool prefetch_parse(const char *text, struct kern_prefetch *prefetch);
 
-/* That of each format for which it matters: "q4_K T0 4096; q6_K off", without a comma
- * as it goes into a CSV that people cut at commas; "" where there is none. */
+/* That of each format for which it matters, and the interleaved panels: "q4_K T0 4096
+ * x4; q6_K off x1", without a comma as it goes into a CSV that people cut at commas; ""
+ * where there is none. */
 const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap);
 
 #endif

@@ -16,6 +16,7 @@ static const struct tune_setting_info infos[TUNE_N_SETTINGS] = {
     [TUNE_PLACEMENT] = {"placement", TUNE_DECODE, false, false, true, 1},
     [TUNE_LEVEL] = {"level", TUNE_DECODE, true, false, false, 1.5},
     [TUNE_PREFETCH] = {"prefetch", TUNE_DECODE, true, false, false, 2},
+    [TUNE_PANELS] = {"panels", TUNE_DECODE, true, false, false, 1},
     [TUNE_CHUNKS] = {"chunks", TUNE_DECODE, false, false, false, 2},
     [TUNE_THREADS_PREFILL] = {"threads, prefill", TUNE_PREFILL, false, false, true,
                               1.5},
@@ -36,7 +37,7 @@ static long long weights_value(enum weights_residency r, enum mem_pages pages)
     return 2 * (long long)r + (r != WEIGHTS_MMAP && pages == MEM_PAGES_2M);
 }
 
-/* 0 is off. */
+/* Without the panels; 0 is off. */
 static long long prefetch_value(struct kern_prefetch prefetch)
 {
     return prefetch.distance
@@ -44,10 +45,11 @@ static long long prefetch_value(struct kern_prefetch prefetch)
                : 0;
 }
 
-static struct kern_prefetch value_prefetch(long long value)
+static struct kern_prefetch value_prefetch(long long value, uint32_t n_panels)
 {
     return (struct kern_prefetch){(uint32_t)(value / KERN_N_PREFETCH),
-                                  (enum kern_prefetch_hint)(value % KERN_N_PREFETCH)};
+                                  (enum kern_prefetch_hint)(value % KERN_N_PREFETCH),
+                                  n_panels};
 }
 
 uint32_t tune_level_mask(long long level)
@@ -99,6 +101,8 @@ long long tune_get(const struct tune_setup *setup, enum tune_setting setting,
         return s.placement;
     if (setting == TUNE_PREFETCH)
         return prefetch_value(s.tuning.prefetch[fmt]);
+    if (setting == TUNE_PANELS)
+        return kern_panels_interleaved(s.tuning.prefetch[fmt]);
     return int_of(&s, setting) ? *int_of(&s, setting)
                                : tune_mask_level(masks_of(&s, setting)[fmt]);
 }
@@ -112,7 +116,10 @@ void tune_set(struct tune_setup *s, enum tune_setting setting, enum kern_format 
     } else if (setting == TUNE_PLACEMENT) {
         s->placement = (enum placement)value;
     } else if (setting == TUNE_PREFETCH) {
-        s->tuning.prefetch[fmt] = value_prefetch(value);
+        s->tuning.prefetch[fmt] =
+            value_prefetch(value, s->tuning.prefetch[fmt].n_panels);
+    } else if (setting == TUNE_PANELS) {
+        s->tuning.prefetch[fmt].n_panels = (uint32_t)value;
     } else if (int_of(s, setting)) {
         *int_of(s, setting) = (int)value;
     } else {
@@ -133,7 +140,7 @@ const char *tune_value_text(enum tune_setting setting, long long value, char *bu
     } else if (setting == TUNE_PLACEMENT) {
         snprintf(buf, cap, "%s", placement_name((enum placement)value));
     } else if (setting == TUNE_PREFETCH) {
-        prefetch_text(value_prefetch(value), buf, cap);
+        prefetch_text(value_prefetch(value, 0), buf, cap);
     } else if (setting == TUNE_LEVEL || setting == TUNE_LEVEL_PREFILL) {
         snprintf(buf, cap, "%s", value < 0 ? "best" : isa_name((enum kern_isa)value));
     } else {
@@ -260,14 +267,25 @@ static void add_weights(const struct tune_space *space, struct values *out)
         add(out, weights_value(WEIGHTS_MMAP, MEM_PAGES_4K));
 }
 
+/* Whether weights of the format may be in panels, whose kernels alone take settings of
+ * reading. */
+static bool has_panels(const struct tune_space *space, const struct tune_setup *s,
+                       enum kern_format fmt)
+{
+    return s->residency != WEIGHTS_MMAP &&
+           kern_best(KERN_OP_gemv_x16, (int)fmt, space->isa_mask);
+}
+
 size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
                    enum tune_setting setting, enum kern_format fmt, long long *value)
 {
+    static const int panels[] = {4, 2, 1};
     static const int chunks[] = {1, 2, 4, 16, 32, 64};
     static const struct kern_prefetch prefetch[] = {
-        {0, KERN_PREFETCH_T0},    {2048, KERN_PREFETCH_T0}, {4096, KERN_PREFETCH_T0},
-        {8192, KERN_PREFETCH_T0}, {2048, KERN_PREFETCH_T1}, {8192, KERN_PREFETCH_T1},
-        {4096, KERN_PREFETCH_NTA}};
+        {0, KERN_PREFETCH_T0, 0},     {2048, KERN_PREFETCH_T0, 0},
+        {4096, KERN_PREFETCH_T0, 0},  {8192, KERN_PREFETCH_T0, 0},
+        {2048, KERN_PREFETCH_T1, 0},  {8192, KERN_PREFETCH_T1, 0},
+        {4096, KERN_PREFETCH_NTA, 0}, {8192, KERN_PREFETCH_NTA, 0}};
     static const int batch[] = {64, 128, 256, 512};
     struct values out = {value, 0};
 
@@ -289,11 +307,14 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
         add_levels(space, s, fmt, setting == TUNE_LEVEL_PREFILL, &out);
         break;
     case TUNE_PREFETCH:
-        /* Only kernels of panels take it. */
-        if (s->residency != WEIGHTS_MMAP &&
-            kern_best(KERN_OP_gemv_x16, (int)fmt, space->isa_mask))
+        if (has_panels(space, s, fmt))
             for (size_t i = 0; i < sizeof prefetch / sizeof prefetch[0]; i++)
                 add(&out, prefetch_value(prefetch[i]));
+        break;
+    case TUNE_PANELS:
+        if (has_panels(space, s, fmt))
+            add_all(&out, panels, sizeof panels / sizeof panels[0],
+                    KERN_MAX_INTERLEAVED);
         break;
     case TUNE_CHUNKS:
     case TUNE_CHUNKS_PREFILL:

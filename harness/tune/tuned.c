@@ -94,6 +94,7 @@ static void put_formats(FILE *f, const struct tuned *t, const struct tune_result
                 kern_format_info(fmt)->name);
         put_setting(f, "    ", "level", t, r, TUNE_LEVEL, fmt);
         put_setting(f, "    ", "prefetch", t, r, TUNE_PREFETCH, fmt);
+        put_setting(f, "    ", "panels", t, r, TUNE_PANELS, fmt);
         put_setting(f, "    ", "level_prefill", t, r, TUNE_LEVEL_PREFILL, fmt);
         any = true;
     }
@@ -142,7 +143,8 @@ enum status tuned_save(const char *path, const struct tuned *t,
 
 struct raw_format {
     char *name, *level, *level_prefill, *prefetch;
-    char *ahead; /* of older profiles: a distance, of hint T1 */
+    char *panels; /* not in older profiles */
+    char *ahead;  /* of older profiles: a distance, of hint T1 */
 };
 
 struct raw_key {
@@ -179,9 +181,13 @@ static const cyaml_schema_field_t choice_fields[] = {
     IN(choices, chunks_prefill),  IN(choices, batch),     CYAML_FIELD_END};
 
 static const cyaml_schema_field_t format_fields[] = {
-    TEXT(struct raw_format, name),          TEXT(struct raw_format, level),
-    TEXT(struct raw_format, level_prefill), TEXT_OR_NONE(struct raw_format, prefetch),
-    TEXT_OR_NONE(struct raw_format, ahead), CYAML_FIELD_END};
+    TEXT(struct raw_format, name),
+    TEXT(struct raw_format, level),
+    TEXT(struct raw_format, level_prefill),
+    TEXT_OR_NONE(struct raw_format, prefetch),
+    TEXT_OR_NONE(struct raw_format, panels),
+    TEXT_OR_NONE(struct raw_format, ahead),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_value_t format_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_format, format_fields)};
@@ -252,7 +258,7 @@ static bool get_prefetch(const struct place *at, const struct raw_format *raw,
     if (!raw->prefetch && raw->ahead) {
         if (!get_int(at, what, raw->ahead, SETTING_prefetch, &distance))
             return false;
-        *prefetch = (struct kern_prefetch){(uint32_t)distance, KERN_PREFETCH_T1};
+        *prefetch = (struct kern_prefetch){(uint32_t)distance, KERN_PREFETCH_T1, 0};
         return true;
     }
     err_set(at->err, ST_INPUT,
@@ -260,6 +266,24 @@ static bool get_prefetch(const struct place *at, const struct raw_format *raw,
             "a distance of 1 to %u bytes, as \"T0 4096\"",
             at->path, raw->name, raw->prefetch ? raw->prefetch : "",
             TUNING_MAX_DISTANCE);
+    return false;
+}
+
+static bool get_panels(const struct place *at, const struct raw_format *raw,
+                       uint32_t *n_panels)
+{
+    static const char *const known[] = {"1", "2", "4"};
+
+    *n_panels = KERN_MAX_INTERLEAVED;
+    for (size_t i = 0; raw->panels && i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(raw->panels, known[i])) {
+            *n_panels = (uint32_t)(known[i][0] - '0');
+            return true;
+        }
+    if (!raw->panels)
+        return true;
+    err_set(at->err, ST_INPUT, "%s: %.20s: panels: '%.40s' is none of 1, 2, 4",
+            at->path, raw->name, raw->panels);
     return false;
 }
 
@@ -281,7 +305,8 @@ static bool get_format(const struct place *at, const struct raw_format *raw, boo
     seen[fmt] = true;
     if (!get_level(at, raw->name, raw->level, &t->isa_mask[fmt]) ||
         !get_level(at, raw->name, raw->level_prefill, &t->isa_mask_prefill[fmt]) ||
-        !get_prefetch(at, raw, &t->prefetch[fmt]))
+        !get_prefetch(at, raw, &t->prefetch[fmt]) ||
+        !get_panels(at, raw, &t->prefetch[fmt].n_panels))
         return false;
     return true;
 }

@@ -52,11 +52,18 @@ enum {
     X16_AT_ONCE = X16_SLICES > 1 ? 2 : 1, /* slices of a panel, for one column */
     X16_FEW = 8, /* columns; more go through an unpacked tile */
 
-    /* Panels are interleaved, too, some blocks of each: memory is read faster as four
-     * streams, each of which is a panel, than as one. What is prepared of the columns
-     * is used for all of them. */
-    X16_INTERLEAVED = 4,
+    /* Panels are interleaved, too, some blocks of each (struct kern_prefetch): as many
+     * as these at most. What is prepared of the columns is used for all of them. */
+    X16_INTERLEAVED = KERN_MAX_INTERLEAVED,
 };
+
+/* Panels to interleave next, of n that are left. */
+SIMD_INLINE size_t x16_interleaved(struct kern_prefetch prefetch, size_t n)
+{
+    const size_t most = kern_panels_interleaved(prefetch);
+
+    return n < most ? n : most;
+}
 
 /* Where to prefetch while byte `at` of one of n interleaved panels is used, in bytes
  * behind it: `distance`, or, where that is beyond the panel, the same position of the

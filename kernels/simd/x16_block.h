@@ -42,7 +42,7 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
                                     size_t y_stride, struct kern_prefetch prefetch)
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
-    const struct kern_prefetch again = {0, prefetch.hint};
+    const struct kern_prefetch again = {0, prefetch.hint, prefetch.n_panels};
     const size_t at_once = n_cols <= V_FEW_COLS ? n_panels : 1;
 
     for (size_t p = 0; p < n_panels; p += at_once)

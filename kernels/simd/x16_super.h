@@ -31,7 +31,7 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_pa
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
     const size_t group = V_FEW_COLS > 4 && n_cols <= 6 ? 6 : 4;
-    const struct kern_prefetch again = {0, prefetch.hint};
+    const struct kern_prefetch again = {0, prefetch.hint, prefetch.n_panels};
     const size_t at_once = n_cols <= group ? n_panels : 1;
 
     for (size_t p = 0; p < n_panels; p += at_once)

@@ -383,12 +383,11 @@ SIMD_INLINE void x16_super_few(const struct x16_super_format f, const int n,
     SIMD_UNROLL
     for (size_t c = 0; c < (size_t)n; c++)
         column_at[c] = x + (c < n_cols ? c : n_cols - 1) * x_stride;
-    for (size_t p = 0; p < n_panels; p += X16_INTERLEAVED)
-        x16_super_interleaved(f, n, prefetches,
-                              n_panels - p < X16_INTERLEAVED ? n_panels - p
-                                                             : X16_INTERLEAVED,
-                              k, w + p * panel_bytes, n_cols, column_at,
-                              y + p * X16_ROWS, y_stride, prefetch);
+    for (size_t p = 0, some; p < n_panels; p += some) {
+        some = x16_interleaved(prefetch, n_panels - p);
+        x16_super_interleaved(f, n, prefetches, some, k, w + p * panel_bytes, n_cols,
+                              column_at, y + p * X16_ROWS, y_stride, prefetch);
+    }
 }
 
 /* Rows in file order, one column. Rows that are used next lie 16 rows on. */

@@ -59,6 +59,28 @@ if command -v gnuplot >/dev/null; then
     done
 fi
 
+# ---- ways of reading panels
+if "$BENCH" kernels --list --formats q4_K --ops gemv_x16 >list 2>err; then
+    "$BENCH" kernels --list --formats q4_K --threads 1 --prefetch T0-4096,off --panels 1,4 >list
+    for way in T0-4096/panels:1 T0-4096/panels:4 off/panels:1 off/panels:4; do
+        grep -q "^gemv_x16/q4_K/.*/cold/prefetch:$way$" list || fail "$way: $(cat list)"
+    done
+    [ "$(grep -vc ^roof/ list)" = 4 ] || fail "more ways than were asked for: $(cat list)"
+    "$BENCH" kernels --list --formats q4_K --threads 1 --prefetch all >list
+    [ "$(grep -vc ^roof/ list)" = 39 ] || fail "not all ways: $(cat list)"
+    "$BENCH" kernels --quick --repetitions 1 --min-time 0.0005 --formats q4_K --threads 1 \
+        --prefetch off,NTA-2048 --panels 1,2 --no-charts -o ways >out 2>err || fail "ways: $(cat err)"
+    for way in "off x1" "off x2" "NTA-2048 x1" "NTA-2048 x2"; do
+        grep -qE "^  $way +[0-9.]+ +[0-9]+ %" out || fail "no line '$way': $(cat out)"
+    done
+    grep -q ",NTA-2048,2,ok,.*--prefetch NTA-2048 --panels 2$" ways/kernels.csv ||
+        fail "$(cat ways/kernels.csv)"
+    ! "$BENCH" kernels --list --prefetch T9-64 >out 2>err || fail "takes an unknown way"
+    grep -q "T9-64" err || fail "$(cat err)"
+    ! "$BENCH" kernels --list --panels 2 >out 2>err || fail "takes panels alone"
+    grep -q -- "--prefetch" err || fail "$(cat err)"
+fi
+
 # ---- charts of one kernel, and of more groups, levels and roofs than there are colours
 for size in least most; do
     python3 - $size >$size.json <<'PY'

@@ -216,7 +216,8 @@ static void run_row(const struct kern_row *row, const struct product *p, unsigne
 
     if (is_x16(row)) {
         const struct kern_prefetch prefetch = {
-            mix % 3 * 1000, (enum kern_prefetch_hint)(mix / 3 % KERN_N_PREFETCH)};
+            mix % 3 * 1000, (enum kern_prefetch_hint)(mix / 3 % KERN_N_PREFETCH),
+            mix % 5 < 3 ? 1u << mix % 5 : 0};
         const size_t n_panels = s->n_rows / KERN_PANEL_ROWS;
         const struct buffer w = panels_new(row, p);
 

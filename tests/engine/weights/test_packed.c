@@ -354,7 +354,8 @@ static struct slm_tuning choice_of_all(int i)
     tuning.chunks_prefill = i == 3 ? TUNING_MAX_CHUNKS : 1 + i;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         tuning.prefetch[fmt] = (struct kern_prefetch){
-            i % 3 == 0 ? 0 : 64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH)};
+            i % 3 == 0 ? 0 : 64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH),
+            i % 4 == 0 ? 0 : 1u << i % 3};
     return tuning;
 }
 
@@ -420,6 +421,11 @@ static void same_logits_however_tuned(void **state)
     assert_non_null(strstr(err.msg, "q6_K"));
     err_clear(&err);
     tuning = slm_tuning_default();
+    tuning.prefetch[KERN_FMT_q4_0].n_panels = KERN_MAX_INTERLEAVED + 1;
+    assert_int_equal(slm_tune(m, 1, 0, &tuning, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "q4_0"));
+    err_clear(&err);
+    tuning = slm_tuning_default();
     assert_int_equal(slm_tune(m, 4, 0, &tuning, &err), ST_USAGE);
     err_clear(&err);
     tuning.n_batch = slm_info(m)->n_batch + 1;
@@ -444,7 +450,7 @@ static void same_logits_after_measuring(void **state)
     m = open_model(path, WEIGHTS_PACKED, 3, isa_usable());
     before.chunks_decode = 3;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) /* none of the candidates */
-        before.prefetch[fmt] = (struct kern_prefetch){192, KERN_PREFETCH_T1};
+        before.prefetch[fmt] = (struct kern_prefetch){192, KERN_PREFETCH_T1, 1};
     for (int threads = 1; threads <= 3; threads++) {
         const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
         float *want, *have, *last = calloc(n_vocab, sizeof *last);

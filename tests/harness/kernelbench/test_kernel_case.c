@@ -47,6 +47,9 @@ static void names_say_everything(void **state)
         assert_int_equal(parsed.n, c->n);
         assert_int_equal(parsed.cache, c->cache);
         assert_int_equal(parsed.n_threads, c->n_threads);
+        assert_int_equal(parsed.prefetch.n_panels, c->prefetch.n_panels);
+        assert_int_equal(parsed.prefetch.distance, c->prefetch.distance);
+        assert_int_equal(parsed.prefetch.hint, c->prefetch.hint);
         strcpy(all[i], name);
     }
     qsort(all, n, sizeof *all, by_name);
@@ -67,6 +70,12 @@ static void names_are_the_documented_ones(void **state)
     assert_int_equal(c.cache, KERNEL_COLD);
     assert_int_equal(c.n_threads, 1);
     assert_int_equal(c.n_x, 1);
+    assert_int_equal(c.prefetch.n_panels, 0);
+    assert_true(kernel_case_parse(
+        &c, "gemv_x16/q4_K/avx512/rows:4096/cols:4096/cold/prefetch:T1-4096/panels:2"));
+    assert_int_equal(c.prefetch.n_panels, 2);
+    assert_int_equal(c.prefetch.distance, 4096);
+    assert_int_equal(c.prefetch.hint, KERN_PREFETCH_T1);
     assert_true(kernel_case_parse(&c, "rmsnorm/avx2/n:4096"));
     assert_string_equal(c.what, "");
     assert_string_equal(c.isa, "avx2");
@@ -93,6 +102,12 @@ static void other_names_are_refused(void **state)
         "gemv/q4_K/avx2/extra/rows:3",
         "gemv/q4_K/a_level_with_a_very_long_name/rows:3",
         "gemv/q4_K/avx2/hot/real_time",
+        "gemv_x16/q4_K/avx2/cold/prefetch:T0-4096",
+        "gemv_x16/q4_K/avx2/cold/panels:2",
+        "gemv_x16/q4_K/avx2/cold/prefetch:T0/panels:2",
+        "gemv_x16/q4_K/avx2/cold/prefetch:T0-0/panels:2",
+        "gemv_x16/q4_K/avx2/cold/prefetch:T2-64/panels:2",
+        "gemv_x16/q4_K/avx2/cold/prefetch:off/panels:5",
     };
     struct kernel_case c = {.n = 77};
 

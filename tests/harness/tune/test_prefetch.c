@@ -108,7 +108,7 @@ static void texts_read_back(void **state)
     static const char *const bad[] = {"",      "T0",      "4096",       "T0 0",
                                       "T3 64", "T0 64 x", "T0 1048577", "NT 64",
                                       " off",  "off 64",  "T0 -64"};
-    struct kern_prefetch p = {7, KERN_PREFETCH_T1};
+    struct kern_prefetch p = {7, KERN_PREFETCH_T1, 0};
     char text[24];
 
     (void)state;
@@ -117,7 +117,7 @@ static void texts_read_back(void **state)
             fail_msg("'%s' is taken", bad[i]);
     for (int hint = 0; hint < KERN_N_PREFETCH; hint++) {
         const struct kern_prefetch want = {TUNING_MAX_DISTANCE,
-                                           (enum kern_prefetch_hint)hint};
+                                           (enum kern_prefetch_hint)hint, 0};
 
         assert_true(prefetch_parse(prefetch_text(want, text, sizeof text), &p));
         assert_int_equal(p.distance, want.distance);

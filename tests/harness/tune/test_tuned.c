@@ -124,6 +124,7 @@ static void a_spoiled_profile_is_refused(void **state)
         {"prefetch: off", "prefetch: T0 1048577", "T0 1048577"},
         {"prefetch: off", "prefetch: T2 4096", "T2 4096"},
         {"prefetch: off", "prefetch: 4096", "off nor a hint"},
+        {"prefetch: off", "prefetch: off\n    panels: 3", "none of 1, 2, 4"},
         {"prefetch: off", "ahead: -1", "ahead"},
         {"prefetch: off", "ahead: 1048577", "ahead"},
         {"level: best", "level: avx1024", "avx1024"},
@@ -243,7 +244,7 @@ static void same_logits_under_a_profile(void **state)
         t.setup.tuning.n_batch = 1 + i;
         for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
             t.setup.tuning.prefetch[fmt] = (struct kern_prefetch){
-                64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH)};
+                64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH), 1u << i % 3};
             t.setup.tuning.isa_mask[fmt] = tune_level_mask(i);
             t.setup.tuning.isa_mask_prefill[fmt] = tune_level_mask(KERN_N_ISA - 1 - i);
         }
@@ -252,6 +253,7 @@ static void same_logits_under_a_profile(void **state)
                      &err))
             fail_msg("%s", err.msg);
         assert_int_equal(t.setup.tuning.isa_mask[KERN_FMT_q4_K], tune_level_mask(i));
+        assert_int_equal(t.setup.tuning.prefetch[KERN_FMT_q4_K].n_panels, 1 << i % 3);
         logits_of(m, have);
         for (size_t k = 0; k < n; k++) {
             error += pow((double)have[k] - (double)want[k], 2);
