@@ -27,11 +27,14 @@
 #include "harness/machine/measuring.h"
 #include "harness/settings/setting.h"
 #include "harness/tune/tune_model.h"
+#include "harness/tune/prefetch.h"
 #include "harness/tune/tuned.h"
+#include "harness/tune/tuned_kernels.h"
 
 static const struct opt_usage usage = {
     .synopsis =
-        "tune -m FILE|SHAPE:QUANT [--mem LIMIT] [--budget S] [-o FILE] [--explain]",
+        "tune -m FILE|SHAPE:QUANT [--mem LIMIT] [--budget S] [-o FILE] [--explain]\n"
+        "       bench tune --kernels [--formats LIST] [--budget S] [-o FILE]",
     .about =
         "Finds the fastest settings of this model on this machine within --budget "
         "seconds: packed or mapped weights, page size, threads and placement of decode "
@@ -44,10 +47,15 @@ static const struct opt_usage usage = {
         "budget. No choice changes the model's output. Ctrl-C ends it without a "
         "profile.\n\nThe result is a profile, a readable "
         "YAML file in the cache directory (or -o FILE), for --tuned auto of decode, "
-        "generate and sweep.\n\nExit code: 0, also where the default is best; 1 if "
+        "generate and sweep.\n\n--kernels needs no model: it finds for each weight "
+        "format "
+        "the level, the prefetch and the number of panels side by side that read "
+        "weights from memory fastest with this CPU. `bench tune` of any model then "
+        "starts from them.\n\nExit code: 0, also where the default is best; 1 if "
         "--exhaustive finds something clearly more than 2 % faster; 2 for wrong input; "
         "3 where the machine does not allow it.",
     .example = "bench tune -m yi-1.5-9b:Q4_K_M --mem 6G --explain\n"
+               "bench tune --kernels\n"
                "bench generate -m model.gguf --tuned auto -p \"Once\"",
     .no_arguments = "name the model with -m",
 };
@@ -55,8 +63,8 @@ static const struct opt_usage usage = {
 struct settings {
     struct tune_model_params model;
     double budget_s;
-    const char *model_text, *cache_dir, *output;
-    bool explain, exhaustive, json;
+    const char *model_text, *cache_dir, *output, *formats;
+    bool explain, exhaustive, json, kernels;
 };
 
 /* ---- tuning, in this process ----------------------------------------------------- */
@@ -256,6 +264,103 @@ static enum status tune_inside(const struct settings *s, const struct topology *
     return ST_OK;
 }
 
+/* ---- kernels, without a model ---------------------------------------------------- */
+
+static json_t *choices_json(const struct kernel_choices *c, const char *path)
+{
+    json_t *list = json_array(), *object = json_object();
+    char text[32];
+
+    for (int i = 0; i < c->n; i++) {
+        const struct kernel_choice *v = &c->v[i];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:i, s:f, s:f}", "format",
+                            kern_format_info(v->fmt)->name, "level", isa_name(v->isa),
+                            "prefetch", prefetch_text(v->prefetch, text, sizeof text),
+                            "panels", (int)kern_panels_interleaved(v->prefetch), "gbps",
+                            v->gbps, "default_gbps", v->default_gbps));
+    }
+    json_object_set_new(object, "n_threads", json_integer(c->n_threads));
+    json_object_set_new(object, "roof_gbps", json_real(c->read_gbps));
+    json_object_set_new(object, "formats", list);
+    json_object_set_new(object, "profile", json_string(format_path(path).text));
+    return object;
+}
+
+static void print_choices(const struct kernel_choices *c, const char *path)
+{
+    char text[32];
+
+    printf("%d thread%s, weights from memory; roof %.1f GB/s\n\n", c->n_threads,
+           c->n_threads == 1 ? "" : "s", c->read_gbps);
+    printf("  format   level       prefetch  panels   GB/s  of roof  default  gain\n");
+    for (int i = 0; i < c->n; i++) {
+        const struct kernel_choice *v = &c->v[i];
+
+        printf("  %-8s %-11s %-9s %6u  %5.1f  %5.0f %%  %7.1f",
+               kern_format_info(v->fmt)->name, isa_name(v->isa),
+               prefetch_text(v->prefetch, text, sizeof text),
+               (unsigned)kern_panels_interleaved(v->prefetch), v->gbps,
+               100 * v->gbps / c->read_gbps, v->default_gbps);
+        if (v->is_default)
+            printf("     -\n");
+        else
+            printf("  %.2f\n", v->gbps / v->default_gbps);
+    }
+    printf("\nprofile: %s\n`bench tune -m MODEL` starts from it.\n",
+           format_path(path).text);
+}
+
+static enum status tune_kernels(const struct settings *s, const struct topology *topo,
+                                struct err *err)
+{
+    const char *names[KERN_N_FMT];
+    static struct kernel_choices choices;
+    char path[4096] = "";
+    uint64_t formats;
+    enum status st;
+
+    for (int i = 0; i < KERN_N_FMT; i++)
+        names[i] = kern_format_info((enum kern_format)i)->name;
+    st = parse_words(s->formats, "--formats", names, KERN_N_FMT, &formats, err);
+    if (st == ST_OK && s->output)
+        snprintf(path, sizeof path, "%s", s->output);
+    else if (st == ST_OK)
+        st = tuned_kernels_path(path, sizeof path, topo, err);
+    if (st == ST_OK)
+        st = tuned_make_place(path, err);
+    if (st == ST_OK)
+        st = measuring_begin(err);
+    if (st == ST_OK)
+        st = kernel_tune(&choices, topo, formats, topo->threads_default, s->budget_s,
+                         err);
+    if (st == ST_OK)
+        st = tuned_kernels_save(path, topo, &choices, err);
+    if (st)
+        return st;
+    if (s->json)
+        return cmd_print_json(choices_json(&choices, path), 9, err);
+    print_choices(&choices, path);
+    return ST_OK;
+}
+
+/* What belongs to the other way of calling. */
+static enum status check_kernels(const struct settings *s, struct err *err)
+{
+    if (!s->kernels)
+        return s->formats ? err_set(err, ST_USAGE, "--formats requires --kernels")
+                          : ST_OK;
+    if (s->model_text)
+        return err_set(err, ST_USAGE,
+                       "--kernels tunes without a model: leave out -m, or --kernels");
+    if (s->explain || s->exhaustive || s->model.setup.mem_limit)
+        return err_set(err, ST_USAGE,
+                       "--kernels takes none of --explain, --exhaustive and --mem, "
+                       "which are for a model");
+    return ST_OK;
+}
+
 /* ---- the command ----------------------------------------------------------------- */
 
 static enum status prepare(struct settings *s, struct err *err)
@@ -302,7 +407,7 @@ static struct opt as_here(struct opt o, const char *help)
 int cmd_tune(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {.budget_s = 180};
+    struct settings s = {.budget_s = 0};
     struct topology *topo = calloc(1, sizeof *topo);
     struct opt_args args;
     int code = 0;
@@ -310,7 +415,9 @@ int cmd_tune(int argc, char **argv)
     const struct opt opts[] = {
         OPT_STR('m', "model", &s.model_text, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
         as_here(model_setup_option(SETTING_mem, &s.model.setup), "memory limit, as 6G (default: none)"),
-        OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds, loading included (default 180)", 1, 86400),
+        OPT_FLAG(0, "kernels", &s.kernels, "tune reading of each weight format, without a model"),
+        OPT_STR(0, "formats", &s.formats, "LIST", "with --kernels: formats, as q4_K,q8_0 (default: all)"),
+        OPT_DOUBLE(0, "budget", &s.budget_s, "S", "seconds, loading included (default 180; --kernels 30)", 1, 86400),
         as_here(model_setup_option(SETTING_weights, &s.model.setup), "auto: packed or mmap, tuned (default); packed; mmap; memory: synthetic, no file"),
         as_here(setting_option(SETTING_ctx, take_depth, &s.model.depth), "context depth of decoding (default 0)"),
         OPT_STR('o', "output", &s.output, "FILE", "the profile (default: in the cache directory)"),
@@ -331,7 +438,16 @@ int cmd_tune(int argc, char **argv)
         return st ? cmd_end(&err) : 0;
     }
     interrupt_catch();
-    st = topology_read(topo, "", &err);
+    if (s.budget_s == 0)
+        s.budget_s = s.kernels ? 30 : 180;
+    st = check_kernels(&s, &err);
+    if (st == ST_OK)
+        st = topology_read(topo, "", &err);
+    if (st == ST_OK && s.kernels) {
+        st = tune_kernels(&s, topo, &err);
+        free(topo);
+        return st ? cmd_end(&err) : 0;
+    }
     if (st == ST_OK)
         st = prepare(&s, &err);
     if (st == ST_OK && s.model.setup.mem_limit)

@@ -18,6 +18,7 @@
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/noise.h"
 #include "harness/worker/measured.h"
+#include "harness/tune/tuned_kernels.h"
 
 #define MAX_BATCH SLM_DEFAULT_BATCH
 #define MIN_BATCH 64
@@ -304,7 +305,9 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
     return ST_OK;
 }
 
-static void make_base(const struct tune_model *t, struct tune_setup *base)
+/* From what `bench tune --kernels` found, where it was run. */
+static enum status make_base(const struct tune_model *t, struct tune_setup *base,
+                             struct err *err)
 {
     *base = (struct tune_setup){.residency = t->p.setup.residency == WEIGHTS_AUTO
                                                  ? WEIGHTS_PACKED
@@ -314,6 +317,7 @@ static void make_base(const struct tune_model *t, struct tune_setup *base)
                                 .placement = PLACEMENT_SPREAD,
                                 .tuning = slm_tuning_default()};
     base->tuning.n_batch = t->n_batch;
+    return tuned_kernels_start(&base->tuning, t->topo, NULL, 0, err);
 }
 
 enum status tune_model_open(struct tune_model **t, const struct tune_model_params *p,
@@ -345,7 +349,8 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     if (st == ST_OK)
         find_formats(g, space->formats);
     gguf_close(g);
-    make_base(new, base);
+    if (st == ST_OK)
+        st = make_base(new, base, err);
     if (st) {
         tune_model_close(new);
         return st;

@@ -18,7 +18,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
 #include "harness/settings/setting.h"
-#include "harness/tune/prefetch.h"
+#include "harness/tune/tuned_format.h"
 
 #define VERSION "1"
 
@@ -141,12 +141,6 @@ enum status tuned_save(const char *path, const struct tuned *t,
 
 /* ---- reading ------------------------------------------------------------------- */
 
-struct raw_format {
-    char *name, *level, *level_prefill, *prefetch;
-    char *panels; /* not in older profiles */
-    char *ahead;  /* of older profiles: a distance, of hint T1 */
-};
-
 struct raw_key {
 #define X(field, name, what) char *name;
     TUNED_FIELDS(X)
@@ -160,15 +154,12 @@ struct raw {
         char *weights, *pages, *threads, *threads_prefill, *placement, *chunks,
             *chunks_prefill, *batch;
     } choices;
-    struct raw_format *formats;
+    struct tuned_format *formats;
     unsigned formats_count;
 };
 
 #define TEXT(type, name) \
     CYAML_FIELD_STRING_PTR(#name, CYAML_FLAG_POINTER, type, name, 0, 1024)
-#define TEXT_OR_NONE(type, name)                                                  \
-    CYAML_FIELD_STRING_PTR(#name, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, \
-                           name, 0, 1024)
 #define IN(part, field) TEXT(__typeof__(((struct raw *)NULL)->part), field)
 
 #define X(field, name, what) TEXT(struct raw_key, name),
@@ -180,18 +171,6 @@ static const cyaml_schema_field_t choice_fields[] = {
     IN(choices, threads_prefill), IN(choices, placement), IN(choices, chunks),
     IN(choices, chunks_prefill),  IN(choices, batch),     CYAML_FIELD_END};
 
-static const cyaml_schema_field_t format_fields[] = {
-    TEXT(struct raw_format, name),
-    TEXT(struct raw_format, level),
-    TEXT(struct raw_format, level_prefill),
-    TEXT_OR_NONE(struct raw_format, prefetch),
-    TEXT_OR_NONE(struct raw_format, panels),
-    TEXT_OR_NONE(struct raw_format, ahead),
-    CYAML_FIELD_END};
-
-static const cyaml_schema_value_t format_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_format, format_fields)};
-
 static const cyaml_schema_field_t fields[] = {
     TEXT(struct raw, version),
     TEXT(struct raw, made),
@@ -199,7 +178,7 @@ static const cyaml_schema_field_t fields[] = {
     CYAML_FIELD_MAPPING("choices", CYAML_FLAG_DEFAULT, struct raw, choices,
                         choice_fields),
     CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                         struct raw, formats, &format_value, 0, KERN_N_FMT),
+                         struct raw, formats, &tuned_format_schema, 0, KERN_N_FMT),
     CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
@@ -225,90 +204,6 @@ static bool get_int(const struct place *at, const char *key, const char *text,
 
     return setting_parse_int(id, text, name_of(at, key, what, sizeof what), out,
                              at->err) == ST_OK;
-}
-
-static bool get_level(const struct place *at, const char *format, const char *text,
-                      uint32_t *mask)
-{
-    if (!strcasecmp(text, "best")) {
-        *mask = 0;
-        return true;
-    }
-    for (int i = 0; i < KERN_N_ISA; i++)
-        if (!strcasecmp(text, isa_name((enum kern_isa)i))) {
-            *mask = tune_level_mask(i);
-            return true;
-        }
-    err_set(
-        at->err, ST_INPUT,
-        "%s: %s: there is no level '%.40s'; say best, or one that `bench topo` lists",
-        at->path, format, text);
-    return false;
-}
-
-static bool get_prefetch(const struct place *at, const struct raw_format *raw,
-                         struct kern_prefetch *prefetch)
-{
-    char what[64];
-    int distance;
-
-    if (raw->prefetch && prefetch_parse(raw->prefetch, prefetch))
-        return true;
-    snprintf(what, sizeof what, "%.20s: ahead", raw->name);
-    if (!raw->prefetch && raw->ahead) {
-        if (!get_int(at, what, raw->ahead, SETTING_prefetch, &distance))
-            return false;
-        *prefetch = (struct kern_prefetch){(uint32_t)distance, KERN_PREFETCH_T1, 0};
-        return true;
-    }
-    err_set(at->err, ST_INPUT,
-            "%s: %.20s: prefetch: '%.40s' is neither off nor a hint (T0, T1, NTA) and "
-            "a distance of 1 to %u bytes, as \"T0 4096\"",
-            at->path, raw->name, raw->prefetch ? raw->prefetch : "",
-            TUNING_MAX_DISTANCE);
-    return false;
-}
-
-static bool get_panels(const struct place *at, const struct raw_format *raw,
-                       uint32_t *n_panels)
-{
-    static const char *const known[] = {"1", "2", "4"};
-
-    *n_panels = KERN_MAX_INTERLEAVED;
-    for (size_t i = 0; raw->panels && i < sizeof known / sizeof known[0]; i++)
-        if (!strcmp(raw->panels, known[i])) {
-            *n_panels = (uint32_t)(known[i][0] - '0');
-            return true;
-        }
-    if (!raw->panels)
-        return true;
-    err_set(at->err, ST_INPUT, "%s: %.20s: panels: '%.40s' is none of 1, 2, 4",
-            at->path, raw->name, raw->panels);
-    return false;
-}
-
-static bool get_format(const struct place *at, const struct raw_format *raw, bool *seen,
-                       struct slm_tuning *t)
-{
-    const enum kern_format fmt = kern_format_by_name(raw->name);
-
-    if (fmt == KERN_N_FMT) {
-        err_set(at->err, ST_INPUT, "%s: there is no weight format '%.40s'", at->path,
-                raw->name);
-        return false;
-    }
-    if (seen[fmt]) {
-        err_set(at->err, ST_INPUT, "%s: the weight format %s is there twice", at->path,
-                raw->name);
-        return false;
-    }
-    seen[fmt] = true;
-    if (!get_level(at, raw->name, raw->level, &t->isa_mask[fmt]) ||
-        !get_level(at, raw->name, raw->level_prefill, &t->isa_mask_prefill[fmt]) ||
-        !get_prefetch(at, raw, &t->prefetch[fmt]) ||
-        !get_panels(at, raw, &t->prefetch[fmt].n_panels))
-        return false;
-    return true;
 }
 
 static bool get_words(const struct place *at, const struct raw *raw,
@@ -358,7 +253,7 @@ static bool get_setup(const struct place *at, const struct raw *raw,
         !get_int(at, "batch", raw->choices.batch, SETTING_batch, &s->tuning.n_batch))
         return false;
     for (unsigned i = 0; i < raw->formats_count; i++)
-        if (!get_format(at, &raw->formats[i], seen, &s->tuning))
+        if (tuned_format_read(&raw->formats[i], at->path, seen, &s->tuning, at->err))
             return false;
     return true;
 }

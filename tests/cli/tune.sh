@@ -25,8 +25,28 @@ for key in cpu isa topology cpu_quota memory_limit kernel build model quant file
 done
 [ "$(grep -c "^  - name: q[46]_K" "$profile")" = 2 ] || fail "formats: $(cat "$profile")"
 grep -q "^ *threads: [0-9]* *# " "$profile" || fail "no comment: $(cat "$profile")"
-for knob in weights threads level prefetch chunks batch; do
+for knob in weights threads level prefetch panels chunks batch; do
     grep -q "^$knob " out || fail "the table has no $knob: $(cat out)"
+done
+
+# ---- kernels, without a model; a model starts from them
+if "$BENCH" kernels --list --formats q4_0 --ops gemv_x16 >/dev/null 2>&1; then
+    "$BENCH" tune --kernels --formats q4_0 --budget 1 >out 2>err || fail "kernels: $(cat err)"
+    kernels=$(sed -n 's/^profile: //p' out)
+    [ "$kernels" = "$(ls cache/tuned/kernels-*.yaml | sed "s|^|$WORK/|")" ] || fail "no file: $kernels"
+    grep -qE "^  q4_0 +[a-z0-9_]+ +(off|(T0|T1|NTA) [0-9]+) +[124] +[0-9.]+ " out || fail "$(cat out)"
+    grep -qE "^    panels: [124]$" "$kernels" || fail "$(cat "$kernels")"
+    sed -i 's/^    prefetch: .*/    prefetch: T9 1/' "$kernels"
+    ! "$BENCH" tune -m nano:Q4_0 --budget 1 -o started.yaml >out 2>err || fail "starts from what is wrong"
+    grep -q "kernels-.*T9 1" err || fail "$(cat err)"
+    rm "$kernels"
+    "$BENCH" tune --kernels --formats q4_0 --budget 1 --json -o k.yaml >json || fail "as JSON: exit $?"
+    grep -q '"panels": ' json && [ -s k.yaml ] || fail "$(cat json)"
+fi
+for wrong in "--kernels -m nano:Q4_0" "--kernels --explain" "-m nano:Q4_0 --formats q4_0" \
+    "--kernels --formats q4_9"; do
+    ! "$BENCH" tune $wrong >out 2>err || fail "takes $wrong"
+    [ "$(wc -l <err)" = 1 ] || fail "$wrong: $(cat err)"
 done
 
 # ---- where stderr is no terminal, lines say what is going on

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_profile.c - profiles of `bench tune`, as YAML
+ * fuzz_profile.c - profiles of `bench tune`, of a model and of kernels, as YAML
  */
 #include "harness/tune/tuned.h"
+#include "harness/tune/tuned_kernels.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
 static void read_profile(const uint8_t *data, size_t size)
 {
     static struct tuned t, before;
+    static struct topology anywhere;
+    struct slm_tuning tuning = slm_tuning_default();
     const char *path = fuzz_file("p.yaml", data, size);
     struct err err = ERR_INIT;
     char why[256];
@@ -17,6 +20,9 @@ static void read_profile(const uint8_t *data, size_t size)
         tuned_key_fits(&t.key, &before.key, why, sizeof why);
         before = t;
     }
+    err_clear(&err);
+    fuzz_accepted(tuned_kernels_load(&tuning, path, &anywhere, why, sizeof why, &err),
+                  &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -35,6 +41,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "name",
                                         "level",
                                         "prefetch",
+                                        "panels",
+                                        "cpu",
+                                        "isa",
+                                        "topology",
                                         "level_prefill",
                                         "weights",
                                         "packed",
