@@ -122,7 +122,7 @@ int probe_advice(const struct probe_report *r, const struct topology *topo,
 {
     struct list l = {.item = out};
 
-    if (r->n_read_rows && topo->llc_bytes && r->read[0].bytes < 2 * topo->llc_bytes)
+    if (r->n_read_rows && topo->llc_bytes && r->read[0].bytes < 4 * topo->llc_bytes)
         text_append(next(&l), TEXT_CAP,
                     "Decode: nothing; the buffer is too small for the bandwidth of "
                     "memory.");

@@ -32,7 +32,7 @@ static void print_wrapped(FILE *f, const char *text, int indent)
     fputc('\n', f);
 }
 
-/* Threads and the other settings of the choice. */
+/* Threads and the other settings of the choice, but the default placement. */
 static void print_choice(FILE *f, const struct row *r)
 {
     char model[REPORT_NAME_MAX], computed[REPORT_NAME_MAX] = "";
@@ -41,7 +41,7 @@ static void print_choice(FILE *f, const struct row *r)
     fprintf(f, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
             named ? "" : r->quant, (long long)r->n_threads,
             r->n_threads == 1 ? "" : "s");
-    if (r->placement != FIELD_NO_ENUM)
+    if (r->placement != FIELD_NO_ENUM && r->placement != PLACEMENT_SPREAD)
         fprintf(f, ", placement %s", row_placement_text(r));
     if (r->residency != FIELD_NO_ENUM)
         fprintf(f, ", weights %s", row_residency_text(r));

@@ -13,7 +13,7 @@ same() {
 
 "$BENCH" recommend "$sweep" > default
 same default << 'TEXT'
-Recommended: yi-1.5-9b Q4_0, 2 threads, placement spread, weights mmap, context up to 4096
+Recommended: yi-1.5-9b Q4_0, 2 threads, weights mmap, context up to 4096
   It decodes 2.45 tok/s at context depth 4096. The probability that this
   setting is the fastest is more than 99.9 %. A prompt of 64 tokens takes 6.53
   s until the first token (prefill with 2 threads: 9.80 tok/s). At this depth
@@ -29,13 +29,13 @@ Evidence:
   2.42 to 2.48), 42 % of its roof; its memory peaked at 5.16 GiB, page cache
   included, within the limit of 6.00 GiB. Q4_K_M with 2 threads is 17 %
   slower.
-Runner-up: yi-1.5-9b Q4_K_M, 2 threads, placement spread, weights mmap: 2.04 tok/s
+Runner-up: yi-1.5-9b Q4_K_M, 2 threads, weights mmap: 2.04 tok/s
 Left out: 12 at less context, 2 that did not fit the memory.
 TEXT
 
 "$BENCH" recommend "$sweep" --max-threads 1 --ctx 1000 --min-tps 1.3 > narrow
 same narrow << 'TEXT'
-Recommended: yi-1.5-9b Q4_0, 1 thread, placement spread, weights mmap, context up to 1024
+Recommended: yi-1.5-9b Q4_0, 1 thread, weights mmap, context up to 1024
   It decodes 1.49 tok/s at context depth 1024. Of what reaches 1.3 tok/s it
   has the best quality (by the order of types). It does so with a probability
   of more than 99.9 %. A prompt of 64 tokens takes 12.5 s until the first
