@@ -29,14 +29,13 @@ static const struct kernel_product products[] = {
 /* 2..8: tokens checked at once in speculative decoding; 64, 512: prefill. */
 static const int columns[] = {2, 3, 4, 5, 6, 8, 64, 512};
 
-#define DISTANCES(hint, n)                                            \
-    {1024, KERN_PREFETCH_##hint, n}, {2048, KERN_PREFETCH_##hint, n}, \
-        {4096, KERN_PREFETCH_##hint, n},                              \
-    {                                                                 \
-        8192, KERN_PREFETCH_##hint, n                                 \
-    }
+/* clang-format off */
+#define DISTANCES(hint, n)                                               \
+    {2048, KERN_PREFETCH_##hint, n}, {4096, KERN_PREFETCH_##hint, n},    \
+    {8192, KERN_PREFETCH_##hint, n}, {16384, KERN_PREFETCH_##hint, n}
 #define PREFETCHES(n) \
     {0, KERN_PREFETCH_T0, n}, DISTANCES(T0, n), DISTANCES(T1, n), DISTANCES(NTA, n)
+/* clang-format on */
 
 static const struct kern_prefetch prefetches[] = {PREFETCHES(1), PREFETCHES(2),
                                                   PREFETCHES(4)};

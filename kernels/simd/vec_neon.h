@@ -142,6 +142,18 @@ SIMD_INLINE vi v_s16(const int16_t *p)
     return v_from_s16(vld1q_s16(p), vld1q_s16(p + 8));
 }
 
+/* out[i], i < 8: sums of two neighbours of sixteen 16-bit numbers, which fit 16 bits,
+ * in the order 0, 2, 1, 3, 4, 6, 5, 7. */
+SIMD_INLINE void v_sums_of_two(const int16_t *v, int16_t *out)
+{
+    static const uint8_t order[16] = {0, 1, 4,  5,  2,  3,  6,  7,
+                                      8, 9, 12, 13, 10, 11, 14, 15};
+    const int16x8_t two = vpaddq_s16(vld1q_s16(v), vld1q_s16(v + 8));
+
+    vst1q_s16(out, vreinterpretq_s16_u8(
+                       vqtbl1q_u8(vreinterpretq_u8_s16(two), vld1q_u8(order))));
+}
+
 SIMD_INLINE vi v_and(vi a, vi b)
 {
     return V_EACH_2(vi, vandq_s32, a, b);

@@ -70,6 +70,20 @@ SIMD_INLINE vi v_s16(const int16_t *p)
     return MM(cvtepi16_epi32)(load_half(p));
 }
 
+/* out[i], i < 8: sums of two neighbours of sixteen 16-bit numbers, which fit 16 bits,
+ * in the order 0, 2, 1, 3, 4, 6, 5, 7. */
+SIMD_INLINE void v_sums_of_two(const int16_t *v, int16_t *out)
+{
+    const __m128i order =
+        _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
+    const __m256i two = _mm256_madd_epi16(load_256(v), _mm256_set1_epi16(1));
+
+    _mm_storeu_si128((void *)out,
+                     _mm_shuffle_epi8(_mm_packs_epi32(_mm256_castsi256_si128(two),
+                                                      _mm256_extracti128_si256(two, 1)),
+                                      order));
+}
+
 SIMD_INLINE vi v_and(vi a, vi b)
 {
     return MM_SI(and)(a, b);

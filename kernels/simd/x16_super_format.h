@@ -108,6 +108,10 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
         out->sums[1] = 0;
         return;
     }
+    if (f.n_subs == 8 && f.bias == 0) {
+        v_sums_of_two(sums, out->sums);
+        return;
+    }
     for (int s = 0; s < f.n_subs; s++)
         sum[s] = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
     if (f.n_subs == 16) {

@@ -120,14 +120,15 @@ static void other_names_are_refused(void **state)
 
 static void every_row_has_its_cases(void **state)
 {
-    size_t n, n_entries;
+    size_t n, n_entries, n_ways;
     struct kernel_case *cases = all_cases(&n);
     const struct kern_entry *entries = kern_entries(&n_entries);
     struct {
-        size_t hot, cold, any;
+        size_t hot, cold, ways, any;
     } *seen = calloc(n_entries, sizeof *seen);
 
     (void)state;
+    kernel_prefetches(&n_ways);
     assert_non_null(seen);
     for (size_t i = 0; i < n; i++) {
         const struct kern_entry *e = kernel_case_entry(&cases[i]);
@@ -136,7 +137,10 @@ static void every_row_has_its_cases(void **state)
             continue; /* roofs are no rows */
         seen[e - entries].any++;
         seen[e - entries].hot += cases[i].cache == KERNEL_HOT;
-        seen[e - entries].cold += cases[i].cache == KERNEL_COLD;
+        if (cases[i].prefetch.n_panels)
+            seen[e - entries].ways++;
+        else
+            seen[e - entries].cold += cases[i].cache == KERNEL_COLD;
     }
     for (size_t e = 0; e < n_entries; e++) {
         const struct kernel_product *p = kernel_product(entries[e].op);
@@ -146,6 +150,7 @@ static void every_row_has_its_cases(void **state)
         if (p && !p->has_columns) {
             assert_int_equal(seen[e].hot, 1);
             assert_int_equal(seen[e].cold, 2); /* one per thread count */
+            assert_int_equal(seen[e].ways, p->packed ? 2 * n_ways : 0);
         }
         if (p && p->has_columns)
             assert_int_equal(seen[e].cold, 2 * 8);

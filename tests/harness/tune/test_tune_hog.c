@@ -91,19 +91,19 @@ static enum status turned_decode(void *arg, const struct tune_setup *s,
                                          s->tuning.prefetch[KERN_FMT_q6_K].distance));
     const enum status st = hogged_decode(&v->h, s, out, err);
 
-    if (v->loud) /* ... or nothing can be told from chance any more */
-        out->seconds = v->at_end ? 0.01 * exp(3 * hogged_uniform(&v->h)) : out->seconds;
+    if (v->loud) /* ... or hardly anything can be told from chance any more */
+        out->seconds *= v->at_end ? exp(12 * hogged_uniform(&v->h)) : 1;
     else
         out->seconds *= v->at_end && chosen ? 2 : 1;
     return st;
 }
 
-static void tune_turned(struct fixture *f, struct turned *v)
+static void tune_turned(struct fixture *f, struct turned *v, uint64_t seed)
 {
     struct tune_machine m = hogged_machine(&v->h);
     struct err err = ERR_INIT;
 
-    v->h = (struct hogged){.n_cpus = 4, .noise = 0.02, .seed = 6};
+    v->h = (struct hogged){.n_cpus = 4, .noise = 0.02, .seed = seed};
     hogged_fixture(f, 4);
     m.decode = turned_decode;
     m.progress = notice_the_end;
@@ -117,7 +117,7 @@ static void one_bad_choice_goes_back_alone(void **state)
     struct turned v = {.all = false};
     char worth[256];
 
-    tune_turned(f, &v);
+    tune_turned(f, &v, 6);
     assert_true(f->r.decode.kept && f->r.decode.n_taken_back == 1);
     assert_true(f->r.decode.ratio.ratio > 1.2);
     assert_int_equal(f->r.chosen.n_threads, 2);
@@ -128,26 +128,35 @@ static void one_bad_choice_goes_back_alone(void **state)
     assert_non_null(strstr(worth, "taken back"));
 }
 
-/* What was confirmed by itself is not given up because the end is too loud to tell. */
+/* What was confirmed by itself is not given up because the end is too loud to tell. At
+ * so loud an end chance says now and then that choices interfere: they may go back in 3
+ * of 12 tunings. */
 static void a_loud_end_gives_up_nothing(void **state)
 {
     struct fixture *f = *state;
-    struct turned v = {.loud = true};
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    int n_kept = 0, n_said = 0;
 
-    assert_non_null(out);
-    tune_turned(f, &v);
-    assert_true(f->r.decode.kept);
-    assert_int_equal(f->r.chosen.n_threads, 3);
-    assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q4_K].distance, 8192);
-    assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q6_K].distance, 8192);
-    tune_print(out, &f->r, false);
-    fclose(out);
-    if (f->r.decode.by_choice)
-        assert_non_null(strstr(text, "confirmed by itself"));
-    free(text);
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct turned v = {.loud = true};
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+
+        assert_non_null(out);
+        tune_turned(f, &v, seed);
+        n_kept += f->r.decode.kept && f->r.chosen.n_threads == 3 &&
+                  f->r.chosen.tuning.prefetch[KERN_FMT_q4_K].distance == 8192 &&
+                  f->r.chosen.tuning.prefetch[KERN_FMT_q6_K].distance == 8192;
+        tune_print(out, &f->r, false);
+        fclose(out);
+        if (f->r.decode.by_choice) {
+            assert_non_null(strstr(text, "confirmed by itself"));
+            n_said++;
+        }
+        free(text);
+    }
+    if (n_kept < 9 || n_said < 5)
+        fail_msg("kept in %d of 12 tunings, %d times one by one", n_kept, n_said);
 }
 
 /* ... and where no part of them wins, the default is the result. */
@@ -156,7 +165,7 @@ static void the_default_comes_last(void **state)
     struct fixture *f = *state;
     struct turned v = {.all = true};
 
-    tune_turned(f, &v);
+    tune_turned(f, &v, 6);
     assert_false(f->r.decode.kept);
     assert_int_equal(f->r.chosen.n_threads, 2);
     assert_int_equal(f->r.chosen.tuning.prefetch[KERN_FMT_q4_K].distance, 0);
