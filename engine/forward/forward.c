@@ -4,9 +4,12 @@
  */
 #include "engine/forward/forward_impl.h"
 
-/* Chunks per thread and stage: enough that other threads take over from a preempted
- * one, few enough that each is one long run. */
-#define CHUNKS_PER_MEMBER 8
+/* Parts of a thread's share: for one column as few as leave threads of unequal speed
+ * little to wait for (test_row_chunks.c), since chunks are read faster the longer they
+ * are; more for several, so that what a chunk computes (of gate and up) is still in a
+ * cache when it is used. */
+#define CHUNKS_DECODE  3
+#define CHUNKS_PREFILL 4
 
 /* Of the settings measured (x86: distances of 2 to 8 KiB, all hints) this one was near
  * the best where the best was another: prefetchers that follow ascending panels over
@@ -16,8 +19,8 @@ static const struct kern_prefetch default_prefetch = {4096, KERN_PREFETCH_T0, 4}
 
 struct slm_tuning slm_tuning_default(void)
 {
-    struct slm_tuning t = {.chunks_decode = CHUNKS_PER_MEMBER,
-                           .chunks_prefill = CHUNKS_PER_MEMBER,
+    struct slm_tuning t = {.chunks_decode = CHUNKS_DECODE,
+                           .chunks_prefill = CHUNKS_PREFILL,
                            .pages = MEM_PAGES_2M};
 
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
@@ -132,17 +135,26 @@ struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float
     return c;
 }
 
-bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end)
+struct fwd_rows fwd_rows_of(const struct forward *f, size_t n_rows)
 {
-    const int each = f->n == 1 ? f->tuning.chunks_decode : f->tuning.chunks_prefill;
-    const size_t chunk =
-        pad_rows(n_rows / ((size_t)thread_pool_size(f->pool) * (size_t)each) + 1);
+    const int n_threads = thread_pool_size(f->pool);
 
-    *begin = thread_pool_next(f->pool, chunk);
-    if (*begin >= n_rows)
-        return false;
-    *end = *begin + chunk < n_rows ? *begin + chunk : n_rows;
-    return true;
+    return (struct fwd_rows){
+        .chunks = f->n == 1 ? row_chunks_of(n_rows, n_threads, f->tuning.chunks_decode,
+                                            KERN_PANEL_ROWS)
+                            : row_chunks_of(n_rows, n_threads, f->tuning.chunks_prefill,
+                                            ROW_UNIT)};
+}
+
+bool fwd_next_rows(struct forward *f, const struct fwd_thread *me,
+                   struct fwd_rows *rows, size_t *begin, size_t *end)
+{
+    size_t i = (size_t)(me - f->threads);
+
+    if (rows->has_begun)
+        i = (size_t)thread_pool_size(f->pool) + thread_pool_next(f->pool, 1);
+    rows->has_begun = true;
+    return row_chunks_get(&rows->chunks, i, begin, end);
 }
 
 void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
@@ -209,8 +221,9 @@ static void add_product(struct forward *f, struct fwd_thread *me, enum slm_op op
                         const struct norm *norm, const struct columns *c)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
+    struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
 
-    for (size_t begin, end; fwd_next_rows(f, w->n_rows, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         product(f, me, op, w, bias, begin, end, c, f->y, stride);
         for (size_t j = 0; !norm->w && j < c->n; j++)
             f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
@@ -265,7 +278,9 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
         fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
 
     /* Rows of all matrices are handed out as one range. */
-    for (size_t begin, end; fwd_next_rows(f, total, &begin, &end);) {
+    struct fwd_rows rows = fwd_rows_of(f, total);
+
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         size_t base = 0; /* of matrix i among all rows */
 
         for (size_t i = 0; i < n_targets; i++) {
@@ -337,8 +352,9 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     const struct columns c =
         fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
                     act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
+    struct fwd_rows rows = fwd_rows_of(f, n_ff);
 
-    for (size_t begin, end; fwd_next_rows(f, n_ff, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         if (gated)
             product(f, me, SLM_OP_GATE_UP, &y->gate, NULL, begin, end, &c, f->gate,
                     stride);
@@ -386,8 +402,9 @@ static void output(struct forward *f, struct fwd_thread *me)
 
     const struct columns c = fwd_prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
                                          &m->output_norm, act_bit(&m->output));
+    struct fwd_rows rows = fwd_rows_of(f, m->output.n_rows);
 
-    for (size_t begin, end; fwd_next_rows(f, m->output.n_rows, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end, &c,
                 f->logits, n_vocab);
         for (size_t j = 0; m->logit_softcap > 0.0f && j < c.n; j++)

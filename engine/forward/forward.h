@@ -11,7 +11,7 @@
  * For one token each thread prepares (normalises, quantises) the stage's input
  * for itself, which costs less than a barrier; for several the columns are
  * divided among the threads and a barrier follows. Rows of a matrix are handed out in
- * chunks. Nothing allocates during a pass.
+ * chunks that get shorter (row_chunks.h). Nothing allocates during a pass.
  *
  * Threading: as thread_pool_run(), on the threads that are in use (thread_pool_use()).
  */

@@ -180,8 +180,9 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
     const size_t routed = each * (size_t)me->n_taken;
 
     /* Rows of all experts in use as one range; those of the shared expert last. */
-    for (size_t begin, end;
-         fwd_next_rows(f, routed + pad_rows(n_shared), &begin, &end);) {
+    struct fwd_rows rows = fwd_rows_of(f, routed + pad_rows(n_shared));
+
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         while (begin < end && begin < routed) {
             const size_t base = begin / each * each; /* of this expert's rows */
             const size_t to = end < base + each ? end - base : each;
@@ -230,7 +231,9 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
 static void contract_all(struct forward *f, struct fwd_thread *me,
                          const struct layer *y, const struct columns *c)
 {
-    for (size_t begin, end; fwd_next_rows(f, y->down.n_rows, &begin, &end);)
+    struct fwd_rows rows = fwd_rows_of(f, y->down.n_rows);
+
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
         for (; begin < end; begin += TILE_ROWS)
             for (int t = 0; t < me->n_taken; t++)
                 contract(f, me, y, me->taken[t], c, begin,
@@ -252,8 +255,9 @@ static void add_shared(struct forward *f, struct fwd_thread *me, const struct la
     const struct columns c =
         fwd_prepare(f, me, f->shared_gate, pad16(n_ff), (size_t)f->n, n_ff, NULL,
                     act_bit(&y->shared_down));
+    struct fwd_rows rows = fwd_rows_of(f, y->shared_down.n_rows);
 
-    for (size_t begin, end; fwd_next_rows(f, y->shared_down.n_rows, &begin, &end);) {
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         fwd_product(f, &y->shared_down, 0, begin, end, c.n, c.x[y->shared_down.act],
                     c.stride[y->shared_down.act], f->y + begin, stride);
         for (size_t j = 0; j < c.n; j++)

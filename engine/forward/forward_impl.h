@@ -10,14 +10,15 @@
 
 #include "engine/base/mem.h"
 #include "engine/forward/forward.h"
+#include "engine/forward/row_chunks.h"
 
 /* Positions whose scores are kept at a time: with the queries of a tile they fit into
  * the second-level cache. */
 #define ATTN_BLOCK 256
 /* Queries that share a pass over a KV head's keys, unless one position has more. */
 #define ATTN_QUERIES 32
-/* Rows of a matrix are handed out in multiples of this: two panels, which kernels
- * process together. */
+/* Rows are handed out in multiples of this where there are several columns: two panels,
+ * which kernels process together. */
 #define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
 /* One thread's share of an operation. */
@@ -185,9 +186,20 @@ struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float
                            size_t src_stride, size_t n, size_t k,
                            const struct norm *norm, uint32_t act_mask);
 
-/* The next of n_rows rows for this thread, in multiples of ROW_UNIT; false: none
- * left. */
-bool fwd_next_rows(struct forward *f, size_t n_rows, size_t *begin, size_t *end);
+/* Rows that the threads share, as one of them takes them. */
+struct fwd_rows {
+    struct row_chunks chunks;
+    bool has_begun;
+};
+
+/* n_rows rows, in multiples of ROW_UNIT, or of KERN_PANEL_ROWS for a single token. */
+struct fwd_rows fwd_rows_of(const struct forward *f, size_t n_rows);
+
+/* The next of them for this thread; false: none left. Its first chunk is a thread's
+ * own, so that threads that leave a barrier together do not queue for the counter, and
+ * a third or so of a small model's weights stay in the caches of the same core. */
+bool fwd_next_rows(struct forward *f, const struct fwd_thread *me,
+                   struct fwd_rows *rows, size_t *begin, size_t *end);
 
 /* All targets' products with x, normalised; ends in a barrier. */
 void fwd_project(struct forward *f, struct fwd_thread *me,

@@ -5,7 +5,7 @@
  * First ways that differ much are compared: the number of interleaved panels, hints, no
  * prefetch. Then what is near the fastest: other distances and hints with its panels.
  *
- * The panels of each weight format are read in the order of a pass, in the pieces that
+ * The panels of each weight format are read in the order of a pass, in the chunks that
  * decoding hands out, cyclically: a run of one candidate continues where the previous
  * one ended, so that weights come from memory as in decoding. The bytes read before a
  * piece is read again are known; a format that caches could hold for so long is not
@@ -23,9 +23,10 @@
 #define NOTABLE_SHARE 0.1       /* of the bytes that a token reads */
 #define RUN_NS        1000000.0 /* a run, about: waking the threads is a small part */
 #define FIRST_BYTES   ((uint64_t)4 << 20) /* of the run that measures the speed */
-#define WANTED_ROUNDS 12                  /* of a stage */
-#define MAX_PASSES    2     /* over a format's panels, in WANTED_ROUNDS of a stage */
-#define MAX_PIECES    65536 /* of a format */
+#define WANTED_ROUNDS 12            /* of a stage */
+#define MAX_PASSES    2             /* over a format's panels, in WANTED_ROUNDS */
+#define MAX_PIECES    65536         /* of a format */
+#define MAX_PIECE     ((size_t)256) /* rows */
 #define UNKNOWN_CACHE ((uint64_t)32 << 20)
 
 static const struct kern_prefetch far_apart[] = {
@@ -41,7 +42,8 @@ static const struct kern_prefetch far_apart[] = {
 _Static_assert(N_FAR_APART < PREFETCH_MAX_CANDIDATES,
                "the rule takes these and the one in force");
 
-/* What decoding hands out at once. */
+/* What decoding hands out at once, or a part of it: a run is short, and must not end
+ * with threads that wait for one with a long chunk. */
 struct piece {
     const void *panels;
     uint32_t n_panels, k;
@@ -121,28 +123,48 @@ bool forward_prefetches(const struct forward *f, enum kern_format fmt)
 
 /* ---- a format's walk -------------------------------------------------------- */
 
-/* pieces NULL: only count them. */
+/* The panels among rows begin..end-1 of slice s. pieces NULL: only count them. */
+static void add_piece(struct walk *to, const struct matrix *w, size_t s, size_t begin,
+                      size_t end)
+{
+    if (end > w->panel_rows)
+        end = w->panel_rows;
+    if (begin >= end || to->n_pieces >= MAX_PIECES)
+        return;
+    if (to->pieces) {
+        to->pieces[to->n_pieces] =
+            (struct piece){matrix_row(w, s, begin),
+                           (uint32_t)((end - begin) / KERN_PANEL_ROWS), (uint32_t)w->k};
+        to->bytes += (end - begin) * w->row_bytes;
+    }
+    to->n_pieces++;
+}
+
+/* The matrix's rows, or those of as many slices as a token uses, are one range. */
 static void add_pieces(void *arg, const struct forward *f, const struct matrix *w)
 {
     struct walk *to = arg;
-    const size_t parts =
-        (size_t)thread_pool_size(f->pool) * (size_t)f->tuning.chunks_decode;
-    const size_t chunk = pad_rows(w->n_rows / parts + 1);
+    const size_t each = pad_rows(w->n_rows);
+    const size_t used = w->n_slices > 1 ? (size_t)f->m->n_experts_used : 1;
 
     if (w->fmt != to->fmt)
         return;
-    for (size_t s = 0; s < w->n_slices; s++)
-        for (size_t r = 0; r < w->panel_rows && to->n_pieces < MAX_PIECES; r += chunk) {
-            const size_t left = w->panel_rows - r, n = left < chunk ? left : chunk;
+    for (size_t s = 0; s < w->n_slices; s += used) {
+        const size_t n = w->n_slices - s < used ? w->n_slices - s : used;
+        struct row_chunks chunks =
+            row_chunks_of(n * each, thread_pool_size(f->pool), f->tuning.chunks_decode,
+                          KERN_PANEL_ROWS);
 
-            if (to->pieces) {
-                to->pieces[to->n_pieces] =
-                    (struct piece){matrix_row(w, s, r), (uint32_t)(n / KERN_PANEL_ROWS),
-                                   (uint32_t)w->k};
-                to->bytes += n * w->row_bytes;
+        for (size_t i = 0, at, end; row_chunks_get(&chunks, i, &at, &end); i++)
+            while (at < end) {
+                const size_t row = at % each, left = end - at;
+                const size_t longest = each - row < MAX_PIECE ? each - row : MAX_PIECE;
+                const size_t rows = left < longest ? left : longest;
+
+                add_piece(to, w, s + at / each, row, row + rows);
+                at += rows;
             }
-            to->n_pieces++;
-        }
+    }
 }
 
 static bool same(struct kern_prefetch a, struct kern_prefetch b)

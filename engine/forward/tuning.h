@@ -25,8 +25,9 @@ struct slm_tuning {
     uint32_t isa_mask[KERN_N_FMT], isa_mask_prefill[KERN_N_FMT];
     /* How weights in panels are read; a distance is at most TUNING_MAX_DISTANCE. */
     struct kern_prefetch prefetch[KERN_N_FMT];
-    /* Chunks of a matrix per thread: more balance preempted threads, fewer make longer
-     * runs. 1..TUNING_MAX_CHUNKS */
+    /* Parts into which a thread's share of the rows left is cut, of which it takes one
+     * (row_chunks.h): more balance threads of unequal speed, fewer make longer runs.
+     * 1..TUNING_MAX_CHUNKS */
     int chunks_decode, chunks_prefill;
     int n_batch;          /* tokens in a pass of prefill; 0: as opened, the most */
     enum mem_pages pages; /* of packed weights */

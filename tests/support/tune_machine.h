@@ -15,7 +15,7 @@
  */
 
 /* Its clock is what its samples take. The best: 3 of 4 threads to decode and 4 to
- * prefill, 2 chunks, prefetch distance 8192 for q4_K, no matter what for q6_K, the
+ * prefill, 4 chunks, prefetch distance 8192 for q4_K, no matter what for q6_K, the
  * level avx2 to decode q6_K, batches of 256, mapped weights. */
 struct invented {
     double clock, noise, effect; /* effect 0: nothing matters */
@@ -55,7 +55,7 @@ static inline enum status invented_decode(void *arg, const struct tune_setup *s,
     const bool avx2 =
         tune_mask_level(s->tuning.isa_mask[KERN_FMT_q6_K]) == KERN_ISA_avx2;
     const double all = better(v, s->n_threads == 3, 0.2) *
-                       better(v, s->tuning.chunks_decode == 2, 0.05) *
+                       better(v, s->tuning.chunks_decode == 4, 0.05) *
                        better(v, s->residency == WEIGHTS_MMAP, 0.1) * spread(v);
 
     (void)err;

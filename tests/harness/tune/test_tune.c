@@ -26,7 +26,7 @@ static void the_best_is_chosen(void **state)
         assert_int_equal(tune(&f->r, &f->p, &v, &err), ST_OK);
         assert_true(v.clock <= f->p.budget_s);
         n_right += s->n_threads == 3 && s->n_threads_prefill == 4;
-        n_right += s->tuning.chunks_decode == 2;
+        n_right += s->tuning.chunks_decode == 4;
         n_right += s->tuning.prefetch[KERN_FMT_q4_K].distance == 8192;
         n_right += s->tuning.prefetch[KERN_FMT_q6_K].distance == 0; /* a tie */
         n_right += !has_avx2 ||

@@ -113,7 +113,7 @@ static void a_spoiled_profile_is_refused(void **state)
         {"threads: 2", "threads: 0", "threads"},
         {"threads: 2", "threads: many", "threads"},
         {"threads: 2", "threads: [1, 2]", "line"},
-        {"chunks: 8", "chunks: 9999999999", "chunks"},
+        {"chunks: 3", "chunks: 9999999999", "chunks"},
         {"batch: 64", "batch: 1000000", "batch"},
         {"placement: spread", "placement: none", "placement"},
         {"weights: packed", "weights: glued", "packed, mmap, memory"},
