@@ -17,6 +17,11 @@
  * does at once. That happens where threads are not pinned and other programs take the
  * CPUs: spinning would cost SPIN_NS at every barrier.
  *
+ * A thread that a run wakes wakes others in turn, so that the last of many does not
+ * wait for as many system calls of the first. Arrivals at a barrier are counted in
+ * groups, whose last members are counted once more, so that many threads do not queue
+ * for one cache line.
+ *
  * Words that different threads write are on separate cache lines.
  */
 #include "engine/base/thread_pool.h"
@@ -48,6 +53,10 @@
 
 #define CACHE_LINE 64
 
+/* Threads that a thread wakes; threads that count their arrivals on one line. */
+#define WAKES 4
+#define GROUP 16
+
 /* A counter to wait on, and the number of threads asleep on it. */
 struct signal_word {
     _Alignas(CACHE_LINE) atomic_uint value;
@@ -63,6 +72,10 @@ struct thread {
      * for the end of. */
     _Alignas(CACHE_LINE) atomic_int cpu;
     atomic_uint arrived;
+};
+
+struct arrivals {
+    _Alignas(CACHE_LINE) atomic_int n;
 };
 
 /* The calling thread, within a run. */
@@ -81,7 +94,8 @@ struct thread_pool {
     thread_pool_fn *fn; /* of the current run; NULL: threads end */
     void *arg;
     struct signal_word generation;
-    _Alignas(CACHE_LINE) atomic_int n_arrived;
+    struct arrivals groups; /* that have arrived */
+    struct arrivals group[(THREAD_POOL_MAX + GROUP - 1) / GROUP];
     _Alignas(CACHE_LINE) atomic_size_t next;
 };
 
@@ -174,6 +188,25 @@ static int spins(const struct thread_pool *t)
     return t->n_used <= t->n_alone ? t->n_spins : 0;
 }
 
+/* Whether this is the last of n arrivals; the count is 0 again then. */
+static bool is_last(struct arrivals *a, int n)
+{
+    if (atomic_fetch_add(&a->n, 1) + 1 < n)
+        return false;
+    atomic_store_explicit(&a->n, 0, memory_order_relaxed);
+    return true;
+}
+
+/* Whether all n_used threads have arrived with the calling one. */
+static bool is_last_of_all(struct thread_pool *t, int n_used)
+{
+    const int i = self->index / GROUP, first = i * GROUP;
+    const int n = n_used - first < GROUP ? n_used - first : GROUP;
+
+    return is_last(&t->group[i], n) &&
+           (n_used <= GROUP || is_last(&t->groups, (n_used + GROUP - 1) / GROUP));
+}
+
 void thread_pool_barrier(struct thread_pool *t)
 {
     /* Read before arriving: after the last arrival they may change at any moment. */
@@ -185,13 +218,21 @@ void thread_pool_barrier(struct thread_pool *t)
         return;
     }
     note_arrival(t, seen);
-    if (atomic_fetch_add(&t->n_arrived, 1) + 1 < n_used) {
+    if (!is_last_of_all(t, n_used)) {
         word_wait(t, &t->generation, seen, n_spins, n_used, seen);
         return;
     }
-    atomic_store_explicit(&t->n_arrived, 0, memory_order_relaxed);
     atomic_store_explicit(&t->next, 0, memory_order_relaxed);
     word_advance(&t->generation);
+}
+
+/* The threads that thread i wakes: together all but the first. */
+static void wake_others(struct thread_pool *t, int i)
+{
+    const int first = i * WAKES + 1;
+
+    for (int k = first; k < first + WAKES && k < t->n_used; k++)
+        word_advance(&t->threads[k].work);
 }
 
 static void *thread_main(void *arg)
@@ -206,6 +247,7 @@ static void *thread_main(void *arg)
         word_wait(t, &me->work, seen, n_spins, 1, atomic_load(&t->generation.value));
         if (!t->fn)
             return NULL;
+        wake_others(t, me->index);
         n_spins = spins(t);
         t->fn(t->arg, me->index, t->n_used);
         thread_pool_barrier(t);
@@ -221,8 +263,7 @@ void thread_pool_run(struct thread_pool *t, thread_pool_fn *fn, void *arg)
     t->fn = fn;
     t->arg = arg;
     atomic_store_explicit(&t->next, 0, memory_order_relaxed);
-    for (int i = 1; i < t->n_used; i++)
-        word_advance(&t->threads[i].work);
+    wake_others(t, 0);
     fn(arg, 0, t->n_used);
     thread_pool_barrier(t);
 }

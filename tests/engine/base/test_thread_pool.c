@@ -10,11 +10,12 @@
 #include "tests/support/test.h"
 
 #define MAX_MEMBERS 16
+#define MANY        53 /* that wake each other, and arrive in groups */
 
 struct shared {
     struct thread_pool *pool;
     int n_rounds;
-    int value[MAX_MEMBERS]; /* one per thread, written without atomics */
+    int value[MANY]; /* one per thread, written without atomics */
     atomic_int n_wrong;
     size_t n_items;
     unsigned char *taken; /* [n_items] */
@@ -113,6 +114,32 @@ static void test_runs_on_the_first_threads(void **state)
         thread_pool_run(s.pool, rounds, &s);
         for (int m = 0; m < MAX_MEMBERS; m++)
             assert_int_equal(s.value[m], m < n ? 20 * 100 + m : 0);
+    }
+    assert_int_equal(atomic_load(&s.n_wrong), 0);
+    thread_pool_stop(s.pool);
+}
+
+/* Numbers of threads that fill their last group, or leave one thread in it. */
+static void test_many_threads(void **state)
+{
+    static const int counts[] = {MANY, 17, 48, 1, 33, 16, 49, 2, 32, 5, MANY};
+    unsigned char taken[1000];
+    struct shared s = {.pool = start(MANY, NULL),
+                       .n_rounds = 5,
+                       .n_items = sizeof taken,
+                       .taken = taken};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        memset(s.value, 0, sizeof s.value);
+        memset(taken, 0, sizeof taken);
+        thread_pool_use(s.pool, counts[i]);
+        thread_pool_run(s.pool, rounds, &s);
+        for (int m = 0; m < MANY; m++)
+            assert_int_equal(s.value[m], m < counts[i] ? 5 * 100 + m : 0);
+        thread_pool_run(s.pool, take_items, &s);
+        for (size_t k = 0; k < sizeof taken; k++)
+            assert_int_equal(taken[k], 2);
     }
     assert_int_equal(atomic_load(&s.n_wrong), 0);
     thread_pool_stop(s.pool);
@@ -300,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_barrier_publishes),
         cmocka_unit_test(test_next_hands_out_each_item_once),
         cmocka_unit_test(test_runs_on_the_first_threads),
+        cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_stops_threads_never_used),
         cmocka_unit_test(test_survives_one_cpu),
         cmocka_unit_test(test_survives_sharing_a_cpu),
