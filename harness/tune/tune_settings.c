@@ -280,7 +280,7 @@ size_t tune_values(const struct tune_space *space, const struct tune_setup *s,
                    enum tune_setting setting, enum kern_format fmt, long long *value)
 {
     static const int panels[] = {4, 2, 1};
-    static const int chunks[] = {1, 2, 3, 4, 8, 16};
+    static const int chunks[] = {1, 2, 3, 4, 6, 8, 16};
     static const struct kern_prefetch prefetch[] = {
         {0, KERN_PREFETCH_T0, 0},     {2048, KERN_PREFETCH_T0, 0},
         {4096, KERN_PREFETCH_T0, 0},  {8192, KERN_PREFETCH_T0, 0},
