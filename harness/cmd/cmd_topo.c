@@ -15,6 +15,7 @@
 #include "harness/machine/cores.h"
 #include "harness/machine/topology.h"
 #include "harness/machine/measuring.h"
+#include "kernels/units.h"
 #include "kernels/isa.h"
 
 #define LABEL_WIDTH 16
@@ -144,6 +145,8 @@ static void print_caches(const struct topology *t)
 
 static void print_isa(const struct topology *t)
 {
+    char units[UNITS_TEXT_MAX];
+
     section("ISA levels");
     for (int i = 0; i < KERN_N_ISA; i++) {
         const enum kern_isa isa = (enum kern_isa)i;
@@ -153,6 +156,9 @@ static void print_isa(const struct topology *t)
         else if (strncmp(t->isa_missing[i], "for ", 4) != 0) /* another architecture */
             line(isa_name(isa), "not usable: %s", t->isa_missing[i]);
     }
+    if (t->unused_units)
+        line("others", "not used by any kernel here: %s",
+             units_text(t->unused_units, units, sizeof units));
 }
 
 static void print_memory(const struct topology *t)

@@ -127,7 +127,7 @@ void probe_report_free(struct probe_report *r);
 /* What follows from the roofs for a model (probe_advice.c): out[PROBE_MAX_ADVICE]
  * receives so many sentences. Each says which roof it rests on; a buffer that the
  * last-level cache holds is no roof. */
-#define PROBE_MAX_ADVICE 4
+#define PROBE_MAX_ADVICE 5
 int probe_advice(const struct probe_report *r, const struct topology *topo,
                  struct topo_advice *out);
 

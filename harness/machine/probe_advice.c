@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "kernels/units.h"
 
 /* The model that examples are of: nine billion parameters, as Q4_K_M has them. */
 #define EXAMPLE_PARAMS 9e9
@@ -104,6 +105,19 @@ static void advise_prefill(struct list *l, const struct probe_report *r)
                 plural(r->n_peak_threads, "s"));
 }
 
+/* The peak above is that of the kernels' levels. */
+static void advise_units(struct list *l, const struct topology *topo)
+{
+    char units[UNITS_TEXT_MAX];
+
+    text_append(
+        next(l), TEXT_CAP,
+        "Arithmetic: no kernel here uses %s of this CPU, and the peak is without "
+        "%s; programs that use such units can be faster in prefill.",
+        units_text(topo->unused_units, units, sizeof units),
+        strchr(units, ' ') ? "them" : "it");
+}
+
 static void advise_disk(struct list *l, const struct probe_report *r)
 {
     char *text = next(l);
@@ -130,6 +144,8 @@ int probe_advice(const struct probe_report *r, const struct topology *topo,
         advise_decode(&l, r, topo);
     if (r->int8_gops[r->n_peak_threads > 1].median > 0)
         advise_prefill(&l, r);
+    if (r->int8_gops[0].median > 0 && topo->unused_units)
+        advise_units(&l, topo);
     if (r->has_disk && r->disk_gbps.median > 0)
         advise_disk(&l, r);
     if (*r->validity && strcmp(r->validity, "valid"))

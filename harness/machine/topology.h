@@ -55,6 +55,7 @@ struct topology {
     char hypervisor[32];              /* "" on bare metal, "kvm", "unknown" */
     uint32_t isa_mask;                /* levels usable, see kernels/isa.h */
     char isa_missing[KERN_N_ISA][96]; /* why a level is not, "" where it is */
+    uint32_t unused_units;            /* units without a kernel, see units.h */
     int n_offline;                    /* CPUs switched off; they are not in the list */
     int n_cpus, n_cores, n_packages, n_nodes;
     struct topo_cpu cpu[TOPO_MAX_CPUS]; /* by os_id order */

@@ -7,6 +7,7 @@
  */
 #include "harness/machine/topology.h"
 
+#include "kernels/units.h"
 #include "kernels/isa.h"
 
 static json_t *bytes_or_null(uint64_t bytes)
@@ -64,18 +65,28 @@ static json_t *isa_json(const struct topology *t)
     return levels;
 }
 
+static json_t *unused_units_json(const struct topology *t)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; unit_name(i); i++)
+        if (t->unused_units >> i & 1)
+            json_array_append_new(list, json_string(unit_name(i)));
+    return list;
+}
+
 static json_t *cpu_json(const struct topology *t)
 {
     static const char *const smt[] = {"none", "shown", "hidden"};
 
     return json_pack(
-        "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o}", "model",
+        "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "model",
         text_or_null(t->cpu_model), "vendor", text_or_null(t->cpu_vendor), "hypervisor",
         text_or_null(t->hypervisor), "cpus", t->n_cpus, "cpus_offline", t->n_offline,
         "cores", t->n_cores, "packages", t->n_packages, "nodes", t->n_nodes, "smt",
         smt[t->smt], "smt_measured", text_or_null(t->smt_measured), "isa", isa_json(t),
-        "caches", caches_json(t), "llc_bytes", bytes_or_null(t->llc_bytes), "list",
-        cpus_json(t));
+        "unused_units", unused_units_json(t), "caches", caches_json(t), "llc_bytes",
+        bytes_or_null(t->llc_bytes), "list", cpus_json(t));
 }
 
 static json_t *limits_json(const struct topology *t)

@@ -15,6 +15,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/sysfile.h"
+#include "kernels/units.h"
 
 /* ---- /proc/cpuinfo -------------------------------------------------------------- */
 
@@ -242,6 +243,7 @@ enum status topology_read_cpuinfo(struct topology *t, const char *root, struct e
     if (!*text_squeeze(t->cpu_model))
         snprintf(t->cpu_model, sizeof t->cpu_model, "unknown");
     read_isa(t, root, flags, arm);
+    t->unused_units = root[0] ? units_of_flags(flags) : units_detect(flags);
 out:
     free(flags);
     free(text);

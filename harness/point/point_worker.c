@@ -19,6 +19,7 @@
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"
+#include "kernels/units.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/point/point_profile.h"
 #include "harness/point/point_speculate.h"
@@ -163,6 +164,7 @@ static void fill_row(struct point_worker *c)
             row->pages = MEM_PAGES_2M;
     }
     row->isa = row_enum_value(&choices_isa, measured_isa());
+    units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
     if (c->p->kind == POINT_DECODE)
         row->bytes_per_token = (int64_t)slm_bytes_per_token(info, c->p->ctx);
     evaluate_facts(c);

@@ -372,6 +372,10 @@ static void print_roof(struct lines *l, const struct row *r)
     }
     put(l, "arithmetic", t);
     t[0] = '\0';
+    if (r->roof_gops > 0 && r->unused_units[0])
+        text_append(t, sizeof t, "%s: no kernel here uses them", r->unused_units);
+    put(l, "other units", t);
+    t[0] = '\0';
     if (r->roof_disk_gbps > 0)
         text_append(t, sizeof t, "%.2f GB/s", r->roof_disk_gbps);
     put(l, "disk", t);

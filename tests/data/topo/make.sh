@@ -218,7 +218,7 @@ container-1.5cpu)
     put sys/devices/system/node/online 0
     node 0 "0 1 2 3 4 5 6 7" 32505856
     cpuinfo "0 1 2 3 4 5 6 7" GenuineIntel "Intel(R) Xeon(R) Platinum 8488C" \
-        "ht hypervisor fma f16c avx avx2 avx_vnni $vnni"
+        "ht hypervisor fma f16c avx avx2 avx_vnni $vnni avx512_bf16 amx_bf16 avx512_fp16 amx_tile amx_int8"
     put sys/class/dmi/id/sys_vendor "Amazon EC2"
     memory 32505856 28000000 0 never 0 0
     kernel 6.1.119 100 0-3

@@ -355,6 +355,11 @@ static void advice_follows_from_the_roofs(void **state)
     assert_non_null(strstr(advice[1].text, "at 922 GOPS in int8 with 4 threads"));
     assert_non_null(strstr(advice[2].text, "reading 5.3 GB takes at least 10.0 s"));
 
+    topo->unused_units = 1;
+    assert_int_equal(probe_advice(&r, topo, advice), 4);
+    assert_non_null(strstr(advice[2].text, "no kernel here uses AMX-INT8"));
+    topo->unused_units = 0;
+
     topo->mem_available = UINT64_C(2) << 30;
     strcpy(r.validity, "disturbed: others 30 %");
     r.n_peak_threads = 1;

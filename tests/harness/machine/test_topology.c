@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "harness/machine/topology.h"
+#include "kernels/units.h"
 #include "kernels/isa.h"
 
 #define BIT(isa) (1u << KERN_ISA_##isa)
@@ -152,6 +153,8 @@ static void vm_with_v1_limits(void **state)
 
 static void container_with_a_quota(void **state)
 {
+    char units[UNITS_TEXT_MAX];
+
     (void)state;
     read_machine("container-1.5cpu");
     assert_int_equal(topo.n_cpus, 8);
@@ -164,6 +167,8 @@ static void container_with_a_quota(void **state)
     assert_string_equal(topo.mem_limit_source, "/sys/fs/cgroup/memory.max");
     assert_string_equal(topo.hypervisor, "nitro");
     assert_true(topo.isa_mask & BIT(avxvnni));
+    assert_string_equal(units_text(topo.unused_units, units, sizeof units),
+                        "AMX-INT8 AMX-BF16 AVX512-BF16 AVX512-FP16");
     assert_int_equal(topo.threads_default, 1);
     assert_string_equal(topo.threads_why,
                         "1: 2 physical cores, a quota of 1.5 CPUs, 4 allowed CPUs");
@@ -308,6 +313,9 @@ static void json_has_the_same_facts(void **state)
     json_t *cpu = json_object_get(j, "cpu"), *limits = json_object_get(j, "limits");
     assert_int_equal(json_integer_value(json_object_get(cpu, "cores")), 4);
     assert_int_equal(json_array_size(json_object_get(cpu, "list")), 8);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(cpu, "unused_units"), 0)),
+        "AMX-INT8");
     assert_float_equal(json_real_value(json_object_get(limits, "cpu_quota")), 1.5,
                        1e-12);
     assert_int_equal(json_integer_value(json_object_get(limits, "memory_bytes")),

@@ -33,7 +33,7 @@ static void header_is_golden(void **state)
         "lat_p99_ms,load_s,ttft_s,ttft_s_lo,ttft_s_hi,ttft_warm_s,"
         "bytes_per_token,roof_gbps,roof_tok_per_s,mbu,gops,roof_gops,limiter,"
         "roof_gbps_lo,roof_gbps_hi,roof_gops_lo,roof_gops_hi,mbu_lo,mbu_hi,"
-        "limiter_why,roof_disk_gbps,"
+        "limiter_why,roof_disk_gbps,unused_units,"
         "mem_limit_bytes,mem_enforced_bytes,mem_peak_bytes,mem_planned_bytes,"
         "cached_bytes,kv_bytes_per_token,model_ctx,mem_resident_bytes,"
         "validity,major_faults_per_token,refaults_per_token,steal_pct,others_pct,"
