@@ -226,6 +226,30 @@ typedef void kern_softcap_fn(float *x, size_t n, float cap);
 /* add: y[i] += x[i]. */
 typedef void kern_add_fn(float *y, const float *x, size_t n);
 
+/* add_scaled: y[i] += a * x[i]. */
+typedef void kern_add_scaled_fn(float *y, const float *x, float a, size_t n);
+
+/* l2norm: x to the length `length`, in place: x[i] *= length / max(|x|, eps). */
+typedef void kern_l2norm_fn(float *x, size_t n, float length, float eps);
+
+/* Linear attention (Yang et al. 2024, arXiv 2412.06464).
+ *
+ * conv_silu: a causal convolution of each of n channels, and SiLU:
+ *   y[j * y_stride + i] = silu(sum over t < n_taps of w[i * n_taps + t] * x[j + t][i])
+ * for j < n_cols; x[n_cols + n_taps - 1] are the rows of inputs.
+ *
+ * delta_rule: n tokens of one head, one after another, with the state s[d][d] (a row
+ * for each element of the keys), q, k and v [n][stride] and out [n][out_stride] of d
+ * elements each:
+ *   S <- keep[j] S;   S <- S + k (rate[j] (v - S'k))';   out = S'q
+ * |k| <= 1, 0 <= keep, rate <= 1. No argument overlaps another. */
+typedef void kern_conv_silu_fn(size_t n, size_t n_taps, const float *w, size_t n_cols,
+                               const float *const *x, float *y, size_t y_stride);
+typedef void kern_delta_rule_fn(size_t d, size_t n, float *s, const float *q,
+                                const float *k, const float *v, size_t stride,
+                                const float *keep, const float *rate, float *out,
+                                size_t out_stride);
+
 /* Attention goes over cached positions in panels of 16, as weights do over rows. With
  * d elements of a head (quantised types: a multiple of 32) a panel of keys is
  *

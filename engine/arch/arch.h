@@ -98,6 +98,9 @@ enum model_act { ACT_SILU, ACT_GELU };
 /* Layers of a model may rotate in different ways. */
 #define MODEL_MAX_ROPES 2
 
+/* Inputs that a convolution mixes, at most. */
+#define DELTA_MAX_CONV 64
+
 /* Linear attention: keys are n_k_heads * head_dim, values n_v_heads * head_dim. */
 struct delta_sizes {
     int n_k_heads, n_v_heads, head_dim;

@@ -88,7 +88,7 @@ static enum status setup_delta(struct loader *l, struct model *m)
     if (!st)
         st = loader_int(l, "ssm.time_step_rank", 1, MAX_HEADS, &s->n_v_heads);
     if (!st)
-        st = loader_int(l, "ssm.conv_kernel", 1, 64, &s->n_conv);
+        st = loader_int(l, "ssm.conv_kernel", 1, DELTA_MAX_CONV, &s->n_conv);
     if (!st)
         st = loader_int(l, "ssm.inner_size", 1, MAX_WIDTH, &inner);
     if (st)

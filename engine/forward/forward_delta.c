@@ -13,7 +13,8 @@
  * convolution. Several heads of values may share one of queries and keys: value head h
  * takes key head h % n_k_heads.
  *
- * Each thread takes heads, and processes a pass's tokens in order.
+ * Each thread takes heads, and processes a pass's tokens in order, DELTA_TOKENS at a
+ * time: what belongs to them then lies in the second-level cache beside the state.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -26,60 +27,22 @@ static size_t n_channels(const struct model *m)
     return delta_in_rows(&m->delta);
 }
 
-/* Channel c of token j after the convolution and SiLU. */
-static float convolve(const struct forward *f, const struct layer *y, size_t c,
-                      size_t j)
+/* Channels c.. of n tokens, after the convolution and SiLU: dst [n][stride]. */
+static void convolve(const struct forward *f, const struct layer *y, size_t c,
+                     size_t token, size_t n, float *dst, size_t stride)
 {
-    const size_t n_hooks = (size_t)f->m->delta.n_conv, n = n_channels(f->m);
-    const float *hooks = y->delta_conv + c * n_hooks;
+    const size_t n_taps = (size_t)f->m->delta.n_conv, n_all = n_channels(f->m);
     const float *past = kvcache_state(f->kv, y->cached);
-    float sum = 0.0f;
+    const float *rows[DELTA_TOKENS + DELTA_MAX_CONV - 1];
 
-    for (size_t t = 0; t < n_hooks; t++) {
-        const size_t at = j + t; /* counted from the first input kept */
+    for (size_t r = 0; r < n + n_taps - 1; r++) {
+        const size_t at = token + r; /* counted from the first input kept */
 
-        sum += hooks[t] * (at < n_hooks - 1
-                               ? past[at * n + c]
-                               : f->delta_in[(at + 1 - n_hooks) * pad16(n) + c]);
+        rows[r] = at < n_taps - 1 ? past + at * n_all + c
+                                  : f->delta_in + (at + 1 - n_taps) * pad16(n_all) + c;
     }
-    return sum / (1.0f + expf(-sum));
-}
-
-/* Scale x to a norm of `length`. */
-static void set_length(float *x, size_t n, float length, float eps)
-{
-    float sum = 0.0f;
-
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    const float root = sqrtf(sum);
-    const float scale = length / (root > eps ? root : eps);
-
-    for (size_t i = 0; i < n; i++)
-        x[i] *= scale;
-}
-
-/* One token: out[d] from the state, which learns v for k. S[d][d], a row for each
- * element of k. */
-static void step(float *restrict s, const float *restrict q, const float *restrict k,
-                 const float *restrict v, float keep, float rate, size_t d,
-                 float *restrict error, float *restrict out)
-{
-    for (size_t i = 0; i < d; i++)
-        error[i] = v[i];
-    for (size_t i = 0; i < d; i++)
-        for (size_t e = 0; e < d; e++)
-            error[e] -= keep * k[i] * s[i * d + e];
-    for (size_t e = 0; e < d; e++)
-        error[e] *= rate;
-    memset(out, 0, d * sizeof *out);
-    for (size_t i = 0; i < d; i++)
-        for (size_t e = 0; e < d; e++) {
-            const float now = keep * s[i * d + e] + k[i] * error[e];
-
-            s[i * d + e] = now;
-            out[e] += q[i] * now;
-        }
+    f->kern.conv_silu((size_t)f->m->delta.head_dim, n_taps, y->delta_conv + c * n_taps,
+                      n, rows, dst, stride);
 }
 
 /* ln(1 + e^x) */
@@ -88,39 +51,51 @@ static float softplus(float x)
     return x > 20.0f ? x : log1pf(expf(x));
 }
 
+/* Tokens from..from + n - 1 of one head of values, n <= DELTA_TOKENS. */
+static void run_tokens(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                       size_t head, size_t from, size_t n)
+{
+    const struct delta_sizes *s = &f->m->delta;
+    const size_t d = (size_t)s->head_dim, n_k = (size_t)s->n_k_heads * d,
+                 each = pad16(d);
+    const size_t n_v = (size_t)s->n_v_heads, key_head = head % (size_t)s->n_k_heads;
+    const size_t stride = pad16(n_v * d), first = from * stride + head * d;
+    float *q = me->delta, *k = q + n * each, *v = k + n * each;
+    float *state = kvcache_state(f->kv, y->cached) +
+                   ((size_t)s->n_conv - 1) * n_channels(f->m) + head * d * d;
+    float keep[DELTA_TOKENS], rate[DELTA_TOKENS];
+
+    convolve(f, y, key_head * d, from, n, q, each);
+    convolve(f, y, n_k + key_head * d, from, n, k, each);
+    convolve(f, y, 2 * n_k + head * d, from, n, v, each);
+    for (size_t j = 0; j < n; j++) {
+        const size_t at = (from + j) * pad16(n_v) + head;
+
+        f->kern.l2norm(q + j * each, d, 1.0f / sqrtf((float)d), f->m->norm_eps);
+        f->kern.l2norm(k + j * each, d, 1.0f, f->m->norm_eps);
+        rate[j] = 1.0f / (1.0f + expf(-f->delta_beta[at]));
+        keep[j] =
+            expf(y->delta_a[head] * softplus(f->delta_alpha[at] + y->delta_dt[head]));
+    }
+    f->kern.delta_rule(d, n, state, q, k, v, each, keep, rate, f->attn + first, stride);
+    for (size_t j = 0; j < n; j++) {
+        float *out = f->attn + first + j * stride;
+
+        fwd_norm(f, out, out, &y->delta_norm, d);
+        f->kern.silu_mul(out, f->delta_z + first + j * stride, out, d);
+    }
+}
+
 static void run_head(struct forward *f, struct fwd_thread *me, const struct layer *y,
                      size_t head)
 {
-    const struct delta_sizes *s = &f->m->delta;
-    const size_t d = (size_t)s->head_dim, n_k = (size_t)s->n_k_heads * d;
-    const size_t key_head = head % (size_t)s->n_k_heads, each = pad16(d);
-    const size_t n_v = (size_t)s->n_v_heads;
-    float *q = me->delta, *k = q + each, *v = k + each, *error = v + each;
-    float *state = kvcache_state(f->kv, y->cached) +
-                   ((size_t)s->n_conv - 1) * n_channels(f->m) + head * d * d;
+    const size_t d = (size_t)f->m->delta.head_dim, n = (size_t)f->n;
 
-    for (size_t j = 0; j < (size_t)f->n; j++) {
-        float *out = f->attn + j * pad16(n_v * d) + head * d;
-        const float *z = f->delta_z + j * pad16(n_v * d) + head * d;
-        const float rate = 1.0f / (1.0f + expf(-f->delta_beta[j * pad16(n_v) + head]));
-        const float fade =
-            y->delta_a[head] *
-            softplus(f->delta_alpha[j * pad16(n_v) + head] + y->delta_dt[head]);
-
-        for (size_t i = 0; i < d; i++) {
-            q[i] = convolve(f, y, key_head * d + i, j);
-            k[i] = convolve(f, y, n_k + key_head * d + i, j);
-            v[i] = convolve(f, y, 2 * n_k + head * d + i, j);
-        }
-        set_length(q, d, 1.0f / sqrtf((float)d), f->m->norm_eps);
-        set_length(k, d, 1.0f, f->m->norm_eps);
-        step(state, q, k, v, expf(fade), rate, d, error, out);
-        fwd_norm(f, out, out, &y->delta_norm, d);
-        for (size_t i = 0; i < d; i++)
-            out[i] *= z[i] / (1.0f + expf(-z[i]));
-    }
+    for (size_t from = 0; from < n; from += DELTA_TOKENS)
+        run_tokens(f, me, y, head, from,
+                   n - from < DELTA_TOKENS ? n - from : DELTA_TOKENS);
     fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, 2 * d * d * sizeof(float),
-              3 * d * d * (size_t)f->n);
+              3 * d * d * n);
 }
 
 /* The last inputs of the convolution, for the next pass. */

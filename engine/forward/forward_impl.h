@@ -21,6 +21,9 @@
  * which kernels process together. */
 #define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
+/* Tokens of one head that linear attention processes at a time. */
+#define DELTA_TOKENS ((size_t)16)
+
 /* One thread's share of an operation. */
 struct fwd_lap {
     uint64_t work_ns, wait_ns, bytes, macs;
@@ -43,7 +46,8 @@ struct fwd_thread {
     float *score;                   /* [n_queries][ATTN_BLOCK] */
     float *mix;                     /* [n_queries][value_dim] */
     float *max, *sum;               /* [n_queries] of the online softmax */
-    float *delta;                   /* [4][delta.head_dim] of linear attention */
+    float *delta;                   /* [3][tokens][delta.head_dim] of linear attention:
+                                       queries, keys, values of up to DELTA_TOKENS */
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
     int *taken, n_taken;            /* experts that have pairs, ascending */

@@ -12,6 +12,11 @@ static size_t max_size(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Cuts cache-line aligned pieces off a block; base NULL only measures. Sizes
  * cannot overflow 64 bits: arch_*.c bound every dimension, FORWARD_MAX_BATCH and
  * THREAD_POOL_MAX the rest. */
@@ -102,7 +107,9 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     struct fwd_thread own = {0};
 
     own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
-    own.delta = carve_floats(c, 4, (size_t)m->delta.head_dim);
+    if (m->n_recurrent)
+        own.delta = carve_floats(c, 3 * min_size((size_t)f->n_batch, DELTA_TOKENS),
+                                 (size_t)m->delta.head_dim);
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));

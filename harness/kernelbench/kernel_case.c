@@ -17,6 +17,7 @@
 #define HEAD_DIM    128
 #define FFN_WIDTH   11008
 #define N_POSITIONS 1024
+#define N_TOKENS    32 /* of linear attention */
 #define COUNT(a)    (sizeof(a) / sizeof(a)[0])
 
 static const struct kernel_product products[] = {
@@ -338,13 +339,16 @@ static void add_product(struct list *l, struct kernel_case c,
     }
 }
 
-/* How many elements an operation is timed on; attention: positions. */
+/* How many elements an operation is timed on; attention: positions, or tokens. */
 static int usual_n(enum kern_op op)
 {
     switch (op) {
     case KERN_OP_rope:
     case KERN_OP_rope_neox:
+    case KERN_OP_l2norm:
         return HEAD_DIM;
+    case KERN_OP_delta_rule:
+        return N_TOKENS;
     case KERN_OP_silu_mul:
     case KERN_OP_gelu_mul:
     case KERN_OP_gelu:

@@ -14,6 +14,7 @@
 #define SCALAR   (1u << KERN_ISA_scalar)
 #define HEAD_DIM 128
 #define N_HEADS  8
+#define N_TAPS   4 /* of a convolution */
 #define CHECK_N  256
 
 /* Lengths may be 0. */
@@ -141,7 +142,8 @@ static void vector_work(enum kern_op op, double *columns, double *ops)
 {
     *columns = 3;
     *ops = 4;
-    if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap)
+    if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap ||
+        op == KERN_OP_l2norm)
         *columns = 2;
     else if (op == KERN_OP_layernorm)
         *columns = 4;
@@ -149,6 +151,8 @@ static void vector_work(enum kern_op op, double *columns, double *ops)
         *ops = 3;
     else if (op == KERN_OP_add)
         *ops = 1;
+    else if (op == KERN_OP_add_scaled)
+        *ops = 2;
 }
 
 /* Element i of a column of cosines and sines, laid out as op wants them. */
@@ -179,6 +183,46 @@ static bool open_vector(struct operation_call *o)
     return true;
 }
 
+/* One head of linear attention and o->n tokens: a has queries, keys and values, b what
+ * each token keeps and how fast it learns. The state reaches a size that it keeps. */
+static bool open_delta(struct operation_call *o)
+{
+    const size_t n = o->n, d = HEAD_DIM, state = d * d;
+
+    o->out_is_floats = true;
+    o->cost = (struct kernel_cost){(double)(2 * state + 4 * n * d) * sizeof(float),
+                                   6.0 * (double)(state * n), 0};
+    if (!alloc_all(o, n * d * sizeof(float), 3 * n * d, 2 * n) ||
+        !(o->blocks = parts_alloc(state * sizeof(float))))
+        return false;
+    parts_fill_random(o->blocks, state, 2);
+    for (size_t i = 0; i < 2 * n * d; i++)
+        o->a[i] /= sqrtf((float)d);
+    for (size_t j = 0; j < n; j++) {
+        o->b[j] = 0.9f;
+        o->b[n + j] = 0.5f;
+    }
+    return true;
+}
+
+/* One token, n channels: a has the inputs of N_TAPS tokens, blocks their addresses. */
+static bool open_convolution(struct operation_call *o)
+{
+    const size_t n = o->n;
+    const float **rows;
+
+    o->out_is_floats = true;
+    o->cost = (struct kernel_cost){(double)((2 * N_TAPS + 1) * n) * sizeof(float),
+                                   2.0 * N_TAPS * (double)n, 0};
+    if (!alloc_all(o, n * sizeof(float), N_TAPS * n, N_TAPS * n) ||
+        !(o->blocks = parts_alloc(N_TAPS * sizeof *rows)))
+        return false;
+    rows = o->blocks;
+    for (size_t t = 0; t < N_TAPS; t++)
+        rows[t] = o->a + t * n;
+    return true;
+}
+
 bool parts_other_open(struct operation_call *o, const struct kern_row *row, size_t n)
 {
     bool ok;
@@ -195,6 +239,12 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
     case KERN_OP_attn_dot:
     case KERN_OP_attn_mix:
         ok = open_attention(o);
+        break;
+    case KERN_OP_conv_silu:
+        ok = open_convolution(o);
+        break;
+    case KERN_OP_delta_rule:
+        ok = open_delta(o);
         break;
     default:
         ok = open_vector(o);
@@ -245,6 +295,20 @@ void parts_other_run(const struct operation_call *o)
         break;
     case KERN_OP_add:
         row->fn.add(out, o->a, o->n);
+        break;
+    case KERN_OP_add_scaled:
+        row->fn.add_scaled(out, o->a, 0.5f, o->n);
+        break;
+    case KERN_OP_l2norm:
+        row->fn.l2norm(out, o->n, 1.0f, 1e-5f);
+        break;
+    case KERN_OP_conv_silu:
+        row->fn.conv_silu(o->n, N_TAPS, o->b, 1, o->blocks, out, o->n);
+        break;
+    case KERN_OP_delta_rule:
+        row->fn.delta_rule(HEAD_DIM, o->n, o->blocks, o->a, o->a + o->n * HEAD_DIM,
+                           o->a + 2 * o->n * HEAD_DIM, HEAD_DIM, o->b, o->b + o->n, out,
+                           HEAD_DIM);
         break;
     case KERN_OP_attn_weigh: {
         float max = -INFINITY, sum = 0;

@@ -94,6 +94,27 @@ void kern_softcap__scalar(float *x, size_t n, float cap)
         x[i] = cap * tanhf(x[i] / cap);
 }
 
+void kern_add_scaled__scalar(float *y, const float *x, float a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += a * x[i];
+}
+
+void kern_l2norm__scalar(float *x, size_t n, float length, float eps)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+
+    const double root = sqrt(sum);
+    const float scale =
+        (float)((double)length / (root > (double)eps ? root : (double)eps));
+
+    for (size_t i = 0; i < n; i++)
+        x[i] *= scale;
+}
+
 void kern_add__scalar(float *y, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -91,6 +91,33 @@ void KERN_LEVEL_NAME(layernorm)(float *y, const float *x, const float *w,
         y[i] = (x[i] - mean) * scale * w[i] + (b ? b[i] : 0.0f);
 }
 
+void KERN_LEVEL_NAME(l2norm)(float *x, size_t n, float length, float eps)
+{
+    const float root = sqrtf(square_sum(x, n, 0.0f));
+    const float scale = length / (root > eps ? root : eps);
+    const vf factor = v_set1_f(scale);
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(x + i, v_mul(v_load_f(x + i), factor));
+    for (; i < n; i++)
+        x[i] *= scale;
+}
+
+/* ---- sum ------------------------------------------------------------------------ */
+
+void KERN_LEVEL_NAME(add_scaled)(float *y, const float *x, float a, size_t n)
+{
+    const vf factor = v_set1_f(a);
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(y + i, v_fma(factor, v_load_f(x + i), v_load_f(y + i)));
+    if (i < n)
+        store_end(y + i, v_fma(factor, load_end(x + i, n - i), load_end(y + i, n - i)),
+                  n - i);
+}
+
 /* ---- rotation ------------------------------------------------------------------- */
 
 void KERN_LEVEL_NAME(rope_neox)(float *v, const float *cs, size_t n)

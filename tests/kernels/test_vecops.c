@@ -211,6 +211,70 @@ static void add(void **state)
         }
 }
 
+static void add_scaled(void **state)
+{
+    uint64_t seed = 33;
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_add_scaled, &at));)
+        for (size_t l = 0; l < N_LENGTHS; l++) {
+            const size_t n = lengths[l];
+            const float a = l % 5 ? 3 * test_random_float(&seed) : 0;
+            float *y = floats(n), *x = floats(n), old[1000];
+
+            fill(x, n, 3, &seed);
+            fill(y, n, 5, &seed);
+            memcpy(old, y, n * sizeof(float));
+            row->fn.add_scaled(y, x, a, n);
+            for (size_t i = 0; i < n; i++) {
+                const double term = (double)a * x[i];
+
+                check(row->name, i, y[i], old[i] + term,
+                      EPS * (fabs(term) + fabs(old[i] + term)));
+            }
+            free_floats(y, n);
+            free_floats(x, n);
+        }
+}
+
+/* ---- l2norm -----------------------------------------------------------------------
+ */
+
+static void l2norm_once(const struct kern_row *row, size_t n, float size, float length,
+                        float eps, uint64_t *seed)
+{
+    float *x = floats(n), old[1000];
+    double sum = 0;
+
+    fill(x, n, size, seed);
+    memcpy(old, x, n * sizeof(float));
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * x[i];
+    row->fn.l2norm(x, n, length, eps);
+    for (size_t i = 0; i < n; i++) {
+        const double want = old[i] * (double)length / fmax(sqrt(sum), eps);
+
+        check(row->name, i, x[i], want, fabs(want) * EPS * ((double)n / 8 + 8));
+    }
+    free_floats(x, n);
+}
+
+static void l2norm(void **state)
+{
+    uint64_t seed = 34;
+    size_t at = 0;
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_l2norm, &at));)
+        for (size_t l = 0; l < N_LENGTHS; l++) {
+            l2norm_once(row, lengths[l], 1, 1, 1e-6f, &seed);
+            l2norm_once(row, lengths[l], 300, 0.1f, 1e-6f, &seed);
+            l2norm_once(row, lengths[l], 1e-6f, 1, 1e-2f, &seed); /* eps is larger */
+            l2norm_once(row, lengths[l], 0, 1, 1e-6f, &seed);     /* zeros stay zero */
+        }
+}
+
 /* ---- silu_mul ---------------------------------------------------------------------
  */
 
@@ -360,6 +424,8 @@ int main(void)
         cmocka_unit_test(rope),
         cmocka_unit_test(rope_neox),
         cmocka_unit_test(add),
+        cmocka_unit_test(add_scaled),
+        cmocka_unit_test(l2norm),
         cmocka_unit_test(silu_mul),
         cmocka_unit_test(gelu),
         cmocka_unit_test(softcap),
