@@ -258,8 +258,7 @@ void fwd_join_splits(const struct forward *f, float *out)
             const float *part = partial_of(f, q, s);
             const float weight = expf(part[d] - max);
 
-            for (size_t i = 0; i < d; i++)
-                dst[i] += weight * part[i];
+            f->kern.add_scaled(dst, part, weight, d);
             sum += weight * part[d + 1];
         }
         scale_by(dst, d, 1.0f / sum);

@@ -12,30 +12,35 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of the down matrices' products at a time; they are added at once. */
-#define TILE_ROWS ROW_UNIT
+/* Rows and columns of the down matrices' products at a time, which are added at once:
+ * four panels, which kernels process together. Of a single token it is as many rows as
+ * have room. */
+#define TILE_ROWS ((size_t)4 * KERN_PANEL_ROWS)
 #define TILE_COLS ((size_t)64)
 
-/* The n_used highest of n scores (ties: the lower expert) and their shares in a softmax
- * over these, or over all. */
+/* Tokens that are multiplied with a router at a time. */
+#define ROUTE_COLS ((size_t)16)
+
+/* The n_used highest of n scores, highest first (ties: the lower expert), and their
+ * shares in a softmax over these, or over all. */
 static void choose(const float *score, int n, int n_used, bool over_all, int *expert,
                    float *share)
 {
     float sum = 0.0f;
 
-    for (int slot = 0; slot < n_used; slot++) {
-        int best = -1;
+    for (int e = 0; e < n; e++) {
+        int at = e < n_used ? e : n_used;
 
-        for (int e = 0; e < n; e++) {
-            bool taken = false;
-
-            for (int s = 0; s < slot; s++)
-                taken |= expert[s] == e;
-            if (!taken && (best < 0 || score[e] > score[best]))
-                best = e;
+        while (at > 0 && score[e] > score[expert[at - 1]]) {
+            if (at < n_used)
+                expert[at] = expert[at - 1];
+            at--;
         }
-        expert[slot] = best;
-        share[slot] = expf(score[best] - score[expert[0]]);
+        if (at < n_used)
+            expert[at] = e;
+    }
+    for (int slot = 0; slot < n_used; slot++) {
+        share[slot] = expf(score[expert[slot]] - score[expert[0]]);
         sum += share[slot];
     }
     if (over_all) {
@@ -47,37 +52,75 @@ static void choose(const float *score, int n, int n_used, bool over_all, int *ex
         share[slot] /= sum;
 }
 
-/* The share of the shared expert for token j. */
+/* The shares of the shared expert for n tokens from j on, n <= ROUTE_COLS. */
 static void route_shared(struct forward *f, struct fwd_thread *me,
-                         const struct layer *y, const struct columns *c, size_t j)
+                         const struct layer *y, const struct columns *c, size_t j,
+                         size_t n)
 {
-    float score;
+    const struct matrix *w = &y->shared_router;
+    float score[ROUTE_COLS];
 
-    fwd_product(f, &y->shared_router, 0, 0, 1, 1,
-                columns_at(c, y->shared_router.act, j), 0, &score, 0);
-    f->shared_share[j] = 1.0f / (1.0f + expf(-score));
-    fwd_count_product(me, SLM_OP_ROUTER, &y->shared_router, 1, 1);
+    fwd_product(f, w, 0, 0, 1, n, columns_at(c, w->act, j), c->stride[w->act], score,
+                1);
+    for (size_t i = 0; i < n; i++)
+        f->shared_share[j + i] = 1.0f / (1.0f + expf(-score[i]));
+    fwd_count_product(me, SLM_OP_ROUTER, w, 1, n);
 }
 
-static void route(struct forward *f, struct fwd_thread *me, const struct layer *y,
-                  const struct columns *c)
+/* A single token: the router's rows are divided among the threads, and after a barrier
+ * each chooses the experts for itself. */
+static void route_one(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                      const struct columns *c)
 {
-    const int n_used = f->m->n_experts_used;
-    const size_t stride = pad16((size_t)f->m->n_experts);
+    const struct matrix *w = &y->router;
+    const size_t routed = pad_rows(w->n_rows);
+    const size_t shared = y->shared_router.n_rows ? ROW_UNIT : 0;
+    struct fwd_rows rows = fwd_rows_of(f, routed + shared);
 
-    for (size_t j; (j = thread_pool_next(f->pool, 1)) < c->n;) {
-        float *score = f->route + j * stride;
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
+        const size_t to = end < w->n_rows ? end : w->n_rows;
 
-        fwd_product(f, &y->router, 0, 0, y->router.n_rows, 1,
-                    columns_at(c, y->router.act, j), 0, score, 0);
-        choose(score, f->m->n_experts, n_used, f->m->shares_of_all,
-               f->expert + j * (size_t)n_used, f->share + j * (size_t)n_used);
-        fwd_count_product(me, SLM_OP_ROUTER, &y->router, y->router.n_rows, 1);
-        if (y->shared_router.n_rows)
-            route_shared(f, me, y, c, j);
+        if (begin < to) {
+            fwd_product(f, w, 0, begin, to, 1, c->x[w->act], 0, f->route + begin, 0);
+            fwd_count_product(me, SLM_OP_ROUTER, w, to - begin, 1);
+        }
+        if (begin <= routed && end > routed)
+            route_shared(f, me, y, c, 0, 1);
     }
-    fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
-    fwd_barrier(f, me, SLM_OP_ROUTER, y->router.fmt);
+    fwd_lap(me, SLM_OP_ROUTER, w->fmt);
+    fwd_barrier(f, me, SLM_OP_ROUTER, w->fmt);
+    choose(f->route, f->m->n_experts, f->m->n_experts_used, f->m->shares_of_all,
+           me->own_expert, me->own_share);
+    me->expert = me->own_expert;
+    me->share = me->own_share;
+}
+
+/* Several tokens are divided among the threads. */
+static void route_several(struct forward *f, struct fwd_thread *me,
+                          const struct layer *y, const struct columns *c)
+{
+    const struct matrix *w = &y->router;
+    const size_t stride = pad16((size_t)f->m->n_experts);
+    const size_t n_used = (size_t)f->m->n_experts_used;
+    const size_t even = c->n / (2 * (size_t)thread_pool_size(f->pool)) + 1;
+    const size_t most = even < ROUTE_COLS ? even : ROUTE_COLS;
+
+    for (size_t j; (j = thread_pool_next(f->pool, most)) < c->n;) {
+        const size_t n = c->n - j < most ? c->n - j : most;
+
+        fwd_product(f, w, 0, 0, w->n_rows, n, columns_at(c, w->act, j),
+                    c->stride[w->act], f->route + j * stride, stride);
+        fwd_count_product(me, SLM_OP_ROUTER, w, w->n_rows, n);
+        for (size_t i = j; i < j + n; i++)
+            choose(f->route + i * stride, f->m->n_experts, f->m->n_experts_used,
+                   f->m->shares_of_all, f->expert + i * n_used, f->share + i * n_used);
+        if (y->shared_router.n_rows)
+            route_shared(f, me, y, c, j, n);
+    }
+    fwd_lap(me, SLM_OP_ROUTER, w->fmt);
+    fwd_barrier(f, me, SLM_OP_ROUTER, w->fmt);
+    me->expert = f->expert;
+    me->share = f->share;
 }
 
 /* Counting sort of the pairs: those of expert e are pair[first[e]..first[e+1]); and the
@@ -89,7 +132,7 @@ static void sort_pairs(const struct forward *f, struct fwd_thread *me)
     for (int e = 0; e <= n; e++)
         me->first[e] = 0;
     for (int p = 0; p < n_pairs; p++)
-        me->first[f->expert[p] + 1]++;
+        me->first[me->expert[p] + 1]++;
     me->n_taken = 0;
     for (int e = 0; e < n; e++) {
         if (me->first[e + 1])
@@ -98,7 +141,7 @@ static void sort_pairs(const struct forward *f, struct fwd_thread *me)
     }
     /* Filling moves first[e] to its end, which is the next one's start. */
     for (int p = 0; p < n_pairs; p++)
-        me->pair[me->first[f->expert[p]]++] = p;
+        me->pair[me->first[me->expert[p]]++] = p;
     for (int e = n; e > 0; e--)
         me->first[e] = me->first[e - 1];
     me->first[0] = 0;
@@ -200,28 +243,27 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
     fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
 }
 
-/* Rows begin..end-1, at most TILE_ROWS, of x += share * down * h for all pairs of one
- * expert. */
+/* Rows begin..end-1 of x += share * down * h for all pairs of one expert, n_cols at a
+ * time: no more values than a tile has. */
 static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y,
-                     int expert, const struct columns *c, size_t begin, size_t end)
+                     int expert, const struct columns *c, size_t n_cols, size_t begin,
+                     size_t end)
 {
-    const size_t stride = pad16((size_t)f->m->n_embd);
+    const size_t stride = pad16((size_t)f->m->n_embd), n_rows = end - begin;
     const size_t last = (size_t)me->first[expert + 1];
     float part[TILE_COLS * TILE_ROWS];
 
-    for (size_t i = (size_t)me->first[expert]; i < last; i += TILE_COLS) {
-        const size_t n = last - i < TILE_COLS ? last - i : TILE_COLS;
+    for (size_t i = (size_t)me->first[expert]; i < last; i += n_cols) {
+        const size_t n = last - i < n_cols ? last - i : n_cols;
 
         fwd_product(f, &y->down, (size_t)expert, begin, end, n,
                     columns_at(c, y->down.act, i), c->stride[y->down.act], part,
-                    TILE_ROWS);
+                    n_rows);
         for (size_t j = 0; j < n; j++) {
             const int pair = me->pair[i + j];
-            const float share = f->share[pair];
-            float *x = f->x + (size_t)(pair / f->m->n_experts_used) * stride;
+            float *x = f->x + (size_t)(pair / f->m->n_experts_used) * stride + begin;
 
-            for (size_t r = begin; r < end; r++)
-                x[r] += share * part[j * TILE_ROWS + r - begin];
+            f->kern.add_scaled(x, part + j * n_rows, me->share[pair], n_rows);
         }
     }
     fwd_count_product(me, SLM_OP_DOWN, &y->down, end - begin,
@@ -232,12 +274,14 @@ static void contract_all(struct forward *f, struct fwd_thread *me,
                          const struct layer *y, const struct columns *c)
 {
     struct fwd_rows rows = fwd_rows_of(f, y->down.n_rows);
+    const size_t n_cols = f->n == 1 ? 1 : TILE_COLS;
+    const size_t tile = TILE_ROWS * TILE_COLS / n_cols;
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
-        for (; begin < end; begin += TILE_ROWS)
+        for (; begin < end; begin += tile)
             for (int t = 0; t < me->n_taken; t++)
-                contract(f, me, y, me->taken[t], c, begin,
-                         begin + TILE_ROWS < end ? begin + TILE_ROWS : end);
+                contract(f, me, y, me->taken[t], c, n_cols, begin,
+                         begin + tile < end ? begin + tile : end);
     fwd_lap(me, SLM_OP_DOWN, y->down.fmt);
     fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
 }
@@ -261,8 +305,8 @@ static void add_shared(struct forward *f, struct fwd_thread *me, const struct la
         fwd_product(f, &y->shared_down, 0, begin, end, c.n, c.x[y->shared_down.act],
                     c.stride[y->shared_down.act], f->y + begin, stride);
         for (size_t j = 0; j < c.n; j++)
-            for (size_t r = begin; r < end; r++)
-                f->x[j * stride + r] += f->shared_share[j] * f->y[j * stride + r];
+            f->kern.add_scaled(f->x + j * stride + begin, f->y + j * stride + begin,
+                               f->shared_share[j], end - begin);
         fwd_count_product(me, SLM_OP_DOWN, &y->shared_down, end - begin, c.n);
     }
     fwd_lap(me, SLM_OP_DOWN, y->shared_down.fmt);
@@ -282,7 +326,10 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     const struct columns tokens =
         fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, &y->ffn_norm, act_mask);
 
-    route(f, me, y, &tokens);
+    if (n == 1)
+        route_one(f, me, y, &tokens);
+    else
+        route_several(f, me, y, &tokens);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     if (f->hook) {

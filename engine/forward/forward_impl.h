@@ -51,6 +51,10 @@ struct fwd_thread {
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
     int *taken, n_taken;            /* experts that have pairs, ascending */
+    int *own_expert;                /* [n_used] a single token's, */
+    float *own_share;               /* and their weights */
+    const int *expert;              /* by pair: f->expert, or own_expert */
+    const float *share;             /* likewise */
 };
 
 struct forward {

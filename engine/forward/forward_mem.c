@@ -125,6 +125,8 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
             carve(c, sizeof(int) * (uint64_t)f->n_batch * (uint64_t)m->n_experts_used);
         own.first = carve(c, sizeof(int) * ((uint64_t)m->n_experts + 1));
         own.taken = carve(c, sizeof(int) * (uint64_t)m->n_experts);
+        own.own_expert = carve(c, sizeof(int) * (uint64_t)m->n_experts_used);
+        own.own_share = carve(c, sizeof(float) * (uint64_t)m->n_experts_used);
     }
     /* No two threads write to neighbouring lines, which prefetchers pair up. */
     carve(c, 128);
