@@ -146,6 +146,9 @@ static inline size_t kern_panel_body_at(size_t body, size_t scales, size_t n_blo
  * row's bytes. The two may not overlap. */
 typedef void kern_pack_fn(size_t k, const void *rows, size_t w_stride, void *panel);
 
+/* unpack: row `row` of a panel, as it was before pack; bit for bit. */
+typedef void kern_unpack_fn(size_t k, const void *panel, size_t row, void *dst);
+
 /* Which caches a software prefetch brings a line to: all (T0), all but the first (T1),
  * or the first, in a place that is soon given up (NTA). On Arm: the first, the second,
  * the first as streaming. */
@@ -346,8 +349,8 @@ const struct kern_entry *kern_entries(size_t *n_entries);
 const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
 
 /* The variants an engine calls: one pointer per operation and what it exists per, as in
- * set.gemv[format], set.attn_dot[kv], set.rmsnorm. pack, gemv_x16 and gemm_x16 are
- * NULL, all three, where a format or the level has no panels. */
+ * set.gemv[format], set.attn_dot[kv], set.rmsnorm. pack, unpack, gemv_x16 and gemm_x16
+ * are NULL, all four, where a format or the level has no panels. */
 struct kern_set {
     uint32_t isa_mask;
 #define KERN_SET_FMT [KERN_N_FMT]

@@ -47,7 +47,8 @@ enum dim {
 
 enum tensor_kind {
     TENSOR_MATRIX, /* of products: any known type, may be in panels */
-    TENSOR_TABLE,  /* looked up row by row: any known type, never in panels */
+    TENSOR_TABLE,  /* looked up row by row: any known type; in panels only where it is
+                      the  output matrix, too */
     TENSOR_VECTOR, /* kept as floats: f32, f16 or bf16 */
 };
 

@@ -421,7 +421,10 @@ enum status loader_ends(struct loader *l, struct model *m)
     st = loader_tensors(l, m->arch->ends, -1, m);
     if (st || m->output.n_rows)
         return st;
-    /* Tied weights are looked up and multiplied with: they stay in rows. */
+    /* Tied weights are looked up and multiplied with; one copy in panels serves both.
+     */
+    if (l->w)
+        m->embd.panel_rows = weights_panel_rows(l->w, t);
     m->output = m->embd;
     count_matrix(m, &m->output, false);
     return ST_OK;

@@ -237,6 +237,23 @@ static void add_product(struct forward *f, struct fwd_thread *me, enum slm_op op
 
 /* ---- stages ---------------------------------------------------------------- */
 
+/* The embedding of a token, which may be a row of a panel where the table serves as the
+ * output too. */
+static void look_up(struct forward *f, struct fwd_thread *me, size_t token, float *x)
+{
+    const struct matrix *w = &f->m->embd;
+    const void *row = me->embd_row;
+
+    if (token < w->panel_rows)
+        f->kern.unpack[w->fmt](
+            w->k, matrix_row(w, 0, token / KERN_PANEL_ROWS * KERN_PANEL_ROWS),
+            token % KERN_PANEL_ROWS, me->embd_row);
+    else
+        row = matrix_row(w, 0, token);
+    f->kern.dequantize[w->fmt](row, x, w->k);
+    fwd_count(me, SLM_OP_EMBED, w->fmt, w->row_bytes, 0);
+}
+
 /* Embeddings, and the rotations of each position. */
 static void embed(struct forward *f, struct fwd_thread *me)
 {
@@ -246,11 +263,9 @@ static void embed(struct forward *f, struct fwd_thread *me)
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         float *x = f->x + j * pad16(n_embd);
 
-        f->kern.dequantize[m->embd.fmt](matrix_row(&m->embd, 0, (size_t)f->tokens[j]),
-                                        x, n_embd);
+        look_up(f, me, (size_t)f->tokens[j], x);
         for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
             x[i] *= m->embd_scale;
-        fwd_count(me, SLM_OP_EMBED, m->embd.fmt, m->embd.row_bytes, 0);
         for (int r = 0; r < m->n_ropes; r++)
             rope_turns(&m->ropes[r], m->arch->pairs, f->kv->n_ctx, f->n_past + (int)j,
                        fwd_turn(f, r, j));

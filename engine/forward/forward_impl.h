@@ -40,6 +40,7 @@ struct fwd_laps {
 struct fwd_thread {
     struct fwd_laps *laps;          /* NULL: no profile */
     float *row;                     /* a normalised or combined input */
+    unsigned char *embd_row;        /* a row of embeddings, out of a panel */
     unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
     float *query;                   /* [n_queries][key_dim] rotated and scaled */
     unsigned char *query_q8;        /* the same as q8_32 columns; NULL: F16 keys */

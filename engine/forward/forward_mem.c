@@ -107,6 +107,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     struct fwd_thread own = {0};
 
     own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
+    own.embd_row = carve(c, m->embd.row_bytes);
     if (m->n_recurrent)
         own.delta = carve_floats(c, 3 * min_size((size_t)f->n_batch, DELTA_TOKENS),
                                  (size_t)m->delta.head_dim);

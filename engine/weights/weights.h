@@ -62,7 +62,7 @@ const void *weights_data(const struct weights *w, const struct gguf_tensor *t);
 
 /* Number of leading rows of each slice that will be in panels; the others stay as in
  * the file. Call before preloading, for every matrix [k][rows][slices] of products; not
- * for tables that are looked up row by row. */
+ * for tables that are only looked up: a row of a panel takes more lines of memory. */
 size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t);
 
 /* Load every page into memory and into this process's page table, a few MiB at a time

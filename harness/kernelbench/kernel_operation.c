@@ -57,6 +57,11 @@ static bool open_conversion(struct operation_call *o)
             (struct kernel_cost){2.0 * (double)bytes, 0, (double)(KERN_PANEL_ROWS * n)};
         o->blocks = parts_weights(format, KERN_PANEL_ROWS * n);
         return o->blocks && alloc_all(o, bytes, 0, 0);
+    case KERN_OP_unpack: /* of a panel, 16 rows of it */
+        bytes = kern_format_bytes(format, n);
+        o->cost = (struct kernel_cost){2.0 * (double)bytes, 0, (double)n};
+        o->blocks = parts_weights(format, KERN_PANEL_ROWS * n);
+        return o->blocks && alloc_all(o, bytes, 0, 0);
     default: /* dequantize */
         bytes = kern_format_bytes(format, n);
         o->cost = (struct kernel_cost){(double)(plain + bytes), (double)n, (double)n};
@@ -233,6 +238,7 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
     case KERN_OP_dequantize:
     case KERN_OP_quantize_act:
     case KERN_OP_pack:
+    case KERN_OP_unpack:
     case KERN_OP_to_kv:
         ok = open_conversion(o);
         break;
@@ -333,6 +339,9 @@ void parts_other_run(const struct operation_call *o)
         row->fn.pack(o->n, o->blocks,
                      kern_format_bytes((enum kern_format)row->what, o->n), o->out);
         break;
+    case KERN_OP_unpack:
+        row->fn.unpack(o->n, o->blocks, 5, o->out);
+        break;
     case KERN_OP_gemv:
     case KERN_OP_gemm:
     case KERN_OP_gemv_x16:
@@ -369,6 +378,32 @@ static bool same_result(const struct operation_call *got,
     return true;
 }
 
+/* There is no scalar row: what the level packs comes out again. */
+static enum status check_unpack(const struct kern_row *row, struct err *err)
+{
+    const enum kern_format format = (enum kern_format)row->what;
+    const size_t bytes = kern_format_bytes(format, CHECK_N);
+    char *rows = parts_weights(format, KERN_PANEL_ROWS * CHECK_N);
+    char *panel =
+        rows ? parts_panels(format, 1u << row->isa, rows, KERN_PANEL_ROWS, CHECK_N)
+             : NULL;
+    char *out = parts_alloc(bytes);
+    enum status st = ST_OK;
+
+    if (!panel || !out)
+        st = err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
+    for (size_t r = 0; st == ST_OK && r < KERN_PANEL_ROWS; r++) {
+        row->fn.unpack(CHECK_N, panel, r, out);
+        if (memcmp(out, rows + r * bytes, bytes))
+            st = err_set(err, ST_CHECK,
+                         "row %zu is not what was packed, so it is not timed", r);
+    }
+    free(rows);
+    free(panel);
+    free(out);
+    return st;
+}
+
 enum status parts_check_other(const struct kern_row *row, struct err *err)
 {
     struct operation_call got, want;
@@ -377,6 +412,8 @@ enum status parts_check_other(const struct kern_row *row, struct err *err)
     if (row->op == KERN_OP_pack) /* right if its level's product of the panels is */
         return parts_check_product(
             kern_best(KERN_OP_gemv_x16, row->what, 1u << row->isa), 1, NULL, err);
+    if (row->op == KERN_OP_unpack)
+        return check_unpack(row, err);
     if (!parts_other_open(&got, row, CHECK_N))
         return err_set(err, ST_NO_MEMORY, "no memory to check %s", row->name);
     if (!parts_other_open(&want, kern_best(row->op, row->what, SCALAR), CHECK_N)) {

@@ -253,6 +253,26 @@ SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void
             at + kern_panel_scales_at(x16_body_bytes(l), x16_scale_bytes(l), b));
 }
 
+/* One row of a panel as it was. */
+SIMD_INLINE void x16_unpack(const struct x16_layout l, size_t n_blocks,
+                            const uint8_t *panel, size_t row, uint8_t *dst)
+{
+    const size_t body_bytes = x16_body_bytes(l), scale_bytes = x16_scale_bytes(l);
+
+    for (size_t b = 0; b < n_blocks; b++, dst += l.block_bytes) {
+        const uint8_t *body =
+            panel + kern_panel_body_at(body_bytes, scale_bytes, n_blocks, b) + 4 * row;
+        const uint8_t *scales =
+            panel + kern_panel_scales_at(body_bytes, scale_bytes, b);
+
+        for (size_t j = 0; j < l.body_bytes / 4; j++)
+            memcpy(dst + l.body_at + 4 * j, body + 4 * X16_ROWS * x16_place(l, j), 4);
+        for (size_t h = 0; h < l.n_scales; h++)
+            memcpy(dst + l.scale_at[h], scales + (h * X16_ROWS + row) * l.scale_bytes,
+                   l.scale_bytes);
+    }
+}
+
 /* y[i..] = the lanes of slice s that are rows below n_rows. */
 SIMD_INLINE void x16_store(float *y, vf v, size_t i, size_t s, size_t n_rows)
 {
@@ -349,7 +369,7 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
     return prefetch;
 }
 
-/* Defines the five kernels of a format at this level from the frame that suits it. With
+/* Defines the six kernels of a format at this level from the frame that suits it. With
  * a distance of 0 one column prefetches what it is about to use: beside the work of a
  * format that is not light that does no harm, and it saves a second copy of the code.
  */
@@ -358,6 +378,10 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
                                void *panel)                                            \
     {                                                                                  \
         x16_pack(format.layout, k / (block), rows, w_stride, panel);                   \
+    }                                                                                  \
+    void KERN_NAME(unpack, name)(size_t k, const void *panel, size_t row, void *dst)   \
+    {                                                                                  \
+        x16_unpack(format.layout, k / (block), panel, row, dst);                       \
     }                                                                                  \
     void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    const void *x, float *y,                            \

@@ -12,14 +12,15 @@
 static bool is_per_format(int op)
 {
     return op == KERN_OP_quantize || op == KERN_OP_dequantize || op == KERN_OP_gemv ||
-           op == KERN_OP_gemm || op == KERN_OP_pack || op == KERN_OP_gemv_x16 ||
-           op == KERN_OP_gemm_x16;
+           op == KERN_OP_gemm || op == KERN_OP_pack || op == KERN_OP_unpack ||
+           op == KERN_OP_gemv_x16 || op == KERN_OP_gemm_x16;
 }
 
 /* Panels are made at vector levels only. */
 static bool is_of_panels(int op)
 {
-    return op == KERN_OP_pack || op == KERN_OP_gemv_x16 || op == KERN_OP_gemm_x16;
+    return op == KERN_OP_pack || op == KERN_OP_unpack || op == KERN_OP_gemv_x16 ||
+           op == KERN_OP_gemm_x16;
 }
 
 static bool is_per_kv(int op)
@@ -186,7 +187,8 @@ static void entries_are_the_whole_list(void **state)
  * that this build's architecture cannot compile. */
 static void no_format_lacks_a_level(void **state)
 {
-    static const enum kern_op ops[] = {KERN_OP_gemv, KERN_OP_gemm, KERN_OP_pack,
+    static const enum kern_op ops[] = {KERN_OP_gemv,     KERN_OP_gemm,
+                                       KERN_OP_pack,     KERN_OP_unpack,
                                        KERN_OP_gemv_x16, KERN_OP_gemm_x16};
     static const enum kern_isa levels[] = {KERN_ISA_avx2,   KERN_ISA_avxvnni,
                                            KERN_ISA_avx512, KERN_ISA_avx512vnni,

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "engine/arch/arch.h"
 #include "engine/engine.h"
 
 #define N_TOKENS 21
@@ -114,7 +115,6 @@ static void same_logits_on_every_level(void **state)
 
 static void same_logits_with_experts_and_tied_weights(void **state)
 {
-    char path[] = "/tmp/test_packed.XXXXXX";
     struct synth_shape tied = uneven_shape;
 
     (void)state;
@@ -122,9 +122,15 @@ static void same_logits_with_experts_and_tied_weights(void **state)
         assert_same_model(TEST_DATA "models/llama-moe.gguf", "moe", n_threads,
                           isa_usable());
     tied.tied_output = 1;
-    make_file(path, &tied, QUANTMIX_Q4_K_M);
-    assert_same_model(path, "tied", 2, isa_usable());
-    unlink(path);
+    for (int i = 0; i < 3; i++) {
+        static const enum quantmix mixes[] = {QUANTMIX_Q4_K_M, QUANTMIX_Q8_0,
+                                              QUANTMIX_F16};
+        char at[] = "/tmp/test_packed.XXXXXX";
+
+        make_file(at, &tied, mixes[i]);
+        assert_same_model(at, "tied", 1 + i, isa_usable());
+        unlink(at);
+    }
 }
 
 /* ---- panels ------------------------------------------------------------------- */
@@ -174,6 +180,56 @@ static void panels_and_rows_are_in_place(void **state)
     assert_memory_equal(have + 32 * row, file + 32 * row, 8 * row);
     assert_ptr_not_equal(weights_memory(w, &bytes), gguf_image(g));
     assert_true(bytes >= embd->bytes && bytes <= gguf_image_bytes(g) + 64 * 32);
+    weights_close(w);
+    gguf_close(g);
+    unlink(path);
+}
+
+/* A tied table is multiplied with and looked up: it is in panels once, and takes no
+ * more memory than in the file. */
+static void tied_table_is_in_panels(void **state)
+{
+    char path[] = "/tmp/test_packed.XXXXXX";
+    const struct weights_params how = {.residency = WEIGHTS_PACKED,
+                                       .isa_mask = isa_usable()};
+    struct synth_shape tied = uneven_shape;
+    struct err err = ERR_INIT;
+    struct kern_set kern;
+    struct model *m;
+    struct weights *w;
+    struct gguf *g;
+
+    (void)state;
+    kern_select(&kern, isa_usable());
+    if (!kern.pack[KERN_FMT_q8_0])
+        skip();
+    tied.tied_output = 1;
+    make_file(path, &tied, QUANTMIX_Q8_0);
+    assert_int_equal(gguf_open(&g, path, &err), ST_OK);
+    assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
+    assert_int_equal(model_load(&m, g, w, &err), ST_OK);
+    assert_int_equal(weights_preload(w, NULL, NULL, NULL, &err), ST_OK);
+
+    const struct matrix *embd = &m->embd;
+    const unsigned char *file =
+        gguf_tensor_data(g, gguf_tensor_find(g, "token_embd.weight"));
+    unsigned char row[512];
+    size_t bytes;
+
+    assert_ptr_equal(embd->data, m->output.data);
+    assert_int_equal(embd->panel_rows, embd->n_rows / 16 * 16);
+    assert_int_equal(embd->panel_rows, m->output.panel_rows);
+    assert_true(embd->n_rows > embd->panel_rows && embd->row_bytes <= sizeof row);
+    for (size_t r = 0; r < embd->panel_rows; r++) {
+        kern.unpack[embd->fmt](embd->k, matrix_row(embd, 0, r / 16 * 16), r % 16, row);
+        assert_memory_equal(row, file + r * embd->row_bytes, embd->row_bytes);
+    }
+    assert_memory_equal(matrix_row(embd, 0, embd->panel_rows),
+                        file + embd->panel_rows * embd->row_bytes,
+                        (embd->n_rows - embd->panel_rows) * embd->row_bytes);
+    weights_memory(w, &bytes);
+    assert_true(bytes <= gguf_image_bytes(g) + 64 * 32);
+    model_free(m);
     weights_close(w);
     gguf_close(g);
     unlink(path);
@@ -577,6 +633,7 @@ int main(void)
         cmocka_unit_test(same_logits_on_every_level),
         cmocka_unit_test(same_logits_with_experts_and_tied_weights),
         cmocka_unit_test(panels_and_rows_are_in_place),
+        cmocka_unit_test(tied_table_is_in_panels),
         cmocka_unit_test(same_bytes_whoever_fills_them),
         cmocka_unit_test(progress_interrupt_and_repeat),
         cmocka_unit_test(shrunk),
