@@ -90,7 +90,7 @@ function(slm_kernel_sources out)
     if(kind MATCHES "WEIGHT|FLOAT")
       set(stem kernels/${of}/${of})
       if(op MATCHES "quantize")
-        set(suffixes quantize ${isa})
+        set(suffixes quantize ${isa} simd)
         set_source_files_properties(${stem}_quantize.c PROPERTIES COMPILE_OPTIONS
                                     "${SLM_QUANTIZE_FLAGS}")
       endif()

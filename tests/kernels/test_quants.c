@@ -107,9 +107,93 @@ static void dequantises_to_the_bit(void **state)
     }
 }
 
+/* n values of random blocks, with all that their bits may say: the same bits at every
+ * level, but for NaN, which has many. */
+static void same_values(const struct kern_row *row, size_t n, uint64_t *seed)
+{
+    const size_t bytes = kern_format_bytes((enum kern_format)row->what, n);
+    unsigned char *blocks = guard_alloc(bytes);
+    float *got = guard_alloc(n * sizeof *got), *want = malloc(n * sizeof *want);
+
+    assert_non_null(want);
+    for (size_t i = 0; i < bytes; i++)
+        blocks[i] = (unsigned char)test_random(seed);
+    if (row->what == KERN_FMT_f16 && n == 65536) /* each of them */
+        for (size_t i = 0; i < bytes; i++)
+            blocks[i] = (unsigned char)(i % 2 ? i / 2 >> 8 : i / 2);
+    kern_best(KERN_OP_dequantize, row->what, 1u << KERN_ISA_scalar)
+        ->fn.dequantize(blocks, want, n);
+    row->fn.dequantize(blocks, got, n);
+    for (size_t i = 0; i < n; i++)
+        if (float_bits(got[i]) != float_bits(want[i]) &&
+            !(isnan(got[i]) && isnan(want[i])))
+            fail_msg("%s: value %zu of %zu is %.9g, should be %.9g", row->name, i, n,
+                     (double)got[i], (double)want[i]);
+    guard_free(blocks, bytes);
+    guard_free(got, n * sizeof *got);
+    free(want);
+}
+
+static void dequantises_alike_at_every_level(void **state)
+{
+    size_t n_rows;
+    const struct kern_row *rows = kern_rows(&n_rows);
+    uint64_t seed = 12;
+
+    (void)state;
+    for (size_t i = 0; i < n_rows; i++) {
+        const size_t block =
+            rows[i].op != KERN_OP_dequantize
+                ? 0
+                : kern_format_info((enum kern_format)rows[i].what)->block_elems;
+
+        if (block == 0 || !(isa_usable() >> rows[i].isa & 1))
+            continue;
+        for (size_t n_blocks = 1; n_blocks <= 35; n_blocks++)
+            same_values(&rows[i], n_blocks * block, &seed);
+        same_values(&rows[i], 65536, &seed);
+    }
+}
+
 static const struct kern_row *quantiser(enum kern_format fmt, uint32_t isa_mask)
 {
     return kern_best(KERN_OP_quantize, (int)fmt, isa_mask);
+}
+
+/* Halves have no choice but in NaN's payload. */
+static void halves_are_rounded_alike_at_every_level(void **state)
+{
+    static const float edge[] = {
+        0,      -0.0f,  INFINITY, -INFINITY,  NAN,      65504,       65519.996f,
+        65520,  -65536, 0x1p-14f, 0x1p-24f,   0x1p-25f, 0x1.8p-25f,  0x1p-26f,
+        1e-42f, 3e38f,  2049,     2050.9999f, 2051,     0x1.ffcp-15f};
+    enum { N_EDGE = sizeof edge / sizeof edge[0], MOST = 1000 };
+    uint64_t seed = 13;
+    size_t n_rows;
+    const struct kern_row *rows = kern_rows(&n_rows);
+
+    (void)state;
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t n = 1;
+             n <= MOST && rows[i].op == KERN_OP_quantize &&
+             rows[i].what == KERN_FMT_f16 && isa_usable() >> rows[i].isa & 1;
+             n = n < 40 ? n + 1 : n + 320) {
+            float *src = guard_alloc(n * sizeof *src);
+            uint16_t *got = guard_alloc(n * sizeof *got), want[MOST];
+
+            for (size_t e = 0; e < n; e++)
+                src[e] = e < N_EDGE ? edge[(e + n) % N_EDGE]
+                                    : float_from_bits((uint32_t)test_random(&seed));
+            quantiser(KERN_FMT_f16, 1u << KERN_ISA_scalar)
+                ->fn.quantize(src, NULL, want, n);
+            rows[i].fn.quantize(src, NULL, got, n);
+            for (size_t e = 0; e < n; e++)
+                if (got[e] != want[e] && !isnan(src[e]))
+                    fail_msg("%s: %.9g is %#x, should be %#x", rows[i].name,
+                             (double)src[e], got[e], want[e]);
+            guard_free(src, n * sizeof *src);
+            guard_free(got, n * sizeof *got);
+        }
 }
 
 static void quantises_no_worse_than_the_reference(void **state)
@@ -298,6 +382,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_has_reference_data),
         cmocka_unit_test(dequantises_to_the_bit),
+        cmocka_unit_test(dequantises_alike_at_every_level),
+        cmocka_unit_test(halves_are_rounded_alike_at_every_level),
         cmocka_unit_test(quantises_no_worse_than_the_reference),
         cmocka_unit_test(errors_count_where_importances_are_high),
         cmocka_unit_test(survives_odd_blocks),
