@@ -222,7 +222,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = thread_pool_start(&new->pool, slm_params_threads(p), p->cpus, err);
     if (!st) {
-        const struct kvcache_shape shape = info_kv_shape(new->model, p->kv_type);
+        const struct kvcache_shape shape =
+            info_kv_shape(new->model, p->kv_type, info->n_back);
 
         st = kvcache_open(&new->kv, &shape, info->n_ctx, err);
     }
@@ -392,6 +393,7 @@ struct fill {
     struct kvcache pool;
     uint64_t seed;
     int end;
+    int begin_window; /* where layers with a window begin */
 };
 
 /* The pool fills the cache, so that pages lie on the NUMA node of their readers. */
@@ -404,15 +406,21 @@ static void fill_heads(void *arg, int thread, int n_threads)
     (void)thread;
     (void)n_threads;
     for (size_t i;
-         (i = thread_pool_next(m->pool, 1)) < (size_t)m->kv.shape.n_layers * n_kv;)
-        kvcache_fill(&m->kv, &fill->kern, (int)(i / n_kv), (int)(i % n_kv), m->n_past,
+         (i = thread_pool_next(m->pool, 1)) < (size_t)m->kv.shape.n_layers * n_kv;) {
+        const int layer = (int)(i / n_kv);
+
+        kvcache_fill(&m->kv, &fill->kern, layer, (int)(i % n_kv),
+                     layer < kvcache_n_whole(&m->kv) ? m->n_past : fill->begin_window,
                      fill->end, &fill->pool, fill->seed);
+    }
 }
 
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err)
 {
-    struct fill fill = {.m = m, .seed = seed, .end = n_past};
+    const bool kept = rewind_has_window(&m->rewind, &m->kv, m->n_past);
+    struct fill fill = {
+        .m = m, .seed = seed, .end = n_past, .begin_window = kept ? m->n_past : 0};
     enum status st;
 
     if (n_past < m->n_past || n_past > m->info.n_ctx)
@@ -427,7 +435,7 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
     thread_pool_use(m->pool, thread_pool_capacity(m->pool));
     thread_pool_run(m->pool, fill_heads, &fill);
     kvcache_close(&fill.pool);
-    rewind_fill(&m->rewind, &m->kv, n_past);
+    rewind_fill(&m->rewind, &m->kv, n_past, kept);
     m->n_past = n_past;
     return ST_OK;
 }

@@ -40,6 +40,9 @@ struct slm;
 /* Enough columns to amortise unpacking a tile of weights many times over. */
 #define SLM_DEFAULT_BATCH 512
 
+/* Longer than most answers, which are what a sequence is cut back by. */
+#define SLM_DEFAULT_BACK 1024
+
 struct slm_params {
     const char *path;  /* a GGUF file or a Hugging Face folder, or NULL with image */
     const char *quant; /* with a path: quantise an F32, F16 or BF16 model to this mix
@@ -63,11 +66,14 @@ struct slm_params {
     int n_batch;           /* most tokens in one pass of prefill; 0:
                               SLM_DEFAULT_BATCH */
     int n_logits;          /* most tokens with logits from one slm_eval(); 0: n_batch */
+    int n_back;            /* positions that slm_truncate() may take off without tokens
+                              running again where layers have a sliding window, at
+                              least n_batch; 0: SLM_DEFAULT_BACK */
     struct slm_tuning tuning;
 };
 
-/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0, F16 keys and values,
- * untuned. */
+/* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0, n_back 0, F16 keys and
+ * values, untuned. */
 struct slm_params slm_params_default(void);
 
 /* Threads that slm_open() starts: the larger of the two counts. */
@@ -81,6 +87,7 @@ struct slm_info {
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
     int n_ctx_train;              /* the model's own maximum */
     int n_ctx, n_batch, n_logits; /* as opened */
+    int n_back;                   /* as opened */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
     bool made_on_load;           /* quantised while being read, so they can only be
@@ -98,7 +105,9 @@ struct slm_info {
     uint64_t state_bytes;   /* of all of these */
     int n_window;           /* positions of the sliding window; 0: none */
     int n_window_layers;    /* layers with a sliding window */
-    uint64_t kv_bytes;      /* KV cache as allocated */
+    uint64_t kv_bytes;      /* KV cache as allocated: layers with a window keep it and
+                               n_back positions more */
+    uint64_t kv_more_bytes; /* that one more position than n_ctx adds to it */
     uint64_t scratch_bytes; /* activations, logits, norm weights as allocated */
 };
 
@@ -190,11 +199,13 @@ void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *
 int slm_n_past(const struct slm *m);
 
 /* Forget positions from n_past on (n_past <= slm_n_past()). Where layers keep states,
- * the next slm_eval() runs tokens again from before n_past. */
+ * the next slm_eval() runs tokens again from before n_past; where they have a sliding
+ * window, all tokens, if the sequence has been longer by more than n_back. */
 void slm_truncate(struct slm *m, int n_past);
 
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
- * a realistic size, to reach a context depth without computing it. Tokens decoded
+ * a realistic size, to reach a context depth without computing it; in layers with a
+ * sliding window earlier ones, too, if they are no longer there. Tokens decoded
  * afterwards are meaningless, their cost is realistic. */
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);

@@ -59,22 +59,31 @@ static void describe_quant(struct slm_info *info, const struct gguf *g)
              kern_format_info((enum kern_format)most)->name);
 }
 
-struct kvcache_shape info_kv_shape(const struct model *m, enum kern_kv type)
+struct kvcache_shape info_kv_shape(const struct model *m, enum kern_kv type,
+                                   int n_spare)
 {
-    return (struct kvcache_shape){
+    struct kvcache_shape shape = {
         .type = type,
         .n_layers = m->n_layers - m->n_recurrent,
         .n_kv_heads = m->n_kv_heads,
         .head_dim = m->head_dim,
+        .n_spare = n_spare,
         .n_states = m->n_recurrent,
         .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,
     };
+
+    for (int i = 0; i < m->n_layers; i++)
+        if (m->layers[i].window) {
+            shape.window = m->layers[i].window;
+            shape.n_window_layers++;
+        }
+    return shape;
 }
 
 static void describe_model(struct slm_info *info, const struct gguf *g,
                            const struct model *m, enum kern_kv kv_type)
 {
-    const struct kvcache_shape shape = info_kv_shape(m, kv_type);
+    const struct kvcache_shape shape = info_kv_shape(m, kv_type, 1);
 
     *info = (struct slm_info){
         .residency = info->residency,
@@ -97,12 +106,9 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .kv_pos_bytes = kvcache_pos_bytes(&shape),
         .n_recurrent = m->n_recurrent,
         .state_bytes = kvcache_state_bytes(&shape),
+        .n_window = shape.window,
+        .n_window_layers = shape.n_window_layers,
     };
-    for (int i = 0; i < m->n_layers; i++)
-        if (m->layers[i].window) {
-            info->n_window = m->layers[i].window;
-            info->n_window_layers++;
-        }
     info->made_on_load = gguf_is_assembled(g);
     snprintf(info->arch, sizeof info->arch, "%s", m->arch->name);
     copy_str(info->name, sizeof info->name, g, "general.name");
@@ -132,18 +138,25 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        FORWARD_MAX_BATCH);
     if (n_logits < 0)
         return err_set(err, ST_USAGE, "logits of %d tokens are not possible", n_logits);
+    if (p->n_back < 0)
+        return err_set(err, ST_USAGE, "going back by %d positions is not possible",
+                       p->n_back);
     info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
     info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
     if (info->n_batch > info->n_ctx)
         info->n_batch = info->n_ctx;
     info->n_logits = n_logits && n_logits < info->n_batch ? n_logits : info->n_batch;
-    const struct kvcache_shape shape = info_kv_shape(m, info->kv_type);
+    info->n_back = p->n_back ? p->n_back : SLM_DEFAULT_BACK;
+    if (info->n_back < info->n_batch)
+        info->n_back = info->n_batch;
+    const struct kvcache_shape shape = info_kv_shape(m, info->kv_type, info->n_back);
 
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
         return err_set(err, ST_NO_MEMORY,
                        "a KV cache of %d positions is larger than an address space; "
                        "choose a smaller context",
                        info->n_ctx);
+    info->kv_more_bytes = kvcache_more_bytes(&shape, info->n_ctx);
     info->scratch_bytes =
         m->vector_bytes +
         forward_bytes(m, info->kv_type, info->n_batch, info->n_logits, n_threads);

@@ -223,7 +223,14 @@ enum status loader_windows(struct loader *l, struct model *m, int missing, int p
     enum status st =
         loader_int_or(l, "attention.sliding_window", 0, MAX_CONTEXT, missing, &window);
 
-    for (int i = 0; !st && i < m->n_layers; i++)
+    if (st || window == 0)
+        return st;
+    for (int i = 0; i < m->n_layers; i++)
         m->layers[i].window = period == 1 || (i + 1) % period ? window : 0;
+    /* In the cache, layers with a window are the last. */
+    for (int i = 0, pass = 0; pass < 2; pass++)
+        for (int k = 0; k < m->n_layers; k++)
+            if ((m->layers[k].window > 0) == pass)
+                m->layers[k].cached = i++;
     return st;
 }

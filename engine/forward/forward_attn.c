@@ -169,11 +169,12 @@ static void attend(const struct forward *f, struct fwd_thread *me, int layer, in
                    size_t n, size_t pos, size_t begin, size_t end)
 {
     const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const int cached = f->m->layers[layer].cached;
 
-    for (size_t t = begin; t < end; t += ATTN_BLOCK) {
-        const size_t n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
-
-        score(f, me, n * group, kvcache_k(f->kv, f->m->layers[layer].cached, head, t),
+    for (size_t t = begin, n_block; t < end; t += n_block) {
+        n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
+        n_block = kvcache_run(f->kv, cached, t, n_block);
+        score(f, me, n * group, kvcache_k(f->kv, cached, head, t),
               pad16(n_block) / KVCACHE_PANEL);
         for (size_t i = 0; i < n * group; i++) {
             const size_t at = pos + i / group;
@@ -182,9 +183,8 @@ static void attend(const struct forward *f, struct fwd_thread *me, int layer, in
                   at + 1);
         }
         f->kern.attn_mix[f->kv->shape.type](
-            n_block, f->kv->value_dim,
-            kvcache_v(f->kv, f->m->layers[layer].cached, head, t), n * group, me->score,
-            ATTN_BLOCK, me->mix, f->kv->value_dim);
+            n_block, f->kv->value_dim, kvcache_v(f->kv, cached, head, t), n * group,
+            me->score, ATTN_BLOCK, me->mix, f->kv->value_dim);
         fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
                   n_block * (f->kv->key_bytes + f->kv->value_bytes) / KVCACHE_PANEL,
                   n * group * n_block * (f->kv->key_dim + f->kv->value_dim));

@@ -51,10 +51,33 @@ uint64_t kvcache_state_bytes(const struct kvcache_shape *shape)
     return (uint64_t)shape->n_states * shape->state_floats * sizeof(float);
 }
 
+/* One panel more than window and n_spare fill: however they lie, a position being
+ * written has no panel in common with the window before it. Therefore threads that read
+ * the window need not wait for it. */
+size_t kvcache_ring(const struct kvcache_shape *shape, int n_ctx)
+{
+    const size_t n_slots = round_up((size_t)n_ctx, KVCACHE_PANEL);
+    const size_t n_ring =
+        round_up((size_t)shape->window + (size_t)shape->n_spare, KVCACHE_PANEL) +
+        KVCACHE_PANEL;
+
+    return n_ring < n_slots ? n_ring : n_slots;
+}
+
+/* Bytes of K and V of one position in one layer. */
+static uint64_t layer_bytes(const struct kvcache_shape *shape)
+{
+    return (uint64_t)shape->n_kv_heads * (key_bytes(shape) + value_bytes(shape));
+}
+
 static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
 {
-    return !__builtin_mul_overflow(kvcache_pos_bytes(shape),
-                                   round_up((size_t)n_ctx, KVCACHE_PANEL), bytes) &&
+    const uint64_t n_whole = (uint64_t)(shape->n_layers - shape->n_window_layers);
+    const uint64_t n_positions =
+        n_whole * round_up((size_t)n_ctx, KVCACHE_PANEL) +
+        (uint64_t)shape->n_window_layers * kvcache_ring(shape, n_ctx);
+
+    return !__builtin_mul_overflow(layer_bytes(shape), n_positions, bytes) &&
            *bytes <= SIZE_MAX / 4;
 }
 
@@ -72,8 +95,15 @@ int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape)
 {
     /* arch_*.c keep these at 2^12 at most each: no overflow. */
-    return (uint64_t)shape->n_layers * (uint64_t)shape->n_kv_heads *
-           (key_bytes(shape) + value_bytes(shape));
+    return (uint64_t)shape->n_layers * layer_bytes(shape);
+}
+
+uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx)
+{
+    const bool ring = kvcache_ring(shape, n_ctx) < (size_t)n_ctx;
+
+    return (uint64_t)(shape->n_layers - (ring ? shape->n_window_layers : 0)) *
+           layer_bytes(shape);
 }
 
 enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
@@ -82,12 +112,12 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
     struct kvcache new = {
         .shape = *shape,
         .n_ctx = n_ctx,
+        .n_slots = round_up((size_t)n_ctx, KVCACHE_PANEL),
+        .n_ring = kvcache_ring(shape, n_ctx),
         .key_dim = kvcache_key_dim(shape->type, shape->head_dim),
         .value_dim = kvcache_value_dim(shape->type, shape->head_dim),
         .key_bytes = KVCACHE_PANEL * key_bytes(shape),
         .value_bytes = KVCACHE_PANEL * value_bytes(shape),
-        .head_bytes = round_up((size_t)n_ctx, KVCACHE_PANEL) *
-                      (key_bytes(shape) + value_bytes(shape)),
     };
     uint64_t bytes;
     enum status st;
@@ -255,9 +285,12 @@ void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, in
 {
     float row[2 * KVCACHE_MAX_HEAD_DIM];
     uint64_t state = seed ^ ((uint64_t)layer << 32 | (uint64_t)head);
+    const size_t n_slots = kvcache_slots(kv, layer);
     size_t pos = (size_t)begin;
 
     assert(begin >= 0 && begin <= end && end <= kv->n_ctx);
+    if ((size_t)end > pos + n_slots)
+        pos = (size_t)end - n_slots;
     for (; pos < (size_t)end && pos % KVCACHE_PANEL; pos++)
         store_random(kv, kern, layer, head, pos, row, &state);
     for (; pos < (size_t)end; pos += KVCACHE_PANEL) {

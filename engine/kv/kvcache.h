@@ -11,6 +11,11 @@
  * A head is as long as its panels need: quantised types and values are padded with
  * zeros to whole blocks, or to 16 elements.
  *
+ * Layers with a sliding window are the last ones. They keep a ring of positions, in
+ * which position p has the place of p - ring: the window, and as many more as a pass
+ * writes before it reads, or as the sequence may be cut back by while the window before
+ * its new end is still there (n_spare). Passes may be as long as n_spare.
+ *
  * Layers with linear attention have a state instead, which every token changes and
  * which cannot return to an earlier position. Therefore a copy is kept:
  *
@@ -38,6 +43,9 @@
 struct kvcache_shape {
     enum kern_kv type;
     int n_layers, n_kv_heads, head_dim; /* all positive */
+    int n_window_layers;                /* of these, the last: they keep a ring; or 0 */
+    int window;          /* positions that a token sees there, itself included */
+    int n_spare;         /* positions kept in addition, positive */
     int n_states;        /* layers with a state of fixed size instead; or 0 */
     size_t state_floats; /* of each */
 };
@@ -46,15 +54,20 @@ struct kvcache {
     struct mem mem;
     struct kvcache_shape shape;
     int n_ctx;
+    size_t n_slots, n_ring;        /* positions that a layer has room for, and one with
+                                      a window; multiples of KVCACHE_PANEL */
     size_t key_dim, value_dim;     /* elements as stored */
     size_t key_bytes, value_bytes; /* of a panel */
-    size_t head_bytes;
-    struct mem states; /* zeros at first */
+    struct mem states;             /* zeros at first */
 };
 
 /* Elements of a key and a value as stored. */
 size_t kvcache_key_dim(enum kern_kv type, int head_dim);
 size_t kvcache_value_dim(enum kern_kv type, int head_dim);
+
+/* Positions that a layer with a window has room for: whole panels; n_ctx or more: all.
+ */
+size_t kvcache_ring(const struct kvcache_shape *shape, int n_ctx);
 
 /* Bytes of a cache of n_ctx positions, rounded up to whole panels, and of states with
  * their copy; false when they exceed the address space. */
@@ -66,28 +79,64 @@ uint64_t kvcache_state_bytes(const struct kvcache_shape *shape);
 /* Bytes of K and V of one position in all layers. */
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape);
 
+/* Bytes that a position more than n_ctx adds, where it begins no panel. */
+uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx);
+
 /* Error: ST_NO_MEMORY. */
 enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
                          int n_ctx, struct err *err);
 void kvcache_close(struct kvcache *kv);
 
+/* Layers without a window. */
+static inline int kvcache_n_whole(const struct kvcache *kv)
+{
+    return kv->shape.n_layers - kv->shape.n_window_layers;
+}
+
+/* Positions that a layer has room for. */
+static inline size_t kvcache_slots(const struct kvcache *kv, int layer)
+{
+    return layer < kvcache_n_whole(kv) ? kv->n_slots : kv->n_ring;
+}
+
+/* One head's keys, its values behind them. */
+static inline unsigned char *kvcache_head(const struct kvcache *kv, int layer, int head)
+{
+    const size_t n_heads = (size_t)kv->shape.n_kv_heads;
+    const int n_whole = kvcache_n_whole(kv), whole = layer < n_whole ? layer : n_whole;
+    const size_t before =
+        ((size_t)whole * kv->n_slots + (size_t)(layer - whole) * kv->n_ring) * n_heads +
+        (size_t)head * kvcache_slots(kv, layer);
+
+    return (unsigned char *)kv->mem.base +
+           before / KVCACHE_PANEL * (kv->key_bytes + kv->value_bytes);
+}
+
 /* The panel of keys, or of values, that holds position pos of one head. */
 static inline unsigned char *kvcache_k(const struct kvcache *kv, int layer, int head,
                                        size_t pos)
 {
-    const size_t i = (size_t)layer * (size_t)kv->shape.n_kv_heads + (size_t)head;
-
-    return (unsigned char *)kv->mem.base + i * kv->head_bytes +
-           pos / KVCACHE_PANEL * kv->key_bytes;
+    return kvcache_head(kv, layer, head) +
+           pos % kvcache_slots(kv, layer) / KVCACHE_PANEL * kv->key_bytes;
 }
 
 static inline unsigned char *kvcache_v(const struct kvcache *kv, int layer, int head,
                                        size_t pos)
 {
-    const size_t panels = ((size_t)kv->n_ctx + KVCACHE_PANEL - 1) / KVCACHE_PANEL;
+    const size_t n_slots = kvcache_slots(kv, layer);
 
-    return kvcache_k(kv, layer, head, panels * KVCACHE_PANEL) +
-           pos / KVCACHE_PANEL * kv->value_bytes;
+    return kvcache_head(kv, layer, head) + n_slots / KVCACHE_PANEL * kv->key_bytes +
+           pos % n_slots / KVCACHE_PANEL * kv->value_bytes;
+}
+
+/* How many of the n positions from pos on lie one after another: the ring ends
+ * there. */
+static inline size_t kvcache_run(const struct kvcache *kv, int layer, size_t pos,
+                                 size_t n)
+{
+    const size_t n_slots = kvcache_slots(kv, layer), left = n_slots - pos % n_slots;
+
+    return n < left ? n : left;
 }
 
 /* State number i. */
@@ -113,7 +162,7 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               struct err *err);
 
 /* Fill positions begin..end-1 of one head from the pool, each head from other
- * positions.
+ * positions; of a ring as many of them as it holds.
  */
 void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
                   int begin, int end, const struct kvcache *pool, uint64_t seed);

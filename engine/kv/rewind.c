@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rewind.c - which states to restart from
+ * rewind.c - which states to restart from, and whether windows are still there
  */
 #include "engine/kv/rewind.h"
 
@@ -10,7 +10,9 @@
 enum status rewind_open(struct rewind *r, const struct kvcache *kv, int n_ctx,
                         struct err *err)
 {
-    if (kv->shape.n_states == 0)
+    r->n_ring =
+        kv->shape.n_window_layers && kv->n_ring < (size_t)n_ctx ? (int)kv->n_ring : 0;
+    if (kv->shape.n_states == 0 && r->n_ring == 0)
         return ST_OK;
     r->tokens = calloc((size_t)n_ctx, sizeof *r->tokens);
     return r->tokens ? ST_OK
@@ -23,10 +25,17 @@ void rewind_close(struct rewind *r)
     free(r->tokens);
 }
 
-int rewind_to(struct rewind *r, struct kvcache *kv, int n_past)
+bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_past)
 {
-    if (!r->tokens || r->at == n_past)
-        return n_past;
+    const int window = kv->shape.window;
+    const int first = n_past + 1 > window ? n_past + 1 - window : 0;
+
+    return !r->n_ring || r->end - r->n_ring <= first;
+}
+
+/* States of n_past, or of an earlier position. */
+static void return_states(struct rewind *r, struct kvcache *kv, int n_past)
+{
     if (r->saved_at > 0 && r->saved_at <= n_past) {
         kvcache_restore_states(kv);
         r->at = r->saved_at;
@@ -35,12 +44,27 @@ int rewind_to(struct rewind *r, struct kvcache *kv, int n_past)
         r->at = r->saved_at = 0;
     }
     r->single = false;
+}
+
+int rewind_to(struct rewind *r, struct kvcache *kv, int n_past)
+{
+    if (!r->tokens)
+        return n_past;
+    if (kv->shape.n_states == 0)
+        r->at = n_past;
+    else if (r->at != n_past)
+        return_states(r, kv, n_past);
+    if (!rewind_has_window(r, kv, r->at)) {
+        if (kv->shape.n_states)
+            return_states(r, kv, 0);
+        r->at = r->end = 0;
+    }
     return r->at;
 }
 
 static void save(struct rewind *r, struct kvcache *kv)
 {
-    if (r->at == r->saved_at)
+    if (r->at == r->saved_at || kv->shape.n_states == 0)
         return;
     kvcache_save_states(kv);
     r->saved_at = r->at;
@@ -54,14 +78,19 @@ void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, in
         save(r, kv);
     memmove(r->tokens + r->at, tokens, (size_t)n * sizeof *tokens);
     r->at += n;
+    r->end = r->at > r->end ? r->at : r->end;
     r->single = n == 1;
 }
 
-void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past)
+void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past, bool kept)
 {
+    /* whole panels were written */
+    const int end = (int)((n_past + KVCACHE_PANEL - 1) / KVCACHE_PANEL * KVCACHE_PANEL);
+
     if (!r->tokens)
         return;
     r->at = n_past;
+    r->end = kept && r->end > end ? r->end : end;
     r->single = false;
     save(r, kv);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rewind.h - return to an earlier position of a model that has states besides a cache
+ * rewind.h - return to an earlier position of a model whose cache has forgotten it
  *
  * Keys and values of a position do not change, so removing the last positions only
  * changes a count. A state has absorbed all tokens so far and cannot remove one.
@@ -8,6 +8,10 @@
  * is likely: before a pass of several tokens (speculative decoding may reject some),
  * and before the first pass of one token after it (where an answer begins). A return
  * starts from that copy, or from the beginning, and runs the tokens after it again.
+ *
+ * Likewise the ring of a layer with a sliding window holds the last positions only.
+ * After a return by more than it has to spare, the window before the new end is lost,
+ * and all tokens run again: every layer's keys come from the windows of those below.
  *
  * Threading: as slm_eval().
  */
@@ -20,26 +24,32 @@
 #include "engine/kv/kvcache.h"
 
 struct rewind {
-    int32_t *tokens; /* [n_ctx] of the sequence; NULL: no states */
+    int32_t *tokens; /* [n_ctx] of the sequence; NULL: nothing is ever forgotten */
+    int n_ring;      /* positions of a ring; 0: none, or it holds them all */
+    int end;         /* the ring holds those before this one */
     int at;          /* positions that the states have absorbed */
     int saved_at;    /* the same of their copy */
     bool single;     /* the last pass had one token */
 };
 
-/* For a cache of n_ctx positions; empty without states. Error: ST_NO_MEMORY. */
+/* For a cache of n_ctx positions; empty without states and rings. Error:
+ * ST_NO_MEMORY. */
 enum status rewind_open(struct rewind *r, const struct kvcache *kv, int n_ctx,
                         struct err *err);
 void rewind_close(struct rewind *r);
 
-/* Return the states to n_past or an earlier position, the result: the tokens from there
- * to n_past, in r->tokens, must run again. */
+/* Whether rings still hold what the next token at position n_past sees. */
+bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_past);
+
+/* Return to n_past or an earlier position, the result: the tokens from there to n_past,
+ * in r->tokens, must run again. */
 int rewind_to(struct rewind *r, struct kvcache *kv, int n_past);
 
 /* Call before a pass over tokens[n] at positions r->at and following. */
 void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, int n);
 
-/* The cache was filled up to n_past without tokens: take the states as those of n_past.
- */
-void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past);
+/* The cache was filled up to n_past without tokens, rings from where the sequence ended
+ * if `kept`, else wholly: take the states as those of n_past. */
+void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past, bool kept);
 
 #endif

@@ -98,6 +98,7 @@ static enum status need_file(struct point *p, struct point_need *need, uint64_t 
             status = need_text(p, need, g, info.n_vocab, err);
     }
     params.n_ctx = point_n_ctx(p);
+    params.n_back = point_n_back(p);
     if (status == ST_OK)
         status = slm_plan(&info, g, &params, err);
     if (status == ST_OK) {

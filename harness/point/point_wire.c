@@ -85,3 +85,12 @@ int point_n_ctx(const struct point *p)
         return point_depth(p) + p->n_answer + 1;
     return p->kind == POINT_PREFILL ? p->n_prompt : p->ctx + 1;
 }
+
+int point_n_back(const struct point *p)
+{
+    /* Speculation goes back to where an answer begins; no token may run again while it
+     * is timed. */
+    return p->kind == POINT_SPECULATE && p->n_answer >= SLM_DEFAULT_BACK
+               ? p->n_answer + 1
+               : SLM_DEFAULT_BACK;
+}

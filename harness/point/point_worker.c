@@ -93,6 +93,7 @@ static enum status load(struct point_worker *c, struct err *err)
     worker_report_phase(&c->reports, "load", 0);
     params.model = &c->ref;
     params.slm.n_ctx = point_n_ctx(c->p);
+    params.slm.n_back = point_n_back(c->p);
     params.slm.n_logits = point_n_logits(c->p);
     point_tuned_params(c->p, &params.slm);
     if (c->p->tuning.state == TUNED_USED)
@@ -146,7 +147,7 @@ static void fill_row(struct point_worker *c)
     struct row *row = &c->row;
 
     row->n_params = (int64_t)info->n_params;
-    row->kv_bytes_per_token = (int64_t)info->kv_pos_bytes;
+    row->kv_bytes_per_token = (int64_t)info->kv_more_bytes;
     row->model_ctx = info->n_ctx_train;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
     point_fill_columns(c->p, FIELD_COMPUTED, row);

@@ -47,4 +47,7 @@ int point_n_logits(const struct point *p);
 /* Positions of the KV cache that the point opens its model with. */
 int point_n_ctx(const struct point *p);
 
+/* Positions that it is cut back by without tokens running again. */
+int point_n_back(const struct point *p);
+
 #endif

@@ -10,13 +10,13 @@
 #include "harness/machine/memory_reserve.h"
 
 /* What the plan said of two depths of one setting gives what a position needs, in rows
- * without the column. 0: not known. */
+ * without the column. Negative: not known. */
 static int64_t position_bytes(const struct chooser *c, size_t i)
 {
     const struct row *r = c->rows.v[i];
     size_t k = i;
 
-    if (r->kv_bytes_per_token > 0)
+    if (r->kv_bytes_per_token >= 0)
         return r->kv_bytes_per_token;
     while (k > 0 && report_same_line(c->rows.v[k - 1], r))
         k--;
@@ -24,10 +24,11 @@ static int64_t position_bytes(const struct chooser *c, size_t i)
         const struct row *o = c->rows.v[k];
 
         if (o->ctx >= 0 && r->ctx >= 0 && o->ctx != r->ctx &&
-            o->mem_planned_bytes > 0 && r->mem_planned_bytes > 0)
+            o->mem_planned_bytes > 0 && r->mem_planned_bytes > 0 &&
+            o->mem_planned_bytes != r->mem_planned_bytes)
             return (o->mem_planned_bytes - r->mem_planned_bytes) / (o->ctx - r->ctx);
     }
-    return 0;
+    return -1;
 }
 
 int64_t memory_least_limit(const struct row *r)
@@ -73,8 +74,9 @@ void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i)
     m->is_least = needed > 0 && !(r->mem_resident_bytes > 0);
     if (needed > 0)
         m->left_bytes = needed < limit ? limit - needed : 0;
-    if (per > 0 && r->ctx >= 0 && r->ctx <= INT_MAX && memory_least_limit(r) > 0) {
-        const int64_t more = room(r, limit) / per;
+    if (per >= 0 && r->ctx >= 0 && r->ctx <= INT_MAX && memory_least_limit(r) > 0) {
+        /* 0: every layer has a sliding window, and holds it already */
+        const int64_t more = per ? room(r, limit) / per : INT_MAX;
 
         m->max_ctx = r->ctx + (more < INT_MAX ? more : INT_MAX);
     }

@@ -185,6 +185,13 @@ static void memory_is_left_for_more_context(void **state)
     assert_non_null(
         strstr(rec.answer, "4096 tokens, the most that the model was made"));
 
+    /* layers that all hold their sliding window already */
+    rows[1].kv_bytes_per_token = 0;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = -1}), ST_OK);
+    assert_int_equal(rec.memory.max_ctx, 4096);
+    assert_true(rec.memory.by_model);
+    rows[1].kv_bytes_per_token = pos;
+
     /* a prompt that no context holds */
     rows[0] = prefill("Q4_0", 50, 2, 512, 50);
     assert_int_equal(
