@@ -287,7 +287,12 @@ typedef float kern_attn_weigh_fn(float *s, size_t n_seen, size_t n, float *max,
                                  float *sum);
 
 /* attn_mix: out[q * o_stride + i] += sum over t < n of p[q * p_stride + t] *
- * value[t][i] for i < d. p is read up to the next multiple of 16 positions. */
+ * value[t][i] for i < d. p is read up to the next multiple of 16 positions. Of
+ * quantised values, levels with products of bytes (avx512vnni) round each p times scale
+ * of a position's block: in every 64 positions, to steps of 1 / KERN_MIX_STEPS of the
+ * largest p times the largest scale. */
+#define KERN_MIX_STEPS (127 * 128)
+
 typedef void kern_attn_mix_fn(size_t n, size_t d, const void *values, size_t n_q,
                               const float *p, size_t p_stride, float *out,
                               size_t o_stride);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * attention_simd.c - scores, weights and mixes of cached positions, every vector level
+ * attention_simd.c - scores, weights and mixes of cached positions, every vector level;
+ *                    attention_avx512vnni.c has mixes of quantised values for its own
  *
  * attn_dot (F16): a panel has 16 positions side by side, so a lane is a position and
  * nothing is summed across lanes. A tile is up to Q_TILE queries times a few panels;
@@ -17,17 +18,13 @@
  * follow each other in memory, so that the last of one call prefetches the first of the
  * next.
  */
-#include "kernels/kernels.h"
+#include "kernels/vecops/attention_tiles.h"
 #include "kernels/vecops/vec_float.h"
 
 /* A tile's sums take 16 registers of 32, or 8 of AVX2's 16. Quantised values cost more
  * to unpack: more queries share them where registers allow. */
 enum {
-    PANEL = KERN_PANEL_ROWS,
     PANEL_VECS = PANEL / V_LANES,
-    STEP = 4, /* panels of a chunk */
-    CHUNK = STEP * PANEL,
-    Q_TILE = 4, /* queries */
     MAX_VECS = 4,
 #if defined(KERN_LEVEL_avx512)
     DOT_PANELS = 4,
@@ -52,51 +49,6 @@ enum {
 #else
 #define UNROLL_2 _Pragma("GCC unroll 2")
 #endif
-
-/* CALL(n) with the constant n = n_q, at most 4. */
-#define FOR_QUERIES(n_q, CALL) \
-    switch (n_q) {             \
-    case 1:                    \
-        CALL(1);               \
-        break;                 \
-    case 2:                    \
-        CALL(2);               \
-        break;                 \
-    case 3:                    \
-        CALL(3);               \
-        break;                 \
-    default:                   \
-        CALL(4);               \
-    }
-
-SIMD_INLINE size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* A share of the next chunk: where it starts, and how much of it to prefetch in each
- * iteration of a tile's loop. */
-struct share {
-    const char *at;
-    size_t bytes; /* at most two cache lines */
-};
-
-/* The share of tile i of n, of the `bytes` behind p; its loop has n_iterations. */
-SIMD_INLINE struct share share_of(const void *p, size_t bytes, size_t i, size_t n,
-                                  size_t n_iterations)
-{
-    return (struct share){(const char *)((uintptr_t)p + bytes + bytes / n * i),
-                          bytes / n / n_iterations};
-}
-
-SIMD_INLINE void prefetch_share(struct share s, size_t iteration)
-{
-    const uintptr_t at = (uintptr_t)s.at + iteration * s.bytes;
-
-    __builtin_prefetch((const void *)at, 0, 2);
-    if (s.bytes > 64)
-        __builtin_prefetch((const void *)(at + 64), 0, 2);
-}
 
 /* ---- scores ---------------------------------------------------------------------- */
 
@@ -153,7 +105,8 @@ SIMD_INLINE void dot_step(const size_t nq, size_t n, size_t d, const uint16_t *k
 {
     const size_t bytes = CHUNK * d * sizeof(*key);
     /* Two queries alone would wait for their chains of additions. */
-    const size_t np = nq <= 2 && DOT_PANELS < STEP ? 2 * DOT_PANELS : DOT_PANELS;
+    const size_t np =
+        nq <= 2 && (size_t)DOT_PANELS < STEP ? 2 * DOT_PANELS : DOT_PANELS;
     size_t p = 0;
 
     for (; p + np <= n; p += np)
@@ -333,9 +286,8 @@ void KERN_NAME(attn_mix, f16)(size_t n, size_t d, const void *values, size_t n_q
 /* ---- mixes of quantised values ------------------------------------------------------
  */
 
-/* Elements of a quantised block, and of a tile: all of it, or half where registers are
- * few. */
-enum { BLOCK = 32, QUANT_TILE = QUANT_VECS * V_LANES };
+/* Elements of a tile: all of a quantised block, or half where registers are few. */
+enum { QUANT_TILE = QUANT_VECS * V_LANES };
 
 /* QUANT_TILE elements of one position from element `from` of its block on: bytes. */
 typedef void unpack_fn(const uint8_t *body, size_t from, vf *x);
@@ -442,7 +394,7 @@ SIMD_INLINE void mix_blocks(unpack_fn *unpack, const size_t body_bytes, size_t n
 #define CALL(nq)                                                                      \
     mix_queries_blocks(unpack, body_bytes, nq, m, n_blocks, values, weight, p_stride, \
                        to, o_stride, group, n_groups)
-            if (QUANT_QUERIES > Q_TILE && n_q - q >= QUANT_QUERIES) {
+            if ((size_t)QUANT_QUERIES > Q_TILE && n_q - q >= QUANT_QUERIES) {
                 CALL(QUANT_QUERIES);
                 q += QUANT_QUERIES;
                 continue;
