@@ -19,8 +19,9 @@
 /* Split a head's positions only if each part has at least this many. */
 #define MIN_SPLIT 256
 
-/* Prefetch of quantised keys: a head has few, so the distance is short. */
-static const struct kern_prefetch keys_prefetch = {512, KERN_PREFETCH_T1, 0};
+/* Prefetch of quantised keys, as of weights: the panels of a head follow each other,
+ * and only behind its last one what is fetched is of no use. */
+static const struct kern_prefetch keys_prefetch = {4096, KERN_PREFETCH_T0, 0};
 
 static int gcd(int a, int b)
 {
