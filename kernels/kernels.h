@@ -16,11 +16,11 @@
  * makes a panel; gemv_x16 and gemm_x16 work on panels that follow each other. Rows
  * that are left over, fewer than 16, stay as they are.
  *
- * Kernels do not allocate, do no I/O, start no threads and report no errors:
- * the caller guarantees shapes. k is a multiple of the format's block size and,
- * for quantised formats, of 32. Pointers need no alignment beyond that of the
- * element type (weights: none). Nothing outside the stated ranges is read or
- * written.
+ * Kernels do not allocate (they use up to 300 KiB of stack), do no I/O, start no
+ * threads and report no errors: the caller guarantees shapes. k is a multiple of the
+ * format's block size and, for quantised formats, of 32. Pointers need no alignment
+ * beyond that of the element type (weights: none). Nothing outside the stated ranges is
+ * read or written.
  *
  * Threading: no state; functions write to what their arguments point to only.
  */
@@ -187,7 +187,8 @@ typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const vo
                               float *y, struct kern_prefetch prefetch);
 
 /* gemm_x16: the same for n_cols >= 1 columns, as in gemm. Of several columns the hint
- * NTA is taken as T0: some read a panel more than once. */
+ * NTA is taken as T0: some read a panel more than once. Many columns prefetch what they
+ * unpack next, whatever the distance, unless it is 0. */
 typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n_cols,
                               const void *x, size_t x_stride, float *y, size_t y_stride,
                               struct kern_prefetch prefetch);

@@ -241,48 +241,11 @@ static const uint8_t cb_order_3[16] = {0, 4, 8,  12, 1, 5, 9,  13,
 static const uint8_t cb_order_2[16] = {0, 8,  2, 10, 1, 9,  3, 11,
                                        4, 12, 6, 14, 5, 13, 7, 15};
 
-/* Even bytes of a and b side by side, their odd bytes. */
-SIMD_INLINE vi cb_even_bytes(vi a, vi b)
-{
-    return v_select(v_set1_32(0x00ff00ff), a, v_sll16(b, 8));
-}
-
-SIMD_INLINE vi cb_odd_bytes(vi a, vi b)
-{
-    return v_select(v_set1_32(0x00ff00ff), v_srl16(a, 8), b);
-}
-
-/* Bytes of every lane as a 4 x 4 matrix, transposed. */
-SIMD_INLINE void cb_restore_3(vi *w)
-{
-    const vi low = v_set1_32(0xffff);
-    const vi ab_02 = cb_even_bytes(w[0], w[1]), ab_13 = cb_odd_bytes(w[0], w[1]);
-    const vi cd_02 = cb_even_bytes(w[2], w[3]), cd_13 = cb_odd_bytes(w[2], w[3]);
-
-    w[0] = v_select(low, ab_02, v_sll32(cd_02, 16));
-    w[1] = v_select(low, ab_13, v_sll32(cd_13, 16));
-    w[2] = v_select(low, v_srl32(ab_02, 16), cd_02);
-    w[3] = v_select(low, v_srl32(ab_13, 16), cd_13);
-}
-
-SIMD_INLINE void cb_restore_2(vi *w)
-{
-    const vi first_0 = cb_even_bytes(w[0], w[1]), second_0 = cb_odd_bytes(w[0], w[1]);
-    const vi first_4 = cb_even_bytes(w[2], w[3]), second_4 = cb_odd_bytes(w[2], w[3]);
-
-    w[0] = first_0;
-    w[1] = first_4;
-    w[2] = second_0;
-    w[3] = second_4;
-}
-
-#define CB_IQ2_ORDER   cb_order_2
-#define CB_IQ2_RESTORE cb_restore_2
+#define CB_IQ2_ORDER cb_order_2
 
 #else
 
-#define CB_IQ2_ORDER   NULL
-#define CB_IQ2_RESTORE NULL
+#define CB_IQ2_ORDER NULL
 
 #endif
 

@@ -158,7 +158,6 @@ SIMD_INLINE vi cb_high_bits(vi word, int at, int shift)
         .is_signed = V_SIGNED,                                      \
         .two_chains = true,                                         \
         .order = CB_IQ2_ORDER,                                      \
-        .restore = CB_IQ2_RESTORE,                                  \
         .steps = n_steps,                                           \
         .weights = weights,                                         \
         .scales = scales,                                           \

@@ -30,8 +30,7 @@
 #ifdef KERN_LEVEL_avx512vbmi
 
 enum { IQ3_STEPS = 1 };
-#define IQ3_ORDER   cb_order_3
-#define IQ3_RESTORE cb_restore_3
+#define IQ3_ORDER cb_order_3
 
 /* Where values are in the six bits of their byte, and the byte they are put into. The
  * sign of value v takes the place of bit v. */
@@ -60,28 +59,9 @@ enum { IQ3_STEPS = 1 };
 #elif defined(V_WORDS)
 
 enum { IQ3_STEPS = 16 }; /* of 16 weights */
-#define IQ3_ORDER   iq3_order
-#define IQ3_RESTORE iq3_restore
+#define IQ3_ORDER iq3_order
 static const uint8_t iq3_order[16] = {0, 2, 8,  10, 1, 3, 9,  11,
                                       4, 6, 12, 14, 5, 7, 13, 15};
-
-/* Fours emitted in this order to their places. */
-SIMD_INLINE void iq3_restore(vi *w)
-{
-    const vi even = v_set1_32(0x00ff00ff), low = v_set1_32(0xffff);
-    vi half[4]; /* values 0, 1 of two points, 2, 3 of them; of the other two */
-
-    SIMD_UNROLL
-    for (int i = 0; i < 4; i += 2) {
-        half[i] = v_select(even, w[i], v_sll16(w[i + 1], 8));
-        half[i + 1] = v_select(even, v_srl16(w[i], 8), w[i + 1]);
-    }
-    SIMD_UNROLL
-    for (int i = 0; i < 2; i++) {
-        w[i] = v_select(low, half[2 * i], v_sll32(half[2 * i + 1], 16));
-        w[2 + i] = v_select(low, v_srl32(half[2 * i], 16), half[2 * i + 1]);
-    }
-}
 
 /* The points of two words per lane, from nibbles to weights (without sign) by way of
  * finish(): fours `four` and four + 1. signs: bytes s, s, t, t, s of the signs of
@@ -112,8 +92,7 @@ SIMD_INLINE vi iq3_sign_bytes(vi signs, int half)
 #else
 
 enum { IQ3_STEPS = 8 }; /* of a sub-block */
-#define IQ3_ORDER   NULL
-#define IQ3_RESTORE NULL
+#define IQ3_ORDER NULL
 
 /* Four g of sub-block b, from the index of its point; byte g / 2 of signs has the signs
  * of fours g and g ^ 1. */
@@ -143,7 +122,6 @@ SIMD_INLINE void iq3_emit(const void *grid, vi index, vi signs, int bias, int b,
         .is_signed = V_SIGNED,                                   \
         .two_chains = true,                                      \
         .order = IQ3_ORDER,                                      \
-        .restore = IQ3_RESTORE,                                  \
         .steps = IQ3_STEPS,                                      \
         .weights = weights,                                      \
         .scales = scales,                                        \

@@ -45,6 +45,7 @@
  *
  * V_TILE_PANELS: how many panels share the columns that are multiplied with unpacked
  * tiles; where more than one do, v_dot_x() is v_dot_u() of activations in a register.
+ * V_TILE_SUMS_APART 1: registers hold parts, sums are in memory between sub-blocks.
  *
  * V_PAIRS 1: an instruction multiplies pairs of rows with pairs of columns; unpacked
  * tiles are then laid out for it (x16_pairs.h).
@@ -85,6 +86,9 @@
 #endif
 #ifndef V_TILE_PANELS
 #define V_TILE_PANELS 1
+#endif
+#ifndef V_TILE_SUMS_APART
+#define V_TILE_SUMS_APART 0
 #endif
 #ifndef V_SIGNS_APART
 #define V_SIGNS_APART 0

@@ -17,6 +17,9 @@ enum {
 #define V_DOT32  1
 #define V_SIGNED 0
 #define V_WIDE   1
+
+#define V_TILE_PANELS     2
+#define V_TILE_SUMS_APART 1
 #else
 #define V_DOT32       0
 #define V_SIGNED      1
@@ -127,6 +130,11 @@ SIMD_INLINE void v_gather_8(const uint8_t (*table)[8], const uint8_t *index, int
 SIMD_INLINE vi v_dot_u(vi part, vi w, const void *x)
 {
     return dpbusd_256(part, w, v_bcast_4(x));
+}
+
+SIMD_INLINE vi v_dot_x(vi part, vi w, vi x)
+{
+    return dpbusd_256(part, w, x);
 }
 #else
 /* |w| times x with w's sign; w is not -128. */

@@ -44,7 +44,9 @@ enum {
     X16_ROWS = KERN_PANEL_ROWS,
     X16_SLICES = X16_ROWS / V_LANES,
     X16_SLICE_BYTES = 4 * V_LANES, /* a slice's part of an interleaved dword */
-    X16_MAX_COLS = 96,             /* columns that share an unpacked tile */
+    X16_MAX_COLS = 128,            /* columns that share an unpacked tile */
+    X16_PIECE = 256,               /* weights of a row, quants of a column, in a tile */
+    X16_PIECES = 4 * X16_MAX_COLS, /* of columns that are prepared together */
 
     /* For one column two slices of a panel are interleaved step by step, so that an
      * activation is loaded once for both. */
@@ -316,49 +318,124 @@ SIMD_INLINE vi x16_dot(vi part, vi w, const int8_t *q, int four, int is_signed)
 /* ---- many columns ----------------------------------------------------------------
  */
 
-/* y = V_TILE_PANELS panels, or as often 16 rows in file order where `rows` is not NULL,
- * times at most X16_MAX_COLS columns, through unpacked tiles. Of the rows the first
- * n_rows exist; where that leaves a panel without any, the first is taken again. A
- * format has one such function, not inlined: there is much of it, and gemm and gemm_x16
- * share it. */
+/* A piece of one column, and what it contributes besides its quants. Of many columns
+ * pieces are prepared once for all panels: what a tile reads of them is one stream,
+ * where columns as they are lie in as many pages each as they have arrays. */
+struct x16_column {
+    /* The quants, in the format's order if it has one. Aligned, since a store across
+     * cache lines delays the loads of what it stores. */
+    int8_t q[X16_PIECE] __attribute__((aligned(64)));
+    int32_t start[16]; /* -bias * sum(x) of every block or sub-block */
+    union {
+        int16_t sums[16]; /* sum(x) of every sub-block, in the order of pairs */
+        float s[8];       /* of every block */
+    };
+    float d[8]; /* of every block, or one; of many columns only */
+};
+
+/* Prepares quants from `from` to `to` of n_cols columns, at most X16_PIECES pieces:
+ * out[piece of a column][column], n_cols of each. */
+typedef void x16_columns_fn(size_t k, size_t from, size_t to, size_t n_cols,
+                            const char *x, size_t x_stride, struct x16_column *out);
+
+/* y = the elements from `from` to `to`, which an x16_columns_fn has prepared of the
+ * columns, of V_TILE_PANELS panels, or of as often 16 rows in file order where `rows`
+ * is not NULL, times at most X16_MAX_COLS columns, through unpacked tiles; added to y
+ * unless from is 0. Of the rows the first n_rows exist; where that leaves a panel
+ * without any, the first is taken again. A format has one such function, not inlined:
+ * there is much of it, and gemm and gemm_x16 share it. */
 typedef void x16_tile_fn(const uint8_t *panel, const struct x16_rows *rows, size_t k,
-                         size_t n_cols, const char *x, size_t x_stride, float *y,
-                         size_t y_stride, size_t n_rows, struct kern_prefetch prefetch);
+                         size_t from, size_t to, size_t n_cols,
+                         const struct x16_column *columns, float *y, size_t y_stride,
+                         size_t n_rows, struct kern_prefetch prefetch);
 
-/* All panels take the same columns before the next ones come: those stay in the
- * second-level cache, where all columns of a prompt would not, and weights, of which
- * there are fewer bytes for as much work, come again. */
-SIMD_INLINE void x16_gemm_rows(x16_tile_fn *tile, size_t n_rows, size_t k,
-                               const void *w, size_t w_stride, size_t n_cols,
-                               const char *x, size_t x_stride, float *y,
-                               size_t y_stride)
+/* How many of n_cols columns to take at once: equal parts. */
+SIMD_INLINE size_t x16_cols_at_once(size_t n_cols)
 {
-    for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-        for (size_t i = 0; i < n_rows; i += V_TILE_PANELS * X16_ROWS) {
-            struct x16_rows rows[V_TILE_PANELS];
+    const size_t n = (n_cols + X16_MAX_COLS - 1) / X16_MAX_COLS;
 
-            for (size_t p = 0; p < V_TILE_PANELS; p++) {
-                const size_t at = i + p * X16_ROWS;
-
-                rows[p] = x16_rows(w, w_stride, at < n_rows ? at : i, n_rows);
-            }
-            tile(NULL, rows, k, n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                 x + c * x_stride, x_stride, y + c * y_stride + i, y_stride, n_rows - i,
-                 (struct kern_prefetch){0});
-        }
+    return (n_cols + n - 1) / n;
 }
 
-SIMD_INLINE void x16_gemm_panels(x16_tile_fn *tile, size_t panel_bytes, size_t n_panels,
-                                 size_t k, const uint8_t *w, size_t n_cols,
-                                 const char *x, size_t x_stride, float *y,
-                                 size_t y_stride, struct kern_prefetch prefetch)
+/* n_rows rows times n_cols columns; of panels n_rows is a multiple of X16_ROWS, of rows
+ * in file order panel_bytes is 0. All rows take the same pieces of the same columns
+ * before the next ones come: those lie one behind the other in the second-level cache,
+ * where all columns of a prompt would not. Weights, of which there are fewer bytes for
+ * as much work, come again, for the next columns. */
+SIMD_INLINE void x16_gemm(x16_tile_fn *tile, x16_columns_fn *prepare,
+                          size_t panel_bytes, size_t n_rows, size_t k, const uint8_t *w,
+                          size_t w_stride, size_t n_cols, const char *x,
+                          size_t x_stride, float *y, size_t y_stride,
+                          struct kern_prefetch prefetch)
 {
-    for (size_t c = 0; c < n_cols; c += X16_MAX_COLS)
-        for (size_t p = 0; p < n_panels; p += V_TILE_PANELS)
-            tile(w + p * panel_bytes, NULL, k,
-                 n_cols - c < X16_MAX_COLS ? n_cols - c : X16_MAX_COLS,
-                 x + c * x_stride, x_stride, y + c * y_stride + p * X16_ROWS, y_stride,
-                 (n_panels - p) * X16_ROWS, prefetch);
+    const size_t at_once = x16_cols_at_once(n_cols);
+    struct x16_column columns[X16_PIECES];
+
+    for (size_t c = 0; c < n_cols; c += at_once) {
+        const size_t n = n_cols - c < at_once ? n_cols - c : at_once;
+        const size_t most = X16_PIECES / n * X16_PIECE;
+
+        for (size_t from = 0, to; from < k; from = to) {
+            to = k - from < most ? k : from + most;
+            prepare(k, from, to, n, x + c * x_stride, x_stride, columns);
+            for (size_t i = 0; i < n_rows; i += V_TILE_PANELS * X16_ROWS) {
+                struct x16_rows rows[V_TILE_PANELS];
+
+                for (size_t p = 0; panel_bytes == 0 && p < V_TILE_PANELS; p++) {
+                    const size_t at = i + p * X16_ROWS;
+
+                    rows[p] = x16_rows(w, w_stride, at < n_rows ? at : i, n_rows);
+                }
+                tile(w + i / X16_ROWS * panel_bytes, panel_bytes == 0 ? rows : NULL, k,
+                     from, to, n, columns, y + c * y_stride + i, y_stride, n_rows - i,
+                     prefetch);
+            }
+        }
+    }
+}
+
+/* Prefetches block b + n of a panel while block b is unpacked, or, where that is not
+ * below `end`, block `first` of the panel that follows V_TILE_PANELS on. */
+SIMD_INLINE void x16_prefetch_next(const struct x16_layout l, const uint8_t *panel,
+                                   size_t n_blocks, size_t first, size_t end, size_t b,
+                                   size_t n, enum kern_prefetch_hint hint)
+{
+    const size_t body = x16_body_bytes(l), scales = x16_scale_bytes(l);
+    const uint8_t *next = panel;
+
+    if (b + n < end)
+        b += n;
+    else {
+        next += V_TILE_PANELS * n_blocks * (body + scales);
+        b = first + (b + n - end);
+    }
+    x16_prefetch_lines(next, (ptrdiff_t)kern_panel_body_at(body, scales, n_blocks, b),
+                       body + scales, hint);
+}
+
+/* y = acc[c] of n_cols columns, as x16_store(), or, where `add`, y += acc[c]. */
+SIMD_INLINE void x16_store_columns(float *y, size_t y_stride, const vf *acc,
+                                   size_t n_cols, size_t i, size_t s, size_t n_rows,
+                                   bool add)
+{
+    const size_t first = i + s * V_LANES;
+
+    for (size_t c = 0; c < n_cols; c++) {
+        float *to = y + c * y_stride;
+        vf v = acc[c];
+
+        if (add && first < n_rows) {
+            float old[V_LANES] = {0};
+            const float *from = to + first;
+
+            if (first + V_LANES > n_rows) {
+                memcpy(old, from, (n_rows - first) * sizeof(float));
+                from = old;
+            }
+            v = v_fma(v, v_set1_f(1), v_float_bits(v_load(from)));
+        }
+        x16_store(to, v, i, s, n_rows);
+    }
 }
 
 /* Several columns may read a panel again; NTA keeps it for one reading only. */
@@ -373,7 +450,8 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
  * a distance of 0 one column prefetches what it is about to use: beside the work of a
  * format that is not light that does no harm, and it saves a second copy of the code.
  */
-#define X16_KERNELS(name, format, block, panels_fn, few_max, few_fn, rows_fn, tile_fn) \
+#define X16_KERNELS(name, format, block, panels_fn, few_max, few_fn, rows_fn,          \
+                    columns_fn, tile_fn)                                               \
     void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
                                void *panel)                                            \
     {                                                                                  \
@@ -392,13 +470,19 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
         else                                                                           \
             panels_fn(format, 1, false, n_panels, k, w, 1, x, 0, y, 0, prefetch);      \
     }                                                                                  \
-    static SIMD_NOINLINE void KERN_NAME(tile, name)(                                   \
-        const uint8_t *panel, const struct x16_rows *rows, size_t k, size_t n_cols,    \
-        const char *x, size_t x_stride, float *y, size_t y_stride, size_t n_rows,      \
-        struct kern_prefetch prefetch)                                                 \
+    static SIMD_NOINLINE void KERN_NAME(columns, name)(                                \
+        size_t k, size_t from, size_t to, size_t n_cols, const char *x,                \
+        size_t x_stride, struct x16_column *out)                                       \
     {                                                                                  \
-        tile_fn(format, panel, rows, k, n_cols, x, x_stride, y, y_stride, n_rows,      \
-                prefetch);                                                             \
+        columns_fn(format, k, from, to, n_cols, x, x_stride, out);                     \
+    }                                                                                  \
+    static SIMD_NOINLINE void KERN_NAME(tile, name)(                                   \
+        const uint8_t *panel, const struct x16_rows *rows, size_t k, size_t from,      \
+        size_t to, size_t n_cols, const struct x16_column *columns, float *y,          \
+        size_t y_stride, size_t n_rows, struct kern_prefetch prefetch)                 \
+    {                                                                                  \
+        tile_fn(format, panel, rows, k, from, to, n_cols, columns, y, y_stride,        \
+                n_rows, prefetch);                                                     \
     }                                                                                  \
     void KERN_NAME(gemm_x16, name)(                                                    \
         size_t n_panels, size_t k, const void *w, size_t n_cols, const void *x,        \
@@ -410,10 +494,10 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
             few_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,           \
                    x16_prefetch_several(prefetch));                                    \
         else                                                                           \
-            x16_gemm_panels(KERN_NAME(tile, name),                                     \
-                            X16_ROWS *(k / (block)) * format.layout.block_bytes,       \
-                            n_panels, k, w, n_cols, x, x_stride, y, y_stride,          \
-                            x16_prefetch_several(prefetch));                           \
+            x16_gemm(KERN_NAME(tile, name), KERN_NAME(columns, name),                  \
+                     X16_ROWS *(k / (block)) * format.layout.block_bytes,              \
+                     n_panels * X16_ROWS, k, w, 0, n_cols, x, x_stride, y, y_stride,   \
+                     x16_prefetch_several(prefetch));                                  \
     }                                                                                  \
     void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                 \
                                size_t w_stride, const void *x, float *y)               \
@@ -427,8 +511,9 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
         if (n_cols == 1)                                                               \
             KERN_NAME(gemv, name)(n_rows, k, w, w_stride, x, y);                       \
         else                                                                           \
-            x16_gemm_rows(KERN_NAME(tile, name), n_rows, k, w, w_stride, n_cols, x,    \
-                          x_stride, y, y_stride);                                      \
+            x16_gemm(KERN_NAME(tile, name), KERN_NAME(columns, name), 0, n_rows, k, w, \
+                     w_stride, n_cols, x, x_stride, y, y_stride,                       \
+                     (struct kern_prefetch){0});                                       \
     }
 
 #endif

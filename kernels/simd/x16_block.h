@@ -61,6 +61,6 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
 #define X16_BLOCK_KERNELS(name, format)                                              \
     X16_KERNELS(name, format, X16_BLOCK, x16_block_few, X16_FEW, x16_block_few_cols, \
-                x16_block_rows, x16_block_tile_panel)
+                x16_block_rows, x16_block_prepare, x16_block_tile_panel)
 
 #endif

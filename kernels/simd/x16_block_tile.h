@@ -11,10 +11,6 @@
 /* ---- many columns: a slice of some blocks is unpacked once for all -----------------
  */
 
-/* Columns are copied for a tile where more of them share it than there are registers
- * for their addresses. */
-enum { X16_TILE_COPIED = V_TILE_COLS > 4 };
-
 struct x16_block_tile {
     vi w[X16_BATCH][8];
     vf d[X16_BATCH][X16_HALVES], m[X16_BATCH][X16_HALVES];
@@ -26,29 +22,21 @@ SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
 }
 
 #if !V_PAIRS
-/* acc[p][c] += n_tiled blocks from b on, of V_TILE_PANELS tiles, times n columns from
- * column c on. */
+/* acc[p][c] += n_tiled blocks of V_TILE_PANELS tiles times n columns. */
 SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                                         const struct x16_block_tile *tile,
-                                        size_t n_tiled, const int n, const char *x,
-                                        size_t x_stride, size_t k, size_t b,
-                                        vf (*acc)[X16_MAX_COLS], size_t first)
+                                        size_t n_tiled, const int n,
+                                        const struct x16_column *column,
+                                        vf (*acc)[X16_MAX_COLS])
 {
-    struct x16_block_columns columns;
     vf sum[V_TILE_PANELS][8];
 
-    for (size_t c = 0; c < (size_t)n; c++)
-        if (X16_TILE_COPIED)
-            x16_block_column(f, x + c * x_stride, k, b, n_tiled, c, &columns);
-        else
-            x16_block_starts(f, x + c * x_stride, k, b, n_tiled, columns.start[c]);
     SIMD_UNROLL
     for (int p = 0; p < V_TILE_PANELS; p++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
-        sum[p][c] = acc[p][first + (size_t)c];
+        sum[p][c] = acc[p][c];
     for (size_t i = 0; i < n_tiled; i++) {
-        const int8_t *q = act_q(x) + X16_BLOCK * (b + i);
         vi dot[V_TILE_PANELS][8];
 #if V_TILE_PANELS == 1
         const int run = X16_BLOCK_RUN(f.max);
@@ -59,13 +47,12 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         for (int p = 0; p < V_TILE_PANELS; p++)
             SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            dot[p][c] = f.bias != 0 ? v_bcast_4(&columns.start[c][i]) : v_zero();
+            dot[p][c] = f.bias != 0 ? v_bcast_4(&column[c].start[i]) : v_zero();
         SIMD_UNROLL
         for (int t = 0; t < 8; t++) {
             SIMD_UNROLL
             for (int c = 0; c < n; c++) {
-                const int8_t *at = X16_TILE_COPIED ? &columns.q[c][X16_BLOCK * i]
-                                                   : q + (size_t)c * x_stride;
+                const int8_t *at = column[c].q + X16_BLOCK * i;
 
 #if V_TILE_PANELS > 1
                 const vi xs = v_bcast_4(at + 4 * t);
@@ -90,37 +77,29 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         for (int p = 0; p < V_TILE_PANELS; p++)
             SIMD_UNROLL
         for (int c = 0; c < n; c++) {
-            const char *at = x + (size_t)c * x_stride;
-            const float *d =
-                X16_TILE_COPIED ? &columns.d[c][i] : act_q8_32_d(at, k) + b + i;
-            const float *s =
-                X16_TILE_COPIED ? &columns.s[c][i] : act_q8_32_s(at, k) + b + i;
-
-            sum[p][c] = v_fma(v_mul(v_to_float(dot[p][c]), v_set1_f(*d)),
+            sum[p][c] = v_fma(v_mul(v_to_float(dot[p][c]), v_set1_f(column[c].d[i])),
                               tile[p].d[i][0], sum[p][c]);
             if (f.has_m)
-                sum[p][c] = v_fma(tile[p].m[i][0], v_set1_f(*s), sum[p][c]);
+                sum[p][c] = v_fma(tile[p].m[i][0], v_set1_f(column[c].s[i]), sum[p][c]);
         }
+        if (V_TILE_SUMS_APART)
+            SIMD_IN_MEMORY(sum);
     }
     SIMD_UNROLL
     for (int p = 0; p < V_TILE_PANELS; p++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
-        acc[p][first + (size_t)c] = sum[p][c];
+        acc[p][c] = sum[p][c];
 }
 #else
-/* acc[c] += n_tiled blocks from b on times n columns, which are at at[c]; n is even. */
+/* acc[c] += n_tiled blocks times n columns, which are at at[c]; n is even. */
 SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
                                       const struct x16_block_tile *tile, size_t n_tiled,
-                                      const int n, const char *const *at, size_t k,
-                                      size_t b, vf *acc)
+                                      const int n, const struct x16_column *const *at,
+                                      vf *acc)
 {
-    int32_t start[V_TILE_COLS][X16_BATCH];
     vf sum[V_TILE_COLS / 2][2];
 
-    SIMD_UNROLL
-    for (int c = 0; c < n; c++)
-        x16_block_starts(f, at[c], k, b, n_tiled, start[c]);
     for (int half = 0; half < 2; half++) {
         vf total[V_TILE_COLS / 2];
 
@@ -133,26 +112,24 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
 
             SIMD_UNROLL
             for (int c = 0; c < n; c++)
-                q[c] = act_q(at[c]) + X16_BLOCK * (b + i);
+                q[c] = at[c]->q + X16_BLOCK * i;
             SIMD_UNROLL
             for (int p = 0; p < n / 2; p++)
-                dot[p] = f.bias != 0 ? v_pair_column_ints(&start[2 * p][i],
-                                                          &start[2 * p + 1][i])
+                dot[p] = f.bias != 0 ? v_pair_column_ints(&at[2 * p]->start[i],
+                                                          &at[2 * p + 1]->start[i])
                                      : v_zero();
             x16_pair_dots(dot, tile->w[i], half, X16_BLOCK / 4, n, q, 0);
             SIMD_UNROLL
             for (int p = 0; p < n / 2; p++) {
-                const char *x0 = at[2 * p], *x1 = at[2 * p + 1];
-                const vf dx = v_pair_column_floats(act_q8_32_d(x0, k) + b + i,
-                                                   act_q8_32_d(x1, k) + b + i);
+                const struct x16_column *x0 = at[2 * p], *x1 = at[2 * p + 1];
+                const vf dx = v_pair_column_floats(&x0->d[i], &x1->d[i]);
 
                 total[p] =
                     v_fma(v_mul(v_to_float(dot[p]), dx), tile->d[i][half], total[p]);
                 if (f.has_m)
-                    total[p] = v_fma(tile->m[i][half],
-                                     v_pair_column_floats(act_q8_32_s(x0, k) + b + i,
-                                                          act_q8_32_s(x1, k) + b + i),
-                                     total[p]);
+                    total[p] =
+                        v_fma(tile->m[i][half],
+                              v_pair_column_floats(&x0->s[i], &x1->s[i]), total[p]);
             }
         }
         SIMD_UNROLL
@@ -170,63 +147,93 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
 }
 #endif
 
-/* acc[p][c] += n_tiled blocks from b on, of V_TILE_PANELS tiles, times n_cols columns.
- */
+/* acc[p][c] += n_tiled blocks of V_TILE_PANELS tiles times n_cols columns. */
 SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
                                     const struct x16_block_tile *tile, size_t n_tiled,
-                                    size_t n_cols, const char *x, size_t x_stride,
-                                    size_t k, size_t b, vf (*acc)[X16_MAX_COLS])
+                                    size_t n_cols, const struct x16_column *columns,
+                                    vf (*acc)[X16_MAX_COLS])
 {
     size_t c = 0;
 
 #if V_PAIRS
     for (; c < n_cols; c += V_TILE_COLS) {
-        const char *at[V_TILE_COLS];
+        const struct x16_column *at[V_TILE_COLS];
 
-        if (x16_pair_group(x, x_stride, c, n_cols, at) == 2)
-            x16_block_tile_pairs(f, tile, n_tiled, 2, at, k, b, acc[0] + c);
+        if (x16_pair_group(columns, c, n_cols, at) == 2)
+            x16_block_tile_pairs(f, tile, n_tiled, 2, at, acc[0] + c);
         else
-            x16_block_tile_pairs(f, tile, n_tiled, V_TILE_COLS, at, k, b, acc[0] + c);
+            x16_block_tile_pairs(f, tile, n_tiled, V_TILE_COLS, at, acc[0] + c);
     }
 #else
-#define X16_FRAME(n)                                                                   \
-    x16_block_tile_columns(f, tile, n_tiled, n, x + c * x_stride, x_stride, k, b, acc, \
-                           c)
-    for (; c + V_TILE_COLS <= n_cols; c += V_TILE_COLS)
-        X16_FRAME(V_TILE_COLS);
-    X16_TILE_REST(n_cols, c, X16_FRAME)
+#define X16_FRAME(n)                                                              \
+    x16_block_tile_columns(f, tile, n_tiled, n,                                   \
+                           (const void *)x16_forget((const void *)(columns + c)), \
+                           (void *)(acc[0] + c))
+    X16_TILE_GROUPS(n_cols, c, X16_FRAME)
 #undef X16_FRAME
 #endif
+}
+
+/* n blocks from b on of one column. */
+SIMD_INLINE void x16_block_piece(const struct x16_block_format f, const char *x,
+                                 size_t k, size_t b, size_t n, struct x16_column *out)
+{
+    memcpy(out->q, act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
+    memcpy(out->d, act_q8_32_d(x, k) + b, n * sizeof(float));
+    if (f.has_m)
+        memcpy(out->s, act_q8_32_s(x, k) + b, n * sizeof(float));
+    x16_block_starts(f, x, k, b, n, out->start);
+}
+
+/* See x16_columns_fn. What is copied of a full piece has a constant size. */
+SIMD_INLINE void x16_block_prepare(const struct x16_block_format f, size_t k,
+                                   size_t from, size_t to, size_t n_cols, const char *x,
+                                   size_t x_stride, struct x16_column *out)
+{
+    for (size_t c = 0; c < n_cols; c++)
+        for (size_t at = from; at < to; at += X16_PIECE) {
+            struct x16_column *column = &out[(at - from) / X16_PIECE * n_cols + c];
+
+            if (to - at >= X16_PIECE)
+                x16_block_piece(f, x + c * x_stride, k, at / X16_BLOCK, X16_BATCH,
+                                column);
+            else
+                x16_block_piece(f, x + c * x_stride, k, at / X16_BLOCK,
+                                (to - at) / X16_BLOCK, column);
+        }
 }
 
 /* V_TILE_PANELS panels times at most X16_MAX_COLS columns: see x16_tile_fn. */
 SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uint8_t *w,
                                       const struct x16_rows *rows, size_t k,
-                                      size_t n_cols, const char *x, size_t x_stride,
-                                      float *y, size_t y_stride, size_t n_rows,
+                                      size_t from, size_t to, size_t n_cols,
+                                      const struct x16_column *columns, float *y,
+                                      size_t y_stride, size_t n_rows,
                                       struct kern_prefetch prefetch)
 {
-    const size_t n_blocks = k / X16_BLOCK;
+    const size_t n_blocks = k / X16_BLOCK, first = from / X16_BLOCK,
+                 end = to / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(f.layout);
     const size_t scale_bytes = x16_scale_bytes(f.layout);
     const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
-    uint8_t body_buffer[X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
+    uint8_t body_buffer[V_TILE_PANELS][X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
         __attribute__((aligned(64)));
-    uint8_t scale_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t scale_buffer[V_TILE_PANELS][X16_BATCH * 4 * X16_ROWS]
+        __attribute__((aligned(64)));
     vf acc[X16_SLICES * V_TILE_PANELS][X16_MAX_COLS];
     struct x16_block_tile tile[V_TILE_PANELS];
 
     for (size_t s = 0; s < X16_SLICES * V_TILE_PANELS; s++)
         for (size_t c = 0; c < X16_TILE_SUMS(n_cols); c++)
             acc[s][c] = v_zero_f();
-    for (size_t b = 0; b < n_blocks; b += X16_BATCH) {
-        const size_t n_tiled = n_blocks - b < X16_BATCH ? n_blocks - b : X16_BATCH;
+    for (size_t b = first; b < end; b += X16_BATCH) {
+        const size_t n_tiled = end - b < X16_BATCH ? end - b : X16_BATCH;
 
         for (size_t s = 0; s < X16_SLICES; s++) {
             for (size_t j = 0; j < n_tiled * V_TILE_PANELS; j++) {
                 const size_t p = j / n_tiled, i = j % n_tiled;
-                const uint8_t *at = body_buffer + i * body_bytes;
-                const uint8_t *block_scales = scale_buffer + i * scale_bytes;
+                const uint8_t *at = body_buffer[p] + i * body_bytes;
+                const uint8_t *block_scales = scale_buffer[p] + i * scale_bytes;
                 struct x16_sink sink;
                 vf d, m;
 
@@ -237,12 +244,12 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
                     at = x16_body_of(f.layout, panel, n_blocks, b + i);
                     block_scales = x16_scales_of(f.layout, panel, b + i);
                     if (prefetch.distance != 0 && s == 0)
-                        x16_prefetch_lines(at, (ptrdiff_t)prefetch.distance,
-                                           body_bytes + scale_bytes, prefetch.hint);
+                        x16_prefetch_next(f.layout, panel, n_blocks, first, end, b + i,
+                                          n_tiled, prefetch.hint);
                 } else if (s == 0) {
                     x16_interleave(f.layout, rows[p], (b + i) * f.layout.block_bytes,
-                                   body_buffer + i * body_bytes,
-                                   scale_buffer + i * scale_bytes);
+                                   body_buffer[p] + i * body_bytes,
+                                   scale_buffer[p] + i * scale_bytes);
                 }
                 at += s * X16_SLICE_BYTES;
                 block_scales += s * V_LANES * f.layout.scale_bytes;
@@ -256,13 +263,15 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
                 if (f.has_m)
                     x16_tile_floats(m, tile[p].m[i]);
             }
-            x16_block_tile_all(f, tile, n_tiled, n_cols, x, x_stride, k, b,
+            x16_block_tile_all(f, tile, n_tiled, n_cols,
+                               columns + (b - first) / X16_BATCH * n_cols,
                                acc + s * V_TILE_PANELS);
         }
     }
-    for (size_t s = 0; s < X16_SLICES * V_TILE_PANELS; s++)
-        for (size_t c = 0; c < n_cols; c++)
-            x16_store(y + c * y_stride, acc[s][c], 0, s, n_rows);
+    for (size_t s = 0; s < X16_SLICES; s++)
+        for (size_t p = 0; p < V_TILE_PANELS; p++)
+            x16_store_columns(y, y_stride, acc[s * V_TILE_PANELS + p], n_cols,
+                              p * X16_ROWS, s, n_rows, from != 0);
 }
 
 #endif

@@ -29,25 +29,29 @@ enum { X16_HALVES = 1 + V_PAIRS };
 #define X16_TILE_SUMS(n_cols) \
     (V_PAIRS ? ((n_cols) + V_TILE_COLS - 1) / V_TILE_COLS * V_TILE_COLS : (n_cols))
 
-/* frame(n), a macro, for the columns from c on that are left of groups of V_TILE_COLS:
- * of five to seven three or four first, as each n is compiled apart. */
-#define X16_TILE_REST(n_cols, c, frame)                    \
-    while ((c) < (n_cols)) {                               \
-        const size_t left = (n_cols) - (c);                \
-                                                           \
-        if (V_TILE_COLS > 4 && (left == 4 || left == 7)) { \
-            frame(4);                                      \
-            (c) += 4;                                      \
-        } else if (left >= 3) {                            \
-            frame(3);                                      \
-            (c) += 3;                                      \
-        } else if (left == 2) {                            \
-            frame(2);                                      \
-            (c) += 2;                                      \
-        } else {                                           \
-            frame(1);                                      \
-            (c) += 1;                                      \
-        }                                                  \
+/* frame(n), a macro, for all columns in groups of V_TILE_COLS, c each time the first,
+ * and for those that are left: of five to eight three or four first, as each n is
+ * compiled apart. */
+#define X16_TILE_GROUPS(n_cols, c, frame)                                      \
+    while ((c) < (n_cols)) {                                                   \
+        const size_t left = (n_cols) - (c);                                    \
+                                                                               \
+        if (left >= V_TILE_COLS && (V_TILE_COLS % 4 == 0 || left != 8)) {      \
+            frame(V_TILE_COLS);                                                \
+            (c) += V_TILE_COLS;                                                \
+        } else if (V_TILE_COLS > 4 && (left == 4 || left == 7 || left == 8)) { \
+            frame(4);                                                          \
+            (c) += 4;                                                          \
+        } else if (left >= 3) {                                                \
+            frame(3);                                                          \
+            (c) += 3;                                                          \
+        } else if (left == 2) {                                                \
+            frame(2);                                                          \
+            (c) += 2;                                                          \
+        } else {                                                               \
+            frame(1);                                                          \
+            (c) += 1;                                                          \
+        }                                                                      \
     }
 
 /* Keeps weights in a tile. Fours come in ascending order within a sub-block, which has
@@ -75,11 +79,11 @@ SIMD_INLINE void x16_tile_floats(vf rows, vf *out)
 #if V_PAIRS
 /* The columns of a tile's group, c of n_cols on: as many as V_TILE_COLS, or two where
  * two are left. Missing ones are the last again. Returns how many. */
-SIMD_INLINE int x16_pair_group(const char *x, size_t x_stride, size_t c, size_t n_cols,
-                               const char **at)
+SIMD_INLINE int x16_pair_group(const struct x16_column *columns, size_t c,
+                               size_t n_cols, const struct x16_column **at)
 {
     for (size_t i = 0; i < V_TILE_COLS; i++)
-        at[i] = x + (c + i < n_cols ? c + i : n_cols - 1) * x_stride;
+        at[i] = columns + (c + i < n_cols ? c + i : n_cols - 1);
     return n_cols - c > 2 ? V_TILE_COLS : 2;
 }
 

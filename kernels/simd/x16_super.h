@@ -61,6 +61,7 @@ SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format f)
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
 #define X16_SUPER_KERNELS(name, format)                                            \
     X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(format), \
-                x16_super_few_cols, x16_super_rows, x16_super_tile_panel)
+                x16_super_few_cols, x16_super_rows, x16_super_columns,             \
+                x16_super_tile_panel)
 
 #endif

@@ -32,7 +32,6 @@ struct x16_sink {
     size_t n_lines;
     enum kern_prefetch_hint hint;
     vi *tile; /* or weights are kept here */
-    x16_restore_fn *restore;
 };
 
 /* The first strand prefetches part `part` of n_parts of what is to be used later, each
@@ -178,16 +177,19 @@ SIMD_INLINE void x16_super_sums(const struct x16_super_format f, const int n_str
     }
 }
 
-/* Every sub-block's scale times d, and less by how much its weights are shifted. They
- * are kept in memory (SIMD_IN_MEMORY): an instruction takes them from there. */
-SIMD_INLINE void x16_factors(const struct x16_super_format f,
-                             const struct x16_scales *sc, vf *factor)
+/* The scales of n_subs sub-blocks times d, and less by how much wide weights are
+ * shifted. They are kept in memory (SIMD_IN_MEMORY): an instruction takes them from
+ * there. */
+SIMD_INLINE void x16_factors(const struct x16_super_format f, const int n_subs,
+                             bool wide, const struct x16_scales *sc, vf *factor)
 {
     SIMD_UNROLL
-    for (int s = 0; s < f.n_subs; s++)
-        factor[s] =
-            v_mul(v_mul(sc->d, v_set1_f(1.0f / (float)(1 << x16_wide_shift(f, s)))),
-                  v_to_float(sc->scale[s]));
+    for (int s = 0; s < n_subs; s++) {
+        const int shift = wide ? (int)(f.shifts >> 4 * s & 15) : 0;
+
+        factor[s] = v_mul(v_mul(sc->d, v_set1_f(1.0f / (float)(1 << shift))),
+                          v_to_float(sc->scale[s]));
+    }
 }
 
 /* Lines of a quarter of a super-block in a panel. */
@@ -248,7 +250,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format f, const int n_str
             sums.sum[t][c] = v_zero();
     }
     if (x16_in_floats(n)) {
-        x16_factors(f, &sc[0], factor);
+        x16_factors(f, f.n_subs, V_WIDE && f.wide != NULL, &sc[0], factor);
         SIMD_IN_MEMORY(factor);
     }
     x16_super_sums(f, n_strands, body, &sink);

@@ -8,7 +8,7 @@
 
 #include "kernels/simd/x16.h"
 
-enum { X16_SUPER = 256 };
+enum { X16_SUPER = X16_PIECE };
 
 /* Of one slice of a super-block. pairs: two 16-bit minima per lane, those of sub-blocks
  * 4i and 4i + 2 in pairs[2i], of 4i + 1 and 4i + 3 in pairs[2i + 1], which is how they
@@ -34,14 +34,14 @@ typedef void x16_scales_fn(const uint8_t *body, const uint8_t *block_scales,
  * biases off, in sink->to->sum[sink->strand][0]. */
 typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
 
-/* Puts four fours, which were emitted in a format's order, into ascending order. */
-typedef void x16_restore_fn(vi *w);
-
 /* A format's description; constants after inlining. */
 struct x16_super_format {
     struct x16_layout layout;
-    int n_subs; /* 1, 8 or 16 */
-    int max;    /* of |weights| as emitted, for 16-bit parts */
+    int n_subs; /* 8 or 16 */
+    /* Every scale is 1: products of a whole super-block are one sum where they need not
+     * be several that do not wait for each other. */
+    bool unscaled;
+    int max; /* of |weights| as emitted, for 16-bit parts */
     int bias;
     bool mins;
     bool is_signed; /* weights go to v_dot_s */
@@ -51,12 +51,10 @@ struct x16_super_format {
     /* Weights take so few instructions that up to eight columns are multiplied straight
      * from the block; if not, four, and more go through a tile. */
     bool light;
-    /* Weights are emitted in another order within every 16: place i has weight
-     * order[i]. NULL: as they are. A few columns are put into this order; of many, the
-     * tile of weights is put back. */
+    /* Weights are emitted in another order within every 16, which columns are put into,
+     * too: place i has weight order[i]. NULL: as they are. */
     const uint8_t *order;
-    x16_restore_fn *restore; /* and back; NULL without an order */
-    int steps;               /* of weights, at most 64 */
+    int steps; /* of weights, at most 64 */
     x16_weights_fn *weights;
     x16_products_fn *products; /* or NULL */
     /* Or, for v_dot_u where V_WIDE: the same weights shifted to the left, below 256;
@@ -70,22 +68,11 @@ struct x16_super_format {
 /* ---- the activations' side --------------------------------------------------------
  */
 
-/* What one column's super-block contributes besides its quants. */
-struct x16_column {
-    int32_t start[16];   /* -bias * sum(x) of every sub-block */
-    int16_t sums[16];    /* sum(x) of every sub-block, in the order of pairs */
-    int8_t q[X16_SUPER]; /* the quants in the format's order, if it has one */
-};
-
-/* By how many bits the wide weights of sub-block s are shifted. */
-SIMD_INLINE int x16_wide_shift(const struct x16_super_format f, int s)
-{
-    return V_WIDE && f.wide != NULL ? (int)(f.shifts >> 4 * s & 15) : 0;
-}
-
-/* quants: out->q, too, in the format's order. */
-SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool quants,
-                            const char *x, size_t k, size_t b, struct x16_column *out)
+/* n_subs: the format's, or 1 for the super-block as one; wide: weights are; quants:
+ * out->q, too, in the format's order. */
+SIMD_INLINE void x16_column(const struct x16_super_format f, const int n_subs,
+                            bool wide, bool quants, const char *x, size_t k, size_t b,
+                            struct x16_column *out)
 {
     const int16_t *sums = act_q8_256_sums(x, k) + 16 * b;
     int32_t sum[16];
@@ -98,23 +85,21 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
     }
     if (f.bias == 0 && !f.mins)
         return;
-    if (f.n_subs == 1) {
+    if (n_subs == 1) {
         int all = 0;
 
         for (int s = 0; s < 16; s++)
             all += sums[s];
-        out->start[0] = -f.bias * all * (wide ? 1 << (f.shifts & 15) : 1);
-        out->sums[0] = (int16_t)all; /* at most 32512 */
-        out->sums[1] = 0;
+        out->start[0] = -f.bias * all;
         return;
     }
-    if (f.n_subs == 8 && f.bias == 0) {
+    if (n_subs == 8 && f.bias == 0) {
         v_sums_of_two(sums, out->sums);
         return;
     }
-    for (int s = 0; s < f.n_subs; s++)
-        sum[s] = f.n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
-    if (f.n_subs == 16) {
+    for (int s = 0; s < n_subs; s++)
+        sum[s] = n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
+    if (f.bias != 0 && n_subs == 16) {
         int32_t times[16];
 
         SIMD_UNROLL
@@ -123,13 +108,13 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, bool wide, bool qua
         SIMD_UNROLL
         for (int s = 0; s < 16; s += V_LANES)
             v_store(out->start + s, v_mul32(v_s16(sums + s), v_load(times + s)));
-    } else {
-        for (int s = 0; s < f.n_subs; s++)
+    } else if (f.bias != 0) {
+        for (int s = 0; s < n_subs; s++)
             out->start[s] =
                 -f.bias * sum[s] * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
     }
     if (f.mins || !V_DOT32)
-        for (int s = 0; s < f.n_subs; s++)
+        for (int s = 0; s < n_subs; s++)
             out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum[s];
 }
 
@@ -141,12 +126,12 @@ SIMD_INLINE void x16_few_column(const struct x16_super_format f, const int n,
 {
     const bool quants = n > 1 || f.order != NULL;
 
-    x16_column(f, V_WIDE && f.wide != NULL, quants, x, k, b, out);
+    x16_column(f, f.n_subs, V_WIDE && f.wide != NULL, quants, x, k, b, out);
     if (quants || f.bias != 0 || f.mins)
         SIMD_IN_MEMORY(*out);
 }
 
-/* Scales as pairs, for the bias; the order of pairs does not matter if n_subs is 1. */
+/* Scales as pairs, for the bias. */
 SIMD_INLINE void x16_pair_scales(const vi *scale, int n_subs, vi *pairs)
 {
 #if V_DOT32
@@ -154,9 +139,8 @@ SIMD_INLINE void x16_pair_scales(const vi *scale, int n_subs, vi *pairs)
 #else
     SIMD_UNROLL
     for (int s = 0; s < n_subs; s += 4) {
-        pairs[s / 2] = n_subs == 1 ? scale[0] : v_mix(scale[s], scale[s + 2]);
-        if (n_subs > 1)
-            pairs[s / 2 + 1] = v_mix(scale[s + 1], scale[s + 3]);
+        pairs[s / 2] = v_mix(scale[s], scale[s + 2]);
+        pairs[s / 2 + 1] = v_mix(scale[s + 1], scale[s + 3]);
     }
 #endif
 }

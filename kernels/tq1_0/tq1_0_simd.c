@@ -153,6 +153,7 @@ static const struct x16_super_format format = {
                .scale_bytes = 2,
                .scale_at = {offsetof(struct block_tq1_0, d)}},
     .n_subs = 8,
+    .unscaled = true,
     .max = 2,
     .bias = BIAS,
     .is_signed = BIAS == 0,

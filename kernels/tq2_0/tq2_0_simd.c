@@ -53,6 +53,7 @@ static const struct x16_super_format format = {
                .scale_bytes = 2,
                .scale_at = {offsetof(struct block_tq2_0, d)}},
     .n_subs = 8,
+    .unscaled = true,
     .max = 3,
     .bias = 1,
     .light = true,

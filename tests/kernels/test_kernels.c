@@ -347,6 +347,18 @@ static void run_group(struct group *g)
 
         run_product(g, pool, &s, mix, &seed);
     }
+    /* of quantised formats, more columns than are prepared together, and longer ones */
+    if (pool->f.info->block_elems > 1 && !is_gemv(row)) {
+        const struct shape s = {
+            .n_rows = is_x16(row) ? 48 : 19,
+            .k = pool->f.info->block_elems == 32 ? 75 * 32 : 2304,
+            .n_cols = 133,
+            .y_pad = 3,
+        };
+
+        run_product(g, pool, &s, 0, &seed);
+        run_product(g, pool, &s, N_WEIGHT_KINDS, &seed);
+    }
     g->running = NULL;
 }
 
