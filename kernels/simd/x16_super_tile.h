@@ -120,6 +120,9 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 #endif
     vi beside[V_TILE_PANELS][8];
 
+    /* Otherwise minima and scales of the tile would stay in registers for all groups of
+     * columns, which the products need. */
+    SIMD_OPAQUE_ADDRESS(tile);
     SIMD_UNROLL
     for (int p = 0; p < V_TILE_PANELS; p++)
         SIMD_UNROLL
@@ -184,7 +187,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
             SIMD_IN_MEMORY(sum);
 #endif
     }
-    if (f.mins || (!V_DOT32 && f.bias != 0))
+    if (V_DOT32 && f.mins)
         x16_tile_dot_sums(tile, n_subs, n, column, beside);
     SIMD_UNROLL
     for (int p = 0; p < V_TILE_PANELS; p++)
@@ -195,6 +198,8 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 #if V_DOT32
         v = sum[p][c];
 #else
+        if (f.mins || f.bias != 0)
+            beside[p][c] = x16_dot_sums(tile[p].pairs, n_subs, &column[c]);
         if (f.bias != 0)
             sum[p][c] = v_sub32(sum[p][c], v_mul32(v_set1_32(f.bias), beside[p][c]));
         v = v_mul(tile[p].d, v_to_float(sum[p][c]));
