@@ -81,8 +81,8 @@ static void print_read(const struct probe_report *r, const struct topology *topo
                "%s),\n  so its rows are lower than this machine can reach.\n",
                topo->thp[0] ? topo->thp : "not offered by this kernel");
     if (topo->llc_bytes && r->read[0].bytes < 4 * topo->llc_bytes)
-        printf("  The buffer is less than four times the last-level cache (%s): "
-               "this may be partly\n  the cache's bandwidth. Use --bytes with a larger "
+        printf("  The buffer is less than four times the last-level cache (%s): this "
+               "may\n  be partly the cache's bandwidth. Use --bytes with a larger "
                "size.\n",
                format_bytes(size, sizeof size, topo->llc_bytes));
     if (r->validity[0] && strcmp(r->validity, "valid"))
