@@ -27,6 +27,7 @@ unset key
 unset grid
 set tics scale 0
 set ytics ()
+do for [i=1:n_formats] { if (strlen(formats[i]) > 9) { set ytics font ",11" } }
 do for [i=1:n_formats] { set ytics add (formats[i] i-1) }
 set xtics font ",12"
 set xtics ()

@@ -282,7 +282,7 @@ static bool is_cell(const struct kernel_line *l)
 }
 
 struct heatmap {
-    struct names rows;    /* formats */
+    struct names rows;    /* formats, or ways to read panels */
     struct names columns; /* "group/level" */
     struct names groups;  /* names of neighbouring columns */
     struct names notes;
@@ -305,11 +305,37 @@ static bool ran_at_all(const struct kernel_report *r, int group, const char *isa
     return false;
 }
 
+/* Ways to read panels are many: they are rows, and each format has a column. */
+static const char *heat_group(char buf[64], const struct kernel_line *l)
+{
+    const struct kernel_case *c = &l->c;
+
+    if (!c->prefetch.n_panels)
+        return kernel_group_name(buf, 64, c);
+    snprintf(buf, 64, "%s %s cold", c->what, c->isa);
+    if (c->n_threads != 1)
+        text_append(buf, 64, ", %d threads", c->n_threads);
+    return buf;
+}
+
+static const char *heat_row(char buf[32], const struct kernel_line *l)
+{
+    char name[16];
+
+    if (l->c.prefetch.n_panels)
+        snprintf(buf, 32, "%s x%u",
+                 kernel_prefetch_name(l->c.prefetch, name, sizeof name),
+                 (unsigned)l->c.prefetch.n_panels);
+    else
+        snprintf(buf, 32, "%s", l->c.what);
+    return buf;
+}
+
 static const char *column_name(char buf[96], const struct kernel_line *l)
 {
     char name[64];
 
-    snprintf(buf, 96, "%s/%s", kernel_group_name(name, sizeof name, &l->c), l->c.isa);
+    snprintf(buf, 96, "%s/%s", heat_group(name, l), l->c.isa);
     return buf;
 }
 
@@ -327,7 +353,7 @@ static void add_column(struct heatmap *h, const struct kernel_line *l)
 {
     const int n_groups = h->groups.n, n_columns = h->columns.n;
     char name[64], column[96];
-    const int g = index_of(&h->groups, kernel_group_name(name, sizeof name, &l->c));
+    const int g = index_of(&h->groups, heat_group(name, l));
     const int at = index_of(&h->columns, column_name(column, l));
 
     if (g < 0 || at < 0)
@@ -358,12 +384,12 @@ static void find_columns(struct heatmap *h, const struct kernel_report *r)
  */
 static int find_cell(struct heatmap *h, const struct kernel_line *l, int *row)
 {
-    char column[96];
+    char column[96], name[32];
     const int at = is_cell(l) ? find_name(&h->columns, column_name(column, l)) : -1;
 
     if (at < 0)
         return -1;
-    *row = index_of(&h->rows, l->c.what);
+    *row = index_of(&h->rows, heat_row(name, l));
     return *row < 0 ? -1 : at;
 }
 
@@ -440,7 +466,7 @@ static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
     fprintf(f, "column,row,percent,state,note,format,group,level\n");
     for (size_t i = 0; i < r->n; i++) {
         const struct kernel_line *l = &r->v[i];
-        char name[64];
+        char name[64], way[32];
         int row = -1;
         const int column = find_cell(h, l, &row);
 
@@ -451,8 +477,8 @@ static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
         chart_file_number(f, l->state == LINE_OK ? 100 * kernel_line_of_roof(l) : NAN);
         fprintf(f, ",%d", (int)l->state);
         chart_file_text(f, words[l->state]);
-        chart_file_text(f, l->c.what);
-        chart_file_text(f, kernel_group_name(name, sizeof name, &l->c));
+        chart_file_text(f, heat_row(way, l));
+        chart_file_text(f, heat_group(name, l));
         chart_file_text(f, l->c.isa);
         fputc('\n', f);
     }

@@ -69,12 +69,16 @@ if "$BENCH" kernels --list --formats q4_K --ops gemv_x16 >list 2>err; then
     "$BENCH" kernels --list --formats q4_K --threads 1 --prefetch all >list
     [ "$(grep -vc ^roof/ list)" = 39 ] || fail "not all ways: $(cat list)"
     "$BENCH" kernels --quick --repetitions 1 --min-time 0.0005 --formats q4_K --threads 1 \
-        --prefetch off,NTA-2048 --panels 1,2 --no-charts -o ways >said 2>err || fail "ways: $(cat err)"
+        --prefetch off,NTA-2048 --panels 1,2 -o ways >said 2>err || fail "ways: $(cat err)"
     for way in "off x1" "off x2" "NTA-2048 x1" "NTA-2048 x2"; do
         grep -qE "^  $way +[0-9.]+ +[0-9]+ %" said || fail "no line '$way': $(cat said)"
     done
     grep -q ",NTA-2048,2,ok,.*--prefetch NTA-2048 --panels 2$" ways/kernels.csv ||
         fail "$(cat ways/kernels.csv)"
+    if command -v gnuplot >/dev/null; then # ways are the rows of the heat map
+        grep -q ",NTA-2048 x2,q4_K" ways/kernels_heatmap.csv ||
+            fail "$(cat ways/kernels_heatmap.csv)"
+    fi
     ! "$BENCH" kernels --list --prefetch T9-64 >said 2>err || fail "takes an unknown way"
     grep -q "T9-64" err || fail "$(cat err)"
     ! "$BENCH" kernels --list --panels 2 >said 2>err || fail "takes panels alone"
