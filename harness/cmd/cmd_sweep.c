@@ -227,18 +227,28 @@ static enum status write_machine(struct session *x, const struct request *q, int
     return status;
 }
 
-/* Error: where no point has a figure. */
+/* From the rows as they are stored, so that `recommend` and `plot` say the same later:
+ * roofs that were low beside those of an earlier round need not be so beside all. Where
+ * they cannot be read, or what is beside them, that is said and those in memory serve.
+ * Error: where no point has a figure. */
 static enum status conclude(const struct session *x, bool charts, struct err *err)
 {
     struct err why = ERR_INIT;
+    struct row *stored = NULL;
     const struct row *rows;
     size_t n;
+    enum status st;
 
-    if (sweep_dir_mark_rows(x->dir, &why))
+    if (report_rows_read(sweep_dir_path(x->dir), &stored, &n, &why) == ST_OK) {
+        rows = stored;
+    } else {
         printf("%s\n", why.msg);
-    rows = sweep_dir_rows(x->dir, &n);
-    return report_sweep(stdout, sweep_dir_path(x->dir), rows, n, x->one_at_a_time,
-                        charts, err);
+        rows = sweep_dir_rows(x->dir, &n);
+    }
+    st = report_sweep(stdout, sweep_dir_path(x->dir), rows, n, x->one_at_a_time, charts,
+                      err);
+    free(stored);
+    return st;
 }
 
 /* What will be doubted of points with so many threads on these CPUs, once for each. */

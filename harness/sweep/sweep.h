@@ -191,10 +191,6 @@ const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
  * ST_NO_MEMORY. */
 enum status sweep_dir_mark_roofs(struct sweep_dir *dir, struct err *err);
 
-/* The same, and what quality.csv beside them knows. Errors: of quality_rows_join_dir().
- */
-enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err);
-
 /* Samples, then the row, synced to disk. Error: ST_IO; the files then end with
  * their last whole line. */
 enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,

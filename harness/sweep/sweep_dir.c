@@ -12,7 +12,6 @@
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/result/order.h"
-#include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
@@ -44,13 +43,6 @@ const char *sweep_dir_path(const struct sweep_dir *dir)
 enum status sweep_dir_mark_roofs(struct sweep_dir *dir, struct err *err)
 {
     return roof_mark_all(dir->rows, dir->n_rows, err);
-}
-
-enum status sweep_dir_mark_rows(struct sweep_dir *dir, struct err *err)
-{
-    const enum status st = sweep_dir_mark_roofs(dir, err);
-
-    return st ? st : quality_rows_join_dir(dir->rows, dir->n_rows, dir->path, err);
 }
 
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n)
