@@ -58,6 +58,10 @@ python3 -m json.tool one/machine.json >/dev/null || fail "machine.json is not JS
 grep -q '"seed": 1' one/machine.json || fail "no seed in machine.json"
 [ ! -e cache/nano-Q4_K_M.gguf ] || fail "the model that was made is still there"
 grep -q "^\[6/6\] nano:Q4_K_M/" out || fail "no line per point: $(cat out)"
+# Its last words are those of recommend, which reads the rows that it stored.
+"$BENCH" recommend one >again 2>&1 || true
+diff <(sed -n '/^Recommended: /,/^Measure it again/p' out) \
+    <(sed -n '/^Recommended: /,/^Measure it again/p' again) || fail "recommend says something else"
 if "$BENCH" sweep -c quick -o one "${common[@]}" 2>err; then fail "written over"; fi
 grep -q -- "--resume" err || fail "no hint to resume: $(cat err)"
 
