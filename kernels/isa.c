@@ -30,6 +30,8 @@ static const struct level {
     [KERN_ISA_avx2] = {"avx2", "AVX2 FMA F16C", 0},
     [KERN_ISA_avxvnni] = {"avxvnni", "AVX2 FMA F16C AVX-VNNI", BIT(avx2)},
     [KERN_ISA_avx512] = {"avx512", "AVX2 FMA F16C AVX-512 F BW DQ VL", BIT(avx2)},
+    [KERN_ISA_avx512bf16] = {"avx512bf16", "AVX2 FMA F16C AVX-512 F BW DQ VL BF16",
+                             BIT(avx2) | BIT(avx512)},
     [KERN_ISA_avx512vnni] = {"avx512vnni", "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI",
                              BIT(avx2) | BIT(avx512)},
     [KERN_ISA_avx512vbmi] = {"avx512vbmi", "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI VBMI",
@@ -91,6 +93,7 @@ static uint32_t detect(void)
     const uint32_t leaf7_ebx = raw.basic_cpuid[7][1];
     const uint32_t leaf7_ecx = raw.basic_cpuid[7][2];
     uint32_t leaf7_1[4] = {7, 0, 1, 0}; /* in: eax, -, ecx; out: all four */
+    uint32_t leaf7_1_eax = 0;
 
     /* FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 is leaf 7 EBX 5. */
     if (!has_bits(leaf1_ecx, 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29) ||
@@ -105,14 +108,18 @@ static uint32_t detect(void)
 
     if (raw.basic_cpuid[7][0] >= 1) {
         cpu_exec_cpuid_ext(leaf7_1);
-        if (has_bits(leaf7_1[0], 1u << 4))
-            mask |= BIT(avxvnni);
+        leaf7_1_eax = leaf7_1[0];
     }
+    if (has_bits(leaf7_1_eax, 1u << 4))
+        mask |= BIT(avxvnni);
 
-    /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11, VBMI ECX 1. */
+    /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11, VBMI ECX 1; BF16 is subleaf 1
+     * EAX 5. */
     if (has_bits(xcr0, XCR0_ZMM) &&
         has_bits(leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
         mask |= BIT(avx512);
+        if (has_bits(leaf7_1_eax, 1u << 5))
+            mask |= BIT(avx512bf16);
         if (has_bits(leaf7_ecx, 1u << 11))
             mask |= BIT(avx512vnni);
         if (has_bits(leaf7_ecx, 1u << 11 | 1u << 1))

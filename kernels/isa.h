@@ -22,6 +22,7 @@ enum kern_isa {
     KERN_ISA_avx2,       /* AVX2 + FMA + F16C */
     KERN_ISA_avxvnni,    /* avx2 + AVX-VNNI (256 bit) */
     KERN_ISA_avx512,     /* AVX-512 F BW DQ VL, no VNNI */
+    KERN_ISA_avx512bf16, /* avx512 + AVX512-BF16: products of pairs of bf16 */
     KERN_ISA_avx512vnni, /* avx512 + AVX512-VNNI */
     KERN_ISA_avx512vbmi, /* avx512vnni + AVX512-VBMI: bytes looked up in registers */
     KERN_ISA_neon,       /* Armv8.2 with dot product */

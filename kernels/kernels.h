@@ -78,6 +78,9 @@ const char *kern_act_name(enum kern_act act);
 enum kern_format kern_kv_format(enum kern_kv kv);
 enum kern_kv kern_kv_by_name(const char *name);
 
+/* In blocks with a scale; else floats of 16 bits. */
+bool kern_kv_is_quantised(enum kern_kv kv);
+
 /* Bytes of one activation column of k elements, a multiple of 64, so that
  * columns stored one after another all start on a cache line. */
 size_t kern_act_bytes(enum kern_act act, size_t k);
@@ -255,19 +258,31 @@ typedef void kern_delta_rule_fn(size_t d, size_t n, float *s, const float *q,
                                 size_t out_stride);
 
 /* Attention goes over cached positions in panels of 16, as weights do over rows. With
- * d elements of a head (quantised types: a multiple of 32) a panel of keys is
+ * d elements of a head, at most KERN_MAX_HEAD_DIM (quantised types: a multiple of 32),
+ * a panel of keys is
  *
  *   f16          [d][16] halves: element i of 16 positions side by side
+ *   bf16         [d/2][16][2]: elements 2i and 2i + 1 of 16 positions; d is even
  *   q8_0, q4_0   16 rows as `pack` makes them: kernels/simd/x16.h
  *
  * and one of values
  *
  *   f16          [16][d] halves: row after row; d is a multiple of 16
+ *   bf16         [8][d][2]: of positions 2j and 2j + 1 element after element; d is a
+ *                multiple of 16
  *   q8_0, q4_0   the quants of block 0 of 16 positions, one position after another, of
  *                block 1, ...; then 16 scales of block 0, of block 1, ...
  *
  * so both are as large as 16 rows of the format. Positions that the last panel lacks
- * may hold anything. */
+ * may hold anything.
+ *
+ * Of bf16, levels with products of pairs (avx512bf16) round queries and weights to
+ * bf16, to nearest even, and take magnitudes below 2^-126 for zero, in and out. An
+ * element of a query, or a weight, is then off by at most 2^-8 of itself: a score by at
+ * most 2^-8 sum |query[i] key[i]|, an element of a mix by 2^-8 sum |p[t] value[t]|,
+ * besides the rounding of sums as of any level. Other levels multiply queries and
+ * weights as they are. */
+#define KERN_MAX_HEAD_DIM 4096
 
 /* attn_dot: scores of n_q queries (the heads that share one KV head, or several
  * tokens) against 16 n_panels cached keys, each key read once:
@@ -301,11 +316,14 @@ typedef void kern_attn_mix_fn(size_t n, size_t d, const void *values, size_t n_q
 /* The largest finite value of a half. */
 #define KERN_HALF_MAX 65504.0f
 
+/* The largest finite value of a bf16. */
+#define KERN_BF16_MAX 0x1.fep127f
+
 /* to_kv: keys or values src[n] as a row of the cache's format, each rounded to the
  * nearest: no search as in quantize, since this is done for every token. What is too
- * large for a half becomes the largest one, also as a scale: an infinity times the
- * weight 0 of a position that is not seen yet would be a NaN. A NaN stays one as a half
- * and is 0 in a block. n: any of halves, else whole blocks. */
+ * large for a half, or a bf16, becomes the largest one, also as a scale: an infinity
+ * times the weight 0 of a position that is not seen yet would be a NaN. A NaN stays one
+ * as a half or bf16 and is 0 in a block. n: any of these, else whole blocks. */
 typedef void kern_to_kv_fn(void *dst, const float *src, size_t n);
 
 /* ---- prototypes of every variant ---------------------------------------- */

@@ -80,6 +80,11 @@ enum kern_format kern_kv_format(enum kern_kv kv)
     return kv_formats[kv];
 }
 
+bool kern_kv_is_quantised(enum kern_kv kv)
+{
+    return formats[kv_formats[kv]].act != KERN_ACT_f32;
+}
+
 enum kern_kv kern_kv_by_name(const char *name)
 {
     int kv = 0;

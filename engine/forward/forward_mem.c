@@ -115,7 +115,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
         if (f->act_k[a])
             own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));
     own.query = carve_floats(c, n_queries, key_dim);
-    if (f->kv_type != KERN_KV_f16)
+    if (kern_kv_is_quantised(f->kv_type))
         own.query_q8 = carve(c, n_queries * kern_act_bytes(KERN_ACT_q8_32, key_dim));
     own.mix = carve_floats(c, n_queries, kvcache_value_dim(f->kv_type, m->head_dim));
     own.score = carve_floats(c, n_queries, ATTN_BLOCK);

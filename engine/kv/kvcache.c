@@ -24,8 +24,10 @@ static size_t round_up(size_t n, size_t unit)
 
 size_t kvcache_key_dim(enum kern_kv type, int head_dim)
 {
-    return round_up((size_t)head_dim,
-                    kern_format_info(kern_kv_format(type))->block_elems);
+    const size_t unit =
+        type == KERN_KV_bf16 ? 2 : kern_format_info(kern_kv_format(type))->block_elems;
+
+    return round_up((size_t)head_dim, unit);
 }
 
 size_t kvcache_value_dim(enum kern_kv type, int head_dim)
@@ -173,11 +175,26 @@ static void take_chunk(float *chunk, const float *src, size_t i, size_t n)
     memset(chunk + have, 0, (CHUNK - have) * sizeof *chunk);
 }
 
-static void store_f16(const struct kvcache *kv, const struct kern_set *kern,
-                      uint16_t *key, uint16_t *value, size_t lane, const float *k,
-                      const float *v)
+/* Where element i of position `lane` of a panel is: kern_attn_dot_fn. */
+static size_t key_at(bool pairs, size_t lane, size_t i)
+{
+    return pairs ? (i / 2 * KVCACHE_PANEL + lane) * 2 + i % 2
+                 : i * KVCACHE_PANEL + lane;
+}
+
+static size_t value_at(bool pairs, size_t dim, size_t lane, size_t i)
+{
+    return pairs ? (lane / 2 * dim + i) * 2 + lane % 2 : lane * dim + i;
+}
+
+/* Floats of 16 bits: halves, or pairs of bf16. */
+static void store_floats(const struct kvcache *kv, const struct kern_set *kern,
+                         uint16_t *key, uint16_t *value, size_t lane, const float *k,
+                         const float *v)
 {
     const size_t n = (size_t)kv->shape.head_dim;
+    const bool pairs = kv->shape.type == KERN_KV_bf16;
+    kern_to_kv_fn *to_kv = kern->to_kv[kv->shape.type];
     float chunk[CHUNK];
     uint16_t halves[CHUNK];
 
@@ -186,12 +203,13 @@ static void store_f16(const struct kvcache *kv, const struct kern_set *kern,
         const size_t n_value = kv->value_dim - i < CHUNK ? kv->value_dim - i : CHUNK;
 
         take_chunk(chunk, k, i, n);
-        kern->to_kv[KERN_KV_f16](halves, chunk, CHUNK);
+        to_kv(halves, chunk, CHUNK);
         for (size_t e = 0; e < n_key; e++)
-            key[(i + e) * KVCACHE_PANEL + lane] = halves[e];
+            key[key_at(pairs, lane, i + e)] = halves[e];
         take_chunk(chunk, v, i, n);
-        kern->to_kv[KERN_KV_f16](halves, chunk, CHUNK);
-        memcpy(value + lane * kv->value_dim + i, halves, n_value * sizeof *halves);
+        to_kv(halves, chunk, CHUNK);
+        for (size_t e = 0; e < n_value; e++)
+            value[value_at(pairs, kv->value_dim, lane, i + e)] = halves[e];
     }
 }
 
@@ -233,11 +251,11 @@ void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, i
     unsigned char *value = kvcache_v(kv, layer, head, pos);
     const size_t lane = pos % KVCACHE_PANEL;
 
-    if (kv->shape.type == KERN_KV_f16)
-        store_f16(kv, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value, lane, k,
-                  v);
-    else
+    if (kern_kv_is_quantised(kv->shape.type))
         store_quantised(kv, kern, key, value, lane, k, v);
+    else
+        store_floats(kv, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value, lane,
+                     k, v);
 }
 
 /* ---- synthetic contents ------------------------------------------------------- */

@@ -38,7 +38,7 @@
 #define KVCACHE_PANEL ((size_t)KERN_PANEL_ROWS)
 
 /* Longer heads are refused when a model is loaded. */
-#define KVCACHE_MAX_HEAD_DIM 4096
+#define KVCACHE_MAX_HEAD_DIM KERN_MAX_HEAD_DIM
 
 struct kvcache_shape {
     enum kern_kv type;

@@ -35,7 +35,7 @@ static const struct opt_usage usage = {
     .example =
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
         "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
-        "bench quality -m model.gguf --kv-type f16,q8_0,q4_0\n"
+        "bench quality -m model.gguf --kv-type f16,bf16,q8_0,q4_0\n"
         "bench quality -m q4.gguf --reference f16.gguf --text book.txt --chunks 50",
 };
 
@@ -133,7 +133,7 @@ int cmd_quality(int argc, char **argv)
         OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' least)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
-        OPT_STR(0, "kv-type", &q.values, "LIST", "KV cache types: f16 (default), q8_0, q4_0"),
+        OPT_STR(0, "kv-type", &q.values, "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0"),
         SESSION_OPT(*session, threads),
         SESSION_OPT_PLACE(*session),
         SESSION_OPT(*session, batch),

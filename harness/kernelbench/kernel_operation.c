@@ -324,9 +324,9 @@ void parts_other_run(const struct operation_call *o)
     }
     case KERN_OP_attn_dot:
         row->fn.attn_dot(o->n / KERN_PANEL_ROWS, HEAD_DIM, o->blocks, N_HEADS, o->a,
-                         row->what == KERN_KV_f16
-                             ? HEAD_DIM * sizeof(float)
-                             : kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM),
+                         kern_kv_is_quantised((enum kern_kv)row->what)
+                             ? kern_act_bytes(KERN_ACT_q8_32, HEAD_DIM)
+                             : HEAD_DIM * sizeof(float),
                          out, o->n);
         break;
     case KERN_OP_attn_mix:
@@ -360,16 +360,26 @@ void parts_other_close(struct operation_call *o)
     *o = (struct operation_call){.row = NULL};
 }
 
+/* By how much of the largest value of floats a row may differ: by the rounding of sums,
+ * or also of weights (kern_attn_mix_fn), or of queries and weights to bf16. */
+static float bound_of(const struct kern_row *row)
+{
+    const bool is_attention =
+        row->op == KERN_OP_attn_dot || row->op == KERN_OP_attn_mix;
+
+    if (is_attention && row->isa == KERN_ISA_avx512bf16)
+        return 0x1p-7f;
+    if (row->op == KERN_OP_attn_mix && row->isa == KERN_ISA_avx512vnni)
+        return 1e-3f;
+    return 1e-5f;
+}
+
 /* The same bytes where the result is not an array of floats, else values that
- * differ by rounding: of floats, or also of weights (kern_attn_mix_fn). */
+ * differ by rounding. */
 static bool same_result(const struct operation_call *got,
                         const struct operation_call *want)
 {
-    const struct kern_row *row = got->row;
-    const bool rounds_weights = row->op == KERN_OP_attn_mix &&
-                                row->what != KERN_KV_f16 &&
-                                row->isa == KERN_ISA_avx512vnni;
-    const float *g = got->out, *w = want->out, bound = rounds_weights ? 1e-3f : 1e-5f;
+    const float *g = got->out, *w = want->out, bound = bound_of(got->row);
     float largest = 0;
 
     if (!got->out_is_floats)

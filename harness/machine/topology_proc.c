@@ -76,6 +76,8 @@ static const char *const level_flags[KERN_N_ISA] = {
     [KERN_ISA_avx2] = "avx2 fma f16c",
     [KERN_ISA_avxvnni] = "avx2 fma f16c avx_vnni",
     [KERN_ISA_avx512] = "avx2 fma f16c avx512f avx512bw avx512dq avx512vl",
+    [KERN_ISA_avx512bf16] =
+        "avx2 fma f16c avx512f avx512bw avx512dq avx512vl avx512_bf16",
     [KERN_ISA_avx512vnni] =
         "avx2 fma f16c avx512f avx512bw avx512dq avx512vl avx512_vnni",
     [KERN_ISA_avx512vbmi] =

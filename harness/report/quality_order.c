@@ -103,12 +103,13 @@ static int weights_rank(const struct row *r)
     return isnan(bits) ? QUANTMIX_N : rank + 1;
 }
 
-/* Keys and values in Q8_0 cost less than weights in Q8_0 do, those in Q4_0 about as
- * much as weights in Q5_0 (docs/quality.md). */
+/* Keys and values in BF16 and Q8_0 cost less than weights in that type do, those in
+ * Q4_0 about as much as weights in Q5_0 (docs/quality.md). */
 static int kv_rank(const struct row *r)
 {
     return r->kv_type == KERN_KV_q4_0   ? rank_of(QUANTMIX_Q5_0)
            : r->kv_type == KERN_KV_q8_0 ? rank_of(QUANTMIX_Q8_0)
+           : r->kv_type == KERN_KV_bf16 ? rank_of(QUANTMIX_BF16)
                                         : 0;
 }
 

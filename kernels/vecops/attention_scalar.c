@@ -1,100 +1,72 @@
 /* SPDX-License-Identifier: MIT
  *
  * attention_scalar.c - scores, weights and mixes of cached positions in plain C, the
- *                      reference
+ *                      reference; attention_quants_scalar.c has the quantised types
  *
- * Sums of scores run in double, as in vecops_scalar.c; those of quantised keys are
- * exact within a block.
+ * Sums of scores run in double, as in vecops_scalar.c.
  */
 #include <math.h>
 
-#include "kernels/activations/activations.h"
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 
-enum { PANEL = KERN_PANEL_ROWS, BLOCK = 32 };
+enum { PANEL = KERN_PANEL_ROWS };
 
-void kern_attn_dot_f16__scalar(size_t n_panels, size_t d, const void *keys, size_t n_q,
-                               const void *query, size_t q_stride, float *s,
-                               size_t s_stride)
+/* Element i of position t of keys [d], and of values. */
+typedef float element_fn(const void *cache, size_t d, size_t t, size_t i);
+
+static const uint16_t *panel_of(const void *cache, size_t d, size_t t)
 {
-    for (size_t t = 0; t < n_panels * PANEL; t++) {
-        const uint16_t *key = (const uint16_t *)keys + t / PANEL * PANEL * d;
+    return (const uint16_t *)cache + t / PANEL * PANEL * d;
+}
 
+static float key_f16(const void *keys, size_t d, size_t t, size_t i)
+{
+    return half_to_f32(panel_of(keys, d, t)[i * PANEL + t % PANEL]);
+}
+
+static float value_f16(const void *values, size_t d, size_t t, size_t i)
+{
+    return half_to_f32(panel_of(values, d, t)[t % PANEL * d + i]);
+}
+
+static float key_bf16(const void *keys, size_t d, size_t t, size_t i)
+{
+    return bf16_to_f32(panel_of(keys, d, t)[(i / 2 * PANEL + t % PANEL) * 2 + i % 2]);
+}
+
+static float value_bf16(const void *values, size_t d, size_t t, size_t i)
+{
+    return bf16_to_f32(panel_of(values, d, t)[(t % PANEL / 2 * d + i) * 2 + t % 2]);
+}
+
+static void dot(element_fn *key, size_t n_panels, size_t d, const void *keys,
+                size_t n_q, const void *query, size_t q_stride, float *s,
+                size_t s_stride)
+{
+    for (size_t t = 0; t < n_panels * PANEL; t++)
         for (size_t q = 0; q < n_q; q++) {
             const float *x = (const float *)query + q * (q_stride / sizeof(float));
             double sum = 0;
 
             for (size_t i = 0; i < d; i++)
-                sum += (double)x[i] * (double)half_to_f32(key[i * PANEL + t % PANEL]);
+                sum += (double)x[i] * (double)key(keys, d, t, i);
             s[q * s_stride + t] = (float)sum;
         }
-    }
 }
 
-static uint16_t read_half(const uint8_t *p)
+void kern_attn_dot_f16__scalar(size_t n_panels, size_t d, const void *keys, size_t n_q,
+                               const void *query, size_t q_stride, float *s,
+                               size_t s_stride)
 {
-    return (uint16_t)(p[0] | p[1] << 8);
+    dot(key_f16, n_panels, d, keys, n_q, query, q_stride, s, s_stride);
 }
 
-static int8_t q8_0_at(const uint8_t *body, size_t i)
-{
-    return (int8_t)body[i];
-}
-
-static int8_t q4_0_at(const uint8_t *body, size_t i)
-{
-    return (int8_t)((body[i % 16] >> (i < 16 ? 0 : 4) & 15) - 8);
-}
-
-/* Scores of quantised keys: dword j of 16 positions, then dword j + 1, ...; bodies and
- * scales where panels of weights have them. */
-static void dot_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes,
-                       size_t n_panels, size_t d, const void *keys, size_t n_q,
-                       const void *query, size_t q_stride, float *s, size_t s_stride)
-{
-    const size_t n_blocks = d / BLOCK, block_bytes = PANEL * body_bytes;
-    const size_t panel_bytes = n_blocks * (block_bytes + 2 * PANEL);
-
-    for (size_t t = 0; t < n_panels * PANEL; t++) {
-        const uint8_t *panel = (const uint8_t *)keys + t / PANEL * panel_bytes;
-
-        for (size_t q = 0; q < n_q; q++) {
-            const char *x = (const char *)query + q * q_stride;
-            double sum = 0;
-
-            for (size_t b = 0; b < n_blocks; b++) {
-                const uint8_t *scale =
-                    panel + kern_panel_scales_at(block_bytes, 2 * PANEL, b);
-                const uint8_t *quants =
-                    panel + kern_panel_body_at(block_bytes, 2 * PANEL, n_blocks, b);
-                uint8_t body[BLOCK];
-                int32_t dot = 0;
-
-                for (size_t i = 0; i < body_bytes; i++)
-                    body[i] = quants[i / 4 * 4 * PANEL + t % PANEL * 4 + i % 4];
-                for (size_t i = 0; i < BLOCK; i++)
-                    dot += at(body, i) * act_q(x)[b * BLOCK + i];
-                sum += (double)half_to_f32(read_half(scale + t % PANEL * 2)) *
-                       (double)act_q8_32_d(x, d)[b] * dot;
-            }
-            s[q * s_stride + t] = (float)sum;
-        }
-    }
-}
-
-void kern_attn_dot_q8_0__scalar(size_t n_panels, size_t d, const void *keys, size_t n_q,
+void kern_attn_dot_bf16__scalar(size_t n_panels, size_t d, const void *keys, size_t n_q,
                                 const void *query, size_t q_stride, float *s,
                                 size_t s_stride)
 {
-    dot_blocks(q8_0_at, 32, n_panels, d, keys, n_q, query, q_stride, s, s_stride);
-}
-
-void kern_attn_dot_q4_0__scalar(size_t n_panels, size_t d, const void *keys, size_t n_q,
-                                const void *query, size_t q_stride, float *s,
-                                size_t s_stride)
-{
-    dot_blocks(q4_0_at, 16, n_panels, d, keys, n_q, query, q_stride, s, s_stride);
+    dot(key_bf16, n_panels, d, keys, n_q, query, q_stride, s, s_stride);
 }
 
 float kern_attn_weigh__scalar(float *s, size_t n_seen, size_t n, float *max, float *sum)
@@ -115,59 +87,28 @@ float kern_attn_weigh__scalar(float *s, size_t n_seen, size_t n, float *max, flo
     return keep;
 }
 
+static void mix(element_fn *value, size_t n, size_t d, const void *values, size_t n_q,
+                const float *p, size_t p_stride, float *out, size_t o_stride)
+{
+    for (size_t t = 0; t < n; t++)
+        for (size_t i = 0; i < d; i++) {
+            const float v = value(values, d, t, i);
+
+            for (size_t q = 0; q < n_q; q++)
+                out[q * o_stride + i] += p[q * p_stride + t] * v;
+        }
+}
+
 void kern_attn_mix_f16__scalar(size_t n, size_t d, const void *values, size_t n_q,
                                const float *p, size_t p_stride, float *out,
                                size_t o_stride)
 {
-    for (size_t t = 0; t < n; t++) {
-        const uint16_t *row = (const uint16_t *)values + t * d;
-
-        for (size_t i = 0; i < d; i++) {
-            const float v = half_to_f32(row[i]);
-
-            for (size_t q = 0; q < n_q; q++)
-                out[q * o_stride + i] += p[q * p_stride + t] * v;
-        }
-    }
+    mix(value_f16, n, d, values, n_q, p, p_stride, out, o_stride);
 }
 
-/* Quantised values: of a block 16 positions one after another; bodies and scales as of
- * keys. */
-static void mix_blocks(int8_t at(const uint8_t *, size_t), size_t body_bytes, size_t n,
-                       size_t d, const void *values, size_t n_q, const float *p,
-                       size_t p_stride, float *out, size_t o_stride)
-{
-    const size_t n_blocks = d / BLOCK, block_bytes = PANEL * body_bytes;
-    const size_t panel_bytes = n_blocks * (block_bytes + 2 * PANEL);
-
-    for (size_t t = 0; t < n; t++) {
-        const uint8_t *panel = (const uint8_t *)values + t / PANEL * panel_bytes;
-
-        for (size_t i = 0; i < d; i++) {
-            const size_t b = i / BLOCK;
-            const uint8_t *body =
-                panel + kern_panel_body_at(block_bytes, 2 * PANEL, n_blocks, b) +
-                t % PANEL * body_bytes;
-            const uint8_t *scale =
-                panel + kern_panel_scales_at(block_bytes, 2 * PANEL, b) + t % PANEL * 2;
-            const float v = half_to_f32(read_half(scale)) * (float)at(body, i % BLOCK);
-
-            for (size_t q = 0; q < n_q; q++)
-                out[q * o_stride + i] += p[q * p_stride + t] * v;
-        }
-    }
-}
-
-void kern_attn_mix_q8_0__scalar(size_t n, size_t d, const void *values, size_t n_q,
+void kern_attn_mix_bf16__scalar(size_t n, size_t d, const void *values, size_t n_q,
                                 const float *p, size_t p_stride, float *out,
                                 size_t o_stride)
 {
-    mix_blocks(q8_0_at, 32, n, d, values, n_q, p, p_stride, out, o_stride);
-}
-
-void kern_attn_mix_q4_0__scalar(size_t n, size_t d, const void *values, size_t n_q,
-                                const float *p, size_t p_stride, float *out,
-                                size_t o_stride)
-{
-    mix_blocks(q4_0_at, 16, n, d, values, n_q, p, p_stride, out, o_stride);
+    mix(value_bf16, n, d, values, n_q, p, p_stride, out, o_stride);
 }

@@ -42,7 +42,7 @@ SIMD_INLINE size_t smaller(size_t a, size_t b)
  * iteration of a tile's loop. */
 struct share {
     const char *at;
-    size_t bytes; /* at most three cache lines */
+    size_t bytes; /* few cache lines */
 };
 
 /* The share of tile i of n, of the `bytes` behind p; its loop has n_iterations. */
@@ -56,10 +56,11 @@ SIMD_INLINE struct share share_of(const void *p, size_t bytes, size_t i, size_t 
 SIMD_INLINE void prefetch_share(struct share s, size_t iteration)
 {
     const uintptr_t at = (uintptr_t)s.at + iteration * s.bytes;
+    size_t i = 0;
 
-    __builtin_prefetch((const void *)at, 0, 2);
-    if (s.bytes > 64)
-        __builtin_prefetch((const void *)(at + 64), 0, 2);
+    do
+        __builtin_prefetch((const void *)(at + i), 0, 2);
+    while ((i += 64) < s.bytes);
 }
 
 #endif

@@ -32,6 +32,37 @@ void kern_to_kv_f16__avx2(void *dst, const float *src, size_t n)
     kern_to_kv_f16__scalar(out + 2 * i, src + i, n - i);
 }
 
+/* Eight values' upper halves, rounded to nearest even, in the lower halves of the
+ * lanes; a NaN becomes a quiet one. */
+SIMD_INLINE __m256i round_to_bf16(const float *src)
+{
+    const __m256 x = limit(_mm256_loadu_ps(src), -KERN_BF16_MAX, KERN_BF16_MAX);
+    const __m256i bits = _mm256_castps_si256(x), top = _mm256_srli_epi32(bits, 16);
+    const __m256i is_odd = _mm256_and_si256(top, _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_srli_epi32(
+        _mm256_add_epi32(bits, _mm256_add_epi32(is_odd, _mm256_set1_epi32(0x7fff))),
+        16);
+    const __m256i quiet = _mm256_or_si256(top, _mm256_set1_epi32(0x40));
+    const __m256 is_nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+
+    return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(is_nan));
+}
+
+/* The pack takes 128-bit halves in turn; the permutation puts them in order. */
+void kern_to_kv_bf16__avx2(void *dst, const float *src, size_t n)
+{
+    char *out = dst;
+    size_t i = 0;
+
+    for (; i + 2 * LANES <= n; i += 2 * LANES)
+        _mm256_storeu_si256((void *)(out + 2 * i),
+                            _mm256_permute4x64_epi64(
+                                _mm256_packus_epi32(round_to_bf16(src + i),
+                                                    round_to_bf16(src + i + LANES)),
+                                0xd8));
+    kern_to_kv_bf16__scalar(out + 2 * i, src + i, n - i);
+}
+
 /* 32 values, zeros where there was a NaN. */
 SIMD_INLINE void load_block(const float *src, __m256 *x)
 {

@@ -30,6 +30,25 @@ void kern_to_kv_f16__neon(void *dst, const float *src, size_t n)
     kern_to_kv_f16__scalar(out + 2 * i, src + i, n - i);
 }
 
+void kern_to_kv_bf16__neon(void *dst, const float *src, size_t n)
+{
+    char *out = dst;
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES) {
+        const float32x4_t x = limit(vld1q_f32(src + i), -KERN_BF16_MAX, KERN_BF16_MAX);
+        const uint32x4_t bits = vreinterpretq_u32_f32(x), top = vshrq_n_u32(bits, 16);
+        const uint32x4_t is_odd = vandq_u32(top, vdupq_n_u32(1));
+        const uint32x4_t rounded =
+            vshrq_n_u32(vaddq_u32(bits, vaddq_u32(is_odd, vdupq_n_u32(0x7fff))), 16);
+        const uint32x4_t quiet = vorrq_u32(top, vdupq_n_u32(0x40));
+        const uint16x4_t bf16 = vmovn_u32(vbslq_u32(vceqq_f32(x, x), rounded, quiet));
+
+        memcpy(out + 2 * i, &bf16, sizeof bf16);
+    }
+    kern_to_kv_bf16__scalar(out + 2 * i, src + i, n - i);
+}
+
 /* 32 values, zeros where there was a NaN. */
 SIMD_INLINE void load_block(const float *src, float32x4_t *x)
 {

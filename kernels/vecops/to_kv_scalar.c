@@ -26,6 +26,16 @@ void kern_to_kv_f16__scalar(void *dst, const float *src, size_t n)
     }
 }
 
+void kern_to_kv_bf16__scalar(void *dst, const float *src, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t bf16 =
+            bf16_from_f32(limit(src[i], -KERN_BF16_MAX, KERN_BF16_MAX));
+
+        memcpy((char *)dst + i * sizeof bf16, &bf16, sizeof bf16);
+    }
+}
+
 static float without_nan(float x)
 {
     return isnan(x) ? 0 : x;

@@ -25,7 +25,7 @@ refused 2 "name the model" logits --tokens 1 -o x.f32
 refused 2 "name the tokens" logits -m "$models/llama.gguf" -o x.f32
 refused 2 "name the output file" logits -m "$models/llama.gguf" --tokens 1
 refused 2 "320" logits -m "$models/llama.gguf" --tokens 1,320 -o x.f32
-refused 2 "f16, q8_0 or q4_0" logits -m "$models/llama.gguf" --tokens 1 -o x.f32 --kv-type q3
+refused 2 "f16, bf16, q8_0 or q4_0" logits -m "$models/llama.gguf" --tokens 1 -o x.f32 --kv-type q3
 refused 2 "synthetic" logits -m "$models/llama.gguf" --tokens 1 -o x.f32 --weights memory
 refused 2 "no-such" logits -m "$models/no-such.gguf" --tokens 1 -o x.f32
 refused 2 "nowhere" logits -m "$models/llama.gguf" --tokens 1 -o nowhere/x.f32

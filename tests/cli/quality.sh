@@ -42,22 +42,23 @@ rm whole/sweep.csv
 
 # ---- a copy diverges by nothing, keys and values of fewer bits by more
 cp "$model" copy-f16.gguf
-common=(--reference "$model" --chunks 12 --kv-type f16,q8_0,q4_0)
+common=(--reference "$model" --chunks 12 --kv-type f16,bf16,q8_0,q4_0)
 "$BENCH" quality -m copy-f16.gguf "${common[@]}" -o kv --json >out.json
 paste -d' ' <(column kv/quality.csv model) <(column kv/quality.csv kv_type) \
     <(column kv/quality.csv kl_mean) <(column kv/quality.csv top1_pct) >rows
 cat >expected <<'END'
 shakespeare3M-f16 f16
 copy-f16 f16
+copy-f16 bf16
 copy-f16 q8_0
 copy-f16 q4_0
 END
 cut -d' ' -f1,2 rows | cmp - expected || fail "rows: $(cat rows)"
-read -r own copy q8 q4 <<<"$(cut -d' ' -f3 rows | tr '\n' ' ')"
-holds "$own == 0 && $copy < 1e-8 && $q8 > 1e-6 && $q8 < 1e-4 && $q4 > 10 * $q8 && $q4 < 1e-2"
-read -r own copy q8 q4 <<<"$(cut -d' ' -f4 rows | tr '\n' ' ')"
-holds "$own == 100 && $copy == 100 && $q8 > 99 && $q4 > 94 && $q4 < $q8"
-grep -c '"kind": "quality"' out.json | grep -qx 4 || fail "json: $(cat out.json)"
+read -r own copy bf16 q8 q4 <<<"$(cut -d' ' -f3 rows | tr '\n' ' ')"
+holds "$own == 0 && $copy < 1e-8 && $bf16 > 1e-7 && $bf16 < $q8 && $q8 > 1e-6 && $q8 < 1e-4 && $q4 > 10 * $q8 && $q4 < 1e-2"
+read -r own copy bf16 q8 q4 <<<"$(cut -d' ' -f4 rows | tr '\n' ' ')"
+holds "$own == 100 && $copy == 100 && $bf16 > 99 && $q8 > 99 && $q4 > 94 && $q4 < $q8"
+grep -c '"kind": "quality"' out.json | grep -qx 5 || fail "json: $(cat out.json)"
 [ "$(find cache/quality -name '*.ref' | wc -l)" = 1 ] || fail "no predictions kept"
 
 # ---- quantised while loading: on these chunks the types lose in the order of their bits

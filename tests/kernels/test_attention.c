@@ -49,32 +49,51 @@ static void put_quantised(struct cache *c, bool keys, size_t t, const float *row
     }
 }
 
-/* Positions behind n hold what would show: large numbers. */
+/* Where element i of position t is among 16-bit floats; bf16 lie in pairs. */
+static size_t float_at(enum kern_kv type, bool keys, size_t d, size_t t, size_t i)
+{
+    const size_t panel = t / PANEL * PANEL * d, in = t % PANEL;
+
+    if (type == KERN_KV_bf16)
+        return panel + (keys ? (i / 2 * PANEL + in) * 2 + i % 2
+                             : (in / 2 * d + i) * 2 + in % 2);
+    return panel + (keys ? i * PANEL + in : in * d + i);
+}
+
+static void put_floats(struct cache *c, bool keys, size_t t, const float *row)
+{
+    uint16_t *floats = (uint16_t *)(void *)c->panels;
+
+    for (size_t i = 0; i < c->d; i++) {
+        uint16_t *at = &floats[float_at(c->type, keys, c->d, t, i)];
+
+        *at = c->type == KERN_KV_bf16 ? bf16_from_f32(row[i]) : half_from_f32(row[i]);
+        c->rows[t * c->d + i] =
+            (double)(c->type == KERN_KV_bf16 ? bf16_to_f32(*at) : half_to_f32(*at));
+    }
+}
+
+/* Positions behind n hold what would show: large numbers, and of values NaNs. */
 static struct cache make_cache(enum kern_kv type, bool keys, size_t n, size_t d,
                                uint64_t *seed)
 {
     const size_t n_whole = (n + PANEL - 1) / PANEL * PANEL;
     struct cache c = {.type = type, .n = n, .d = d};
-    float row[512];
+    float row[KERN_MAX_HEAD_DIM];
 
     c.bytes = n_whole * kern_format_bytes(kern_kv_format(type), d);
     c.rows = calloc(n_whole * d + 1, sizeof(*c.rows));
     c.panels = guard_alloc(c.bytes);
     assert_non_null(c.rows);
     for (size_t t = 0; t < n_whole; t++) {
-        uint16_t *halves = (uint16_t *)(void *)c.panels;
-
         fill(row, d, t < n ? 3 : 30000, seed);
-        if (type != KERN_KV_f16) {
+        if (kern_kv_is_quantised(type)) {
             put_quantised(&c, keys, t, row);
             continue;
         }
-        for (size_t i = 0; i < d; i++) {
-            const uint16_t h = half_from_f32(row[i]);
-
-            halves[keys ? (t / PANEL * d + i) * PANEL + t % PANEL : t * d + i] = h;
-            c.rows[t * d + i] = (double)half_to_f32(h);
-        }
+        for (size_t i = t % 3; t >= n && !keys && i < d; i += 3)
+            row[i] = NAN;
+        put_floats(&c, keys, t, row);
     }
     return c;
 }
@@ -91,7 +110,7 @@ static void *make_queries(bool quantised, size_t n_q, size_t d, size_t *stride,
                           size_t *bytes, double *want, uint64_t *seed)
 {
     const size_t act = kern_act_bytes(KERN_ACT_q8_32, d);
-    float column[512];
+    float column[KERN_MAX_HEAD_DIM];
     uint8_t *out;
 
     *stride = quantised ? act + 64 : (d + 3) * sizeof(float);
@@ -114,6 +133,33 @@ static void *make_queries(bool quantised, size_t n_q, size_t d, size_t *stride,
     return out;
 }
 
+/* x as a level with products of bf16 multiplies it: rounded to nearest even, zero where
+ * denormal. */
+static double multiplied(const struct kern_row *row, double x)
+{
+    const float bf16 = bf16_to_f32(bf16_from_f32((float)x));
+
+    return row->isa != KERN_ISA_avx512bf16 ? x
+           : fabsf(bf16) < 0x1p-126f       ? 0
+                                           : (double)bf16;
+}
+
+/* The bound of such a level besides: every product and sum below 2^-126 is zero. */
+static double flushed(const struct kern_row *row, size_t n)
+{
+    return row->isa == KERN_ISA_avx512bf16 ? 2 * (double)n * 0x1p-126 : 0;
+}
+
+/* got is within `bound` of want, which is of factors as they are multiplied, and by no
+ * more than the 2^-8 of `size` that kernels.h promises from that of exact ones. */
+static void check_bf16(const struct kern_row *row, size_t i, double got, double want,
+                       double exact, double size, double bound)
+{
+    check(row->name, i, got, want, bound);
+    check(row->name, i, got, exact,
+          bound + (row->isa == KERN_ISA_avx512bf16 ? 0x1p-8 * size : 0));
+}
+
 static void attn_dot_once(const struct kern_row *row, size_t n_q, size_t n, size_t d,
                           uint64_t *seed)
 {
@@ -126,24 +172,29 @@ static void attn_dot_once(const struct kern_row *row, size_t n_q, size_t n, size
     size_t stride, bytes;
 
     assert_non_null(query);
-    void *x = make_queries(type != KERN_KV_f16, n_q, d, &stride, &bytes, query, seed);
+    void *x =
+        make_queries(kern_kv_is_quantised(type), n_q, d, &stride, &bytes, query, seed);
     for (size_t i = 0; i < n_scores; i++)
         s[i] = 777;
     row->fn.attn_dot(n_whole / PANEL, d, c.panels, n_q, x, stride, s, s_stride);
     for (size_t i = 0; i < n_scores; i++) {
         const size_t q = i / s_stride, t = i % s_stride;
-        double want = 0, size = 0;
+        double want = 0, exact = 0, size = 0;
 
         if (t >= n_whole) {
             assert_true(s[i] == 777); /* the gap between two rows of scores */
             continue;
         }
         for (size_t e = 0; e < d; e++) {
-            want += query[q * d + e] * c.rows[t * d + e];
-            size += fabs(query[q * d + e] * c.rows[t * d + e]);
+            const double key = c.rows[t * d + e];
+
+            want += multiplied(row, query[q * d + e]) * key;
+            exact += query[q * d + e] * key;
+            size += fabs(query[q * d + e] * key);
         }
         /* one chain of additions; of quantised keys one per block */
-        check(row->name, i, s[i], want, size * EPS * ((double)d + 4));
+        check_bf16(row, i, s[i], want, exact, size,
+                   size * EPS * ((double)d + 4) + flushed(row, d));
     }
     free(query);
     guard_free(x, bytes);
@@ -160,7 +211,7 @@ static double rounding_of(const struct kern_row *row, const struct cache *c,
     const size_t body = block_bytes - 2, n_blocks = c->d / BLOCK;
     double sum = 0;
 
-    if (row->what == KERN_KV_f16 || row->isa != KERN_ISA_avx512vnni)
+    if (row->isa != KERN_ISA_avx512vnni)
         return 0;
     for (size_t from = 0; from < c->n; from += 64) {
         const size_t end = from + 64 < c->n ? from + 64 : c->n;
@@ -201,21 +252,23 @@ static void attn_mix_once(const struct kern_row *row, size_t n_q, size_t n, size
     row->fn.attn_mix(n, d, c.panels, n_q, p, p_stride, out, o_stride);
     for (size_t i = 0; i < n_out; i++) {
         const size_t q = i / o_stride, e = i % o_stride;
-        double want = old[i], size = fabs(want);
+        double want = old[i], exact = want, size = fabs(want);
 
         if (e >= d) {
             assert_true(out[i] == old[i]); /* the gap between two outputs */
             continue;
         }
         for (size_t t = 0; t < n; t++) {
-            const double term = (double)p[q * p_stride + t] * c.rows[t * d + e];
+            const double weight = (double)p[q * p_stride + t];
+            const double value = c.rows[t * d + e];
 
-            want += term;
-            size += fabs(term);
+            want += multiplied(row, weight) * value;
+            exact += weight * value;
+            size += fabs(weight * value);
         }
-        check(row->name, i, out[i], want,
-              size * EPS * ((double)n + 6) +
-                  rounding_of(row, &c, p + q * p_stride, e / BLOCK));
+        check_bf16(row, i, out[i], want, exact, size,
+                   size * EPS * ((double)n + 6) + flushed(row, n) +
+                       rounding_of(row, &c, p + q * p_stride, e / BLOCK));
     }
     free(old);
     free_floats(p, n_p);
@@ -238,9 +291,10 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
     size_t at = 0;
 
     for (const struct kern_row *row; (row = next_row(op, &at));) {
-        const size_t unit = row->what != KERN_KV_f16 ? BLOCK
-                            : op == KERN_OP_attn_mix ? 16
-                                                     : 1;
+        const size_t unit = kern_kv_is_quantised((enum kern_kv)row->what) ? BLOCK
+                            : op == KERN_OP_attn_mix                      ? 16
+                            : row->what == KERN_KV_bf16                   ? 2
+                                                                          : 1;
 
         for (size_t n_q = 1; n_q <= 9; n_q++)
             for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -250,6 +304,52 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
                              &seed);
         once(row, 32, 256, 128, &seed);
         once(row, 13, 241, 64, &seed);
+        if (!kern_kv_is_quantised((enum kern_kv)row->what))
+            once(row, 11, 17, KERN_MAX_HEAD_DIM, &seed);
+    }
+}
+
+/* Queries and weights of sizes at which a product of bf16 is flushed to zero, beside
+ * others. */
+static void tiny_factors(void **state)
+{
+    static const float sizes[] = {0x1p-149f, 0x1p-130f, 0x1.7p-127f, 0x1p-126f,
+                                  0x1p-124f};
+    float query[2 * PANEL], s[PANEL], p[PANEL], out[PANEL];
+    uint16_t cache[PANEL * 2 * PANEL];
+    const struct kern_row *row;
+    size_t at = 0;
+
+    (void)state;
+    for (size_t i = 0; i < PANEL * 2 * PANEL; i++)
+        cache[i] = bf16_from_f32(1.5f);
+    for (size_t i = 0; i < 2 * PANEL; i++)
+        query[i] = sizes[i % 5];
+    memcpy(p, query, sizeof p);
+    while ((row = next_row(KERN_OP_attn_dot, &at)) != NULL) {
+        double want = 0;
+
+        if (row->what != KERN_KV_bf16)
+            continue;
+        for (size_t i = 0; i < 2 * PANEL; i++)
+            want += 1.5 * (double)query[i];
+        row->fn.attn_dot(1, 2 * PANEL, cache, 1, query, sizeof query, s, PANEL);
+        for (size_t t = 0; t < PANEL; t++)
+            check(row->name, t, s[t], want,
+                  want * 0x1p-8 + flushed(row, 2 * PANEL) * 2);
+    }
+    at = 0;
+    while ((row = next_row(KERN_OP_attn_mix, &at)) != NULL) {
+        double want = 0;
+
+        if (row->what != KERN_KV_bf16)
+            continue;
+        for (size_t t = 0; t < PANEL; t++)
+            want += 1.5 * (double)p[t];
+        memset(out, 0, sizeof out);
+        row->fn.attn_mix(PANEL, PANEL, cache, 1, p, PANEL, out, PANEL);
+        for (size_t i = 0; i < PANEL; i++)
+            check(row->name, i, out[i], want, want * 0x1p-8 + flushed(row, PANEL) * 2);
     }
 }
 
@@ -389,9 +489,9 @@ static void exp_accuracy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attn_dot),     cmocka_unit_test(attn_mix),
-        cmocka_unit_test(attn_weigh),   cmocka_unit_test(attn_weigh_edges),
-        cmocka_unit_test(exp_accuracy),
+        cmocka_unit_test(attn_dot),         cmocka_unit_test(attn_mix),
+        cmocka_unit_test(tiny_factors),     cmocka_unit_test(attn_weigh),
+        cmocka_unit_test(attn_weigh_edges), cmocka_unit_test(exp_accuracy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

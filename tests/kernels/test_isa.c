@@ -72,6 +72,8 @@ static void detection_is_stable_and_layered(void **state)
     assert_true(mask & 1u << KERN_ISA_scalar);
     if (mask & (1u << KERN_ISA_avx512 | 1u << KERN_ISA_avxvnni))
         assert_true(mask & 1u << KERN_ISA_avx2);
+    if (mask & 1u << KERN_ISA_avx512bf16)
+        assert_true(mask & 1u << KERN_ISA_avx512);
     if (mask & 1u << KERN_ISA_avx512vbmi)
         assert_true(mask & 1u << KERN_ISA_avx512vnni);
     if (mask & 1u << KERN_ISA_avx512vnni)
@@ -111,6 +113,8 @@ static void agrees_with_the_compiler(void **state)
         skip(); /* built without libcpuid */
     assert_int_equal(mask >> KERN_ISA_avx2 & 1, avx2 != 0);
     assert_int_equal(mask >> KERN_ISA_avx512 & 1, avx512 != 0);
+    assert_int_equal(mask >> KERN_ISA_avx512bf16 & 1,
+                     avx512 && __builtin_cpu_supports("avx512bf16"));
     assert_int_equal(mask >> KERN_ISA_avx512vnni & 1,
                      avx512 && __builtin_cpu_supports("avx512vnni"));
     assert_int_equal(mask >> KERN_ISA_avx512vbmi & 1,
@@ -122,17 +126,23 @@ static void agrees_with_the_compiler(void **state)
 /* What isa_usable() is after isa_disable(off), asked in a child. */
 static uint32_t usable_after(uint32_t off)
 {
-    const pid_t pid = fork();
-    int status = 0;
+    int answer[2], status = 0;
+    uint32_t mask = 0;
 
+    assert_int_equal(pipe(answer), 0);
+    const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         isa_disable(off);
-        _exit((int)isa_usable());
+        mask = isa_usable();
+        _exit(write(answer[1], &mask, sizeof mask) != sizeof mask);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return (uint32_t)WEXITSTATUS(status);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(read(answer[0], &mask, sizeof mask), sizeof mask);
+    close(answer[0]);
+    close(answer[1]);
+    return mask;
 }
 
 static void disabling_takes_what_builds_on_it(void **state)
@@ -140,17 +150,18 @@ static void disabling_takes_what_builds_on_it(void **state)
     const uint32_t all = isa_detected();
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
                          1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
-                         1u << KERN_ISA_avx512vbmi;
+                         1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_avx512bf16;
     const uint32_t vnni = 1u << KERN_ISA_avx512vnni | 1u << KERN_ISA_avx512vbmi;
-    const uint32_t wide = 1u << KERN_ISA_avx512 | vnni;
+    const uint32_t wide = 1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512bf16 | vnni;
 
     (void)state;
-    assert_true(KERN_N_ISA <= 8); /* an exit code holds the mask */
     assert_int_equal(usable_after(0), all);
     assert_int_equal(usable_after(1u << KERN_ISA_scalar), all);
     assert_int_equal(usable_after(1u << KERN_ISA_avx2), all & ~x86);
     assert_int_equal(usable_after(1u << KERN_ISA_avx512), all & ~wide);
     assert_int_equal(usable_after(1u << KERN_ISA_avx512vnni), all & ~vnni);
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512bf16),
+                     all & ~(1u << KERN_ISA_avx512bf16));
     assert_int_equal(usable_after(1u << KERN_ISA_avx512vbmi),
                      all & ~(1u << KERN_ISA_avx512vbmi));
     assert_int_equal(usable_after(~0u), 1u << KERN_ISA_scalar);

@@ -90,7 +90,7 @@ static void rows_belong_to_this_architecture(void **state)
 {
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
                          1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
-                         1u << KERN_ISA_avx512vbmi;
+                         1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_avx512bf16;
     const uint32_t arm = 1u << KERN_ISA_neon | 1u << KERN_ISA_neon_i8mm;
     uint32_t seen = 0;
     size_t n;
@@ -119,7 +119,7 @@ static bool is_float_work(int op, int what)
     if (op == KERN_OP_quantize_act)
         return what != KERN_ACT_f32; /* that one is memcpy */
     if (op == KERN_OP_attn_dot)      /* of quantised keys it is a gemm_x16 */
-        return what == KERN_KV_f16;
+        return !kern_kv_is_quantised((enum kern_kv)what);
     if (op == KERN_OP_to_kv) /* a block is 32 elements: wider registers gain nothing */
         return false;
     return op >= KERN_OP_rmsnorm;
@@ -148,9 +148,12 @@ static void float_work_has_a_row_per_register_width(void **state)
             for (int isa = 0; is_float_work(op, what) && isa < KERN_N_ISA; isa++)
                 if (kern_best((enum kern_op)op, what, 1u << isa) != NULL)
                     found |= 1u << isa;
-            /* and rows of levels with products of bytes, where these are used */
-            if (op == KERN_OP_attn_mix && what != KERN_KV_f16)
+            /* and rows of levels with products of bytes or bf16, where these are used
+             */
+            if (op == KERN_OP_attn_mix && kern_kv_is_quantised((enum kern_kv)what))
                 found &= ~(1u << KERN_ISA_avx512vnni);
+            else if (op >= KERN_OP_attn_dot && what == KERN_KV_bf16)
+                found &= ~(1u << KERN_ISA_avx512bf16);
             if (is_float_work(op, what) && found != wanted)
                 fail_msg("%s for %d has rows at levels %#x, not %#x",
                          kern_op_name((enum kern_op)op), what, found, wanted);

@@ -8,9 +8,33 @@
 enum { BLOCK = 32, N = 6 * BLOCK };
 
 static const float edge[] = {
-    0,         -0.0f,     1,        65504,     65519.9f, 65520,    -65520,
-    1e30f,     -1e30f,    INFINITY, -INFINITY, 0x1p-24f, 0x1p-25f, 0x1.8p-25f,
-    0x1.002p0, 0x1.006p0, 6e-8f,    -3e-5f,    1e-40f,   -1e-45f,  NAN,
+    0,
+    -0.0f,
+    1,
+    65504,
+    65519.9f,
+    65520,
+    -65520,
+    1e30f,
+    -1e30f,
+    INFINITY,
+    -INFINITY,
+    0x1p-24f,
+    0x1p-25f,
+    0x1.8p-25f,
+    0x1.002p0,
+    0x1.006p0,
+    6e-8f,
+    -3e-5f,
+    1e-40f,
+    -1e-45f,
+    NAN,
+    0x1.01p0,
+    0x1.03p0,
+    0x1.fep127f,
+    0x1.fefffep127f,
+    0x1.ffp127f,
+    -0x1.fffffep127f,
 };
 enum { N_EDGE = sizeof edge / sizeof edge[0] };
 
@@ -24,29 +48,41 @@ static void make(float *x, size_t n, bool with_edges, uint64_t *seed)
                                    : ldexpf(test_random_float(seed), size);
 }
 
-static float limited(float x)
+static float limited(float x, float most)
 {
-    return x > 65504 ? 65504 : x < -65504 ? -65504 : x;
+    return x > most ? most : x < -most ? -most : x;
 }
 
-static void halves_are_rounded_and_limited(void **state)
+/* x as 16 bits, and back. */
+static uint16_t rounded(int type, float x)
+{
+    return type == KERN_KV_bf16 ? bf16_from_f32(limited(x, KERN_BF16_MAX))
+                                : half_from_f32(limited(x, KERN_HALF_MAX));
+}
+
+static float back_from(int type, uint16_t x)
+{
+    return type == KERN_KV_bf16 ? bf16_to_f32(x) : half_to_f32(x);
+}
+
+static void floats_are_rounded_and_limited(void **state)
 {
     uint64_t seed = 7;
     size_t at = 0;
 
     (void)state;
     for (const struct kern_row *row; (row = next_row(KERN_OP_to_kv, &at));)
-        for (size_t n = 1; n < 70 && row->what == KERN_KV_f16; n += 1 + n / 4) {
+        for (size_t n = 1; n < 70 && !kern_kv_is_quantised((enum kern_kv)row->what);
+             n += 1 + n / 4) {
             float *src = floats(n);
             uint16_t *dst = guard_alloc(n * sizeof *dst);
 
             make(src, n, true, &seed);
             row->fn.to_kv(dst, src, n);
             for (size_t i = 0; i < n; i++) {
-                const float back = half_to_f32(dst[i]);
+                const float back = back_from(row->what, dst[i]);
 
-                if (isnan(src[i]) ? !isnan(back)
-                                  : dst[i] != half_from_f32(limited(src[i])))
+                if (isnan(src[i]) ? !isnan(back) : dst[i] != rounded(row->what, src[i]))
                     fail_msg("%s: %g becomes %g", row->name, (double)src[i],
                              (double)back);
             }
@@ -85,7 +121,8 @@ static void blocks_are_rounded_and_limited(void **state)
 
     (void)state;
     for (const struct kern_row *row; (row = next_row(KERN_OP_to_kv, &at));)
-        for (int round = 0; round < 200 && row->what != KERN_KV_f16; round++) {
+        for (int round = 0;
+             round < 200 && kern_kv_is_quantised((enum kern_kv)row->what); round++) {
             const enum kern_format fmt = kern_kv_format((enum kern_kv)row->what);
             const size_t bytes = kern_format_bytes(fmt, N);
             float *src = floats(N), back[N];
@@ -114,12 +151,18 @@ static void infinite_values_spoil_no_other_position(void **state)
         uint16_t values[2 * BLOCK];
         float x[2 * BLOCK], out[BLOCK] = {0}, p[KERN_PANEL_ROWS] = {1, 0};
 
-        if (row->what != KERN_KV_f16)
+        if (kern_kv_is_quantised((enum kern_kv)row->what))
             continue;
-        for (size_t i = 0; i < 2 * BLOCK; i++)
-            x[i] = i < BLOCK ? (float)i : i % 2 ? INFINITY : -1e9f;
+        /* of bf16, the positions of a pair lie side by side */
+        for (size_t i = 0; i < 2 * BLOCK; i++) {
+            const bool pairs = row->what == KERN_KV_bf16;
+            const size_t position = pairs ? i % 2 : i / BLOCK;
+            const size_t element = pairs ? i / 2 : i % BLOCK;
+
+            x[i] = position == 0 ? (float)element : element % 2 ? INFINITY : -3e38f;
+        }
         row->fn.to_kv(values, x, 2 * BLOCK);
-        kern_best(KERN_OP_attn_mix, KERN_KV_f16, isa_usable())
+        kern_best(KERN_OP_attn_mix, row->what, isa_usable())
             ->fn.attn_mix(2, BLOCK, values, 1, p, KERN_PANEL_ROWS, out, BLOCK);
         for (size_t i = 0; i < BLOCK; i++)
             check(row->name, i, (double)out[i], (double)i, 0);
@@ -129,7 +172,7 @@ static void infinite_values_spoil_no_other_position(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves_are_rounded_and_limited),
+        cmocka_unit_test(floats_are_rounded_and_limited),
         cmocka_unit_test(blocks_are_rounded_and_limited),
         cmocka_unit_test(infinite_values_spoil_no_other_position),
     };

@@ -146,22 +146,26 @@ static void check_model(const char *path, uint32_t window, const struct cache *c
  * quantised types pad to a block. */
 static void test_float_model(void **state)
 {
-    static const struct cache caches[] = {
-        {KERN_KV_f16, 1e-6}, {KERN_KV_q8_0, 6e-5}, {KERN_KV_q4_0, 1e-2}};
+    static const struct cache caches[] = {{KERN_KV_f16, 1e-6},
+                                          {KERN_KV_bf16, 6e-5},
+                                          {KERN_KV_q8_0, 6e-5},
+                                          {KERN_KV_q4_0, 1e-2}};
 
     (void)state;
-    check_model(MODELS "stories260K-f32.gguf", 0, caches, 3);
+    check_model(MODELS "stories260K-f32.gguf", 0, caches, 4);
 }
 
 /* One KV head: its positions are split among the members. Bound as in
  * test_engine.c. */
 static void test_one_kv_head(void **state)
 {
-    static const struct cache caches[] = {
-        {KERN_KV_f16, 4e-4}, {KERN_KV_q8_0, 4e-4}, {KERN_KV_q4_0, 3e-3}};
+    static const struct cache caches[] = {{KERN_KV_f16, 4e-4},
+                                          {KERN_KV_bf16, 4e-4},
+                                          {KERN_KV_q8_0, 4e-4},
+                                          {KERN_KV_q4_0, 3e-3}};
 
     (void)state;
-    check_model(MODELS "llama-mqa.gguf", 0, caches, 3);
+    check_model(MODELS "llama-mqa.gguf", 0, caches, 4);
 }
 
 /* Windows of one position, within a panel, around its border, of several blocks. */
@@ -234,7 +238,7 @@ static void test_q8_0_cache_loses_little(void **state)
     static const struct {
         enum kern_kv type;
         double bound;
-    } cases[] = {{KERN_KV_f16, 1e-12}, {KERN_KV_q8_0, 4e-3}};
+    } cases[] = {{KERN_KV_f16, 1e-12}, {KERN_KV_bf16, 1.5e-4}, {KERN_KV_q8_0, 4e-3}};
     const char *path = MODELS "stories260K-f32.gguf";
     enum { N = 128 };
     struct slm_params p = slm_params_default();

@@ -22,8 +22,10 @@ enum {
 
 /* Of the NMSE: rounded to few bits, a number that is off by little may be off by a
  * step. */
-static const double BOUND[KERN_N_KV] = {
-    [KERN_KV_f16] = 1e-7, [KERN_KV_q8_0] = 1e-4, [KERN_KV_q4_0] = 1e-2};
+static const double BOUND[KERN_N_KV] = {[KERN_KV_f16] = 1e-7,
+                                        [KERN_KV_bf16] = 1e-4,
+                                        [KERN_KV_q8_0] = 1e-4,
+                                        [KERN_KV_q4_0] = 1e-2};
 
 static const struct synth_shape SHAPE = {.name = "windows",
                                          .arch = "gemma3",
@@ -173,8 +175,9 @@ static void test_passes(void **state)
     static const struct {
         enum kern_kv type;
         int n_threads;
-    } ways[] = {{KERN_KV_f16, 1},  {KERN_KV_f16, 5},  {KERN_KV_q8_0, 1},
-                {KERN_KV_q8_0, 3}, {KERN_KV_q4_0, 1}, {KERN_KV_q4_0, 2}};
+    } ways[] = {{KERN_KV_f16, 1},  {KERN_KV_f16, 5},  {KERN_KV_bf16, 1},
+                {KERN_KV_bf16, 3}, {KERN_KV_q8_0, 1}, {KERN_KV_q8_0, 3},
+                {KERN_KV_q4_0, 1}, {KERN_KV_q4_0, 2}};
 
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         struct pair p = open_pair(*state, ways[w].type, ways[w].n_threads, BATCH);

@@ -101,7 +101,7 @@ static void foreign_values_are_checked(void **state)
     r.kv_type = row_enum_value(&choices_kv, "q2_5"); /* of a newer program */
     assert_int_equal(point_from_row(&p, &r, &model, topo, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "a stored row's kv_type is q2_5: types of KV cache "
-                                    "are f16, q8_0 or q4_0"));
+                                    "are f16, bf16, q8_0 or q4_0"));
     r = stored();
     err_clear(&err);
     r.ctx = FIELD_NO_INT;

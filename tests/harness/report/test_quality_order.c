@@ -61,6 +61,8 @@ static void a_kv_cache_of_few_bits_is_a_loss(void **state)
 
     (void)state;
     assert_int_equal(quality_rank(&r), rank("F16"));
+    r.kv_type = KERN_KV_bf16;
+    assert_int_equal(quality_rank(&r), rank("BF16"));
     r.kv_type = KERN_KV_q8_0;
     assert_int_equal(quality_rank(&r), rank("Q8_0"));
     r.kv_type = KERN_KV_q4_0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * attention_avx512vnni.c - mixes of quantised values as dot products of bytes
+ * attention_quants_avx512vnni.c - mixes of quantised values as dot products of bytes
  *
  * Sixteen lanes times four bytes: a lane is an element of the values, the bytes are
  * four positions, a quad. Two shuffles bring 64 bytes of values into that order for all
@@ -173,15 +173,6 @@ SIMD_INLINE void split_all(struct parts *parts, const struct query *query,
         split_weights(&parts[q], &query[q], d, largest);
 }
 
-/* A tile's share may take three lines an iteration. */
-SIMD_INLINE void prefetch_quad(struct share s, size_t iteration)
-{
-    prefetch_share(s, iteration);
-    if (s.bytes > 128)
-        __builtin_prefetch((const void *)((uintptr_t)s.at + iteration * s.bytes + 128),
-                           0, 2);
-}
-
 /* n_panels panels of a block, at `body` and panel_bytes apart, of nq queries
  * (constant). */
 SIMD_INLINE void mix_block(quad_fn *quad, const size_t body_bytes, const size_t nq,
@@ -203,7 +194,7 @@ SIMD_INLINE void mix_block(quad_fn *quad, const size_t body_bytes, const size_t 
         for (size_t k = 0; k < QUADS; k++) {
             __m512i x[2];
 
-            prefetch_quad(next, v * QUADS + k);
+            prefetch_share(next, v * QUADS + k);
             quad(body + v * panel_bytes + k * 4 * body_bytes, x);
             SIMD_UNROLL
             for (size_t h = 0; h < 2; h++)
