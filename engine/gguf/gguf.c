@@ -306,6 +306,8 @@ enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
 
     if (g->source.read)
         return g->source.read(g->source.arg, t, row, n_rows, drop, dst, err);
+    if (t->panel_rows)
+        return gguf_read_panels(g, t, row, n_rows, drop, dst, err);
     if (!g->mapped) {
         memcpy(dst, g->image + offset, n);
         return ST_OK;

@@ -59,13 +59,16 @@ struct gguf_kv {
 
 struct gguf_tensor {
     char *name;           /* zero-terminated copy, owned by the gguf */
-    uint32_t ggml_id;     /* type as the file has it */
+    uint32_t ggml_id;     /* type as the file has it; in panels: that of its rows */
     enum kern_format fmt; /* KERN_N_FMT: no kernels for it */
     int n_dims;           /* 1..4 */
     uint64_t ne[4];       /* elements per dimension, ne[0] is a row; unused: 1 */
     uint64_t n_elems;
-    uint64_t bytes;  /* 0 where the type is unknown */
-    uint64_t offset; /* of the data, from the start of the file */
+    uint64_t bytes;      /* 0 where the type is unknown */
+    uint64_t offset;     /* of the data, from the start of the file */
+    uint64_t panel_rows; /* leading rows of each slice that the file has in panels, a
+                            multiple of KERN_PANEL_ROWS; 0: all are rows, as in every
+                            file but packed ones (gguf_panels.h) */
 };
 
 /* Open, check and map a file (MAP_SHARED, read-only): what another process
@@ -121,17 +124,19 @@ size_t gguf_n_tensors(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, size_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name);
 
-/* A tensor's data in the image; not for an assembled gguf. */
+/* A tensor's data in the image, in panels where t->panel_rows says so; not for an
+ * assembled gguf. */
 const void *gguf_tensor_data(const struct gguf *g, const struct gguf_tensor *t);
 
 /* Rows row .. row + n_rows - 1 of a tensor of any gguf to dst, counted through all
- * slices; a file is read by read(), not through its mapping. drop as in struct
- * gguf_source. Errors: ST_IO, and those of the source. */
+ * slices; a file is read by read(), not through its mapping, and rows of panels are
+ * unpacked. drop as in struct gguf_source. Errors: ST_IO, those of the source,
+ * ST_UNSUPPORTED (rows of panels, and this CPU has no kernels for them). */
 enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
                            uint64_t row, uint64_t n_rows, bool drop, void *dst,
                            struct err *err);
 
-/* n bytes of a mapped file from offset on, by read(). Error: ST_IO. */
+/* n bytes of a mapped file from offset on, as they are, by read(). Error: ST_IO. */
 enum status gguf_read_bytes(const struct gguf *g, void *dst, size_t n, uint64_t offset,
                             struct err *err);
 

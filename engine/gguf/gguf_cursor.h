@@ -45,6 +45,14 @@ bool cursor_name(struct gguf_cursor *c, const char *what, size_t i,
 void *cursor_grow(struct gguf_cursor *c, void *list, size_t n, size_t *cap,
                   size_t elem_bytes);
 
+/* gguf_panels.c: check the keys of a packed file, if it is one. */
+enum status gguf_read_layout(struct gguf_cursor *c, uint64_t n_tensors);
+
+/* gguf_panels.c: after the shape has been read, the type of the rows of a tensor that
+ * is in panels, and how many are; other types are left as they are. */
+enum status gguf_read_panel_type(struct gguf_cursor *c, struct gguf_tensor *t,
+                                 struct gguf_str name);
+
 /* gguf_tensors.c: read n descriptions at the cursor, then place and check them
  * against the data that begins after them. */
 enum status gguf_read_tensors(struct gguf_cursor *c, size_t n_tensors);

@@ -22,6 +22,7 @@ struct gguf {
 
     uint32_t version;
     uint32_t alignment;
+    uint32_t layout; /* of panels; 0: no packed file */
     uint64_t data_offset;
 
     struct gguf_kv *kvs;
@@ -36,6 +37,11 @@ struct gguf {
 /* Fill the members below `source` from image[bytes]; on failure gguf_close() releases
  * what g holds. */
 enum status gguf_parse_image(struct gguf *g, struct err *err);
+
+/* gguf_panels.c: gguf_read_rows() of a tensor in panels. */
+enum status gguf_read_panels(const struct gguf *g, const struct gguf_tensor *t,
+                             uint64_t row, uint64_t n_rows, bool drop, void *dst,
+                             struct err *err);
 
 /* Bytes of a scalar; 0 for strings, arrays and unknown numbers. */
 size_t gguf_scalar_bytes(uint32_t type);

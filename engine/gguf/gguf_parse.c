@@ -274,7 +274,8 @@ enum status gguf_parse_image(struct gguf *g, struct err *err)
     enum status st;
 
     if ((st = read_header(&c, &n_tensors, &n_kvs)) ||
-        (st = read_metadata(&c, (size_t)n_kvs)) || (st = read_alignment(&c)))
+        (st = read_metadata(&c, (size_t)n_kvs)) || (st = read_alignment(&c)) ||
+        (st = gguf_read_layout(&c, n_tensors)))
         return st;
     return gguf_read_tensors(&c, (size_t)n_tensors);
 }

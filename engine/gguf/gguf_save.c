@@ -4,11 +4,13 @@
  */
 #include "engine/gguf/gguf_save.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "engine/base/mem.h"
 #include "engine/base/outfile.h"
+#include "engine/gguf/gguf_panels.h"
 #include "engine/gguf/gguf_put.h"
 
 #define CHUNK_BYTES  ((size_t)4 << 20) /* or a row, if that is longer */
@@ -127,6 +129,7 @@ enum status gguf_save(const struct gguf *g, const char *path, struct thread_pool
     size_t buffer_bytes = CHUNK_BYTES;
     enum status st = outfile_open(&s.file, path, total, false, way_out, err);
 
+    assert(!gguf_is_packed(g)); /* its rows are not what its head says */
     if (st)
         return st;
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {

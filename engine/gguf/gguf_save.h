@@ -21,9 +21,9 @@
 typedef bool gguf_save_progress_fn(void *arg, uint64_t done_bytes,
                                    uint64_t total_bytes);
 
-/* Errors: those of outfile.h, where way_out is explained, of mem_alloc() and of
- * gguf_read_rows(); ST_INTERRUPTED. path may be the file that g reads: it is
- * replaced when the new one is complete. */
+/* g is not a packed file. Errors: those of outfile.h, where way_out is explained, of
+ * mem_alloc() and of gguf_read_rows(); ST_INTERRUPTED. path may be the file that g
+ * reads: it is replaced when the new one is complete. */
 enum status gguf_save(const struct gguf *g, const char *path, struct thread_pool *pool,
                       gguf_save_progress_fn *progress, void *arg, const char *way_out,
                       struct err *err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "engine/gguf/gguf_panels.h"
 #include "engine/gguf/gguf_put.h"
 
 #define ENDING_BYTES 20 /* "-00001-of-00003.gguf" */
@@ -162,7 +163,8 @@ static void put_metadata(struct gguf_kvs *kvs, const struct gguf *g)
     for (size_t i = 0; i < gguf_n_kvs(g); i++) {
         const struct gguf_kv *kv = gguf_kv_at(g, i);
 
-        if (kv->key.len < 6 || memcmp(kv->key.data, "split.", 6) != 0)
+        if ((kv->key.len < 6 || memcmp(kv->key.data, "split.", 6) != 0) &&
+            !gguf_is_layout_key(kv))
             gguf_kv_copy(kvs, g, kv);
     }
 }

@@ -44,6 +44,8 @@ static enum status read_type(struct gguf_cursor *c, struct gguf_tensor *t,
 
     if (!cursor_u32(c, &t->ggml_id) || !cursor_u64(c, &t->offset))
         return c->err->code;
+    if (gguf_read_panel_type(c, t, name))
+        return c->err->code;
     t->fmt = kern_format_by_ggml_id(t->ggml_id);
     if (!gguf_ggml_block(t->ggml_id, &elems, &bytes))
         return ST_OK; /* listed, but not readable */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/gguf/gguf_panels.h"
+
 /* The number "<arch>.<key>", or the first of an array. */
 static int hyper(const struct gguf *g, const char *key, int missing)
 {
@@ -163,7 +165,7 @@ static void put_metadata(struct gguf_kvs *kvs, const struct gguf *g,
         const struct gguf_kv *kv = gguf_kv_at(g, i);
 
         if (!is_key(kv, "general.file_type") &&
-            !is_key(kv, "general.quantization_version"))
+            !is_key(kv, "general.quantization_version") && !gguf_is_layout_key(kv))
             gguf_kv_copy(kvs, g, kv);
     }
     gguf_kv_u32(kvs, "general.file_type", quantmix_file_type(p->mix));
