@@ -109,10 +109,10 @@ static enum status read_model(struct loader *l, struct model *m)
 }
 
 static enum status load(struct model **m, const struct gguf *g, struct weights *w,
-                        size_t vector_bytes, struct err *err)
+                        size_t vector_bytes, bool *in_panels, struct err *err)
 {
     struct model *new = calloc(1, sizeof *new);
-    struct loader l = {.g = g, .w = w, .m = new, .err = err};
+    struct loader l = {.g = g, .w = w, .m = new, .in_panels = in_panels, .err = err};
     enum status st;
 
     if (!new)
@@ -134,7 +134,7 @@ enum status model_load(struct model **m, const struct gguf *g, struct weights *w
                        struct err *err)
 {
     struct model *planned;
-    const enum status st = load(&planned, g, NULL, 0, err);
+    const enum status st = load(&planned, g, NULL, 0, NULL, err);
 
     if (st)
         return st;
@@ -145,7 +145,20 @@ enum status model_load(struct model **m, const struct gguf *g, struct weights *w
     const size_t vector_bytes = planned->vector_bytes;
 
     model_free(planned);
-    return load(m, g, w, vector_bytes, err);
+    return load(m, g, w, vector_bytes, NULL, err);
+}
+
+enum status model_panels(bool *in_panels, const struct gguf *g, struct err *err)
+{
+    struct model *planned;
+
+    for (size_t i = 0; i < gguf_n_tensors(g); i++)
+        in_panels[i] = false;
+    const enum status st = load(&planned, g, NULL, 0, in_panels, err);
+
+    if (!st)
+        model_free(planned);
+    return st;
 }
 
 void model_free(struct model *m)

@@ -160,6 +160,12 @@ const struct arch *arch_by_name(const char *name, size_t len);
 /* "chatglm, gemma2, ..." in buf. */
 const char *arch_names(char *buf, size_t cap);
 
+/* Which tensors of g the model reads in panels where their formats have them: sets
+ * in_panels[gguf_n_tensors(g)]. Those are the matrices of products, except where views
+ * of one would not begin at a panel, and tied embeddings. Errors: those of
+ * model_load(). */
+enum status model_panels(bool *in_panels, const struct gguf *g, struct err *err);
+
 /* Load a model from g, its tensors from w; w NULL only checks and measures, and leaves
  * all data pointers NULL. Errors: ST_INPUT,
  * ST_UNSUPPORTED (architecture, tensor type; the known ones are listed),

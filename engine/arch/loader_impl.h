@@ -15,6 +15,8 @@ struct loader {
     size_t n_vector_floats; /* used of m->vectors */
     size_t cap_floats;      /* allocated for it */
     unsigned char *used;    /* [gguf_n_tensors()] a rule has read it */
+    bool *in_panels;        /* [gguf_n_tensors()] products read it in panels where its
+                               format has them; NULL: not asked */
 };
 
 /* The tensors of the table of ends; weights are tied where there is no output. */

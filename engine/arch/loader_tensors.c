@@ -277,17 +277,36 @@ static void count_matrix(struct model *m, const struct matrix *w, bool experts)
         m->expert_bytes += matrix_slice_bytes(w);
 }
 
-static void apply_matrix(struct loader *l, const struct tensor_rule *r,
-                         const struct gguf_tensor *t, unsigned char *base)
+/* Rows of each slice in panels, of a tensor that products read. */
+static size_t take_panels(struct loader *l, const struct gguf_tensor *t)
+{
+    if (l->in_panels)
+        l->in_panels[t - gguf_tensor_at(l->g, 0)] = true;
+    return l->w ? weights_panel_rows(l->w, t) : 0;
+}
+
+static enum status refuse_panels(struct loader *l, const struct gguf_tensor *t)
+{
+    return loader_fail(l, ST_INPUT,
+                       "tensor %s is in panels, and the %s architecture reads its "
+                       "rows; run `bench pack` again on the model that the file was "
+                       "made from",
+                       t->name, l->m->arch->name);
+}
+
+static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
+                                const struct gguf_tensor *t, unsigned char *base)
 {
     struct model *m = l->m;
+    const bool in_panels = may_be_packed(m, r);
     const size_t k = size_of(m, r->k), row_bytes = kern_format_bytes(t->fmt, k);
-    const size_t panel_rows =
-        l->w && may_be_packed(m, r) ? weights_panel_rows(l->w, t) : 0;
+    const size_t panel_rows = in_panels ? take_panels(l, t) : 0;
     const unsigned char *data = l->w ? weights_data(l->w, t) : NULL;
     size_t first = 0;
 
     assert(!has_part(r, 1) || r->slices == DIM_NONE);
+    if (t->panel_rows && !in_panels && r->kind == TENSOR_MATRIX)
+        return refuse_panels(l, t);
     for (int i = 0; has_part(r, i); i++) {
         struct matrix *w = (void *)(base + r->part[i].field);
         const size_t n = size_of(m, r->part[i].rows);
@@ -310,6 +329,7 @@ static void apply_matrix(struct loader *l, const struct tensor_rule *r,
         else
             count_matrix(m, w, r->slices == DIM_EXPERTS);
     }
+    return ST_OK;
 }
 
 static bool has_each(const struct loader *l, const struct tensor_rule *r, int layer)
@@ -348,7 +368,9 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
                              t->name, kern_format_info(t->fmt)->name,
                              kern_format_info(first.fmt)->name);
         else
-            apply_matrix(l, r, t, base);
+            st = apply_matrix(l, r, t, base);
+        if (st)
+            break;
         if (s == 0)
             first = *w;
         slices[s] = (struct matrix_slice){w->name, w->data};
@@ -389,7 +411,7 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
         if (!st && r->kind == TENSOR_VECTOR)
             st = apply_vector(l, r, t, base);
         else if (!st)
-            apply_matrix(l, r, t, base);
+            st = apply_matrix(l, r, t, base);
         if (st)
             return st;
     }
@@ -419,12 +441,13 @@ enum status loader_ends(struct loader *l, struct model *m)
                            (unsigned long long)t->ne[1]);
     m->n_vocab = t ? (int)t->ne[1] : 1;
     st = loader_tensors(l, m->arch->ends, -1, m);
+    if (!st && m->output.n_rows && t->panel_rows)
+        st = refuse_panels(l, t);
     if (st || m->output.n_rows)
         return st;
     /* Tied weights are looked up and multiplied with; one copy in panels serves both.
      */
-    if (l->w)
-        m->embd.panel_rows = weights_panel_rows(l->w, t);
+    m->embd.panel_rows = take_panels(l, t);
     m->output = m->embd;
     count_matrix(m, &m->output, false);
     return ST_OK;

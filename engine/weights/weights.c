@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "engine/gguf/gguf_panels.h"
+
 static const char *const names[] = {
     [WEIGHTS_AUTO] = "auto",
     [WEIGHTS_MMAP] = "mmap",
@@ -37,6 +39,28 @@ static const struct weights_policy *choose_policy(const struct weights_params *p
                : &policy_memory;
 }
 
+/* Where weights are read as the file has them, products need kernels for its panels. */
+static enum status check_panels(const struct gguf *g, uint32_t isa_mask,
+                                struct err *err)
+{
+    struct kern_set kern;
+
+    if (!gguf_is_packed(g))
+        return ST_OK;
+    kern_select(&kern, isa_mask);
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (t->panel_rows && !kern.gemv_x16[t->fmt])
+            return err_set(err, ST_UNSUPPORTED,
+                           "%s is a packed file, and there are no kernels for its "
+                           "panels of %s at the ISA levels in use; use residency "
+                           "'packed', or the model that it was made from",
+                           gguf_path(g), kern_format_info(t->fmt)->name);
+    }
+    return ST_OK;
+}
+
 enum status weights_open(struct weights **out, const struct gguf *g,
                          const struct weights_params *params, struct err *err)
 {
@@ -53,6 +77,12 @@ enum status weights_open(struct weights **out, const struct gguf *g,
         return err_set(err, ST_USAGE, "%s is %s; residency '%s' needs the opposite",
                        gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
                        names[params->residency]);
+    if (params->residency != WEIGHTS_PACKED) {
+        const enum status st = check_panels(g, params->isa_mask, err);
+
+        if (st)
+            return st;
+    }
     struct weights *w = calloc(1, sizeof *w);
 
     if (!w)
@@ -106,7 +136,7 @@ const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
 
 size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t)
 {
-    return w->packed ? packed_panel_rows(w->packed, t) : 0;
+    return w->packed ? packed_panel_rows(w->packed, t) : (size_t)t->panel_rows;
 }
 
 bool weights_ready(const struct weights *w)

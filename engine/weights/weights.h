@@ -3,10 +3,11 @@
  * weights.h - residency: where a model's weights are while it runs
  *
  * One interface over residency policies:
- *   mmap    the GGUF file, mapped; the page cache holds the weights
+ *   mmap    the GGUF file, mapped; the page cache holds the weights, in panels where
+ *           the file has them (gguf_panels.h)
  *   packed  anonymous memory (2 MiB pages), filled from the file (or the source of an
  *           assembled gguf); matrices of products are in panels where the kernels have
- *           them, in as many bytes
+ *           them, in as many bytes; those of a packed file are only copied
  *   memory  an image in the caller's memory; if it may be rewritten, its matrices are
  *           packed into panels in place
  *   auto    packed or mmap, decided before weights are opened
@@ -43,7 +44,9 @@ struct weights;
 
 /* g must outlive the weights. WEIGHTS_MMAP and WEIGHTS_PACKED fail with ST_USAGE on
  * a gguf that was parsed from memory; WEIGHTS_MEMORY needs the opposite; an
- * assembled one can only be packed. Nothing is read yet: a model larger than memory
+ * assembled one can only be packed; ST_UNSUPPORTED on a packed file in panels that the
+ * levels of isa_mask have no kernels for, which only WEIGHTS_PACKED unpacks. Nothing is
+ * read yet: a model larger than memory
  * must not be read in vain, and waiting for the disk belongs in weights_preload(),
  * where it is visible and can be interrupted. Other errors: ST_NO_MEMORY. */
 enum status weights_open(struct weights **w, const struct gguf *g,

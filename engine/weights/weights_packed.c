@@ -18,6 +18,9 @@
  * (and may quantise) directly into place, and a group of its own; the gguf handles its
  * source files.
  *
+ * Tensors that the file has in panels (gguf_panels.h) are copied as they are; where the
+ * kernels have no panels they are read as rows, like those of an assembled gguf.
+ *
  * From an image in memory: tensors stay in place, and a piece of a matrix goes through
  * the thread's buffer and back.
  */
@@ -32,6 +35,7 @@
 
 #include "engine/base/mem.h"
 #include "engine/base/fileread.h"
+#include "engine/gguf/gguf_panels.h"
 
 #define PIECE       ((size_t)512 << 10)
 #define EXTENT      ((size_t)2 << 20)
@@ -158,10 +162,22 @@ static size_t piece_bytes(size_t panel)
     return panel < PIECE ? PIECE / panel * panel : panel;
 }
 
-/* Bytes of a piece of any other tensor; rows of an assembled gguf are whole. */
+/* The bytes of t are read row by row: they are computed, or unpacked from panels. */
+static bool is_read_as_rows(const struct packed *p, const struct gguf_tensor *t)
+{
+    return gguf_is_assembled(p->g) || (t->panel_rows && !place_of(p, t)->panel_rows);
+}
+
+/* Rows of each slice that are packed while they are loaded. */
+static size_t rows_to_pack(const struct packed *p, const struct gguf_tensor *t)
+{
+    return t->panel_rows ? 0 : place_of(p, t)->panel_rows;
+}
+
+/* Bytes of a piece of any other tensor; what is read as rows is whole rows. */
 static size_t piece_bytes_plain(const struct packed *p, const struct gguf_tensor *t)
 {
-    if (!gguf_is_assembled(p->g))
+    if (!is_read_as_rows(p, t))
         return PIECE;
     const size_t row = row_bytes(t);
 
@@ -176,8 +192,8 @@ size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t)
         return 0;
     const size_t panel = KERN_PANEL_ROWS * kern_format_bytes(t->fmt, (size_t)t->ne[0]);
 
-    place->panel_rows = (size_t)t->ne[1] / KERN_PANEL_ROWS * KERN_PANEL_ROWS;
-    if (place->panel_rows && p->buffer_bytes < piece_bytes(panel))
+    place->panel_rows = (size_t)gguf_panel_rows(t->ne);
+    if (rows_to_pack(p, t) && p->buffer_bytes < piece_bytes(panel))
         p->buffer_bytes = piece_bytes(panel);
     return place->panel_rows;
 }
@@ -207,7 +223,7 @@ static bool next_piece(const struct packed *p, struct piece *piece)
         return false;
 
     const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
-    const size_t panel_rows = p->places[piece->tensor].panel_rows;
+    const size_t panel_rows = rows_to_pack(p, t);
     size_t most = piece_bytes_plain(p, t), left = (size_t)t->bytes - piece->offset;
 
     piece->in_panels = false;
@@ -254,7 +270,7 @@ static enum status read_piece(const struct packed *p, const struct piece *piece,
 {
     const struct gguf_tensor *t = gguf_tensor_at(p->g, piece->tensor);
 
-    if (gguf_is_assembled(p->g)) {
+    if (is_read_as_rows(p, t)) {
         const size_t row = row_bytes(t);
 
         return gguf_read_rows(p->g, t, piece->offset / row, piece->bytes / row,
