@@ -131,7 +131,7 @@ const void *gguf_tensor_data(const struct gguf *g, const struct gguf_tensor *t);
 /* Rows row .. row + n_rows - 1 of a tensor of any gguf to dst, counted through all
  * slices; a file is read by read(), not through its mapping, and rows of panels are
  * unpacked. drop as in struct gguf_source. Errors: ST_IO, those of the source,
- * ST_UNSUPPORTED (rows of panels, and this CPU has no kernels for them). */
+ * ST_UNSUPPORTED (rows of panels, and no usable level has kernels for them). */
 enum status gguf_read_rows(const struct gguf *g, const struct gguf_tensor *t,
                            uint64_t row, uint64_t n_rows, bool drop, void *dst,
                            struct err *err);

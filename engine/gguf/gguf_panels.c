@@ -12,8 +12,6 @@
 #include "engine/gguf/gguf_cursor.h"
 #include "kernels/isa.h"
 
-#define PREFIX "slmbench."
-
 bool gguf_is_packed(const struct gguf *g)
 {
     return g->layout != 0;
@@ -21,9 +19,14 @@ bool gguf_is_packed(const struct gguf *g)
 
 bool gguf_is_layout_key(const struct gguf_kv *kv)
 {
-    const size_t n = strlen(PREFIX);
+    static const char *const keys[] = {GGUF_KEY_LAYOUT, GGUF_KEY_CHECKSUMS,
+                                       GGUF_KEY_HEAD};
 
-    return kv->key.len >= n && !memcmp(kv->key.data, PREFIX, n);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (kv->key.len == strlen(keys[i]) &&
+            !memcmp(kv->key.data, keys[i], kv->key.len))
+            return true;
+    return false;
 }
 
 bool gguf_has_panels(enum kern_format fmt)
@@ -148,10 +151,11 @@ enum status gguf_read_panels(const struct gguf *g, const struct gguf_tensor *t,
     enum status st = ST_OK;
 
     if (!kernel)
-        return err_set(err, ST_UNSUPPORTED,
-                       "%s is a packed file, and this CPU has no kernels for panels of "
-                       "%s; use the model that it was made from",
-                       g->path, kern_format_info(t->fmt)->name);
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "%s is a packed file, and there are no kernels for panels of %s at "
+            "the ISA levels in use; use the model that it was made from",
+            g->path, kern_format_info(t->fmt)->name);
     panel = aligned_alloc(64, (KERN_PANEL_ROWS * row_bytes + 63) / 64 * 64);
     if (!panel)
         return err_set(err, ST_NO_MEMORY, "no memory to unpack %s", t->name);

@@ -28,8 +28,8 @@ struct pack_result {
 /* Write g, a model of a known architecture, to path. Memory: some 16 MiB and half a MiB
  * for each thread, or three times the largest panel. The file appears when it is
  * complete, or not at all. progress (may be NULL) as for gguf_save(). Errors: those of
- * model_panels(), of gguf_read_rows(), of outfile.h; ST_UNSUPPORTED (this CPU has no
- * kernels for panels); ST_INTERRUPTED. */
+ * model_panels(), of gguf_read_rows(), of outfile.h; ST_UNSUPPORTED (no kernels for
+ * panels); ST_INTERRUPTED. */
 enum status pack_write(struct pack_result *result, const struct gguf *g,
                        const char *path, struct thread_pool *pool,
                        gguf_save_progress_fn *progress, void *arg, struct err *err);

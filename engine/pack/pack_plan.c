@@ -48,7 +48,8 @@ static enum status take_tensor(struct pack_tensor *t, const struct gguf *g,
     if (!t->in_panels || kern->pack[from->fmt])
         return ST_OK;
     return err_set(err, ST_UNSUPPORTED,
-                   "%s cannot be packed: this CPU has no kernels for panels of %s",
+                   "%s cannot be packed: there are no kernels for panels of %s at the "
+                   "ISA levels in use",
                    gguf_path(g), kern_format_info(from->fmt)->name);
 }
 

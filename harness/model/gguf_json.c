@@ -14,6 +14,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/gguf/census.h"
+#include "engine/gguf/gguf_panels.h"
 #include "harness/base/textfile.h"
 
 #define SHOWN_ELEMS 16
@@ -114,11 +115,12 @@ static json_t *json_tensors(const struct gguf *g)
         for (int d = 0; d < t->n_dims; d++)
             json_array_append_new(shape, json_u64(t->ne[d]));
         json_array_append_new(all,
-                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "name",
+                              json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "name",
                                         json_bytes(t->name, strlen(t->name)), "type",
                                         json_type_name(t->ggml_id), "shape", shape,
                                         "offset", json_u64(t->offset), "bytes",
-                                        t->bytes ? json_u64(t->bytes) : json_null()));
+                                        t->bytes ? json_u64(t->bytes) : json_null(),
+                                        "in_panels", t->panel_rows > 0));
     }
     return all;
 }
@@ -152,14 +154,15 @@ enum status gguf_report_json(const struct gguf *g, struct gguf_report_parts part
 
     census_take(&c, g);
     json_t *all = json_pack(
-        "{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "file",
-        json_bytes(gguf_path(g), strlen(gguf_path(g))), "file_bytes",
+        "{s:o, s:o, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+        "file", json_bytes(gguf_path(g), strlen(gguf_path(g))), "file_bytes",
         json_u64(gguf_image_bytes(g)), "version", (int)gguf_version(g), "alignment",
-        (int)gguf_alignment(g), "architecture", json_key(g, "general.architecture"),
-        "name", json_key(g, "general.name"), "n_metadata", json_u64(gguf_n_kvs(g)),
-        "n_tensors", json_u64(gguf_n_tensors(g)), "n_weights", json_u64(c.n_params),
-        "weight_bytes", json_u64(c.bytes), "bytes_per_token", json_u64(c.token_bytes),
-        "tied_output", c.tied_output, "types", json_types(&c));
+        (int)gguf_alignment(g), "packed", gguf_is_packed(g), "architecture",
+        json_key(g, "general.architecture"), "name", json_key(g, "general.name"),
+        "n_metadata", json_u64(gguf_n_kvs(g)), "n_tensors", json_u64(gguf_n_tensors(g)),
+        "n_weights", json_u64(c.n_params), "weight_bytes", json_u64(c.bytes),
+        "bytes_per_token", json_u64(c.token_bytes), "tied_output", c.tied_output,
+        "types", json_types(&c));
 
     if (all && parts.metadata)
         json_object_set_new(all, "metadata", json_metadata(g));

@@ -11,6 +11,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/gguf/census.h"
+#include "engine/gguf/gguf_panels.h"
 #include "harness/base/format.h"
 
 #define SHOWN_ELEMS 6
@@ -121,9 +122,10 @@ static void print_tensors(const struct gguf *g)
                type_name(t->ggml_id, type, sizeof type),
                shape_text(t, shape, sizeof shape));
         if (t->bytes)
-            printf("%12" PRIu64 "\n", t->bytes);
+            printf("%12" PRIu64, t->bytes);
         else
-            printf("%12s\n", "?");
+            printf("%12s", "?");
+        puts(t->panel_rows ? "  in panels" : "");
     }
 }
 
@@ -176,6 +178,18 @@ static double n_sized(const struct census *c)
     return n;
 }
 
+static void print_packed(const struct gguf *g)
+{
+    size_t n = 0;
+
+    if (!gguf_is_packed(g))
+        return;
+    for (size_t i = 0; i < gguf_n_tensors(g); i++)
+        n += gguf_tensor_at(g, i)->panel_rows > 0;
+    printf("  %-20s layout %u, %zu tensor%s in panels\n", "packed file",
+           GGUF_LAYOUT_VERSION, n, plural(n, "s"));
+}
+
 static void print_summary(const struct gguf *g)
 {
     struct census c;
@@ -186,6 +200,7 @@ static void print_summary(const struct gguf *g)
     printf("  %-20s GGUF version %" PRIu32 ", %s, alignment %" PRIu32 "\n", "format",
            gguf_version(g), format_bytes(text, sizeof text, gguf_image_bytes(g)),
            gguf_alignment(g));
+    print_packed(g);
     print_str_line(g, "architecture", "general.architecture");
     print_str_line(g, "name", "general.name");
     printf("  %-20s %zu metadata entr%s, %zu tensor%s\n", "contents", gguf_n_kvs(g),

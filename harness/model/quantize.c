@@ -11,11 +11,9 @@
 #include "engine/base/clock.h"
 #include "engine/gguf/gguf_save.h"
 #include "engine/modelfile.h"
-#include "harness/base/format.h"
-#include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/machine/fence.h"
-#include "harness/machine/topology.h"
+#include "harness/model/filework.h"
 #include "harness/model/modelref.h"
 #include "harness/model/quantize_report.h"
 
@@ -143,42 +141,16 @@ static enum status prepare(struct work *w, struct err *err)
 
 /* ---- the work -------------------------------------------------------------------- */
 
-static bool on_progress(void *bar, uint64_t done, uint64_t total)
-{
-    char detail[64], a[32], b[32];
-
-    snprintf(detail, sizeof detail, "%s of %s", format_bytes(a, sizeof a, done),
-             format_bytes(b, sizeof b, total));
-    progress_update(bar, (double)done / (double)total, detail);
-    return interrupted();
-}
-
-static enum status choose_threads(int *n, struct err *err)
-{
-    struct topology topo;
-    enum status st;
-
-    if (*n)
-        return ST_OK;
-    st = topology_read(&topo, "", err);
-    if (!st)
-        *n = topo.threads_default;
-    return st;
-}
-
 static enum status save(struct work *w, struct err *err)
 {
-    int n_threads = w->job->n_threads;
     struct thread_pool *pool = NULL;
     struct progress bar;
-    enum status st = choose_threads(&n_threads, err);
+    enum status st = filework_pool(&pool, w->job->n_threads, err);
 
-    if (!st)
-        st = thread_pool_start(&pool, n_threads, NULL, err);
     if (st)
         return st;
     progress_begin(&bar, "quantising");
-    st = gguf_save(w->made, w->job->out, pool, on_progress, &bar,
+    st = gguf_save(w->made, w->job->out, pool, filework_progress, &bar,
                    "choose a smaller quantisation", err);
     progress_end(&bar);
     thread_pool_stop(pool);
