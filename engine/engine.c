@@ -222,8 +222,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = thread_pool_start(&new->pool, slm_params_threads(p), p->cpus, err);
     if (!st) {
-        const struct kvcache_shape shape =
-            info_kv_shape(new->model, p->kv_type, info->n_back);
+        const struct kvcache_shape shape = info_kv_shape(new->model, p, info->n_back);
 
         st = kvcache_open(&new->kv, &shape, info->n_ctx, err);
     }
@@ -282,8 +281,6 @@ struct thread_pool *slm_thread_pool(struct slm *m)
 static enum status check_tokens(const struct slm *m, const int32_t *tokens, size_t n,
                                 enum slm_logits which, struct err *err)
 {
-    const size_t n_free = (size_t)(m->info.n_ctx - m->n_past);
-
     if (!m->pool)
         return no_pool(err);
     if (n == 0)
@@ -291,11 +288,11 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
     if (!weights_ready(m->w))
         return err_set(err, ST_USAGE,
                        "the weights have not been read in: preload them first");
-    if (n > n_free)
+    if (n > (size_t)slm_n_free(m))
         return err_set(err, ST_USAGE,
                        "the context of %d positions is full: %zu more tokens do not "
                        "fit after %d; open the model with a larger one",
-                       m->info.n_ctx, n, m->n_past);
+                       m->n_past + slm_n_free(m), n, m->n_past);
     if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
         return err_set(
             err, ST_USAGE,
@@ -321,10 +318,11 @@ static void run_pass(struct slm *m, const int32_t *tokens, int n, int n_past,
 static void run_again(struct slm *m)
 {
     for (int pos = rewind_to(&m->rewind, &m->kv, m->n_past); pos < m->n_past;) {
-        const int left = m->n_past - pos;
-        const int n = left < m->pass_tokens ? left : m->pass_tokens;
+        const int left = m->n_past - pos, at = pos % m->info.n_ctx;
+        int n = left < m->pass_tokens ? left : m->pass_tokens;
 
-        run_pass(m, m->rewind.tokens + pos, n, pos, 0);
+        n = n < m->info.n_ctx - at ? n : m->info.n_ctx - at;
+        run_pass(m, m->rewind.tokens + at, n, pos, 0);
         pos += n;
     }
 }
@@ -384,7 +382,18 @@ int slm_n_past(const struct slm *m)
 void slm_truncate(struct slm *m, int n_past)
 {
     assert(n_past >= 0 && n_past <= m->n_past);
+    assert(n_past == 0 || n_past >= slm_least_past(m));
     m->n_past = n_past;
+}
+
+int slm_least_past(const struct slm *m)
+{
+    return rewind_least(&m->rewind, &m->kv, m->n_past);
+}
+
+int slm_n_free(const struct slm *m)
+{
+    return (m->info.kv_window ? SLM_MAX_POSITIONS : m->info.n_ctx) - m->n_past;
 }
 
 struct fill {
@@ -393,7 +402,7 @@ struct fill {
     struct kvcache pool;
     uint64_t seed;
     int end;
-    int begin_window; /* where layers with a window begin */
+    int begin_whole, begin_ring; /* where layers begin that keep all, and a ring */
 };
 
 /* The pool fills the cache, so that pages lie on the NUMA node of their readers. */
@@ -408,10 +417,11 @@ static void fill_heads(void *arg, int thread, int n_threads)
     for (size_t i;
          (i = thread_pool_next(m->pool, 1)) < (size_t)m->kv.shape.n_layers * n_kv;) {
         const int layer = (int)(i / n_kv);
+        const bool whole = layer < kvcache_n_whole(&m->kv) && !m->info.kv_window;
 
         kvcache_fill(&m->kv, &fill->kern, layer, (int)(i % n_kv),
-                     layer < kvcache_n_whole(&m->kv) ? m->n_past : fill->begin_window,
-                     fill->end, &fill->pool, fill->seed);
+                     whole ? fill->begin_whole : fill->begin_ring, fill->end,
+                     &fill->pool, fill->seed);
     }
 }
 
@@ -419,8 +429,11 @@ enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err)
 {
     const bool kept = rewind_has_window(&m->rewind, &m->kv, m->n_past);
-    struct fill fill = {
-        .m = m, .seed = seed, .end = n_past, .begin_window = kept ? m->n_past : 0};
+    struct fill fill = {.m = m,
+                        .seed = seed,
+                        .end = n_past,
+                        .begin_whole = m->n_past,
+                        .begin_ring = kept ? m->n_past : 0};
     enum status st;
 
     if (n_past < m->n_past || n_past > m->info.n_ctx)

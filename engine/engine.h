@@ -43,6 +43,16 @@ struct slm;
 /* Longer than most answers, which are what a sequence is cut back by. */
 #define SLM_DEFAULT_BACK 1024
 
+/* The first positions that a windowed KV cache keeps: as many as Xiao et al. 2023
+ * (arXiv 2309.17453) found to be enough. */
+#define SLM_DEFAULT_SINKS 4
+
+/* Most positions of a window. */
+#define SLM_MAX_WINDOW (1 << 24)
+
+/* Most positions of a sequence. */
+#define SLM_MAX_POSITIONS (1 << 30)
+
 struct slm_params {
     const char *path;  /* a GGUF file or a Hugging Face folder, or NULL with image */
     const char *quant; /* with a path: quantise an F32, F16 or BF16 model to this mix
@@ -62,18 +72,24 @@ struct slm_params {
     const int *cpus;       /* [slm_params_threads()], of which either count uses the
                               first; NULL: the OS places threads */
     int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
-    enum kern_kv kv_type;  /* what the KV cache holds: KERN_KV_f16, ... */
-    int n_batch;           /* most tokens in one pass of prefill; 0:
-                              SLM_DEFAULT_BATCH */
-    int n_logits;          /* most tokens with logits from one slm_eval(); 0: n_batch */
-    int n_back;            /* positions that slm_truncate() may take off without tokens
-                              running again where layers have a sliding window, at
-                              least n_batch; 0: SLM_DEFAULT_BACK */
+    int kv_window;         /* a token sees the last positions only, this many with
+                              itself, and the first n_sinks: the KV cache holds these
+                              (and n_back more), and a sequence has no end. Layers with a
+                              sliding window as long or shorter keep theirs. 0: it sees
+                              all n_ctx */
+    int n_sinks;
+    enum kern_kv kv_type; /* what the KV cache holds: KERN_KV_f16, ... */
+    int n_batch;          /* most tokens in one pass of prefill; 0:
+                             SLM_DEFAULT_BATCH */
+    int n_logits;         /* most tokens with logits from one slm_eval(); 0: n_batch */
+    int n_back;           /* positions that slm_truncate() may take off without tokens
+                             running again where layers have a window, at least
+                             n_batch; 0: SLM_DEFAULT_BACK */
     struct slm_tuning tuning;
 };
 
 /* 1 thread, unpinned, isa_usable(), mapped, n_ctx 0, n_batch 0, n_back 0, F16 keys and
- * values, untuned. */
+ * values of all positions, SLM_DEFAULT_SINKS, untuned. */
 struct slm_params slm_params_default(void);
 
 /* Threads that slm_open() starts: the larger of the two counts. */
@@ -88,6 +104,7 @@ struct slm_info {
     int n_ctx_train;              /* the model's own maximum */
     int n_ctx, n_batch, n_logits; /* as opened */
     int n_back;                   /* as opened */
+    int kv_window, n_sinks;       /* as opened; without a kv_window no sinks */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
     bool made_on_load;           /* quantised while being read, so they can only be
@@ -104,7 +121,7 @@ struct slm_info {
     int n_recurrent;        /* layers that keep a state instead of K and V */
     uint64_t state_bytes;   /* of all of these */
     int n_window;           /* positions of the sliding window; 0: none */
-    int n_window_layers;    /* layers with a sliding window */
+    int n_window_layers;    /* layers with a sliding window, unless kv_window is less */
     uint64_t kv_bytes;      /* KV cache as allocated: layers with a window keep it and
                                n_back positions more */
     uint64_t kv_more_bytes; /* that one more position than n_ctx adds to it */
@@ -141,8 +158,8 @@ enum weights_residency slm_choose_residency(const struct slm_info *info,
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
 /* Append n >= 1 tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
- * n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary, the context
- * full, packed weights that weights_preload() has not filled; the sequence is as
+ * n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary, n > slm_n_free(),
+ * packed weights that weights_preload() has not filled; the sequence is as
  * before). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err);
@@ -195,24 +212,36 @@ void slm_profile_read(const struct slm *m, struct slm_profile *out);
  * NULL: end. The output matrix has inputs only where logits are computed. */
 void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *arg);
 
-/* Positions now in the KV cache. */
+/* Positions of the sequence. */
 int slm_n_past(const struct slm *m);
 
-/* Forget positions from n_past on (n_past <= slm_n_past()). Where layers keep states,
- * the next slm_eval() runs tokens again from before n_past; where they have a sliding
- * window, all tokens, if the sequence has been longer by more than n_back. */
+/* Positions by which it can become longer: to n_ctx, or with a kv_window to
+ * SLM_MAX_POSITIONS. */
+int slm_n_free(const struct slm *m);
+
+/* Forget positions from n_past on: 0, or slm_least_past() <= n_past <= slm_n_past().
+ * Where layers keep states, the next slm_eval() runs tokens again from before n_past;
+ * where they have a window, all tokens, if the sequence has been longer by more than
+ * n_back. */
 void slm_truncate(struct slm *m, int n_past);
 
+/* The least position but 0 to which slm_truncate() can return. That is 0, but with a
+ * kv_window, once the sequence has become longer than n_ctx: then the tokens of its
+ * beginning, which may have to run again, are forgotten; at least n_back positions can
+ * still be taken off, and where layers keep states, those since the last pass of
+ * several tokens or the first of one token after it. */
+int slm_least_past(const struct slm *m);
+
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
- * a realistic size, to reach a context depth without computing it; in layers with a
- * sliding window earlier ones, too, if they are no longer there. Tokens decoded
+ * a realistic size, to reach a context depth of at most n_ctx without computing it; in
+ * layers with a window earlier ones, too, if they are no longer there. Tokens decoded
  * afterwards are meaningless, their cost is realistic. */
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
  * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less the positions that
- * a sliding window hides. */
+ * a window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 
 /* Bytes of weights that one pass over n_tokens >= 1 tokens with logits reads. Of a

@@ -14,9 +14,9 @@ enum status info_fill(struct slm_info *info, const struct gguf *g,
                       const struct model *m, const struct slm_params *params,
                       struct err *err);
 
-/* The cache of a model, in which the rings of layers with a window hold n_spare
- * positions more than that. */
-struct kvcache_shape info_kv_shape(const struct model *m, enum kern_kv type,
+/* The cache of a model with these parameters, in which rings hold n_spare positions
+ * more than a token sees. */
+struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_params *p,
                                    int n_spare);
 
 #endif

@@ -15,6 +15,7 @@ struct slm_params slm_params_default(void)
         .n_threads = 1,
         .isa_mask = isa_usable(),
         .residency = WEIGHTS_MMAP,
+        .n_sinks = SLM_DEFAULT_SINKS,
         .tuning = slm_tuning_default(),
     };
 }
@@ -59,14 +60,16 @@ static void describe_quant(struct slm_info *info, const struct gguf *g)
              kern_format_info((enum kern_format)most)->name);
 }
 
-struct kvcache_shape info_kv_shape(const struct model *m, enum kern_kv type,
+struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_params *p,
                                    int n_spare)
 {
     struct kvcache_shape shape = {
-        .type = type,
+        .type = p->kv_type,
         .n_layers = m->n_layers - m->n_recurrent,
         .n_kv_heads = m->n_kv_heads,
         .head_dim = m->head_dim,
+        .n_recent = p->kv_window,
+        .n_sinks = p->kv_window ? p->n_sinks : 0,
         .n_spare = n_spare,
         .n_states = m->n_recurrent,
         .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,
@@ -77,13 +80,16 @@ struct kvcache_shape info_kv_shape(const struct model *m, enum kern_kv type,
             shape.window = m->layers[i].window;
             shape.n_window_layers++;
         }
+    /* Layers with a longer window of their own are as all others. */
+    if (shape.n_recent && shape.n_recent < shape.window)
+        shape.n_window_layers = shape.window = 0;
     return shape;
 }
 
 static void describe_model(struct slm_info *info, const struct gguf *g,
-                           const struct model *m, enum kern_kv kv_type)
+                           const struct model *m, const struct slm_params *p)
 {
-    const struct kvcache_shape shape = info_kv_shape(m, kv_type, 1);
+    const struct kvcache_shape shape = info_kv_shape(m, p, 1);
 
     *info = (struct slm_info){
         .residency = info->residency,
@@ -102,7 +108,9 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .n_experts = m->n_experts,
         .n_experts_used = m->n_experts_used,
         .expert_bytes = m->expert_bytes,
-        .kv_type = kv_type,
+        .kv_type = p->kv_type,
+        .kv_window = shape.n_recent,
+        .n_sinks = shape.n_sinks,
         .kv_pos_bytes = kvcache_pos_bytes(&shape),
         .n_recurrent = m->n_recurrent,
         .state_bytes = kvcache_state_bytes(&shape),
@@ -141,6 +149,12 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     if (p->n_back < 0)
         return err_set(err, ST_USAGE, "going back by %d positions is not possible",
                        p->n_back);
+    if (p->kv_window < 0 || p->kv_window > SLM_MAX_WINDOW || p->n_sinks < 0 ||
+        p->n_sinks > SLM_MAX_WINDOW)
+        return err_set(err, ST_USAGE,
+                       "a KV cache of the first %d and the last %d positions: 0 to %d "
+                       "are possible",
+                       p->n_sinks, p->kv_window, SLM_MAX_WINDOW);
     info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
     info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
     if (info->n_batch > info->n_ctx)
@@ -149,7 +163,7 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     info->n_back = p->n_back ? p->n_back : SLM_DEFAULT_BACK;
     if (info->n_back < info->n_batch)
         info->n_back = info->n_batch;
-    const struct kvcache_shape shape = info_kv_shape(m, info->kv_type, info->n_back);
+    const struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);
 
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
         return err_set(err, ST_NO_MEMORY,
@@ -167,7 +181,7 @@ enum status info_fill(struct slm_info *info, const struct gguf *g,
                       const struct model *m, const struct slm_params *params,
                       struct err *err)
 {
-    describe_model(info, g, m, params->kv_type);
+    describe_model(info, g, m, params);
     return describe_use(info, m, params, err);
 }
 
@@ -204,11 +218,15 @@ uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
     const uint64_t all = (uint64_t)n_past * info->kv_pos_bytes;
     const uint64_t layer =
         info->kv_pos_bytes / (uint64_t)(info->n_layers - info->n_recurrent);
+    const int n_cached = info->n_layers - info->n_recurrent - info->n_window_layers;
+    const int n_seen = info->n_sinks + info->kv_window;
     uint64_t hidden = 0;
 
     if (info->n_window && n_past > info->n_window)
         hidden = (uint64_t)(n_past - info->n_window) * (uint64_t)info->n_window_layers *
                  layer;
+    if (info->kv_window && n_past > n_seen)
+        hidden += (uint64_t)(n_past - n_seen) * (uint64_t)n_cached * layer;
     return info->weight_token_bytes + info->state_bytes + all - hidden;
 }
 

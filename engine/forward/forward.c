@@ -267,8 +267,8 @@ static void embed(struct forward *f, struct fwd_thread *me)
         for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
             x[i] *= m->embd_scale;
         for (int r = 0; r < m->n_ropes; r++)
-            rope_turns(&m->ropes[r], m->arch->pairs, f->kv->n_ctx, f->n_past + (int)j,
-                       fwd_turn(f, r, j));
+            rope_turns(&m->ropes[r], m->arch->pairs, fwd_rope_ctx(f),
+                       f->n_past + (int)j, fwd_turn(f, r, j));
     }
     fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);

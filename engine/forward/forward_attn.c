@@ -10,6 +10,14 @@
  *
  * A token sees itself and what came before, in layers with a window only the last
  * positions of that. Blocks that no query of a tile sees are not read.
+ *
+ * With a KV cache of the last n_recent positions a token sees the first n_sinks, too.
+ * Keys are stored rotated by their positions in the sequence, and a product of rotated
+ * vectors depends on the distance of their positions alone, so those of the window need
+ * no other rotation however long the sequence is. The sinks would become more distant
+ * than the model has ever seen. As in Xiao et al. 2023 (arXiv 2309.17453) they stay
+ * right in front of the window: a query is rotated a second time for them, by the
+ * position n_sinks + n_recent - 1, which it has within the cache.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -36,8 +44,10 @@ static int gcd(int a, int b)
 
 int fwd_choose_splits(const struct forward *f, int n_pos)
 {
+    const struct kvcache_shape *s = &f->kv->shape;
     const int n_threads = thread_pool_size(f->pool);
-    const int possible = n_pos / MIN_SPLIT;
+    const int possible =
+        (s->n_recent && n_pos > s->n_recent ? s->n_recent : n_pos) / MIN_SPLIT;
     /* so many parts per head that all parts are a multiple of the threads */
     const int wanted = n_threads / gcd(f->m->n_kv_heads, n_threads);
 
@@ -52,15 +62,45 @@ static void scale_by(float *x, size_t n, float factor)
         x[i] *= factor;
 }
 
-/* The first position that a query at pos sees. */
-static size_t first_seen(const struct layer *y, size_t pos)
-{
-    const size_t window = (size_t)y->window;
+/* ---- what a query sees ------------------------------------------------------- */
 
-    return window && pos >= window ? pos + 1 - window : 0;
+/* The last positions that it sees in a layer, and the first; window 0: all. */
+struct view {
+    size_t window, n_sinks;
+};
+
+static struct view view_of(const struct forward *f, int layer)
+{
+    const struct kvcache_shape *s = &f->kv->shape;
+    const bool whole = f->m->layers[layer].cached < kvcache_n_whole(f->kv);
+
+    return whole ? (struct view){(size_t)s->n_recent, (size_t)s->n_sinks}
+                 : (struct view){(size_t)s->window, 0};
 }
 
-/* One head of a query or key, normalised if the model has such norms, and rotated. */
+/* Whether positions between the sinks and the window of a query at pos are hidden. */
+static bool has_gap(const struct view *v, size_t pos)
+{
+    return v->window && pos >= v->n_sinks + v->window;
+}
+
+/* The first position of its window; without a gap it sees all. */
+static size_t first_seen(const struct view *v, size_t pos)
+{
+    return has_gap(v, pos) ? pos + 1 - v->window : 0;
+}
+
+/* ---- rotations --------------------------------------------------------------- */
+
+void fwd_turn_sinks(struct forward *f)
+{
+    for (int r = 0; f->kv->shape.n_recent && r < f->m->n_ropes; r++)
+        rope_turns(&f->m->ropes[r], f->m->arch->pairs, fwd_rope_ctx(f),
+                   fwd_rope_ctx(f) - 1, fwd_turn(f, r, (size_t)f->n_batch));
+}
+
+/* One head of a query or key, normalised if the model has such norms, and rotated by
+ * row j of the turns. */
 static void turn(const struct forward *f, float *v, const struct norm *norm, int head,
                  int rope, size_t j)
 {
@@ -95,15 +135,16 @@ static void store(struct forward *f, int layer, int head, size_t j)
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
- * scaled in place of the scores. */
+ * scaled in place of the scores; for the sinks rotated as these are seen. */
 static void gather(struct forward *f, struct fwd_thread *me, int layer, int head,
-                   size_t j, size_t n)
+                   size_t j, size_t n, bool for_sinks)
 {
     const struct model *m = f->m;
     const struct layer *y = &m->layers[layer];
+    const struct view view = view_of(f, layer);
     const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
     const size_t stride = pad16(y->wq.n_rows), each = m->gated_queries ? 2 * d : d;
-    const size_t key_dim = f->kv->key_dim, value_dim = f->kv->value_dim;
+    const size_t key_dim = f->kv->key_dim;
 
     for (size_t i = 0; i < n * group; i++) {
         const size_t token = j + i / group, q = (size_t)head * group + i % group;
@@ -111,16 +152,25 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
 
         memcpy(dst, f->q + token * stride + q * each, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
-        turn(f, dst, &y->q_norm, (int)q, y->rope, token);
+        turn(f, dst, &y->q_norm, (int)q, y->rope,
+             for_sinks && has_gap(&view, (size_t)f->n_past + token) ? (size_t)f->n_batch
+                                                                    : token);
         scale_by(dst, d, m->attn_scale);
         if (me->query_q8)
             f->kern.quantize_act[KERN_ACT_q8_32](
                 dst, me->query_q8 + i * kern_act_bytes(KERN_ACT_q8_32, key_dim),
                 key_dim);
+    }
+}
+
+/* Nothing is mixed yet, of n queries. */
+static void begin_mix(const struct forward *f, struct fwd_thread *me, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
         me->max[i] = -INFINITY;
         me->sum[i] = 0.0f;
-        memset(me->mix + i * value_dim, 0, value_dim * sizeof *dst);
     }
+    memset(me->mix, 0, n * f->kv->value_dim * sizeof *me->mix);
 }
 
 /* Scores of n queries against the n_panels panels from `keys` on. */
@@ -164,12 +214,18 @@ static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size
         scale_by(me->mix + i * f->kv->value_dim, f->kv->value_dim, keep);
 }
 
+/* Which positions a scan is for: all that a query sees, only the sinks, or the others.
+ */
+enum scan { SCAN_ALL, SCAN_SINKS, SCAN_OTHERS };
+
 /* Attention of the gathered queries of n tokens, the first at position pos, over
  * positions begin .. end-1 of one head; begin is a multiple of 16. */
 static void attend(const struct forward *f, struct fwd_thread *me, int layer, int head,
-                   size_t n, size_t pos, size_t begin, size_t end)
+                   size_t n, size_t pos, size_t begin, size_t end, enum scan what)
 {
     const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const struct view view = view_of(f, layer);
+    const size_t from = what == SCAN_OTHERS ? view.n_sinks : 0;
     const int cached = f->m->layers[layer].cached;
 
     for (size_t t = begin, n_block; t < end; t += n_block) {
@@ -179,9 +235,10 @@ static void attend(const struct forward *f, struct fwd_thread *me, int layer, in
               pad16(n_block) / KVCACHE_PANEL);
         for (size_t i = 0; i < n * group; i++) {
             const size_t at = pos + i / group;
+            const size_t first = what == SCAN_SINKS ? 0 : first_seen(&view, at);
 
-            weigh(f, me, i, t, pad16(n_block), first_seen(&f->m->layers[layer], at),
-                  at + 1);
+            weigh(f, me, i, t, pad16(n_block), first > from ? first : from,
+                  at < end ? at + 1 : end);
         }
         f->kern.attn_mix[f->kv->shape.type](
             n_block, f->kv->value_dim, kvcache_v(f->kv, cached, head, t), n * group,
@@ -219,6 +276,22 @@ static void finish(struct forward *f, struct fwd_thread *me, int layer, int head
         fwd_gate_head(f, &m->layers[layer], (size_t)head * group + i % group,
                       j + i / group, dst);
     }
+}
+
+/* Attention of n tokens from j on over one head's positions begin .. end-1, and with
+ * sinks over these, which hides them there. */
+static void attend_tile(struct forward *f, struct fwd_thread *me, int layer, int head,
+                        size_t j, size_t n, size_t begin, size_t end, bool with_sinks)
+{
+    const size_t pos = (size_t)f->n_past + j;
+
+    begin_mix(f, me, n * (size_t)(f->m->n_heads / f->m->n_kv_heads));
+    if (with_sinks) {
+        gather(f, me, layer, head, j, n, true);
+        attend(f, me, layer, head, n, pos, 0, view_of(f, layer).n_sinks, SCAN_SINKS);
+    }
+    gather(f, me, layer, head, j, n, false);
+    attend(f, me, layer, head, n, pos, begin, end, with_sinks ? SCAN_OTHERS : SCAN_ALL);
 }
 
 /* ---- one token: heads, or parts of heads ------------------------------------ */
@@ -269,8 +342,9 @@ void fwd_join_splits(const struct forward *f, float *out)
 static void attend_one(struct forward *f, struct fwd_thread *me, int layer)
 {
     const size_t pos = (size_t)f->n_past;
-    const size_t from =
-        first_seen(&f->m->layers[layer], pos) / KVCACHE_PANEL * KVCACHE_PANEL;
+    const struct view view = view_of(f, layer);
+    const size_t from = first_seen(&view, pos) / KVCACHE_PANEL * KVCACHE_PANEL;
+    const bool with_sinks = view.n_sinks && has_gap(&view, pos);
     const size_t n_items = (size_t)f->m->n_kv_heads * (size_t)f->n_splits;
 
     for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_items;) {
@@ -283,8 +357,8 @@ static void attend_one(struct forward *f, struct fwd_thread *me, int layer)
         /* Only one part reads the new position, so no other thread waits. */
         if (begin < end && from + end == pos + 1)
             store(f, layer, head, 0);
-        gather(f, me, layer, head, 0, 1);
-        attend(f, me, layer, head, 1, pos, from + begin, from + end);
+        attend_tile(f, me, layer, head, 0, 1, from + begin, from + end,
+                    with_sinks && split == 0);
         if (f->n_splits > 1)
             keep_partial(f, me, head, split);
         else
@@ -322,6 +396,7 @@ static void attend_batch(struct forward *f, struct fwd_thread *me, int layer)
     const size_t n = (size_t)f->n, group = (size_t)(m->n_heads / m->n_kv_heads);
     const size_t tile = (size_t)f->n_queries / group; /* tokens */
     const size_t n_tiles = (n + tile - 1) / tile;
+    const struct view view = view_of(f, layer);
 
     store_batch(f, me, layer);
     for (size_t item;
@@ -331,11 +406,11 @@ static void attend_batch(struct forward *f, struct fwd_thread *me, int layer)
         const size_t j = (n_tiles - 1 - item / (size_t)m->n_kv_heads) * tile;
         const size_t n_tokens = n - j < tile ? n - j : tile;
         const size_t pos = (size_t)f->n_past + j;
-        const size_t from = first_seen(&m->layers[layer], pos);
+        const size_t from = first_seen(&view, pos);
 
-        gather(f, me, layer, head, j, n_tokens);
-        attend(f, me, layer, head, n_tokens, pos, from / KVCACHE_PANEL * KVCACHE_PANEL,
-               pos + n_tokens);
+        attend_tile(f, me, layer, head, j, n_tokens,
+                    from / KVCACHE_PANEL * KVCACHE_PANEL, pos + n_tokens,
+                    view.n_sinks && has_gap(&view, pos + n_tokens - 1));
         finish(f, me, layer, head, j, n_tokens);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);

@@ -88,7 +88,8 @@ struct forward {
     float *delta_beta, *delta_alpha;   /* the same */
     float *gate;                       /* [n_batch * max(n_used, 1)][n_ff] */
     float *up;                         /* the same */
-    float *turn[MODEL_MAX_ROPES];      /* [n_batch][n_rot] cosines and sines */
+    float *turn[MODEL_MAX_ROPES];      /* [n_batch + 1][n_rot] cosines and sines; the
+                                          last: of queries to attention sinks */
     float *partial;                    /* [n_heads][n_splits_max][head_dim + 2] */
     float *route;                      /* [n_batch][n_experts] router's scores */
     int *expert;                       /* [n_batch][n_used] chosen */
@@ -243,6 +244,17 @@ void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matri
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
 void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
+/* The length of context that rotations are chosen for: what a token sees. */
+static inline int fwd_rope_ctx(const struct forward *f)
+{
+    const struct kvcache_shape *s = &f->kv->shape;
+
+    return s->n_recent ? s->n_sinks + s->n_recent : f->kv->n_ctx;
+}
+
+/* Compute the last rows of f->turn. */
+void fwd_turn_sinks(struct forward *f);
 
 /* Parts into which n_pos positions of one KV head are split among the threads in use,
  * at most one each. */

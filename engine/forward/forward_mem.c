@@ -158,7 +158,7 @@ static void carve_shared(struct forward *f, struct carver *c)
     f->gate = carve_floats(c, n * n_used, (size_t)m->n_ff);
     f->up = carve_floats(c, n * n_used, (size_t)m->n_ff);
     for (int i = 0; i < m->n_ropes; i++)
-        f->turn[i] = carve_floats(c, n, (size_t)m->n_rot);
+        f->turn[i] = carve_floats(c, n + 1, (size_t)m->n_rot);
     if (f->n_splits_max > 1)
         f->partial = carve_floats(c, (size_t)m->n_heads * (size_t)f->n_splits_max,
                                   (size_t)m->head_dim + 2);
@@ -235,6 +235,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
     c = (struct carver){.base = new->scratch.base};
     carve_shared(new, &c);
     new->logits = new->logits_mem.base;
+    fwd_turn_sinks(new);
     *f = new;
     return ST_OK;
 }

@@ -56,14 +56,31 @@ uint64_t kvcache_state_bytes(const struct kvcache_shape *shape)
 /* One panel more than window and n_spare fill: however they lie, a position being
  * written has no panel in common with the window before it. Therefore threads that read
  * the window need not wait for it. */
-size_t kvcache_ring(const struct kvcache_shape *shape, int n_ctx)
+static size_t ring(int window, int n_spare)
+{
+    return round_up((size_t)window + (size_t)n_spare, KVCACHE_PANEL) + KVCACHE_PANEL;
+}
+
+/* Positions in front of the ring of a layer without a window of its own. */
+static size_t n_kept(const struct kvcache_shape *shape)
+{
+    return shape->n_recent ? round_up((size_t)shape->n_sinks, KVCACHE_PANEL) : 0;
+}
+
+/* Positions that such a layer has room for. */
+static size_t whole_slots(const struct kvcache_shape *shape, int n_ctx)
+{
+    return shape->n_recent ? n_kept(shape) + ring(shape->n_recent, shape->n_spare)
+                           : round_up((size_t)n_ctx, KVCACHE_PANEL);
+}
+
+/* Positions that a layer with a window has room for; at least n_ctx: all there are. */
+static size_t window_slots(const struct kvcache_shape *shape, int n_ctx)
 {
     const size_t n_slots = round_up((size_t)n_ctx, KVCACHE_PANEL);
-    const size_t n_ring =
-        round_up((size_t)shape->window + (size_t)shape->n_spare, KVCACHE_PANEL) +
-        KVCACHE_PANEL;
+    const size_t n_ring = ring(shape->window, shape->n_spare);
 
-    return n_ring < n_slots ? n_ring : n_slots;
+    return n_ring < n_slots || shape->n_recent ? n_ring : n_slots;
 }
 
 /* Bytes of K and V of one position in one layer. */
@@ -76,8 +93,8 @@ static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int
 {
     const uint64_t n_whole = (uint64_t)(shape->n_layers - shape->n_window_layers);
     const uint64_t n_positions =
-        n_whole * round_up((size_t)n_ctx, KVCACHE_PANEL) +
-        (uint64_t)shape->n_window_layers * kvcache_ring(shape, n_ctx);
+        n_whole * whole_slots(shape, n_ctx) +
+        (uint64_t)shape->n_window_layers * window_slots(shape, n_ctx);
 
     return !__builtin_mul_overflow(layer_bytes(shape), n_positions, bytes) &&
            *bytes <= SIZE_MAX / 4;
@@ -102,9 +119,11 @@ uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape)
 
 uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx)
 {
-    const bool ring = kvcache_ring(shape, n_ctx) < (size_t)n_ctx;
+    const bool has_ring = window_slots(shape, n_ctx) < (size_t)n_ctx;
 
-    return (uint64_t)(shape->n_layers - (ring ? shape->n_window_layers : 0)) *
+    if (shape->n_recent)
+        return 0;
+    return (uint64_t)(shape->n_layers - (has_ring ? shape->n_window_layers : 0)) *
            layer_bytes(shape);
 }
 
@@ -114,8 +133,9 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
     struct kvcache new = {
         .shape = *shape,
         .n_ctx = n_ctx,
-        .n_slots = round_up((size_t)n_ctx, KVCACHE_PANEL),
-        .n_ring = kvcache_ring(shape, n_ctx),
+        .n_slots = whole_slots(shape, n_ctx),
+        .n_ring = window_slots(shape, n_ctx),
+        .n_kept = n_kept(shape),
         .key_dim = kvcache_key_dim(shape->type, shape->head_dim),
         .value_dim = kvcache_value_dim(shape->type, shape->head_dim),
         .key_bytes = KVCACHE_PANEL * key_bytes(shape),
@@ -298,25 +318,37 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
     return st;
 }
 
-void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
-                  int begin, int end, const struct kvcache *pool, uint64_t seed)
+/* Positions pos..end-1 of one head, all of which it holds at once. */
+static void fill_run(struct kvcache *kv, const struct kern_set *kern, int layer,
+                     int head, size_t pos, size_t end, const struct kvcache *pool,
+                     uint64_t *state)
 {
     float row[2 * KVCACHE_MAX_HEAD_DIM];
-    uint64_t state = seed ^ ((uint64_t)layer << 32 | (uint64_t)head);
-    const size_t n_slots = kvcache_slots(kv, layer);
-    size_t pos = (size_t)begin;
 
-    assert(begin >= 0 && begin <= end && end <= kv->n_ctx);
-    if ((size_t)end > pos + n_slots)
-        pos = (size_t)end - n_slots;
-    for (; pos < (size_t)end && pos % KVCACHE_PANEL; pos++)
-        store_random(kv, kern, layer, head, pos, row, &state);
-    for (; pos < (size_t)end; pos += KVCACHE_PANEL) {
-        const uint64_t r = random_bits(&state);
+    for (; pos < end && pos % KVCACHE_PANEL; pos++)
+        store_random(kv, kern, layer, head, pos, row, state);
+    for (; pos < end; pos += KVCACHE_PANEL) {
+        const uint64_t r = random_bits(state);
 
         memcpy(kvcache_k(kv, layer, head, pos),
                kvcache_k(pool, 0, 0, r % POOL_POSITIONS), kv->key_bytes);
         memcpy(kvcache_v(kv, layer, head, pos),
                kvcache_v(pool, 0, 0, (r >> 32) % POOL_POSITIONS), kv->value_bytes);
     }
+}
+
+void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
+                  int begin, int end, const struct kvcache *pool, uint64_t seed)
+{
+    const size_t kept = layer < kvcache_n_whole(kv) ? kv->n_kept : 0;
+    const size_t n_ring = kvcache_slots(kv, layer) - kept;
+    uint64_t state = seed ^ ((uint64_t)layer << 32 | (uint64_t)head);
+    size_t pos = (size_t)begin, to = (size_t)end < kept ? (size_t)end : kept;
+
+    assert(begin >= 0 && begin <= end && end <= kv->n_ctx);
+    fill_run(kv, kern, layer, head, pos, to, pool, &state);
+    pos = pos < kept ? kept : pos;
+    if ((size_t)end > pos + n_ring)
+        pos = (size_t)end - n_ring;
+    fill_run(kv, kern, layer, head, pos, (size_t)end, pool, &state);
 }

@@ -16,6 +16,12 @@
  * writes before it reads, or as the sequence may be cut back by while the window before
  * its new end is still there (n_spare). Passes may be as long as n_spare.
  *
+ * The other layers keep all positions, or, with n_recent, the first n_sinks and such a
+ * ring for the last n_recent: Xiao et al. 2023, Efficient Streaming Language Models
+ * with Attention Sinks (arXiv 2309.17453). The first ones lie in whole panels in front
+ * of the ring, with what else begins in these. A sequence may then be longer than
+ * n_ctx, in the rings of both kinds of layers.
+ *
  * Layers with linear attention have a state instead, which every token changes and
  * which cannot return to an earlier position. Therefore a copy is kept:
  *
@@ -44,10 +50,12 @@ struct kvcache_shape {
     enum kern_kv type;
     int n_layers, n_kv_heads, head_dim; /* all positive */
     int n_window_layers;                /* of these, the last: they keep a ring; or 0 */
-    int window;          /* positions that a token sees there, itself included */
-    int n_spare;         /* positions kept in addition, positive */
-    int n_states;        /* layers with a state of fixed size instead; or 0 */
-    size_t state_floats; /* of each */
+    int window;            /* positions that a token sees there, itself included */
+    int n_recent, n_sinks; /* in the other layers: the last ones, itself included, and
+                              the first; n_recent 0: all */
+    int n_spare;           /* positions that rings keep in addition, positive */
+    int n_states;          /* layers with a state of fixed size instead; or 0 */
+    size_t state_floats;   /* of each */
 };
 
 struct kvcache {
@@ -56,6 +64,8 @@ struct kvcache {
     int n_ctx;
     size_t n_slots, n_ring;        /* positions that a layer has room for, and one with
                                       a window; multiples of KVCACHE_PANEL */
+    size_t n_kept;                 /* of n_slots, the first: they are no part of a ring;
+                                      a multiple, too */
     size_t key_dim, value_dim;     /* elements as stored */
     size_t key_bytes, value_bytes; /* of a panel */
     struct mem states;             /* zeros at first */
@@ -64,10 +74,6 @@ struct kvcache {
 /* Elements of a key and a value as stored. */
 size_t kvcache_key_dim(enum kern_kv type, int head_dim);
 size_t kvcache_value_dim(enum kern_kv type, int head_dim);
-
-/* Positions that a layer with a window has room for: whole panels; n_ctx or more: all.
- */
-size_t kvcache_ring(const struct kvcache_shape *shape, int n_ctx);
 
 /* Bytes of a cache of n_ctx positions, rounded up to whole panels, and of states with
  * their copy; false when they exceed the address space. */
@@ -99,6 +105,15 @@ static inline size_t kvcache_slots(const struct kvcache *kv, int layer)
     return layer < kvcache_n_whole(kv) ? kv->n_slots : kv->n_ring;
 }
 
+/* Where the layer has position pos. */
+static inline size_t kvcache_slot(const struct kvcache *kv, int layer, size_t pos)
+{
+    const size_t n_kept = layer < kvcache_n_whole(kv) ? kv->n_kept : 0;
+
+    return pos < n_kept ? pos
+                        : n_kept + (pos - n_kept) % (kvcache_slots(kv, layer) - n_kept);
+}
+
 /* One head's keys, its values behind them. */
 static inline unsigned char *kvcache_head(const struct kvcache *kv, int layer, int head)
 {
@@ -117,7 +132,7 @@ static inline unsigned char *kvcache_k(const struct kvcache *kv, int layer, int 
                                        size_t pos)
 {
     return kvcache_head(kv, layer, head) +
-           pos % kvcache_slots(kv, layer) / KVCACHE_PANEL * kv->key_bytes;
+           kvcache_slot(kv, layer, pos) / KVCACHE_PANEL * kv->key_bytes;
 }
 
 static inline unsigned char *kvcache_v(const struct kvcache *kv, int layer, int head,
@@ -126,7 +141,7 @@ static inline unsigned char *kvcache_v(const struct kvcache *kv, int layer, int 
     const size_t n_slots = kvcache_slots(kv, layer);
 
     return kvcache_head(kv, layer, head) + n_slots / KVCACHE_PANEL * kv->key_bytes +
-           pos % n_slots / KVCACHE_PANEL * kv->value_bytes;
+           kvcache_slot(kv, layer, pos) / KVCACHE_PANEL * kv->value_bytes;
 }
 
 /* How many of the n positions from pos on lie one after another: the ring ends
@@ -134,7 +149,7 @@ static inline unsigned char *kvcache_v(const struct kvcache *kv, int layer, int 
 static inline size_t kvcache_run(const struct kvcache *kv, int layer, size_t pos,
                                  size_t n)
 {
-    const size_t n_slots = kvcache_slots(kv, layer), left = n_slots - pos % n_slots;
+    const size_t left = kvcache_slots(kv, layer) - kvcache_slot(kv, layer, pos);
 
     return n < left ? n : left;
 }
@@ -162,7 +177,7 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               struct err *err);
 
 /* Fill positions begin..end-1 of one head from the pool, each head from other
- * positions; of a ring as many of them as it holds.
+ * positions; of a ring as many of them as it holds. end is at most n_ctx.
  */
 void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
                   int begin, int end, const struct kvcache *pool, uint64_t seed);

@@ -10,9 +10,14 @@
 enum status rewind_open(struct rewind *r, const struct kvcache *kv, int n_ctx,
                         struct err *err)
 {
-    r->n_ring =
-        kv->shape.n_window_layers && kv->n_ring < (size_t)n_ctx ? (int)kv->n_ring : 0;
-    if (kv->shape.n_states == 0 && r->n_ring == 0)
+    const bool endless = kv->shape.n_recent > 0;
+
+    r->n_ctx = n_ctx;
+    if (kv->shape.n_window_layers && (endless || kv->n_ring < (size_t)n_ctx))
+        r->n_ring = (int)kv->n_ring;
+    if (endless)
+        r->n_recent = (int)(kv->n_slots - kv->n_kept);
+    if (kv->shape.n_states == 0 && r->n_ring == 0 && r->n_recent == 0)
         return ST_OK;
     r->tokens = calloc((size_t)n_ctx, sizeof *r->tokens);
     return r->tokens ? ST_OK
@@ -25,12 +30,37 @@ void rewind_close(struct rewind *r)
     free(r->tokens);
 }
 
+/* The least position whose next token sees nothing that rings have lost. The first
+ * n_kept are no part of one. */
+static int least_with_windows(const struct rewind *r, const struct kvcache *kv)
+{
+    const int own = r->end - r->n_ring, other = r->end - r->n_recent;
+    int least = 0;
+
+    if (r->n_ring && own > 0)
+        least = own + kv->shape.window - 1;
+    if (r->n_recent && other > (int)kv->n_kept &&
+        other + kv->shape.n_recent - 1 > least)
+        least = other + kv->shape.n_recent - 1;
+    return least;
+}
+
 bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_past)
 {
-    const int window = kv->shape.window;
-    const int first = n_past + 1 > window ? n_past + 1 - window : 0;
+    return n_past >= least_with_windows(r, kv);
+}
 
-    return !r->n_ring || r->end - r->n_ring <= first;
+int rewind_least(const struct rewind *r, const struct kvcache *kv, int n_past)
+{
+    const int least = least_with_windows(r, kv);
+
+    if (!r->tokens || r->known == 0)
+        return 0;
+    if (kv->shape.n_states == 0)
+        return least < n_past ? least : n_past;
+    return r->saved_at > 0 && r->saved_at >= r->known && r->saved_at >= least
+               ? r->saved_at
+               : n_past;
 }
 
 /* States of n_past, or of an earlier position. */
@@ -59,6 +89,8 @@ int rewind_to(struct rewind *r, struct kvcache *kv, int n_past)
             return_states(r, kv, 0);
         r->at = r->end = 0;
     }
+    if (r->at == 0)
+        r->known = 0;
     return r->at;
 }
 
@@ -76,8 +108,11 @@ void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, in
         return;
     if (n > 1 || !r->single)
         save(r, kv);
-    memmove(r->tokens + r->at, tokens, (size_t)n * sizeof *tokens);
+    for (int i = 0; i < n; i++) /* they may be these */
+        r->tokens[(r->at + i) % r->n_ctx] = tokens[i];
     r->at += n;
+    if (r->known < r->at - r->n_ctx)
+        r->known = r->at - r->n_ctx;
     r->end = r->at > r->end ? r->at : r->end;
     r->single = n == 1;
 }

@@ -13,6 +13,10 @@
  * After a return by more than it has to spare, the window before the new end is lost,
  * and all tokens run again: every layer's keys come from the windows of those below.
  *
+ * Of a sequence longer than n_ctx (kvcache.h: n_recent) only the last n_ctx tokens are
+ * kept, so that it cannot run again from its beginning: rewind_least() says how far it
+ * can be cut back.
+ *
  * Threading: as slm_eval().
  */
 #ifndef SLM_ENGINE_KV_REWIND_H
@@ -24,12 +28,17 @@
 #include "engine/kv/kvcache.h"
 
 struct rewind {
-    int32_t *tokens; /* [n_ctx] of the sequence; NULL: nothing is ever forgotten */
-    int n_ring;      /* positions of a ring; 0: none, or it holds them all */
-    int end;         /* the ring holds those before this one */
-    int at;          /* positions that the states have absorbed */
-    int saved_at;    /* the same of their copy */
-    bool single;     /* the last pass had one token */
+    int32_t *tokens; /* [n_ctx], that of position p at p % n_ctx; NULL: nothing is ever
+                        forgotten */
+    int n_ctx;
+    int known;    /* the first position whose token is kept */
+    int n_ring;   /* positions of a ring of layers with a window; 0: none, or it holds
+                     them all */
+    int n_recent; /* positions of a ring of the other layers; 0: none */
+    int end;      /* rings hold those before this one */
+    int at;       /* positions that the states have absorbed */
+    int saved_at; /* the same of their copy */
+    bool single;  /* the last pass had one token */
 };
 
 /* For a cache of n_ctx positions; empty without states and rings. Error:
@@ -41,8 +50,11 @@ void rewind_close(struct rewind *r);
 /* Whether rings still hold what the next token at position n_past sees. */
 bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_past);
 
-/* Return to n_past or an earlier position, the result: the tokens from there to n_past,
- * in r->tokens, must run again. */
+/* The least position but 0 that a sequence of n_past can be cut back to; 0: any. */
+int rewind_least(const struct rewind *r, const struct kvcache *kv, int n_past);
+
+/* Return to n_past (0, or at least rewind_least()) or an earlier position, the result:
+ * the tokens from there to n_past, in r->tokens, must run again. */
 int rewind_to(struct rewind *r, struct kvcache *kv, int n_past);
 
 /* Call before a pass over tokens[n] at positions r->at and following. */

@@ -21,8 +21,10 @@ struct speculator {
     bool always;
     int n_most;
 
-    int32_t *text; /* [text_capacity()] what m's cache holds, and the next token */
+    int32_t *text; /* [text_capacity()] what m's cache holds, and the next token; of a
+                      sequence without end the last of it */
     int n_text;
+    int n_forgotten; /* positions of the draft model's cache before the text */
 
     struct speculate_rule rule;
     bool cut; /* drafted tokens of the last pass were rejected */
@@ -51,6 +53,11 @@ static enum status check_draft(const struct speculator *sp,
                            "not the model's",
                            (int)id);
     }
+    if (slm_info(sp->m)->kv_window && !slm_info(sp->draft)->kv_window)
+        return err_set(err, ST_USAGE,
+                       "the draft model has a context of %d positions, and the model's "
+                       "has no end: it needs a window, too",
+                       have);
     if (have < n_ctx)
         return err_set(
             err, ST_USAGE,
@@ -116,11 +123,18 @@ void speculate_close(struct speculator *sp)
 enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t n,
                             struct err *err)
 {
-    if (n > (size_t)slm_info(sp->m)->n_ctx)
-        return err_set(err, ST_USAGE, "%zu tokens are more than the context of %d", n,
-                       slm_info(sp->m)->n_ctx);
+    const size_t most = (size_t)slm_info(sp->m)->n_ctx;
+
+    if (n > most && !slm_info(sp->m)->kv_window)
+        return err_set(err, ST_USAGE, "%zu tokens are more than the context of %zu", n,
+                       most);
+    if (n > most) {
+        tokens += n - most;
+        n = most;
+    }
     memcpy(sp->text, tokens, n * sizeof *tokens);
     sp->n_text = (int)n;
+    sp->n_forgotten = 0;
     if (!sp->draft)
         return ST_OK;
     slm_truncate(sp->draft, 0);
@@ -168,7 +182,7 @@ static int draft_from_text(const struct speculator *sp, int n_most, int32_t *dra
 static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *draft,
                                     int *n, struct err *err)
 {
-    const int known = slm_n_past(sp->draft);
+    const int known = slm_n_past(sp->draft) - sp->n_forgotten;
     enum status st = slm_eval(sp->draft, sp->text + known, (size_t)(sp->n_text - known),
                               SLM_LOGITS_LAST, err);
 
@@ -239,10 +253,48 @@ static enum status make_draft(struct speculator *sp, int n_most, int32_t *draft,
     return ST_OK;
 }
 
+/* Of a sequence without end, keep a context of its text, which the draft model has read
+ * as far as it goes. */
+static enum status forget_text(struct speculator *sp, struct err *err)
+{
+    const int n = sp->n_text - slm_info(sp->m)->n_ctx;
+
+    if (sp->draft) {
+        const int known = slm_n_past(sp->draft) - sp->n_forgotten;
+        const enum status st = known < n
+                                   ? slm_eval(sp->draft, sp->text + known,
+                                              (size_t)(n - known), SLM_LOGITS_NONE, err)
+                                   : ST_OK;
+
+        if (st)
+            return st;
+    }
+    memmove(sp->text, sp->text + n, (size_t)(sp->n_text - n) * sizeof *sp->text);
+    sp->n_text -= n;
+    sp->n_forgotten += n;
+    return ST_OK;
+}
+
+/* Cut the draft model's cache back to the text; where it cannot return, it reads the
+ * text again. */
+static void cut_draft(struct speculator *sp)
+{
+    const int end = sp->n_forgotten + sp->n_text;
+
+    if (slm_n_past(sp->draft) <= end)
+        return;
+    if (end >= slm_least_past(sp->draft)) {
+        slm_truncate(sp->draft, end);
+    } else {
+        slm_truncate(sp->draft, 0);
+        sp->n_forgotten = 0;
+    }
+}
+
 enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
                            int32_t out[SPECULATE_MAX + 1], int *n_out, struct err *err)
 {
-    const int n_past = slm_n_past(sp->m), room = slm_info(sp->m)->n_ctx - n_past - 1;
+    const int n_past = slm_n_past(sp->m), room = slm_n_free(sp->m) - 1;
     struct speculate_step step = {.again = sp->cut && slm_info(sp->m)->n_recurrent > 0};
     int32_t pass[SPECULATE_MAX + 1];
     int n = sp->n_most;
@@ -253,10 +305,14 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
         return slm_eval(sp->m, &id, 1, SLM_LOGITS_LAST, err);
     n = n < n_most - 1 ? n : n_most - 1;
     n = n < room ? n : room;
-    if (sp->n_text + n + 1 > text_capacity(sp->m))
-        return err_set(err, ST_USAGE,
-                       "more tokens were decoded than the context holds; call "
-                       "speculate_begin() again");
+    if (sp->n_text + n + 1 > text_capacity(sp->m)) {
+        if (!slm_info(sp->m)->kv_window)
+            return err_set(err, ST_USAGE,
+                           "more tokens were decoded than the context holds; call "
+                           "speculate_begin() again");
+        if (forget_text(sp, err))
+            return err->code;
+    }
     pass[0] = pass[1] = sp->text[sp->n_text++] = id;
     st = make_draft(sp, n, pass + 1, &n, &step.source, err);
     pass_ns = clock_ns();
@@ -277,8 +333,8 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
     slm_truncate(sp->m, n_past + *n_out);
     memcpy(sp->text + sp->n_text, out, (size_t)(*n_out - 1) * sizeof *out);
     sp->n_text += *n_out - 1;
-    if (sp->draft && slm_n_past(sp->draft) > sp->n_text)
-        slm_truncate(sp->draft, sp->n_text);
+    if (sp->draft)
+        cut_draft(sp);
     return ST_OK;
 }
 

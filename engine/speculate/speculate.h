@@ -53,14 +53,16 @@ struct speculate_stats {
 /* Decodes with m and s, which stay the caller's. tok may be NULL without a draft model:
  * then no token ends a text. m is opened with n_logits and n_batch of at least
  * SPECULATE_MAX + 1; with less, drafts are shorter. Errors: ST_USAGE (draft model:
- * another vocabulary, a shorter context; n_most), ST_NO_MEMORY. */
+ * another vocabulary, a shorter context or no window where m has one; n_most),
+ * ST_NO_MEMORY. */
 enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *params, struct err *err);
 void speculate_close(struct speculator *sp);
 
 /* The tokens that m has evaluated so far (a prompt), at most a context of them: lookup
- * searches them too, and a draft model evaluates them here. */
+ * searches them too, and a draft model evaluates them here. Of a sequence without end
+ * (slm_params.kv_window) the last n_ctx count, here and later. */
 enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t n,
                             struct err *err);
 

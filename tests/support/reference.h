@@ -26,6 +26,8 @@ struct traits {
     double attn_cap, logit_cap;
     int window, period; /* all layers but every period-th have the window; 0, 1: all */
     double window_base; /* of rotations in layers with a window; 0: as in the others */
+    int recent, sinks; /* what tokens see in the other layers, and in those whose window
+                          is longer: the last and the first positions; 0: all */
 };
 
 struct reference {
@@ -149,25 +151,26 @@ static double capped(double x, double cap)
     return cap > 0 ? cap * tanh(x / cap) : x;
 }
 
-/* One head: out[dim] from its query, and n_pos keys and values stride
- * apart, of which it sees those from `first` on. s is scratch. */
-PLAIN static void attend(double *out, const double *q, const double *k, const double *v,
-                         int first, int n_pos, int stride, int dim, double cap,
-                         double *s)
+/* One head: out[dim] from its query, and n_pos keys and values stride apart, of which
+ * it sees those from `first` on, and with the query to_sinks the n_sinks first ones. s
+ * is scratch. */
+PLAIN static void attend(double *out, const double *q, const double *to_sinks,
+                         const double *k, const double *v, int n_sinks, int first,
+                         int n_pos, int stride, int dim, double cap, double *s)
 {
     double max = -INFINITY, sum = 0;
 
-    for (int t = first; t < n_pos; t++) {
+    for (int t = 0; t < n_pos; t++) {
         double score = 0;
 
         for (int i = 0; i < dim; i++)
-            score += q[i] * k[t * stride + i];
-        s[t] = capped(score / sqrt(dim), cap);
+            score += (t < n_sinks ? to_sinks : q)[i] * k[t * stride + i];
+        s[t] = t < n_sinks || t >= first ? capped(score / sqrt(dim), cap) : -INFINITY;
         max = s[t] > max ? s[t] : max;
     }
     for (int i = 0; i < dim; i++)
         out[i] = 0;
-    for (int t = first; t < n_pos; t++) {
+    for (int t = 0; t < n_pos; t++) {
         const double p = exp(s[t] - max);
 
         sum += p;
@@ -232,9 +235,9 @@ static void rotate(const struct reference *r, double *v, int layer, int pos)
     }
 }
 
-/* n heads, normalised where weights called name are there, and rotated. */
+/* n heads, normalised where weights called name are there, and rotated by pos. */
 static void turn_heads(const struct reference *r, double *v, int n, int layer,
-                       const char *name)
+                       const char *name, int pos)
 {
     const float *w = tensor(r->g, layer, name);
 
@@ -242,7 +245,7 @@ static void turn_heads(const struct reference *r, double *v, int n, int layer,
         if (w)
             norm(r, v + h * r->dim, v + h * r->dim,
                  w + (r->t.head_norms ? h * r->dim : 0), NULL, r->dim);
-        rotate(r, v + h * r->dim, layer, r->n_pos);
+        rotate(r, v + h * r->dim, layer, pos);
     }
 }
 
@@ -272,20 +275,27 @@ static void attention(struct reference *r, int layer, const double *x, double *o
     const int n_q = r->n_heads * r->dim, n_kv = r->n_kv * r->dim, pos = r->n_pos;
     double *k = r->k + (size_t)layer * (size_t)r->cap * (size_t)n_kv;
     double *v = r->v + (size_t)layer * (size_t)r->cap * (size_t)n_kv;
-    static double q[4096], s[4096], mixed[4096];
-    const int first =
-        has_window(r, layer) && pos >= r->t.window ? pos + 1 - r->t.window : 0;
+    static double q[4096], to_sinks[4096], s[4096], mixed[4096];
+    const bool own =
+        has_window(r, layer) && !(r->t.recent && r->t.recent < r->t.window);
+    const int window = own ? r->t.window : r->t.recent;
+    const int sinks = own ? 0 : r->t.sinks, seen = window + sinks;
+    const bool gap = window && pos >= seen;
 
     part_of(r, q, x, layer, "attn_qkv", "attn_q", 0, n_q, r->d);
     part_of(r, k + pos * n_kv, x, layer, "attn_qkv", "attn_k", n_q, n_kv, r->d);
     part_of(r, v + pos * n_kv, x, layer, "attn_qkv", "attn_v", n_q + n_kv, n_kv, r->d);
-    turn_heads(r, k + pos * n_kv, r->n_kv, layer, "attn_k_norm.weight");
-    turn_heads(r, q, r->n_heads, layer, "attn_q_norm.weight");
+    memcpy(to_sinks, q, sizeof q);
+    turn_heads(r, k + pos * n_kv, r->n_kv, layer, "attn_k_norm.weight", pos);
+    turn_heads(r, q, r->n_heads, layer, "attn_q_norm.weight", pos);
+    turn_heads(r, to_sinks, r->n_heads, layer, "attn_q_norm.weight",
+               gap ? seen - 1 : pos);
     for (int h = 0; h < r->n_heads; h++) {
         const int kv = h / (r->n_heads / r->n_kv);
 
-        attend(mixed + h * r->dim, q + h * r->dim, k + kv * r->dim, v + kv * r->dim,
-               first, pos + 1, n_kv, r->dim, r->t.attn_cap, s);
+        attend(mixed + h * r->dim, q + h * r->dim, to_sinks + h * r->dim,
+               k + kv * r->dim, v + kv * r->dim, gap ? sinks : 0,
+               gap ? pos + 1 - window : 0, pos + 1, n_kv, r->dim, r->t.attn_cap, s);
     }
     matmul(out, tensor(r->g, layer, "attn_output.weight"),
            tensor(r->g, layer, "attn_output.bias"), mixed, r->d, n_q);

@@ -147,6 +147,59 @@ static void test_another_turn(void **state)
     free(x.image);
 }
 
+/* With a window of the KV cache the layers that attend forget, and states do not: with
+ * one that holds all, logits are the reference's; with less, those of passes of one
+ * token, far beyond the context and after going back as far as that goes. */
+static void test_kv_window(void **state)
+{
+    enum { WINDOW = 7, SINKS = 2, SHORT_CTX = 20 };
+    static struct fixture x;
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+
+    (void)state;
+    fixture_open(&x, false);
+    p.image = x.image;
+    p.image_bytes = x.bytes;
+    p.n_threads = 2;
+    p.n_ctx = SHORT_CTX;
+    p.n_batch = p.n_back = 13;
+    p.kv_window = N_TOKENS;
+    for (int n = 1; n <= 13; n += 6) {
+        assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+        check_to(m, &x, N_TOKENS, n);
+        slm_close(m);
+    }
+
+    p.kv_window = WINDOW;
+    p.n_sinks = SINKS;
+    assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+    check_to(m, &x, WINDOW + SINKS, 1);
+    for (int i = WINDOW + SINKS; i < N_TOKENS; i++) {
+        double error = 0;
+
+        assert_int_equal(slm_eval(m, &x.tokens[i], 1, SLM_LOGITS_LAST, &err), ST_OK);
+        for (int k = 0; k < N_VOCAB; k++)
+            error += fabs((double)slm_logits(m, 0)[k] - (double)x.exact[i][k]);
+        assert_true(error > 1e-3); /* something is forgotten */
+        memcpy(x.exact[i], slm_logits(m, 0), sizeof x.exact[i]);
+    }
+    slm_close(m);
+    assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+    check_to(m, &x, 31, 13);
+    check_to(m, &x, 34, 3);
+    assert_int_equal(slm_least_past(m), 31);
+    slm_truncate(m, 32);
+    check_to(m, &x, 36, 1);
+    slm_truncate(m, slm_least_past(m));
+    check_to(m, &x, N_TOKENS, 5);
+    slm_truncate(m, 0);
+    check_to(m, &x, N_TOKENS, 13);
+    slm_close(m);
+    free(x.image);
+}
+
 /* A cache filled without tokens can be returned to, and layers without keys take no
  * room in it. */
 static void test_synthetic(void **state)
@@ -255,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_dense),     cmocka_unit_test(test_experts),
         cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
         cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
-        cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_drafts),    cmocka_unit_test(test_kv_window),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 enum { N_TEXT = 120, N_CTX = 256 };
 
-static struct slm *open_model(const char *path, int n_ctx)
+static struct slm *open_windowed(const char *path, int n_ctx, int kv_window)
 {
     struct slm_params p = slm_params_default();
     struct err err = ERR_INIT;
@@ -21,10 +21,16 @@ static struct slm *open_model(const char *path, int n_ctx)
 
     p.path = path;
     p.n_ctx = n_ctx;
+    p.kv_window = kv_window;
     p.n_logits = SPECULATE_MAX + 1;
     if (slm_open(&m, &p, &err))
         fail_msg("%s", err.msg);
     return m;
+}
+
+static struct slm *open_model(const char *path, int n_ctx)
+{
+    return open_windowed(path, n_ctx, 0);
 }
 
 struct fixture {
@@ -285,6 +291,45 @@ static void draws_as_probable(void **state)
     close_fixture(&b);
 }
 
+/* A text without end: with a window of the KV cache it goes on far beyond a context,
+ * whose tokens are all that drafts are made from. */
+static void goes_on_without_end(void **state)
+{
+    enum { N = 250, CTX = 40, WINDOW = 30 };
+    struct speculate_params how = {.always = true};
+    int32_t plain[N], text[N];
+    struct speculate_stats stats;
+    struct speculator *sp = NULL;
+    struct err err = ERR_INIT;
+    struct sampler *s;
+    struct fixture b;
+
+    (void)state;
+    open_fixture(&b, copied);
+    slm_close(b.m);
+    b.m = open_windowed(SHAKESPEARE, CTX, WINDOW);
+    decode_plainly(&b, &greedy, plain, N);
+    decode_speculating(&b, &greedy, how, text, N);
+    assert_memory_equal(plain, text, sizeof text);
+    for (int i = 0; i < 2; i++) { /* the same model is always right */
+        how.draft = open_windowed(i ? STORIES : SHAKESPEARE, CTX, WINDOW);
+        stats = decode_speculating(&b, &greedy, how, text, N);
+        assert_memory_equal(plain, text, sizeof text);
+        assert_true(stats.n_drafted > N / 2);
+        assert_true(i || stats.n_accepted > stats.n_drafted * 9 / 10);
+        slm_close(how.draft);
+    }
+
+    how.draft = open_model(STORIES, N_CTX);
+    how.draft_tok = b.tok;
+    assert_int_equal(sampler_open(&s, &greedy, tokenizer_n_vocab(b.tok), &err), ST_OK);
+    assert_int_equal(speculate_open(&sp, b.m, s, b.tok, &how, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "has no end"));
+    sampler_close(s);
+    slm_close(how.draft);
+    close_fixture(&b);
+}
+
 static void refuses_other_vocabularies(void **state)
 {
     struct slm *other = open_model(TEST_DATA "models/llama.gguf", 64);
@@ -321,6 +366,7 @@ int main(void)
         cmocka_unit_test(drafts_say_the_same),
         cmocka_unit_test(recites_a_given_text),
         cmocka_unit_test(draws_as_probable),
+        cmocka_unit_test(goes_on_without_end),
         cmocka_unit_test(refuses_other_vocabularies),
     };
 
