@@ -62,9 +62,10 @@ struct slm_params {
     size_t image_bytes;
     bool image_rewrite; /* weights_preload() may rewrite it into panels, so that it
                            decodes as a packed file */
-    enum weights_residency residency; /* of a file: mmap, packed or auto, which
+    enum weights_residency residency; /* of a file: mmap, packed, stream or auto, which
                                          slm_choose_residency() resolves */
-    uint64_t memory_bytes; /* limit for everything; 0: this machine's memory */
+    uint64_t memory_bytes; /* limit for everything; 0: this machine's memory. Of stream
+                              it decides how many layers are streamed */
     const char *name;      /* of the image in messages */
     uint32_t isa_mask;     /* ISA levels to choose kernels from: isa_usable() */
     int n_threads;         /* of a pass of one token (decode), >= 1 */
@@ -126,6 +127,13 @@ struct slm_info {
                                n_back positions more */
     uint64_t kv_more_bytes; /* that one more position than n_ctx adds to it */
     uint64_t scratch_bytes; /* activations, logits, norm weights as allocated */
+    int n_streamed;         /* layers that are read again for each pass; 0: none */
+    uint64_t streamed_bytes;       /* read from the file for each pass */
+    uint64_t weights_memory_bytes; /* allocated for weights: packed: all of them;
+                                      stream: what is kept, and the slots; mmap,
+                                      memory: 0 */
+    uint64_t stream_least_bytes;   /* the same with all layers streamed; 0: they cannot
+                                      be streamed */
 };
 
 /* Errors: ST_IO, ST_INPUT (the file), ST_USAGE (params), ST_UNSUPPORTED
@@ -145,22 +153,40 @@ struct weights *slm_weights(struct slm *m);
 struct thread_pool *slm_thread_pool(struct slm *m);
 
 /* The memory that slm_open() would allocate, and the other facts of *info, from the
- * file's metadata alone. For planning against a memory limit. */
+ * file's metadata alone. For planning against a memory limit. Of residency auto, the
+ * one that slm_choose_residency() says for memory_bytes is in *info. Error besides those
+ * of slm_open() for a file: ST_NO_MEMORY (stream, and the model does not fit into
+ * memory_bytes even with all layers streamed). */
 enum status slm_plan(struct slm_info *info, const struct gguf *g,
                      const struct slm_params *params, struct err *err);
 
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
- * memory_bytes, or where weights are quantised while being read; else WEIGHTS_MMAP,
- * which runs a model of any size. */
+ * memory_bytes, or where weights are quantised while being read; else WEIGHTS_STREAM
+ * where they fit with some or all layers streamed; else WEIGHTS_MMAP, which runs a model
+ * of any size. */
 enum weights_residency slm_choose_residency(const struct slm_info *info,
                                             uint64_t memory_bytes);
+
+/* What has been read of streamed layers since the model was opened. */
+struct slm_stream {
+    uint64_t bytes_read, n_reads;
+    uint64_t wait_ns;     /* that passes waited for the disk */
+    const char *backend;  /* "io_uring" or "pread" */
+    bool direct;          /* past the page cache */
+    int depth;            /* most requests in flight */
+    size_t request_bytes; /* of the largest */
+};
+
+/* False: no layer is streamed. Between two evaluations or within one. */
+bool slm_stream_read(const struct slm *m, struct slm_stream *out);
 
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
 /* Append n >= 1 tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
  * n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary, n > slm_n_free(),
- * packed weights that weights_preload() has not filled; the sequence is as
- * before). */
+ * packed weights that weights_preload() has not filled; the sequence is as before);
+ * ST_IO (weights could not be read, or their file has changed: the sequence is as
+ * before; of streamed weights every further call fails, too). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err);
 

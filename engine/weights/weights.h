@@ -28,7 +28,13 @@
 #include "engine/base/thread_pool.h"
 #include "engine/gguf/gguf.h"
 
-enum weights_residency { WEIGHTS_AUTO, WEIGHTS_MMAP, WEIGHTS_PACKED, WEIGHTS_MEMORY };
+enum weights_residency {
+    WEIGHTS_AUTO,
+    WEIGHTS_MMAP,
+    WEIGHTS_PACKED,
+    WEIGHTS_STREAM,
+    WEIGHTS_MEMORY
+};
 
 struct weights_params {
     enum weights_residency residency; /* any but WEIGHTS_AUTO */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * residency.h - which tensors stay in memory and which are read again for every pass
+ *
+ * A model that is larger than its memory is divided by layers:
+ *   kept      packed into memory for good
+ *   streamed  the tensors of n_streamed layers, spread evenly over the model; each pass
+ *             reads them from the file into a slot of memory. The i-th streamed layer
+ *             has slot i modulo n_slots: addresses never change. n_streamed is a
+ *             multiple of n_slots, so that the slot of the first streamed layer is free
+ *             while the last one is in use: reading goes on across passes.
+ *   on disk   left in the mapped file: the embedding table, of which a pass needs a
+ *             row per token, unless it is the output matrix, too; and what no pass needs
+ *
+ * Extents are what is read of a streamed layer: its tensors with adjacent ones merged,
+ * extended to multiples of RESIDENCY_ALIGN on both sides, as unbuffered reading needs.
+ * An extent lies in its slot as in the file, so that a tensor's address is congruent to
+ * its offset.
+ *
+ * Pure computation: no memory is allocated but for lists while planning, nothing is
+ * read. What is planned is what weights_open() allocates.
+ *
+ * Threading: any thread.
+ */
+#ifndef SLM_ENGINE_WEIGHTS_RESIDENCY_H
+#define SLM_ENGINE_WEIGHTS_RESIDENCY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "engine/gguf/gguf.h"
+
+/* Offsets, addresses and sizes of unbuffered reads: no disk has larger blocks. */
+#define RESIDENCY_ALIGN ((uint64_t)4096)
+
+/* Two slots keep a disk busy that is slower than the computation: while a layer is in
+ * use, the next one is read. */
+#define RESIDENCY_SLOTS 2
+
+struct residency_plan {
+    int n_layers;            /* of the model */
+    int n_streamed, n_slots; /* 0, 0: everything is kept */
+    uint64_t slot_bytes;     /* of each slot */
+    uint64_t kept_bytes;     /* of memory for kept tensors */
+    uint64_t streamed_bytes; /* read from the file for each pass */
+    uint64_t disk_bytes;     /* of tensors that stay in the file */
+    uint64_t memory_bytes;   /* kept_bytes + n_slots * slot_bytes */
+};
+
+enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_DISK };
+
+/* Plan a file's tensors for a model that computes n_layers layers with as few streamed
+ * layers as memory of room_bytes allows. Errors: ST_NO_MEMORY (they do not fit with all
+ * layers streamed; the message says what is needed), ST_USAGE (g is no plain file: its
+ * weights are made while they are read). */
+enum status residency_plan_make(struct residency_plan *plan, const struct gguf *g,
+                                int n_layers, uint64_t room_bytes, struct err *err);
+
+/* The layer of a tensor, from its name "blk.<layer>.*"; -1: none. */
+int residency_layer(const struct gguf_tensor *t);
+
+/* Which number a layer has among the streamed ones; -1: it is not streamed. And the
+ * layer with that number, 0 <= i < n_streamed. */
+int residency_streamed_index(const struct residency_plan *plan, int layer);
+int residency_streamed_layer(const struct residency_plan *plan, int i);
+
+enum residency residency_of(const struct residency_plan *plan, const struct gguf *g,
+                            const struct gguf_tensor *t);
+
+/* Bytes of memory that a kept tensor takes: a multiple of a cache line. */
+uint64_t residency_kept_bytes(const struct gguf_tensor *t);
+
+struct residency_extent {
+    uint64_t begin, end; /* in the file; multiples of RESIDENCY_ALIGN, of which the last
+                            may be beyond the file's end */
+    uint64_t at;         /* in the slot */
+};
+
+/* The extents of a layer in ascending order; returns their number, at most that of the
+ * layer's tensors. extents NULL: only count. *bytes (may be NULL) is their sum. Error
+ * (no memory for the list): -1. */
+int residency_extents(const struct gguf *g, int layer, struct residency_extent *extents,
+                      uint64_t *bytes);
+
+#endif
