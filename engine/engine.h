@@ -154,16 +154,16 @@ struct thread_pool *slm_thread_pool(struct slm *m);
 
 /* The memory that slm_open() would allocate, and the other facts of *info, from the
  * file's metadata alone. For planning against a memory limit. Of residency auto, the
- * one that slm_choose_residency() says for memory_bytes is in *info. Error besides those
- * of slm_open() for a file: ST_NO_MEMORY (stream, and the model does not fit into
+ * one that slm_choose_residency() says for memory_bytes is in *info. Error besides
+ * those of slm_open() for a file: ST_NO_MEMORY (stream, and the model does not fit into
  * memory_bytes even with all layers streamed). */
 enum status slm_plan(struct slm_info *info, const struct gguf *g,
                      const struct slm_params *params, struct err *err);
 
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
  * memory_bytes, or where weights are quantised while being read; else WEIGHTS_STREAM
- * where they fit with some or all layers streamed; else WEIGHTS_MMAP, which runs a model
- * of any size. */
+ * where they fit with some or all layers streamed; else WEIGHTS_MMAP, which runs a
+ * model of any size. */
 enum weights_residency slm_choose_residency(const struct slm_info *info,
                                             uint64_t memory_bytes);
 

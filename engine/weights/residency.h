@@ -10,15 +10,16 @@
  *             multiple of n_slots, so that the slot of the first streamed layer is free
  *             while the last one is in use: reading goes on across passes.
  *   on disk   left in the mapped file: the embedding table, of which a pass needs a
- *             row per token, unless it is the output matrix, too; and what no pass needs
+ *             row per token, unless it is the output matrix, too; and what no pass
+ * needs
  *
  * Extents are what is read of a streamed layer: its tensors with adjacent ones merged,
  * extended to multiples of RESIDENCY_ALIGN on both sides, as unbuffered reading needs.
  * An extent lies in its slot as in the file, so that a tensor's address is congruent to
  * its offset.
  *
- * Pure computation: no memory is allocated but for lists while planning, nothing is
- * read. What is planned is what weights_open() allocates.
+ * Pure computation on a file's head: nothing is read. What is planned is what
+ * weights_open() allocates.
  *
  * Threading: any thread.
  */
@@ -45,7 +46,7 @@ struct residency_plan {
     uint64_t kept_bytes;     /* of memory for kept tensors */
     uint64_t streamed_bytes; /* read from the file for each pass */
     uint64_t disk_bytes;     /* of tensors that stay in the file */
-    uint64_t memory_bytes;   /* kept_bytes + n_slots * slot_bytes */
+    uint64_t memory_bytes;   /* kept_bytes, and n_slots * slot_bytes */
 };
 
 enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_DISK };
@@ -77,10 +78,22 @@ struct residency_extent {
     uint64_t at;         /* in the slot */
 };
 
-/* The extents of a layer in ascending order; returns their number, at most that of the
- * layer's tensors. extents NULL: only count. *bytes (may be NULL) is their sum. Error
- * (no memory for the list): -1. */
-int residency_extents(const struct gguf *g, int layer, struct residency_extent *extents,
-                      uint64_t *bytes);
+/* The extents of all layers, each layer's in ascending order. */
+struct residency_map {
+    int n_layers;
+    struct residency_extent *extents;
+    size_t *first;   /* [n_layers + 1]: layer i has extents first[i] .. first[i + 1] - 1
+                      */
+    uint64_t *bytes; /* [n_layers] of a layer's extents */
+};
+
+/* Release with residency_map_free(). Error: ST_NO_MEMORY. */
+enum status residency_map_make(struct residency_map *map, const struct gguf *g,
+                               int n_layers, struct err *err);
+void residency_map_free(struct residency_map *map);
+
+/* Offset in its layer's slot of a byte of the file that is in the layer's extents. */
+uint64_t residency_slot_offset(const struct residency_map *map, int layer,
+                               uint64_t offset);
 
 #endif
