@@ -28,33 +28,30 @@ struct slm {
 
 /* ---- opening and closing ------------------------------------------------------ */
 
-static uint64_t machine_bytes(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static enum status open_weights(struct slm *m, const struct slm_params *p,
                                 struct err *err)
 {
-    const uint64_t memory_bytes = p->memory_bytes ? p->memory_bytes : machine_bytes();
+    struct residency_plan plan;
     struct weights_params how = {.residency = p->path ? p->residency : WEIGHTS_MEMORY,
                                  .isa_mask = p->isa_mask,
                                  .pages = p->tuning.pages,
-                                 .rewrite = p->image_rewrite};
+                                 .rewrite = p->image_rewrite,
+                                 .plan = NULL};
 
-    if (how.residency == WEIGHTS_AUTO || how.residency == WEIGHTS_PACKED) {
+    if (how.residency != WEIGHTS_MMAP && how.residency != WEIGHTS_MEMORY) {
         struct slm_info planned;
-        const enum status st = slm_plan(&planned, m->g, p, err);
+        const enum status st = info_plan(&planned, &plan, m->g, p, err);
 
         if (st)
             return st;
-        if (how.residency == WEIGHTS_AUTO)
-            how.residency = slm_choose_residency(&planned, memory_bytes);
+        how.residency = planned.residency;
+        if (how.residency == WEIGHTS_STREAM)
+            how.plan = &plan;
         /* Cached pages make the next start quick. */
         planned.scratch_bytes += planned.weight_bytes;
         planned.made_on_load = false;
         how.drop_cached =
-            slm_choose_residency(&planned, memory_bytes) != WEIGHTS_PACKED;
+            slm_choose_residency(&planned, info_memory_bytes(p)) != WEIGHTS_PACKED;
     }
     m->info.residency = how.residency;
     return weights_open(&m->w, m->g, &how, err);
@@ -76,13 +73,13 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
  * process later; refuse what the machine can never hold. */
 static enum status check_memory(const struct slm_info *info, struct err *err)
 {
-    const uint64_t have = machine_bytes();
+    const uint64_t have = info_machine_bytes();
 
-    if (info->residency == WEIGHTS_PACKED && info->weight_bytes > have)
+    if (info->weights_memory_bytes > have)
         return err_set(
             err, ST_NO_MEMORY,
             "%.1f GiB of weights cannot be held in the %.1f GiB of this machine; %s",
-            (double)info->weight_bytes / 0x1p30, (double)have / 0x1p30,
+            (double)info->weights_memory_bytes / 0x1p30, (double)have / 0x1p30,
             info->made_on_load ? "quantise them to fewer bits"
                                : "map the file instead of packing it");
     if (info->kv_bytes > have || info->scratch_bytes > have - info->kv_bytes)
@@ -204,6 +201,7 @@ enum status slm_place(struct slm *m, const int *cpus, struct err *err)
 enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err)
 {
     struct slm *new = calloc(1, sizeof *new);
+    struct residency_plan plan;
     struct slm_info *info;
     enum status st;
 
@@ -215,6 +213,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         st = model_load(&new->model, new->g, new->w, err);
     if (!st)
         st = info_fill(info, new->g, new->model, p, err);
+    if (!st)
+        st = info_weights(info, &plan, new->g, p, err);
     if (!st)
         st = check_memory(info, err);
     if (!st)
@@ -231,6 +231,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->pool, p->isa_mask,
                           info->n_batch, info->n_logits, err);
+    if (!st && info->n_streamed)
+        forward_set_weights(new->forward, new->w);
     if (!st)
         st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);
     if (!st)
@@ -269,6 +271,11 @@ const struct gguf *slm_gguf(const struct slm *m)
 struct weights *slm_weights(struct slm *m)
 {
     return m->w;
+}
+
+bool slm_stream_read(const struct slm *m, struct slm_stream *out)
+{
+    return weights_stream_read(m->w, out);
 }
 
 struct thread_pool *slm_thread_pool(struct slm *m)
@@ -330,12 +337,15 @@ static void run_again(struct slm *m)
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err)
 {
-    const enum status st = check_tokens(m, tokens, n, which, err);
+    const int n_past = m->n_past;
+    enum status st = check_tokens(m, tokens, n, which, err);
 
+    if (!st)
+        st = weights_check(m->w, err);
     if (st)
         return st;
     run_again(m);
-    for (size_t done = 0; done < n;) {
+    for (size_t done = 0; done < n && !weights_check(m->w, NULL);) {
         const size_t left = n - done;
         const size_t most = which == SLM_LOGITS_ALL ? n : (size_t)m->pass_tokens;
         const int batch = (int)(left < most ? left : most);
@@ -350,7 +360,12 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
         m->n_past += batch;
         done += (size_t)batch;
     }
-    return gguf_check(m->g, err);
+    st = gguf_check(m->g, err);
+    if (!st)
+        st = weights_check(m->w, err);
+    if (st)
+        m->n_past = n_past;
+    return st;
 }
 
 const float *slm_logits(const struct slm *m, size_t i)

@@ -167,17 +167,8 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
 enum weights_residency slm_choose_residency(const struct slm_info *info,
                                             uint64_t memory_bytes);
 
-/* What has been read of streamed layers since the model was opened. */
-struct slm_stream {
-    uint64_t bytes_read, n_reads;
-    uint64_t wait_ns;     /* that passes waited for the disk */
-    const char *backend;  /* "io_uring" or "pread" */
-    bool direct;          /* past the page cache */
-    int depth;            /* most requests in flight */
-    size_t request_bytes; /* of the largest */
-};
-
-/* False: no layer is streamed. Between two evaluations or within one. */
+/* What has been read of streamed layers since the model was opened. False: no layer is
+ * streamed. Between two evaluations or within one. */
 bool slm_stream_read(const struct slm *m, struct slm_stream *out);
 
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };

@@ -14,6 +14,21 @@ enum status info_fill(struct slm_info *info, const struct gguf *g,
                       const struct model *m, const struct slm_params *params,
                       struct err *err);
 
+/* Resolve residency auto in *info, and describe the memory of the weights with it;
+ * plan: of residency stream. Errors: those of slm_plan() but for loading. */
+enum status info_weights(struct slm_info *info, struct residency_plan *plan,
+                         const struct gguf *g, const struct slm_params *params,
+                         struct err *err);
+
+/* slm_plan(), with the plan of residency stream. */
+enum status info_plan(struct slm_info *info, struct residency_plan *plan,
+                      const struct gguf *g, const struct slm_params *params,
+                      struct err *err);
+
+/* The memory that params allow. */
+uint64_t info_memory_bytes(const struct slm_params *params);
+uint64_t info_machine_bytes(void);
+
 /* The cache of a model with these parameters, in which rings hold n_spare positions
  * more than a token sees. */
 struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_params *p,

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "engine/quantize/quantmix.h"
 
@@ -185,10 +186,59 @@ enum status info_fill(struct slm_info *info, const struct gguf *g,
     return describe_use(info, m, params, err);
 }
 
-enum status slm_plan(struct slm_info *info, const struct gguf *g,
-                     const struct slm_params *params, struct err *err)
+uint64_t info_machine_bytes(void)
 {
-    struct slm_info planned = {.n_ctx = 0};
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t info_memory_bytes(const struct slm_params *params)
+{
+    return params->memory_bytes ? params->memory_bytes : info_machine_bytes();
+}
+
+static enum status describe_stream(struct slm_info *info, struct residency_plan *plan,
+                                   const struct gguf *g, uint64_t memory_bytes,
+                                   struct err *err)
+{
+    const uint64_t rest = info->kv_bytes + info->scratch_bytes;
+    const enum status st = residency_plan_make(
+        plan, g, info->n_layers, memory_bytes > rest ? memory_bytes - rest : 0, err);
+
+    if (st)
+        return st;
+    info->n_streamed = plan->n_streamed;
+    info->streamed_bytes = plan->streamed_bytes;
+    info->weights_memory_bytes = plan->memory_bytes;
+    return ST_OK;
+}
+
+enum status info_weights(struct slm_info *info, struct residency_plan *plan,
+                         const struct gguf *g, const struct slm_params *params,
+                         struct err *err)
+{
+    const uint64_t memory_bytes = info_memory_bytes(params);
+
+    if (gguf_is_mapped(g)) {
+        const enum status st =
+            residency_least_bytes(&info->stream_least_bytes, g, info->n_layers, err);
+
+        if (st)
+            return st;
+    }
+    if (info->residency == WEIGHTS_AUTO)
+        info->residency = slm_choose_residency(info, memory_bytes);
+    if (info->residency == WEIGHTS_STREAM)
+        return describe_stream(info, plan, g, memory_bytes, err);
+    for (size_t i = 0; info->residency == WEIGHTS_PACKED && i < gguf_n_tensors(g); i++)
+        info->weights_memory_bytes += residency_kept_bytes(gguf_tensor_at(g, i));
+    return ST_OK;
+}
+
+enum status info_plan(struct slm_info *info, struct residency_plan *plan,
+                      const struct gguf *g, const struct slm_params *params,
+                      struct err *err)
+{
+    struct slm_info planned = {.residency = params->residency};
     struct model *m;
     enum status st = model_load(&m, g, NULL, err);
 
@@ -197,20 +247,30 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
     st = info_fill(&planned, g, m, params, err);
     model_free(m);
     if (!st)
+        st = info_weights(&planned, plan, g, params, err);
+    if (!st)
         *info = planned;
     return st;
+}
+
+enum status slm_plan(struct slm_info *info, const struct gguf *g,
+                     const struct slm_params *params, struct err *err)
+{
+    struct residency_plan plan;
+
+    return info_plan(info, &plan, g, params, err);
 }
 
 enum weights_residency slm_choose_residency(const struct slm_info *info,
                                             uint64_t memory_bytes)
 {
     const uint64_t rest = info->kv_bytes + info->scratch_bytes;
+    const uint64_t room = memory_bytes > rest ? memory_bytes - rest : 0;
 
-    if (info->made_on_load)
+    if (info->made_on_load || (rest <= memory_bytes && info->weight_bytes <= room))
         return WEIGHTS_PACKED;
-    return rest <= memory_bytes && info->weight_bytes <= memory_bytes - rest
-               ? WEIGHTS_PACKED
-               : WEIGHTS_MMAP;
+    return info->stream_least_bytes && info->stream_least_bytes <= room ? WEIGHTS_STREAM
+                                                                        : WEIGHTS_MMAP;
 }
 
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)

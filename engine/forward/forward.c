@@ -33,6 +33,11 @@ void forward_set_pool(struct forward *f, struct thread_pool *pool)
     f->pool = pool;
 }
 
+void forward_set_weights(struct forward *f, struct weights *w)
+{
+    f->weights = w;
+}
+
 /* The kernels of the ISA levels chosen (0: all); in *other if not all. */
 static const struct kern_set *select_levels(const struct kern_set *all, uint32_t chosen,
                                             struct kern_set *other)
@@ -451,6 +456,17 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
     contract(f, me, y);
 }
 
+/* Between two layers no thread uses either's weights: each ends in a barrier. */
+static void run_streamed(struct forward *f, struct fwd_thread *me, int i, int thread)
+{
+    weights_wait(f->weights, i, thread);
+    if (me->laps)
+        fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
+    run_layer(f, me, i);
+    if (thread == 0)
+        weights_done(f->weights, i);
+}
+
 static void pass(void *arg, int thread, int n_threads)
 {
     struct forward *f = arg;
@@ -459,7 +475,10 @@ static void pass(void *arg, int thread, int n_threads)
     (void)n_threads;
     embed(f, me);
     for (int i = 0; i < f->m->n_layers; i++)
-        run_layer(f, me, i);
+        if (f->weights)
+            run_streamed(f, me, i, thread);
+        else
+            run_layer(f, me, i);
     output(f, me);
 }
 

@@ -62,6 +62,7 @@ struct forward {
     const struct model *m;
     struct kvcache *kv;
     struct thread_pool *pool;
+    struct weights *weights; /* whose layers are waited for; NULL: all are there */
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
     struct slm_tuning tuning;

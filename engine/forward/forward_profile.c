@@ -84,10 +84,15 @@ void forward_profile_read(const struct forward *f, struct slm_profile *out)
 const char *slm_op_name(enum slm_op op)
 {
     static const char *const names[SLM_N_OPS] = {
-        [SLM_OP_EMBED] = "embed",       [SLM_OP_PREPARE] = "norm, quantise",
-        [SLM_OP_QKV] = "q, k, v",       [SLM_OP_ATTENTION] = "attention",
-        [SLM_OP_ATTN_OUT] = "attn out", [SLM_OP_ROUTER] = "router",
-        [SLM_OP_GATE_UP] = "gate, up",  [SLM_OP_DOWN] = "down",
+        [SLM_OP_EMBED] = "embed",
+        [SLM_OP_READ] = "read",
+        [SLM_OP_PREPARE] = "norm, quantise",
+        [SLM_OP_QKV] = "q, k, v",
+        [SLM_OP_ATTENTION] = "attention",
+        [SLM_OP_ATTN_OUT] = "attn out",
+        [SLM_OP_ROUTER] = "router",
+        [SLM_OP_GATE_UP] = "gate, up",
+        [SLM_OP_DOWN] = "down",
         [SLM_OP_OUTPUT] = "output",
     };
 

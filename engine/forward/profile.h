@@ -19,6 +19,7 @@
 
 enum slm_op {
     SLM_OP_EMBED,     /* embedding rows, rotations */
+    SLM_OP_READ,      /* waiting for a streamed layer to be read */
     SLM_OP_PREPARE,   /* norms, activations brought into the kernels' layouts */
     SLM_OP_QKV,       /* queries, keys, values */
     SLM_OP_ATTENTION, /* keys and values into the cache, scores, mixing */

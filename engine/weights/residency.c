@@ -201,36 +201,23 @@ static void measure(struct residency_plan *plan, const struct residency_map *map
                          (uint64_t)plan->n_slots * plan->slot_bytes;
 }
 
-static enum status choose(struct residency_plan *plan, const struct gguf *g,
-                          const struct residency_map *map, const uint64_t *kept,
-                          uint64_t ends, uint64_t room_bytes, struct err *err)
-{
-    uint64_t least;
+/* What measure() needs, of a file. */
+struct sizes {
+    struct residency_map map;
+    uint64_t *kept, ends;
+};
 
-    measure(plan, map, kept, ends, 0);
-    least = plan->memory_bytes;
-    /* As many layers as slots save nothing. */
-    for (int n = 2 * RESIDENCY_SLOTS;
-         plan->memory_bytes > room_bytes && n <= plan->n_layers; n += RESIDENCY_SLOTS) {
-        measure(plan, map, kept, ends, n);
-        least = plan->memory_bytes < least ? plan->memory_bytes : least;
-    }
-    if (plan->memory_bytes <= room_bytes)
-        return ST_OK;
-    return err_set(err, ST_NO_MEMORY,
-                   "the weights of %s need %.1f MiB of memory even with most of their "
-                   "%d layers streamed, and there are %.1f MiB for them; allow more "
-                   "memory, choose a smaller context or a smaller quantisation",
-                   gguf_path(g), (double)least / 0x1p20, plan->n_layers,
-                   (double)room_bytes / 0x1p20);
+static void free_sizes(struct sizes *s)
+{
+    residency_map_free(&s->map);
+    free(s->kept);
 }
 
-enum status residency_plan_make(struct residency_plan *out, const struct gguf *g,
-                                int n_layers, uint64_t room_bytes, struct err *err)
+/* And the part of the plan that does not depend on the number of streamed layers. */
+static enum status gather(struct sizes *out, struct residency_plan *plan,
+                          const struct gguf *g, int n_layers, struct err *err)
 {
-    struct residency_plan plan = {.n_layers = n_layers};
-    struct residency_map map;
-    uint64_t *kept, ends = 0;
+    struct sizes s = {.ends = 0};
     enum status st;
 
     if (gguf_is_assembled(g))
@@ -239,29 +226,86 @@ enum status residency_plan_make(struct residency_plan *out, const struct gguf *g
                        "be streamed; convert the model to one GGUF file first, or to a "
                        "packed file with `bench pack`",
                        gguf_path(g));
-    st = residency_map_make(&map, g, n_layers, err);
+    st = residency_map_make(&s.map, g, n_layers, err);
     if (st)
         return st;
-    kept = calloc((size_t)n_layers + 1, sizeof *kept);
-    if (!kept) {
-        residency_map_free(&map);
+    s.kept = calloc((size_t)n_layers + 1, sizeof *s.kept);
+    if (!s.kept) {
+        free_sizes(&s);
         return err_set(err, ST_NO_MEMORY, "no memory to plan %d layers", n_layers);
     }
+    *plan = (struct residency_plan){.n_layers = n_layers};
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
         const int layer = residency_layer(t);
 
         if (layer >= 0 && layer < n_layers)
-            kept[layer] += residency_kept_bytes(t);
-        else if (residency_of(&plan, g, t) == RESIDENCY_DISK)
-            plan.disk_bytes += t->bytes;
+            s.kept[layer] += residency_kept_bytes(t);
+        else if (residency_of(plan, g, t) == RESIDENCY_DISK)
+            plan->disk_bytes += t->bytes;
         else
-            ends += residency_kept_bytes(t);
+            s.ends += residency_kept_bytes(t);
     }
-    st = choose(&plan, g, &map, kept, ends, room_bytes, err);
-    residency_map_free(&map);
-    free(kept);
-    if (!st)
+    *out = s;
+    return ST_OK;
+}
+
+/* The first plan, with ever more streamed layers, that fits. */
+static bool find_plan(struct residency_plan *plan, const struct sizes *s,
+                      uint64_t room_bytes)
+{
+    measure(plan, &s->map, s->kept, s->ends, 0);
+    /* As many layers as slots save nothing. */
+    for (int n = 2 * RESIDENCY_SLOTS;
+         plan->memory_bytes > room_bytes && n <= plan->n_layers; n += RESIDENCY_SLOTS)
+        measure(plan, &s->map, s->kept, s->ends, n);
+    return plan->memory_bytes <= room_bytes;
+}
+
+static uint64_t least_bytes(struct residency_plan plan, const struct sizes *s)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int n = 0; n <= plan.n_layers; n += RESIDENCY_SLOTS) {
+        measure(&plan, &s->map, s->kept, s->ends, n);
+        least = plan.memory_bytes < least ? plan.memory_bytes : least;
+    }
+    return least;
+}
+
+enum status residency_plan_make(struct residency_plan *out, const struct gguf *g,
+                                int n_layers, uint64_t room_bytes, struct err *err)
+{
+    struct residency_plan plan;
+    struct sizes s;
+    enum status st = gather(&s, &plan, g, n_layers, err);
+
+    if (st)
+        return st;
+    if (find_plan(&plan, &s, room_bytes))
         *out = plan;
+    else
+        st =
+            err_set(err, ST_NO_MEMORY,
+                    "the weights of %s take %.1f MiB of memory even with most of their "
+                    "%d layers streamed, and there are %.1f MiB for them; allow more "
+                    "memory, or choose a smaller context or quantisation",
+                    gguf_path(g), (double)least_bytes(plan, &s) / 0x1p20, n_layers,
+                    (double)room_bytes / 0x1p20);
+    free_sizes(&s);
     return st;
+}
+
+enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,
+                                  struct err *err)
+{
+    struct residency_plan plan;
+    struct sizes s;
+    const enum status st = gather(&s, &plan, g, n_layers, err);
+
+    if (st)
+        return st;
+    *bytes = least_bytes(plan, &s);
+    free_sizes(&s);
+    return ST_OK;
 }

@@ -58,6 +58,10 @@ enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_DISK };
 enum status residency_plan_make(struct residency_plan *plan, const struct gguf *g,
                                 int n_layers, uint64_t room_bytes, struct err *err);
 
+/* The least memory of any plan. Errors: ST_USAGE (as above), ST_NO_MEMORY. */
+enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,
+                                  struct err *err);
+
 /* The layer of a tensor, from its name "blk.<layer>.*"; -1: none. */
 int residency_layer(const struct gguf_tensor *t);
 

@@ -10,9 +10,8 @@
 #include "engine/gguf/gguf_panels.h"
 
 static const char *const names[] = {
-    [WEIGHTS_AUTO] = "auto",
-    [WEIGHTS_MMAP] = "mmap",
-    [WEIGHTS_PACKED] = "packed",
+    [WEIGHTS_AUTO] = "auto",     [WEIGHTS_MMAP] = "mmap",
+    [WEIGHTS_PACKED] = "packed", [WEIGHTS_STREAM] = "stream",
     [WEIGHTS_MEMORY] = "memory",
 };
 
@@ -34,6 +33,8 @@ static const struct weights_policy *choose_policy(const struct weights_params *p
     assert(params->residency != WEIGHTS_AUTO);
     if (params->residency == WEIGHTS_MMAP)
         return &weights_policy_mmap;
+    if (params->residency == WEIGHTS_STREAM)
+        return &weights_policy_stream;
     return params->residency == WEIGHTS_PACKED || params->rewrite
                ? &weights_policy_packed
                : &policy_memory;
@@ -66,23 +67,23 @@ enum status weights_open(struct weights **out, const struct gguf *g,
 {
     const struct weights_policy *policy = choose_policy(params);
     const bool wants_file = params->residency != WEIGHTS_MEMORY;
+    enum status st = ST_OK;
 
     if (gguf_is_assembled(g) && params->residency != WEIGHTS_PACKED)
         return err_set(
             err, ST_USAGE,
-            "the weights of %s are made while they are read, so they cannot be mapped; "
-            "use residency 'packed', or convert the model to a GGUF file first",
-            gguf_path(g));
+            "the weights of %s are made while they are read, so they cannot be %s; "
+            "use residency 'packed', or make a file of them first, with `bench pack`",
+            gguf_path(g), params->residency == WEIGHTS_STREAM ? "streamed" : "mapped");
     if (!gguf_is_assembled(g) && wants_file != gguf_is_mapped(g))
         return err_set(err, ST_USAGE, "%s is %s; residency '%s' needs the opposite",
                        gguf_path(g), gguf_is_mapped(g) ? "a mapped file" : "in memory",
                        names[params->residency]);
-    if (params->residency != WEIGHTS_PACKED) {
-        const enum status st = check_panels(g, params->isa_mask, err);
+    if (params->residency != WEIGHTS_PACKED)
+        st = check_panels(g, params->isa_mask, err);
+    if (st)
+        return st;
 
-        if (st)
-            return st;
-    }
     struct weights *w = calloc(1, sizeof *w);
 
     if (!w)
@@ -96,22 +97,24 @@ enum status weights_open(struct weights **out, const struct gguf *g,
         if (t->offset + t->bytes > w->end)
             w->end = (size_t)(t->offset + t->bytes);
     }
-    if (policy == &weights_policy_packed) {
-        const enum status st = packed_open(&w->packed, g, params, err);
-
-        if (st) {
-            free(w);
-            return st;
-        }
-    }
-    *out = w;
-    return ST_OK;
+    if (params->residency == WEIGHTS_STREAM)
+        w->plan = *params->plan;
+    if (policy != &policy_memory && policy != &weights_policy_mmap)
+        st = packed_open(&w->packed, g, params, err);
+    if (!st && w->plan.n_streamed)
+        st = stream_open(&w->stream, g, &w->plan, params->pages, err);
+    if (st)
+        weights_close(w);
+    else
+        *out = w;
+    return st;
 }
 
 void weights_close(struct weights *w)
 {
     if (!w)
         return;
+    stream_close(w->stream);
     packed_close(w->packed);
     free(w);
 }
@@ -129,14 +132,54 @@ const void *weights_memory(const struct weights *w, size_t *bytes)
     return gguf_image(w->g);
 }
 
+static enum residency residency_in(const struct weights *w, const struct gguf_tensor *t)
+{
+    if (w->policy == &weights_policy_stream)
+        return residency_of(&w->plan, w->g, t);
+    return w->packed ? RESIDENCY_KEPT : RESIDENCY_DISK;
+}
+
 const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
 {
-    return w->packed ? packed_data(w->packed, t) : gguf_tensor_data(w->g, t);
+    switch (residency_in(w, t)) {
+    case RESIDENCY_KEPT:
+        return packed_data(w->packed, t);
+    case RESIDENCY_STREAMED:
+        return stream_data(w->stream, t);
+    case RESIDENCY_DISK:
+        break;
+    }
+    return gguf_tensor_data(w->g, t);
 }
 
 size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t)
 {
-    return w->packed ? packed_panel_rows(w->packed, t) : (size_t)t->panel_rows;
+    return residency_in(w, t) == RESIDENCY_KEPT ? packed_panel_rows(w->packed, t)
+                                                : (size_t)t->panel_rows;
+}
+
+void weights_wait(struct weights *w, int layer, int thread)
+{
+    if (w->stream)
+        stream_wait(w->stream, layer, thread);
+}
+
+void weights_done(struct weights *w, int layer)
+{
+    if (w->stream)
+        stream_done(w->stream, layer);
+}
+
+enum status weights_check(const struct weights *w, struct err *err)
+{
+    return w->stream ? stream_check(w->stream, err) : ST_OK;
+}
+
+bool weights_stream_read(const struct weights *w, struct slm_stream *out)
+{
+    if (w->stream)
+        stream_stats(w->stream, out);
+    return w->stream != NULL;
 }
 
 bool weights_ready(const struct weights *w)

@@ -8,13 +8,19 @@
  *   packed  anonymous memory (2 MiB pages), filled from the file (or the source of an
  *           assembled gguf); matrices of products are in panels where the kernels have
  *           them, in as many bytes; those of a packed file are only copied
+ *   stream  packed, but for some layers, which each pass reads again from the file into
+ *           slots of memory, as they are there (residency.h, stream_reader.h); and for
+ *           embeddings that only lookups need, which stay in the mapped file
  *   memory  an image in the caller's memory; if it may be rewritten, its matrices are
  *           packed into panels in place
- *   auto    packed or mmap, decided before weights are opened
+ *   auto    packed, stream or mmap, decided before weights are opened
  * The forward pass reads a tensor's bytes and the number of rows in panels and does not
- * depend on the policy.
+ * depend on the policy; before it reads a layer it waits for it, and gives it back
+ * afterwards, which costs nothing where everything is in memory.
  *
  * Threading: immutable after opening, weights_panel_rows() and weights_preload().
+ * weights_wait(), weights_check() and weights_stream_read() by any thread,
+ * weights_done() by one at a time.
  */
 #ifndef SLM_ENGINE_WEIGHTS_WEIGHTS_H
 #define SLM_ENGINE_WEIGHTS_WEIGHTS_H
@@ -27,6 +33,7 @@
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/gguf/gguf.h"
+#include "engine/weights/residency.h"
 
 enum weights_residency {
     WEIGHTS_AUTO,
@@ -41,20 +48,23 @@ struct weights_params {
     uint32_t isa_mask;    /* ISA levels that kernels are chosen from, which determine
                              panels */
     bool rewrite;         /* WEIGHTS_MEMORY: the image may be rewritten */
-    enum mem_pages pages; /* WEIGHTS_PACKED: of the memory */
+    enum mem_pages pages; /* WEIGHTS_PACKED, WEIGHTS_STREAM: of the memory */
     bool drop_cached;     /* WEIGHTS_PACKED: drop bytes that have been read from the
-                             page cache: memory does not hold a second copy */
+                             page cache: memory does not hold a second copy.
+                             WEIGHTS_STREAM always does */
+    const struct residency_plan *plan; /* WEIGHTS_STREAM, copied: residency_plan_make()
+                                          of this gguf */
 };
 
 struct weights;
 
-/* g must outlive the weights. WEIGHTS_MMAP and WEIGHTS_PACKED fail with ST_USAGE on
- * a gguf that was parsed from memory; WEIGHTS_MEMORY needs the opposite; an
+/* g must outlive the weights. WEIGHTS_MMAP, WEIGHTS_PACKED and WEIGHTS_STREAM fail with
+ * ST_USAGE on a gguf that was parsed from memory; WEIGHTS_MEMORY needs the opposite; an
  * assembled one can only be packed; ST_UNSUPPORTED on a packed file in panels that the
  * levels of isa_mask have no kernels for, which only WEIGHTS_PACKED unpacks. Nothing is
- * read yet: a model larger than memory
- * must not be read in vain, and waiting for the disk belongs in weights_preload(),
- * where it is visible and can be interrupted. Other errors: ST_NO_MEMORY. */
+ * read yet: a model larger than memory must not be read in vain, and waiting for the
+ * disk belongs in weights_preload(), where it is visible and can be interrupted. Other
+ * errors: ST_IO, ST_NO_MEMORY. */
 enum status weights_open(struct weights **w, const struct gguf *g,
                          const struct weights_params *params, struct err *err);
 void weights_close(struct weights *w);
@@ -62,7 +72,8 @@ void weights_close(struct weights *w);
 /* Bytes from the first tensor to the end of the last one, which preloading reads. */
 size_t weights_bytes(const struct weights *w);
 
-/* The memory that weights are read from while the model runs. */
+/* The memory that weights are read from while the model runs; of streamed ones, that of
+ * those that stay there. */
 const void *weights_memory(const struct weights *w, size_t *bytes);
 
 /* First byte of a tensor; row r starts r * row bytes further on, and panel p of a
@@ -84,6 +95,32 @@ size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t);
 enum status weights_preload(struct weights *w, struct thread_pool *pool,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err);
+
+/* Wait until a layer's weights are in memory: every thread of a pass, at the beginning
+ * of the layer; a pass goes through all layers in order. thread 0's time is counted. A
+ * layer that could not be read counts as there: weights_check() says so after the
+ * pass. */
+void weights_wait(struct weights *w, int layer, int thread);
+
+/* No thread of the pass needs the layer any more: once per layer and pass. */
+void weights_done(struct weights *w, int layer);
+
+/* ST_IO: weights of a layer could not be read, or are no longer those of the file that
+ * was opened, so that what has been computed with them is void. Stays so. */
+enum status weights_check(const struct weights *w, struct err *err);
+
+/* What has been read of streamed layers since the model was opened. */
+struct slm_stream {
+    uint64_t bytes_read, n_reads;
+    uint64_t wait_ns;     /* that passes waited for the disk */
+    const char *backend;  /* "io_uring" or "pread" */
+    bool direct;          /* past the page cache */
+    int depth;            /* most requests in flight */
+    size_t request_bytes; /* of the largest */
+};
+
+/* False: no layer is streamed. */
+bool weights_stream_read(const struct weights *w, struct slm_stream *out);
 
 /* Whether tensors have their content: false for weights in panels until they have
  * been preloaded to the end. */

@@ -14,6 +14,8 @@
  * CPU. The file is read by read() and not through its mapping, because a file that
  * shrinks is then an error and not a signal.
  *
+ * Where layers are streamed, memory has the other tensors alone.
+ *
  * From an assembled gguf: the same, but a piece is whole rows, which the gguf computes
  * (and may quantise) directly into place, and a group of its own; the gguf handles its
  * source files.
@@ -42,11 +44,11 @@
 #define STEP        ((off_t)16 << 20)
 #define AHEAD       (2 * STEP)
 #define MAX_WORKERS 16 /* each with a buffer of a few MiB; more do not read faster */
-#define LINE        ((size_t)64)
 
 struct place {
     size_t at;         /* of the tensor in the memory */
     size_t panel_rows; /* of each slice; 0: as in the file */
+    bool elsewhere;    /* streamed or on disk: it has no place here */
 };
 
 struct packed {
@@ -54,8 +56,9 @@ struct packed {
     struct mem mem;      /* empty for an image */
     unsigned char *base; /* that offsets of places count from */
     bool drop_cached;
+    bool all;             /* every tensor has a place here */
     struct place *places; /* [n_tensors] */
-    size_t total;         /* bytes of all tensors */
+    size_t total;         /* bytes of all tensors with a place */
     size_t buffer_bytes;  /* largest piece of a matrix in panels */
     bool ready;
     bool half_done; /* an image whose rewriting was interrupted */
@@ -74,7 +77,8 @@ static enum status place_in_memory(struct packed *p, enum mem_pages pages,
 
     for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
         p->places[i].at = at;
-        at += ((size_t)gguf_tensor_at(p->g, i)->bytes + LINE - 1) / LINE * LINE;
+        if (!p->places[i].elsewhere)
+            at += (size_t)residency_kept_bytes(gguf_tensor_at(p->g, i));
     }
     st = mem_alloc(&p->mem, at, pages, "weights", err);
     p->base = p->mem.base;
@@ -102,10 +106,16 @@ enum status packed_open(struct packed **out, const struct gguf *g,
         return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
     }
     p->g = g;
-    p->drop_cached = params->drop_cached;
+    p->all = params->plan == NULL;
+    p->drop_cached = params->drop_cached || params->plan;
     kern_select(&p->kern, params->isa_mask);
-    for (size_t i = 0; i < n; i++)
-        p->total += (size_t)gguf_tensor_at(g, i)->bytes;
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        p->places[i].elsewhere =
+            params->plan && residency_of(params->plan, g, t) != RESIDENCY_KEPT;
+        p->total += p->places[i].elsewhere ? 0 : (size_t)t->bytes;
+    }
     if (gguf_is_mapped(g) || gguf_is_assembled(g))
         st = place_in_memory(p, params->pages, err);
     else
@@ -215,7 +225,8 @@ static bool next_piece(const struct packed *p, struct piece *piece)
 {
     piece->offset += piece->bytes;
     while (piece->tensor < gguf_n_tensors(p->g) &&
-           piece->offset >= gguf_tensor_at(p->g, piece->tensor)->bytes) {
+           (p->places[piece->tensor].elsewhere ||
+            piece->offset >= gguf_tensor_at(p->g, piece->tensor)->bytes)) {
         piece->tensor++;
         piece->offset = 0;
     }
@@ -318,6 +329,20 @@ static void report_progress(struct fill *f, size_t done)
     }
 }
 
+/* Read ahead what has a place here of bytes begin to end of the file. */
+static void read_ahead(const struct packed *p, off_t begin, off_t end)
+{
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(p->g, i);
+        const off_t first = (off_t)t->offset, last = (off_t)(t->offset + t->bytes);
+        const off_t from = first > begin ? first : begin;
+        const off_t to = last < end ? last : end;
+
+        if (from < to && !p->places[i].elsewhere)
+            (void)posix_fadvise(gguf_fd(p->g), from, to - from, POSIX_FADV_WILLNEED);
+    }
+}
+
 /* The caller's thread has reached this offset of the file; other threads may be one
  * group behind it each. */
 static void steer_page_cache(struct fill *f, off_t at)
@@ -330,7 +355,10 @@ static void steer_page_cache(struct fill *f, off_t at)
     if (at + AHEAD >= f->advised + STEP) {
         const off_t begin = f->advised > at ? f->advised : at;
 
-        (void)posix_fadvise(fd, begin, at + AHEAD - begin, POSIX_FADV_WILLNEED);
+        if (f->p->all)
+            (void)posix_fadvise(fd, begin, at + AHEAD - begin, POSIX_FADV_WILLNEED);
+        else
+            read_ahead(f->p, begin, at + AHEAD);
         f->advised = at + AHEAD;
     }
     if (f->p->drop_cached && at >= f->dropped + behind + STEP) {

@@ -592,7 +592,7 @@ static void automatic(void **state)
     for (int i = 0; i < 2; i++) {
         p.memory_bytes = all - (uint64_t)i;
         assert_int_equal(slm_open(&m, &p, &err), ST_OK);
-        assert_int_equal(slm_info(m)->residency, i ? WEIGHTS_MMAP : WEIGHTS_PACKED);
+        assert_int_equal(slm_info(m)->residency, i ? WEIGHTS_STREAM : WEIGHTS_PACKED);
         slm_close(m);
     }
     unlink(path);

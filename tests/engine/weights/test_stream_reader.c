@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_stream_reader.c - layers read ahead into slots: the bytes of the file, in order,
+ * whatever the reads do; and every failure is an error
+ */
+#include "tests/support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "engine/base/random.h"
+#include "engine/weights/stream_reader.h"
+
+#define BLOCK      4096
+#define N_LAYERS   6
+#define N_PARTS    2
+#define PART_BYTES (5 * BLOCK)
+#define SLOT_BYTES (N_PARTS * PART_BYTES)
+/* A last block that is not whole. */
+#define FILE_BYTES ((size_t)N_LAYERS * SLOT_BYTES + 3 * BLOCK - 100)
+
+/* ---- reads that go wrong ----------------------------------------------------------
+ */
+
+/* Over the threads that call pread(): results of later reads come first, reads are
+ * short or have to be made again, and one fails. */
+static struct {
+    struct stream_io io;
+    uint64_t random;
+    int fail_after, fail_with; /* -1: never; -errno, or 0: the file's end */
+    int submit_fails_after;    /* -1: never */
+    bool whole_blocks;
+    atomic_int n_open;
+    struct stream_read reads[16];
+} bad;
+
+static int bad_submit(void *state, const struct stream_read *r)
+{
+    struct stream_read shorter = *r;
+
+    (void)state;
+    if (bad.submit_fails_after >= 0 && bad.submit_fails_after-- == 0)
+        return -EBADF;
+    if (random_below(&bad.random, 3) == 0) {
+        shorter.bytes = 1 + (uint32_t)random_below(&bad.random, r->bytes);
+        if (bad.whole_blocks)
+            shorter.bytes = (shorter.bytes + BLOCK - 1) / BLOCK * BLOCK;
+    }
+    bad.reads[r->tag] = *r;
+    return bad.io.class->submit(bad.io.state, &shorter);
+}
+
+static int bad_wait(void *state, struct stream_result *results, int most)
+{
+    const int n = bad.io.class->wait(bad.io.state, results, most);
+
+    (void)state;
+    for (int i = 0; i < n / 2; i++) {
+        const struct stream_result other = results[i];
+
+        results[i] = results[n - 1 - i];
+        results[n - 1 - i] = other;
+    }
+    for (int i = 0; i < n; i++) {
+        if (random_below(&bad.random, 8) == 0)
+            results[i].result = random_below(&bad.random, 2) ? -EINTR : -EAGAIN;
+        if (bad.fail_after >= 0 && bad.fail_after-- == 0)
+            results[i].result = bad.fail_with;
+    }
+    return n;
+}
+
+static void bad_close(void *state)
+{
+    (void)state;
+    bad.n_open--;
+    stream_io_close(&bad.io);
+}
+
+static const struct stream_io_class class_bad = {"bad", bad_submit, bad_wait,
+                                                 bad_close};
+
+/* ---- a file, and a reader of it -----------------------------------------------------
+ */
+
+enum way { BY_URING, BY_PREAD, BADLY, N_WAYS };
+
+struct fixture {
+    char path[32];
+    int fd;
+    unsigned char *content, *slots;
+    struct stream_part parts[N_LAYERS][N_PARTS];
+    struct stream_layer layers[N_LAYERS];
+    struct stream_reader *r;
+};
+
+static void set_up(struct fixture *f, int n_slots)
+{
+    uint64_t random = 7;
+
+    *f = (struct fixture){.path = "/tmp/test_reader.XXXXXX"};
+    f->fd = mkstemp(f->path);
+    f->content = malloc(FILE_BYTES);
+    f->slots = aligned_alloc(BLOCK, (size_t)n_slots * SLOT_BYTES);
+    assert_true(f->fd >= 0 && f->content && f->slots);
+    for (size_t i = 0; i < FILE_BYTES; i++)
+        f->content[i] = (unsigned char)random_bits(&random);
+    assert_int_equal(write(f->fd, f->content, FILE_BYTES), FILE_BYTES);
+    /* an old file, so that writing to it moves its time whatever the clock's steps */
+    assert_int_equal(futimens(f->fd, (struct timespec[]){{1000000, 0}, {1000000, 0}}),
+                     0);
+    for (int i = 0; i < N_LAYERS; i++) {
+        unsigned char *slot = f->slots + (size_t)(i % n_slots) * SLOT_BYTES;
+        /* from back to front; the last layer's second part ends the file */
+        const uint64_t at = (uint64_t)(N_LAYERS - 1 - i) * SLOT_BYTES;
+        const uint64_t second =
+            i ? at + PART_BYTES + BLOCK : FILE_BYTES / BLOCK * BLOCK;
+
+        f->parts[i][0] = (struct stream_part){at, at + PART_BYTES - BLOCK, slot};
+        f->parts[i][1] = (struct stream_part){second, second + (i ? PART_BYTES : BLOCK),
+                                              slot + PART_BYTES};
+        f->layers[i] = (struct stream_layer){f->parts[i], N_PARTS};
+    }
+}
+
+static void open_reader(struct fixture *f, enum way way, int n_slots, int depth,
+                        uint32_t request_bytes, bool start)
+{
+    const struct stream_reader_params params = {.fd = f->fd,
+                                                .path = f->path,
+                                                .file_bytes = FILE_BYTES,
+                                                .direct =
+                                                    way == BADLY && bad.whole_blocks,
+                                                .layers = f->layers,
+                                                .n_layers = N_LAYERS,
+                                                .n_slots = n_slots,
+                                                .depth = depth,
+                                                .request_bytes = request_bytes};
+    struct stream_io io;
+    struct err err = ERR_INIT;
+    enum status st;
+
+    if (way == BY_URING)
+        st = stream_io_open_uring(&io, f->fd, depth, &err);
+    else
+        st = stream_io_open_pread(way == BADLY ? &bad.io : &io, f->fd, depth, &err);
+    if (way == BY_URING && st == ST_UNSUPPORTED)
+        st = stream_io_open_pread(&io, f->fd, depth, &err);
+    if (way == BADLY) {
+        bad.n_open++;
+        io = (struct stream_io){&class_bad, NULL};
+    }
+    if (st || stream_reader_open(&f->r, &params, &io, &err))
+        fail_msg("%s", err.msg);
+    assert_null(io.class);
+    if (start)
+        stream_reader_start(f->r);
+}
+
+static void make_bad(uint64_t seed)
+{
+    bad.random = seed;
+    bad.fail_after = bad.submit_fails_after = -1;
+    bad.whole_blocks = seed & 1;
+}
+
+static void tear_down(struct fixture *f)
+{
+    stream_reader_close(f->r);
+    assert_int_equal(bad.n_open, 0);
+    close(f->fd);
+    unlink(f->path);
+    free(f->content);
+    free(f->slots);
+}
+
+static bool is_whole(const struct fixture *f, int i)
+{
+    for (int k = 0; k < N_PARTS; k++) {
+        const struct stream_part *p = &f->parts[i][k];
+        const uint64_t end = p->end < FILE_BYTES ? p->end : FILE_BYTES;
+
+        if (memcmp(p->dst, f->content + p->begin, end - p->begin))
+            return false;
+    }
+    return true;
+}
+
+/* Two threads use each layer and meet before it is given back. */
+struct user {
+    struct fixture *f;
+    pthread_barrier_t *meet;
+    int n_rounds, n_wrong;
+    bool gives_back;
+};
+
+static void *use_layers(void *arg)
+{
+    struct user *u = arg;
+
+    for (int k = 0; k < u->n_rounds * N_LAYERS; k++) {
+        stream_reader_wait(u->f->r, k % N_LAYERS);
+        u->n_wrong += !is_whole(u->f, k % N_LAYERS);
+        pthread_barrier_wait(u->meet);
+        if (u->gives_back)
+            stream_reader_done(u->f->r, k % N_LAYERS);
+    }
+    return NULL;
+}
+
+static int use(struct fixture *f, int n_rounds)
+{
+    pthread_barrier_t meet;
+    struct user users[2] = {{f, &meet, n_rounds, 0, true}, {f, &meet, n_rounds, 0, 0}};
+    pthread_t other;
+
+    pthread_barrier_init(&meet, NULL, 2);
+    assert_int_equal(pthread_create(&other, NULL, use_layers, &users[1]), 0);
+    use_layers(&users[0]);
+    pthread_join(other, NULL);
+    pthread_barrier_destroy(&meet);
+    return users[0].n_wrong + users[1].n_wrong;
+}
+
+/* ---- tests --------------------------------------------------------------------------
+ */
+
+static uint64_t bytes_of_round(const struct fixture *f)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < N_LAYERS; i++)
+        for (int k = 0; k < N_PARTS; k++) {
+            const struct stream_part *p = &f->parts[i][k];
+
+            bytes += (p->end < FILE_BYTES ? p->end : FILE_BYTES) - p->begin;
+        }
+    return bytes;
+}
+
+static void layers_come_whole_and_in_order(void **state)
+{
+    (void)state;
+    for (int way = 0; way < N_WAYS; way++)
+        for (int n_slots = 1; n_slots <= 3; n_slots++)
+            for (int depth = 1; depth <= 9; depth += 4)
+                for (uint32_t blocks = 1; blocks <= 9; blocks += 4) {
+                    struct stream_reader_stats stats;
+                    struct err err = ERR_INIT;
+                    struct fixture f;
+
+                    set_up(&f, n_slots);
+                    make_bad((uint64_t)depth + blocks / 4);
+                    open_reader(&f, (enum way)way, n_slots, depth, blocks * BLOCK,
+                                true);
+                    assert_int_equal(use(&f, 5), 0);
+                    assert_int_equal(stream_reader_check(f.r, &err), ST_OK);
+                    stream_reader_stats(f.r, &stats);
+                    assert_true(stats.bytes_read >= 5 * bytes_of_round(&f));
+                    assert_true(way == BADLY ||
+                                stats.bytes_read <= 6 * bytes_of_round(&f));
+                    assert_true(stats.n_reads >= 5 * N_LAYERS * N_PARTS);
+                    tear_down(&f);
+                }
+}
+
+/* In the middle of whatever it is doing: idle, reading, or with all slots full. */
+static void closing_ends_it(void **state)
+{
+    (void)state;
+    for (int way = 0; way < N_WAYS; way++)
+        for (int i = 0; i < 12; i++) {
+            struct fixture f;
+
+            set_up(&f, 2);
+            make_bad((uint64_t)i);
+            open_reader(&f, (enum way)way, 2, 4, BLOCK, i > 0);
+            if (i > 6)
+                assert_int_equal(use(&f, 1), 0);
+            else if (i > 3)
+                stream_reader_wait(f.r, 1);
+            tear_down(&f);
+        }
+    stream_reader_close(NULL);
+}
+
+static void check_failed(struct fixture *f, const char *what)
+{
+    struct err err = ERR_INIT, again = ERR_INIT;
+
+    (void)use(f, 3);
+    assert_int_equal(stream_reader_check(f->r, &err), ST_IO);
+    if (!strstr(err.msg, what) || !strstr(err.msg, f->path))
+        fail_msg("not about %s: %s", what, err.msg);
+    assert_int_equal(stream_reader_wait(f->r, 0), 0);
+    assert_int_equal(stream_reader_check(f->r, &again), ST_IO);
+    assert_string_equal(err.msg, again.msg);
+    tear_down(f);
+}
+
+static void failed_reads_are_errors(void **state)
+{
+    static const struct {
+        int error;
+        const char *what;
+    } ways[] = {{-EIO, "Input/output error"}, {-ESTALE, "Stale"}, {0, "shorter"}};
+
+    (void)state;
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+        for (int after = 0; after < 40; after += 3) {
+            struct fixture f;
+
+            set_up(&f, 2);
+            make_bad((uint64_t)after);
+            bad.fail_after = after;
+            bad.fail_with = ways[way].error;
+            open_reader(&f, BADLY, 2, 4, 2 * BLOCK, true);
+            check_failed(&f, ways[way].what);
+        }
+    for (int after = 0; after < 10; after++) {
+        struct fixture f;
+
+        set_up(&f, 2);
+        make_bad(3);
+        bad.submit_fails_after = after;
+        open_reader(&f, BADLY, 2, 4, 2 * BLOCK, true);
+        check_failed(&f, "Bad file descriptor");
+    }
+}
+
+static void changed_files_are_errors(void **state)
+{
+    (void)state;
+    for (int way = 0; way < BADLY; way++)
+        for (int i = 0; i < 4; i++) {
+            const uint64_t shorter[] = {0, BLOCK / 2, FILE_BYTES / 2, FILE_BYTES - 1};
+            struct fixture f;
+
+            set_up(&f, 2);
+            open_reader(&f, (enum way)way, 2, 4, 2 * BLOCK, true);
+            assert_int_equal(use(&f, 1), 0);
+            assert_int_equal(ftruncate(f.fd, (off_t)shorter[i]), 0);
+            check_failed(&f, "shorter");
+
+            set_up(&f, 2);
+            open_reader(&f, (enum way)way, 2, 4, 2 * BLOCK, true);
+            assert_int_equal(use(&f, 1), 0);
+            assert_int_equal(pwrite(f.fd, "x", 1, (off_t)FILE_BYTES / 3), 1);
+            check_failed(&f, "written to");
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_come_whole_and_in_order),
+        cmocka_unit_test(closing_ends_it),
+        cmocka_unit_test(failed_reads_are_errors),
+        cmocka_unit_test(changed_files_are_errors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
