@@ -13,8 +13,10 @@
  * convolution. Several heads of values may share one of queries and keys: value head h
  * takes key head h % n_k_heads.
  *
- * Each thread takes heads, and processes a pass's tokens in order, DELTA_TOKENS at a
- * time: what belongs to them then lies in the second-level cache beside the state.
+ * A thread takes a head of queries and keys with some of the heads of values that share
+ * it, so that its convolutions and norms are computed once for these, and processes a
+ * pass's tokens in order, DELTA_TOKENS at a time: what belongs to them then lies in the
+ * second-level cache beside the states.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -51,51 +53,84 @@ static float softplus(float x)
     return x > 20.0f ? x : log1pf(expf(x));
 }
 
-/* Tokens from..from + n - 1 of one head of values, n <= DELTA_TOKENS. */
-static void run_tokens(struct forward *f, struct fwd_thread *me, const struct layer *y,
-                       size_t head, size_t from, size_t n)
+/* Queries and keys of one head, for tokens from..from + n - 1: q, k [n][stride]. */
+static void make_keys(const struct forward *f, const struct layer *y, size_t key_head,
+                      size_t from, size_t n, float *q, float *k, size_t stride)
+{
+    const size_t d = (size_t)f->m->delta.head_dim;
+    const size_t n_k = (size_t)f->m->delta.n_k_heads * d;
+
+    convolve(f, y, key_head * d, from, n, q, stride);
+    convolve(f, y, n_k + key_head * d, from, n, k, stride);
+    for (size_t j = 0; j < n; j++) {
+        f->kern.l2norm(q + j * stride, d, 1.0f / sqrtf((float)d), f->m->norm_eps);
+        f->kern.l2norm(k + j * stride, d, 1.0f, f->m->norm_eps);
+    }
+}
+
+/* One head of values, with its head's queries and keys; v: the caller's buffer [n]. */
+static void run_values(struct forward *f, const struct layer *y, size_t head,
+                       size_t from, size_t n, const float *q, const float *k, float *v,
+                       size_t stride)
 {
     const struct delta_sizes *s = &f->m->delta;
-    const size_t d = (size_t)s->head_dim, n_k = (size_t)s->n_k_heads * d,
-                 each = pad16(d);
-    const size_t n_v = (size_t)s->n_v_heads, key_head = head % (size_t)s->n_k_heads;
-    const size_t stride = pad16(n_v * d), first = from * stride + head * d;
-    float *q = me->delta, *k = q + n * each, *v = k + n * each;
+    const size_t d = (size_t)s->head_dim, n_v = (size_t)s->n_v_heads;
+    const size_t row = pad16(n_v * d), first = from * row + head * d;
     float *state = kvcache_state(f->kv, y->cached) +
                    ((size_t)s->n_conv - 1) * n_channels(f->m) + head * d * d;
     float keep[DELTA_TOKENS], rate[DELTA_TOKENS];
 
-    convolve(f, y, key_head * d, from, n, q, each);
-    convolve(f, y, n_k + key_head * d, from, n, k, each);
-    convolve(f, y, 2 * n_k + head * d, from, n, v, each);
+    convolve(f, y, (2 * (size_t)s->n_k_heads + head) * d, from, n, v, stride);
     for (size_t j = 0; j < n; j++) {
         const size_t at = (from + j) * pad16(n_v) + head;
 
-        f->kern.l2norm(q + j * each, d, 1.0f / sqrtf((float)d), f->m->norm_eps);
-        f->kern.l2norm(k + j * each, d, 1.0f, f->m->norm_eps);
         rate[j] = 1.0f / (1.0f + expf(-f->delta_beta[at]));
         keep[j] =
             expf(y->delta_a[head] * softplus(f->delta_alpha[at] + y->delta_dt[head]));
     }
-    f->kern.delta_rule(d, n, state, q, k, v, each, keep, rate, f->attn + first, stride);
+    f->kern.delta_rule(d, n, state, q, k, v, stride, keep, rate, f->attn + first, row);
     for (size_t j = 0; j < n; j++) {
-        float *out = f->attn + first + j * stride;
+        float *out = f->attn + first + j * row;
 
         fwd_norm(f, out, out, &y->delta_norm, d);
-        f->kern.silu_mul(out, f->delta_z + first + j * stride, out, d);
+        f->kern.silu_mul(out, f->delta_z + first + j * row, out, d);
     }
 }
 
-static void run_head(struct forward *f, struct fwd_thread *me, const struct layer *y,
-                     size_t head)
+/* Heads of values key_head + i n_k_heads with begin <= i < end. */
+static void run_heads(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                      size_t key_head, size_t begin, size_t end)
 {
-    const size_t d = (size_t)f->m->delta.head_dim, n = (size_t)f->n;
+    const size_t d = (size_t)f->m->delta.head_dim, each = pad16(d), n = (size_t)f->n;
+    const size_t n_k_heads = (size_t)f->m->delta.n_k_heads;
 
-    for (size_t from = 0; from < n; from += DELTA_TOKENS)
-        run_tokens(f, me, y, head, from,
-                   n - from < DELTA_TOKENS ? n - from : DELTA_TOKENS);
-    fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, 2 * d * d * sizeof(float),
-              3 * d * d * n);
+    for (size_t from = 0; from < n; from += DELTA_TOKENS) {
+        const size_t some = n - from < DELTA_TOKENS ? n - from : DELTA_TOKENS;
+        float *q = me->delta, *k = q + some * each, *v = k + some * each;
+
+        make_keys(f, y, key_head, from, some, q, k, each);
+        for (size_t i = begin; i < end; i++)
+            run_values(f, y, key_head + i * n_k_heads, from, some, q, k, v, each);
+    }
+    fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
+              (end - begin) * 2 * d * d * sizeof(float), (end - begin) * 3 * d * d * n);
+}
+
+/* Into how many parts the heads of values that share a head of keys are split: the
+ * fewest with which no thread has more of them to compute than with the most. */
+static size_t parts_of(const struct forward *f)
+{
+    const size_t n_threads = (size_t)thread_pool_size(f->pool);
+    const size_t n_k = (size_t)f->m->delta.n_k_heads;
+    const size_t group = (size_t)f->m->delta.n_v_heads / n_k;
+    const size_t least = (n_k * group + n_threads - 1) / n_threads;
+    size_t parts = 1;
+
+    while (parts < group &&
+           (group % parts ||
+            (n_k * parts + n_threads - 1) / n_threads * (group / parts) > least))
+        parts++;
+    return parts;
 }
 
 /* The last inputs of the convolution, for the next pass. */
@@ -123,10 +158,12 @@ void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y)
         {&y->delta_alpha, NULL, f->delta_alpha},
     };
 
+    const size_t n_k = (size_t)f->m->delta.n_k_heads, parts = parts_of(f);
+    const size_t each = (size_t)f->m->delta.n_v_heads / n_k / parts;
+
     fwd_project(f, me, targets, sizeof targets / sizeof targets[0], &y->attn_norm);
-    for (size_t head;
-         (head = thread_pool_next(f->pool, 1)) < (size_t)f->m->delta.n_v_heads;)
-        run_head(f, me, y, head);
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_k * parts;)
+        run_heads(f, me, y, item % n_k, item / n_k * each, (item / n_k + 1) * each);
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
     /* The next stage has a barrier before any thread returns here. */
