@@ -8,10 +8,11 @@
  * deviation of 1/sqrt(n) gives outputs of unit variance: queries, keys, values,
  * gate and up. The two matrices that write to the residual
  * stream have another factor 1/sqrt(2 * n_layers), so that all branches of all layers
- * together add about unit variance at any depth; ffn_down also compensates for
- * silu(gate) * up (its variance is 0.36 for normal inputs). The output matrix gives
+ * together add about unit variance at any depth; ffn_down and ssm_out also compensate
+ * for silu(gate) * up (its variance is 0.36 for normal inputs). The output matrix gives
  * logits a standard deviation of LOGIT_STD. A tied embedding is the output matrix too,
- * so it has that deviation; a separate one has 1.
+ * so it has that deviation; a separate one has 1. In linear attention the convolution
+ * keeps unit variance, and states decay by about a half with each token.
  */
 #include "engine/synth/synth.h"
 
@@ -28,101 +29,6 @@
 #define LOGIT_STD   2.0
 #define SILU_GAIN   1.68 /* 1/sqrt(0.356) */
 #define NORM_SPREAD 0.05F
-
-/* ---- checks --------------------------------------------------------------- */
-
-static enum status check_range(const struct synth_shape *s, const char *what,
-                               uint32_t v, uint32_t min, uint32_t max, struct err *err)
-{
-    if (v >= min && v <= max)
-        return ST_OK;
-    return err_set(err, ST_USAGE, "shape %s: %s is %u, it must be %u..%u", s->name,
-                   what, v, min, max);
-}
-
-static bool table_has(const struct arch *arch, enum tensor_when when)
-{
-    for (const struct tensor_rule *r = arch->layer; r->name; r++)
-        if (r->when == when)
-            return true;
-    return false;
-}
-
-/* All experts' rows together have the same limit as those of a dense part. */
-static enum status check_experts(const struct synth_shape *s, struct err *err)
-{
-    const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
-    const bool may = table_has(arch, WHEN_EXPERTS);
-    bool shared = false;
-
-    for (const struct tensor_rule *r = arch->layer; r->name; r++)
-        shared |= r->part[0].rows == DIM_FF_SHARED;
-    if (s->n_experts == 0 && may && !table_has(arch, WHEN_DENSE))
-        return err_set(err, ST_USAGE,
-                       "shape %s: n_experts is missing, which '%s' needs", s->name,
-                       s->arch);
-    if (s->n_experts && !may)
-        return err_set(err, ST_USAGE, "shape %s: '%s' has no experts", s->name,
-                       s->arch);
-    if (check_range(s, "n_experts", s->n_experts, 0, 1024, err) ||
-        (s->n_experts &&
-         check_range(s, "n_experts_used", s->n_experts_used, 1, s->n_experts, err)) ||
-        (s->n_experts &&
-         check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
-        return ST_USAGE;
-    return check_range(s, "n_ff_shared", s->n_ff_shared, shared, shared ? 1u << 20 : 0,
-                       err);
-}
-
-/* The limits admit every known model and keep all sizes far from
- * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
-static enum status check_shape(const struct synth_shape *s, struct err *err)
-{
-    char known[256];
-
-    if (!arch_by_name(s->arch, strlen(s->arch)))
-        return err_set(err, ST_UNSUPPORTED,
-                       "shape %s: synthetic models of architecture '%s' cannot be "
-                       "made, only of: %s",
-                       s->name, s->arch, arch_names(known, sizeof known));
-    if (table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT))
-        return err_set(
-            err, ST_UNSUPPORTED,
-            "shape %s: synthetic models with recurrent layers ('%s') cannot be made",
-            s->name, s->arch);
-    if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
-        check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
-        check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
-        check_range(s, "n_heads", s->n_heads, 1, 1u << 12, err) ||
-        check_range(s, "n_kv_heads", s->n_kv_heads, 1, s->n_heads, err) ||
-        check_range(s, "head_dim", s->head_dim, 2, 1u << 12, err) ||
-        check_range(s, "n_vocab", s->n_vocab, SYNTH_MIN_VOCAB, 1u << 22, err) ||
-        check_range(s, "n_ctx_train", s->n_ctx_train, 1, 1u << 30, err))
-        return ST_USAGE;
-    if (s->n_heads % s->n_kv_heads)
-        return err_set(err, ST_USAGE,
-                       "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
-                       s->n_heads, s->n_kv_heads);
-    if (check_experts(s, err))
-        return ST_USAGE;
-    if (s->head_dim % 2)
-        return err_set(err, ST_USAGE,
-                       "shape %s: head_dim is %u, rotary embedding needs an even one",
-                       s->name, s->head_dim);
-    if (s->n_rot % 2 || s->n_rot > s->head_dim)
-        return err_set(err, ST_USAGE,
-                       "shape %s: n_rot is %u, it must be even and at most head_dim %u",
-                       s->name, s->n_rot, s->head_dim);
-    if (!(s->rope_base > 1 && s->rope_base < 1e12F))
-        return err_set(err, ST_USAGE,
-                       "shape %s: rope_base is %g, it must be above 1 and below 1e12",
-                       s->name, (double)s->rope_base);
-    if (!(s->norm_eps > 0 && s->norm_eps < 1))
-        return err_set(err, ST_USAGE,
-                       "shape %s: norm_eps is %g, it must be within 0 and 1", s->name,
-                       (double)s->norm_eps);
-    return ST_OK;
-}
 
 /* ---- tensors -------------------------------------------------------------- */
 
@@ -234,6 +140,31 @@ static enum status add_vector(struct synth_plan *p, int layer, const char *name,
     return add_tensor(p, &t, pool, err);
 }
 
+/* Of linear attention: taps of the convolution [n_channels][n_taps], and how fast
+ * states decay, below 0. */
+static enum status add_taps(struct synth_plan *p, int layer, const char *name,
+                            uint64_t n_taps, uint64_t n_channels, struct err *err)
+{
+    struct synth_tensor t = {
+        .n_dims = 2, .ne = {n_taps, n_channels, 1}, .fmt = KERN_FMT_f32};
+    const struct synth_pool_spec pool = {.content = SYNTH_GAUSS,
+                                         .sigma = 1 / sqrtf((float)n_taps)};
+
+    set_name(&t, layer, name);
+    return add_tensor(p, &t, pool, err);
+}
+
+static enum status add_decay(struct synth_plan *p, int layer, const char *name,
+                             uint64_t n, struct err *err)
+{
+    struct synth_tensor t = {.n_dims = 1, .ne = {n, 1, 1}, .fmt = KERN_FMT_f32};
+    const struct synth_pool_spec pool = {
+        .content = SYNTH_GAUSS, .mean = -1, .sigma = NORM_SPREAD};
+
+    set_name(&t, layer, name);
+    return add_tensor(p, &t, pool, err);
+}
+
 /* Whether the layer whose tensors begin at index `first` has the tensor name. */
 static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
                        const char *name)
@@ -252,7 +183,11 @@ static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
 static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
                       const struct tensor_rule *r)
 {
+    const uint32_t interval = p->shape.full_attention_interval;
+    const bool recurrent = interval && ((uint32_t)layer + 1) % interval;
+
     if (r->when == (p->shape.n_experts ? WHEN_DENSE : WHEN_EXPERTS) ||
+        r->when == (recurrent ? WHEN_ATTENTION : WHEN_RECURRENT) ||
         (r->unless && has_tensor(p, first, layer, r->unless)))
         return false;
     if (!r->optional)
@@ -273,6 +208,7 @@ static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
     if (r->part[0].field == offsetof(struct layer, wo))
         return in * branch;
     return r->part[0].field == offsetof(struct layer, down) ||
+                   r->part[0].field == offsetof(struct layer, delta_out) ||
                    r->part[0].field == offsetof(struct layer, shared_down)
                ? SILU_GAIN * in * branch
                : in;
@@ -290,7 +226,11 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
         if (!is_wanted(p, first, l, r))
             continue;
         loader_shape(m, r, ne);
-        if (r->kind == TENSOR_VECTOR)
+        if (r->k == DIM_DELTA_CONV)
+            st = add_taps(p, l, r->name, ne[0], ne[1], err);
+        else if (r->part[0].field == offsetof(struct layer, delta_a))
+            st = add_decay(p, l, r->name, ne[0], err);
+        else if (r->kind == TENSOR_VECTOR)
             st = add_vector(p, l, r->name, ne[0] * ne[1], SYNTH_GAUSS, err);
         else
             st = add_matrix(p, l, r->name, ne, spread_of(p, r, ne[0]), err);
@@ -313,6 +253,8 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_heads = (int)s->n_heads,
                           .n_kv_heads = (int)s->n_kv_heads,
                           .head_dim = (int)s->head_dim,
+                          .delta = {(int)s->n_delta_k_heads, (int)s->n_delta_v_heads,
+                                    (int)s->delta_head_dim, (int)s->n_delta_conv},
                           .n_vocab = (int)s->n_vocab};
 }
 
@@ -365,6 +307,27 @@ static void put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char 
     gguf_kv_f32(k, full, v);
 }
 
+/* Linear attention, and how the rotated pairs are shared among three kinds of
+ * positions, which other engines want to know; of text they are all the same. */
+static void put_delta(struct gguf_kvs *k, const struct synth_shape *s)
+{
+    const uint32_t n_pairs = (s->n_rot ? s->n_rot : s->head_dim) / 2;
+    const uint32_t first = (n_pairs + 2) / 3, second = (n_pairs - first + 1) / 2;
+    const uint32_t sections[] = {first, second, n_pairs - first - second, 0};
+    char full[96];
+
+    put_u32(k, s, "full_attention_interval", s->full_attention_interval);
+    put_u32(k, s, "ssm.conv_kernel", s->n_delta_conv);
+    put_u32(k, s, "ssm.state_size", s->delta_head_dim);
+    put_u32(k, s, "ssm.group_count", s->n_delta_k_heads);
+    put_u32(k, s, "ssm.time_step_rank", s->n_delta_v_heads);
+    put_u32(k, s, "ssm.inner_size", s->n_delta_v_heads * s->delta_head_dim);
+    snprintf(full, sizeof full, "%s.rope.dimension_sections", s->arch);
+    gguf_kv_array(k, full, GGUF_I32, 4);
+    for (size_t i = 0; i < 4; i++)
+        gguf_put_u32(&k->bytes, sections[i]);
+}
+
 bool synth_is_made(const struct gguf *g)
 {
     return gguf_kv_find(g, KEY_SEED) != NULL;
@@ -405,6 +368,8 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     put_f32(k, s, "rope.freq_base", s->rope_base);
     if (s->window)
         put_u32(k, s, "attention.sliding_window", s->window);
+    if (s->full_attention_interval)
+        put_delta(k, s);
     put_u32(k, s, "vocab_size", s->n_vocab);
     synth_put_vocab(k, s->n_vocab);
 }
@@ -439,7 +404,7 @@ enum status synth_plan_make(struct synth_plan **plan, const struct synth_shape *
     struct err first = ERR_INIT;
     struct synth_plan *p = NULL;
 
-    if (check_shape(shape, &first))
+    if (synth_check_shape(shape, &first))
         goto out;
     p = calloc(1, sizeof *p);
     if (!p) {

@@ -25,7 +25,7 @@
 /* A shape as in configs/models/<name>.yaml. */
 struct synth_shape {
     char name[64]; /* "yi-1.5-9b" */
-    char arch[32]; /* any of arch.c without recurrent layers */
+    char arch[32]; /* any of arch.c */
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, head_dim, n_vocab,
         n_ctx_train;
     float rope_base;
@@ -36,6 +36,10 @@ struct synth_shape {
     uint32_t window; /* sliding window of the layers that have one; 0: no key */
     uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
     uint32_t n_ff_shared;               /* of the shared expert; 0: none */
+    /* Layers have linear attention, but for every full_attention_interval-th; all 0:
+     * none of the architecture's layers has. */
+    uint32_t full_attention_interval, n_delta_k_heads, n_delta_v_heads, delta_head_dim,
+        n_delta_conv;
     int qkv_bias; /* biases of queries, keys and values, where they are optional */
 };
 

@@ -25,6 +25,9 @@
 /* The tokenizer.* pairs of a vocabulary of n tokens, n >= SYNTH_MIN_VOCAB. */
 void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
 
+/* Errors: those of synth_plan_make() that a shape can cause. */
+enum status synth_check_shape(const struct synth_shape *s, struct err *err);
+
 /* ---- the plan ------------------------------------------------------------ */
 
 enum synth_content {

@@ -23,25 +23,30 @@
 #define SUFFIX ".yaml"
 
 /* KEY(name, converter, optional) */
-#define SHAPE_KEYS(KEY)            \
-    KEY(arch, word, 0)             \
-    KEY(n_layers, count, 0)        \
-    KEY(n_embd, count, 0)          \
-    KEY(n_ff, count, 0)            \
-    KEY(n_heads, count, 0)         \
-    KEY(n_kv_heads, count, 0)      \
-    KEY(head_dim, count, 0)        \
-    KEY(n_vocab, count, 0)         \
-    KEY(n_ctx_train, count, 0)     \
-    KEY(rope_base, number, 0)      \
-    KEY(norm_eps, number, 0)       \
-    KEY(tied_output, flag, 1)      \
-    KEY(rope_freqs, flag, 1)       \
-    KEY(n_rot, amount, 1)          \
-    KEY(window, amount, 1)         \
-    KEY(n_experts, amount, 1)      \
-    KEY(n_experts_used, amount, 1) \
-    KEY(n_ff_shared, amount, 1)    \
+#define SHAPE_KEYS(KEY)                     \
+    KEY(arch, word, 0)                      \
+    KEY(n_layers, count, 0)                 \
+    KEY(n_embd, count, 0)                   \
+    KEY(n_ff, count, 0)                     \
+    KEY(n_heads, count, 0)                  \
+    KEY(n_kv_heads, count, 0)               \
+    KEY(head_dim, count, 0)                 \
+    KEY(n_vocab, count, 0)                  \
+    KEY(n_ctx_train, count, 0)              \
+    KEY(rope_base, number, 0)               \
+    KEY(norm_eps, number, 0)                \
+    KEY(tied_output, flag, 1)               \
+    KEY(rope_freqs, flag, 1)                \
+    KEY(n_rot, amount, 1)                   \
+    KEY(window, amount, 1)                  \
+    KEY(n_experts, amount, 1)               \
+    KEY(n_experts_used, amount, 1)          \
+    KEY(n_ff_shared, amount, 1)             \
+    KEY(full_attention_interval, amount, 1) \
+    KEY(n_delta_k_heads, amount, 1)         \
+    KEY(n_delta_v_heads, amount, 1)         \
+    KEY(delta_head_dim, amount, 1)          \
+    KEY(n_delta_conv, amount, 1)            \
     KEY(qkv_bias, flag, 1)
 
 #define TEXT_BYTES 32

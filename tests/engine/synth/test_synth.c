@@ -385,6 +385,69 @@ static void experts_are_matrices_one_after_another(void **state)
     }
 }
 
+static const struct synth_shape hybrid = {
+    .name = "hybrid",
+    .arch = "qwen35",
+    .n_layers = 5,
+    .n_embd = 256,
+    .n_ff = 512,
+    .n_heads = 4,
+    .n_kv_heads = 2,
+    .head_dim = 64,
+    .n_rot = 16,
+    .n_vocab = 512,
+    .n_ctx_train = 1024,
+    .rope_base = 10000,
+    .norm_eps = 1e-6F,
+    .full_attention_interval = 2,
+    .n_delta_k_heads = 2,
+    .n_delta_v_heads = 6,
+    .delta_head_dim = 32,
+    .n_delta_conv = 4,
+};
+
+/* Layers have the tensors of their kind, and the model runs; its states neither grow
+ * nor vanish. */
+static void layers_with_linear_attention(void **state)
+{
+    static const char *const archs[] = {"qwen35", "qwen35moe"};
+    int32_t tokens[200];
+
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        tokens[i] = 5 + i * 7 % 500;
+    for (size_t i = 0; i < 2; i++) {
+        struct synth_shape s = hybrid;
+        struct slm_params p = slm_params_default();
+        struct err err = ERR_INIT;
+        struct slm *slm = NULL;
+        struct model m;
+        double power = 0;
+
+        strcpy(s.arch, archs[i]);
+        s.n_experts = i ? 6 : 0;
+        s.n_experts_used = i ? 2 : 0;
+        s.n_ff_shared = i ? 160 : 0;
+        make(&m, &s, QUANTMIX_Q8_0, 1);
+        assert_tensor(&m, "blk.0.attn_qkv.weight", KERN_FMT_q8_0, 256, 10 * 32);
+        assert_tensor(&m, "blk.4.ssm_conv1d.weight", KERN_FMT_f32, 4, 10 * 32);
+        assert_tensor(&m, "blk.2.ssm_out.weight", KERN_FMT_q8_0, 6 * 32, 256);
+        assert_tensor(&m, "blk.1.attn_q.weight", KERN_FMT_q8_0, 256, 2 * 4 * 64);
+        assert_null(gguf_tensor_find(m.g, "blk.1.ssm_a"));
+        assert_null(gguf_tensor_find(m.g, "blk.2.attn_q.weight"));
+        p.image = m.image;
+        p.image_bytes = m.bytes;
+        if (slm_open(&slm, &p, &err) ||
+            slm_eval(slm, tokens, 200, SLM_LOGITS_LAST, &err))
+            fail_msg("%s", err.msg);
+        for (uint32_t v = 0; v < s.n_vocab; v++)
+            power += pow((double)slm_logits(slm, 0)[v], 2) / s.n_vocab;
+        assert_true(power > 1 && power < 16); /* planned: 4 */
+        slm_close(slm);
+        drop(&m);
+    }
+}
+
 static void impossible_shapes_are_refused(void **state)
 {
     static const struct {
@@ -404,6 +467,7 @@ static void impossible_shapes_are_refused(void **state)
         {"n_ctx_train is 0", offsetof(struct synth_shape, n_ctx_train), 0},
         {"n_experts_used is 0", offsetof(struct synth_shape, n_experts), 2},
         {"n_ff_shared is 5", offsetof(struct synth_shape, n_ff_shared), 5},
+        {"n_delta_conv is 4", offsetof(struct synth_shape, n_delta_conv), 4},
         {"rope_base is 0", offsetof(struct synth_shape, rope_base), 0},
         {"norm_eps is nan", offsetof(struct synth_shape, norm_eps), 0x7fc00000},
     };
@@ -428,8 +492,14 @@ static void impossible_shapes_are_refused(void **state)
                      ST_UNSUPPORTED);
     err = (struct err)ERR_INIT;
     strcpy(s.arch, "qwen35");
-    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err),
-                     ST_UNSUPPORTED);
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "full_attention_interval is 0"));
+    s = hybrid;
+    s.n_delta_v_heads = 5;
+    err = (struct err)ERR_INIT;
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "n_delta_v_heads 5 is no multiple"));
+    s = tiny;
     err = (struct err)ERR_INIT;
     strcpy(s.arch, "qwen3moe");
     assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
@@ -571,6 +641,7 @@ int main(void)
         cmocka_unit_test(pieces_of_any_size_give_the_same_image),
         cmocka_unit_test(vocabularies_of_any_size_have_unique_pieces),
         cmocka_unit_test(experts_are_matrices_one_after_another),
+        cmocka_unit_test(layers_with_linear_attention),
         cmocka_unit_test(impossible_shapes_are_refused),
         cmocka_unit_test(file_is_the_image),
         cmocka_unit_test(interruption_leaves_nothing_behind),

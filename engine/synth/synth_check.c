@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * synth_check.c - which shapes synthetic models can have
+ */
+#include <string.h>
+
+#include "engine/arch/loader.h"
+#include "engine/synth/synth_parts.h"
+
+static enum status check_range(const struct synth_shape *s, const char *what,
+                               uint32_t v, uint32_t min, uint32_t max, struct err *err)
+{
+    if (v >= min && v <= max)
+        return ST_OK;
+    return err_set(err, ST_USAGE, "shape %s: %s is %u, it must be %u..%u", s->name,
+                   what, v, min, max);
+}
+
+static bool table_has(const struct arch *arch, enum tensor_when when)
+{
+    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+        if (r->when == when)
+            return true;
+    return false;
+}
+
+/* All experts' rows together have the same limit as those of a dense part. */
+static enum status check_experts(const struct synth_shape *s, struct err *err)
+{
+    const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
+    const bool may = table_has(arch, WHEN_EXPERTS);
+    bool shared = false;
+
+    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+        shared |= r->part[0].rows == DIM_FF_SHARED;
+    if (s->n_experts == 0 && may && !table_has(arch, WHEN_DENSE))
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_experts is missing, which '%s' needs", s->name,
+                       s->arch);
+    if (s->n_experts && !may)
+        return err_set(err, ST_USAGE, "shape %s: '%s' has no experts", s->name,
+                       s->arch);
+    if (check_range(s, "n_experts", s->n_experts, 0, 1024, err) ||
+        (s->n_experts &&
+         check_range(s, "n_experts_used", s->n_experts_used, 1, s->n_experts, err)) ||
+        (s->n_experts &&
+         check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
+        return ST_USAGE;
+    return check_range(s, "n_ff_shared", s->n_ff_shared, shared, shared ? 1u << 20 : 0,
+                       err);
+}
+
+/* The sizes of linear attention: all of them, or none where the architecture has none.
+ */
+static enum status check_delta(const struct synth_shape *s, struct err *err)
+{
+    const bool has = table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT);
+    const uint32_t least = has;
+
+    if (check_range(s, "full_attention_interval", s->full_attention_interval, least,
+                    has ? s->n_layers : 0, err) ||
+        check_range(s, "n_delta_k_heads", s->n_delta_k_heads, least,
+                    has ? MAX_HEADS : 0, err) ||
+        check_range(s, "n_delta_v_heads", s->n_delta_v_heads, least,
+                    has ? MAX_HEADS : 0, err) ||
+        check_range(s, "delta_head_dim", s->delta_head_dim, least, has ? 1u << 12 : 0,
+                    err) ||
+        check_range(s, "n_delta_conv", s->n_delta_conv, least, has ? DELTA_MAX_CONV : 0,
+                    err))
+        return ST_USAGE;
+    if (has && s->n_delta_v_heads % s->n_delta_k_heads)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_delta_v_heads %u is no multiple of "
+                       "n_delta_k_heads %u",
+                       s->name, s->n_delta_v_heads, s->n_delta_k_heads);
+    return ST_OK;
+}
+
+/* The limits admit every known model and keep all sizes far from
+ * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
+enum status synth_check_shape(const struct synth_shape *s, struct err *err)
+{
+    char known[256];
+
+    if (!arch_by_name(s->arch, strlen(s->arch)))
+        return err_set(err, ST_UNSUPPORTED,
+                       "shape %s: synthetic models of architecture '%s' cannot be "
+                       "made, only of: %s",
+                       s->name, s->arch, arch_names(known, sizeof known));
+    if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
+        check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
+        check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
+        check_range(s, "n_heads", s->n_heads, 1, 1u << 12, err) ||
+        check_range(s, "n_kv_heads", s->n_kv_heads, 1, s->n_heads, err) ||
+        check_range(s, "head_dim", s->head_dim, 2, 1u << 12, err) ||
+        check_range(s, "n_vocab", s->n_vocab, SYNTH_MIN_VOCAB, 1u << 22, err) ||
+        check_range(s, "n_ctx_train", s->n_ctx_train, 1, 1u << 30, err))
+        return ST_USAGE;
+    if (s->n_heads % s->n_kv_heads)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
+                       s->n_heads, s->n_kv_heads);
+    if (check_experts(s, err) || check_delta(s, err))
+        return ST_USAGE;
+    if (s->head_dim % 2)
+        return err_set(err, ST_USAGE,
+                       "shape %s: head_dim is %u, rotary embedding needs an even one",
+                       s->name, s->head_dim);
+    if (s->n_rot % 2 || s->n_rot > s->head_dim)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_rot is %u, it must be even and at most head_dim %u",
+                       s->name, s->n_rot, s->head_dim);
+    if (!(s->rope_base > 1 && s->rope_base < 1e12F))
+        return err_set(err, ST_USAGE,
+                       "shape %s: rope_base is %g, it must be above 1 and below 1e12",
+                       s->name, (double)s->rope_base);
+    if (!(s->norm_eps > 0 && s->norm_eps < 1))
+        return err_set(err, ST_USAGE,
+                       "shape %s: norm_eps is %g, it must be within 0 and 1", s->name,
+                       (double)s->norm_eps);
+    return ST_OK;
+}
