@@ -27,7 +27,10 @@ static const struct opt_usage usage = {
     .about = "Answers questions, one per line, from the terminal or a pipe. The "
              "conversation stays in the KV cache, so a question costs only its own "
              "tokens. When the context is full, the oldest questions and answers are "
-             "dropped. Ctrl-C stops an answer, Ctrl-D or /quit ends the program, /help "
+             "dropped. With --kv-window N it has no end: the model goes on with the "
+             "first 4 and the last N positions, and forgets what is between them, a "
+             "system message too. Ctrl-C stops an answer, Ctrl-D or /quit ends the "
+             "program, /help "
              "lists the commands. A line that ends in \\ continues on the next.",
     .example = "bench chat -m model.gguf --system \"Answer in one sentence.\"\n"
                "echo \"What is a cache line?\" | bench chat -m model.gguf --temp 0",
@@ -132,9 +135,15 @@ static void print_stats(const struct chat *c)
         print_speculation("last answer", &s.speculation);
         print_speculation("all answers", &s.all_speculation);
     }
-    fprintf(stderr, "context: %d of %d positions used by %d message%s; %d thread%s\n",
-            s.n_past, s.n_ctx, s.n_messages, plural(s.n_messages, "s"),
-            c->model.n_threads, plural(c->model.n_threads, "s"));
+    fprintf(stderr, "context: %d ", s.n_past);
+    if (s.n_seen)
+        fprintf(stderr, "positions, of which %d are seen,",
+                s.n_past < s.n_seen ? s.n_past : s.n_seen);
+    else
+        fprintf(stderr, "of %d positions", s.n_ctx);
+    fprintf(stderr, " used by %d message%s; %d thread%s\n", s.n_messages,
+            plural(s.n_messages, "s"), c->model.n_threads,
+            plural(c->model.n_threads, "s"));
 }
 
 static void print_help(void)
@@ -184,7 +193,10 @@ static void report_end(const struct chat *c, enum conversation_end end, int n_dr
                 "bench: the context of %d positions is full: the oldest %d messages "
                 "were dropped; --ctx sets it\n",
                 n_ctx, n_dropped);
-    if (end == CONVERSATION_FULL)
+    if (end == CONVERSATION_FULL && slm_info(c->model.m)->kv_window)
+        fprintf(stderr, "bench: the answer was ended after %d tokens; -n sets this\n",
+                n_ctx);
+    else if (end == CONVERSATION_FULL)
         fprintf(stderr,
                 "bench: the context of %d positions ended before the answer; --ctx "
                 "sets it\n",
@@ -249,6 +261,22 @@ static enum status choose_family(const struct chat_template **chat,
                    names);
 }
 
+static void print_banner(const struct chat *c, const struct settings *s,
+                         const char *family)
+{
+    const struct slm_info *info = slm_info(c->model.m);
+
+    fprintf(stderr, "%s, chat template %s, ", s->session.model, family);
+    if (info->kv_window)
+        fprintf(stderr,
+                "context without end, of which the first %d and the last %d positions "
+                "are seen",
+                info->n_sinks, info->kv_window);
+    else
+        fprintf(stderr, "context of %d positions", info->n_ctx);
+    fputs("; /help lists the commands\n", stderr);
+}
+
 static enum status open_talk(struct chat *c, const struct settings *s, struct err *err)
 {
     struct conversation_params params = {.system = s->system,
@@ -271,10 +299,7 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
     if (!st)
         st = conversation_open(&c->talk, &c->model, &params, err);
     if (!st && c->at_terminal)
-        fprintf(
-            stderr,
-            "%s, chat template %s, context of %d positions; /help lists the commands\n",
-            s->session.model, chat_template_name(params.chat), session.n_ctx);
+        print_banner(c, s, chat_template_name(params.chat));
     return st;
 }
 

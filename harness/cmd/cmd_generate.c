@@ -188,7 +188,7 @@ static enum status decode(struct generation *g, int n_max, struct err *err)
     while (!(st = print_tokens(g, ids, n, n_max, &end, err)) && !end) {
         const int32_t last = ids[n - 1];
 
-        if (slm_n_past(g->model.m) == slm_info(g->model.m)->n_ctx) {
+        if (slm_n_free(g->model.m) == 0) {
             fprintf(stderr,
                     "bench: the context of %d positions is full; --ctx sets it\n",
                     slm_info(g->model.m)->n_ctx);
@@ -238,7 +238,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
     params.n_logits = s->draft || strcmp(s->speculate, "off") ? SPECULATE_MAX + 1 : 1;
     if (!params.n_ctx)
         params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
-    if (g->n_prompt > (size_t)params.n_ctx)
+    if (g->n_prompt > (size_t)params.n_ctx && !params.setup.kv_window)
         return err_set(err, ST_USAGE,
                        "the prompt has %zu tokens, the context %d positions; shorten "
                        "it or set a larger context with --ctx",

@@ -22,11 +22,15 @@ static const struct opt_usage usage = {
         "quality -m MODEL... [--reference MODEL] [--text FILE] [--ctx N] [-o DIR]",
     .about =
         "Measures how well each model predicts a text: perplexity with its standard "
-        "error. If there are several models or KV cache types, one is the reference: "
-        "--reference, else the F32, F16 or BF16 model, else the largest. Against it, "
+        "error. If there are several models, KV cache types or windows, one is the "
+        "reference: --reference, else the F32, F16 or BF16 model, else the largest, "
+        "with "
+        "F16 keys and values of all positions. Against it, "
         "at every position: Kullback-Leibler divergence (mean, median, 99th "
         "percentile) and how often both rank the same token first. The text is cut "
-        "into chunks of --ctx tokens; the second half of each is scored.\n\nResults go "
+        "into chunks of --ctx tokens; the second half of each is scored. Chunks longer "
+        "than the context that a model was made for need a --kv-window, and have no "
+        "reference.\n\nResults go "
         "to DIR/quality.csv. In the directory of a sweep, `bench plot DIR` draws speed "
         "against divergence from them, and `bench recommend DIR` uses them. The same "
         "command continues a stopped run. The reference's predictions, 2 bytes per "
@@ -36,13 +40,14 @@ static const struct opt_usage usage = {
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
         "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
         "bench quality -m model.gguf --kv-type f16,bf16,q8_0,q4_0\n"
+        "bench quality -m model.gguf --ctx 4096 --kv-window 512,1024,2048\n"
         "bench quality -m q4.gguf --reference f16.gguf --text book.txt --chunks 50",
 };
 
 struct request {
     struct quality_settings settings;
     struct str_list models;
-    const char *values;
+    const char *values[QUALITY_N_SETTINGS];
     bool json;
 };
 
@@ -95,9 +100,20 @@ static int run(struct request *q)
 {
     struct quality_report report;
     struct err err = ERR_INIT;
-    enum status st = setting_parse_list(QUALITY_SETTING, q->values ? q->values : "f16",
-                                        "--kv-type", &q->settings.values, &err);
+    enum status st = ST_OK;
 
+    for (int i = 0; i < QUALITY_N_SETTINGS && st == ST_OK; i++) {
+        const enum setting_id id = quality_settings[i];
+        char what[40], usual[40];
+        int value;
+
+        setting_default(id, &value, sizeof value);
+        snprintf(what, sizeof what, "--%s", setting_row(id)->option);
+        st = setting_parse_list(
+            id,
+            q->values[i] ? q->values[i] : setting_text(id, &value, usual, sizeof usual),
+            what, &q->settings.values[i], &err);
+    }
     q->settings.models = q->models.v;
     q->settings.n_models = q->models.n;
     if (st == ST_OK) {
@@ -133,7 +149,8 @@ int cmd_quality(int argc, char **argv)
         OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' least)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
-        OPT_STR(0, "kv-type", &q.values, "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0"),
+        OPT_STR(0, "kv-type", &q.values[QUALITY_KV_TYPE], "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0"),
+        OPT_STR(0, "kv-window", &q.values[QUALITY_KV_WINDOW], "LIST", "windows of the KV cache: of the last N positions and the first 4; 0: all (default)"),
         SESSION_OPT(*session, threads),
         SESSION_OPT_PLACE(*session),
         SESSION_OPT(*session, batch),
@@ -153,7 +170,8 @@ int cmd_quality(int argc, char **argv)
     if (!q.models.n)
         err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
     code = err.code ? cmd_end(&err) : run(&q);
-    free(q.settings.values.v);
+    for (int i = 0; i < QUALITY_N_SETTINGS; i++)
+        free(q.settings.values[i].v);
     free(q.models.v);
     return code;
 }

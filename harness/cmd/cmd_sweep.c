@@ -36,13 +36,10 @@
 
 static const struct opt_usage usage = {
     .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
-    .about =
-        "Measures every combination of models, threads, placements, depths, prompts "
-        "and "
-        "texts, in rounds of random order, each launch in a fresh worker process "
-        "inside "
-        "a memory sandbox. configs/sweeps/default.yaml has the defaults, and documents "
-        "them. Exit code: 1 where no point has a figure, 3 where nothing fits.",
+    .about = "Measures every combination of its lists, in rounds of random order, each "
+             "launch in a fresh worker inside a memory sandbox. Defaults are in "
+             "configs/sweeps/default.yaml. Exit code: 1 without a figure, 3 where "
+             "none fits.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",

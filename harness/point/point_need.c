@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/kv/kvcache.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/model/test_prompt.h"
 #include "harness/point/point_worker.h"
@@ -56,6 +57,15 @@ static enum status need_text(struct point *p, struct point_need *need,
     return status;
 }
 
+/* Positions that the KV cache of a layer has room for, whole panels. */
+static uint64_t kv_positions(const struct point *p)
+{
+    const uint64_t kept =
+        (uint64_t)p->setup.kv_window + SLM_DEFAULT_SINKS + (uint64_t)point_n_back(p);
+
+    return p->setup.kv_window ? kept + 3 * KVCACHE_PANEL : (uint64_t)point_n_ctx(p);
+}
+
 /* A model in memory has no file; its shape has the same facts. */
 static enum status need_image(struct point *p, struct point_need *need, struct err *err)
 {
@@ -73,7 +83,7 @@ static enum status need_image(struct point *p, struct point_need *need, struct e
     need->weight_bytes = synth_plan_bytes(plan);
     need->anon_bytes = need->weight_bytes + UINT64_C(2) * 2 * s->n_layers *
                                                 s->n_kv_heads * s->head_dim *
-                                                (uint64_t)point_n_ctx(p);
+                                                kv_positions(p);
     need->n_params = synth_plan_params(plan);
     snprintf(need->quant, sizeof need->quant, "%s", quantmix_name(ref.mix));
     synth_plan_free(plan);

@@ -103,6 +103,8 @@ void point_describe(struct point_run *r, const struct point *p)
     row->n_threads = p->setup.n_threads;
     if (p->setup.n_threads_prefill)
         row->n_threads_prefill = p->setup.n_threads_prefill;
+    if (p->setup.kv_window)
+        row->kv_window = p->setup.kv_window;
     row->placement =
         p->setup.explicit_cpus ? ROW_PLACEMENT_LIST : (int)p->setup.placement;
     if (r->settings.setup.explicit_cpus)

@@ -33,6 +33,7 @@ struct plan {
     size_t n_models, n_given;     /* all, and those without a --reference of its own */
     size_t reference;
     struct quality_text text;
+    bool alone; /* chunks are too long for a reference that sees all positions */
     struct quality_job *jobs; /* [n_models * values.n], the reference's first */
     size_t n_jobs;
     struct quality_store *rows; /* of the reference */
@@ -87,10 +88,37 @@ static enum status read_models(struct plan *p, struct err *err)
     return ST_OK;
 }
 
+/* With a window every chunk is possible, if the window is not too long itself. */
+static enum status check_windows(struct plan *p, struct err *err)
+{
+    const struct int_list *windows = &p->s->values[QUALITY_KV_WINDOW];
+    bool all = true;
+
+    for (size_t k = 0; k < windows->n; k++) {
+        all = all && windows->v[k] > 0;
+        for (size_t i = 0; i < p->n_models; i++)
+            if (windows->v[k] + SLM_DEFAULT_SINKS > p->models[i].n_ctx_train &&
+                windows->v[k])
+                return err_set(err, ST_USAGE,
+                               "--kv-window %d: %s was made for contexts of %d "
+                               "positions; with the first %d at most %d can be the "
+                               "last ones",
+                               windows->v[k], p->models[i].name,
+                               p->models[i].n_ctx_train, SLM_DEFAULT_SINKS,
+                               p->models[i].n_ctx_train - SLM_DEFAULT_SINKS);
+    }
+    for (size_t i = 0; all && i < p->n_models; i++)
+        p->models[i].max_chunk = INT_MAX;
+    return ST_OK;
+}
+
 static enum status read_text(struct plan *p, struct err *err)
 {
     int ctx = p->s->ctx;
-    enum status st;
+    enum status st = check_windows(p, err);
+
+    if (st)
+        return st;
 
     if (!ctx) {
         ctx = QUALITY_DEFAULT_CTX;
@@ -104,17 +132,42 @@ static enum status read_text(struct plan *p, struct err *err)
         if (i != p->reference)
             st = quality_text_check(&p->text, &p->models[p->reference], &p->models[i],
                                     err);
+    for (size_t i = 0; i < p->n_models; i++)
+        p->alone = p->alone || ctx > p->models[i].n_ctx_train;
     return st;
 }
 
 /* ---- jobs ----------------------------------------------------------------------- */
 
-static void set_column(struct row *r, const struct quality_job *job)
+const enum setting_id quality_settings[QUALITY_N_SETTINGS] = {
+    [QUALITY_KV_TYPE] = SETTING_kv_type,
+    [QUALITY_KV_WINDOW] = SETTING_kv_window,
+};
+
+static const char *kv_name(const struct quality_job *job)
 {
-    row_set_text(r, row_field_of(QUALITY_SETTING), job->value_name);
+    return choices_kv.name(job->value[QUALITY_KV_TYPE]);
 }
 
-static void add_job(struct plan *p, size_t model, int value)
+/* "f16", or "f16-w512" with a window. */
+static const char *name_values(const struct quality_job *job, char *buf, size_t cap)
+{
+    const int window = job->value[QUALITY_KV_WINDOW];
+
+    snprintf(buf, cap, "%s", kv_name(job));
+    if (window)
+        text_append(buf, cap, "-w%d", window);
+    return buf;
+}
+
+static void set_columns(struct row *r, const struct quality_job *job)
+{
+    row_set_text(r, row_field_of(SETTING_kv_type), kv_name(job));
+    if (job->value[QUALITY_KV_WINDOW])
+        r->kv_window = job->value[QUALITY_KV_WINDOW];
+}
+
+static void add_job(struct plan *p, size_t model, const int value[QUALITY_N_SETTINGS])
 {
     struct quality_job *job = &p->jobs[p->n_jobs++];
     struct row r;
@@ -122,11 +175,13 @@ static void add_job(struct plan *p, size_t model, int value)
     job->model = &p->models[model];
     job->text = &p->text;
     job->session = p->s->session;
-    job->value = value;
-    job->value_name = setting_row(QUALITY_SETTING)->choices->name(value);
-    *(int *)model_setup_field(&job->session.setup, QUALITY_SETTING, NULL) = value;
+    for (int i = 0; i < QUALITY_N_SETTINGS; i++) {
+        job->value[i] = value[i];
+        *(int *)model_setup_field(&job->session.setup, quality_settings[i], NULL) =
+            value[i];
+    }
     row_init(&r);
-    set_column(&r, job);
+    set_columns(&r, job);
     snprintf(job->name, sizeof job->name, "%.60s", job->model->name);
     row_append_unusual(&r, FIELD_COMPUTED, job->name, sizeof job->name);
     job->progress = &p->progress;
@@ -135,23 +190,33 @@ static void add_job(struct plan *p, size_t model, int value)
 
 static enum status make_jobs(struct plan *p, struct err *err)
 {
-    const int usual = (int)setting_row(QUALITY_SETTING)->value;
-    const size_t most = p->n_models * p->s->values.n + 1;
+    const struct int_list *types = &p->s->values[QUALITY_KV_TYPE];
+    const struct int_list *windows = &p->s->values[QUALITY_KV_WINDOW];
+    const size_t n_ways = types->n * windows->n, most = p->n_models * n_ways + 1;
+    int usual[QUALITY_N_SETTINGS];
 
     p->jobs = calloc(most, sizeof *p->jobs);
     if (!p->jobs)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", p->n_models);
-    add_job(p, p->reference, usual);
+    for (int i = 0; i < QUALITY_N_SETTINGS; i++)
+        usual[i] = (int)setting_row(quality_settings[i])->value;
+    if (!p->alone)
+        add_job(p, p->reference, usual);
     for (size_t i = 0; i < p->n_given; i++)
-        for (size_t k = 0; k < p->s->values.n; k++)
-            if (i != p->reference || p->s->values.v[k] != usual)
-                add_job(p, i, p->s->values.v[k]);
+        for (size_t k = 0; k < n_ways; k++) {
+            const int value[QUALITY_N_SETTINGS] = {
+                [QUALITY_KV_TYPE] = types->v[k / windows->n],
+                [QUALITY_KV_WINDOW] = windows->v[k % windows->n]};
+
+            if (i != p->reference || memcmp(value, usual, sizeof value) != 0)
+                add_job(p, i, value);
+        }
     return ST_OK;
 }
 
 static bool has_reference(const struct plan *p)
 {
-    return p->n_jobs > 1;
+    return p->n_jobs > 1 && !p->alone;
 }
 
 static uint64_t add_key(uint64_t h, uint64_t key)
@@ -164,12 +229,15 @@ static enum status open_scores(struct plan *p, size_t i, struct err *err)
 {
     struct quality_job *job = &p->jobs[i];
     uint64_t key = add_key(add_key(HASH_BEGIN, job->model->key), p->text.key);
-    char path[PATH_MAX];
+    char path[PATH_MAX], values[16];
 
-    key = add_key(key, (uint64_t)job->value);
+    key = add_key(key, (uint64_t)job->value[QUALITY_KV_TYPE]);
+    if (job->value[QUALITY_KV_WINDOW])
+        key = add_key(key, (uint64_t)job->value[QUALITY_KV_WINDOW]);
     key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
     snprintf(path, sizeof path, "%.3000s/quality/%s-%s-%016llx.scores", p->s->out,
-             job->model->name, job->value_name, (unsigned long long)key);
+             job->model->name, name_values(job, values, sizeof values),
+             (unsigned long long)key);
     return quality_store_open(
         &job->scores, path, key,
         quality_per_chunk(p->text.ctx) * sizeof(struct quality_score), err);
@@ -331,7 +399,9 @@ static void make_command(const struct plan *p, const struct quality_job *job,
     strncat(r->command, number, cap - strlen(r->command) - 1);
     snprintf(number, sizeof number, " --chunks %zu --kv-type", p->text.n_chunks);
     strncat(r->command, number, cap - strlen(r->command) - 1);
-    shell_word_append(r->command, cap, job->value_name);
+    shell_word_append(r->command, cap, kv_name(job));
+    if (job->value[QUALITY_KV_WINDOW])
+        text_append(r->command, cap, " --kv-window %d", job->value[QUALITY_KV_WINDOW]);
 }
 
 static void fill_figures(const struct plan *p, const struct quality_summary *s,
@@ -363,6 +433,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
 {
     struct quality_summary sum;
     const time_t now = time(NULL);
+    char values[16];
     struct tm utc;
     const enum status st = summarise(job, &sum, err);
 
@@ -371,13 +442,13 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     row_init(r);
     gmtime_r(&now, &utc);
     strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%s/%.16s", job->model->name,
-             job->value_name, p->text.name);
+    snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%.15s/%.16s",
+             job->model->name, name_values(job, values, sizeof values), p->text.name);
     snprintf(r->build, sizeof r->build, "%s", build_version());
     r->kind = ROW_QUALITY;
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
-    set_column(r, job);
+    set_columns(r, job);
     r->status = ROW_STATUS_OK;
     snprintf(r->validity, sizeof r->validity, "valid");
     r->n_params = (int64_t)job->model->n_params;

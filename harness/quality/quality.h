@@ -3,13 +3,14 @@
  * quality.h - quality loss of a quantisation: perplexity, and divergence from a
  * reference
  *
- * Model of the world: a *job* is a model with a type of KV cache; one of the models,
- * with F16 keys and values, is the reference. Its predictions are computed once and
- * kept in a file (quality_score.h describes its precision) from which every job reads
- * the chunk that it has just computed, so memory holds one model and a few rows,
- * however long the text and large the reference: two models side by side would need
- * both in memory, and the reference again for every job. The file stays in the cache
- * directory for the next comparison with the same reference.
+ * Model of the world: a *job* is a model with a type of KV cache and a window of it;
+ * one of the models, with F16 keys and values of all positions, is the reference. Its
+ * predictions are computed once and kept in a file (quality_score.h describes its
+ * precision) from which every job reads the chunk that it has just computed, so memory
+ * holds one model and a few rows, however long the text and large the reference: two
+ * models side by side would need both in memory, and the reference again for every job.
+ * The file stays in the cache directory for the next comparison with the same
+ * reference.
  *
  * Scores are kept in <out>/quality/, one file per job and one record per chunk: a
  * killed run continues with its unfinished chunk. Finished jobs are rows of
@@ -34,12 +35,12 @@
 struct quality_settings {
     const char *const *models; /* [n_models], n_models >= 1 */
     size_t n_models;
-    const char *reference;  /* NULL: of the models F32, F16 or BF16, else the largest */
-    const char *text;       /* NULL: the one that comes with the program */
-    int ctx;                /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
-                               that the models were made for */
-    int n_chunks;           /* most chunks; 0: all */
-    struct int_list values; /* of QUALITY_SETTING, one at least */
+    const char *reference; /* NULL: of the models F32, F16 or BF16, else the largest */
+    const char *text;      /* NULL: the one that comes with the program */
+    int ctx;               /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
+                              that the models were made for */
+    int n_chunks;          /* most chunks; 0: all */
+    struct int_list values[QUALITY_N_SETTINGS]; /* one at least of each */
     struct session_params session; /* threads, placement, batch, weights; the rest is
                                       set here */
     const char *out;               /* directory of results */

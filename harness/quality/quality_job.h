@@ -16,16 +16,16 @@
 #include "harness/session/session.h"
 #include "harness/settings/setting.h"
 
-/* The setting, an enumeration, that models are scored with each value of: it decides
- * what is computed. */
-#define QUALITY_SETTING SETTING_kv_type
+/* The settings that models are scored with each value of: they decide what is computed.
+ * The reference has their defaults. */
+enum { QUALITY_KV_TYPE, QUALITY_KV_WINDOW, QUALITY_N_SETTINGS };
+extern const enum setting_id quality_settings[QUALITY_N_SETTINGS];
 
 struct quality_job {
     const struct quality_model *model;
     const struct quality_text *text;
-    int value; /* of QUALITY_SETTING */
-    const char *value_name;
-    char name[120]; /* of model and setting, for progress lines: "yi-q4, KV q8_0" */
+    int value[QUALITY_N_SETTINGS];
+    char name[120]; /* of model and settings, for progress lines: "yi-q4, KV q8_0" */
     struct session_params session; /* complete but for context and logits */
     struct quality_store *scores;  /* record: a chunk's struct quality_score[] */
     struct quality_store *rows;    /* record: a row of the reference; NULL: none */

@@ -88,7 +88,7 @@ enum status quality_model_read(struct quality_model *m, const char *text,
         m->bytes = gguf_image_bytes(g);
         m->n_params = info.n_params;
         m->n_vocab = info.n_vocab;
-        m->n_ctx_train = info.n_ctx_train;
+        m->n_ctx_train = m->max_chunk = info.n_ctx_train;
         m->key = key_of(g, ref.path);
     }
     gguf_close(g);
@@ -198,7 +198,7 @@ enum status quality_text_read(struct quality_text *out, const struct quality_mod
     int32_t bos = -1;
     enum status st = ST_OK;
 
-    if (ctx < QUALITY_MIN_CTX || ctx > m->n_ctx_train)
+    if (ctx < QUALITY_MIN_CTX || ctx > m->max_chunk)
         return err_set(err, ST_USAGE,
                        "--ctx %d: chunks of %s may have %d to %d tokens, the context "
                        "that the model was made for",
@@ -239,7 +239,7 @@ enum status quality_text_check(const struct quality_text *t,
     size_t n = 0;
     enum status st = ST_OK;
 
-    if (t->ctx > m->n_ctx_train)
+    if (t->ctx > m->max_chunk)
         return err_set(err, ST_USAGE,
                        "--ctx %d is more than the %d tokens that %s was made for",
                        t->ctx, m->n_ctx_train, m->name);

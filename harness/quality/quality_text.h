@@ -29,7 +29,8 @@ struct quality_model {
     uint64_t bytes; /* of the file, or of the one it would be */
     uint64_t n_params;
     int n_vocab, n_ctx_train;
-    uint64_t key; /* of this file as it is now */
+    int max_chunk; /* tokens: n_ctx_train, unless a window makes longer ones possible */
+    uint64_t key;  /* of this file as it is now */
 };
 
 /* From the file's metadata alone. Errors: as modelref_parse(), modelref_open() and

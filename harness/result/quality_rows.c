@@ -234,11 +234,15 @@ static int fill(quality_cells c, const struct row *r)
     int k = 0;
 
     for (size_t i = 0; i < n && k < MAX_CELLS - N_FIGURES; i++)
-        if (f[i].is & FIELD_COMPUTED)
-            snprintf(c[k++], CELL_MAX, "%s",
-                     r            ? row_text(r, &f[i])
-                     : f[i].label ? f[i].label
-                                  : f[i].name);
+        if (f[i].is & FIELD_COMPUTED) {
+            if (r)
+                row_cell(r, &f[i], c[k], CELL_MAX);
+            else
+                snprintf(c[k], CELL_MAX, "%s", f[i].label ? f[i].label : f[i].name);
+            if (!*c[k])
+                snprintf(c[k], CELL_MAX, "-");
+            k++;
+        }
     for (int i = 0; i < N_FIGURES && !r; i++)
         snprintf(c[k + i], CELL_MAX, "%s", figures[i]);
     if (!r)

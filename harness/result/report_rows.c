@@ -165,13 +165,17 @@ bool report_same_line(const struct row *a, const struct row *b)
            a->n_threads == b->n_threads;
 }
 
-/* An empty cell is that of a point which failed before its value was known. */
+/* An empty cell is that of a point which failed before its value was known, or a number
+ * that goes unsaid at its default. */
 static bool differs(const struct report_rows *p, const struct field *f)
 {
+    const bool empty_counts = f->kind == FIELD_KIND_INT && f->is_set &&
+                              setting_row(f->setting)->said == SETTING_SAID_IF_SET;
     const struct row *known = NULL;
+    char text[ROW_CELL_MAX];
 
     for (size_t i = 0; i < p->n; i++) {
-        if (!*row_text(p->v[i], f))
+        if (!*row_cell(p->v[i], f, text, sizeof text) && !empty_counts)
             continue;
         if (known && row_compare_cell(known, p->v[i], f))
             return true;
@@ -304,7 +308,7 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap)
 {
-    char limit[32] = "no limit";
+    char limit[32] = "no limit", text[ROW_CELL_MAX];
     size_t n;
     const struct field *f = row_fields(&n);
 
@@ -316,9 +320,8 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
     for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
         if (!f[i].label)
             continue;
-        if (p->varies & bit && *row_text(r, &f[i]))
-            text_append(buf, cap, "%s%s %s", *f[i].label ? " " : "", f[i].label,
-                        row_text(r, &f[i]));
+        if (p->varies & bit && *row_cell(r, &f[i], text, sizeof text))
+            text_append(buf, cap, "%s%s %s", *f[i].label ? " " : "", f[i].label, text);
         bit <<= 1;
     }
     if (r->mem_limit_bytes > 0)

@@ -115,14 +115,16 @@ void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap)
     const struct field *f = row_fields(&n);
 
     for (size_t i = 0; i < n; i++) {
-        const int value = f[i].kind == FIELD_KIND_ENUM && f[i].is_set
-                              ? *(const int *)((const char *)r + f[i].offset)
-                              : FIELD_NO_ENUM;
+        char text[ROW_CELL_MAX], usual[ROW_CELL_MAX];
+        double value = 0; /* as large as any */
 
-        if ((f[i].is & is) == is && value != FIELD_NO_ENUM &&
-            value != (int)setting_row(f[i].setting)->value)
-            text_append(buf, cap, ", %s%s%s", f[i].label, *f[i].label ? " " : "",
-                        row_text(r, &f[i]));
+        if ((f[i].is & is) != is || !f[i].is_set || f[i].kind == FIELD_KIND_STR)
+            continue;
+        row_cell(r, &f[i], text, sizeof text);
+        setting_default(f[i].setting, &value, sizeof value);
+        setting_text(f[i].setting, &value, usual, sizeof usual);
+        if (*text && strcmp(text, usual) != 0)
+            text_append(buf, cap, ", %s%s%s", f[i].label, *f[i].label ? " " : "", text);
     }
 }
 

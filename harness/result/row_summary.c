@@ -228,6 +228,9 @@ static void put_context(struct lines *l, const struct row *r)
                     r->ctx > 0 ? row_ctx_fill_text(r) : "");
     if (*row_kv_type_text(r))
         text_append(t, sizeof t, "%sKV cache %s", *t ? "; " : "", row_kv_type_text(r));
+    if (r->kv_window > 0)
+        text_append(t, sizeof t, ", of the last %lld positions",
+                    (long long)r->kv_window);
     put(l, "context", t);
 }
 

@@ -5,6 +5,9 @@
  * The context holds messages[0 .. n_done), in tokens as they were evaluated. Of an
  * answer that was stopped the last token has been printed, but not evaluated: it is
  * pending, and goes in front of the next question.
+ *
+ * Where the KV cache has a window, the context has no end: nothing is dropped from the
+ * messages, and of the tokens the last ones are kept.
  */
 #include "harness/session/conversation.h"
 
@@ -24,10 +27,11 @@ struct conversation {
 
     struct chat_message *messages; /* texts malloc'ed, but for the system's */
     size_t n, cap, n_done;
-    int32_t *context; /* [n_ctx] tokens in the KV cache */
+    int32_t *context; /* [2 * n_ctx] tokens of the sequence from position n_gone on */
+    size_t n_gone;    /* 0 unless the context has no end */
     int32_t pending;  /* or -1 */
-    int32_t *answer;  /* [n_ctx] */
-    size_t n_answer;
+    int32_t *answer;  /* [cap_answer] */
+    size_t n_answer, cap_answer;
     struct conversation_stats stats;
     struct speculate_stats speculated; /* before the last question */
     uint64_t asked_ns;                 /* when the last question came */
@@ -46,8 +50,9 @@ enum status conversation_open(struct conversation **c, struct textmodel *model,
         new->pending = -1;
         new->cap = 16;
         new->messages = calloc(new->cap, sizeof *new->messages);
-        new->context = calloc(n_ctx, sizeof *new->context);
-        new->answer = calloc(n_ctx + 1, sizeof *new->answer);
+        new->context = calloc(2 * n_ctx, sizeof *new->context);
+        new->cap_answer = n_ctx + 1;
+        new->answer = calloc(new->cap_answer, sizeof *new->answer);
     }
     if (!new || !new->messages || !new->context || !new->answer)
         st = err_set(err, ST_NO_MEMORY, "no memory for a conversation");
@@ -67,6 +72,41 @@ enum status conversation_open(struct conversation **c, struct textmodel *model,
         new->messages[new->n++] = (struct chat_message){CHAT_SYSTEM, params->system};
     *c = new;
     return ST_OK;
+}
+
+static bool is_endless(const struct conversation *c)
+{
+    return slm_info(c->model->m)->kv_window > 0;
+}
+
+/* Cut the sequence back to n_past. Where the beginning is forgotten that may be
+ * impossible: then the sequence is empty, and the conversation is to be read again. */
+static void cut_back(struct conversation *c, int n_past)
+{
+    struct slm *m = c->model->m;
+
+    if (n_past < slm_least_past(m)) {
+        n_past = 0;
+        c->n_done = 0;
+        c->pending = -1;
+    }
+    slm_truncate(m, n_past);
+    if (n_past == 0)
+        c->n_gone = 0;
+}
+
+/* Tokens ids[n] are at position pos and following; n is at most n_ctx. */
+static void remember(struct conversation *c, size_t pos, const int32_t *ids, size_t n)
+{
+    const size_t n_ctx = (size_t)slm_info(c->model->m)->n_ctx;
+    size_t at = pos - c->n_gone;
+
+    if (at + n > 2 * n_ctx) {
+        memmove(c->context, c->context + at - n_ctx, n_ctx * sizeof *c->context);
+        c->n_gone = pos - n_ctx;
+        at = n_ctx;
+    }
+    memcpy(c->context + at, ids, n * sizeof *ids);
 }
 
 static size_t n_kept(const struct conversation *c)
@@ -101,7 +141,7 @@ void conversation_close(struct conversation *c)
 void conversation_reset(struct conversation *c)
 {
     forget(c, n_kept(c), c->n);
-    slm_truncate(c->model->m, 0);
+    cut_back(c, 0);
     c->n_done = 0;
     c->pending = -1;
 }
@@ -112,6 +152,9 @@ void conversation_read_stats(const struct conversation *c,
     *out = c->stats;
     out->n_past = slm_n_past(c->model->m);
     out->n_ctx = slm_info(c->model->m)->n_ctx;
+    out->n_seen = is_endless(c) ? slm_info(c->model->m)->n_sinks +
+                                      slm_info(c->model->m)->kv_window
+                                : 0;
     out->n_messages = (int)c->n;
     out->speculates = c->speculator != NULL;
     if (!c->speculator)
@@ -155,7 +198,8 @@ struct reading {
     int n_past;
 };
 
-/* The whole conversation after the prefix that the context already holds. */
+/* The whole conversation after the prefix that the context already holds, and can be
+ * cut back to. */
 static enum status read_again(struct conversation *c, struct reading *r,
                               struct err *err)
 {
@@ -169,8 +213,11 @@ static enum status read_again(struct conversation *c, struct reading *r,
                      &r->n, err);
     if (st)
         return st;
-    while (same < n_past && same + 1 < r->n && r->ids[same] == c->context[same])
+    while (!c->n_gone && same < n_past && same + 1 < r->n &&
+           r->ids[same] == c->context[same])
         same++;
+    if (same < (size_t)slm_least_past(c->model->m))
+        same = 0;
     r->n -= same;
     memmove(r->ids, r->ids + same, r->n * sizeof *r->ids);
     r->n_past = (int)same;
@@ -221,8 +268,11 @@ static enum status fit(struct conversation *c, struct reading *r, int *n_dropped
     const size_t n_ctx = (size_t)slm_info(c->model->m)->n_ctx;
     const size_t first = n_kept(c), wanted = n_ctx - n_ctx / 4;
     size_t n_alone = 0;
-    enum status st = count_alone(c, &n_alone, err);
+    enum status st;
 
+    if (is_endless(c))
+        return read_on(c, r, err);
+    st = count_alone(c, &n_alone, err);
     *too_long = n_alone > n_ctx;
     if (st || *too_long)
         return st;
@@ -246,7 +296,7 @@ static enum status prefill(struct conversation *c, const struct reading *r,
     const uint64_t start_ns = clock_ns();
     enum status st = ST_OK;
 
-    slm_truncate(m, r->n_past);
+    cut_back(c, r->n_past);
     for (size_t done = 0; !st && done < r->n && !interrupted();) {
         const size_t left = r->n - done, n = left < most ? left : most;
 
@@ -254,7 +304,7 @@ static enum status prefill(struct conversation *c, const struct reading *r,
                       n == left ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, err);
         if (st)
             break;
-        memcpy(c->context + r->n_past + done, r->ids + done, n * sizeof *r->ids);
+        remember(c, (size_t)r->n_past + done, r->ids + done, n);
         for (size_t i = 0; i < n; i++)
             sampler_accept(c->sampler, r->ids[done + i]);
         done += n;
@@ -284,12 +334,37 @@ static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out,
     return st;
 }
 
+static enum status add_to_answer(struct conversation *c, int32_t id, struct err *err)
+{
+    if (c->n_answer == c->cap_answer) {
+        int32_t *more = realloc(c->answer, 2 * c->cap_answer * sizeof *more);
+
+        if (!more)
+            return err_set(err, ST_NO_MEMORY, "no memory for an answer of %zu tokens",
+                           2 * c->cap_answer);
+        c->answer = more;
+        c->cap_answer *= 2;
+    }
+    c->answer[c->n_answer++] = c->pending = id;
+    return ST_OK;
+}
+
+/* Whether the answer has reached the end of the context at position pos; of one without
+ * end as many tokens. */
+static bool is_full(const struct conversation *c, int pos)
+{
+    const int n_ctx = slm_info(c->model->m)->n_ctx;
+
+    if (is_endless(c) && c->params.n_max)
+        return false;
+    return is_endless(c) ? c->n_answer == (size_t)n_ctx : pos == n_ctx;
+}
+
 /* Print ids[n], the first of which is for position pos, and record them. *over: the
  * answer ends with one of them; then the cache holds the positions before it. */
 static enum status say(struct conversation *c, const int32_t *ids, int n, int pos,
                        enum conversation_end *end, bool *over, struct err *err)
 {
-    struct slm *m = c->model->m;
     enum status st = ST_OK;
 
     for (int i = 0; !st && !*over && i < n; i++) {
@@ -297,20 +372,21 @@ static enum status say(struct conversation *c, const int32_t *ids, int n, int po
             c->pending = -1;
             *over = true;
         } else {
-            c->answer[c->n_answer++] = c->pending = ids[i];
-            st = textout_token(&c->out, ids[i], err);
+            st = add_to_answer(c, ids[i], err);
+            if (!st)
+                st = textout_token(&c->out, ids[i], err);
             if (interrupted())
                 *end = CONVERSATION_STOPPED;
             else if (c->params.n_max && c->n_answer == (size_t)c->params.n_max)
                 *end = CONVERSATION_CUT;
-            else if (pos + i == slm_info(m)->n_ctx)
+            else if (is_full(c, pos + i))
                 *end = CONVERSATION_FULL;
             *over = *end != CONVERSATION_ANSWERED;
         }
         if (*over)
-            slm_truncate(m, pos + i);
+            cut_back(c, pos + i);
         else
-            c->context[pos + i] = ids[i];
+            remember(c, (size_t)(pos + i), &ids[i], 1);
     }
     return st;
 }
@@ -326,7 +402,7 @@ static enum status answer(struct conversation *c, enum conversation_end *end,
     int n = 1, pos = slm_n_past(m);
 
     if (c->speculator)
-        st = speculate_begin(c->speculator, c->context, (size_t)pos, err);
+        st = speculate_begin(c->speculator, c->context, (size_t)pos - c->n_gone, err);
     textout_begin(&c->out, tokenizer_adds_space(c->model->tok));
     *end = CONVERSATION_ANSWERED;
     ids[0] = sampler_next(c->sampler, slm_logits(m, 0));
@@ -378,7 +454,7 @@ static void take_back(struct conversation *c, const struct reading *r)
 {
     forget(c, c->n - 1, c->n);
     if (slm_n_past(c->model->m) > r->n_past)
-        slm_truncate(c->model->m, r->n_past);
+        cut_back(c, r->n_past);
 }
 
 static enum status ask(struct conversation *c, struct reading *r,

@@ -4,7 +4,8 @@
  *
  * The KV cache holds the conversation so far; a question evaluates only its own
  * tokens. When the next one does not fit, the oldest questions go with their answers,
- * the system's message stays, and the rest is evaluated again.
+ * the system's message stays, and the rest is evaluated again. Where the KV cache has a
+ * window, every one fits: the model forgets what has left the window.
  *
  * Threading: one thread, the one that opened the model.
  */
@@ -33,6 +34,8 @@ struct conversation_stats {
     size_t all_prefill, all_decode; /* in all answers */
     uint64_t all_prefill_ns, all_decode_ns;
     int n_past, n_ctx, n_messages;
+    int n_seen; /* positions that a token sees of a context without end; 0: it has one
+                 */
     bool speculates; /* decoding is speculative: then */
     struct speculate_stats speculation,
         all_speculation; /* of the last answer, of all */
@@ -43,7 +46,8 @@ enum conversation_end {
     CONVERSATION_ANSWERED,
     CONVERSATION_STOPPED,  /* interrupted(); the text so far is kept */
     CONVERSATION_CUT,      /* n_max tokens */
-    CONVERSATION_FULL,     /* the context ended before the answer */
+    CONVERSATION_FULL,     /* the context ended before the answer, or the answer had as
+                              many tokens */
     CONVERSATION_TOO_LONG, /* the question alone does not fit; it is forgotten */
 };
 

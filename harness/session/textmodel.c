@@ -24,6 +24,20 @@ static enum status look_into(struct textmodel *t, const struct gguf *g, struct e
     return st;
 }
 
+/* Keys further apart than in training are worth nothing. */
+static enum status check_window(const struct textmodel *t, int window, struct err *err)
+{
+    const int most = t->planned.n_ctx_train - SLM_DEFAULT_SINKS;
+
+    return window <= most
+               ? ST_OK
+               : err_set(err, ST_USAGE,
+                         "--kv-window %d: %s was made for contexts of %d positions; "
+                         "with the first %d at most %d can be the last ones",
+                         window, t->ref.text, t->planned.n_ctx_train, SLM_DEFAULT_SINKS,
+                         most > 0 ? most : 0);
+}
+
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
                            struct err *err)
 {
@@ -36,6 +50,8 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
         st = modelref_open(&t->ref, &g, err);
     if (!st)
         st = look_into(t, g, err);
+    if (!st && params->setup.kv_window)
+        st = check_window(t, params->setup.kv_window, err);
     gguf_close(g);
     return st;
 }

@@ -26,8 +26,8 @@ struct textmodel {
 };
 
 /* *t is zeroed first. Errors: those of session_model(), modelref_open(), slm_plan() and
- * tokenizer_open(), and ST_INPUT for a vocabulary that the model has no embeddings
- * for. */
+ * tokenizer_open(), ST_INPUT for a vocabulary that the model has no embeddings for, and
+ * ST_USAGE for a window of the KV cache that is longer than the model's context. */
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
                            struct err *err);
 
@@ -41,6 +41,6 @@ void textmodel_close(struct textmodel *t);
 /* Rows of a table of options that say how a model is run; s is a session_params. */
 #define TEXTMODEL_OPTS(s)                                                           \
     SESSION_OPT(s, threads), SESSION_OPT(s, threads_prefill), SESSION_OPT_PLACE(s), \
-        SESSION_OPT_HOLD(s), SESSION_OPT(s, tuned)
+        SESSION_OPT_HOLD(s), SESSION_OPT(s, kv_window), SESSION_OPT(s, tuned)
 
 #endif

@@ -75,6 +75,7 @@ struct slm_params model_setup_params(const struct model_setup *s, uint64_t memor
     p.cpus = s->explicit_cpus ? s->cpus : NULL;
     p.n_batch = s->n_batch;
     p.kv_type = s->kv_type;
+    p.kv_window = s->kv_window;
     return p;
 }
 

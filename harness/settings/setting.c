@@ -295,7 +295,7 @@ enum status setting_parse_list(enum setting_id id, const char *text, const char 
 
     if (s->type == SETTING_TYPE_CHOICE)
         st = parse_choices(s, text, what, &fresh, err);
-    else if (strcmp(text, "none"))
+    else if (strcmp(text, "none") || s->swept == SETTING_EACH)
         st =
             parse_counts(text, what, unit_of(s), (int)s->min, (int)s->max, &fresh, err);
     if (st == ST_OK && fresh.n > SETTING_MAX_LIST)

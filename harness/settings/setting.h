@@ -159,8 +159,8 @@ enum status setting_from_json(enum setting_id id, const json_t *value, const cha
 
 /* ---- lists ----------------------------------------------------------------------- */
 
-/* Counts as "1,2,4" or "1-4", choices as "f16,q8_0", or "none" for an empty list; it
- * replaces *list. */
+/* Counts as "1,2,4" or "1-4", choices as "f16,q8_0", or "none" for an empty list, which
+ * one of SETTING_EACH cannot be; it replaces *list. */
 enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
                                struct int_list *list, struct err *err);
 

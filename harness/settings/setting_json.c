@@ -195,7 +195,7 @@ enum status setting_list_from_json(enum setting_id id, const json_t *value,
 {
     const struct setting *s = setting_row(id);
     const size_t n = json_array_size(value);
-    const size_t least = s->choices || !s->before ? 1 : 0;
+    const size_t least = s->swept == SETTING_EACH || !s->before ? 1 : 0;
     const size_t most = !s->choices  ? SETTING_MAX_LIST
                         : s->n_swept ? (size_t)s->n_swept
                                      : (size_t)s->choices->n;

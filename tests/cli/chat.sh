@@ -47,6 +47,27 @@ plain=$(sed -n 's/^last answer: prefill \([0-9]*\) .*/\1/p' err | head -1)
 marked=$(sed -n 's/^last answer: prefill \([0-9]*\) .*/\1/p' err | tail -1)
 [ "$marked" -ge $((plain + 3)) ] || fail "a marker: $plain and $marked tokens"
 
+# With a window of the KV cache nothing is dropped and no answer is too long: until the
+# window is full the answers are the same, and then the model goes on, with drafts too.
+for i in 1 2 3 4 5 6 7 8 9; do echo "Once upon a time"; done >questions
+chat -n 20 --ctx 512 <questions >whole.txt
+printf '/stats\n' | cat questions - | chat -n 20 --ctx 96 --kv-window 90 >got.txt ||
+    fail "window: $(cat err)"
+grep -q "dropped" err && fail "something was dropped: $(cat err)"
+positions=$(sed -n 's/^context: \([0-9]*\) positions, of which 94 are seen,.*/\1/p' err)
+[ "${positions:-0}" -gt 250 ] || fail "$(cat err)"
+[ "$(sed -n 1,2p got.txt)" = "$(sed -n 1,2p whole.txt)" ] || fail "$(cat got.txt) and $(cat whole.txt)"
+[ "$(wc -l <got.txt)" -ge 9 ] || fail "not nine answers: $(cat got.txt)"
+chat -n 20 --ctx 96 --kv-window 90 --speculate lookup <questions >drafts.txt
+cmp -s got.txt drafts.txt || fail "drafts change it: $(cat drafts.txt), not $(cat got.txt)"
+echo Lily | chat --ctx 60 --kv-window 50 >got.txt
+grep -q "ended after 60 tokens" err || fail "an answer without end: $(cat err)"
+echo Lily | chat -n 700 --ctx 60 --kv-window 50 >got.txt || fail "$(cat err)"
+! grep -q "ended" err || fail "an answer of 700 tokens: $(cat err)"
+printf 'Lily\n%0900d\nLily\n' 7 | chat -n 3 --ctx 100 --kv-window 90 >got.txt
+[ "$(wc -l <got.txt)" = 3 ] || fail "a long question: $(cat got.txt)"
+refused 2 "at most 508" chat -m "$model" --chat-template zephyr --kv-window 509
+
 # A full context drops the oldest messages and goes on; what cannot fit is said.
 for i in 1 2 3 4 5 6; do echo "Once upon a time"; done | chat -n 20 --ctx 128 >got.txt ||
     fail "full context: $(cat err)"

@@ -101,6 +101,20 @@ grep -q "^command .* --kv-type q8_0" q8 || fail "command: $(cat q8)"
 [ "$(value q8 bytes_per_token)" -lt "$(value f16 bytes_per_token)" ] ||
     fail "as many bytes as F16: $(cat q8)"
 
+# ---- a window of the cache: at a depth beyond it as many bytes as at the window's
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 2000 --kv-window 100 -n 8 --all >window
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 104 -n 8 --all >full
+[ "$(value window status)" = ok ] || fail "window: $(cat window)"
+[ "$(value window kv_window)" = 100 ] || fail "window: $(cat window)"
+grep -q "^command .* --kv-window 100" window || fail "command: $(cat window)"
+[[ $(value window point) = */w100 ]] || fail "identity: $(cat window)"
+[ "$(value window bytes_per_token)" = "$(value full bytes_per_token)" ] ||
+    fail "bytes: $(value window bytes_per_token) and $(value full bytes_per_token)"
+[ "$(value window kv_bytes_per_token)" = 0 ] || fail "it grows: $(cat window)"
+! grep -q "^kv_window" full || fail "said without a window: $(cat full)"
+"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 300 --ctx-prefill --kv-window 64 -n 4 --all >window
+[ "$(value window status)" = ok ] || fail "window, prefill: $(cat window)"
+
 # ---- the profile adds up to the mean token, and names every operation
 "$BENCH" decode -m nano:Q4_K_M -t 2 -n 12 --profile >profile
 sed -n '/^Where the time/,$p' profile | grep -q "gate, up" || fail "no profile: $(cat profile)"

@@ -41,6 +41,16 @@ word=$(cat 1.txt)
     --repeat-penalty 50 >2.txt 2>/dev/null
 cmp -s 1.txt 2.txt && fail "the prompt is not penalised: $(cat 1.txt)"
 
+# With a window of the KV cache the text goes on behind the context, and is the same as
+# without one until the window is full.
+"$BENCH" generate -m "$model" -n 90 >whole.txt 2>/dev/null
+"$BENCH" generate -m "$model" -n 90 --ctx 20 --kv-window 120 >windowed.txt 2>speed.txt
+cmp -s whole.txt windowed.txt || fail "a window that holds all: $(cat windowed.txt)"
+"$BENCH" generate -m "$model" -n 400 --ctx 20 --kv-window 30 >windowed.txt 2>speed.txt
+grep -q "decode 399 tokens" speed.txt || fail "with a window: $(cat speed.txt)"
+"$BENCH" generate -m "$model" -n 400 --ctx 20 --kv-window 30 --draft "$model" >drafts.txt 2>/dev/null
+cmp -s windowed.txt drafts.txt || fail "drafts change a windowed text: $(cat drafts.txt)"
+
 # A context that ends before the text does is said, and no error.
 "$BENCH" generate -m "$model" -n 100 --ctx 20 >short.txt 2>speed.txt
 grep -q "context of 20 positions is full" speed.txt || fail "$(cat speed.txt)"

@@ -40,6 +40,22 @@ touch whole/sweep.csv # beside a sweep its charts show it
 rm whole/sweep.csv
 [ "$(column whole/quality.csv perplexity | wc -l)" = 2 ] || fail "$(cat whole/quality.csv)"
 
+# ---- a window diverges by less the longer it is, and goes on where no context reaches
+"$BENCH" quality -m "$model" --ctx 128 --chunks 12 --kv-window 16,64,0,124 \
+    --cache-dir other-cache -o windows >out
+paste -d' ' <(column windows/quality.csv kv_window) <(column windows/quality.csv kl_mean) >rows
+[ "$(cut -d' ' -f1 rows | tr '\n' ' ')" = " 16 64 124 " ] || fail "windows: $(cat rows)"
+read -r none w16 w64 w124 <<<"$(cut -d' ' -f2 rows | tr '\n' ' ')"
+holds "$none == 0 && $w16 > $w64 && $w64 > 1e-4 && $w64 < 0.1 && $w124 < 1e-8"
+grep -q -- "--kv-window 64" windows/quality.csv || fail "command: $(cat windows/quality.csv)"
+"$BENCH" quality -m "$model" --ctx 1024 --chunks 2 --kv-window 100,252 -o long >out ||
+    fail "beyond the context: $(cat out)"
+paste -d' ' <(column long/quality.csv kv_window) <(column long/quality.csv perplexity) \
+    <(column long/quality.csv reference) >rows
+while read -r window perplexity reference; do
+    holds "$perplexity < 20" && [ -z "$reference" ] || fail "$window: $(cat rows)"
+done <rows
+
 # ---- a copy diverges by nothing, keys and values of fewer bits by more
 cp "$model" copy-f16.gguf
 common=(--reference "$model" --chunks 12 --kv-type f16,bf16,q8_0,q4_0)
@@ -127,6 +143,9 @@ refuse "synthetic" -m nano:Q4_0
 refuse "no-such.gguf" -m no-such.gguf
 refuse "vocabulary" -m "$model" -m "$models/llama.gguf"
 refuse "kv-type" -m "$model" --kv-type q9
+refuse "kv-window" -m "$model" --kv-window none
+refuse "8 to 256 tokens" -m "$model" --ctx 1024 --kv-window 0,100
+refuse "at most 252" -m "$model" --kv-window 253
 refuse "unexpected argument 'surplus'" -m "$model" surplus
 [ ! -e refused ] || fail "something was written"
 ref=$(find cache/quality -name '*.ref')

@@ -81,7 +81,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "mmap",      "packed",     "all",
                                         "none",      "f16",        "q8_0",
                                         "cpu_model", "hypervisor", "isa",
-                                        "caches",    "mem_total",  NULL};
+                                        "caches",    "mem_total",  "kv_window",
+                                        NULL};
 
     return mutate_json(data, size, max_size, seed, words);
 }

@@ -34,7 +34,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
         "models",  "threads", "threads_prefill", "prefill",   "ctx",       "speculate",
         "weights", "pages",   "placement",       "kv_type",   "mem_limit", "seed",
         "repeats", "budget",  "timeout",         "cache_dir", "quality",   "all",
-        "auto",    "none",    "[1, 2]",          "\n- a\n",   NULL};
+        "auto",    "none",    "[1, 2]",          "\n- a\n",   "kv_window", NULL};
 
     return mutate_text(data, size, max_size, seed, words);
 }

@@ -67,6 +67,15 @@ static void rows_are_picked_once_and_in_order(void **state)
     report_setting_name(&p, &rows[1], name, sizeof name);
     assert_string_equal(name, "Q4_0 spread no limit");
     report_rows_free(&p);
+
+    /* a number too, and where it goes unsaid it is another one */
+    rows[0].kv_window = 512;
+    assert_int_equal(report_rows_pick(&p, rows, n_rows, &err), ST_OK);
+    report_setting_name(&p, &rows[0], name, sizeof name);
+    assert_string_equal(name, "Q4_0 compact window 512 6 GiB");
+    report_setting_name(&p, &rows[1], name, sizeof name);
+    assert_string_equal(name, "Q4_0 spread no limit");
+    report_rows_free(&p);
     free(rows);
 }
 

@@ -28,7 +28,7 @@ static void header_is_golden(void **state)
         "cpus,"
         "ctx,ctx_fill,n_prompt,kv_type,residency,pages,isa,n_threads_prefill,tuning,"
         "prefetch,"
-        "n_wanted,n_batch,budget_s,build,"
+        "n_wanted,n_batch,budget_s,build,kv_window,"
         "status,n_samples,tok_per_s,tok_per_s_lo,tok_per_s_hi,lat_p50_ms,lat_p95_ms,"
         "lat_p99_ms,load_s,ttft_s,ttft_s_lo,ttft_s_hi,ttft_warm_s,"
         "bytes_per_token,roof_gbps,roof_tok_per_s,mbu,gops,roof_gops,limiter,"
@@ -551,6 +551,10 @@ static void columns_say_what_they_are_for(void **state)
     a.placement = FIELD_NO_ENUM;
     row_append_unusual(&a, FIELD_NAMED, text, sizeof text);
     assert_string_equal(text, "");
+    a.kv_window = 512;
+    row_append_unusual(&a, FIELD_NAMED, text, sizeof text);
+    assert_string_equal(text, ", window 512");
+    assert_true(row_compare(&a, &b, FIELD_COMPUTED) != 0);
     assert_ptr_equal(row_field_of(SETTING_weights), row_field("residency"));
     assert_null(row_field_of(SETTING_seed));
 }

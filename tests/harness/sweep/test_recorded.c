@@ -83,6 +83,7 @@ static void points_travel_whole(void **state)
         assert_int_equal(back.ctx, p.ctx);
         assert_int_equal(back.ctx_prefill, p.ctx_prefill);
         assert_int_equal(back.setup.kv_type, p.setup.kv_type);
+        assert_int_equal(back.setup.kv_window, p.setup.kv_window);
         assert_int_equal(back.n_prompt, p.n_prompt);
         assert_int_equal(back.n_answer, p.n_answer);
         assert_string_equal(back.text, p.text);
@@ -106,7 +107,8 @@ static const char *const sweeps[] = {
     "{\"models\": [\"nano:Q4_0\", \"nano:Q8_0\"], \"threads\": [1, 2],"
     " \"threads_prefill\": [3], \"ctx\": [0, 64], \"prefill\": [16],"
     " \"placements\": [\"compact\", \"none\"], \"weights\": [\"packed\", \"mmap\"],"
-    " \"kv_type\": [\"q8_0\", \"f16\"], \"speculate\": [\"copy\"],"
+    " \"kv_type\": [\"q8_0\", \"f16\"], \"kv_window\": [0],"
+    " \"speculate\": [\"copy\"],"
     " \"mem_limit\": 1073741824, \"tokens\": 9, \"passes\": 8, \"batch\": 7,"
     " \"ctx_prefill\": true, \"budget_s\": 1.5, \"load_budget_s\": 30.0,"
     " \"launches\": 4, \"max_launches\": 6, \"ci_pct\": 1.5,"
@@ -114,6 +116,13 @@ static const char *const sweeps[] = {
     " \"tuned\": \"auto\", \"isa_disabled\": 4}",
     "{\"models\": [\"nano:Q4_0\"], \"threads\": [1, 2], \"threads_prefill\": [],"
     " \"ctx\": [0, 64], \"prefill\": [16], \"placements\": [\"spread\"],"
+    " \"mem_limit\": 0, \"tokens\": 64, \"passes\": 5, \"batch\": 512,"
+    " \"ctx_prefill\": false, \"budget_s\": 10.0, \"load_budget_s\": 120.0,"
+    " \"repeats\": 1, \"seed\": 5, \"keep_models\": false, \"cache_dir\": \"\","
+    " \"isa_disabled\": 0}",
+    "{\"models\": [\"nano:Q4_0\"], \"threads\": [1], \"threads_prefill\": [],"
+    " \"ctx\": [4096], \"prefill\": [16], \"placements\": [\"spread\"],"
+    " \"kv_window\": [0, 512, 2048],"
     " \"mem_limit\": 0, \"tokens\": 64, \"passes\": 5, \"batch\": 512,"
     " \"ctx_prefill\": false, \"budget_s\": 10.0, \"load_budget_s\": 120.0,"
     " \"repeats\": 1, \"seed\": 5, \"keep_models\": false, \"cache_dir\": \"\","

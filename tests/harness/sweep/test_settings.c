@@ -29,6 +29,7 @@ static const struct member stored[] = {
     {"placements", WORDS, ANY, "", false},
     {"weights", WORDS, ANY, "", false},
     {"kv_type", WORDS, ANY, "", false},
+    {"kv_window", LIST, 0, SLM_MAX_WINDOW, "[0, 16777216]", false},
     {"speculate", WORDS, ANY, "[]", true},
     {"mem_limit", WHOLE, 0, 0x1p60, "0", false},
     {"tokens", WHOLE, 1, 1000000, "64", false},
@@ -177,6 +178,7 @@ static const struct member told[] = {
     {"force", YES_NO, ANY, "true", false},
     {"profile", YES_NO, ANY, "true", false},
     {"kv_type", WHOLE, 0, KERN_N_KV - 1, "0", false},
+    {"kv_window", WHOLE, 0, SLM_MAX_WINDOW, "0", false},
     {"text", WORD, ANY, "\"word\"", true},
     {"tuned", WORD, ANY, "\"word\"", true},
 };
@@ -349,6 +351,7 @@ static const struct member keys[] = {
     {"threads_prefill", LIST, 1, TOPO_MAX_CPUS, "", false},
     {"ctx", LIST, 0, 1 << 24, "", false},
     {"prefill", LIST, 1, 1 << 24, "", false},
+    {"kv_window", LIST, 0, SLM_MAX_WINDOW, "", false},
     {"tokens", WHOLE, 1, 1000000, "", false},
     {"passes", WHOLE, 1, 1000000, "", false},
     {"batch", WHOLE, 1, 65536, "", false},
@@ -440,7 +443,8 @@ static void rows_are_whole(void **state)
         assert_true(!s->option || is_flag == !s->arg);
         assert_true((s->type == SETTING_TYPE_CHOICE) == (s->choices != NULL));
         assert_true(!s->choices || s->max + 1 == s->choices->n);
-        assert_true(s->swept != SETTING_EACH || s->choices);
+        assert_true(s->swept != SETTING_EACH || s->choices ||
+                    s->type == SETTING_TYPE_COUNT);
         assert_true(s->type != SETTING_TYPE_REAL || s->unit);
         assert_true(s->said == SETTING_UNSAID || point_field(&p, id, NULL));
         assert_true(!s->id || (s->said && !(orders & 1u << s->id_order)));
