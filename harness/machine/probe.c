@@ -216,8 +216,8 @@ static enum status disk_all(struct probe_report *r, struct run *run, struct err 
     if (st)
         return st;
     snprintf(r->disk_path, sizeof r->disk_path, "%s", p->disk_dir);
-    if (probe_disk(p->disk_dir, p->disk_bytes ? p->disk_bytes : DISK_BYTES, DISK_PASSES,
-                   gbps, &e) == ST_INTERRUPTED)
+    if (probe_disk(p->disk_dir, p->disk_bytes ? p->disk_bytes : DISK_BYTES, NULL,
+                   DISK_PASSES, gbps, &e) == ST_INTERRUPTED)
         return err_set(err, ST_INTERRUPTED, "%s", e.msg);
     r->has_disk = e.code == ST_OK;
     if (r->has_disk)

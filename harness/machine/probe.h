@@ -73,13 +73,22 @@ enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
                             struct thread_pool *pool, int n_passes, double *gops);
 
-/* Sequential read of path with O_DIRECT through io_uring, depth 16, 1 MiB
- * requests, GB/s per pass of at most max_bytes and about two seconds. With path a
+/* How a disk is read: requests of so many bytes (a multiple of 4 KiB, below 2 GiB), so
+ * many of them in flight. */
+struct probe_disk_way {
+    uint64_t request_bytes;
+    int depth;
+};
+extern const struct probe_disk_way probe_disk_usual; /* 16 of 1 MiB */
+
+/* Sequential read of path with O_DIRECT through io_uring, in this way (NULL: the usual
+ * one), GB/s per pass of at most max_bytes and about two seconds. With path a
  * directory, a temporary file of at most max_bytes is written there first; it has
- * no name, so it never stays behind. Errors: ST_IO, ST_INPUT (a
- * file below 1 MiB), ST_NO_MEMORY (no room), ST_UNSUPPORTED (no O_DIRECT or no
+ * no name, so it never stays behind. Errors: ST_IO, ST_INPUT (a file that is smaller
+ * than a request), ST_NO_MEMORY (no room), ST_UNSUPPORTED (no O_DIRECT or no
  * io_uring there), ST_INTERRUPTED. */
-enum status probe_disk(const char *path, uint64_t max_bytes, int n_passes, double *gbps,
+enum status probe_disk(const char *path, uint64_t max_bytes,
+                       const struct probe_disk_way *way, int n_passes, double *gbps,
                        struct err *err);
 
 struct probe_read_row {

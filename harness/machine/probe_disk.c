@@ -2,14 +2,16 @@
  *
  * probe_disk.c - sequential reading past the page cache
  *
- * O_DIRECT with sixteen requests of 1 MiB in flight: what a disk gives to someone
+ * O_DIRECT with a constant number of requests in flight: what a disk gives to someone
  * who streams weights from it. The scratch file is written the same way, with
  * random bytes, since some disks store zeros for free.
  */
 #include "harness/machine/probe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <liburing.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -24,22 +26,25 @@
 #include "harness/base/interrupt.h"
 
 #define MIB           ((uint64_t)1 << 20)
-#define BLOCK         MIB
-#define DEPTH         16
 #define PASS_NS       2000000000u /* a pass on a slow disk ends here */
 #define RESERVE_BYTES (256 * MIB) /* left free on the file system */
 
+const struct probe_disk_way probe_disk_usual = {.request_bytes = MIB, .depth = 16};
+
 struct disk {
     const char *path;
+    struct probe_disk_way way;
     int fd;
-    uint64_t bytes; /* whole blocks */
+    uint64_t bytes; /* whole requests */
     struct io_uring ring;
     bool has_ring;
-    char *buffers; /* [DEPTH][BLOCK] */
+    char *buffers; /* [way.depth][way.request_bytes] */
 };
 
 static enum status open_file(struct disk *d, uint64_t max_bytes, struct err *err)
 {
+    const uint64_t request = d->way.request_bytes;
+    char least[24];
     struct stat sb;
 
     d->fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -52,12 +57,13 @@ static enum status open_file(struct disk *d, uint64_t max_bytes, struct err *err
                        "directory",
                        d->path);
     d->bytes = (uint64_t)sb.st_size < max_bytes ? (uint64_t)sb.st_size : max_bytes;
-    d->bytes = d->bytes / BLOCK * BLOCK;
+    d->bytes = d->bytes / request * request;
     if (d->bytes == 0)
         return err_set(err, ST_INPUT,
                        "%s has %lld bytes, too few for the disk probe, which reads "
-                       "blocks of 1 MiB; name a larger file or a directory",
-                       d->path, (long long)sb.st_size);
+                       "blocks of %s; name a larger file or a directory",
+                       d->path, (long long)sb.st_size,
+                       format_bytes(least, sizeof least, request));
     return ST_OK;
 }
 
@@ -70,8 +76,9 @@ static enum status make_file(struct disk *d, uint64_t max_bytes, struct err *err
     if (statfs(d->path, &fs))
         return err_set_errno(err, ST_IO, "%s cannot be examined", d->path);
 
+    const uint64_t request = d->way.request_bytes;
     const uint64_t free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
-    d->bytes = max_bytes < BLOCK ? BLOCK : max_bytes / BLOCK * BLOCK;
+    d->bytes = max_bytes < request ? request : max_bytes / request * request;
     if (free_bytes < d->bytes + RESERVE_BYTES)
         return err_set(err, ST_NO_MEMORY,
                        "the disk probe needs %s in %s and there are %s free; choose "
@@ -111,7 +118,9 @@ static enum status make_direct(struct disk *d, struct err *err)
 
 static enum status start_ring(struct disk *d, struct err *err)
 {
-    const int rc = io_uring_queue_init(DEPTH, &d->ring, 0);
+    const size_t bytes = (size_t)d->way.depth * d->way.request_bytes;
+    const int rc = io_uring_queue_init((unsigned)d->way.depth, &d->ring, 0);
+    char size[24];
 
     if (rc < 0)
         return err_set(err, ST_UNSUPPORTED,
@@ -119,13 +128,14 @@ static enum status start_ring(struct disk *d, struct err *err)
                        "the disk was not probed",
                        strerror(-rc));
     d->has_ring = true;
-    d->buffers = aligned_alloc(4096, DEPTH * BLOCK);
+    d->buffers = aligned_alloc(4096, bytes);
     if (!d->buffers)
-        return err_set(err, ST_NO_MEMORY, "no memory for %d disk buffers of 1 MiB",
-                       DEPTH);
+        return err_set(err, ST_NO_MEMORY, "no memory for %d disk buffers of %s",
+                       d->way.depth,
+                       format_bytes(size, sizeof size, d->way.request_bytes));
 
     uint64_t x = 0x2545f4914f6cdd1du;
-    for (size_t i = 0; i < DEPTH * BLOCK / sizeof x; i++) {
+    for (size_t i = 0; i < bytes / sizeof x; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         memcpy(d->buffers + i * sizeof x, &x, sizeof x);
     }
@@ -136,12 +146,13 @@ static enum status start_ring(struct disk *d, struct err *err)
 static int submit_block(struct disk *d, bool writing, unsigned slot, uint64_t offset)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring);
-    char *buffer = d->buffers + slot * BLOCK;
+    const uint64_t request = d->way.request_bytes;
+    char *buffer = d->buffers + slot * request;
 
     if (writing)
-        io_uring_prep_write(sqe, d->fd, buffer, BLOCK, offset);
+        io_uring_prep_write(sqe, d->fd, buffer, (unsigned)request, offset);
     else
-        io_uring_prep_read(sqe, d->fd, buffer, BLOCK, offset);
+        io_uring_prep_read(sqe, d->fd, buffer, (unsigned)request, offset);
     io_uring_sqe_set_data(sqe, (void *)(uintptr_t)slot);
 
     const int rc = io_uring_submit(&d->ring);
@@ -162,7 +173,7 @@ static int reap_block(struct disk *d, int *error)
         *error = -rc;
         return -1;
     }
-    if (cqe->res == (int)BLOCK)
+    if (cqe->res == (int)d->way.request_bytes)
         slot = (int)(uintptr_t)io_uring_cqe_get_data(cqe);
     else
         *error = cqe->res < 0 ? -cqe->res : EIO;
@@ -176,14 +187,15 @@ static int reap_block(struct disk *d, int *error)
 static enum status transfer(struct disk *d, bool writing, uint64_t limit_ns,
                             uint64_t *done, struct err *err)
 {
-    const uint64_t begin = clock_ns();
+    const uint64_t begin = clock_ns(), request = d->way.request_bytes;
+    const unsigned depth = (unsigned)d->way.depth;
     uint64_t next = 0, finished = 0;
     int in_flight = 0, error = 0;
 
-    for (unsigned slot = 0; slot < DEPTH && next < d->bytes && !error; slot++) {
+    for (unsigned slot = 0; slot < depth && next < d->bytes && !error; slot++) {
         error = submit_block(d, writing, slot, next);
         in_flight += !error;
-        next += BLOCK;
+        next += request;
     }
     while (in_flight > 0) {
         const int slot = reap_block(d, &error);
@@ -191,12 +203,12 @@ static enum status transfer(struct disk *d, bool writing, uint64_t limit_ns,
         in_flight--;
         if (slot < 0)
             continue;
-        finished += BLOCK;
+        finished += request;
         if (next < d->bytes && !error && !interrupted() &&
             clock_ns() - begin < limit_ns) {
             error = submit_block(d, writing, (unsigned)slot, next);
             in_flight += !error;
-            next += BLOCK;
+            next += request;
         }
     }
     if (error) {
@@ -236,13 +248,16 @@ static enum status measure(struct disk *d, bool is_dir, int n_passes, double *gb
     return st;
 }
 
-enum status probe_disk(const char *path, uint64_t max_bytes, int n_passes, double *gbps,
+enum status probe_disk(const char *path, uint64_t max_bytes,
+                       const struct probe_disk_way *way, int n_passes, double *gbps,
                        struct err *err)
 {
-    struct disk d = {.path = path, .fd = -1};
+    struct disk d = {.path = path, .way = way ? *way : probe_disk_usual, .fd = -1};
     struct stat sb;
     enum status st;
 
+    assert(d.way.request_bytes && d.way.request_bytes % 4096 == 0 &&
+           d.way.request_bytes <= INT_MAX && d.way.depth >= 1);
     if (stat(path, &sb))
         return err_set_errno(err, ST_IO, "%s cannot be probed as a disk", path);
     st = S_ISDIR(sb.st_mode) ? make_file(&d, max_bytes, err)

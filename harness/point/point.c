@@ -201,7 +201,8 @@ static void probe_disk_roof(struct point_run *r)
     if (r->fits || p->setup.residency != WEIGHTS_MMAP ||
         stat(p->setup.model.path, &sb) || !S_ISREG(sb.st_mode))
         return;
-    if (probe_disk(p->setup.model.path, DISK_BYTES, DISK_PASSES, gbps, NULL) == ST_OK)
+    if (probe_disk(p->setup.model.path, DISK_BYTES, NULL, DISK_PASSES, gbps, NULL) ==
+        ST_OK)
         r->row->roof_disk_gbps = stats_median(gbps, DISK_PASSES, scratch);
 }
 

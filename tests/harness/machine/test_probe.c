@@ -259,7 +259,7 @@ static void disk_leaves_nothing_behind(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    const enum status st = probe_disk(dir, 4 << 20, 2, gbps, &err);
+    const enum status st = probe_disk(dir, 4 << 20, NULL, 2, gbps, &err);
     if (st == ST_OK)
         assert_true(gbps[0] > 0 && gbps[1] > 0);
     else
@@ -268,14 +268,42 @@ static void disk_leaves_nothing_behind(void **state)
     err_clear(&err);
     snprintf(path, sizeof path, "%s/small", dir);
     close(open(path, O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(probe_disk(path, 4 << 20, 1, gbps, &err), ST_INPUT);
+    assert_int_equal(probe_disk(path, 4 << 20, NULL, 1, gbps, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "0 bytes"));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(dir), 0); /* fails unless empty */
 
     err_clear(&err);
-    assert_int_equal(probe_disk(dir, 4 << 20, 1, gbps, &err), ST_IO);
+    assert_int_equal(probe_disk(dir, 4 << 20, NULL, 1, gbps, &err), ST_IO);
     assert_non_null(strstr(err.msg, dir));
+}
+
+/* A file below the usual request is read in smaller ones, and refused in the usual. */
+static void disk_is_read_as_asked(void **state)
+{
+    const struct probe_disk_way way = {.request_bytes = 64 << 10, .depth = 3};
+    char dir[] = "probe-test-XXXXXX", path[64];
+    double gbps[2] = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/file", dir);
+    const int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 10 * (64 << 10) + 1), 0);
+    close(fd);
+
+    assert_int_equal(probe_disk(path, 1 << 30, NULL, 1, gbps, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "1.00 MiB"));
+    err_clear(&err);
+    const enum status st = probe_disk(path, 1 << 30, &way, 2, gbps, &err);
+    if (st == ST_OK)
+        assert_true(gbps[0] > 0 && gbps[1] > 0);
+    else
+        assert_true(st == ST_UNSUPPORTED && err.msg[0]);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 static void memory_is_no_disk(void **state)
@@ -286,7 +314,7 @@ static void memory_is_no_disk(void **state)
     (void)state;
     if (access("/dev/shm", W_OK))
         skip();
-    const enum status st = probe_disk("/dev/shm", 1 << 20, 1, &gbps, &err);
+    const enum status st = probe_disk("/dev/shm", 1 << 20, NULL, 1, &gbps, &err);
     assert_true(st == ST_UNSUPPORTED || st == ST_NO_MEMORY);
 }
 
@@ -387,6 +415,7 @@ int main(void)
         cmocka_unit_test(automatic_size_respects_the_limit),
         cmocka_unit_test(compute_reports_the_level_used),
         cmocka_unit_test(disk_leaves_nothing_behind),
+        cmocka_unit_test(disk_is_read_as_asked),
         cmocka_unit_test(memory_is_no_disk),
         cmocka_unit_test(report_has_every_row),
         cmocka_unit_test(advice_follows_from_the_roofs),
