@@ -346,6 +346,17 @@ static enum status check_capacity(struct session *x, struct err *err)
     return status;
 }
 
+/* Whether a sandbox of each limit can be made. */
+static enum status check_limits(const struct sweep_settings *s, struct err *err)
+{
+    enum status status = ST_OK;
+
+    for (int i = 0; i < s->n_mem_limits && status == ST_OK; i++)
+        if (s->mem_limits[i])
+            status = sandbox_check("", s->mem_limits[i], err);
+    return status;
+}
+
 static enum status begin_new(struct session *x, const struct request *q, int argc,
                              char **argv, struct err *err)
 {
@@ -361,8 +372,8 @@ static enum status begin_new(struct session *x, const struct request *q, int arg
         return status;
     clean_leftovers(&x->plan);
     status = check_capacity(x, err);
-    if (status == ST_OK && x->settings.base.setup.mem_limit)
-        status = sandbox_check("", x->settings.base.setup.mem_limit, err);
+    if (status == ST_OK)
+        status = check_limits(&x->settings, err);
     if (status == ST_OK)
         status = sweep_dir_create(&x->dir, q->out, err);
     if (status == ST_OK && *x->settings.quality)
@@ -451,8 +462,8 @@ static enum status begin_again(struct session *x, const struct request *q,
         return status;
     clean_leftovers(&x->plan);
     status = check_capacity(x, err);
-    if (status == ST_OK && x->settings.base.setup.mem_limit)
-        status = sandbox_check("", x->settings.base.setup.mem_limit, err);
+    if (status == ST_OK)
+        status = check_limits(&x->settings, err);
     return status ? status : measuring_begin(err);
 }
 

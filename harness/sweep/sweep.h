@@ -35,6 +35,7 @@
 
 #define SWEEP_MAX_MODELS 64
 #define SWEEP_MAX_TEXTS  8
+#define SWEEP_MAX_LIMITS 32
 #define SWEEP_MAX_POINTS 10000 /* a week of points that take a minute */
 
 struct sweep_settings {
@@ -46,6 +47,8 @@ struct sweep_settings {
     char texts[SWEEP_MAX_TEXTS][256]; /* of speculate points, as test_prompt_find()
                                          takes them */
     int n_texts;
+    uint64_t mem_limits[SWEEP_MAX_LIMITS]; /* bytes; 0: none */
+    int n_mem_limits;                      /* one at least */
     struct point base; /* what all points have alike. seed: for the order, too; 0: the
                           current time. n_tokens: of decode points */
     int n_passes;      /* most passes of a prefill point, runs of a speculate point */
@@ -95,6 +98,19 @@ enum status sweep_set_texts(struct sweep_settings *s, const char *text,
 /* One text more. Error: ST_USAGE (too many, or none that can be found). */
 enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,
                            struct err *err);
+
+/* Memory limits with commas between, "none" being one of them (sweep_limits.c). Errors:
+ * ST_USAGE (no size, none at all, too many), those of "container". */
+enum status sweep_set_limits(struct sweep_settings *s, const char *text,
+                             const char *what, struct err *err);
+
+/* The largest; 0: points have none. */
+uint64_t sweep_most_memory(const struct sweep_settings *s);
+
+/* In machine.json: a number, or a list of several. Errors: ST_USAGE. */
+json_t *sweep_limits_json(const struct sweep_settings *s);
+enum status sweep_limits_from_json(struct sweep_settings *s, const json_t *value,
+                                   const char *what, struct err *err);
 
 /* As machine.json keeps them (sweep_stored.c). The file may be foreign: every value
  * is checked against the ranges of setting.h. Errors: ST_INPUT (which member, and what

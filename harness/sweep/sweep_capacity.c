@@ -141,18 +141,18 @@ static enum status check_memory(const struct sweep_settings *s,
 {
     const struct modelref *ref = &plan->points[0].setup.model;
     const uint64_t available = topology_usable_bytes(topo, 0);
+    const uint64_t most = sweep_most_memory(s);
     char limit[24], have[24], instead[300] = "";
 
     /* The limit that is in force here anyway is planned with point by point. */
-    if (s->base.setup.mem_limit <= available ||
-        s->base.setup.mem_limit == topo->mem_limit)
+    if (most <= available || most == topo->mem_limit)
         return ST_OK;
     if (ref->synthetic)
         smaller_shape(ref, available / 8 * 7, instead, sizeof instead);
     return err_set(err, ST_NO_MEMORY,
                    "a sandbox of %s does not fit into the %s of memory that are "
                    "available: try --mem %lluM %s",
-                   format_bytes(limit, sizeof limit, s->base.setup.mem_limit),
+                   format_bytes(limit, sizeof limit, most),
                    format_bytes(have, sizeof have, available),
                    (unsigned long long)((available / 10 * 9) >> 20), instead);
 }

@@ -167,6 +167,13 @@ static enum status add_each(struct making *m, const struct sweep_settings *s,
         id++;
     if (id == SETTING_N)
         return add_threads(m, s, base, err);
+    if (id == SETTING_mem) {
+        for (int i = 0; i < s->n_mem_limits && status == ST_OK; i++) {
+            p.setup.mem_limit = s->mem_limits[i];
+            status = add_each(m, s, &p, id + 1, err);
+        }
+        return status;
+    }
     for (size_t i = 0; i < s->list[id].n && status == ST_OK; i++) {
         *(int *)point_field(&p, id, NULL) = s->list[id].v[i];
         status = add_each(m, s, &p, id + 1, err);

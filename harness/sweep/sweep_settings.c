@@ -181,6 +181,8 @@ enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *
 
     if (id == SETTING_speculate)
         return sweep_set_texts(s, text, what, err);
+    if (id == SETTING_mem)
+        return sweep_set_limits(s, text, what, err);
     if (id == SETTING_tuned)
         return set_tuned(s, text, what, err);
     if (id == SETTING_quality)

@@ -41,7 +41,8 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
         if (!(setting_row(id)->in & SETTING_STORED))
             continue;
         json_object_set_new(object, key_of(id),
-                            is_text_list(id) ? text_list_json(s, id)
+                            is_text_list(id)    ? text_list_json(s, id)
+                            : id == SETTING_mem ? sweep_limits_json(s)
                             : setting_row(id)->swept
                                 ? setting_list_json(id, &s->list[id])
                                 : setting_json(id, sweep_field(fields, id, NULL)));
@@ -129,6 +130,8 @@ static enum status take(struct sweep_settings *s, enum setting_id id,
         return models_from_json(s, value, err);
     if (id == SETTING_speculate)
         return texts_from_json(s, value, err);
+    if (id == SETTING_mem)
+        return sweep_limits_from_json(s, value, key_of(id), err);
     if (row->swept)
         return setting_list_from_json(id, value, key_of(id), &s->list[id], err);
     return setting_from_json(id, value, key_of(id), field, size, err);

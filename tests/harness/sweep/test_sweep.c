@@ -75,7 +75,8 @@ static void shipped_configs_load(void **state)
         if (sweep_config_load(&s, names[i], topo, &err))
             fail_msg("%s", err.msg);
         assert_true(s.n_models > 0 && s.list[SETTING_threads].n > 0);
-        assert_true(i > 0 || s.base.setup.mem_limit == UINT64_C(6) << 30);
+        assert_true(i > 0 ||
+                    (s.n_mem_limits == 1 && s.mem_limits[0] == UINT64_C(6) << 30));
         sweep_settings_free(&s);
     }
 }
@@ -117,7 +118,7 @@ static void values_arrive(void **state)
     assert_int_equal(s.list[SETTING_kv_type].n, 2);
     assert_int_equal(s.list[SETTING_kv_type].v[0], KERN_KV_q8_0);
     assert_int_equal(s.list[SETTING_kv_type].v[1], KERN_KV_f16);
-    assert_true(s.base.setup.mem_limit == 512 << 20);
+    assert_true(s.n_mem_limits == 1 && s.mem_limits[0] == 512 << 20);
     assert_int_equal(s.base.n_tokens, 9);
     assert_int_equal(s.n_passes, 8);
     assert_int_equal(s.base.setup.n_batch, 7);
@@ -367,6 +368,51 @@ static void each_kv_type_is_a_point(void **state)
     for (size_t i = 0; i < n; i++)
         n_q8 += strstr(ids[i], "/kv-q8_0") != NULL;
     assert_int_equal(n_q8, 3);
+}
+
+/* Every point is measured with each limit, which survives machine.json. */
+static void each_memory_limit_is_a_point(void **state)
+{
+    static const char yaml[] = "models: [nano:Q4_0]\nthreads: [1]\nctx: [0]\n"
+                               "prefill: [none]\nweights: [mmap, auto]\n"
+                               "mem: [4G, 4608M, none, 4096M]\n";
+    static char ids[64][96];
+    struct sweep_settings s, back;
+    struct err err = ERR_INIT;
+    size_t n;
+
+    (void)state;
+    plan_ids(yaml, ids, &n, 5);
+    qsort(ids, n, sizeof ids[0], compare);
+    assert_int_equal(n, 6);
+    assert_string_equal(ids[0], "nano:Q4_0/decode/t1/spread/ctx0");
+    assert_string_equal(ids[1], "nano:Q4_0/decode/t1/spread/ctx0/4608M");
+    assert_string_equal(ids[2], "nano:Q4_0/decode/t1/spread/ctx0/4G");
+    assert_string_equal(ids[5], "nano:Q4_0/mmap/decode/t1/spread/ctx0/4G");
+
+    assert_int_equal(load(&s, yaml, &err), ST_OK);
+    assert_int_equal(s.n_mem_limits, 3); /* the second 4 GiB is left out */
+    assert_true(sweep_most_memory(&s) == UINT64_C(4608) << 20);
+    json_t *stored = sweep_settings_json(&s);
+    assert_int_equal(sweep_settings_from_json(&back, stored, &err), ST_OK);
+    assert_int_equal(back.n_mem_limits, 3);
+    assert_memory_equal(back.mem_limits, s.mem_limits, 3 * sizeof s.mem_limits[0]);
+    sweep_settings_free(&back);
+    json_object_set_new(stored, "mem_limit", json_pack("[i, i]", 1, -1));
+    assert_int_equal(sweep_settings_from_json(&back, stored, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "mem_limit"));
+    err_clear(&err);
+    json_object_set_new(stored, "mem_limit", json_array());
+    assert_int_equal(sweep_settings_from_json(&back, stored, &err), ST_INPUT);
+    json_decref(stored);
+
+    err_clear(&err);
+    assert_int_equal(sweep_set(&s, SETTING_mem, "4G,much", topo, "--mem", &err),
+                     ST_USAGE);
+    assert_non_null(strstr(err.msg, "--mem: 'much' is not a size"));
+    err_clear(&err);
+    assert_int_equal(sweep_set(&s, SETTING_mem, ",", topo, "--mem", &err), ST_USAGE);
+    sweep_settings_free(&s);
 }
 
 static void empty_plan_is_an_error(void **state)
@@ -724,6 +770,7 @@ int main(void)
         cmocka_unit_test(order_is_random_but_repeatable),
         cmocka_unit_test(each_residency_is_a_point),
         cmocka_unit_test(each_kv_type_is_a_point),
+        cmocka_unit_test(each_memory_limit_is_a_point),
         cmocka_unit_test(empty_plan_is_an_error),
         cmocka_unit_test(attempts),
         cmocka_unit_test(every_point_is_launched_often_enough),

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * token_time.h - the time of one decoded token, from what it reads and from the roofs
+ *
+ * Model of the world: threads multiply with weights and KV cache from memory, at a
+ * share of the read bandwidth (the roof of memory); meanwhile a thread reads the
+ * weights that are not kept in memory from disk, at the roof of the disk, into slots of
+ * one layer each. Both go on at once, also from one token to the next, so that a token
+ * takes the longer of the two. What does not overlap: a slot is read into only when its
+ * layer has been computed with, so with a single slot the disk waits for each streamed
+ * layer.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_RESULT_TOKEN_TIME_H
+#define SLM_HARNESS_RESULT_TOKEN_TIME_H
+
+/* Share of the roof of memory that decoding reaches with packed weights: the middle of
+ * those in results/examples, which are 0.8 to 0.95. */
+#define TOKEN_TIME_USUAL_SHARE 0.86
+
+/* A measured speed is expected within this share of the predicted one. */
+#define TOKEN_TIME_BAND 0.15
+
+/* What one token takes. */
+struct token_work {
+    double memory_bytes;   /* weights and KV cache, streamed weights too: all that is
+                              multiplied with */
+    double streamed_bytes; /* read from disk; 0: nothing */
+    int n_layers;
+    int n_streamed, n_slots; /* layers that are streamed, and their slots */
+};
+
+/* GB/s; disk_gbps counts only where weights are streamed. */
+struct token_roofs {
+    double read_gbps, disk_gbps;
+};
+
+struct token_time {
+    double compute_s; /* from memory */
+    double disk_s;    /* from disk */
+    double alone_s;   /* of compute_s, in which the disk cannot go on */
+    double token_s;   /* of all; NaN: a roof is not known */
+};
+
+/* With this share of the roof of memory, above 0: 1 gives the roof itself, of which
+ * alone_s is no part. */
+struct token_time token_time_at(const struct token_work *w, const struct token_roofs *r,
+                                double share);
+
+/* What to expect: TOKEN_TIME_USUAL_SHARE. */
+struct token_time token_time_predict(const struct token_work *w,
+                                     const struct token_roofs *r);
+
+#endif
