@@ -61,6 +61,9 @@ static const char *near_key(const cyaml_schema_value_t *schema, const char *key)
     return suggest(key, names, n);
 }
 
+static const char list_expected[] = "here a list is expected";
+static const char text_expected[] = "here a single value is expected";
+
 /* Only for values the line is right: for keys libcyaml tells the one before. */
 static enum status explain(const char *path, const cyaml_schema_value_t *schema,
                            cyaml_err_t code, const struct complaint *c, struct err *err)
@@ -89,9 +92,11 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
     if (strstr(c->text, "already seen"))
         return err_set(err, ST_INPUT, "%s: the key '%s' is there twice", path, key);
     if (strstr(c->text, "Expecting SEQUENCE"))
-        return err_set(err, ST_INPUT,
-                       "%s, line %d: here a list is expected, in brackets: [a, b]",
-                       path, c->line);
+        return err_set(err, ST_INPUT, "%s, line %d: %s, in brackets: [a, b]", path,
+                       c->line, list_expected);
+    if (strstr(c->text, "SEQ"))
+        return err_set(err, ST_INPUT, "%s, line %d: %s, without brackets", path,
+                       c->line, text_expected);
     if (c->line)
         return err_set(err, ST_INPUT, "%s, line %d: %s", path, c->line, c->text);
     return err_set(err, ST_INPUT, "%s: %s", path,
@@ -144,18 +149,20 @@ struct raw {
 static const cyaml_schema_value_t text_value = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
 
-static cyaml_schema_field_t field_of(const struct yaml_key *key, size_t at)
+static cyaml_schema_field_t field_of(const struct yaml_key *key, bool as_text,
+                                     size_t at)
 {
+    const bool is_list = key->is_list && !(as_text && key->or_text);
     static const cyaml_schema_field_t one = CYAML_FIELD_STRING_PTR(
         "", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw, text, 0, 4096);
     static const cyaml_schema_field_t list =
         CYAML_FIELD_SEQUENCE("", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw,
                              items, &text_value, 1, MAX_LIST);
-    cyaml_schema_field_t f = key->is_list ? list : one;
+    cyaml_schema_field_t f = is_list ? list : one;
 
     f.key = key->name;
     f.data_offset += (uint32_t)(at * sizeof(struct raw));
-    if (key->is_list)
+    if (is_list)
         f.count_offset += (uint32_t)(at * sizeof(struct raw));
     return f;
 }
@@ -198,26 +205,73 @@ static enum status take_key(const struct raw *raw, const char *key, const char *
     return st;
 }
 
+/* A file, with those keys that may be either as lists, or as texts. */
+struct keys_file {
+    cyaml_schema_field_t fields[YAML_MAX_KEYS + 1];
+    cyaml_schema_value_t schema;
+    void *data;
+};
+
+static enum status load_keys(struct keys_file *f, const char *path,
+                             const struct yaml_key *keys, size_t n, bool as_text,
+                             struct err *err)
+{
+    f->schema = (cyaml_schema_value_t){.type = CYAML_MAPPING,
+                                       .flags = CYAML_FLAG_POINTER,
+                                       .data_size = sizeof(struct raw[YAML_MAX_KEYS])};
+    for (size_t i = 0; i < n; i++)
+        f->fields[i] = field_of(&keys[i], as_text, i);
+    f->fields[n] = (cyaml_schema_field_t)CYAML_FIELD_END;
+    f->schema.mapping.fields = f->fields;
+    return yaml_load_file(path, &f->schema, &f->data, err);
+}
+
+/* The line that a message of explain() names; 0: none. */
+static long line_of(const struct err *err, const char *path)
+{
+    static const char before[] = ", line ";
+    const char *rest = err->msg + strlen(path);
+
+    return strlen(err->msg) > strlen(path) && !strncmp(rest, before, strlen(before))
+               ? strtol(rest + strlen(before), NULL, 10)
+               : 0;
+}
+
+/* A schema has no value that is a list or a text. So what is refused as a list is read
+ * again as a text; where both are refused, the one that got further was right until
+ * then. */
+static enum status load_either(struct keys_file *f, const char *path,
+                               const struct yaml_key *keys, size_t n, struct err *err)
+{
+    struct err first = ERR_INIT, second = ERR_INIT;
+    const enum status st = load_keys(f, path, keys, n, false, &first);
+    const struct err *says = &first;
+
+    if (st == ST_OK)
+        return st;
+    if (strstr(first.msg, list_expected)) {
+        if (load_keys(f, path, keys, n, true, &second) == ST_OK)
+            return ST_OK;
+        if (!strstr(second.msg, text_expected) ||
+            line_of(&second, path) > line_of(&first, path))
+            says = &second;
+    }
+    return err_set(err, says->code, "%s", says->msg);
+}
+
 enum status yaml_load_keys(const char *path, const struct yaml_key *keys, size_t n,
                            yaml_take_fn *take, void *arg, struct err *err)
 {
-    cyaml_schema_field_t fields[YAML_MAX_KEYS + 1];
-    cyaml_schema_value_t schema = {.type = CYAML_MAPPING,
-                                   .flags = CYAML_FLAG_POINTER,
-                                   .data_size = sizeof(struct raw[YAML_MAX_KEYS])};
-    void *data = NULL;
+    struct keys_file f = {.data = NULL};
     enum status st;
 
     assert(n <= YAML_MAX_KEYS);
-    for (size_t i = 0; i < n; i++)
-        fields[i] = field_of(&keys[i], i);
-    fields[n] = (cyaml_schema_field_t)CYAML_FIELD_END;
-    schema.mapping.fields = fields;
-    st = yaml_load_file(path, &schema, &data, err);
+    st = load_either(&f, path, keys, n, err);
     if (st)
         return st;
     for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = take_key((const struct raw *)data + i, keys[i].name, path, take, arg, err);
-    yaml_free_data(&schema, data);
+        st = take_key((const struct raw *)f.data + i, keys[i].name, path, take, arg,
+                      err);
+    yaml_free_data(&f.schema, f.data);
     return st;
 }

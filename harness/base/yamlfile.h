@@ -31,10 +31,11 @@ void yaml_free_data(const cyaml_schema_value_t *schema, void *data);
 /* ---- keys of texts -----------------------------------------------------------------
  */
 
-/* A key that a file may have: a text, or a list of texts. */
+/* A key that a file may have: a text, or a list of texts; with or_text a text is a list
+ * of one, too, in a file in which all such keys are. */
 struct yaml_key {
     const char *name;
-    bool is_list;
+    bool is_list, or_text;
 };
 
 /* Called for a key of the file: words are the items of its list, or its one text, and

@@ -381,6 +381,11 @@ static enum status prepare(struct settings *s, struct err *err)
                        "--weights memory makes a synthetic model, but %s is a file; "
                        "name SHAPE:QUANT instead",
                        s->model_text);
+    if (st == ST_OK && s->model.setup.residency == WEIGHTS_STREAM)
+        return err_set(err, ST_USAGE,
+                       "--weights stream: a model that is streamed runs at the disk's "
+                       "speed, however it is tuned; tune it where it fits (a profile "
+                       "for packed weights holds for streamed ones, too)");
     if (st == ST_OK && s->model.setup.mem_limit)
         st = sandbox_check("", s->model.setup.mem_limit, err);
     if (st == ST_OK && s->model.setup.model.synthetic &&

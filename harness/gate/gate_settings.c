@@ -188,7 +188,10 @@ static enum status set_setting(struct gate_settings *s, enum setting_id id,
     st = model_setup_set(&s->setup, id, text, what, err);
     if (st == ST_OK && id == SETTING_weights && s->setup.residency != WEIGHTS_MMAP &&
         s->setup.residency != WEIGHTS_PACKED)
-        st = err_set(err, ST_USAGE, "%s: a gate's weights are mmap or packed", what);
+        st = err_set(err, ST_USAGE, "%s: a gate's weights are mmap or packed%s", what,
+                     s->setup.residency == WEIGHTS_STREAM
+                         ? "; two programs that stream would share one disk"
+                         : "");
     return st;
 }
 
@@ -231,11 +234,13 @@ static enum status load_file(struct origin *from, const char *path, struct err *
 
     for (enum setting_id id = 0; id < SETTING_N; id++)
         if (setting_row(id)->in & SETTING_GATE)
-            file[n++] = (struct yaml_key){setting_row(id)->name,
-                                          setting_row(id)->swept == SETTING_LIST};
+            file[n++] =
+                (struct yaml_key){.name = setting_row(id)->name,
+                                  .is_list = setting_row(id)->swept == SETTING_LIST};
     for (size_t i = 0; i < N_KEYS; i++)
         if (keys[i].in != KEY_OPTION)
-            file[n++] = (struct yaml_key){keys[i].name, keys[i].in == KEY_LIST};
+            file[n++] = (struct yaml_key){.name = keys[i].name,
+                                          .is_list = keys[i].in == KEY_LIST};
     if (access(path, R_OK))
         return err_set_errno(err, ST_IO,
                              "cannot open the configuration %s; name a YAML file, or "

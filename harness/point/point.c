@@ -6,6 +6,7 @@
  */
 #include "harness/point/point.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,11 @@
 
 #define DISK_PASSES 3
 #define DISK_BYTES  (UINT64_C(256) << 20) /* of the model's file, per pass at most */
+
+/* Of a model that streams. Depth and size are what the worker has said. */
+#define MOST_DISK_BYTES   0x1p30
+#define MOST_DISK_DEPTH   256
+#define MOST_DISK_REQUEST (UINT64_C(64) << 20)
 
 /* The worker gets its CPUs by number, so that both sides use the same ones. */
 static enum status resolve_cpus(struct point_run *r, struct err *err)
@@ -190,20 +196,50 @@ static bool find_need(struct point_run *r, enum status *status, struct err *err)
     return *status == ST_OK;
 }
 
-/* A model that does not fit pages from its disk: how fast that is, where it can be
- * told. Only of a file, since in a directory the probe writes one. */
-static void probe_disk_roof(struct point_run *r)
+/* How fast the model's disk is, where it can be told. Only of a file, since in a
+ * directory the probe writes one. */
+static void probe_disk_roof(struct point_run *r, uint64_t bytes,
+                            const struct probe_disk_way *way)
 {
-    const struct point *p = &r->settings;
+    const char *path = r->settings.setup.model.path;
     double gbps[DISK_PASSES], scratch[DISK_PASSES];
+    struct stats s;
     struct stat sb;
 
-    if (r->fits || p->setup.residency != WEIGHTS_MMAP ||
-        stat(p->setup.model.path, &sb) || !S_ISREG(sb.st_mode))
+    if (stat(path, &sb) || !S_ISREG(sb.st_mode) ||
+        probe_disk(path, bytes, way, DISK_PASSES, gbps, NULL) != ST_OK)
         return;
-    if (probe_disk(p->setup.model.path, DISK_BYTES, NULL, DISK_PASSES, gbps, NULL) ==
-        ST_OK)
-        r->row->roof_disk_gbps = stats_median(gbps, DISK_PASSES, scratch);
+    stats_summary(&s, gbps, DISK_PASSES, scratch);
+    r->row->roof_disk_gbps = s.median;
+    r->facts.disk_spread = 2 * s.mad / s.median;
+}
+
+/* A mapped model that does not fit pages from its disk. */
+static void probe_paged_disk(struct point_run *r)
+{
+    if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP)
+        probe_disk_roof(r, DISK_BYTES, NULL);
+}
+
+/* Once it is known how weights were streamed, and the worker has given them back. As
+ * many bytes as a token streams: a disk behind a cache of its host gives a few of them
+ * faster. */
+static void probe_streamed_disk(struct point_run *r)
+{
+    const struct probe_disk_way way = {.request_bytes =
+                                           (uint64_t)r->facts.stream_request_bytes,
+                                       .depth = (int)r->facts.stream_depth};
+    const double bytes = (double)r->row->streamed_bytes;
+
+    if (r->worker.end != WORKER_RUNS || way.depth < 1 || way.depth > MOST_DISK_DEPTH ||
+        way.request_bytes < 4096 || way.request_bytes % 4096 ||
+        way.request_bytes > MOST_DISK_REQUEST)
+        return;
+    if (r->progress)
+        r->progress(r->progress_arg, "probe", 1);
+    probe_disk_roof(
+        r, bytes > DISK_BYTES ? (uint64_t)fmin(bytes, MOST_DISK_BYTES) : DISK_BYTES,
+        &way);
 }
 
 /* Sends the point, and reads all messages until it is done. */
@@ -245,6 +281,17 @@ static void note_missing(void)
             "only in part (docs/security.md)\n",
             what);
     noted = true;
+}
+
+/* Streamed weights are read from the disk, not from a cache that the model happens to
+ * be in: of a point with a limit that was seen to before. */
+static void evict_streamed(struct point_run *r)
+{
+    uint64_t stayed;
+
+    if (r->settings.setup.residency == WEIGHTS_STREAM && !r->settings.setup.mem_limit &&
+        modelref_evict(&r->settings.setup.model, &stayed, NULL) == ST_OK)
+        r->row->cached_bytes = r->cached_bytes = (int64_t)stayed;
 }
 
 /* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
@@ -314,8 +361,10 @@ static enum status run(struct point_run *r, struct err *err)
     if (status || (goes_on && !point_may_try(r)))
         return status;
     if (goes_on) {
-        probe_disk_roof(r);
+        evict_streamed(r);
+        probe_paged_disk(r);
         measure(r);
+        probe_streamed_disk(r);
     }
     conclude(r);
     return ST_OK;

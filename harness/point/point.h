@@ -122,6 +122,12 @@ struct point_facts {
     double stand_in_bytes;    /* of the buffer that was read instead of weights that do
                                  not fit; 0: none */
 
+    double disk_spread; /* of the disk probe's passes, likewise */
+
+    /* Of weights that are streamed: the largest request, and most of them at once; 0:
+     * nothing is streamed. */
+    double stream_request_bytes, stream_depth;
+
     /* Of a few samples after the measured ones, or of all with a profile: */
     double profile_ms; /* mean sample; 0: none was profiled */
     double wait_ms;    /* of it at barriers, mean of the threads */

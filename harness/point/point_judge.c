@@ -11,6 +11,7 @@
 
 #include "harness/base/stats.h"
 #include "harness/point/point_limiter.h"
+#include "harness/result/token_time.h"
 
 /* A drift is one if so few series without a trend have the like. */
 #define DRIFT_MAX_P 0.01
@@ -23,16 +24,33 @@ static double per(double amount, double n)
     return n > 0 ? amount / n : NAN;
 }
 
+/* The lower of the roofs of memory and disk; of weights that are streamed from a disk
+ * that could not be probed NaN. *is_disk: it is that of the disk. */
+static double roof_of(const struct row *row, bool *is_disk)
+{
+    const double streamed = fmax(0, (double)row->disk_bytes_per_token);
+    const struct token_work work = {.memory_bytes = (double)row->bytes_per_token,
+                                    .streamed_bytes = streamed};
+    const struct token_roofs roofs = {row->roof_gbps, row->roof_disk_gbps};
+    const struct token_time t = token_time_at(&work, &roofs, 1);
+
+    *is_disk = t.disk_s > t.compute_s;
+    return 1 / t.token_s;
+}
+
 /* The share of the roof and its interval: the relative errors of speed and roof, taken
- * as independent. NaN where one of them has none. */
+ * as independent. NaN where one of them has none; the disk's is of too few passes. */
 static void fill_share(struct row *row)
 {
-    row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
+    double lo, hi; /* of the roof, as logarithms */
+    bool is_disk;
+
+    row->roof_tok_per_s = roof_of(row, &is_disk);
     row->mbu = row->tok_per_s / row->roof_tok_per_s;
-    row->mbu_lo = row->mbu * exp(-hypot(log(row->tok_per_s / row->tok_per_s_lo),
-                                        log(row->roof_gbps_hi / row->roof_gbps)));
-    row->mbu_hi = row->mbu * exp(hypot(log(row->tok_per_s_hi / row->tok_per_s),
-                                       log(row->roof_gbps / row->roof_gbps_lo)));
+    lo = is_disk ? 0 : log(row->roof_gbps / row->roof_gbps_lo);
+    hi = is_disk ? 0 : log(row->roof_gbps_hi / row->roof_gbps);
+    row->mbu_lo = row->mbu * exp(-hypot(log(row->tok_per_s / row->tok_per_s_lo), hi));
+    row->mbu_hi = row->mbu * exp(hypot(log(row->tok_per_s_hi / row->tok_per_s), lo));
 }
 
 static void fill_speed(struct row *row, const struct point_samples *samples,
@@ -58,6 +76,9 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
     }
     if (row->roof_gbps > 0 && row->bytes_per_token > 0)
         fill_share(row);
+    if (row->roof_disk_gbps > 0 && row->disk_bytes_per_token > 0)
+        row->disk_share = (double)row->disk_bytes_per_token * row->tok_per_s /
+                          (row->roof_disk_gbps * 1e9);
 }
 
 static void fill_noise(struct row *row, const struct noise *noise, double n_tokens,
@@ -86,7 +107,8 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
  * fit the last-level cache. */
 static void check_roof(struct row *row, const struct point_facts *facts)
 {
-    const double tolerance = fmax(ROOF_MIN_TOLERANCE, facts->roof_spread);
+    const double tolerance =
+        fmax(ROOF_MIN_TOLERANCE, fmax(facts->roof_spread, facts->disk_spread));
     const int compute = row->roof_gops > 0;
     const double share = compute ? row->gops / row->roof_gops : row->mbu;
 

@@ -6,6 +6,8 @@
  *            of the bytes a sample touches, and that takes at least 5 % of a sample, by
  *            what the disk gives, or, of many pages, by the usual wait for one. A model
  *            that fits has few after its warm-up, so the threshold need not be fine
+ *   disk     of streamed weights: threads waited for the disk for at least 20 % of the
+ *            time
  *   quota    the CPU quota stopped us for more than 2 % of the time
  *   noise    the row is marked as disturbed
  *   memory   at least 60 % of the probed read bandwidth was used, by more bytes than
@@ -35,6 +37,7 @@
 #define MEMORY_MIN_SHARE  0.6
 #define COMPUTE_MIN_SHARE 0.5
 #define WAIT_MIN_SHARE    0.2
+#define DISK_MIN_SHARE    0.2
 
 /* Of the time of a sample; NaN: not known. */
 struct shares {
@@ -108,6 +111,18 @@ static void limit_by_paging(struct row *row, double pages_per_sample)
                      gbps / row->roof_disk_gbps, "of what the disk gives");
 }
 
+static void limit_by_disk(struct row *row)
+{
+    row->limiter = LIMITER_DISK;
+    append_share(row->limiter_why, sizeof row->limiter_why, row->disk_wait_pct / 100,
+                 "waiting for the disk");
+    if (row->disk_bytes_per_token > 0)
+        text_append(row->limiter_why, sizeof row->limiter_why, ", which gave %.2g GB/s",
+                    (double)row->disk_bytes_per_token * row->tok_per_s * 1e-9);
+    append_share(row->limiter_why, sizeof row->limiter_why, row->disk_share,
+                 "of what it gives");
+}
+
 /* Share of a sample's time that its pages from disk take, at least. */
 static double paging_time(const struct row *row, double pages)
 {
@@ -139,6 +154,8 @@ void point_limit(struct row *row, const struct point_facts *facts)
         return;
     if (is_paging(row, facts, pages)) {
         limit_by_paging(row, pages);
+    } else if (row->disk_wait_pct >= 100 * DISK_MIN_SHARE) {
+        limit_by_disk(row);
     } else if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms) {
         row->limiter = LIMITER_QUOTA;
         append_share(row->limiter_why, sizeof row->limiter_why,

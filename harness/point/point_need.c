@@ -4,13 +4,16 @@
  */
 #include "harness/point/point_need.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/engine.h"
-#include "engine/kv/kvcache.h"
+#include "engine/weights/residency.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/model/model_head.h"
 #include "harness/model/test_prompt.h"
 #include "harness/point/point_worker.h"
 #include "harness/settings/setting.h"
@@ -57,70 +60,182 @@ static enum status need_text(struct point *p, struct point_need *need,
     return status;
 }
 
-/* Positions that the KV cache of a layer has room for, whole panels. */
-static uint64_t kv_positions(const struct point *p)
+/* What the engine makes of the model: with auto resolved, and *fits false where stream
+ * was asked for and memory holds not even the slots. */
+static enum status plan_engine(struct slm_info *info, bool *fits, const struct gguf *g,
+                               struct slm_params *params, struct err *err)
 {
-    const uint64_t kept =
-        (uint64_t)p->setup.kv_window + SLM_DEFAULT_SINKS + (uint64_t)point_n_back(p);
+    const enum weights_residency asked = params->residency;
+    enum status status;
 
-    return p->setup.kv_window ? kept + 3 * KVCACHE_PANEL : (uint64_t)point_n_ctx(p);
+    params->residency = WEIGHTS_MMAP; /* always fits */
+    status = slm_plan(info, g, params, err);
+    *fits = true;
+    if (status || asked == WEIGHTS_MMAP)
+        return status;
+    params->residency = asked == WEIGHTS_AUTO
+                            ? slm_choose_residency(info, params->memory_bytes)
+                            : asked;
+    if (params->residency == WEIGHTS_STREAM && info->stream_least_bytes) {
+        const uint64_t rest = info->kv_bytes + info->scratch_bytes;
+
+        *fits = rest <= params->memory_bytes &&
+                info->stream_least_bytes <= params->memory_bytes - rest;
+        if (!*fits)
+            return ST_OK;
+    }
+    return slm_plan(info, g, params, err);
 }
 
-/* A model in memory has no file; its shape has the same facts. */
-static enum status need_image(struct point *p, struct point_need *need, struct err *err)
+/* How a streamed model is divided, by the engine's own plan for so much memory. */
+static enum status divide(struct point_need *need, const struct gguf *g,
+                          const struct slm_info *info, struct err *err)
 {
-    struct modelref ref = p->setup.model;
-    const struct synth_shape *s = &ref.shape;
-    struct synth_plan *plan = NULL;
-    enum status status = modelref_parse(&ref, p->setup.model.text, NULL, err);
+    struct residency_plan plan;
+    const enum status status =
+        residency_plan_make(&plan, g, info->n_layers, info->weights_memory_bytes, err);
 
-    if (status == ST_OK)
-        status = need_text(p, need, NULL, (int)s->n_vocab, err);
-    if (status == ST_OK)
-        status = synth_plan_make(&plan, s, ref.mix, p->setup.seed, err);
     if (status)
         return status;
-    need->weight_bytes = synth_plan_bytes(plan);
-    need->anon_bytes = need->weight_bytes + UINT64_C(2) * 2 * s->n_layers *
-                                                s->n_kv_heads * s->head_dim *
-                                                kv_positions(p);
-    need->n_params = synth_plan_params(plan);
-    snprintf(need->quant, sizeof need->quant, "%s", quantmix_name(ref.mix));
-    synth_plan_free(plan);
+    need->n_streamed = plan.n_streamed;
+    need->n_slots = plan.n_slots;
+    need->slot_bytes = plan.slot_bytes;
+    need->streamed_bytes = plan.streamed_bytes;
+    need->disk_bytes = plan.disk_bytes;
     return ST_OK;
 }
 
+/* The most positions with which all weights stay in memory; 0: none. */
+static enum status find_packed_ctx(struct point_need *need, const struct gguf *g,
+                                   struct slm_params params, uint64_t room,
+                                   struct err *err)
+{
+    struct slm_info info;
+    int least = 0, most = SETTING_MAX(ctx);
+    enum status status = ST_OK;
+
+    params.residency = WEIGHTS_MMAP;
+    params.memory_bytes = memory_for_model(room);
+    params.n_ctx = 1;
+    status = slm_plan(&info, g, &params, err);
+    if (status == ST_OK && info.n_ctx_train > 0 && info.n_ctx_train < most)
+        most = info.n_ctx_train;
+    while (status == ST_OK && least < most) {
+        params.n_ctx = least + (most - least + 1) / 2;
+        status = slm_plan(&info, g, &params, err);
+        info.made_on_load = false;
+        if (status == ST_NO_MEMORY ||
+            (status == ST_OK &&
+             slm_choose_residency(&info, params.memory_bytes) != WEIGHTS_PACKED)) {
+            most = params.n_ctx - 1;
+            status = ST_OK;
+            err_clear(err);
+        } else {
+            least = params.n_ctx;
+        }
+    }
+    need->packed_ctx = least;
+    return status;
+}
+
+/* The sizes of an opened model, of which image says that it is in memory as it is. */
+static enum status need_model(struct point *p, struct point_need *need,
+                              const struct gguf *g, bool image, uint64_t room,
+                              struct err *err)
+{
+    struct slm_params params = model_setup_params(&p->setup, point_memory(p, room));
+    struct slm_info info;
+    bool fits = true;
+    enum status status;
+
+    params.n_ctx = point_n_ctx(p);
+    params.n_back = point_n_back(p);
+    params.n_logits = point_n_logits(p);
+    if (image)
+        params.residency = WEIGHTS_MMAP;
+    status = plan_engine(&info, &fits, g, &params, err);
+    if (status)
+        return status;
+    need->weight_bytes = gguf_image_bytes(g);
+    need->kv_bytes = info.kv_bytes;
+    need->scratch_bytes = info.scratch_bytes;
+    need->weights_memory_bytes = image  ? need->weight_bytes
+                                 : fits ? info.weights_memory_bytes
+                                        : info.stream_least_bytes;
+    need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
+    need->token_bytes = slm_bytes_per_token(&info, p->ctx);
+    need->n_params = info.n_params;
+    need->n_layers = info.n_layers;
+    need->n_ctx = info.n_ctx;
+    need->model_ctx = info.n_ctx_train;
+    snprintf(need->quant, sizeof need->quant, "%s", info.quant);
+    if (image)
+        return ST_OK;
+    need->residency = (int)params.residency;
+    if (fits && params.residency == WEIGHTS_STREAM)
+        status = divide(need, g, &info, err);
+    return status ? status : find_packed_ctx(need, g, params, room, err);
+}
+
+/* A model that has no file: its shape has the same facts. image: it is to be in memory,
+ * else its file is to be made. */
+static enum status need_shape(struct point *p, struct point_need *need, bool image,
+                              uint64_t room, struct err *err)
+{
+    struct modelref ref = p->setup.model;
+    struct synth_plan *plan = NULL;
+    struct model_head head = {.g = NULL};
+    enum status status = modelref_parse(&ref, p->setup.model.text, NULL, err);
+
+    if (status == ST_OK)
+        status = need_text(p, need, NULL, (int)ref.shape.n_vocab, err);
+    if (status == ST_OK)
+        status = synth_plan_make(&plan, &ref.shape, ref.mix,
+                                 image ? p->setup.seed : MODELREF_SEED, err);
+    if (status)
+        return status;
+    status = model_head_of_plan(&head, plan, ref.text, err);
+    if (status == ST_OK)
+        status = need_model(p, need, head.g, image, room, err);
+    if (status == ST_OK)
+        snprintf(need->quant, sizeof need->quant, "%s", quantmix_name(ref.mix));
+    model_head_close(&head);
+    synth_plan_free(plan);
+    return status;
+}
+
+/* A synthetic model of which there is no file yet. */
+static bool is_unmade(const struct modelref *model)
+{
+    struct modelref ref;
+    struct err ignored = ERR_INIT;
+
+    return access(model->path, F_OK) &&
+           modelref_parse(&ref, model->text, NULL, &ignored) == ST_OK && ref.synthetic;
+}
+
+/* A text is cut into the model's tokens, of which a point of that text is made. */
 static enum status need_file(struct point *p, struct point_need *need, uint64_t room,
                              struct err *err)
 {
     struct gguf *g = NULL;
-    struct slm_params params = model_setup_params(&p->setup, 0);
+    struct slm_params params = slm_params_default();
     struct slm_info info;
-    enum status status = modelref_open(&p->setup.model, &g, err);
+    enum status status;
 
+    if (is_unmade(&p->setup.model))
+        return need_shape(p, need, false, room, err);
+    status = modelref_open(&p->setup.model, &g, err);
     if (status)
         return status;
-    params.n_ctx = 1;
-    params.n_logits = point_n_logits(p);
     if (p->kind == POINT_SPECULATE) {
+        params.n_ctx = 1;
         status = slm_plan(&info, g, &params, err);
         if (status == ST_OK)
             status = need_text(p, need, g, info.n_vocab, err);
     }
-    params.n_ctx = point_n_ctx(p);
-    params.n_back = point_n_back(p);
     if (status == ST_OK)
-        status = slm_plan(&info, g, &params, err);
-    if (status == ST_OK) {
-        if (p->setup.residency == WEIGHTS_AUTO)
-            need->residency = slm_choose_residency(&info, memory_for_model(room));
-        need->weight_bytes = gguf_image_bytes(g);
-        need->anon_bytes = info.kv_bytes + info.scratch_bytes;
-        if (need->residency == WEIGHTS_PACKED)
-            need->anon_bytes += info.weight_bytes;
-        need->n_params = info.n_params;
-        snprintf(need->quant, sizeof need->quant, "%s", info.quant);
-    }
+        status = need_model(p, need, g, false, room, err);
     gguf_close(g);
     return status;
 }
@@ -134,12 +249,25 @@ static const struct {
     {"n_params", offsetof(struct point_need, n_params)},
     {"weight_bytes", offsetof(struct point_need, weight_bytes)},
     {"anon_bytes", offsetof(struct point_need, anon_bytes)},
+    {"kv_bytes", offsetof(struct point_need, kv_bytes)},
+    {"scratch_bytes", offsetof(struct point_need, scratch_bytes)},
+    {"weights_memory_bytes", offsetof(struct point_need, weights_memory_bytes)},
+    {"token_bytes", offsetof(struct point_need, token_bytes)},
+    {"streamed_bytes", offsetof(struct point_need, streamed_bytes)},
+    {"slot_bytes", offsetof(struct point_need, slot_bytes)},
+    {"disk_bytes", offsetof(struct point_need, disk_bytes)},
 };
 
 static const struct setting_member members[] = {
     SETTING_CHARS("quant", struct point_need, quant),
     SETTING_WHOLE("residency", WEIGHTS_AUTO, WEIGHTS_MEMORY, struct point_need,
                   residency),
+    SETTING_WHOLE("n_layers", 0, INT_MAX, struct point_need, n_layers),
+    SETTING_WHOLE("n_streamed", 0, INT_MAX, struct point_need, n_streamed),
+    SETTING_WHOLE("n_slots", 0, INT_MAX, struct point_need, n_slots),
+    SETTING_WHOLE("n_ctx", 0, INT_MAX, struct point_need, n_ctx),
+    SETTING_WHOLE("packed_ctx", 0, INT_MAX, struct point_need, packed_ctx),
+    SETTING_WHOLE("model_ctx", 0, INT_MAX, struct point_need, model_ctx),
     SETTING_WHOLE("n_prompt", 0, SETTING_MAX(prefill), struct point_need, n_prompt),
     SETTING_WHOLE("n_answer", 0, SETTING_MAX(answer), struct point_need, n_answer),
     SETTING_WHOLE("own_answer", 0, 1, struct point_need, own_answer),
@@ -189,10 +317,14 @@ static json_t *need_json(const struct point_need *n)
         json_object_set_new(object, sizes[i].key,
                             json_integer((json_int_t) * (const uint64_t *)field));
     }
-    json_object_update_new(object, json_pack("{s:s, s:i, s:i, s:i, s:i}", "quant",
-                                             n->quant, "residency", n->residency,
-                                             "n_prompt", n->n_prompt, "n_answer",
-                                             n->n_answer, "own_answer", n->own_answer));
+    json_object_set_new(object, "quant", json_string(n->quant));
+    for (size_t i = 0; i < LENGTH(members); i++)
+        if (members[i].max) {
+            const void *field = (const char *)n + members[i].offset;
+
+            json_object_set_new(object, members[i].key,
+                                json_integer(*(const int *)field));
+        }
     return object;
 }
 
@@ -211,7 +343,7 @@ enum status point_need_answer(const json_t *request, struct err *err)
     need.n_prompt = p.n_prompt;
     need.n_answer = p.n_answer;
     status = p.setup.residency == WEIGHTS_MEMORY
-                 ? need_image(&p, &need, err)
+                 ? need_shape(&p, &need, true, (uint64_t)json_integer_value(room), err)
                  : need_file(&p, &need, (uint64_t)json_integer_value(room), err);
     if (status == ST_OK)
         worker_send(json_pack("{s:o}", "need", need_json(&need)));

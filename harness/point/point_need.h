@@ -19,8 +19,20 @@ struct point_need {
     char quant[24];
     uint64_t n_params;
     uint64_t weight_bytes; /* of the file or the image */
-    uint64_t anon_bytes;   /* that cannot be paged out */
+    uint64_t anon_bytes;   /* that cannot be paged out: the next three. Of stream that
+                              memory does not hold, the least */
+    uint64_t kv_bytes, scratch_bytes;
+    uint64_t weights_memory_bytes; /* allocated for weights */
+    uint64_t token_bytes;          /* read to decode one token at the point's depth */
     int residency; /* enum weights_residency: chosen, where AUTO was asked for */
+    int n_layers;
+    int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */
+    uint64_t streamed_bytes, slot_bytes;
+    uint64_t disk_bytes;    /* of tensors that stay in the file */
+    int n_ctx;              /* positions of the KV cache */
+    int packed_ctx;         /* the most with which all weights stay in memory; 0: none,
+                               or not known */
+    int model_ctx;          /* that the model was made for */
     int n_prompt, n_answer; /* of the text of a speculate point */
     int own_answer;         /* the text gives none */
 };

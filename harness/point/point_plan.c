@@ -51,6 +51,10 @@ void point_plan(struct point_run *r, const struct point_need *need)
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
     r->row->residency = need->residency;
+    if (need->residency == WEIGHTS_STREAM) {
+        r->row->n_streamed = need->n_streamed;
+        r->row->streamed_bytes = (int64_t)need->streamed_bytes;
+    }
     if (p->kind != POINT_SPECULATE)
         return;
     p->n_prompt = need->n_prompt;
@@ -65,6 +69,11 @@ void point_plan(struct point_run *r, const struct point_need *need)
 bool point_may_try(struct point_run *r)
 {
     const struct point *p = &r->settings;
+    static const char *const needed[] = {
+        [WEIGHTS_MMAP] = "KV cache, scratch and process",
+        [WEIGHTS_PACKED] = "weights, KV cache and process",
+        [WEIGHTS_STREAM] = "KV cache, process and weights with all layers streamed",
+        [WEIGHTS_MEMORY] = "weights, KV cache and process"};
     char need[24], have[96];
 
     if (p->force || r->anon_bytes + RESERVE_OWN_BYTES <= point_room(r))
@@ -72,9 +81,7 @@ bool point_may_try(struct point_run *r)
     format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
     r->row->status = ROW_STATUS_NO_FIT;
     snprintf(r->row->detail, sizeof r->row->detail, "does not fit: needs %s for %s, %s",
-             need,
-             p->setup.residency == WEIGHTS_MMAP ? "KV cache, scratch and process"
-                                                : "weights, KV cache and process",
+             need, needed[p->setup.residency],
              point_available_text(r, have, sizeof have));
     return false;
 }
@@ -118,6 +125,7 @@ void point_describe(struct point_run *r, const struct point *p)
     }
     if (p->kind == POINT_SPECULATE)
         point_text_name(p, row->spec_text, sizeof row->spec_text);
+    row->weights_asked = (int)p->setup.residency;
     row->n_wanted = p->n_tokens;
     row->n_batch = p->setup.n_batch;
     row->budget_s = p->budget_s;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "engine/speculate/speculate_rule.h"
+#include "harness/machine/memory_reserve.h"
 #include "harness/settings/setting.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -19,6 +20,9 @@ static const struct { const char *key; size_t offset; } fact_keys[] = {
     {"roof_spread", offsetof(struct point_facts, roof_spread)},
     {"llc_bytes", offsetof(struct point_facts, llc_bytes)},
     {"stand_in_bytes", offsetof(struct point_facts, stand_in_bytes)},
+    {"disk_spread", offsetof(struct point_facts, disk_spread)},
+    {"stream_request_bytes", offsetof(struct point_facts, stream_request_bytes)},
+    {"stream_depth", offsetof(struct point_facts, stream_depth)},
     {"profile_ms", offsetof(struct point_facts, profile_ms)},
     {"wait_ms", offsetof(struct point_facts, wait_ms)},
     {"arith_ms", offsetof(struct point_facts, arith_ms)},
@@ -65,6 +69,15 @@ uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
     if (bytes < least)
         bytes = !mem_limit || least <= mem_limit / 2 ? least : 0;
     return bytes / (2 * MIB) * (2 * MIB);
+}
+
+uint64_t point_memory(const struct point *p, uint64_t room)
+{
+    const uint64_t bytes = memory_for_model(room);
+
+    if (p->setup.residency != WEIGHTS_STREAM && p->setup.residency != WEIGHTS_AUTO)
+        return room;
+    return bytes ? bytes : 1; /* 0 is the machine's */
 }
 
 int point_n_logits(const struct point *p)

@@ -16,6 +16,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/synth/synth.h"
+#include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox.h"
@@ -85,7 +86,8 @@ static enum status preload(struct point_worker *c, struct err *err)
 /* Open the model and read it in. */
 static enum status load(struct point_worker *c, struct err *err)
 {
-    struct measured_params params = measured_params_of(&c->p->setup, c->room);
+    struct measured_params params =
+        measured_params_of(&c->p->setup, point_memory(c->p, c->room));
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status = ST_OK;
@@ -161,7 +163,7 @@ static void fill_row(struct point_worker *c)
         size_t bytes;
         const void *memory = weights_memory(slm_weights(c->model), &bytes);
 
-        if (mem_huge_bytes(memory, bytes) >= bytes / 2)
+        if (bytes && mem_huge_bytes(memory, bytes) >= bytes / 2)
             row->pages = MEM_PAGES_2M;
     }
     row->isa = row_enum_value(&choices_isa, measured_isa());
@@ -257,6 +259,33 @@ static void report_life(void *arg)
     worker_report_life(&c->reports);
 }
 
+/* What was streamed since samples began, of which the tokens that were no samples are
+ * part. On a text some passes are plain and some speculative: there is no figure of a
+ * token. */
+static void note_stream(struct point_worker *c)
+{
+    const double n =
+        (double)c->n_samples * c->facts.tokens_per_sample + (double)c->n_woken;
+    const double ms = c->sum_ms + c->woken_ms;
+    struct slm_stream s;
+    char size[24];
+
+    if (!slm_stream_read(c->model, &s))
+        return;
+    c->facts.stream_request_bytes = (double)s.request_bytes;
+    c->facts.stream_depth = s.depth;
+    format_bytes(size, sizeof size, s.request_bytes);
+    snprintf(c->row.disk_way, sizeof c->row.disk_way, "%s, %s, %d of %s", s.backend,
+             s.direct ? "direct" : "page cache", s.depth, size);
+    if (!(n > 0))
+        return;
+    c->row.disk_wait_pct =
+        100 * (double)(s.wait_ns - c->stream_begin.wait_ns) * 1e-6 / ms;
+    if (c->p->kind != POINT_SPECULATE)
+        c->row.disk_bytes_per_token =
+            (int64_t)((double)(s.bytes_read - c->stream_begin.bytes_read) / n);
+}
+
 static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
@@ -267,11 +296,13 @@ static enum status measure(struct point_worker *c, struct err *err)
         return status;
     worker_report_phase(&c->reports, "measure", 0);
     worker_begin_samples(&c->reports);
+    slm_stream_read(c->model, &c->stream_begin);
     c->measure_begin_ns = clock_ns();
     c->measured.alive = report_life;
     status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
                               take_sample, c, err);
     worker_end_samples(&c->reports);
+    note_stream(c);
     return status;
 }
 

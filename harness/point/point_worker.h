@@ -41,6 +41,10 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object);
 uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
                            uint64_t weight_bytes);
 
+/* Memory that the engine may use of the point's room: of streamed weights it decides
+ * how many layers are streamed, so it is what the plan has counted with. */
+uint64_t point_memory(const struct point *p, uint64_t room);
+
 /* Tokens whose logits a pass may ask for. */
 int point_n_logits(const struct point *p);
 

@@ -39,6 +39,7 @@ struct point_worker {
     bool fits;            /* all of the model stays in memory */
     struct row row;       /* columns reported so far */
     struct point_facts facts;
+    struct slm_stream stream_begin; /* of what is streamed, when samples begin */
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     struct probe_buffer place[N_ROOF_PLACES];
     int n_places, n_place_reads;

@@ -74,6 +74,9 @@ void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i)
     m->is_least = needed > 0 && !(r->mem_resident_bytes > 0);
     if (needed > 0)
         m->left_bytes = needed < limit ? limit - needed : 0;
+    if (r->residency == WEIGHTS_STREAM)
+        return; /* a longer context takes memory from weights, which are then streamed
+                 */
     if (per >= 0 && r->ctx >= 0 && r->ctx <= INT_MAX && memory_least_limit(r) > 0) {
         /* 0: every layer has a sliding window, and holds it already */
         const int64_t more = per ? room(r, limit) / per : INT_MAX;

@@ -57,11 +57,12 @@ double speed_reaches(const struct speed *s, double tok_per_s)
 
 /* ---- from one depth to another ---------------------------------------------- */
 
-/* Paging and a quota are limits of the setting itself: it does not fit at that depth,
- * and other depths do not show what that costs. */
+/* Paging, streaming and a quota are limits of the setting itself: it does not fit at
+ * that depth, and other depths do not show what that costs. */
 static bool limits_itself(const struct row *r)
 {
-    return r->limiter == LIMITER_PAGING || r->limiter == LIMITER_QUOTA;
+    return r->limiter == LIMITER_PAGING || r->limiter == LIMITER_DISK ||
+           r->limiter == LIMITER_QUOTA;
 }
 
 static bool is_quiet(const struct row *r)

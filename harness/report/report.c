@@ -12,6 +12,7 @@
 #include "harness/base/format.h"
 #include "harness/report/report_chart.h"
 #include "harness/report/report_context.h"
+#include "harness/report/report_limit.h"
 #include "harness/report/report_pareto.h"
 #include "harness/report/report_speculation.h"
 #include "harness/result/report_rows.h"
@@ -170,7 +171,7 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
                         size_t end)
 {
     double resident = NAN, peak = NAN, planned = NAN, limit = NAN;
-    bool paging = false, any_good = false;
+    bool paging = false, streams = false, any_good = false;
     const char *failure = NULL;
 
     for (size_t i = begin; i < end; i++) {
@@ -182,6 +183,7 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
         limit = larger(limit, r->mem_enforced_bytes > 0 ? r->mem_enforced_bytes
                                                         : r->mem_limit_bytes);
         paging |= r->limiter == LIMITER_PAGING;
+        streams |= r->n_streamed > 0;
         if (row_trust(r) == ROW_FAILED)
             failure = row_status_text(r);
         else
@@ -194,8 +196,11 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
     m->state = !isfinite(peak) && !isfinite(resident) ? MARK_CROSS
                : paging || failure                    ? MARK_HOLLOW
                                                       : MARK_SOLID;
-    snprintf(m->note, sizeof m->note, "%s%s%s%s", paging ? "pages from disk" : "",
-             paging && failure ? "; " : "", failure ? failure : "",
+    snprintf(m->note, sizeof m->note, "%s%s%s%s",
+             paging    ? "pages from disk"
+             : streams ? "streams from disk"
+                       : "",
+             (paging || streams) && failure ? "; " : "", failure ? failure : "",
              failure && any_good ? " at some points" : "");
 }
 
@@ -292,6 +297,8 @@ static const struct {
      false, false, fill_threads},
     {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", "decode",
      "context depth, tokens", false, false, report_fill_context},
+    {"decode_limit", "limit_gib", "tok_per_s", "roof_tok_per_s", "decode",
+     "memory limit, GiB", false, false, report_fill_limit},
     {"prefill", "position", "tok_per_s", "roof_tok_per_s", "bars", "tokens per second",
      true, false, fill_prefill},
     {"memory", "position", "peak_gib", "planned_gib", NULL, NULL, true, false,

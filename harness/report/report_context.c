@@ -97,6 +97,8 @@ static enum status add_mark(struct chart *c, const struct report_rows *p,
     m->series = series;
     m->x = (double)r->ctx;
     mark_set_speed(m, r);
+    if (r->disk_bytes_per_token > 0)
+        return ST_OK; /* the disk's roof may be the lower one, so it is the row's own */
     m->other = r->roof_gbps > 0 ? r->roof_tok_per_s / r->roof_gbps *
                                       roof_best(r, p->v, p->n, &m->doubtful)
                                 : NAN;

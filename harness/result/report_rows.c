@@ -268,6 +268,11 @@ void report_rows_free(struct report_rows *p)
     memset(p, 0, sizeof *p);
 }
 
+void report_rows_ignore_limit(struct report_rows *p)
+{
+    p->varies &= ~(unsigned)VARIES_LIMIT;
+}
+
 size_t report_setting_end(const struct report_rows *p, size_t begin)
 {
     size_t end = begin;

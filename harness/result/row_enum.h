@@ -54,6 +54,7 @@ enum row_limiter {
     LIMITER_NOISE,
     LIMITER_LATENCY,
     LIMITER_SYNC,
+    LIMITER_DISK, /* weights are streamed from it */
 };
 
 /* Source of drafts, and of the answer that a speculate point decodes. */

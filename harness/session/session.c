@@ -30,8 +30,9 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
     struct progress progress;
     enum status st;
 
-    if (info->weight_bytes + info->kv_bytes + info->scratch_bytes >
-        topology_model_bytes(topo)) {
+    if (info->residency != WEIGHTS_STREAM &&
+        info->weight_bytes + info->kv_bytes + info->scratch_bytes >
+            topology_model_bytes(topo)) {
         if (weights_ready(slm_weights(m)))
             return ST_OK;
         return err_set(
@@ -39,7 +40,8 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
             "%s does not fit the memory there is, and packed weights must; %s",
             gguf_path(slm_gguf(m)),
             info->made_on_load ? "--quant makes it smaller"
-                               : "--weights mmap pages it from disk");
+                               : "--weights auto keeps what fits, and streams the rest "
+                                 "from disk");
     }
     progress_begin(&progress, "loading");
     st =
@@ -227,7 +229,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     if (st == ST_OK && o->setup.residency == WEIGHTS_MEMORY)
         st = err_set(err, ST_USAGE,
                      "--weights memory is for synthetic models of bench decode; "
-                     "a file is auto, mmap or packed");
+                     "a file is auto, packed, stream or mmap");
     if (st == ST_OK)
         st = topology_read(&o->topo, "", err);
     if (st == ST_OK)

@@ -124,7 +124,8 @@ enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg
 
     for (enum setting_id id = 0; id < SETTING_N; id++)
         if (setting_row(id)->in & SETTING_YAML)
-            keys[n++] =
-                (struct yaml_key){setting_row(id)->name, setting_row(id)->swept};
+            keys[n++] = (struct yaml_key){.name = setting_row(id)->name,
+                                          .is_list = setting_row(id)->swept,
+                                          .or_text = id == SETTING_mem};
     return yaml_load_keys(path, keys, n, take_key, &to, err);
 }

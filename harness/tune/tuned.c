@@ -213,7 +213,7 @@ static bool get_words(const struct place *at, const struct raw *raw,
 
     if (choice_parse(&choices_residency, raw->choices.weights, "", &s->residency,
                      NULL) ||
-        s->residency == WEIGHTS_AUTO) {
+        s->residency == WEIGHTS_AUTO || s->residency == WEIGHTS_STREAM) {
         err_set(at->err, ST_INPUT,
                 "%s: weights: '%.40s' is none of packed, mmap, memory", at->path,
                 raw->choices.weights);

@@ -10,7 +10,8 @@
 
 /* ---- before opening -------------------------------------------------------------- */
 
-/* Weights in memory are laid out as packed ones are. */
+/* Weights in memory are laid out as packed ones are, and so are those of a streamed
+ * model that stay. */
 static bool same_layout(enum weights_residency a, enum weights_residency b)
 {
     return (a == WEIGHTS_MMAP) == (b == WEIGHTS_MMAP);

@@ -201,7 +201,7 @@ refused 2 "names 1 CPU for 2 threads" decode -m nano:Q4_0 --cpus 0 --threads-pre
 refused 2 "names 2 CPUs for 1 thread;" decode -m nano:Q4_0 --cpus 0,1 -t 1
 refused 2 "synthetic" decode -m own.gguf --in-memory
 refused 2 "a file" decode -m own.gguf --weights memory
-refused 2 "auto, mmap, packed or memory" decode -m own.gguf --weights elsewhere
+refused 2 "auto, mmap, packed, stream or memory" decode -m own.gguf --weights elsewhere
 refused 2 "exclude" decode -m nano:Q4_0 --weights packed --in-memory
 refused 2 "only with --profile" decode -m nano:Q4_0 -o drawn
 refused 2 "this machine has" decode -m nano:Q4_0 --mem 900T

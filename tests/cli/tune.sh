@@ -146,7 +146,8 @@ done
 refused 2 "name the model" tune
 refused 2 "nowhere.gguf" tune -m nowhere.gguf
 refused 2 "--budget" tune -m nano:Q4_0 --budget 0
-refused 2 "auto, mmap, packed or memory" tune -m nano:Q4_0 --weights elsewhere
+refused 2 "auto, mmap, packed, stream or memory" tune -m nano:Q4_0 --weights elsewhere
+refused 2 "disk's speed" tune -m nano:Q4_0 --weights stream
 refused 2 "a file" tune -m cache/nano-Q4_0.gguf --weights memory
 head -c 1000 cache/nano-Q4_0.gguf >cut.gguf
 refused 2 "cut.gguf" tune -m cut.gguf

@@ -21,7 +21,7 @@
 #define LONG_TEXT 10240
 #define LONG_LIST 100000
 
-enum kind { WHOLE, REAL, LIST, WORD, WORDS, YES_NO };
+enum kind { WHOLE, REAL, LIST, ONE_OR_LIST, WORD, WORDS, YES_NO };
 
 struct member {
     const char *key;
@@ -99,6 +99,19 @@ static bool is_right(const struct member *m, const json_t *v)
     switch (m->kind) {
     case WHOLE:
         return json_is_integer(v) && in_range(m, v);
+    case ONE_OR_LIST: {
+        const size_t n = json_is_array(v) ? json_array_size(v) : 1;
+
+        if (n < 1 || n > 32)
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            const json_t *one = json_is_array(v) ? json_array_get(v, i) : v;
+
+            if (!json_is_integer(one) || !in_range(m, one))
+                return false;
+        }
+        return true;
+    }
     case REAL:
         return json_is_number(v) && in_range(m, v);
     case YES_NO:

@@ -86,6 +86,7 @@ static void keys_are_parsed_and_refused(void **state)
     refuses("exit_codes", "0,1,4,5", "not three numbers");
     refuses("exit_codes", "0,1,400", "outside");
     refuses("weights", "memory", "mmap or packed");
+    refuses("weights", "stream", "one disk");
     refuses("rounds", "99", "outside");
     refuses("kernels", "q4_K,q9_K", "'q9_K' is no weight format");
     refuses("model_", "x", "no such key");

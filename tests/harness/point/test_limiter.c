@@ -154,10 +154,10 @@ static void a_profile_is_evidence(void **state)
 static void texts(void **state)
 {
     static const char *const names[] = {
-        [LIMITER_MEMORY] = "memory",       [LIMITER_COMPUTE] = "compute",
-        [LIMITER_PAGING] = "paging",       [LIMITER_QUOTA] = "quota",
-        [LIMITER_NOISE] = "noise",         [LIMITER_LATENCY] = "latency",
-        [LIMITER_SYNC] = "synchronisation"};
+        [LIMITER_MEMORY] = "memory",        [LIMITER_COMPUTE] = "compute",
+        [LIMITER_PAGING] = "paging",        [LIMITER_QUOTA] = "quota",
+        [LIMITER_NOISE] = "noise",          [LIMITER_LATENCY] = "latency",
+        [LIMITER_SYNC] = "synchronisation", [LIMITER_DISK] = "disk"};
 
     (void)state;
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {

@@ -241,7 +241,8 @@ static void json_round_trip(void **state)
 
 static void wire_round_trip(void **state)
 {
-    struct point_facts facts = {1, 2.5, 3, 0.25, 5, 6, 7, 8, 9}, facts_back = {0};
+    struct point_facts facts = {1, 2.5, 3, 0.25, 5, 6, 7, 8, 9, 10, 11, 12},
+                       facts_back = {0};
     struct noise noise = {.wall_ns = 1, .steal_ns = 2, .n_refaults = 3, .n_cpus = 4};
     struct noise noise_back;
     json_t *object = point_facts_json(&facts);
@@ -402,6 +403,59 @@ static void intervals(void **state)
     assert_true(fabs(row.ttft_s - 1.2) < 1e-9);
     assert_true(fabs(row.ttft_s_lo - 1.199) < 1e-9);
     assert_true(fabs(row.ttft_s_hi - 1.201) < 1e-9);
+}
+
+/* Ten tokens of 200 ms, of 5 GB from memory at 30 GB/s; 180 MB of them are streamed. */
+static void streamed(struct row *row, double disk_gbps, double wait_pct)
+{
+    const struct point_samples samples = {ms, 10, NULL};
+    const struct point_facts facts = {
+        .tokens_per_sample = 1, .bytes_per_sample = 5e9, .disk_spread = 0.05};
+    struct noise noise = calm();
+
+    row_init(row);
+    row->kind = POINT_DECODE;
+    row->bytes_per_token = 5000000000;
+    row->roof_gbps = 30;
+    row->roof_gbps_lo = 29.7;
+    row->roof_gbps_hi = 30.3;
+    row->disk_bytes_per_token = 180000000;
+    row->disk_wait_pct = wait_pct;
+    row->roof_disk_gbps = disk_gbps;
+    point_judge(row, &samples, &facts, &noise);
+}
+
+/* The roof of streamed weights is the lower of two. */
+static void the_disk_is_a_roof(void **state)
+{
+    struct row row;
+
+    (void)state;
+    streamed(&row, 1, 30);
+    assert_float_equal(row.roof_tok_per_s, 1 / 0.18, 1e-9);
+    assert_float_equal(row.mbu, 0.9, 1e-9);
+    assert_float_equal(row.disk_share, 0.9, 1e-9);
+    /* of the speed alone: of the disk there are a few passes */
+    assert_true(fabs(row.mbu_lo / row.mbu - (1 - 0.005)) < 1e-4);
+    assert_int_equal(row.limiter, LIMITER_DISK);
+    assert_string_equal(row.limiter_why,
+                        "30 % waiting for the disk, which gave 0.9 GB/s, 90 % of what "
+                        "it gives");
+
+    streamed(&row, 2, 1); /* memory is slower */
+    assert_float_equal(row.roof_tok_per_s, 6, 1e-9);
+    assert_float_equal(row.disk_share, 0.45, 1e-9);
+    assert_int_equal(row.limiter, LIMITER_MEMORY);
+
+    streamed(&row, NAN, 30); /* that of memory alone would be none */
+    assert_true(isnan(row.roof_tok_per_s) && isnan(row.mbu) && isnan(row.disk_share));
+    assert_int_equal(row.limiter, LIMITER_DISK);
+    assert_string_equal(row.validity, "valid");
+
+    streamed(&row, 0.87, 30); /* 3 % above it, as far as its passes differ */
+    assert_string_equal(row.validity, "valid");
+    streamed(&row, 0.8, 30);
+    assert_int_equal(strncmp(row.validity, "disturbed", 9), 0);
 }
 
 /* Cells that the number of samples does not support are empty. */
@@ -580,6 +634,7 @@ int main(void)
         cmocka_unit_test(passes_beside_samples),
         cmocka_unit_test(figures),
         cmocka_unit_test(intervals),
+        cmocka_unit_test(the_disk_is_a_roof),
         cmocka_unit_test(few_samples),
         cmocka_unit_test(limiters),
         cmocka_unit_test(drifts),

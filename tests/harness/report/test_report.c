@@ -14,6 +14,7 @@
 #include "harness/report/recommend.h"
 #include "harness/report/report.h"
 #include "harness/report/report_chart.h"
+#include "harness/report/report_limit.h"
 #include "harness/report/report_pareto.h"
 #include "harness/report/report_speculation.h"
 #include "harness/result/report_rows.h"
@@ -292,6 +293,76 @@ static void charts_are_drawn_where_there_is_gnuplot(void **state)
     assert_int_equal(rmdir(dir), 0); /* nothing else was left */
 }
 
+static struct row limited(const char *quant, int gib, int ctx, double tps,
+                          enum weights_residency asked, enum weights_residency chosen)
+{
+    struct row r;
+
+    row_init(&r);
+    r.kind = POINT_DECODE;
+    r.status = ROW_STATUS_OK;
+    strcpy(r.validity, "valid");
+    strcpy(r.model, "m");
+    snprintf(r.quant, sizeof r.quant, "%s", quant);
+    snprintf(r.point, sizeof r.point, "m:%s/%s/ctx%d/%dG", quant,
+             weights_residency_name(asked), ctx, gib);
+    r.file_bytes = !strcmp(quant, "Q6_K") ? 7 : 5;
+    r.n_threads = 2;
+    r.ctx = ctx;
+    r.tok_per_s = tps;
+    r.roof_tok_per_s = 2 * tps;
+    r.mem_limit_bytes = (int64_t)gib << 30;
+    r.residency = (int)chosen;
+    r.weights_asked = (int)asked;
+    if (chosen == WEIGHTS_MMAP)
+        r.limiter = LIMITER_PAGING;
+    return r;
+}
+
+/* A line is of what was asked for, whatever auto has chosen, and has its limits. */
+static void limits_are_an_axis(void **state)
+{
+    const struct row rows[] = {
+        limited("Q6_K", 4, 0, 0.5, WEIGHTS_AUTO, WEIGHTS_STREAM),
+        limited("Q6_K", 6, 0, 1, WEIGHTS_AUTO, WEIGHTS_STREAM),
+        limited("Q6_K", 8, 0, 5, WEIGHTS_AUTO, WEIGHTS_PACKED),
+        limited("Q6_K", 4, 0, 0.1, WEIGHTS_MMAP, WEIGHTS_MMAP),
+        limited("Q6_K", 8, 4096, 4, WEIGHTS_AUTO, WEIGHTS_PACKED),
+        limited("Q6_K", 6, 4096, 0.8, WEIGHTS_AUTO, WEIGHTS_STREAM),
+        limited("Q4_K_M", 4, 0, 2, WEIGHTS_AUTO, WEIGHTS_STREAM),
+    };
+    const size_t n = sizeof rows / sizeof rows[0];
+    struct report_rows p;
+    struct chart c = {.name = "decode_limit"};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(report_rows_pick(&p, rows, n, &err), ST_OK);
+    assert_int_equal(report_fill_limit(&c, &p, &err), ST_OK);
+    assert_string_equal(c.title,
+                        "Decode speed by memory limit, 2 threads, context depth 0");
+    assert_int_equal(c.n_series, 3);
+    assert_string_equal(c.series[0], "Q4_K_M auto");
+    assert_string_equal(c.series[1], "Q6_K auto");
+    assert_string_equal(c.series[2], "Q6_K mmap");
+    assert_int_equal(c.n, 5); /* at depth 4096 are fewer limits */
+    for (size_t i = 0; i < c.n; i++)
+        if (c.v[i].series == 1)
+            assert_true(c.v[i].x == 4 || c.v[i].x == 6 || c.v[i].x == 8);
+        else if (c.v[i].series == 2)
+            assert_true(isnan(c.v[i].other)); /* it pages */
+    chart_free(&c);
+    report_rows_free(&p);
+
+    /* a single limit is no axis */
+    c = (struct chart){.name = "decode_limit"};
+    assert_int_equal(report_rows_pick(&p, rows + 3, 1, &err), ST_OK);
+    assert_int_equal(report_fill_limit(&c, &p, &err), ST_OK);
+    assert_int_equal(c.n, 0);
+    chart_free(&c);
+    report_rows_free(&p);
+}
+
 /* A point for the chart of speed against divergence. */
 static struct row known(const char *quant, int ctx, double tps, double kl)
 {
@@ -485,6 +556,7 @@ int main(void)
         cmocka_unit_test(strings_are_quoted_for_gnuplot),
         cmocka_unit_test(the_table_has_a_line_per_point),
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
+        cmocka_unit_test(limits_are_an_axis),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
         cmocka_unit_test(files_are_named_once),
         cmocka_unit_test(speculation_is_bars_by_text),

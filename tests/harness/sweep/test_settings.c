@@ -31,7 +31,7 @@ static const struct member stored[] = {
     {"kv_type", WORDS, ANY, "", false},
     {"kv_window", LIST, 0, SLM_MAX_WINDOW, "[0, 16777216]", false},
     {"speculate", WORDS, ANY, "[]", true},
-    {"mem_limit", WHOLE, 0, 0x1p60, "0", false},
+    {"mem_limit", ONE_OR_LIST, 0, 0x1p60, "0", false},
     {"tokens", WHOLE, 1, 1000000, "64", false},
     {"passes", WHOLE, 1, 1000000, "64", false},
     {"batch", WHOLE, 1, 65536, "64", false},

@@ -150,7 +150,16 @@ static void config_errors_name_file_and_key(void **state)
         {"placement: []\n", "c.yaml"},
         {"weights: [paper]\n", "paper"},
         {"weights: [memory]\n", "bench decode"},
-        {"weights: [mmap, packed, auto, mmap]\n", "weights"},
+        {"weights: [mmap, packed, auto, stream, mmap]\n", "weights"},
+        {"mem: [4G, 6X]\n", "6X"},
+        {"mem: 6G\nctx: 3\n", "line 2: here a list is expected"},
+        {"mem: [6G]\nctx: 3\n", "line 2: here a list is expected"},
+        {"ctx: 3\nmem: [6G]\n", "line 1: here a list is expected"},
+        {"mem: 6G\ntokenz: 3\n", "tokenz"},
+        {"tokenz: 3\nmem: 6G\n", "tokenz"},
+        {"mem: 6G\ntokens: [3, 4]\n", "line 2: here a single value is expected"},
+        {"mem: {a: 3}\n", "c.yaml"},
+        {"mem: []\n", "c.yaml"},
         {"models: []\n", "c.yaml"},
         {"keep_models: perhaps\n", "perhaps"},
         {"ctx_fill: magic\n", "magic"},
@@ -346,13 +355,17 @@ static void each_residency_is_a_point(void **state)
 
     (void)state;
     plan_ids("models: [nano:Q4_0]\nthreads: [1, 2]\nctx: [0]\nprefill: [8]\n"
-             "weights: [mmap, packed]\n",
+             "weights: [mmap, packed, stream]\n",
              ids, &n, 1);
-    assert_int_equal(n, 8);
+    assert_int_equal(n, 12);
     size_t n_packed = 0;
     for (size_t i = 0; i < n; i++)
         n_packed += !strncmp(ids[i], "nano:Q4_0/packed/", 17);
     assert_int_equal(n_packed, 4);
+    size_t n_stream = 0;
+    for (size_t i = 0; i < n; i++)
+        n_stream += !strncmp(ids[i], "nano:Q4_0/stream/", 17);
+    assert_int_equal(n_stream, 4);
 }
 
 static void each_kv_type_is_a_point(void **state)

@@ -117,6 +117,7 @@ static void a_spoiled_profile_is_refused(void **state)
         {"batch: 64", "batch: 1000000", "batch"},
         {"placement: spread", "placement: none", "placement"},
         {"weights: packed", "weights: glued", "packed, mmap, memory"},
+        {"weights: packed", "weights: stream", "packed, mmap, memory"},
         {"pages: 2m", "pages: 1g", "1g"},
         {"name: q4_K", "name: q4_Q", "q4_Q"},
         {"name: q4_K", "name: q6_K", "twice"},
