@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_plan.c - `bench plan`: what of a model fits into memory, and how fast the rest is
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/machine/measuring.h"
+#include "harness/plan/plan.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "plan -m MODEL [--mem LIMIT] [--ctx D] [-t N] [--machine FILE]",
+    .about =
+        "Says before a model runs whether it fits into memory, how much of it is read "
+        "again from disk for every token where it does not, and how many tokens per "
+        "second that lets expect. Nothing is loaded; a synthetic model need not have "
+        "been made.\n\nThe limit is the least of --mem, of what memory cgroups leave "
+        "(as `bench topo` has it) and of what is available. Speed is that of the "
+        "slower of memory and disk, measured in a second or two, or with --machine as "
+        "`bench probe --json` or a sweep's machine.json has it; measured speeds are "
+        "expected within 15 % of it.\n\nExit code: 0, or 1 where the model does not "
+        "fit even with all layers streamed.",
+    .example = "bench plan -m yi-1.5-9b:Q6_K --mem 6G --ctx 4096\n"
+               "bench plan -m model.gguf --mem 6G --machine machine.json --json",
+    .no_arguments = "models are given by -m",
+};
+
+struct settings {
+    struct point point;
+    const char *model, *quant, *cache_dir, *machine;
+    int ctx;
+    bool json;
+};
+
+static enum status parse(struct settings *s, int argc, char **argv,
+                         struct opt_args *args, struct err *err)
+{
+    struct model_setup *setup = &s->point.setup;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR('m', "model", &s->model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_STR(0, "quant", &s->quant, "QUANT", "as if quantised while it is loaded"),
+        model_setup_option(SETTING_mem, setup),
+        OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default 0)", 0, SETTING_MAX(ctx)),
+        model_setup_option(SETTING_threads, setup),
+        model_setup_option(SETTING_batch, setup),
+        model_setup_option(SETTING_weights, setup),
+        model_setup_option(SETTING_kv_type, setup),
+        OPT_STR(0, "machine", &s->machine, "FILE", "speeds from there (default: measure them)"),
+        OPT_STR(0, "cache-dir", &s->cache_dir, "DIR", "where synthetic models are kept"),
+        OPT_FLAG(0, "json", &s->json, "print JSON"),
+        OPT_END,
+    };
+    /* clang-format on */
+    enum status st = opt_parse(args, argc, argv, opts, &usage, err);
+
+    if (st || args->help)
+        return st;
+    if (!s->model)
+        return err_set(err, ST_USAGE,
+                       "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in `bench "
+                       "plan -m yi-1.5-9b:Q6_K --mem 6G`");
+    st = modelref_parse(&setup->model, s->model, s->cache_dir, err);
+    if (st == ST_OK)
+        st = modelref_set_quant(&setup->model, s->quant, err);
+    if (st == ST_OK && setup->residency == WEIGHTS_MEMORY && !setup->model.synthetic)
+        st = err_set(err, ST_USAGE,
+                     "--weights memory makes a synthetic model, but %s is a file; name "
+                     "SHAPE:QUANT instead, or say --weights packed",
+                     s->model);
+    s->point.ctx = s->ctx;
+    return st;
+}
+
+static enum status find_roofs(struct plan *plan, const struct settings *s,
+                              const struct topology *topo, struct err *err)
+{
+    enum status st;
+
+    if (s->machine)
+        return plan_read_roofs(plan, s->machine, err);
+    st = measuring_begin(err);
+    return st ? st : plan_measure_roofs(plan, topo, err);
+}
+
+static enum status make(struct plan *plan, struct settings *s,
+                        const struct topology *topo, struct err *err)
+{
+    enum status st;
+
+    if (!(s->point.setup.given & SETTING_BIT(threads)))
+        s->point.setup.n_threads = topo->threads_default;
+    st = plan_make(plan, &s->point, topo, err);
+    if (st || plan->verdict == PLAN_PAGES || plan->verdict == PLAN_NO_FIT)
+        return st;
+    st = find_roofs(plan, s, topo, err);
+    if (st == ST_OK)
+        plan_predict(plan);
+    return st;
+}
+
+static enum status run(struct settings *s, int *code, struct err *err)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct plan *plan = calloc(1, sizeof *plan);
+    enum status st;
+
+    if (!topo || !plan)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a plan");
+    else
+        st = topology_read(topo, "", err);
+    if (st == ST_OK)
+        st = make(plan, s, topo, err);
+    if (st == ST_OK && s->json)
+        st = cmd_print_json(plan_json(plan), 6, err);
+    else if (st == ST_OK)
+        plan_print(stdout, plan);
+    *code = st == ST_OK && plan->verdict == PLAN_NO_FIT;
+    free(plan);
+    free(topo);
+    return st;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    struct settings *s = calloc(1, sizeof *s);
+    struct err err = ERR_INIT;
+    struct opt_args args = {.help = false};
+    int code = 0;
+
+    if (!s) {
+        err_set(&err, ST_NO_MEMORY, "no memory for settings");
+        return cmd_end(&err);
+    }
+    interrupt_catch();
+    point_init(&s->point);
+    if (parse(s, argc, argv, &args, &err) == ST_OK && !args.help)
+        run(s, &code, &err);
+    free(s);
+    return err.code ? cmd_end(&err) : code;
+}

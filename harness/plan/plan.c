@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.c - a worker is asked what a model needs
+ */
+#include "harness/plan/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/machine/memory_reserve.h"
+#include "harness/worker/worker_client.h"
+
+/* Reading a file's head takes long only on a file system far away. */
+#define ANSWER_S 120.0
+
+/* ---- the limit ------------------------------------------------------------------- */
+
+/* In the words of `bench topo`. */
+static void find_room(struct plan *plan, const struct topology *topo)
+{
+    const uint64_t asked = plan->point.setup.mem_limit;
+    const uint64_t room = topology_usable_bytes(topo, asked);
+    char *from = plan->room_from;
+    const size_t cap = sizeof plan->room_from;
+
+    plan->room = room;
+    if (room == asked)
+        snprintf(from, cap, "--mem");
+    else if (room == topo->mem_limit)
+        snprintf(from, cap, "the limit of %s", topo->mem_limit_source);
+    else if (room == topo->mem_left)
+        snprintf(from, cap, "left of the limit of %s", topo->mem_left_source);
+    else
+        snprintf(from, cap, "available on this machine");
+}
+
+/* ---- asking ---------------------------------------------------------------------- */
+
+static enum status ask(struct plan *plan, struct worker_client *w, struct err *err)
+{
+    json_t *request = point_need_request(&plan->point, plan->room), *answer = NULL;
+    enum status st;
+
+    if (!request)
+        return err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
+                       format_path(plan->point.setup.model.path).text);
+    st = worker_client_ask(w, request, "need", "opening the model", &answer, err);
+    if (st == ST_OK)
+        st = point_need_from_json(&plan->need, answer, err);
+    json_decref(answer);
+    return st;
+}
+
+/* Need as it was answered, behind the fence. */
+static enum status ask_worker(struct plan *plan, struct err *err)
+{
+    const struct worker_params params = {.who = "the planning process",
+                                         .program = "/proc/self/exe",
+                                         .command = "worker",
+                                         .timeout_s = ANSWER_S,
+                                         .pass_errors = true};
+    struct worker_client w = {.child = CHILD_INIT};
+    enum status st = worker_client_start(&w, &params, err);
+
+    if (st == ST_OK)
+        st = worker_client_greet(&w, err);
+    if (st == ST_CHECK)
+        st = err_set(err, ST_IO, "the planning process does not start");
+    if (st == ST_OK)
+        st = ask(plan, &w, err);
+    worker_client_close(&w);
+    return st;
+}
+
+/* A point is tried with this much memory; a residency that was chosen also leaves the
+ * rest of the reserve. */
+enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room)
+{
+    const bool maps = need->residency == WEIGHTS_MMAP;
+
+    if (need->anon_bytes + RESERVE_OWN_BYTES > room)
+        return PLAN_NO_FIT;
+    if (maps && need->anon_bytes + need->weight_bytes + RESERVE_OWN_BYTES > room)
+        return PLAN_PAGES;
+    return need->n_streamed ? PLAN_STREAMS : PLAN_FITS;
+}
+
+enum status plan_make(struct plan *plan, const struct point *p,
+                      const struct topology *topo, struct err *err)
+{
+    enum status st;
+
+    memset(plan, 0, sizeof *plan);
+    plan->point = *p;
+    plan->asked = p->setup.residency;
+    plan->time.token_s = NAN;
+    plan->llc_bytes = topo->llc_bytes;
+    find_room(plan, topo);
+    st = ask_worker(plan, err);
+    if (st)
+        return st;
+    plan->point.setup.residency = (enum weights_residency)plan->need.residency;
+    plan->verdict = plan_verdict(&plan->need, plan->room);
+    return ST_OK;
+}
+
+/* ---- the time -------------------------------------------------------------------- */
+
+void plan_predict(struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const struct token_work work = {.memory_bytes = (double)need->token_bytes,
+                                    .streamed_bytes = (double)need->streamed_bytes,
+                                    .n_layers = need->n_layers,
+                                    .n_streamed = need->n_streamed,
+                                    .n_slots = need->n_slots};
+
+    plan->time = token_time_predict(&work, &plan->roofs.gbps);
+    if (plan->verdict == PLAN_PAGES || plan->verdict == PLAN_NO_FIT ||
+        need->token_bytes <= plan->llc_bytes)
+        plan->time.token_s = NAN;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan_print.c - a plan as a sentence, as tables and as JSON
+ */
+#include "harness/plan/plan.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "harness/base/choice.h"
+#include "harness/base/format.h"
+#include "harness/machine/memory_reserve.h"
+
+#define LINE_WIDTH  79
+#define LABEL_WIDTH 10
+#define VALUE_WIDTH 10
+#define TEXT_COLUMN (2 + LABEL_WIDTH + 1 + VALUE_WIDTH + 2)
+
+static const char *const verdicts[] = {[PLAN_FITS] = "fits",
+                                       [PLAN_STREAMS] = "streams",
+                                       [PLAN_PAGES] = "pages",
+                                       [PLAN_NO_FIT] = "does not fit"};
+
+static bool is_predicted(const struct plan *plan)
+{
+    return plan->time.token_s > 0;
+}
+
+/* Three digits. */
+static void append_number(char *buf, size_t cap, double v)
+{
+    char figure[32];
+
+    text_append(buf, cap, "%s",
+                format_measured(figure, sizeof figure, v, fabs(v) / 10, 4));
+}
+
+static void append_bytes(char *buf, size_t cap, uint64_t bytes)
+{
+    char size[24];
+
+    text_append(buf, cap, "%s", format_bytes(size, sizeof size, bytes));
+}
+
+/* ---- the sentence ---------------------------------------------------------------- */
+
+static void append_speed(char *buf, size_t cap, const struct plan *plan)
+{
+    const double tok_per_s = 1 / plan->time.token_s;
+
+    if (!is_predicted(plan))
+        return;
+    text_append(buf, cap, ": about ");
+    append_number(buf, cap, tok_per_s);
+    text_append(buf, cap, " tok/s (");
+    append_number(buf, cap, tok_per_s * (1 - TOKEN_TIME_BAND));
+    text_append(buf, cap, " to ");
+    append_number(buf, cap, tok_per_s * (1 + TOKEN_TIME_BAND));
+    text_append(buf, cap, ")");
+}
+
+/* Beyond what fits: the longest context without streaming. */
+static void append_context(char *buf, size_t cap, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+
+    if (plan->verdict == PLAN_FITS || need->residency == WEIGHTS_MEMORY)
+        return;
+    if (need->packed_ctx > 0)
+        text_append(buf, cap, "; without streaming a context of up to %d tokens fits",
+                    need->packed_ctx);
+    else
+        text_append(buf, cap, "; without streaming no context fits");
+}
+
+const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
+{
+    const struct point_need *need = &plan->need;
+
+    *buf = '\0';
+    text_append(buf, cap, "%s ", plan->point.setup.model.text);
+    switch (plan->verdict) {
+    case PLAN_FITS:
+        text_append(buf, cap, "fits into ");
+        append_bytes(buf, cap, plan->room);
+        append_speed(buf, cap, plan);
+        break;
+    case PLAN_STREAMS:
+        text_append(buf, cap, "streams ");
+        append_bytes(buf, cap, need->streamed_bytes);
+        text_append(buf, cap, " per token within ");
+        append_bytes(buf, cap, plan->room);
+        append_speed(buf, cap, plan);
+        append_context(buf, cap, plan);
+        break;
+    case PLAN_PAGES:
+        text_append(buf, cap, "does not fit into ");
+        append_bytes(buf, cap, plan->room);
+        text_append(buf, cap,
+                    " as a mapped file: most of it is read again for every token");
+        break;
+    case PLAN_NO_FIT:
+        text_append(buf, cap, "does not fit into ");
+        append_bytes(buf, cap, plan->room);
+        text_append(buf, cap, ": it needs ");
+        append_bytes(buf, cap, need->anon_bytes + RESERVE_OWN_BYTES);
+        if (need->residency == WEIGHTS_STREAM)
+            text_append(buf, cap, " with all layers streamed");
+        break;
+    }
+    return buf;
+}
+
+/* ---- tables ---------------------------------------------------------------------- */
+
+/* "  label    1.23 GiB  text", the text wrapped. */
+__attribute__((format(printf, 4, 5))) static void
+line(FILE *f, const char *label, const char *value, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(f, "  %-*s %*s%s", LABEL_WIDTH, label, VALUE_WIDTH, value,
+            *text ? "  " : "");
+    if (*text)
+        text_wrap(f, text, TEXT_COLUMN, TEXT_COLUMN, LINE_WIDTH, false);
+    else
+        putc('\n', f);
+}
+
+static void print_weights(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const uint64_t slots = (uint64_t)need->n_slots * need->slot_bytes;
+    char size[24], slot[24];
+
+    if (need->residency == WEIGHTS_MMAP) {
+        line(f, "weights", format_bytes(size, sizeof size, need->weight_bytes),
+             "mapped: page cache, which can be given back");
+        return;
+    }
+    if (!need->n_streamed) {
+        line(f, "weights", format_bytes(size, sizeof size, need->weights_memory_bytes),
+             plan->verdict == PLAN_NO_FIT && need->residency == WEIGHTS_STREAM
+                 ? "with all of %d layers streamed"
+                 : "resident: all of %d layers",
+             need->n_layers);
+        return;
+    }
+    line(f, "resident",
+         format_bytes(size, sizeof size, need->weights_memory_bytes - slots),
+         "weights: %d of %d layers, and what is in no layer",
+         need->n_layers - need->n_streamed, need->n_layers);
+    line(f, "slots", format_bytes(size, sizeof size, slots),
+         "%d of %s, into which %d layers are streamed", need->n_slots,
+         format_bytes(slot, sizeof slot, need->slot_bytes), need->n_streamed);
+}
+
+static void print_memory(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const uint64_t reserve = RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES;
+    const uint64_t used = need->anon_bytes + reserve;
+    char size[24];
+
+    fprintf(f, "\nMemory\n");
+    print_weights(f, plan);
+    line(f, "KV cache", format_bytes(size, sizeof size, need->kv_bytes),
+         "%d position%s, %s", need->n_ctx, plural(need->n_ctx, "s"),
+         choices_kv.name((int)plan->point.setup.kv_type));
+    line(f, "scratch", format_bytes(size, sizeof size, need->scratch_bytes),
+         "activations, logits and norms");
+    line(f, "reserve", format_bytes(size, sizeof size, reserve),
+         "the process, page tables, readahead");
+    line(f, "limit", format_bytes(size, sizeof size, plan->room), "%s",
+         plan->room_from);
+    if (used <= plan->room)
+        line(f, "left", format_bytes(size, sizeof size, plan->room - used), "%s", "");
+}
+
+static void print_disk(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    char size[24];
+
+    if (plan->verdict != PLAN_STREAMS)
+        return;
+    fprintf(f, "\nDisk\n");
+    line(f, "streamed", format_bytes(size, sizeof size, need->streamed_bytes),
+         "read again for every token, or for every pass of a prompt");
+    if (need->disk_bytes)
+        line(f, "left there", format_bytes(size, sizeof size, need->disk_bytes),
+             "embeddings, of which a token needs a row");
+}
+
+/* "412 ms" */
+static const char *format_time(char *buf, size_t cap, double s)
+{
+    *buf = '\0';
+    append_number(buf, cap, s < 1 ? s * 1e3 : s);
+    text_append(buf, cap, s < 1 ? " ms" : " s");
+    return buf;
+}
+
+static void append_time(char *buf, size_t cap, double bytes, double gbps)
+{
+    append_number(buf, cap, bytes * 1e-9);
+    text_append(buf, cap, " GB at ");
+    append_number(buf, cap, gbps);
+    text_append(buf, cap, " GB/s");
+}
+
+static void print_time(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const struct plan_roofs *r = &plan->roofs;
+    const struct token_time *t = &plan->time;
+    char text[200] = "", time[24];
+
+    if (!(r->gbps.read_gbps > 0))
+        return;
+    fprintf(f, "\nTime of a token\n");
+    append_time(text, sizeof text, (double)need->token_bytes, r->gbps.read_gbps);
+    line(f, "computing", format_time(time, sizeof time, t->compute_s),
+         "%s, of which %.0f %% are usual (%d thread%s)", text,
+         100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"));
+    text[0] = '\0';
+    if (t->disk_s > 0) {
+        append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);
+        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s%s", text,
+             t->alone_s > 0 ? ", waiting for the single slot" : ", meanwhile");
+    } else if (*r->disk_why_not) {
+        line(f, "reading", "unknown", "%s", r->disk_why_not);
+    }
+    line(f, "roofs", "", "%s", r->from);
+    if (need->token_bytes <= plan->llc_bytes)
+        line(f, "but", "",
+             "the last-level cache holds what a token reads, and is faster "
+             "than memory: there is no prediction");
+}
+
+void plan_print(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    char sentence[1000];
+
+    text_wrap(f, plan_sentence(plan, sentence, sizeof sentence), 0, 0, LINE_WIDTH,
+              true);
+    print_memory(f, plan);
+    print_disk(f, plan);
+    print_time(f, plan);
+    if (plan->need.residency == WEIGHTS_MEMORY)
+        return;
+    fprintf(f, "\nLargest context without streaming: ");
+    if (!need->packed_ctx)
+        fprintf(f, "none, the weights alone are larger\n");
+    else
+        fprintf(f, "%d tokens%s\n", need->packed_ctx,
+                need->packed_ctx == need->model_ctx ? ", the model's own limit" : "");
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static json_t *number_json(double v)
+{
+    return isfinite(v) && v > 0 ? json_real(v) : json_null();
+}
+
+static json_t *size_json(uint64_t bytes)
+{
+    return json_integer((json_int_t)bytes);
+}
+
+static json_t *prediction_json(const struct plan *plan)
+{
+    const double speed = is_predicted(plan) ? 1 / plan->time.token_s : NAN;
+
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "tok_per_s",
+        number_json(speed), "tok_per_s_lo", number_json(speed * (1 - TOKEN_TIME_BAND)),
+        "tok_per_s_hi", number_json(speed * (1 + TOKEN_TIME_BAND)), "compute_s",
+        number_json(plan->time.compute_s), "disk_s", number_json(plan->time.disk_s),
+        "roof_gbps", number_json(plan->roofs.gbps.read_gbps), "roof_disk_gbps",
+        number_json(plan->roofs.gbps.disk_gbps), "roof_threads", plan->roofs.n_threads,
+        "roofs", plan->roofs.from);
+}
+
+json_t *plan_json(const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    json_t *memory = json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "limit_bytes",
+        size_json(plan->room), "limit_from", plan->room_from, "weights_bytes",
+        size_json(need->weights_memory_bytes), "slots_bytes",
+        size_json((uint64_t)need->n_slots * need->slot_bytes), "kv_bytes",
+        size_json(need->kv_bytes), "scratch_bytes", size_json(need->scratch_bytes),
+        "reserve_bytes", size_json(RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES),
+        "needed_bytes", size_json(need->anon_bytes + RESERVE_OWN_BYTES));
+    json_t *disk =
+        json_pack("{s:o, s:o, s:o}", "file_bytes", size_json(need->weight_bytes),
+                  "streamed_bytes", size_json(need->streamed_bytes), "left_bytes",
+                  size_json(need->disk_bytes));
+    char sentence[1000];
+
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}",
+        "model", plan->point.setup.model.text, "quant", need->quant, "verdict",
+        verdicts[plan->verdict], "sentence",
+        plan_sentence(plan, sentence, sizeof sentence), "weights",
+        weights_residency_name((enum weights_residency)need->residency),
+        "weights_asked", weights_residency_name(plan->asked), "n_layers",
+        need->n_layers, "n_streamed", need->n_streamed, "n_slots", need->n_slots,
+        "n_ctx", need->n_ctx, "packed_ctx", need->packed_ctx, "model_ctx",
+        need->model_ctx, "memory", memory, "disk", disk, "prediction",
+        prediction_json(plan));
+}
