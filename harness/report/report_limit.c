@@ -12,7 +12,8 @@
 #include "harness/base/format.h"
 #include "harness/result/order.h"
 
-#define GIB (1024.0 * 1024 * 1024)
+#define MIB (1024.0 * 1024)
+#define GIB (1024 * MIB)
 
 static enum status no_memory(struct err *err)
 {
@@ -82,14 +83,14 @@ static int series_of(struct chart *c, const struct report_rows *p, const struct 
 }
 
 static enum status add_mark(struct chart *c, const struct row *r, int series,
-                            struct err *err)
+                            double unit, struct err *err)
 {
     struct mark *m = chart_mark(c);
 
     if (!m)
         return no_memory(err);
     m->series = series;
-    m->x = (double)r->mem_limit_bytes / GIB;
+    m->x = (double)r->mem_limit_bytes / unit;
     mark_set_speed(m, r);
     if (r->limiter == LIMITER_PAGING)
         m->other = NAN; /* the disk bounds it */
@@ -119,16 +120,24 @@ static enum status pick_asked(struct report_rows *p, struct row **rows,
 static enum status fill(struct chart *c, const struct report_rows *p, struct err *err)
 {
     const struct row *place = NULL;
+    double unit = MIB; /* where all are below 1 GiB */
     enum status st = choose_place(&place, p, err);
 
     if (st || !place)
         return st;
+    for (size_t i = 0; i < p->n; i++)
+        if ((double)p->v[i]->mem_limit_bytes >= GIB)
+            unit = GIB;
+    if (unit < GIB) {
+        c->x_name = "limit_mib";
+        c->x_title = "memory limit, MiB";
+    }
     for (size_t i = 0; i < p->n && st == ST_OK; i++) {
         const struct row *r = p->v[i];
         const int series = same_place(r, place) ? series_of(c, p, r) : -1;
 
         if (series >= 0)
-            st = add_mark(c, r, series, err);
+            st = add_mark(c, r, series, unit, err);
     }
     snprintf(c->title, sizeof c->title,
              "Decode speed by memory limit, %lld thread%s, context depth %lld",

@@ -313,6 +313,7 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap)
 {
+    const bool in_gib = r->mem_limit_bytes >= 1 << 30;
     char limit[32] = "no limit", text[ROW_CELL_MAX];
     size_t n;
     const struct field *f = row_fields(&n);
@@ -330,8 +331,9 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
         bit <<= 1;
     }
     if (r->mem_limit_bytes > 0)
-        snprintf(limit, sizeof limit, "%.4g GiB",
-                 (double)r->mem_limit_bytes / (1 << 30));
+        snprintf(limit, sizeof limit, "%.4g %s",
+                 (double)r->mem_limit_bytes / (in_gib ? 1 << 30 : 1 << 20),
+                 in_gib ? "GiB" : "MiB");
     if (p->varies & VARIES_LIMIT)
         text_append(buf, cap, " %s", limit);
     return buf;

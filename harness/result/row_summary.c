@@ -245,6 +245,8 @@ static void print_setting(struct lines *l, const struct row *r)
     put_context(l, r);
     put(l, "text", r->spec_text);
     text_append(t, sizeof t, "%s", row_residency_text(r));
+    if (r->n_streamed > 0)
+        text_append(t, sizeof t, " of %lld layers from disk", (long long)r->n_streamed);
     if (*pages)
         text_append(t, sizeof t, ", pages of %s",
                     !strcmp(pages, "2m")   ? "2 MiB"
@@ -348,7 +350,25 @@ static void put_bandwidth(struct lines *l, const struct row *r)
         text_append(t, sizeof t, " tok/s, as a token reads ");
         append_decimal_bytes(t, sizeof t, (double)r->bytes_per_token);
     }
+    if (*t && r->disk_bytes_per_token > 0) {
+        text_append(t, sizeof t, ", ");
+        append_decimal_bytes(t, sizeof t, (double)r->disk_bytes_per_token);
+        text_append(t, sizeof t, " of it from disk");
+    }
     put(l, "roof", t);
+}
+
+static void put_disk(struct lines *l, const struct row *r)
+{
+    text_buf t = "";
+
+    if (r->roof_disk_gbps > 0)
+        text_append(t, sizeof t, "%.2f GB/s", r->roof_disk_gbps);
+    if (r->disk_share > 0)
+        text_append(t, sizeof t, ", of which %.0f %% were read", 100 * r->disk_share);
+    if (*r->disk_way)
+        text_append(t, sizeof t, "%s%s", *t ? " by " : "read by ", r->disk_way);
+    put(l, "disk", t);
 }
 
 static void print_roof(struct lines *l, const struct row *r)
@@ -379,10 +399,7 @@ static void print_roof(struct lines *l, const struct row *r)
         text_append(t, sizeof t, "%s: no kernel here uses them", r->unused_units);
     put(l, "other units", t);
     t[0] = '\0';
-    if (r->roof_disk_gbps > 0)
-        text_append(t, sizeof t, "%.2f GB/s", r->roof_disk_gbps);
-    put(l, "disk", t);
-    t[0] = '\0';
+    put_disk(l, r);
     text_append(t, sizeof t, "%s%s%s", row_limiter_text(r), *r->limiter_why ? ": " : "",
                 r->limiter_why);
     put(l, "limited by", t);

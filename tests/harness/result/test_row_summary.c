@@ -69,6 +69,25 @@ static void print(const struct row *r)
     fclose(f);
 }
 
+static void streamed_rows_name_the_disk(void **state)
+{
+    struct row r;
+
+    (void)state;
+    decode_row(&r);
+    r.residency = WEIGHTS_STREAM;
+    r.n_streamed = 12;
+    r.disk_bytes_per_token = 170000000;
+    r.roof_disk_gbps = 1.25;
+    r.disk_share = 0.96;
+    strcpy(r.disk_way, "pread, direct, 8 of 2.00 MiB");
+    print(&r);
+    assert_non_null(strstr(text, "stream of 12 layers from disk\n"));
+    assert_non_null(strstr(text, "reads 690 MB, 170 MB of it\n"));
+    assert_non_null(
+        strstr(text, "1.25 GB/s, of which 96 % were read by pread, direct, 8 of\n"));
+}
+
 static void one_sentence_says_what_counts(void **state)
 {
     struct row r;
@@ -246,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_sentence_says_what_counts),
+        cmocka_unit_test(streamed_rows_name_the_disk),
         cmocka_unit_test(prefill_has_a_first_token),
         cmocka_unit_test(speculation_is_a_factor),
         cmocka_unit_test(no_figure_says_why),
