@@ -79,7 +79,7 @@ enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room)
 {
     const bool maps = need->residency == WEIGHTS_MMAP;
 
-    if (need->anon_bytes + RESERVE_OWN_BYTES > room)
+    if (need->anon_bytes + point_need_reserve(need->residency) > room)
         return PLAN_NO_FIT;
     if (maps && need->anon_bytes + need->weight_bytes + RESERVE_OWN_BYTES > room)
         return PLAN_PAGES;

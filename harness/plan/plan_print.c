@@ -104,7 +104,7 @@ const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
         text_append(buf, cap, "does not fit into ");
         append_bytes(buf, cap, plan->room);
         text_append(buf, cap, ": it needs ");
-        append_bytes(buf, cap, need->anon_bytes + RESERVE_OWN_BYTES);
+        append_bytes(buf, cap, need->anon_bytes + point_need_reserve(need->residency));
         if (need->residency == WEIGHTS_STREAM)
             text_append(buf, cap, " with all layers streamed");
         break;
@@ -292,14 +292,15 @@ static json_t *prediction_json(const struct plan *plan)
 json_t *plan_json(const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
-    json_t *memory = json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "limit_bytes",
-        size_json(plan->room), "limit_from", plan->room_from, "weights_bytes",
-        size_json(need->weights_memory_bytes), "slots_bytes",
-        size_json((uint64_t)need->n_slots * need->slot_bytes), "kv_bytes",
-        size_json(need->kv_bytes), "scratch_bytes", size_json(need->scratch_bytes),
-        "reserve_bytes", size_json(RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES),
-        "needed_bytes", size_json(need->anon_bytes + RESERVE_OWN_BYTES));
+    json_t *memory =
+        json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "limit_bytes",
+                  size_json(plan->room), "limit_from", plan->room_from, "weights_bytes",
+                  size_json(need->weights_memory_bytes), "slots_bytes",
+                  size_json((uint64_t)need->n_slots * need->slot_bytes), "kv_bytes",
+                  size_json(need->kv_bytes), "scratch_bytes",
+                  size_json(need->scratch_bytes), "reserve_bytes",
+                  size_json(RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES), "needed_bytes",
+                  size_json(need->anon_bytes + point_need_reserve(need->residency)));
     json_t *disk =
         json_pack("{s:o, s:o, s:o}", "file_bytes", size_json(need->weight_bytes),
                   "streamed_bytes", size_json(need->streamed_bytes), "left_bytes",

@@ -60,6 +60,17 @@ static enum status need_text(struct point *p, struct point_need *need,
     return status;
 }
 
+/* The engine streams from mapped files. A shape is planned as if it were one. */
+static enum status plan_as_file(struct slm_info *info, const struct gguf *g,
+                                const struct slm_params *params, struct err *err)
+{
+    const enum status status = slm_plan(info, g, params, err);
+
+    if (status || info->stream_least_bytes || gguf_is_assembled(g))
+        return status;
+    return residency_least_bytes(&info->stream_least_bytes, g, info->n_layers, err);
+}
+
 /* What the engine makes of the model: with auto resolved, and *fits false where stream
  * was asked for and memory holds not even the slots. */
 static enum status plan_engine(struct slm_info *info, bool *fits, const struct gguf *g,
@@ -69,7 +80,7 @@ static enum status plan_engine(struct slm_info *info, bool *fits, const struct g
     enum status status;
 
     params->residency = WEIGHTS_MMAP; /* always fits */
-    status = slm_plan(info, g, params, err);
+    status = plan_as_file(info, g, params, err);
     *fits = true;
     if (status || asked == WEIGHTS_MMAP)
         return status;
@@ -238,6 +249,11 @@ static enum status need_file(struct point *p, struct point_need *need, uint64_t 
         status = need_model(p, need, g, false, room, err);
     gguf_close(g);
     return status;
+}
+
+uint64_t point_need_reserve(int residency)
+{
+    return RESERVE_OWN_BYTES + (residency == WEIGHTS_STREAM ? RESERVE_SPARE_BYTES : 0);
 }
 
 /* ---- as JSON --------------------------------------------------------------------- */

@@ -37,6 +37,10 @@ struct point_need {
     int own_answer;         /* the text gives none */
 };
 
+/* Memory beside anon_bytes without which a point is not tried. What is streamed is as
+ * much as memory leaves, so that all of the reserve must be left. */
+uint64_t point_need_reserve(int residency);
+
 /* The worker's side: answers. Errors: of opening the model, and of texts that do not
  * fit it. */
 enum status point_need_answer(const json_t *request, struct err *err);

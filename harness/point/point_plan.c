@@ -74,11 +74,12 @@ bool point_may_try(struct point_run *r)
         [WEIGHTS_PACKED] = "weights, KV cache and process",
         [WEIGHTS_STREAM] = "KV cache, process and weights with all layers streamed",
         [WEIGHTS_MEMORY] = "weights, KV cache and process"};
+    const uint64_t bytes = r->anon_bytes + point_need_reserve((int)p->setup.residency);
     char need[24], have[96];
 
-    if (p->force || r->anon_bytes + RESERVE_OWN_BYTES <= point_room(r))
+    if (p->force || bytes <= point_room(r))
         return true;
-    format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
+    format_bytes(need, sizeof need, bytes);
     r->row->status = ROW_STATUS_NO_FIT;
     snprintf(r->row->detail, sizeof r->row->detail, "does not fit: needs %s for %s, %s",
              need, needed[p->setup.residency],
