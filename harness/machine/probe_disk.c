@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/mem.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 
@@ -38,7 +39,9 @@ struct disk {
     uint64_t bytes; /* whole requests */
     struct io_uring ring;
     bool has_ring;
-    char *buffers; /* [way.depth][way.request_bytes] */
+    struct mem mem; /* in 2 MiB pages, as slots of streamed weights are: a request into
+                       scattered pages has many parts, and is slower */
+    char *buffers;  /* [way.depth][way.request_bytes] there */
 };
 
 static enum status open_file(struct disk *d, uint64_t max_bytes, struct err *err)
@@ -128,11 +131,11 @@ static enum status start_ring(struct disk *d, struct err *err)
                        "the disk was not probed",
                        strerror(-rc));
     d->has_ring = true;
-    d->buffers = aligned_alloc(4096, bytes);
-    if (!d->buffers)
+    if (mem_alloc(&d->mem, bytes, MEM_PAGES_2M, "disk buffers", NULL))
         return err_set(err, ST_NO_MEMORY, "no memory for %d disk buffers of %s",
                        d->way.depth,
                        format_bytes(size, sizeof size, d->way.request_bytes));
+    d->buffers = d->mem.base;
 
     uint64_t x = 0x2545f4914f6cdd1du;
     for (size_t i = 0; i < bytes / sizeof x; i++) {
@@ -270,7 +273,7 @@ enum status probe_disk(const char *path, uint64_t max_bytes,
         st = measure(&d, S_ISDIR(sb.st_mode), n_passes, gbps, err);
     if (d.has_ring)
         io_uring_queue_exit(&d.ring);
-    free(d.buffers);
+    mem_free(&d.mem);
     if (d.fd >= 0)
         close(d.fd);
     return st;
