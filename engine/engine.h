@@ -130,7 +130,7 @@ struct slm_info {
     int n_streamed;         /* layers that are read again for each pass; 0: none */
     uint64_t streamed_bytes;       /* read from the file for each pass */
     uint64_t weights_memory_bytes; /* allocated for weights: packed: all of them;
-                                      stream: what is kept, and the slots; mmap,
+                                      stream: what is kept, and the slot; mmap,
                                       memory: 0 */
     uint64_t stream_least_bytes;   /* the same with all layers streamed; 0: they cannot
                                       be streamed */

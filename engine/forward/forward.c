@@ -4,6 +4,8 @@
  */
 #include "engine/forward/forward_impl.h"
 
+#include <assert.h>
+
 /* Parts of a thread's share: for one column as few as leave threads of unequal speed
  * little to wait for (test_row_chunks.c), since chunks are read faster the longer they
  * are; more for several, so that what a chunk computes (of gate and up) is still in a
@@ -33,9 +35,52 @@ void forward_set_pool(struct forward *f, struct thread_pool *pool)
     f->pool = pool;
 }
 
+/* What a stage multiplies with is in the part that it waits for. */
+static void check_part(const struct matrix *w, enum residency_part part)
+{
+    for (size_t s = 0; w->n_rows && s < w->n_slices; s++)
+        assert(residency_part(w->slices ? w->slices[s].name : w->name) == part);
+}
+
+static void check_parts(const struct layer *y)
+{
+    const struct matrix *const attention[] = {
+        &y->wq,         &y->wk,         &y->wv,          &y->wo,       &y->delta_in,
+        &y->delta_gate, &y->delta_beta, &y->delta_alpha, &y->delta_out};
+    const struct matrix *const gate_up[] = {&y->router,      &y->gate,
+                                            &y->up,          &y->shared_router,
+                                            &y->shared_gate, &y->shared_up};
+
+    for (size_t i = 0; i < sizeof attention / sizeof *attention; i++)
+        check_part(attention[i], RESIDENCY_ATTENTION);
+    for (size_t i = 0; i < sizeof gate_up / sizeof *gate_up; i++)
+        check_part(gate_up[i], RESIDENCY_GATE_UP);
+    check_part(&y->down, RESIDENCY_DOWN);
+    check_part(&y->shared_down, RESIDENCY_DOWN);
+}
+
 void forward_set_weights(struct forward *f, struct weights *w)
 {
+    for (int i = 0; i < f->m->n_layers; i++)
+        check_parts(&f->m->layers[i]);
     f->weights = w;
+}
+
+void fwd_wait(struct forward *f, struct fwd_thread *me, const struct layer *y,
+              enum residency_part part)
+{
+    if (!f->weights)
+        return;
+    weights_wait(f->weights, (int)(y - f->m->layers), part, (int)(me - f->threads));
+    if (me->laps)
+        fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
+}
+
+void fwd_done(struct forward *f, const struct fwd_thread *me, const struct layer *y,
+              enum residency_part part)
+{
+    if (f->weights && me == f->threads)
+        weights_done(f->weights, (int)(y - f->m->layers), part);
 }
 
 /* The kernels of the ISA levels chosen (0: all); in *other if not all. */
@@ -435,36 +480,38 @@ static void output(struct forward *f, struct fwd_thread *me)
 }
 
 /* One layer. If attention and feed-forward part have the same input, the feed-forward
- * part reads it before attention's result is added to the stream. */
+ * part reads it before attention's result is added to the stream. Each stage ends in a
+ * barrier, after which no thread uses its weights. */
 static void run_layer(struct forward *f, struct fwd_thread *me, int i)
 {
     const struct layer *y = &f->m->layers[i];
 
+    fwd_wait(f, me, y, RESIDENCY_ATTENTION);
     if (y->recurrent)
         fwd_delta(f, me, y);
     else
         attend(f, me, i);
-    if (f->m->parallel)
+    if (f->m->parallel) {
+        fwd_wait(f, me, y, RESIDENCY_GATE_UP);
         expand(f, me, y);
+        fwd_done(f, me, y, RESIDENCY_GATE_UP);
+    }
     project_back(f, me, y);
+    fwd_done(f, me, y, RESIDENCY_ATTENTION);
+    if (!f->m->parallel)
+        fwd_wait(f, me, y, RESIDENCY_GATE_UP);
     if (f->m->n_experts) {
         fwd_experts(f, me, y);
+        fwd_done(f, me, y, RESIDENCY_DOWN);
         return;
     }
-    if (!f->m->parallel)
+    if (!f->m->parallel) {
         expand(f, me, y);
+        fwd_done(f, me, y, RESIDENCY_GATE_UP);
+    }
+    fwd_wait(f, me, y, RESIDENCY_DOWN);
     contract(f, me, y);
-}
-
-/* Between two layers no thread uses either's weights: each ends in a barrier. */
-static void run_streamed(struct forward *f, struct fwd_thread *me, int i, int thread)
-{
-    weights_wait(f->weights, i, thread);
-    if (me->laps)
-        fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
-    run_layer(f, me, i);
-    if (thread == 0)
-        weights_done(f->weights, i);
+    fwd_done(f, me, y, RESIDENCY_DOWN);
 }
 
 static void pass(void *arg, int thread, int n_threads)
@@ -475,10 +522,7 @@ static void pass(void *arg, int thread, int n_threads)
     (void)n_threads;
     embed(f, me);
     for (int i = 0; i < f->m->n_layers; i++)
-        if (f->weights)
-            run_streamed(f, me, i, thread);
-        else
-            run_layer(f, me, i);
+        run_layer(f, me, i);
     output(f, me);
 }
 

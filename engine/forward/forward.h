@@ -51,8 +51,8 @@ void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
 /* Another pool of the same capacity; NULL: none until the next call. */
 void forward_set_pool(struct forward *f, struct thread_pool *pool);
 
-/* Wait for each layer of these weights before using it, and give it back afterwards;
- * first: all are always there. */
+/* Wait for the parts of each layer of these weights before using them, and give them
+ * back afterwards; first: all are always there. */
 void forward_set_weights(struct forward *f, struct weights *w);
 
 /* Another tuning from the next pass on; the first is slm_tuning_default(). */

@@ -343,12 +343,14 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     const struct columns pairs = line_up(f, me, y, &tokens);
 
     expand_all(f, me, y, &pairs, &tokens);
+    fwd_done(f, me, y, RESIDENCY_GATE_UP);
     if (f->hook)
         fwd_hook_pairs(f, me, &y->down, NULL);
     const struct columns c =
         fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
                     NULL, act_bit(&y->down));
 
+    fwd_wait(f, me, y, RESIDENCY_DOWN);
     contract_all(f, me, y, &c);
     if (shared)
         add_shared(f, me, y);

@@ -181,6 +181,13 @@ static inline float *fwd_turn(const struct forward *f, int rope, size_t j)
     return f->turn[rope] + j * pad16((size_t)f->m->n_rot);
 }
 
+/* Wait for the weights of a part of a layer, and give them back: after a barrier that
+ * ends their use. Only a comparison where all weights are in memory. */
+void fwd_wait(struct forward *f, struct fwd_thread *me, const struct layer *y,
+              enum residency_part part);
+void fwd_done(struct forward *f, const struct fwd_thread *me, const struct layer *y,
+              enum residency_part part);
+
 /* dst[n] = src[n], normalised as the model does; they may be the same. */
 void fwd_norm(const struct forward *f, float *dst, const float *src,
               const struct norm *norm, size_t n);
@@ -241,7 +248,8 @@ void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matri
                     const struct norm *norm);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
- * > 1); linear attention, x -> attn; and the routed feed-forward part added to x. */
+ * > 1); linear attention, x -> attn; and the routed feed-forward part added to x, which
+ * waits for its down matrices itself. */
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
 void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);

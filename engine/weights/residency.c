@@ -19,15 +19,24 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 
 /* ---- tensors -------------------------------------------------------------------- */
 
-int residency_layer(const struct gguf_tensor *t)
+int residency_layer(const char *name)
 {
     char *end;
     long layer;
 
-    if (strncmp(t->name, "blk.", 4) || t->name[4] < '0' || t->name[4] > '9')
+    if (strncmp(name, "blk.", 4) || name[4] < '0' || name[4] > '9')
         return -1;
-    layer = strtol(t->name + 4, &end, 10);
-    return *end == '.' && layer <= INT_MAX - 1 ? (int)layer : -1;
+    layer = strtol(name + 4, &end, 10);
+    return *end == '.' && layer < INT_MAX ? (int)layer : -1;
+}
+
+enum residency_part residency_part(const char *name)
+{
+    const char *own = strncmp(name, "blk.", 4) ? NULL : strchr(name + 4, '.');
+
+    if (!own || strncmp(own, ".ffn_", 5))
+        return RESIDENCY_ATTENTION;
+    return strncmp(own, ".ffn_down", 9) ? RESIDENCY_GATE_UP : RESIDENCY_DOWN;
 }
 
 /* The middles of n_streamed equal parts of the model: distances between streamed
@@ -58,7 +67,7 @@ int residency_streamed_index(const struct residency_plan *plan, int layer)
 enum residency residency_of(const struct residency_plan *plan, const struct gguf *g,
                             const struct gguf_tensor *t)
 {
-    const int layer = residency_layer(t);
+    const int layer = residency_layer(t->name);
 
     if (layer >= plan->n_layers)
         return RESIDENCY_DISK;
@@ -78,35 +87,40 @@ uint64_t residency_kept_bytes(const struct gguf_tensor *t)
 
 /* ---- extents -------------------------------------------------------------------- */
 
-struct part {
+struct bytes {
     uint64_t begin, end;
-    int layer;
+    size_t part; /* its number */
 };
 
-static int compare_parts(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
-    const struct part *p = a, *q = b;
+    const struct bytes *p = a, *q = b;
 
-    if (p->layer != q->layer)
-        return p->layer < q->layer ? -1 : 1;
+    if (p->part != q->part)
+        return p->part < q->part ? -1 : 1;
     return p->begin < q->begin ? -1 : p->begin > q->begin;
 }
 
-/* Parts in order, to extents. */
-static void merge(struct residency_map *map, const struct part *parts, size_t n_parts)
+static size_t n_parts(int n_layers)
+{
+    return (size_t)n_layers * RESIDENCY_PARTS;
+}
+
+/* Tensors' bytes in order, to extents. */
+static void merge(struct residency_map *map, const struct bytes *list, size_t n_list)
 {
     size_t n = 0, i = 0;
 
-    for (int layer = 0; layer < map->n_layers; layer++) {
+    for (size_t part = 0; part < n_parts(map->n_layers); part++) {
         uint64_t at = 0;
 
-        map->first[layer] = n;
-        for (; i < n_parts && parts[i].layer == layer; i++) {
-            const uint64_t begin = parts[i].begin / RESIDENCY_ALIGN * RESIDENCY_ALIGN;
-            const uint64_t end = round_up(parts[i].end, RESIDENCY_ALIGN);
+        map->first[part] = n;
+        for (; i < n_list && list[i].part == part; i++) {
+            const uint64_t begin = list[i].begin / RESIDENCY_ALIGN * RESIDENCY_ALIGN;
+            const uint64_t end = round_up(list[i].end, RESIDENCY_ALIGN);
             struct residency_extent *last = n ? &map->extents[n - 1] : NULL;
 
-            if (n > map->first[layer] && begin <= last->end) {
+            if (n > map->first[part] && begin <= last->end) {
                 at += end > last->end ? end - last->end : 0;
                 last->end = end > last->end ? end : last->end;
             } else {
@@ -114,9 +128,9 @@ static void merge(struct residency_map *map, const struct part *parts, size_t n_
                 at += end - begin;
             }
         }
-        map->bytes[layer] = at;
+        map->bytes[part] = at;
     }
-    map->first[map->n_layers] = n;
+    map->first[n_parts(map->n_layers)] = n;
 }
 
 enum status residency_map_make(struct residency_map *out, const struct gguf *g,
@@ -124,28 +138,29 @@ enum status residency_map_make(struct residency_map *out, const struct gguf *g,
 {
     const size_t n_tensors = gguf_n_tensors(g);
     struct residency_map map = {.n_layers = n_layers};
-    struct part *parts = calloc(n_tensors + 1, sizeof *parts);
+    struct bytes *list = calloc(n_tensors + 1, sizeof *list);
     size_t n = 0;
 
     map.extents = calloc(n_tensors + 1, sizeof *map.extents);
-    map.first = calloc((size_t)n_layers + 1, sizeof *map.first);
-    map.bytes = calloc((size_t)n_layers + 1, sizeof *map.bytes);
-    if (!parts || !map.extents || !map.first || !map.bytes) {
-        free(parts);
+    map.first = calloc(n_parts(n_layers) + 1, sizeof *map.first);
+    map.bytes = calloc(n_parts(n_layers) + 1, sizeof *map.bytes);
+    if (!list || !map.extents || !map.first || !map.bytes) {
+        free(list);
         residency_map_free(&map);
         return err_set(err, ST_NO_MEMORY, "no memory for the places of %zu tensors",
                        n_tensors);
     }
     for (size_t i = 0; i < n_tensors; i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        const int layer = residency_layer(t);
+        const int layer = residency_layer(t->name);
 
         if (layer >= 0 && layer < n_layers && t->bytes)
-            parts[n++] = (struct part){t->offset, t->offset + t->bytes, layer};
+            list[n++] = (struct bytes){t->offset, t->offset + t->bytes,
+                                       n_parts(layer) + residency_part(t->name)};
     }
-    qsort(parts, n, sizeof *parts, compare_parts);
-    merge(&map, parts, n);
-    free(parts);
+    qsort(list, n, sizeof *list, compare);
+    merge(&map, list, n);
+    free(list);
     *out = map;
     return ST_OK;
 }
@@ -158,23 +173,36 @@ void residency_map_free(struct residency_map *map)
     *map = (struct residency_map){0};
 }
 
-/* The last extent that begins at or before it. */
-uint64_t residency_slot_offset(const struct residency_map *map, int layer,
-                               uint64_t offset)
+uint64_t residency_place(const struct residency_plan *plan, enum residency_part part)
 {
-    size_t low = map->first[layer], high = map->first[layer + 1];
+    uint64_t at = 0;
 
-    assert(low < high && map->extents[low].begin <= offset);
+    for (int i = 0; i < (int)part; i++)
+        at += plan->part_bytes[i];
+    return at;
+}
+
+/* In the last extent that begins at or before the tensor. */
+uint64_t residency_slot_offset(const struct residency_plan *plan,
+                               const struct residency_map *map,
+                               const struct gguf_tensor *t)
+{
+    const enum residency_part part = residency_part(t->name);
+    const size_t number = n_parts(residency_layer(t->name)) + part;
+    size_t low = map->first[number], high = map->first[number + 1];
+
+    assert(low < high && map->extents[low].begin <= t->offset);
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
 
-        if (map->extents[middle].begin <= offset)
+        if (map->extents[middle].begin <= t->offset)
             low = middle;
         else
             high = middle;
     }
-    assert(offset < map->extents[low].end);
-    return map->extents[low].at + (offset - map->extents[low].begin);
+    assert(t->offset + t->bytes <= map->extents[low].end);
+    return residency_place(plan, part) + map->extents[low].at +
+           (t->offset - map->extents[low].begin);
 }
 
 /* ---- the plan ------------------------------------------------------------------- */
@@ -185,20 +213,26 @@ static void measure(struct residency_plan *plan, const struct residency_map *map
                     const uint64_t *kept, uint64_t ends, int n_streamed)
 {
     plan->n_streamed = n_streamed;
-    plan->n_slots = n_streamed ? RESIDENCY_SLOTS : 0;
+    plan->n_slots = n_streamed > 0;
     plan->slot_bytes = plan->streamed_bytes = 0;
     plan->kept_bytes = ends;
+    memset(plan->part_bytes, 0, sizeof plan->part_bytes);
     for (int layer = 0; layer < plan->n_layers; layer++) {
         if (residency_streamed_index(plan, layer) < 0) {
             plan->kept_bytes += kept[layer];
             continue;
         }
-        plan->streamed_bytes += map->bytes[layer];
-        if (plan->slot_bytes < map->bytes[layer])
-            plan->slot_bytes = map->bytes[layer];
+        for (int part = 0; part < RESIDENCY_PARTS; part++) {
+            const uint64_t bytes = map->bytes[n_parts(layer) + (size_t)part];
+
+            plan->streamed_bytes += bytes;
+            if (plan->part_bytes[part] < bytes)
+                plan->part_bytes[part] = bytes;
+        }
     }
-    plan->memory_bytes = round_up(plan->kept_bytes, RESIDENCY_ALIGN) +
-                         (uint64_t)plan->n_slots * plan->slot_bytes;
+    for (int part = 0; part < RESIDENCY_PARTS; part++)
+        plan->slot_bytes += plan->part_bytes[part];
+    plan->memory_bytes = round_up(plan->kept_bytes, RESIDENCY_ALIGN) + plan->slot_bytes;
 }
 
 /* What measure() needs, of a file. */
@@ -237,7 +271,7 @@ static enum status gather(struct sizes *out, struct residency_plan *plan,
     *plan = (struct residency_plan){.n_layers = n_layers};
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        const int layer = residency_layer(t);
+        const int layer = residency_layer(t->name);
 
         if (layer >= 0 && layer < n_layers)
             s.kept[layer] += residency_kept_bytes(t);
@@ -255,9 +289,8 @@ static bool find_plan(struct residency_plan *plan, const struct sizes *s,
                       uint64_t room_bytes)
 {
     measure(plan, &s->map, s->kept, s->ends, 0);
-    /* As many layers as slots save nothing. */
-    for (int n = 2 * RESIDENCY_SLOTS;
-         plan->memory_bytes > room_bytes && n <= plan->n_layers; n += RESIDENCY_SLOTS)
+    /* A single layer would only move into the slot. */
+    for (int n = 2; plan->memory_bytes > room_bytes && n <= plan->n_layers; n++)
         measure(plan, &s->map, s->kept, s->ends, n);
     return plan->memory_bytes <= room_bytes;
 }
@@ -266,7 +299,7 @@ static uint64_t least_bytes(struct residency_plan plan, const struct sizes *s)
 {
     uint64_t least = UINT64_MAX;
 
-    for (int n = 0; n <= plan.n_layers; n += RESIDENCY_SLOTS) {
+    for (int n = 0; n <= plan.n_layers; n++) {
         measure(&plan, &s->map, s->kept, s->ends, n);
         least = plan.memory_bytes < least ? plan.memory_bytes : least;
     }

@@ -5,18 +5,25 @@
  * A model that is larger than its memory is divided by layers:
  *   kept      packed into memory for good
  *   streamed  the tensors of n_streamed layers, spread evenly over the model; each pass
- *             reads them from the file into a slot of memory. The i-th streamed layer
- *             has slot i modulo n_slots: addresses never change. n_streamed is a
- *             multiple of n_slots, so that the slot of the first streamed layer is free
- *             while the last one is in use: reading goes on across passes.
+ *             reads them again from the file into a slot of memory, so that addresses
+ *             never change
  *   on disk   left in the mapped file: the embedding table, of which a pass needs a
  *             row per token, unless it is the output matrix, too; and what no pass
  * needs
  *
- * Extents are what is read of a streamed layer: its tensors with adjacent ones merged,
- * extended to multiples of RESIDENCY_ALIGN on both sides, as unbuffered reading needs.
- * An extent lies in its slot as in the file, so that a tensor's address is congruent to
- * its offset.
+ * One slot serves all streamed layers. It consists of places for three parts of a
+ * layer, which a pass uses one after another: while it uses one part, the places of the
+ * others are free for the next streamed layer. So nearly a layer is read ahead, and
+ * reading goes on from the last streamed layer to the first of the next pass.
+ *
+ *     a slot    | attention | gate, up      | down    |
+ *     is read     layer 6     layer 6         layer 2     while the pass uses layer 2's
+ *                                                         down matrix
+ *
+ * Extents are what is read of a part: its tensors with adjacent ones merged, extended
+ * to multiples of RESIDENCY_ALIGN on both sides, as unbuffered reading needs. An extent
+ * lies in its place as in the file, so that a tensor's address is congruent to its
+ * offset.
  *
  * Pure computation on a file's head: nothing is read. What is planned is what
  * weights_open() allocates.
@@ -35,18 +42,25 @@
 /* Offsets, addresses and sizes of unbuffered reads: no disk has larger blocks. */
 #define RESIDENCY_ALIGN ((uint64_t)4096)
 
-/* Two slots keep a disk busy that is slower than the computation: while a layer is in
- * use, the next one is read. */
-#define RESIDENCY_SLOTS 2
+/* Parts of a layer in the order in which they are read: what attention needs; all of
+ * the feed-forward part but its down matrices; these. */
+enum residency_part {
+    RESIDENCY_ATTENTION,
+    RESIDENCY_GATE_UP,
+    RESIDENCY_DOWN,
+    RESIDENCY_PARTS
+};
 
 struct residency_plan {
-    int n_layers;            /* of the model */
-    int n_streamed, n_slots; /* 0, 0: everything is kept */
-    uint64_t slot_bytes;     /* of each slot */
-    uint64_t kept_bytes;     /* of memory for kept tensors */
-    uint64_t streamed_bytes; /* read from the file for each pass */
-    uint64_t disk_bytes;     /* of tensors that stay in the file */
-    uint64_t memory_bytes;   /* kept_bytes, and n_slots * slot_bytes */
+    int n_layers;                         /* of the model */
+    int n_streamed;                       /* 0: everything is kept */
+    int n_slots;                          /* 1; 0: everything is kept */
+    uint64_t slot_bytes;                  /* all its places */
+    uint64_t part_bytes[RESIDENCY_PARTS]; /* of the place of each part */
+    uint64_t kept_bytes;                  /* of memory for kept tensors */
+    uint64_t streamed_bytes;              /* read from the file for each pass */
+    uint64_t disk_bytes;                  /* of tensors that stay in the file */
+    uint64_t memory_bytes;                /* kept_bytes, and n_slots * slot_bytes */
 };
 
 enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_DISK };
@@ -62,8 +76,10 @@ enum status residency_plan_make(struct residency_plan *plan, const struct gguf *
 enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,
                                   struct err *err);
 
-/* The layer of a tensor, from its name "blk.<layer>.*"; -1: none. */
-int residency_layer(const struct gguf_tensor *t);
+/* The layer of a tensor, from its name "blk.<layer>.*"; -1: none. And the part of the
+ * layer. */
+int residency_layer(const char *tensor_name);
+enum residency_part residency_part(const char *tensor_name);
 
 /* Which number a layer has among the streamed ones; -1: it is not streamed. And the
  * layer with that number, 0 <= i < n_streamed. */
@@ -79,16 +95,16 @@ uint64_t residency_kept_bytes(const struct gguf_tensor *t);
 struct residency_extent {
     uint64_t begin, end; /* in the file; multiples of RESIDENCY_ALIGN, of which the last
                             may be beyond the file's end */
-    uint64_t at;         /* in the slot */
+    uint64_t at;         /* in the part's place */
 };
 
-/* The extents of all layers, each layer's in ascending order. */
+/* The extents of all parts of all layers, each part's in ascending order. Part p of
+ * layer i has number i * RESIDENCY_PARTS + p. */
 struct residency_map {
     int n_layers;
     struct residency_extent *extents;
-    size_t *first;   /* [n_layers + 1]: layer i has extents first[i] .. first[i + 1] - 1
-                      */
-    uint64_t *bytes; /* [n_layers] of a layer's extents */
+    size_t *first; /* [n_parts + 1]: part k has extents first[k] .. first[k + 1] - 1 */
+    uint64_t *bytes; /* [n_parts] of a part's extents */
 };
 
 /* Release with residency_map_free(). Error: ST_NO_MEMORY. */
@@ -96,8 +112,10 @@ enum status residency_map_make(struct residency_map *map, const struct gguf *g,
                                int n_layers, struct err *err);
 void residency_map_free(struct residency_map *map);
 
-/* Offset in its layer's slot of a byte of the file that is in the layer's extents. */
-uint64_t residency_slot_offset(const struct residency_map *map, int layer,
-                               uint64_t offset);
+/* Offset of a part's place in the slot, and of a streamed tensor. */
+uint64_t residency_place(const struct residency_plan *plan, enum residency_part part);
+uint64_t residency_slot_offset(const struct residency_plan *plan,
+                               const struct residency_map *map,
+                               const struct gguf_tensor *t);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream_reader.c - the sequence of layers as requests, and their states
+ * stream_reader.c - the sequence of parts as requests, and their states
  *
- * A state belongs to the reader while a layer is empty or being read, and to the users
+ * A state belongs to the reader while a part is empty or being read, and to the users
  * while it is full. Both sides announce a change by advancing a word that the other
  * sleeps on. Waiting spins for a moment only: where the machine has few CPUs, the
  * reader's thread needs one of those that wait for it.
  *
- * Whether the file is still the one that was opened is looked at after a layer has been
+ * Whether the file is still the one that was opened is looked at after a part has been
  * read: who writes to a file changes its time first, so what is older than the look was
  * read as it was at opening.
  */
@@ -39,7 +39,7 @@ enum state { EMPTY, BEING_READ, FULL };
 struct request {
     unsigned char *dst;
     uint64_t begin, end; /* bytes of the file still to be read */
-    int layer, part;
+    int part, extent;
     bool busy;
 };
 
@@ -50,19 +50,19 @@ struct stream_reader {
     struct request *requests;  /* [depth] */
     struct stream_read *reads; /* [depth] as submitted */
     int n_busy;
-    uint64_t *left;     /* [n_layers] bytes of a layer that are still to be read */
+    uint64_t *left;     /* [n_parts] bytes of a part that are still to be read */
     uint64_t undropped; /* bytes since the page cache was last dropped */
-    atomic_int *states; /* [n_layers] */
+    atomic_int *states; /* [n_parts] */
+    int *last;          /* [n_places] the part that was there last; -1: none */
 
     /* what is requested next */
-    uint64_t fill; /* layers begun since the beginning, less this one */
-    int part;
-    uint64_t at; /* in the part; the layer has begun if it or part is not 0 */
-    bool begun;
+    int part, extent;
+    uint64_t at; /* in the file */
+    bool begun;  /* the part has been; else only `part` counts */
 
     pthread_t thread;
     bool has_thread;
-    atomic_uint filled; /* advances when a layer is full, and at a failure */
+    atomic_uint filled; /* advances when a part is full, and at a failure */
     atomic_uint given;  /* when one is given back, and at start and end */
     atomic_bool started, stop, failed;
     bool broken;    /* reading has failed, which users learn from `failed` */
@@ -115,7 +115,7 @@ static void fail_end(struct stream_reader *r, uint64_t at)
 }
 
 /* False: the file is not the one that was opened. */
-static bool check_file(struct stream_reader *r, int layer)
+static bool check_file(struct stream_reader *r, int part)
 {
     struct err err = ERR_INIT;
     struct stat st;
@@ -137,7 +137,7 @@ static bool check_file(struct stream_reader *r, int layer)
             "%s has been written to while the model runs (seen after reading the "
             "weights at byte %" PRIu64
             "); write another model to a new file and rename that",
-            r->p.path, r->p.layers[layer].parts[0].begin);
+            r->p.path, r->p.parts[part].extents[0].begin);
     fail(r, &err);
     return false;
 }
@@ -145,68 +145,62 @@ static bool check_file(struct stream_reader *r, int layer)
 /* ---- what is read next ------------------------------------------------------------
  */
 
-static int layer_of(const struct stream_reader *r)
+/* The part that had this one's place before has been given back. */
+static bool place_is_empty(struct stream_reader *r, int part)
 {
-    return (int)(r->fill % (uint64_t)r->p.n_layers);
+    const int last = r->last[r->p.parts[part].place];
+
+    return last < 0 || atomic_load(&r->states[last]) == EMPTY;
 }
 
-/* The layer that had this one's slot before has been given back. */
-static bool slot_is_empty(struct stream_reader *r, int layer)
+/* Bytes of an extent that the file has, to this one. */
+static uint64_t end_of(const struct stream_reader *r, const struct stream_extent *e)
 {
-    const int before = (layer + r->p.n_layers - r->p.n_slots) % r->p.n_layers;
-
-    return atomic_load(&r->states[before]) == EMPTY &&
-           atomic_load(&r->states[layer]) == EMPTY;
+    return e->end < r->p.file_bytes ? e->end : r->p.file_bytes;
 }
 
-/* Bytes of a part that the file has. */
-static uint64_t part_end(const struct stream_reader *r, const struct stream_part *part)
+static void begin_part(struct stream_reader *r)
 {
-    return part->end < r->p.file_bytes ? part->end : r->p.file_bytes;
-}
+    const struct stream_part *p = &r->p.parts[r->part];
 
-static void begin_layer(struct stream_reader *r, int layer)
-{
-    const struct stream_layer *y = &r->p.layers[layer];
-
-    r->left[layer] = 0;
-    for (int i = 0; i < y->n_parts; i++)
-        r->left[layer] += part_end(r, &y->parts[i]) - y->parts[i].begin;
-    atomic_store(&r->states[layer], BEING_READ);
+    r->left[r->part] = 0;
+    for (int i = 0; i < p->n_extents; i++)
+        r->left[r->part] += end_of(r, &p->extents[i]) - p->extents[i].begin;
+    atomic_store(&r->states[r->part], BEING_READ);
+    r->last[p->place] = r->part;
     r->begun = true;
-    r->part = 0;
-    r->at = y->parts[0].begin;
+    r->extent = 0;
+    r->at = p->extents[0].begin;
 }
 
-/* The next request; false: there is no slot for it. */
+/* The next request; false: there is no place for it. */
 static bool next_request(struct stream_reader *r, struct request *q)
 {
-    const int layer = layer_of(r);
-    const struct stream_layer *y = &r->p.layers[layer];
-    const struct stream_part *part;
+    const struct stream_part *p = &r->p.parts[r->part];
+    const struct stream_extent *e;
     uint64_t end;
 
     if (!r->begun) {
-        if (!slot_is_empty(r, layer))
+        if (!place_is_empty(r, r->part))
             return false;
-        begin_layer(r, layer);
+        begin_part(r);
     }
-    part = &y->parts[r->part];
-    end = part_end(r, part);
+    e = &p->extents[r->extent];
+    end = end_of(r, e);
     *q = (struct request){
-        .dst = part->dst + (r->at - part->begin),
+        .dst = e->dst + (r->at - e->begin),
         .begin = r->at,
         .end = end - r->at < r->p.request_bytes ? end : r->at + r->p.request_bytes,
-        .layer = layer,
         .part = r->part,
+        .extent = r->extent,
         .busy = true};
     r->at = q->end;
     if (r->at < end)
         return true;
-    if (++r->part < y->n_parts) {
-        r->at = y->parts[r->part].begin;
+    if (++r->extent < p->n_extents) {
+        r->at = p->extents[r->extent].begin;
     } else {
-        r->fill++;
+        r->part = (r->part + 1) % r->p.n_parts;
         r->begun = false;
     }
     return true;
@@ -254,16 +248,16 @@ static void submit_more(struct stream_reader *r)
 /* What was read through the page cache is not needed there. */
 static void drop_cached(struct stream_reader *r, const struct request *q)
 {
-    const struct stream_layer *y = &r->p.layers[q->layer];
+    const struct stream_part *y = &r->p.parts[q->part];
 
     if (r->p.direct)
         return;
-    if (r->left[q->layer] == 0) {
-        for (int i = 0; i < y->n_parts; i++)
-            pagecache_drop(r->p.fd, y->parts[i].begin, part_end(r, &y->parts[i]));
+    if (r->left[q->part] == 0) {
+        for (int i = 0; i < y->n_extents; i++)
+            pagecache_drop(r->p.fd, y->extents[i].begin, end_of(r, &y->extents[i]));
         r->undropped = 0;
     } else if (r->undropped >= DROP_BYTES) {
-        const uint64_t first = y->parts[q->part].begin;
+        const uint64_t first = y->extents[q->extent].begin;
 
         pagecache_drop(
             r->p.fd, q->end > first + 2 * DROP_BYTES ? q->end - 2 * DROP_BYTES : first,
@@ -275,12 +269,12 @@ static void drop_cached(struct stream_reader *r, const struct request *q)
 /* A request has been read to its end. */
 static void finish(struct stream_reader *r, const struct request *q, uint64_t bytes)
 {
-    r->left[q->layer] -= bytes;
+    r->left[q->part] -= bytes;
     r->undropped += bytes;
     drop_cached(r, q);
-    if (r->left[q->layer] || r->broken || !check_file(r, q->layer))
+    if (r->left[q->part] || r->broken || !check_file(r, q->part))
         return;
-    atomic_store(&r->states[q->layer], FULL);
+    atomic_store(&r->states[q->part], FULL);
     futex_advance(&r->filled);
 }
 
@@ -311,7 +305,7 @@ static void take_result(struct stream_reader *r, const struct stream_result *res
     }
     q->begin += got;
     q->dst += got;
-    r->left[q->layer] -= got;
+    r->left[q->part] -= got;
     r->undropped += got;
     if (!r->broken && submit(r, (int)result->tag)) {
         q->busy = true;
@@ -389,7 +383,7 @@ enum status stream_reader_open(struct stream_reader **out,
     enum status st = ST_OK;
     struct stat about;
 
-    assert(params->n_layers % params->n_slots == 0);
+    assert(params->n_parts > 0 && params->n_places > 0);
     if (!r) {
         stream_io_close(io);
         return err_set(err, ST_NO_MEMORY, "no memory to stream weights");
@@ -399,14 +393,17 @@ enum status stream_reader_open(struct stream_reader **out,
     *io = (struct stream_io){NULL, NULL};
     r->requests = calloc((size_t)params->depth, sizeof *r->requests);
     r->reads = calloc((size_t)params->depth, sizeof *r->reads);
-    r->left = calloc((size_t)params->n_layers, sizeof *r->left);
-    r->states = calloc((size_t)params->n_layers, sizeof *r->states);
-    if (!r->requests || !r->reads || !r->left || !r->states)
+    r->left = calloc((size_t)params->n_parts, sizeof *r->left);
+    r->states = calloc((size_t)params->n_parts, sizeof *r->states);
+    r->last = malloc((size_t)params->n_places * sizeof *r->last);
+    if (!r->requests || !r->reads || !r->left || !r->states || !r->last)
         st = err_set(err, ST_NO_MEMORY, "no memory to stream weights");
     else if (fstat(params->fd, &about))
         st = err_set_errno(err, ST_IO, "cannot read the state of %s", params->path);
     else
         r->written = about.st_mtim;
+    for (int i = 0; r->last && i < params->n_places; i++)
+        r->last[i] = -1;
     if (!st)
         st = start_thread(r, err);
     if (st)
@@ -435,6 +432,7 @@ void stream_reader_close(struct stream_reader *r)
     free(r->reads);
     free(r->left);
     free(r->states);
+    free(r->last);
     free(r);
 }
 
@@ -469,7 +467,7 @@ void stream_reader_done(struct stream_reader *r, int i)
 {
     int full = FULL;
 
-    /* After a failure users go on with layers that are not full. */
+    /* After a failure users go on with parts that are not full. */
     if (atomic_compare_exchange_strong(&r->states[i], &full, EMPTY))
         futex_advance(&r->given);
 }

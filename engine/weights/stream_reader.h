@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream_reader.h - a thread that reads layers into slots, ahead of who uses them
+ * stream_reader.h - a thread that reads parts of layers into memory, ahead of who uses
+ * them
  *
- * Layers 0 .. n_layers-1 are read in this order, again and again; layer i goes to slot
- * i modulo n_slots, as soon as the layer that was there before has been given back.
- * Users take and give back layers in the same order. Up to `depth` requests are in
- * flight, across the borders of layers and of rounds, so that the disk is idle only
- * when all slots are full.
+ * Parts 0 .. n_parts-1 are read in this order, again and again. Each has a place in
+ * memory, which it shares with others: it is read as soon as the part that was there
+ * before has been given back. Users take parts in the same order. Up to `depth`
+ * requests are in flight, across the borders of parts and of rounds, so that the disk
+ * is idle only when all places are full.
  *
- *     reader:  empty --> being read --> full          (waits for an empty slot)
+ *     reader:  empty --> being read --> full          (waits for an empty place)
  *     user:                     stream_reader_wait() --> in use
  *                               stream_reader_done() --> empty
  *
@@ -17,7 +18,7 @@
  * stream_reader_check() that what they have computed is void.
  *
  * Threading: stream_reader_wait(), _check() and _stats() by any thread;
- * stream_reader_done() by one of those that waited, when none uses the layer any more;
+ * stream_reader_done() by one of those that waited, when none uses the part any more;
  * the others by the thread that opened it.
  */
 #ifndef SLM_ENGINE_WEIGHTS_STREAM_READER_H
@@ -32,14 +33,15 @@
 
 /* Bytes begin .. end-1 of the file, to dst. end may be beyond the file's end by less
  * than a block: nothing is there to be read. */
-struct stream_part {
+struct stream_extent {
     uint64_t begin, end;
     unsigned char *dst;
 };
 
-struct stream_layer {
-    const struct stream_part *parts; /* in the order in which they are read */
-    int n_parts;
+struct stream_part {
+    const struct stream_extent *extents; /* in the order in which they are read */
+    int n_extents;                       /* >= 1 */
+    int place;                           /* the memory that they are in */
 };
 
 struct stream_reader_params {
@@ -48,8 +50,8 @@ struct stream_reader_params {
     uint64_t file_bytes; /* that the file had when it was understood */
     bool direct;         /* fd reads past the page cache, whole blocks only; else what
                             has been read is dropped from it */
-    const struct stream_layer *layers;
-    int n_layers, n_slots; /* n_layers is a multiple of n_slots */
+    const struct stream_part *parts;
+    int n_parts, n_places;
     int depth;
     uint32_t request_bytes; /* a multiple of a block */
 };
@@ -71,11 +73,11 @@ void stream_reader_start(struct stream_reader *r);
 /* End the thread, after the requests in flight. NULL is fine. */
 void stream_reader_close(struct stream_reader *r);
 
-/* Wait until layer i is full, or reading has failed. Returns the time waited, in
+/* Wait until part i is full, or reading has failed. Returns the time waited, in
  * nanoseconds; 0 where it was there. */
 uint64_t stream_reader_wait(struct stream_reader *r, int i);
 
-/* Give layer i back: its slot is read into. */
+/* Give part i back: its place is read into. */
 void stream_reader_done(struct stream_reader *r, int i);
 
 /* ST_IO: why reading has failed. */

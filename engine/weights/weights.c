@@ -158,16 +158,16 @@ size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t)
                                                 : (size_t)t->panel_rows;
 }
 
-void weights_wait(struct weights *w, int layer, int thread)
+void weights_wait(struct weights *w, int layer, enum residency_part part, int thread)
 {
     if (w->stream)
-        stream_wait(w->stream, layer, thread);
+        stream_wait(w->stream, layer, part, thread);
 }
 
-void weights_done(struct weights *w, int layer)
+void weights_done(struct weights *w, int layer, enum residency_part part)
 {
     if (w->stream)
-        stream_done(w->stream, layer);
+        stream_done(w->stream, layer, part);
 }
 
 enum status weights_check(const struct weights *w, struct err *err)

@@ -9,14 +9,14 @@
  *           assembled gguf); matrices of products are in panels where the kernels have
  *           them, in as many bytes; those of a packed file are only copied
  *   stream  packed, but for some layers, which each pass reads again from the file into
- *           slots of memory, as they are there (residency.h, stream_reader.h); and for
+ *           a slot of memory, as they are there (residency.h, stream_reader.h); and for
  *           embeddings that only lookups need, which stay in the mapped file
  *   memory  an image in the caller's memory; if it may be rewritten, its matrices are
  *           packed into panels in place
  *   auto    packed, stream or mmap, decided before weights are opened
  * The forward pass reads a tensor's bytes and the number of rows in panels and does not
- * depend on the policy; before it reads a layer it waits for it, and gives it back
- * afterwards, which costs nothing where everything is in memory.
+ * depend on the policy; before it uses a part of a layer it waits for it, and gives it
+ * back afterwards, which costs nothing where everything is in memory.
  *
  * Threading: immutable after opening, weights_panel_rows() and weights_preload().
  * weights_wait(), weights_check() and weights_stream_read() by any thread,
@@ -96,14 +96,14 @@ enum status weights_preload(struct weights *w, struct thread_pool *pool,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err);
 
-/* Wait until a layer's weights are in memory: every thread of a pass, at the beginning
- * of the layer; a pass goes through all layers in order. thread 0's time is counted. A
- * layer that could not be read counts as there: weights_check() says so after the
- * pass. */
-void weights_wait(struct weights *w, int layer, int thread);
+/* Wait until the weights of a part of a layer are in memory: every thread of a pass,
+ * before it uses them. A pass goes through all layers in order, and through a layer's
+ * parts. thread 0's time is counted. A part that could not be read counts as there:
+ * weights_check() says so after the pass. */
+void weights_wait(struct weights *w, int layer, enum residency_part part, int thread);
 
-/* No thread of the pass needs the layer any more: once per layer and pass. */
-void weights_done(struct weights *w, int layer);
+/* No thread of the pass needs the part any more: once per part, layer and pass. */
+void weights_done(struct weights *w, int layer, enum residency_part part);
 
 /* ST_IO: weights of a layer could not be read, or are no longer those of the file that
  * was opened, so that what has been computed with them is void. Stays so. */

@@ -39,7 +39,8 @@ const void *packed_data(const struct packed *p, const struct gguf_tensor *t);
 size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t);
 bool packed_ready(const struct packed *p);
 
-/* ---- weights_stream.c: layers in slots ------------------------------------------- */
+/* ---- weights_stream.c: layers in a slot --------------------------------------------
+ */
 
 /* plan, which must outlive it, has streamed layers. Errors: ST_IO, ST_NO_MEMORY. */
 enum status stream_open(struct stream **s, const struct gguf *g,
@@ -49,8 +50,8 @@ void stream_close(struct stream *s); /* NULL is fine */
 
 /* Of a tensor in a streamed layer. */
 const void *stream_data(const struct stream *s, const struct gguf_tensor *t);
-void stream_wait(struct stream *s, int layer, int thread);
-void stream_done(struct stream *s, int layer);
+void stream_wait(struct stream *s, int layer, enum residency_part part, int thread);
+void stream_done(struct stream *s, int layer, enum residency_part part);
 enum status stream_check(const struct stream *s, struct err *err);
 void stream_stats(const struct stream *s, struct slm_stream *out);
 

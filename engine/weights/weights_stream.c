@@ -2,8 +2,8 @@
  *
  * weights_stream.c - weights of which some layers are read again for every pass
  *
- * The rest is packed (weights_packed.c). Slots lie one after another in one block of
- * memory; a streamed layer's extents lie in its slot in the order of the file.
+ * The rest is packed (weights_packed.c). The parts of all streamed layers lie in the
+ * places of one slot; the extents of a part lie in its place in the order of the file.
  *
  * The file is opened once more, to be read past the page cache: as the descriptor that
  * the gguf has, by its name in /proc, so that it is the same file even if another one
@@ -31,10 +31,13 @@ struct stream {
     const struct gguf *g;
     const struct residency_plan *plan;
     struct residency_map map;
-    struct mem slots;
-    struct stream_part *parts;   /* of all streamed layers */
-    struct stream_layer *layers; /* [n_streamed] */
-    int fd;                      /* of its own; -1: the gguf's */
+    struct mem slot;
+    struct stream_extent *extents; /* of all streamed layers */
+    struct stream_part *parts; /* [n_parts] of all streamed layers, in their order */
+    int n_parts;
+    int *number; /* [n_streamed * RESIDENCY_PARTS] into parts; -1: the layer has no
+                    tensors of that part */
+    int fd;      /* of its own; -1: the gguf's */
     bool direct;
     const char *backend;
     struct stream_reader *reader;
@@ -75,7 +78,7 @@ static bool reads_directly(int fd, void *buffer)
 static void open_file(struct stream *s)
 {
     s->fd = open_again(s->g, O_DIRECT);
-    s->direct = reads_directly(s->fd, s->slots.base);
+    s->direct = reads_directly(s->fd, s->slot.base);
     if (s->direct)
         return;
     if (s->fd >= 0)
@@ -95,33 +98,47 @@ static int file_of(const struct stream *s)
 /* ---- opening and closing ----------------------------------------------------------
  */
 
-static unsigned char *slot_of(const struct stream *s, int i)
+/* Extents of part k of the map, to `extents`; their number. */
+static int place_extents(const struct stream *s, size_t k, enum residency_part part,
+                         struct stream_extent *extents)
 {
-    return (unsigned char *)s->slots.base +
-           (size_t)(i % s->plan->n_slots) * (size_t)s->plan->slot_bytes;
+    unsigned char *const place =
+        (unsigned char *)s->slot.base + residency_place(s->plan, part);
+    int n = 0;
+
+    assert(s->map.bytes[k] <= s->plan->part_bytes[part]);
+    for (size_t i = s->map.first[k]; i < s->map.first[k + 1]; i++) {
+        const struct residency_extent *e = &s->map.extents[i];
+
+        extents[n++] = (struct stream_extent){e->begin, e->end, place + e->at};
+    }
+    return n;
 }
 
-static enum status make_layers(struct stream *s, struct err *err)
+static enum status make_parts(struct stream *s, struct err *err)
 {
-    const int n = s->plan->n_streamed;
-    size_t n_parts = 0;
+    const size_t most = (size_t)s->plan->n_streamed * RESIDENCY_PARTS;
+    const size_t n_layers = (size_t)s->map.n_layers;
+    size_t n_extents = 0;
 
-    s->layers = calloc((size_t)n, sizeof *s->layers);
-    s->parts = calloc(s->map.first[s->map.n_layers] + 1, sizeof *s->parts);
-    if (!s->layers || !s->parts)
-        return err_set(err, ST_NO_MEMORY, "no memory for the places of %d layers", n);
-    for (int i = 0; i < n; i++) {
-        const int layer = residency_streamed_layer(s->plan, i);
+    s->number = calloc(most, sizeof *s->number);
+    s->parts = calloc(most, sizeof *s->parts);
+    s->extents =
+        calloc(s->map.first[n_layers * RESIDENCY_PARTS] + 1, sizeof *s->extents);
+    if (!s->number || !s->parts || !s->extents)
+        return err_set(err, ST_NO_MEMORY, "no memory for the places of %d layers",
+                       s->plan->n_streamed);
+    for (size_t i = 0; i < most; i++) {
+        const int layer = residency_streamed_layer(s->plan, (int)(i / RESIDENCY_PARTS));
+        const enum residency_part part = (enum residency_part)(i % RESIDENCY_PARTS);
+        struct stream_extent *extents = &s->extents[n_extents];
+        const int n =
+            place_extents(s, (size_t)layer * RESIDENCY_PARTS + part, part, extents);
 
-        s->layers[i].parts = &s->parts[n_parts];
-        for (size_t k = s->map.first[layer]; k < s->map.first[layer + 1]; k++) {
-            const struct residency_extent *e = &s->map.extents[k];
-
-            assert(e->at + (e->end - e->begin) <= s->plan->slot_bytes);
-            s->parts[n_parts++] =
-                (struct stream_part){e->begin, e->end, slot_of(s, i) + e->at};
-            s->layers[i].n_parts++;
-        }
+        s->number[i] = n ? s->n_parts : -1;
+        if (n)
+            s->parts[s->n_parts++] = (struct stream_part){extents, n, (int)part};
+        n_extents += (size_t)n;
     }
     return ST_OK;
 }
@@ -133,9 +150,9 @@ static enum status open_reader(struct stream *s, struct err *err)
         .path = gguf_path(s->g),
         .file_bytes = gguf_image_bytes(s->g),
         .direct = s->direct,
-        .layers = s->layers,
-        .n_layers = s->plan->n_streamed,
-        .n_slots = s->plan->n_slots,
+        .parts = s->parts,
+        .n_parts = s->n_parts,
+        .n_places = RESIDENCY_PARTS,
         .depth = DEPTH,
         .request_bytes = REQUEST_BYTES,
     };
@@ -162,10 +179,10 @@ enum status stream_open(struct stream **out, const struct gguf *g,
     s->fd = -1;
     st = residency_map_make(&s->map, g, plan->n_layers, err);
     if (!st)
-        st = mem_alloc(&s->slots, (size_t)plan->n_slots * (size_t)plan->slot_bytes,
-                       pages, "streamed weights", err);
+        st = mem_alloc(&s->slot, (size_t)plan->slot_bytes, pages, "streamed weights",
+                       err);
     if (!st)
-        st = make_layers(s, err);
+        st = make_parts(s, err);
     if (!st) {
         open_file(s);
         st = open_reader(s, err);
@@ -184,10 +201,11 @@ void stream_close(struct stream *s)
     stream_reader_close(s->reader);
     if (s->fd >= 0)
         close(s->fd);
-    mem_free(&s->slots);
+    mem_free(&s->slot);
     residency_map_free(&s->map);
-    free(s->layers);
+    free(s->number);
     free(s->parts);
+    free(s->extents);
     free(s);
 }
 
@@ -196,15 +214,21 @@ void stream_close(struct stream *s)
 
 const void *stream_data(const struct stream *s, const struct gguf_tensor *t)
 {
-    const int layer = residency_layer(t);
-
-    return slot_of(s, residency_streamed_index(s->plan, layer)) +
-           residency_slot_offset(&s->map, layer, t->offset);
+    return (const unsigned char *)s->slot.base +
+           residency_slot_offset(s->plan, &s->map, t);
 }
 
-void stream_wait(struct stream *s, int layer, int thread)
+/* Which of the parts; -1: it is not streamed. */
+static int number_of(const struct stream *s, int layer, enum residency_part part)
 {
     const int i = residency_streamed_index(s->plan, layer);
+
+    return i < 0 ? -1 : s->number[i * RESIDENCY_PARTS + (int)part];
+}
+
+void stream_wait(struct stream *s, int layer, enum residency_part part, int thread)
+{
+    const int i = number_of(s, layer, part);
     uint64_t waited_ns;
 
     if (i < 0)
@@ -214,9 +238,9 @@ void stream_wait(struct stream *s, int layer, int thread)
         atomic_fetch_add_explicit(&s->wait_ns, waited_ns, memory_order_relaxed);
 }
 
-void stream_done(struct stream *s, int layer)
+void stream_done(struct stream *s, int layer, enum residency_part part)
 {
-    const int i = residency_streamed_index(s->plan, layer);
+    const int i = number_of(s, layer, part);
 
     if (i >= 0)
         stream_reader_done(s->reader, i);

@@ -18,7 +18,7 @@ struct file {
     int n_layers;
 };
 
-/* n_layers layers of 1 to 3 tensors of random sizes, in random order; an embedding
+/* n_layers layers of 1 to 4 tensors of random sizes, in random order; an embedding
  * table, an output matrix if it is not tied, and a layer that is not computed. */
 static struct file make_file(uint64_t *random, int n_layers, bool tied)
 {
@@ -33,8 +33,12 @@ static struct file make_file(uint64_t *random, int n_layers, bool tied)
     int n = 0;
 
     for (int layer = 0; layer <= n_layers; layer++)
-        for (int i = 1 + (int)random_below(random, 3); i > 0; i--) {
-            snprintf(t[n].name, sizeof t[n].name, "blk.%d.w%d", layer, i);
+        for (int i = 1 + (int)random_below(random, 4); i > 0; i--) {
+            static const char *const names[] = {"ffn_down", "attn_q", "ffn_up",
+                                                "ffn_gate"};
+
+            snprintf(t[n].name, sizeof t[n].name, "blk.%d.%s.weight", layer,
+                     names[i - 1]);
             t[n++].bytes = 1 + random_below(random, 60000);
         }
     snprintf(t[n].name, sizeof t[n].name, "token_embd.weight");
@@ -82,8 +86,7 @@ static void streamed_layers_are_spread(void **state)
     (void)state;
     for (int n = 1; n <= 40; n++)
         for (int s = 1; s <= n; s++) {
-            const struct residency_plan plan = {
-                .n_layers = n, .n_streamed = s, .n_slots = RESIDENCY_SLOTS};
+            const struct residency_plan plan = {.n_layers = n, .n_streamed = s};
             int seen = 0, last = residency_streamed_layer(&plan, s - 1) - n;
 
             for (int layer = 0; layer < n; layer++) {
@@ -119,11 +122,27 @@ static void layers_of_names(void **state)
                  {"blk. 3.x", -1}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct gguf_tensor t = {.name = (char *)(uintptr_t)names[i].name};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(residency_layer(names[i].name), names[i].layer);
+}
 
-        assert_int_equal(residency_layer(&t), names[i].layer);
-    }
+static void parts_of_names(void **state)
+{
+    static const struct {
+        const char *name;
+        enum residency_part part;
+    } names[] = {{"blk.0.attn_norm.weight", RESIDENCY_ATTENTION},
+                 {"blk.7.attn_qkv.weight", RESIDENCY_ATTENTION},
+                 {"blk.7.ssm_out.weight", RESIDENCY_ATTENTION},
+                 {"blk.12.ffn_up.weight", RESIDENCY_GATE_UP},
+                 {"blk.12.ffn_gate_inp.weight", RESIDENCY_GATE_UP},
+                 {"blk.1.ffn_gate.3.weight", RESIDENCY_GATE_UP},
+                 {"blk.1.ffn_down.3.weight", RESIDENCY_DOWN},
+                 {"blk.1.ffn_down_shexp.weight", RESIDENCY_DOWN}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(residency_part(names[i].name), names[i].part);
 }
 
 /* ---- plans ---------------------------------------------------------------------- */
@@ -132,7 +151,7 @@ static void layers_of_names(void **state)
 static void check_plan(const struct file *f, const struct residency_plan *plan,
                        uint64_t room)
 {
-    uint64_t kept = 0, disk = 0, streamed = 0, most = 0;
+    uint64_t kept = 0, disk = 0, streamed = 0, slot = 0, most[RESIDENCY_PARTS] = {0};
     struct residency_map map;
     struct err err = ERR_INIT;
 
@@ -144,23 +163,32 @@ static void check_plan(const struct file *f, const struct residency_plan *plan,
         kept += r == RESIDENCY_KEPT ? (t->bytes + 63) / 64 * 64 : 0;
         disk += r == RESIDENCY_DISK ? t->bytes : 0;
         if (r == RESIDENCY_STREAMED)
-            assert_true(residency_streamed_index(plan, residency_layer(t)) >= 0);
+            assert_true(residency_streamed_index(plan, residency_layer(t->name)) >= 0);
     }
     for (int i = 0; i < plan->n_streamed; i++) {
-        const uint64_t bytes = map.bytes[residency_streamed_layer(plan, i)];
+        const int layer = residency_streamed_layer(plan, i);
 
-        streamed += bytes;
-        most = bytes > most ? bytes : most;
+        for (int k = 0; k < RESIDENCY_PARTS; k++) {
+            const uint64_t bytes = map.bytes[layer * RESIDENCY_PARTS + k];
+
+            streamed += bytes;
+            most[k] = bytes > most[k] ? bytes : most[k];
+        }
+    }
+    for (int k = 0; k < RESIDENCY_PARTS; k++) {
+        assert_int_equal(plan->part_bytes[k], most[k]);
+        assert_int_equal(residency_place(plan, (enum residency_part)k), slot);
+        slot += most[k];
     }
     assert_int_equal(plan->kept_bytes, kept);
     assert_int_equal(plan->disk_bytes, disk);
     assert_int_equal(plan->streamed_bytes, streamed);
-    assert_int_equal(plan->slot_bytes, most);
+    assert_int_equal(plan->slot_bytes, slot);
     assert_true(plan->memory_bytes <= room);
-    assert_true(plan->memory_bytes >= kept + (uint64_t)plan->n_slots * most);
-    assert_true(plan->memory_bytes < kept + (uint64_t)plan->n_slots * most + 4096);
-    assert_int_equal(plan->n_slots, plan->n_streamed ? RESIDENCY_SLOTS : 0);
-    assert_int_equal(plan->n_streamed % RESIDENCY_SLOTS, 0);
+    assert_true(plan->memory_bytes >= kept + slot);
+    assert_true(plan->memory_bytes < kept + slot + 4096);
+    assert_int_equal(plan->n_slots, plan->n_streamed > 0);
+    assert_int_not_equal(plan->n_streamed, 1);
     residency_map_free(&map);
 }
 
@@ -212,7 +240,7 @@ static void plans_keep_to_their_room(void **state)
 
 /* Every byte of a layer's tensors is in one extent, congruent to its offset; extents do
  * not overlap, neither in the file nor in the slot. */
-static void extents_cover_their_layer(void **state)
+static void extents_cover_their_tensors(void **state)
 {
     uint64_t random = 2;
 
@@ -220,38 +248,41 @@ static void extents_cover_their_layer(void **state)
     for (int try = 0; try < 40; try++) {
         const int n_layers = 1 + (int)random_below(&random, 16);
         struct file f = make_file(&random, n_layers, false);
+        struct residency_plan plan = {.n_layers = n_layers, .n_streamed = n_layers};
         struct residency_map map;
         struct err err = ERR_INIT;
 
         assert_int_equal(residency_map_make(&map, f.g, n_layers, &err), ST_OK);
-        for (int layer = 0; layer < n_layers; layer++) {
-            uint64_t at = 0, end = 0;
+        for (int k = 0; k < n_layers * RESIDENCY_PARTS; k++) {
+            uint64_t at = 0, end = 0, *most = &plan.part_bytes[k % RESIDENCY_PARTS];
 
-            for (size_t i = map.first[layer]; i < map.first[layer + 1]; i++) {
+            for (size_t i = map.first[k]; i < map.first[k + 1]; i++) {
                 const struct residency_extent *e = &map.extents[i];
 
                 assert_int_equal(e->begin % 4096 + e->end % 4096 + e->at % 4096, 0);
-                assert_true(i == map.first[layer] || e->begin > end);
+                assert_true(i == map.first[k] || e->begin > end);
                 assert_int_equal(e->at, at);
                 assert_true(e->end > e->begin);
                 end = e->end;
                 at += e->end - e->begin;
             }
-            assert_int_equal(map.bytes[layer], at);
+            assert_int_equal(map.bytes[k], at);
+            *most = at > *most ? at : *most;
         }
         for (size_t i = 0; i < gguf_n_tensors(f.g); i++) {
             const struct gguf_tensor *t = gguf_tensor_at(f.g, i);
-            const int layer = residency_layer(t);
+            const enum residency_part part = residency_part(t->name);
+            const int layer = residency_layer(t->name);
 
             if (layer < 0 || layer >= n_layers)
                 continue;
-            const uint64_t at = residency_slot_offset(&map, layer, t->offset);
+            const uint64_t at = residency_slot_offset(&plan, &map, t);
+            const uint64_t place = residency_place(&plan, part);
 
             assert_int_equal(at % 4096, t->offset % 4096);
-            assert_int_equal(
-                residency_slot_offset(&map, layer, t->offset + t->bytes - 1),
-                at + t->bytes - 1);
-            assert_true(at + t->bytes <= map.bytes[layer]);
+            assert_true(at >= place);
+            assert_true(at + t->bytes <=
+                        place + map.bytes[layer * RESIDENCY_PARTS + (int)part]);
         }
         residency_map_free(&map);
         free_file(&f);
@@ -263,8 +294,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streamed_layers_are_spread),
         cmocka_unit_test(layers_of_names),
+        cmocka_unit_test(parts_of_names),
         cmocka_unit_test(plans_keep_to_their_room),
-        cmocka_unit_test(extents_cover_their_layer),
+        cmocka_unit_test(extents_cover_their_tensors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

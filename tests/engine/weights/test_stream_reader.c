@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_stream_reader.c - layers read ahead into slots: the bytes of the file, in order,
+ * test_stream_reader.c - parts read ahead into places: the bytes of the file, in order,
  * whatever the reads do; and every failure is an error
  */
 #include "tests/support/test.h"
@@ -14,13 +14,13 @@
 #include "engine/base/random.h"
 #include "engine/weights/stream_reader.h"
 
-#define BLOCK      4096
-#define N_LAYERS   6
-#define N_PARTS    2
-#define PART_BYTES (5 * BLOCK)
-#define SLOT_BYTES (N_PARTS * PART_BYTES)
+#define BLOCK        4096
+#define N_PARTS      6
+#define N_EXTENTS    2
+#define EXTENT_BYTES (5 * BLOCK)
+#define PLACE_BYTES  (N_EXTENTS * EXTENT_BYTES)
 /* A last block that is not whole. */
-#define FILE_BYTES ((size_t)N_LAYERS * SLOT_BYTES + 3 * BLOCK - 100)
+#define FILE_BYTES ((size_t)N_PARTS * PLACE_BYTES + 3 * BLOCK - 100)
 
 /* ---- reads that go wrong ----------------------------------------------------------
  */
@@ -91,42 +91,42 @@ enum way { BY_URING, BY_PREAD, BADLY, N_WAYS };
 struct fixture {
     char path[32];
     int fd;
-    unsigned char *content, *slots;
-    struct stream_part parts[N_LAYERS][N_PARTS];
-    struct stream_layer layers[N_LAYERS];
+    unsigned char *content, *places;
+    struct stream_extent extents[N_PARTS][N_EXTENTS];
+    struct stream_part parts[N_PARTS];
     struct stream_reader *r;
 };
 
-static void set_up(struct fixture *f, int n_slots)
+static void set_up(struct fixture *f, int n_places)
 {
     uint64_t random = 7;
 
     *f = (struct fixture){.path = "/tmp/test_reader.XXXXXX"};
     f->fd = mkstemp(f->path);
     f->content = malloc(FILE_BYTES);
-    f->slots = aligned_alloc(BLOCK, (size_t)n_slots * SLOT_BYTES);
-    assert_true(f->fd >= 0 && f->content && f->slots);
+    f->places = aligned_alloc(BLOCK, (size_t)n_places * PLACE_BYTES);
+    assert_true(f->fd >= 0 && f->content && f->places);
     for (size_t i = 0; i < FILE_BYTES; i++)
         f->content[i] = (unsigned char)random_bits(&random);
     assert_int_equal(write(f->fd, f->content, FILE_BYTES), FILE_BYTES);
     /* an old file, so that writing to it moves its time whatever the clock's steps */
     assert_int_equal(futimens(f->fd, (struct timespec[]){{1000000, 0}, {1000000, 0}}),
                      0);
-    for (int i = 0; i < N_LAYERS; i++) {
-        unsigned char *slot = f->slots + (size_t)(i % n_slots) * SLOT_BYTES;
-        /* from back to front; the last layer's second part ends the file */
-        const uint64_t at = (uint64_t)(N_LAYERS - 1 - i) * SLOT_BYTES;
+    for (int i = 0; i < N_PARTS; i++) {
+        unsigned char *place = f->places + (size_t)(i % n_places) * PLACE_BYTES;
+        /* from back to front: the first part's second extent ends the file */
+        const uint64_t at = (uint64_t)(N_PARTS - 1 - i) * PLACE_BYTES;
         const uint64_t second =
-            i ? at + PART_BYTES + BLOCK : FILE_BYTES / BLOCK * BLOCK;
+            i ? at + EXTENT_BYTES + BLOCK : FILE_BYTES / BLOCK * BLOCK;
 
-        f->parts[i][0] = (struct stream_part){at, at + PART_BYTES - BLOCK, slot};
-        f->parts[i][1] = (struct stream_part){second, second + (i ? PART_BYTES : BLOCK),
-                                              slot + PART_BYTES};
-        f->layers[i] = (struct stream_layer){f->parts[i], N_PARTS};
+        f->extents[i][0] = (struct stream_extent){at, at + EXTENT_BYTES - BLOCK, place};
+        f->extents[i][1] = (struct stream_extent){
+            second, second + (i ? EXTENT_BYTES : BLOCK), place + EXTENT_BYTES};
+        f->parts[i] = (struct stream_part){f->extents[i], N_EXTENTS, i % n_places};
     }
 }
 
-static void open_reader(struct fixture *f, enum way way, int n_slots, int depth,
+static void open_reader(struct fixture *f, enum way way, int n_places, int depth,
                         uint32_t request_bytes, bool start)
 {
     const struct stream_reader_params params = {.fd = f->fd,
@@ -134,9 +134,9 @@ static void open_reader(struct fixture *f, enum way way, int n_slots, int depth,
                                                 .file_bytes = FILE_BYTES,
                                                 .direct =
                                                     way == BADLY && bad.whole_blocks,
-                                                .layers = f->layers,
-                                                .n_layers = N_LAYERS,
-                                                .n_slots = n_slots,
+                                                .parts = f->parts,
+                                                .n_parts = N_PARTS,
+                                                .n_places = n_places,
                                                 .depth = depth,
                                                 .request_bytes = request_bytes};
     struct stream_io io;
@@ -174,13 +174,13 @@ static void tear_down(struct fixture *f)
     close(f->fd);
     unlink(f->path);
     free(f->content);
-    free(f->slots);
+    free(f->places);
 }
 
 static bool is_whole(const struct fixture *f, int i)
 {
-    for (int k = 0; k < N_PARTS; k++) {
-        const struct stream_part *p = &f->parts[i][k];
+    for (int k = 0; k < N_EXTENTS; k++) {
+        const struct stream_extent *p = &f->extents[i][k];
         const uint64_t end = p->end < FILE_BYTES ? p->end : FILE_BYTES;
 
         if (memcmp(p->dst, f->content + p->begin, end - p->begin))
@@ -189,7 +189,7 @@ static bool is_whole(const struct fixture *f, int i)
     return true;
 }
 
-/* Two threads use each layer and meet before it is given back. */
+/* Two threads use each part and meet before it is given back. */
 struct user {
     struct fixture *f;
     pthread_barrier_t *meet;
@@ -197,16 +197,16 @@ struct user {
     bool gives_back;
 };
 
-static void *use_layers(void *arg)
+static void *use_parts(void *arg)
 {
     struct user *u = arg;
 
-    for (int k = 0; k < u->n_rounds * N_LAYERS; k++) {
-        stream_reader_wait(u->f->r, k % N_LAYERS);
-        u->n_wrong += !is_whole(u->f, k % N_LAYERS);
+    for (int k = 0; k < u->n_rounds * N_PARTS; k++) {
+        stream_reader_wait(u->f->r, k % N_PARTS);
+        u->n_wrong += !is_whole(u->f, k % N_PARTS);
         pthread_barrier_wait(u->meet);
         if (u->gives_back)
-            stream_reader_done(u->f->r, k % N_LAYERS);
+            stream_reader_done(u->f->r, k % N_PARTS);
     }
     return NULL;
 }
@@ -218,8 +218,8 @@ static int use(struct fixture *f, int n_rounds)
     pthread_t other;
 
     pthread_barrier_init(&meet, NULL, 2);
-    assert_int_equal(pthread_create(&other, NULL, use_layers, &users[1]), 0);
-    use_layers(&users[0]);
+    assert_int_equal(pthread_create(&other, NULL, use_parts, &users[1]), 0);
+    use_parts(&users[0]);
     pthread_join(other, NULL);
     pthread_barrier_destroy(&meet);
     return users[0].n_wrong + users[1].n_wrong;
@@ -232,29 +232,29 @@ static uint64_t bytes_of_round(const struct fixture *f)
 {
     uint64_t bytes = 0;
 
-    for (int i = 0; i < N_LAYERS; i++)
-        for (int k = 0; k < N_PARTS; k++) {
-            const struct stream_part *p = &f->parts[i][k];
+    for (int i = 0; i < N_PARTS; i++)
+        for (int k = 0; k < N_EXTENTS; k++) {
+            const struct stream_extent *p = &f->extents[i][k];
 
             bytes += (p->end < FILE_BYTES ? p->end : FILE_BYTES) - p->begin;
         }
     return bytes;
 }
 
-static void layers_come_whole_and_in_order(void **state)
+static void parts_come_whole_and_in_order(void **state)
 {
     (void)state;
     for (int way = 0; way < N_WAYS; way++)
-        for (int n_slots = 1; n_slots <= 3; n_slots++)
+        for (int n_places = 1; n_places <= 4; n_places++)
             for (int depth = 1; depth <= 9; depth += 4)
                 for (uint32_t blocks = 1; blocks <= 9; blocks += 4) {
                     struct stream_reader_stats stats;
                     struct err err = ERR_INIT;
                     struct fixture f;
 
-                    set_up(&f, n_slots);
+                    set_up(&f, n_places);
                     make_bad((uint64_t)depth + blocks / 4);
-                    open_reader(&f, (enum way)way, n_slots, depth, blocks * BLOCK,
+                    open_reader(&f, (enum way)way, n_places, depth, blocks * BLOCK,
                                 true);
                     assert_int_equal(use(&f, 5), 0);
                     assert_int_equal(stream_reader_check(f.r, &err), ST_OK);
@@ -262,12 +262,12 @@ static void layers_come_whole_and_in_order(void **state)
                     assert_true(stats.bytes_read >= 5 * bytes_of_round(&f));
                     assert_true(way == BADLY ||
                                 stats.bytes_read <= 6 * bytes_of_round(&f));
-                    assert_true(stats.n_reads >= 5 * N_LAYERS * N_PARTS);
+                    assert_true(stats.n_reads >= 5 * N_PARTS * N_EXTENTS);
                     tear_down(&f);
                 }
 }
 
-/* In the middle of whatever it is doing: idle, reading, or with all slots full. */
+/* In the middle of whatever it is doing: idle, reading, or with all places full. */
 static void closing_ends_it(void **state)
 {
     (void)state;
@@ -356,7 +356,7 @@ static void changed_files_are_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_come_whole_and_in_order),
+        cmocka_unit_test(parts_come_whole_and_in_order),
         cmocka_unit_test(closing_ends_it),
         cmocka_unit_test(failed_reads_are_errors),
         cmocka_unit_test(changed_files_are_errors),
