@@ -242,7 +242,7 @@ static void same_logits_under_a_profile(void **state)
         t.setup.n_threads_prefill = 3 - i % 3;
         t.setup.tuning.chunks_decode = 1 + 5 * i;
         t.setup.tuning.chunks_prefill = 1 + i;
-        t.setup.tuning.n_batch = 1 + i;
+        t.setup.tuning.n_batch = 1 + i % 8; /* as open_model() has */
         for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
             t.setup.tuning.prefetch[fmt] = (struct kern_prefetch){
                 64u << i, (enum kern_prefetch_hint)(i % KERN_N_PREFETCH), 1u << i % 3};
