@@ -230,7 +230,7 @@ enum status info_weights(struct slm_info *info, struct residency_plan *plan,
     if (info->residency == WEIGHTS_STREAM)
         return describe_stream(info, plan, g, memory_bytes, err);
     for (size_t i = 0; info->residency == WEIGHTS_PACKED && i < gguf_n_tensors(g); i++)
-        info->weights_memory_bytes += residency_kept_bytes(gguf_tensor_at(g, i));
+        info->weights_memory_bytes += residency_kept_bytes(g, gguf_tensor_at(g, i));
     return ST_OK;
 }
 

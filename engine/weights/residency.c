@@ -80,8 +80,9 @@ enum residency residency_of(const struct residency_plan *plan, const struct gguf
                : RESIDENCY_KEPT;
 }
 
-uint64_t residency_kept_bytes(const struct gguf_tensor *t)
+uint64_t residency_kept_bytes(const struct gguf *g, const struct gguf_tensor *t)
 {
+    (void)g;
     return round_up(t->bytes, LINE);
 }
 
@@ -274,11 +275,11 @@ static enum status gather(struct sizes *out, struct residency_plan *plan,
         const int layer = residency_layer(t->name);
 
         if (layer >= 0 && layer < n_layers)
-            s.kept[layer] += residency_kept_bytes(t);
+            s.kept[layer] += residency_kept_bytes(g, t);
         else if (residency_of(plan, g, t) == RESIDENCY_DISK)
             plan->disk_bytes += t->bytes;
         else
-            s.ends += residency_kept_bytes(t);
+            s.ends += residency_kept_bytes(g, t);
     }
     *out = s;
     return ST_OK;

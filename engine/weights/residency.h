@@ -89,8 +89,8 @@ int residency_streamed_layer(const struct residency_plan *plan, int i);
 enum residency residency_of(const struct residency_plan *plan, const struct gguf *g,
                             const struct gguf_tensor *t);
 
-/* Bytes of memory that a kept tensor takes: a multiple of a cache line. */
-uint64_t residency_kept_bytes(const struct gguf_tensor *t);
+/* Bytes of memory that a kept tensor of g takes: a multiple of a cache line. */
+uint64_t residency_kept_bytes(const struct gguf *g, const struct gguf_tensor *t);
 
 struct residency_extent {
     uint64_t begin, end; /* in the file; multiples of RESIDENCY_ALIGN, of which the last

@@ -78,7 +78,7 @@ static enum status place_in_memory(struct packed *p, enum mem_pages pages,
     for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
         p->places[i].at = at;
         if (!p->places[i].elsewhere)
-            at += (size_t)residency_kept_bytes(gguf_tensor_at(p->g, i));
+            at += (size_t)residency_kept_bytes(p->g, gguf_tensor_at(p->g, i));
     }
     st = mem_alloc(&p->mem, at, pages, "weights", err);
     p->base = p->mem.base;
