@@ -53,6 +53,10 @@ enum status gguf_read_layout(struct gguf_cursor *c, uint64_t n_tensors);
 enum status gguf_read_panel_type(struct gguf_cursor *c, struct gguf_tensor *t,
                                  struct gguf_str name);
 
+/* gguf_panels.c: after the tensors have their places, whether those are the pages where
+ * a packed file has them, one tensor behind another, and the last page is whole. */
+enum status gguf_check_layout(struct gguf_cursor *c);
+
 /* gguf_tensors.c: read n descriptions at the cursor, then place and check them
  * against the data that begins after them. */
 enum status gguf_read_tensors(struct gguf_cursor *c, size_t n_tensors);

@@ -104,6 +104,33 @@ enum status gguf_read_panel_type(struct gguf_cursor *c, struct gguf_tensor *t,
     return ST_OK;
 }
 
+enum status gguf_check_layout(struct gguf_cursor *c)
+{
+    const struct gguf *g = c->g;
+    uint64_t at = g->data_offset;
+
+    for (size_t i = 0; i < g->n_tensors; i++) {
+        const struct gguf_tensor *t = &g->tensors[i];
+        const struct gguf_str name = {t->name, strlen(t->name)};
+
+        if (!t->bytes)
+            return gguf_fail(c, "tensor '%s' of a packed file has an unknown type",
+                             gguf_show(name).text);
+        if (t->offset != at)
+            return gguf_fail(c,
+                             "tensor '%s' of a packed file is at byte %" PRIu64
+                             ", and not at %" PRIu64 ", behind the one before",
+                             gguf_show(name).text, t->offset, at);
+        at = (at + t->bytes + g->alignment - 1) / g->alignment * g->alignment;
+    }
+    if (at > g->bytes)
+        return gguf_fail(c,
+                         "a packed file of %zu bytes that needs %" PRIu64
+                         "; it is cut short, get it again",
+                         g->bytes, at);
+    return ST_OK;
+}
+
 /* ---- rows ---------------------------------------------------------------------- */
 
 static enum status read_at(const struct gguf *g, void *dst, size_t n, uint64_t offset,

@@ -3,7 +3,9 @@
  * gguf_panels.h - packed files: GGUF files whose matrices are in panels
  *
  * A packed file (`bench pack`, engine/pack/) is a GGUF file of version 3 with
- *   - general.alignment a multiple of 4096, so that every tensor begins on a page;
+ *   - general.alignment a multiple of 4096, so that every tensor begins on a page, and
+ *     tensors one behind another, in the order of their list, with no gap but what
+ * fills the last page of each;
  *   - slmbench.layout_version, a u32: GGUF_LAYOUT_VERSION, or the file is refused;
  *   - slmbench.tensor_checksums, an array of u64: for each tensor, in the order of the
  *     list of tensors, XXH3 (64 bits, seed 0) of its bytes in the file;
@@ -13,8 +15,8 @@
  *     slice (ne[2] and ne[3] count slices), the leading ne[1] / 16 * 16 rows are in
  *     panels (kernels.h) and the others follow as rows, in as many bytes as in any GGUF
  *     file. No other program has such types, so that it refuses the file;
- *   - the tensors of one layer in one stretch, behind those of no layer, layers in
- *     ascending order.
+ *   - as `bench pack` writes it, the tensors of one layer in one stretch, behind those
+ *     of no layer, layers in ascending order.
  * In struct gguf_tensor panel_rows says that a tensor is in panels, and ggml_id and fmt
  * are those of its rows; gguf_read_rows() unpacks them.
  *

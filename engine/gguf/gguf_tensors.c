@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/gguf/gguf_panels.h"
+
 static enum status read_shape(struct gguf_cursor *c, struct gguf_tensor *t,
                               struct gguf_str name)
 {
@@ -183,5 +185,5 @@ enum status gguf_read_tensors(struct gguf_cursor *c, size_t n_tensors)
         if ((st = place_tensor(c, &g->tensors[i])))
             return st;
     }
-    return check_overlap(c);
+    return gguf_is_packed(g) ? gguf_check_layout(c) : check_overlap(c);
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/gguf/gguf_panels.h"
+
 #define LINE ((uint64_t)64)
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
@@ -82,8 +84,7 @@ enum residency residency_of(const struct residency_plan *plan, const struct gguf
 
 uint64_t residency_kept_bytes(const struct gguf *g, const struct gguf_tensor *t)
 {
-    (void)g;
-    return round_up(t->bytes, LINE);
+    return round_up(t->bytes, gguf_is_packed(g) ? gguf_alignment(g) : LINE);
 }
 
 /* ---- extents -------------------------------------------------------------------- */

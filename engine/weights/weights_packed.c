@@ -20,8 +20,9 @@
  * (and may quantise) directly into place, and a group of its own; the gguf handles its
  * source files.
  *
- * Tensors that the file has in panels (gguf_panels.h) are copied as they are; where the
- * kernels have no panels they are read as rows, like those of an assembled gguf.
+ * From a packed file (gguf_panels.h): memory has the file's pages, which are copied in
+ * long stretches (weights_copy.h). Where the kernels have no panels the file is read
+ * like any other, its rows like those of an assembled gguf.
  *
  * From an image in memory: tensors stay in place, and a piece of a matrix goes through
  * the thread's buffer and back.
@@ -38,6 +39,7 @@
 #include "engine/base/mem.h"
 #include "engine/base/fileread.h"
 #include "engine/gguf/gguf_panels.h"
+#include "engine/weights/weights_copy.h"
 
 #define PIECE       ((size_t)512 << 10)
 #define EXTENT      ((size_t)2 << 20)
@@ -433,6 +435,55 @@ static void let_go_of_file(const struct weights *w)
         pagecache_drop(gguf_fd(w->g), w->begin, w->end);
 }
 
+/* Every tensor of a packed file that has a place here is there as in the file. */
+static bool is_copy(const struct packed *p)
+{
+    if (!gguf_is_packed(p->g) || !p->mem.base)
+        return false;
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(p->g, i);
+
+        if (!p->places[i].elsewhere && (is_read_as_rows(p, t) || rows_to_pack(p, t)))
+            return false;
+    }
+    return true;
+}
+
+/* In as few runs as the tensors' places make. */
+static enum status copy_file(const struct packed *p, struct thread_pool *pool,
+                             int (*progress)(void *arg, size_t done, size_t total),
+                             void *arg, struct err *err)
+{
+    struct copy_run *runs = calloc(gguf_n_tensors(p->g) + 1, sizeof *runs);
+    struct copy_job job = {.g = p->g,
+                           .memory = p->base,
+                           .runs = runs,
+                           .drop_cached = p->drop_cached,
+                           .progress = progress,
+                           .arg = arg};
+    enum status st;
+
+    if (!runs)
+        return err_set(err, ST_NO_MEMORY, "no memory for the list of weights");
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(p->g, i);
+        struct copy_run *last = &runs[job.n_runs - (job.n_runs > 0)];
+
+        if (p->places[i].elsewhere)
+            continue;
+        if (!job.n_runs || last->offset + last->bytes != t->offset ||
+            last->at + last->bytes != p->places[i].at) {
+            last = &runs[job.n_runs++];
+            last->offset = t->offset;
+            last->at = p->places[i].at;
+        }
+        last->bytes += (size_t)residency_kept_bytes(p->g, t);
+    }
+    st = weights_copy(&job, pool, err);
+    free(runs);
+    return st;
+}
+
 static enum status preload(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)
@@ -452,6 +503,14 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
                                   "%s was left half rewritten when its loading was "
                                   "interrupted; make the image again",
                                   gguf_path(p->g));
+    if (is_copy(p)) {
+        const enum status st = copy_file(p, pool, progress, arg, err);
+
+        if (!st)
+            let_go_of_file(w);
+        p->ready = !st;
+        return st;
+    }
     f.advised = f.dropped = (off_t)w->begin;
     steer_page_cache(&f, (off_t)w->begin);
     f.buffers = malloc((size_t)f.n_workers * p->buffer_bytes + 1);

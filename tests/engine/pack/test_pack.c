@@ -315,6 +315,126 @@ static void same_file_whoever_makes_it(void **state)
     assert_int_equal(files_remove(&f), 3);
 }
 
+/* ---- loading ------------------------------------------------------------------------
+ */
+
+struct calls {
+    int n, stop_at;
+    size_t done, total;
+};
+
+static int note(void *arg, size_t done, size_t total)
+{
+    struct calls *c = arg;
+
+    assert_true(done > c->done && done <= total);
+    c->done = done;
+    c->total = total;
+    return ++c->n == c->stop_at;
+}
+
+/* Some 40 MB: several chunks, each for another thread. */
+static void make_large(const struct files *f)
+{
+    struct synth_shape large = uneven_shape;
+
+    large.n_vocab = 70013;
+    write_synth_file(f->from, &large, QUANTMIX_Q8_0);
+    pack_file(f->from, f->to, 2);
+}
+
+static void ask_for_panels(struct weights *w, const struct gguf *g)
+{
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (t->panel_rows)
+            assert_int_equal(weights_panel_rows(w, t), t->panel_rows);
+    }
+}
+
+static void assert_loaded(const struct weights *w, const struct gguf *g)
+{
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        assert_memory_equal(weights_data(w, t), gguf_tensor_data(g, t), t->bytes);
+    }
+}
+
+/* From the page cache, from the disk, and with half of the file in the page cache;
+ * stopped, and begun again. */
+static void copied_as_it_is(void **state)
+{
+    struct thread_pool *pool = NULL;
+    struct err err = ERR_INIT;
+    struct files f;
+    struct gguf *g;
+
+    (void)state;
+    needs_panels();
+    files_make(&f);
+    make_large(&f);
+    assert_int_equal(thread_pool_start(&pool, 3, NULL, &err), ST_OK);
+    assert_int_equal(gguf_open(&g, f.to, &err), ST_OK);
+    for (int i = 0; i < 12; i++) {
+        const struct weights_params how = {.residency = WEIGHTS_PACKED,
+                                           .isa_mask = isa_usable(),
+                                           .drop_cached = i % 2};
+        struct calls calls = {.stop_at = i % 3 == 2 ? 1 : 0};
+        struct weights *w;
+        const off_t dropped = (off_t)gguf_image_bytes(g) / (i / 4 + 1);
+
+        posix_fadvise(gguf_fd(g), 0, i < 4 ? 1 : dropped, POSIX_FADV_DONTNEED);
+        assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
+        ask_for_panels(w, g);
+        if (calls.stop_at) {
+            assert_int_equal(weights_preload(w, pool, note, &calls, &err),
+                             ST_INTERRUPTED);
+            assert_false(weights_ready(w));
+            err_clear(&err);
+            calls = (struct calls){0};
+        }
+        assert_int_equal(weights_preload(w, i < 6 ? pool : NULL, note, &calls, &err),
+                         ST_OK);
+        assert_true(weights_ready(w) && calls.n > 0 && calls.done == calls.total);
+        assert_loaded(w, g);
+        weights_close(w);
+    }
+    gguf_close(g);
+    thread_pool_stop(pool);
+    files_remove(&f);
+}
+
+static void shrunk_before_it_is_loaded(void **state)
+{
+    struct err err = ERR_INIT;
+    struct files f;
+    struct gguf *g;
+
+    (void)state;
+    needs_panels();
+    files_make(&f);
+    make_large(&f);
+    assert_int_equal(gguf_open(&g, f.to, &err), ST_OK);
+    assert_int_equal(truncate(f.to, 20 << 20), 0);
+    for (int drop = 0; drop < 2; drop++) {
+        const struct weights_params how = {
+            .residency = WEIGHTS_PACKED, .isa_mask = isa_usable(), .drop_cached = drop};
+        struct weights *w;
+
+        err_clear(&err);
+        assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
+        ask_for_panels(w, g);
+        assert_int_equal(weights_preload(w, NULL, NULL, NULL, &err), ST_IO);
+        assert_non_null(strstr(err.msg, "did it shrink?"));
+        assert_false(weights_ready(w));
+        weights_close(w);
+    }
+    gguf_close(g);
+    files_remove(&f);
+}
+
 /* ---- verifying ----------------------------------------------------------------------
  */
 
@@ -495,6 +615,8 @@ int main(void)
         cmocka_unit_test(every_family),
         cmocka_unit_test(layers_are_contiguous_pages),
         cmocka_unit_test(same_file_whoever_makes_it),
+        cmocka_unit_test(copied_as_it_is),
+        cmocka_unit_test(shrunk_before_it_is_loaded),
         cmocka_unit_test(a_flipped_bit_is_found),
         cmocka_unit_test(interrupted_leaves_nothing),
         cmocka_unit_test(levels_without_panels),
