@@ -3,9 +3,11 @@
  * fuzz_gguf.c - GGUF files: any bytes, and well-formed heads with odd values
  *
  * What begins with "GGUF" is the file as it is. All other inputs choose the pairs and
- * the tensors of a head, so that they get past the parser of the head.
+ * the tensors of a head, so that they get past the parser of the head; some of these
+ * are packed files.
  */
 #include "engine/gguf/census.h"
+#include "engine/gguf/gguf_panels.h"
 #include "engine/gguf/gguf_put.h"
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/model_file.h"
@@ -99,6 +101,78 @@ static void put_tensor(struct gguf_bytes *out, struct bytes *b, uint64_t *at)
     *at += gguf_put_aligned(bytes_below(b, 4096));
 }
 
+/* ---- packed files ------------------------------------------------------------------
+ */
+
+static void put_zeros(struct gguf_bytes *out, uint64_t end)
+{
+    static const uint8_t zeros[GGUF_PANEL_ALIGN];
+
+    while (out->n < end && !out->failed)
+        gguf_put(out, zeros,
+                 end - out->n < sizeof zeros ? (size_t)(end - out->n) : sizeof zeros);
+}
+
+static uint64_t on_page(uint64_t bytes)
+{
+    return (bytes + GGUF_PANEL_ALIGN - 1) / GGUF_PANEL_ALIGN * GGUF_PANEL_ALIGN;
+}
+
+/* Mostly what it must be, and now and then any number. */
+static uint64_t mostly(struct bytes *b, uint64_t right)
+{
+    return bytes_u8(b) < 250 ? right : bytes_number(b);
+}
+
+static void put_layout(struct gguf_kvs *k, struct bytes *b, uint32_t n_tensors)
+{
+    const uint32_t n_sums = (uint32_t)mostly(b, n_tensors) % 64;
+
+    gguf_kv_u32(k, "general.alignment", (uint32_t)mostly(b, GGUF_PANEL_ALIGN));
+    gguf_kv_u32(k, GGUF_KEY_LAYOUT, (uint32_t)mostly(b, GGUF_LAYOUT_VERSION));
+    if (mostly(b, 1))
+        gguf_kv_u64(k, GGUF_KEY_HEAD, bytes_number(b));
+    gguf_kv_array(k, GGUF_KEY_CHECKSUMS, GGUF_U64, n_sums);
+    for (uint32_t i = 0; i < n_sums; i++)
+        put_scalar(&k->bytes, b, GGUF_U64);
+}
+
+static void put_panels(struct gguf_bytes *out, struct bytes *b, uint32_t i,
+                       uint64_t *at)
+{
+    char name[16];
+    uint32_t elems, bytes;
+    const uint32_t type = bytes_below(b, 42);
+    const uint32_t in_panels = bytes_u8(b) < 200 ? GGUF_PANEL_TYPE : 0;
+    const uint64_t ne[3] = {mostly(b, 256), mostly(b, 1 + bytes_below(b, 40)),
+                            mostly(b, 1 + bytes_below(b, 3))};
+
+    snprintf(name, sizeof name, "%u", i);
+    gguf_put_tensor(out, name, 3, ne, type + in_panels, mostly(b, *at));
+    if (gguf_ggml_block(type, &elems, &bytes))
+        *at = on_page(*at + 256 / elems * bytes * ne[1] * ne[2]);
+}
+
+static void make_packed_and_use(struct bytes *b, size_t given)
+{
+    struct gguf_kvs k = {.n = 0};
+    struct gguf_bytes out = {.n = 0};
+    const uint32_t n_tensors = bytes_below(b, 4);
+    uint64_t at = 0;
+
+    put_layout(&k, b, n_tensors);
+    gguf_put_head(&out, n_tensors, &k);
+    for (uint32_t i = 0; i < n_tensors; i++)
+        put_panels(&out, b, i, &at);
+    if (at < (uint64_t)1 << 20)
+        put_zeros(&out, on_page(out.n) + mostly(b, at) % ((uint64_t)1 << 20));
+    if (out.n > given)
+        fuzz_input_grows(out.n - given);
+    use_image(out.data, out.n);
+    free(out.data);
+    free(k.bytes.data);
+}
+
 static void make_and_use(struct bytes *b, size_t given)
 {
     struct gguf_kvs k = {.n = 0};
@@ -127,6 +201,8 @@ static void read_gguf(const uint8_t *data, size_t size)
 
     if (size >= 4 && !memcmp(data, "GGUF", 4))
         use_image(data, size);
+    else if (bytes_u8(&b) % 4 == 0)
+        make_packed_and_use(&b, size);
     else
         make_and_use(&b, size);
 }

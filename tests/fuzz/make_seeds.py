@@ -5,12 +5,13 @@
     make_seeds.py BENCH [SEED_DIR]
 
 BENCH is the program: gates, kernels, profiles, histories and importance matrices are
-its own writing. Those of gguf/, safetensors/ and report/ are kept as they are. Standard
-library only; run from the root of the repository.
+its own writing. Those of gguf/ (but the packed one), safetensors/ and report/ are kept as
+they are. Standard library only; run from the root of the repository.
 """
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -193,6 +194,28 @@ def chosen_by_bytes():
     put("quality", "raw", b"rawslmqual1" + bytes([7] + 7 * [0] + [24] + 7 * [0]) + bytes(64))
 
 
+def packed_file():
+    """Two slices of 20 rows, 16 of each in a panel, and a vector, as `bench pack` has them."""
+    def text(s):
+        return struct.pack("<Q", len(s)) + s.encode()
+
+    def tensor(name, ne, kind, offset):
+        return (text(name) + struct.pack("<I", len(ne)) + struct.pack("<%dQ" % len(ne), *ne)
+                + struct.pack("<IQ", kind, offset))
+
+    def page(b):
+        return b + bytes(-len(b) % 4096)
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, 2, 4)
+    head += text("general.alignment") + struct.pack("<II", 4, 4096)
+    head += text("slmbench.layout_version") + struct.pack("<II", 4, 1)
+    head += text("slmbench.head_checksum") + struct.pack("<IQ", 10, 1)
+    head += text("slmbench.tensor_checksums") + struct.pack("<IIQQQ", 9, 10, 2, 3, 4)
+    head += tensor("blk.0.attn_q.weight", (32, 20, 2), 0x534c0000 + 8, 0)
+    head += tensor("output_norm.weight", (32,), 0, 4096)
+    put("gguf", "packed.gguf", page(head) + page(bytes(range(136)) * 10) + page(bytes(128)))
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         own_writing(scratch)
@@ -205,6 +228,7 @@ def main():
         "b": {"dtype": "BF16", "shape": [], "data_offsets": [16, 18]}})
     put("safetensors", "index.json", {"metadata": {"total_size": 20}, "weight_map": {
         "a": "1.safetensors", "b": "2.safetensors"}})
+    packed_file()
     tables_of_runs()
     configs()
     tokenizers()

@@ -49,6 +49,30 @@ static inline uint64_t image_read_metadata(const struct gguf *g)
     return sum;
 }
 
+/* Every row of a tensor in panels, by reading one, some and all. */
+static inline uint64_t image_read_panels(const struct gguf *g,
+                                         const struct gguf_tensor *t)
+{
+    const uint64_t n_rows = t->n_elems / t->ne[0], some = n_rows / 3 + 1;
+    unsigned char *rows = malloc((size_t)t->bytes + 1);
+    struct err err = ERR_INIT;
+    uint64_t sum = 0;
+
+    if (!rows)
+        fuzz_fail("no memory for a tensor of %zu bytes", (size_t)t->bytes);
+    if (t->panel_rows > t->ne[1] || t->panel_rows % KERN_PANEL_ROWS)
+        fuzz_fail("%d of %d rows in panels", (int)t->panel_rows, (int)t->ne[1]);
+    for (uint64_t row = 0; row < n_rows; row += some) {
+        const uint64_t n = n_rows - row < some ? n_rows - row : some;
+
+        if (!fuzz_accepted(gguf_read_rows(g, t, row, n, false, rows, &err), &err))
+            break;
+        sum += rows[0];
+    }
+    free(rows);
+    return sum;
+}
+
 /* Every byte that the tensors promise. */
 static inline uint64_t image_read_tensors(const struct gguf *g)
 {
@@ -62,6 +86,8 @@ static inline uint64_t image_read_tensors(const struct gguf *g)
             fuzz_fail("a tensor is not found by its name");
         for (uint64_t k = 0; k < t->bytes; k++)
             sum += p[k];
+        if (t->panel_rows)
+            sum += image_read_panels(g, t);
     }
     return sum;
 }
