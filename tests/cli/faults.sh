@@ -8,6 +8,6 @@
 command -v python3 >/dev/null || skip "no python3"
 [ -x "${FAULT_RUNNER:-}" ] || skip "no fault_runner"
 
-selection=(--positions 1 --commands decode,quantize,history)
+selection=(--positions 1 --commands decode,quantize,pack,history)
 [ -z "${SLM_TEST_LONG:-}" ] || selection=(--positions 40)
 python3 "$SRC/tests/faults/faults.py" "$FAULT_RUNNER" "$BENCH" "$SRC" "$WORK/faults" "${selection[@]}"

@@ -183,6 +183,7 @@ for out in m.gguf ./m.gguf link.gguf hard.gguf; do
     spared gguf m.gguf --tensor output_norm.weight -o "$out"
     spared tune -m m.gguf -o "$out" --budget 1
     spared quantize m.gguf "$out" Q8_0
+    spared pack m.gguf -o "$out"
 done
 spared imatrix -m m.gguf --text text.txt -o text.txt
 spared quantize x.gguf.part x.gguf Q8_0
@@ -205,10 +206,12 @@ if command -v python3 >/dev/null; then
     for part in sh-*.gguf; do
         spared logits -m sh-00001-of-00003.gguf --tokens 1 -o "$part"
         spared quantize sh-00001-of-00003.gguf "$part" Q8_0
+        spared pack sh-00001-of-00003.gguf -o "$part"
     done
     for file in folder/*; do
         spared logits -m folder --tokens 1 -o "$file"
         spared quantize folder "$file" Q8_0
+        spared pack folder -o "$file"
     done
 fi
 
@@ -228,6 +231,7 @@ if [ "$(id -u)" = 0 ]; then
     for_them synth nano Q4_0 -o theirs/nano.gguf
     SLMBENCH_CACHE=theirs/cache/of/models for_them logits -m nano:Q8_0 --tokens 1 -o theirs/logits.f32
     for_them quantize "$model" theirs/stories.gguf Q8_0
+    for_them pack "$model:Q8_0" -o theirs/packed.gguf
     for_them imatrix -m "$model" --text inputs/text.txt -o theirs/matrix.gguf
     for_them quality -m "$model:Q4_0" --reference "$model" --text inputs/text.txt --ctx 64 --chunks 2 \
         --cache-dir theirs/answers/of/models -o theirs/quality

@@ -69,6 +69,21 @@ is_near "$resident" "$small"
 needs packed none
 is_near "$resident" "$small"
 
+# A packed file is read past the page cache where two copies would not fit.
+code=0
+"$BENCH" pack q4.gguf -o packed.gguf >out 2>err || code=$?
+if [ $code != 3 ]; then
+    [ $code = 0 ] || fail "pack: $(cat err)"
+    for limit in 130M 110M; do
+        "$BENCH" decode -m packed.gguf --weights packed -t 2 --ctx 64 -n 2 --budget 2 --mem $limit --all \
+            >out 2>err || fail "packed file under $limit: $(cat err out)"
+        bytes=$(field file_bytes) peak=$(field mem_peak_bytes)
+        echo "packed file under $limit: $bytes bytes of weights, peak $peak"
+        [ "$peak" -le $((bytes + (35 << 20))) ] || fail "peak $peak for $bytes bytes of weights"
+    done
+fi
+rm -f packed.gguf
+
 # A sweep with much memory says what runs with little.
 "$BENCH" sweep -m q4.gguf --threads 2 --ctx 64 --prefill none -n 4 --budget 2 --mem 1G --weights packed \
     --no-charts --no-probe --launches 1 --max-launches 1 --repeats 0 -o sweep >out 2>err || fail "sweep: $(cat err)"

@@ -52,6 +52,7 @@ COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "sweep": ("", " ".join(SWEEP)),
     "resume": ("part of a sweep", "sweep --resume sw"),
     "quantize": ("", "quantize m.gguf out.gguf Q8_0"),
+    "pack": ("", "pack m.gguf:Q8_0 -o out.gguf --verify"),
     "imatrix": ("text", "imatrix -m m.gguf --text t.txt -o out.gguf --ctx 32 --chunks 2"),
     "recommend": ("sweep", "recommend sw"),
     "plot": ("sweep", "plot sw"),
