@@ -48,6 +48,34 @@ static struct slm *open_model(const struct fixture *x, int n_threads, int n_batc
     return m;
 }
 
+/* The same from a file, with as many layers streamed as possible. */
+static struct slm *open_streamed(const struct fixture *x, char *path)
+{
+    const int fd = mkstemp(path);
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm_info info;
+    struct gguf *g = NULL;
+    struct slm *m = NULL;
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, x->image, x->bytes), x->bytes);
+    close(fd);
+    p.path = path;
+    p.n_threads = 2;
+    p.n_batch = 7;
+    if (gguf_open(&g, path, &err) || slm_plan(&info, g, &p, &err))
+        fail_msg("%s", err.msg);
+    gguf_close(g);
+    p.residency = WEIGHTS_STREAM;
+    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
+    if (slm_open(&m, &p, &err) ||
+        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
+        fail_msg("%s", err.msg);
+    assert_true(slm_info(m)->n_streamed > 0);
+    return m;
+}
+
 /* Tokens from the end of the sequence to `to`, n at a time; each one's logits. */
 static void check_to(struct slm *m, const struct fixture *x, int to, int n)
 {
@@ -302,6 +330,31 @@ static void test_drafts(void **state)
     free(x.image);
 }
 
+/* Going back runs tokens again from where states were kept, which takes passes of its
+ * own. */
+static void test_streamed(void **state)
+{
+    static struct fixture x;
+
+    (void)state;
+    for (int experts = 0; experts < 2; experts++) {
+        char path[] = "/tmp/test_hybrid.XXXXXX";
+
+        fixture_open(&x, experts);
+        struct slm *m = open_streamed(&x, path);
+
+        check_to(m, &x, 20, 7);
+        check_to(m, &x, 30, 1);
+        slm_truncate(m, 11);
+        check_to(m, &x, 25, 3);
+        slm_truncate(m, 24);
+        check_to(m, &x, N_TOKENS, 1);
+        slm_close(m);
+        unlink(path);
+        free(x.image);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
         cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
         cmocka_unit_test(test_drafts),    cmocka_unit_test(test_kv_window),
+        cmocka_unit_test(test_streamed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

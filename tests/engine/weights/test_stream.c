@@ -257,6 +257,37 @@ static void same_bits_with_experts(void **state)
     unlink(path);
 }
 
+/* Which part of a layer a matrix is in follows from its name, which architectures give
+ * it: fused ones, those of experts, attention beside the feed-forward part. */
+static void same_bits_in_every_architecture(void **state)
+{
+    static const char *const names[] = {"gemma2", "gemma3",   "llama-moe", "llama-mqa",
+                                        "phi2",   "phi3",     "qwen2moe",  "qwen2",
+                                        "qwen3",  "qwen3moe", "stablelm"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512];
+        struct slm_params p;
+        uint64_t least, all;
+
+        snprintf(path, sizeof path, TEST_DATA "models/%s.gguf", names[i]);
+        p = params_of(path, WEIGHTS_STREAM, without_panels());
+        limits_of(&p, &least, &all);
+        p.memory_bytes = least;
+        float *want = mapped_logits(path, without_panels());
+        struct slm *m = open_model(&p);
+        float *have = logits_of(m, 1);
+
+        if (slm_info(m)->n_streamed == 0)
+            fail_msg("%s: nothing is streamed", names[i]);
+        assert_memory_equal(have, want, logits_bytes(m));
+        free(have);
+        free(want);
+        slm_close(m);
+    }
+}
+
 /* A file system in memory has no unbuffered reads, or has had them since Linux 6.6. */
 static void same_bits_from_tmpfs(void **state)
 {
@@ -519,6 +550,7 @@ int main(void)
         cmocka_unit_test(same_bits_where_nothing_is_in_panels),
         cmocka_unit_test(same_model_with_panels_for_what_is_kept),
         cmocka_unit_test(same_bits_with_experts),
+        cmocka_unit_test(same_bits_in_every_architecture),
         cmocka_unit_test(same_bits_from_tmpfs),
         cmocka_unit_test(same_bits_where_io_uring_is_forbidden),
         cmocka_unit_test(auto_streams_what_does_not_fit),
