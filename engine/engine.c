@@ -324,7 +324,9 @@ static void run_pass(struct slm *m, const int32_t *tokens, int n, int n_past,
 /* After slm_truncate(): bring the states to the end of the sequence. */
 static void run_again(struct slm *m)
 {
-    for (int pos = rewind_to(&m->rewind, &m->kv, m->n_past); pos < m->n_past;) {
+    int pos = rewind_to(&m->rewind, &m->kv, m->n_past);
+
+    while (pos < m->n_past && !weights_check(m->w, NULL)) {
         const int left = m->n_past - pos, at = pos % m->info.n_ctx;
         int n = left < m->pass_tokens ? left : m->pass_tokens;
 

@@ -285,7 +285,7 @@ static void advise_lookups(const struct weights *w)
     }
 }
 
-/* Then the reader may fill its slots. */
+/* Then the reader may fill its slot. */
 static enum status preload(struct weights *w, struct thread_pool *pool,
                            int (*progress)(void *arg, size_t done, size_t total),
                            void *arg, struct err *err)

@@ -361,6 +361,35 @@ static void same_bits_where_io_uring_is_forbidden(void **state)
     unlink(path);
 }
 
+/* The profile has a row for waiting, only where there is something to wait for. */
+static void waiting_is_in_the_profile(void **state)
+{
+    char path[] = "/tmp/test_stream.XXXXXX";
+    struct slm_params p = params_of(path, WEIGHTS_STREAM, isa_usable());
+    struct err err = ERR_INIT;
+    struct slm_profile profile;
+    uint64_t least, all;
+
+    (void)state;
+    make_file(path, &deep_shape, QUANTMIX_Q8_0);
+    limits_of(&p, &least, &all);
+    for (int i = 0; i < 2; i++) {
+        int n_read = 0;
+
+        p.memory_bytes = i ? all : least;
+        struct slm *m = open_model(&p);
+
+        assert_int_equal(slm_profile_start(m, &err), ST_OK);
+        free(logits_of(m, 1));
+        slm_profile_read(m, &profile);
+        for (size_t k = 0; k < profile.n_rows; k++)
+            n_read += profile.rows[k].op == SLM_OP_READ;
+        assert_int_equal(n_read, i == 0);
+        slm_close(m);
+    }
+    unlink(path);
+}
+
 /* ---- what is chosen
  * ------------------------------------------------------------------- */
 
@@ -553,6 +582,7 @@ int main(void)
         cmocka_unit_test(same_bits_in_every_architecture),
         cmocka_unit_test(same_bits_from_tmpfs),
         cmocka_unit_test(same_bits_where_io_uring_is_forbidden),
+        cmocka_unit_test(waiting_is_in_the_profile),
         cmocka_unit_test(auto_streams_what_does_not_fit),
         cmocka_unit_test(what_cannot_be_streamed_is_refused),
         cmocka_unit_test(may_be_closed_at_any_time),
