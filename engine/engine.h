@@ -14,7 +14,7 @@
  *
  * A struct slm is one model, one sequence, one thread pool. All memory is
  * allocated by slm_open(); slm_eval() does not allocate and enters the kernel only to
- * wait for its threads and for pages.
+ * wait for its threads, for pages and for streamed weights, which another thread reads.
  *
  * Threading: only the thread that opened a struct slm uses it (it is thread 0 of the
  * pool).

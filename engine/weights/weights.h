@@ -88,7 +88,8 @@ size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t);
 /* Load every page into memory and into this process's page table, a few MiB at a time
  * with readahead, so that the first token does not wait for it. Of a mapped model
  * larger than memory the tail stays cached. Packed weights are filled here, by the
- * threads of pool (NULL: by the caller alone), and have no content before; an image
+ * threads of pool (NULL: by the caller alone), and have no content before; of streamed
+ * ones those that stay in memory are, then the first layers are read ahead; an image
  * that may be rewritten is rewritten here. The caller's thread calls progress (may be
  * NULL) after pieces, with bytes done and total; a non-zero result stops with
  * ST_INTERRUPTED. Errors: ST_IO (the file shrank, or the disk failed), ST_NO_MEMORY. */
