@@ -217,6 +217,51 @@ static void tied_weights(void **state)
     files_remove(&f);
 }
 
+/* A packed file in the caller's memory, which may be rewritten or not. */
+static void as_an_image(void **state)
+{
+    struct err err = ERR_INIT;
+    struct files f;
+    size_t bytes;
+
+    (void)state;
+    needs_panels();
+    files_make(&f);
+    write_synth_file(f.from, &uneven_shape, QUANTMIX_Q6_K);
+    pack_file(f.from, f.to, 1);
+    struct slm *original = open_model(f.from, WEIGHTS_PACKED, isa_usable());
+    const size_t n = N_TOKENS * (size_t)slm_info(original)->n_vocab;
+    float *want = logits_of(original);
+    void *file = test_read_file(f.to, &bytes);
+    void *image = aligned_alloc(4096, bytes);
+
+    assert_non_null(image);
+    memcpy(image, file, bytes);
+    for (int rewrite = 0; rewrite < 2; rewrite++) {
+        struct slm_params p = slm_params_default();
+        struct slm *m = NULL;
+
+        p.image = image;
+        p.image_bytes = bytes;
+        p.image_rewrite = rewrite;
+        p.n_ctx = N_TOKENS;
+        if (slm_open(&m, &p, &err) ||
+            weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
+            fail_msg("%s", err.msg);
+        float *have = logits_of(m);
+
+        assert_memory_equal(have, want, n * sizeof *want);
+        assert_memory_equal(image, file, bytes);
+        free(have);
+        slm_close(m);
+    }
+    free(want);
+    free(file);
+    free(image);
+    slm_close(original);
+    files_remove(&f);
+}
+
 /* Experts are slices; other families have views, fused and biased tensors. */
 static void every_family(void **state)
 {
@@ -612,6 +657,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mix),
         cmocka_unit_test(tied_weights),
+        cmocka_unit_test(as_an_image),
         cmocka_unit_test(every_family),
         cmocka_unit_test(layers_are_contiguous_pages),
         cmocka_unit_test(same_file_whoever_makes_it),
