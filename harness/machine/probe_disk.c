@@ -31,6 +31,8 @@
 #define RESERVE_BYTES (256 * MIB) /* left free on the file system */
 
 const struct probe_disk_way probe_disk_usual = {.request_bytes = MIB, .depth = 16};
+const struct probe_disk_way probe_disk_streaming = {.request_bytes = 2 * MIB,
+                                                    .depth = 8};
 
 struct disk {
     const char *path;

@@ -112,9 +112,9 @@ void plan_predict(struct plan *plan)
     const struct point_need *need = &plan->need;
     const struct token_work work = {.memory_bytes = (double)need->token_bytes,
                                     .streamed_bytes = (double)need->streamed_bytes,
+                                    .output_bytes = (double)need->output_bytes,
                                     .n_layers = need->n_layers,
-                                    .n_streamed = need->n_streamed,
-                                    .n_slots = need->n_slots};
+                                    .n_streamed = need->n_streamed};
 
     plan->time = token_time_predict(&work, &plan->roofs.gbps);
     if (plan->verdict == PLAN_PAGES || plan->verdict == PLAN_NO_FIT ||

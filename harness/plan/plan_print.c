@@ -136,7 +136,7 @@ static void print_weights(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
     const uint64_t slots = (uint64_t)need->n_slots * need->slot_bytes;
-    char size[24], slot[24];
+    char size[24];
 
     if (need->residency == WEIGHTS_MMAP) {
         line(f, "weights", format_bytes(size, sizeof size, need->weight_bytes),
@@ -155,9 +155,8 @@ static void print_weights(FILE *f, const struct plan *plan)
          format_bytes(size, sizeof size, need->weights_memory_bytes - slots),
          "weights: %d of %d layers, and what is in no layer",
          need->n_layers - need->n_streamed, need->n_layers);
-    line(f, "slots", format_bytes(size, sizeof size, slots),
-         "%d of %s, into which %d layers are streamed", need->n_slots,
-         format_bytes(slot, sizeof slot, need->slot_bytes), need->n_streamed);
+    line(f, "slot", format_bytes(size, sizeof size, slots),
+         "into which %d layers are streamed, one after another", need->n_streamed);
 }
 
 static void print_memory(FILE *f, const struct plan *plan)
@@ -231,8 +230,11 @@ static void print_time(FILE *f, const struct plan *plan)
     text[0] = '\0';
     if (t->disk_s > 0) {
         append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);
-        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s%s", text,
-             t->alone_s > 0 ? ", waiting for the single slot" : ", meanwhile");
+        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s, meanwhile",
+             text);
+        if (t->alone_s > 0.01 * t->token_s)
+            line(f, "waiting", format_time(time, sizeof time, t->alone_s),
+                 "in which the two do not overlap");
     } else if (*r->disk_why_not) {
         line(f, "reading", "unknown", "%s", r->disk_why_not);
     }

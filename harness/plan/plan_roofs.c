@@ -19,9 +19,6 @@
 #define DISK_PASSES 3
 #define DISK_BYTES  (UINT64_C(256) << 20)
 
-/* As the engine streams (engine/weights/weights_stream.c). */
-static const struct probe_disk_way streaming = {.request_bytes = 2 << 20, .depth = 8};
-
 /* Weights that are mapped have small pages. */
 static enum mem_pages pages_of(const struct plan *plan)
 {
@@ -87,7 +84,7 @@ static enum status measure_disk(struct plan *plan, struct err *err)
     double gbps[DISK_PASSES], scratch[DISK_PASSES];
     struct err why = ERR_INIT;
     const enum status st = probe_disk(disk_path(plan, buf, sizeof buf), DISK_BYTES,
-                                      &streaming, DISK_PASSES, gbps, &why);
+                                      &probe_disk_streaming, DISK_PASSES, gbps, &why);
 
     if (st == ST_INTERRUPTED)
         return err_set(err, st, "%s", why.msg);

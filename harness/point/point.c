@@ -25,8 +25,7 @@
 
 #define USAGE_NS 500000000u /* the group's peak is read twice a second */
 
-#define DISK_PASSES 3
-#define DISK_BYTES  (UINT64_C(256) << 20) /* of the model's file, per pass at most */
+#define DISK_BYTES (UINT64_C(256) << 20) /* of the model's file, per pass at most */
 
 /* Of a model that streams. Depth and size are what the worker has said. */
 #define MOST_DISK_BYTES   0x1p30
@@ -196,50 +195,71 @@ static bool find_need(struct point_run *r, enum status *status, struct err *err)
     return *status == ST_OK;
 }
 
-/* How fast the model's disk is, where it can be told. Only of a file, since in a
- * directory the probe writes one. */
+/* Passes over the model's file, where there is one: in a directory the probe writes
+ * one. The roof is the median of all passes; the spread is their difference, and that
+ * between the passes before and after the measurement. */
 static void probe_disk_roof(struct point_run *r, uint64_t bytes,
                             const struct probe_disk_way *way)
 {
     const char *path = r->settings.setup.model.path;
-    double gbps[DISK_PASSES], scratch[DISK_PASSES];
+    double *gbps = r->disk_gbps + r->n_disk_gbps, scratch[2 * POINT_DISK_PASSES];
     struct stats s;
     struct stat sb;
 
     if (stat(path, &sb) || !S_ISREG(sb.st_mode) ||
-        probe_disk(path, bytes, way, DISK_PASSES, gbps, NULL) != ST_OK)
+        probe_disk(path, bytes, way, POINT_DISK_PASSES, gbps, NULL) != ST_OK)
         return;
-    stats_summary(&s, gbps, DISK_PASSES, scratch);
+    r->n_disk_gbps += POINT_DISK_PASSES;
+    stats_summary(&s, r->disk_gbps, (size_t)r->n_disk_gbps, scratch);
     r->row->roof_disk_gbps = s.median;
-    r->facts.disk_spread = 2 * s.mad / s.median;
+    r->disk_spread = 2 * s.mad / s.median;
+    if (gbps > r->disk_gbps)
+        r->disk_spread =
+            fmax(r->disk_spread,
+                 fabs(stats_median(gbps, POINT_DISK_PASSES, scratch) -
+                      stats_median(r->disk_gbps, POINT_DISK_PASSES, scratch)) /
+                     s.median);
 }
 
-/* A mapped model that does not fit pages from its disk. */
-static void probe_paged_disk(struct point_run *r)
+/* As many bytes as a token streams: a disk behind a cache of its host gives a few of
+ * them faster. */
+static uint64_t streamed_probe_bytes(const struct point_run *r)
 {
-    if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP)
-        probe_disk_roof(r, DISK_BYTES, NULL);
+    const double bytes = (double)r->row->streamed_bytes;
+
+    return bytes > DISK_BYTES ? (uint64_t)fmin(bytes, MOST_DISK_BYTES) : DISK_BYTES;
 }
 
-/* Once it is known how weights were streamed, and the worker has given them back. As
- * many bytes as a token streams: a disk behind a cache of its host gives a few of them
- * faster. */
-static void probe_streamed_disk(struct point_run *r)
+/* Before a mapped model that does not fit pages from its disk, or a streamed one is
+ * read from it. */
+static void probe_disk_before(struct point_run *r)
+{
+    const enum weights_residency residency = r->settings.setup.residency;
+
+    if (!r->fits && residency == WEIGHTS_MMAP)
+        probe_disk_roof(r, DISK_BYTES, NULL);
+    else if (residency == WEIGHTS_STREAM && r->row->n_streamed > 0)
+        probe_disk_roof(r, streamed_probe_bytes(r), &probe_disk_streaming);
+}
+
+/* Once it is known how weights were streamed, and the worker has given them back. What
+ * was read in another way before does not count. */
+static void probe_disk_after(struct point_run *r)
 {
     const struct probe_disk_way way = {.request_bytes =
                                            (uint64_t)r->facts.stream_request_bytes,
                                        .depth = (int)r->facts.stream_depth};
-    const double bytes = (double)r->row->streamed_bytes;
 
     if (r->worker.end != WORKER_RUNS || way.depth < 1 || way.depth > MOST_DISK_DEPTH ||
         way.request_bytes < 4096 || way.request_bytes % 4096 ||
         way.request_bytes > MOST_DISK_REQUEST)
         return;
+    if (way.depth != probe_disk_streaming.depth ||
+        way.request_bytes != probe_disk_streaming.request_bytes)
+        r->n_disk_gbps = 0;
     if (r->progress)
         r->progress(r->progress_arg, "probe", 1);
-    probe_disk_roof(
-        r, bytes > DISK_BYTES ? (uint64_t)fmin(bytes, MOST_DISK_BYTES) : DISK_BYTES,
-        &way);
+    probe_disk_roof(r, streamed_probe_bytes(r), &way);
 }
 
 /* Sends the point, and reads all messages until it is done. */
@@ -259,6 +279,7 @@ static void conclude(struct point_run *r)
 {
     struct worker_client *w = &r->worker;
 
+    r->facts.disk_spread = r->disk_spread;
     worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
                              w->end == WORKER_UNEXPECTED);
     if (r->sandbox)
@@ -362,9 +383,9 @@ static enum status run(struct point_run *r, struct err *err)
         return status;
     if (goes_on) {
         evict_streamed(r);
-        probe_paged_disk(r);
+        probe_disk_before(r);
         measure(r);
-        probe_streamed_disk(r);
+        probe_disk_after(r);
     }
     conclude(r);
     return ST_OK;

@@ -175,6 +175,7 @@ static enum status need_model(struct point *p, struct point_need *need,
                                         : info.stream_least_bytes;
     need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
     need->token_bytes = slm_bytes_per_token(&info, p->ctx);
+    need->output_bytes = info.output_bytes;
     need->n_params = info.n_params;
     need->n_layers = info.n_layers;
     need->n_ctx = info.n_ctx;
@@ -269,6 +270,7 @@ static const struct {
     {"scratch_bytes", offsetof(struct point_need, scratch_bytes)},
     {"weights_memory_bytes", offsetof(struct point_need, weights_memory_bytes)},
     {"token_bytes", offsetof(struct point_need, token_bytes)},
+    {"output_bytes", offsetof(struct point_need, output_bytes)},
     {"streamed_bytes", offsetof(struct point_need, streamed_bytes)},
     {"slot_bytes", offsetof(struct point_need, slot_bytes)},
     {"disk_bytes", offsetof(struct point_need, disk_bytes)},

@@ -18,6 +18,8 @@
 #include "harness/point/point_need.h"
 #include "harness/worker/worker_client.h"
 
+#define POINT_DISK_PASSES 3 /* before the measurement, and again after it */
+
 struct point_run {
     struct point settings; /* as the worker gets them */
     struct topology *topo; /* with memory as it is now */
@@ -31,6 +33,10 @@ struct point_run {
 
     struct sandbox *sandbox;
     struct worker_client worker;
+
+    double disk_gbps[2 * POINT_DISK_PASSES]; /* of the model's disk */
+    int n_disk_gbps;
+    double disk_spread; /* of them, as a share of their median */
 
     struct point_samples samples;
     size_t samples_cap;

@@ -266,7 +266,9 @@ static void note_stream(struct point_worker *c)
 {
     const double n =
         (double)c->n_samples * c->facts.tokens_per_sample + (double)c->n_woken;
-    const double ms = c->sum_ms + c->woken_ms;
+    const double ms = c->p->kind == POINT_SPECULATE
+                          ? (double)(clock_ns() - c->measure_begin_ns) * 1e-6
+                          : c->sum_ms + c->woken_ms;
     struct slm_stream s;
     char size[24];
 

@@ -11,22 +11,50 @@ static double seconds(double bytes, double gbps)
     return gbps > 0 ? bytes / (gbps * 1e9) : NAN;
 }
 
+/* Reading and computing from one streamed layer to the next: distances differ by one
+ * layer at most, and what comes after the last layer is part of one of them. */
+static double overlapped(const struct token_work *w, double compute_s, double disk_s)
+{
+    const double output_s = compute_s * w->output_bytes / w->memory_bytes;
+    const double layer_s = (compute_s - output_s) / w->n_layers;
+    const double read_s = disk_s / w->n_streamed;
+    const int least = w->n_layers / w->n_streamed;
+    const int n_longer = w->n_layers % w->n_streamed;
+    double sum = fmax(read_s, least * layer_s + output_s);
+
+    sum += n_longer * fmax(read_s, (least + 1) * layer_s);
+    return sum + (w->n_streamed - 1 - n_longer) * fmax(read_s, least * layer_s);
+}
+
 struct token_time token_time_at(const struct token_work *w, const struct token_roofs *r,
                                 double share)
 {
     struct token_time t = {.compute_s = seconds(w->memory_bytes, r->read_gbps * share)};
+    double longer_s;
 
-    if (!(w->streamed_bytes > 0)) {
-        t.token_s = t.compute_s;
+    t.token_s = t.compute_s;
+    if (!(w->streamed_bytes > 0))
+        return t;
+    t.disk_s = seconds(w->streamed_bytes, r->disk_gbps);
+    if (isnan(t.compute_s) || isnan(t.disk_s)) {
+        t.token_s = NAN;
         return t;
     }
-    t.disk_s = seconds(w->streamed_bytes, r->disk_gbps);
-    if (w->n_slots == 1 && w->n_layers > 0 && share < 1)
-        t.alone_s = t.compute_s * w->n_streamed / w->n_layers;
-    t.token_s = isnan(t.compute_s) || isnan(t.disk_s)
-                    ? NAN
-                    : fmax(t.compute_s, t.disk_s + t.alone_s);
+    longer_s = fmax(t.compute_s, t.disk_s);
+    t.token_s = w->n_streamed > 0 && w->n_streamed <= w->n_layers
+                    ? overlapped(w, t.compute_s, t.disk_s)
+                    : longer_s;
+    t.alone_s = t.token_s - longer_s;
     return t;
+}
+
+struct token_time token_time_least(const struct token_work *w,
+                                   const struct token_roofs *r)
+{
+    struct token_work whole = *w;
+
+    whole.n_streamed = 0;
+    return token_time_at(&whole, r, 1);
 }
 
 struct token_time token_time_predict(const struct token_work *w,

@@ -4,11 +4,12 @@
  *
  * Model of the world: threads multiply with weights and KV cache from memory, at a
  * share of the read bandwidth (the roof of memory); meanwhile a thread reads the
- * weights that are not kept in memory from disk, at the roof of the disk, into slots of
- * one layer each. Both go on at once, also from one token to the next, so that a token
- * takes the longer of the two. What does not overlap: a slot is read into only when its
- * layer has been computed with, so with a single slot the disk waits for each streamed
- * layer.
+ * weights that are not kept in memory from disk, at the roof of the disk, one layer
+ * after another. Both go on at once, also from one token to the next, but nearly a
+ * layer is read ahead and no more: reading a streamed layer overlaps with computing
+ * those since the last streamed one. So a token takes, for each streamed layer, the
+ * longer of the two; where distances between streamed layers differ, that is more than
+ * the longer of all reading and all computing.
  *
  * Threading: pure functions.
  */
@@ -24,11 +25,12 @@
 
 /* What one token takes. */
 struct token_work {
-    double memory_bytes;   /* weights and KV cache, streamed weights too: all that is
-                              multiplied with */
-    double streamed_bytes; /* read from disk; 0: nothing */
-    int n_layers;
-    int n_streamed, n_slots; /* layers that are streamed, and their slots */
+    double memory_bytes;      /* weights and KV cache, streamed weights too: all that is
+                                 multiplied with */
+    double streamed_bytes;    /* read from disk; 0: nothing */
+    double output_bytes;      /* of memory_bytes: what comes after the last layer */
+    int n_layers, n_streamed; /* layers, spread evenly; 0 streamed: as if reading and
+                                 computing overlapped as a whole */
 };
 
 /* GB/s; disk_gbps counts only where weights are streamed. */
@@ -39,14 +41,19 @@ struct token_roofs {
 struct token_time {
     double compute_s; /* from memory */
     double disk_s;    /* from disk */
-    double alone_s;   /* of compute_s, in which the disk cannot go on */
-    double token_s;   /* of all; NaN: a roof is not known */
+    double alone_s; /* of token_s, beyond the longer of these two: what does not overlap
+                     */
+    double token_s; /* of all; NaN: a roof is not known */
 };
 
-/* With this share of the roof of memory, above 0: 1 gives the roof itself, of which
- * alone_s is no part. */
+/* With this share of the roof of memory, above 0. */
 struct token_time token_time_at(const struct token_work *w, const struct token_roofs *r,
                                 double share);
+
+/* The least time: all of the roof of memory, and reading and computing as if they
+ * overlapped as a whole. */
+struct token_time token_time_least(const struct token_work *w,
+                                   const struct token_roofs *r);
 
 /* What to expect: TOKEN_TIME_USUAL_SHARE. */
 struct token_time token_time_predict(const struct token_work *w,

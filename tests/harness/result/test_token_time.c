@@ -11,18 +11,17 @@
 /* 6 GB of weights, of 40 layers; 40 GB/s from memory, 1 GB/s from disk. */
 static const struct token_roofs roofs = {.read_gbps = 40, .disk_gbps = 1};
 
-static struct token_work work_of(double streamed_gb, int n_streamed, int n_slots)
+static struct token_work work_of(double streamed_gb, int n_streamed)
 {
     return (struct token_work){.memory_bytes = 6e9,
                                .streamed_bytes = streamed_gb * 1e9,
                                .n_layers = 40,
-                               .n_streamed = n_streamed,
-                               .n_slots = n_slots};
+                               .n_streamed = n_streamed};
 }
 
 static void memory_alone_is_its_roof(void **state)
 {
-    const struct token_work w = work_of(0, 0, 0);
+    const struct token_work w = work_of(0, 0);
     const struct token_roofs no_disk = {.read_gbps = 40};
 
     (void)state;
@@ -35,7 +34,7 @@ static void memory_alone_is_its_roof(void **state)
 
 static void the_longer_one_counts(void **state)
 {
-    const struct token_work little = work_of(0.1, 1, 2), much = work_of(1.2, 8, 2);
+    const struct token_work little = work_of(0.1, 1), much = work_of(1.2, 8);
 
     (void)state;
     assert_float_equal(token_time_at(&little, &roofs, 1).token_s, 0.15, 1e-12);
@@ -44,21 +43,29 @@ static void the_longer_one_counts(void **state)
     assert_float_equal(token_time_predict(&much, &roofs).token_s, 1.2, 1e-12);
 }
 
-/* With one slot nothing is read while its layer is computed with: 8 layers of 40. */
-static void a_single_slot_does_not_overlap(void **state)
+/* 3 of 40 layers: one of the distances is longer, 14 layers of 52.5 ms; 50 ms of
+ * reading are longer than the others, 13 layers of 48.75 ms. */
+static void layers_are_read_one_by_one(void **state)
 {
-    const struct token_work one = work_of(1.2, 8, 1);
-    const struct token_time t = token_time_predict(&one, &roofs);
+    const struct token_work uneven = work_of(0.15, 3);
+    struct token_work w = work_of(0.15, 4);
+    struct token_time t = token_time_at(&uneven, &roofs, 1);
 
     (void)state;
-    assert_float_equal(t.alone_s, t.compute_s / 5, 1e-12);
-    assert_float_equal(t.token_s, 1.2 + t.compute_s / 5, 1e-12);
-    assert_float_equal(token_time_at(&one, &roofs, 1).token_s, 1.2, 1e-12);
+    assert_float_equal(t.token_s, 0.05 + 0.05 + 14 * 0.15 / 40, 1e-12);
+    assert_float_equal(t.alone_s, t.token_s - 0.15, 1e-12);
+    assert_float_equal(token_time_least(&uneven, &roofs).token_s, 0.15, 1e-12);
+    assert_float_equal(token_time_least(&uneven, &roofs).alone_s, 0, 0);
+
+    /* 10 layers each; after the last one a sixth of all is output */
+    w.output_bytes = 1e9;
+    t = token_time_at(&w, &roofs, 1);
+    assert_float_equal(t.token_s, 3 * 0.0375 + (0.125 / 4 + 0.025), 1e-12);
 }
 
 static void an_unknown_roof_is_no_time(void **state)
 {
-    const struct token_work w = work_of(1, 8, 2);
+    const struct token_work w = work_of(1, 8);
     const struct token_roofs no_disk = {.read_gbps = 40}, none = {.disk_gbps = 1};
 
     (void)state;
@@ -71,7 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_alone_is_its_roof),
         cmocka_unit_test(the_longer_one_counts),
-        cmocka_unit_test(a_single_slot_does_not_overlap),
+        cmocka_unit_test(layers_are_read_one_by_one),
         cmocka_unit_test(an_unknown_roof_is_no_time),
     };
 
