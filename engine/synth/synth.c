@@ -25,6 +25,7 @@
 #include "engine/synth/synth_parts.h"
 
 #define KEY_SEED "slmbench.seed"
+#define KEY_SKEW "slmbench.router_skew"
 
 #define LOGIT_STD   2.0
 #define SILU_GAIN   1.68 /* 1/sqrt(0.356) */
@@ -82,11 +83,16 @@ static enum status add_tensor(struct synth_plan *p, const struct synth_tensor *t
     pool.unit_bytes = (uint32_t)(pool.content == SYNTH_ROPE_FREQS
                                      ? added->bytes
                                      : kern_format_bytes(t->fmt, SYNTH_UNIT_ELEMS));
-    added->pool =
-        use_pool(p, &pool, (n_elems + SYNTH_UNIT_ELEMS - 1) / SYNTH_UNIT_ELEMS);
-    if (added->pool < 0)
-        return err_set(err, ST_USAGE, "shape %s: more than %d kinds of weights",
-                       p->shape.name, SYNTH_MAX_POOLS);
+    struct synth_pool_spec pools[SYNTH_N_PARTS] = {pool, pool, pool};
+
+    synth_layout_pools(&p->shape, t->layout, pools);
+    for (int i = 0; i < (t->layout == SYNTH_PLAIN ? 1 : SYNTH_N_PARTS); i++) {
+        added->pool[i] =
+            use_pool(p, &pools[i], (n_elems + SYNTH_UNIT_ELEMS - 1) / SYNTH_UNIT_ELEMS);
+        if (added->pool[i] < 0)
+            return err_set(err, ST_USAGE, "shape %s: more than %d kinds of weights",
+                           p->shape.name, SYNTH_MAX_POOLS);
+    }
     p->n_tensors++;
     p->n_params += n_elems;
     p->data_bytes += gguf_put_aligned(added->bytes);
@@ -96,6 +102,7 @@ static enum status add_tensor(struct synth_plan *p, const struct synth_tensor *t
 /* "blk.3.attn_q.weight", or without a layer for -1. */
 static void set_name(struct synth_tensor *t, int layer, const char *name)
 {
+    t->layer = layer;
     if (layer >= 0)
         snprintf(t->name, sizeof t->name, "blk.%d.%s", layer, name);
     else
@@ -111,6 +118,11 @@ static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
     struct synth_tensor t = {.n_dims = ne[2] > 1 ? 3 : 2, .ne = {ne[0], ne[1], ne[2]}};
 
     set_name(&t, layer, name);
+    t.layout = synth_layout_of(&p->shape, name);
+    t.head_dim = p->shape.head_dim;
+    synth_near_pairs(&p->shape, t.near);
+    t.halves =
+        arch_by_name(p->shape.arch, strlen(p->shape.arch))->pairs == PAIRS_HALVES;
 
     const struct quantmix_tensor q = {.name = t.name,
                                       .layer = layer,
@@ -345,6 +357,8 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     gguf_kv_u32(k, "general.file_type", quantmix_file_type(p->mix));
     gguf_kv_u32(k, "general.quantization_version", 2);
     gguf_kv_u64(k, KEY_SEED, p->seed);
+    if (s->router_skew > 0)
+        gguf_kv_f32(k, KEY_SKEW, s->router_skew);
     put_u32(k, s, "block_count", s->n_layers);
     put_u32(k, s, "context_length", s->n_ctx_train);
     put_u32(k, s, "embedding_length", s->n_embd);

@@ -40,8 +40,25 @@ struct synth_shape {
      * none of the architecture's layers has. */
     uint32_t full_attention_interval, n_delta_k_heads, n_delta_v_heads, delta_head_dim,
         n_delta_conv;
-    int qkv_bias; /* biases of queries, keys and values, where they are optional */
+    float router_skew; /* exponent of the experts' popularity by rank; 0: all are taken
+                          equally often */
+    int qkv_bias;      /* biases of queries, keys and values, where they are optional */
 };
+
+/* The routers' skew of shapes that do not say it: of the 64 experts of OLMoE-1B-7B a
+ * layer's more popular half was measured to have 75 % of the choices, as with this one.
+ */
+#define SYNTH_ROUTER_SKEW 0.7F
+#define SYNTH_MAX_SKEW    4.0F
+
+/* Whether routers of this shape can have a skew: its channels must be whole blocks of
+ * 256, four at least, its heads together, too, and its embedding not the output matrix.
+ */
+bool synth_can_skew(const struct synth_shape *shape);
+
+/* The share of tokens that take the expert of a rank, from 1, of a layer with a skew:
+ * c / rank^router_skew, 0.95 at most. */
+double synth_router_share(const struct synth_shape *shape, int rank);
 
 struct synth_plan; /* header bytes and tensor layout, everything but the data */
 

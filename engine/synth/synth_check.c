@@ -40,12 +40,22 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
     if (s->n_experts && !may)
         return err_set(err, ST_USAGE, "shape %s: '%s' has no experts", s->name,
                        s->arch);
-    if (check_range(s, "n_experts", s->n_experts, 0, 1024, err) ||
+    if (check_range(s, "n_experts", s->n_experts, 0, SYNTH_MAX_EXPERTS, err) ||
         (s->n_experts &&
          check_range(s, "n_experts_used", s->n_experts_used, 1, s->n_experts, err)) ||
         (s->n_experts &&
          check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
         return ST_USAGE;
+    if (!(s->router_skew >= 0 && s->router_skew <= SYNTH_MAX_SKEW))
+        return err_set(err, ST_USAGE,
+                       "shape %s: router_skew is %g, it must be within 0 and %g",
+                       s->name, (double)s->router_skew, (double)SYNTH_MAX_SKEW);
+    if (s->router_skew > 0 && !synth_can_skew(s))
+        return err_set(err, ST_USAGE,
+                       "shape %s: its routers can have no skew, since that takes "
+                       "experts, n_embd in whole blocks of %d, four at least, as well "
+                       "as n_heads * head_dim, and an output matrix of its own",
+                       s->name, SYNTH_UNIT_ELEMS);
     return check_range(s, "n_ff_shared", s->n_ff_shared, shared, shared ? 1u << 20 : 0,
                        err);
 }

@@ -5,6 +5,7 @@
  * synth.c        the plan: checks the shape, lays out tensors, writes the header
  * synth_vocab.c  the made-up SentencePiece vocabulary
  * synth_pool.c   random blocks, and the image as a stream of bytes
+ * synth_router.c what lets routers have favourites
  * synth_file.c   the stream, written to a file
  *
  * A tensor's data is a sequence of *units* of 256 weights (the last one cut), drawn at
@@ -43,13 +44,30 @@ struct synth_pool_spec {
     uint32_t unit_bytes; /* SYNTH_UNIT_ELEMS weights; rope_freqs: the whole tensor */
 };
 
+/* Tensors whose units come from several pools, by the part that a unit is in: routers
+ * with favourites need them (synth_router.c). */
+enum synth_layout {
+    SYNTH_PLAIN,     /* one part */
+    SYNTH_EMBEDDING, /* columns of bias and of context channels, and the rest */
+    SYNTH_LOOK_BACK, /* likewise: queries, keys */
+    SYNTH_VALUES,    /* likewise */
+    SYNTH_ATTN_OUT,  /* rows of context channels, and the rest */
+    SYNTH_ROUTER,    /* drawn without a pool */
+};
+enum synth_part { SYNTH_PART_REST, SYNTH_PART_BIAS, SYNTH_PART_CONTEXT, SYNTH_N_PARTS };
+
 struct synth_tensor {
     char name[48];
     int n_dims;
     uint64_t ne[3]; /* unused ones: 1 */
     enum kern_format fmt;
-    int pool;        /* index into plan->pools */
-    uint64_t offset; /* from the start of the data */
+    int layer; /* -1: none */
+    enum synth_layout layout;
+    uint32_t head_dim, near[2]; /* SYNTH_LOOK_BACK: pairs near[0] .. near[1]-1 of a
+                                   head's elements look at near tokens */
+    bool halves;                /* pairs lie half a head apart */
+    int pool[SYNTH_N_PARTS]; /* indices into plan->pools; without a layout the first */
+    uint64_t offset;         /* from the start of the data */
     uint64_t bytes;
 };
 
@@ -65,6 +83,32 @@ struct synth_plan {
     uint64_t data_bytes;      /* padded likewise */
     uint64_t n_params;
 };
+
+/* ---- routers ------------------------------------------------------------- */
+
+#define SYNTH_MAX_EXPERTS 1024
+
+/* What a tensor is, of a model with routers that have favourites; else SYNTH_PLAIN. */
+enum synth_layout synth_layout_of(const struct synth_shape *s, const char *name);
+
+/* Pools of the parts from equal ones. */
+void synth_layout_pools(const struct synth_shape *s, enum synth_layout layout,
+                        struct synth_pool_spec pool[SYNTH_N_PARTS]);
+
+/* Pairs of a head's elements that tell near tokens from others: near[0] .. near[1]-1.
+ */
+void synth_near_pairs(const struct synth_shape *s, uint32_t near[2]);
+
+/* The part that a unit of a tensor is in. */
+enum synth_part synth_part_of(const struct synth_tensor *t, uint64_t unit);
+
+/* A layer's router: the constant weights of each expert's row in bias channels, and the
+ * deviations of the random ones in the other channels. */
+struct synth_router {
+    float bias[SYNTH_MAX_EXPERTS], context, rest;
+};
+void synth_router_open(struct synth_router *r, const struct synth_shape *s, int layer,
+                       uint64_t random);
 
 /* ---- the image as a stream ------------------------------------------------ */
 

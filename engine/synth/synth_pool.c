@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * synth_pool.c - random weights, quantised once, and the image that consists of them
+ * synth_pool.c - random weights, quantised once, and the image that consists of them;
+ * routers with favourites are drawn weight by weight
  *
  * Everything here is integer arithmetic, exactly rounded float operations and
  * the scalar reference quantisers, so equal seeds give equal bytes everywhere.
@@ -24,6 +25,9 @@ struct synth_stream {
     uint64_t random;                 /* state of the generator */
     const uint8_t *unit;             /* what is left of the unit being copied */
     size_t unit_left;
+    uint64_t n_units; /* of the tensor, begun */
+    struct synth_router router;
+    float drawn[SYNTH_UNIT_ELEMS]; /* a unit of a router */
 };
 
 /* A generator state for every (seed, what). */
@@ -122,19 +126,51 @@ void synth_stream_close(struct synth_stream *s)
     }
 }
 
+static void begin_tensor(struct synth_stream *s, const struct synth_tensor *t)
+{
+    s->random = random_stream(s->plan->seed, s->tensor + 1);
+    s->unit_left = 0;
+    s->n_units = 0;
+    if (t->layout == SYNTH_ROUTER)
+        synth_router_open(&s->router, &s->plan->shape, t->layer,
+                          random_stream(s->plan->seed, ~s->tensor));
+}
+
+/* The next unit of a router, whose rows are whole units of floats. */
+static void draw_unit(struct synth_stream *s, const struct synth_tensor *t)
+{
+    const uint64_t row = s->n_units / (t->ne[0] / SYNTH_UNIT_ELEMS);
+    const enum synth_part part = synth_part_of(t, s->n_units);
+    const float sigma = part == SYNTH_PART_CONTEXT ? s->router.context : s->router.rest;
+
+    for (int i = 0; i < SYNTH_UNIT_ELEMS; i++)
+        s->drawn[i] = part == SYNTH_PART_BIAS ? s->router.bias[row]
+                                              : sigma * next_gauss(&s->random);
+    s->unit = (const uint8_t *)s->drawn;
+    s->unit_left = sizeof s->drawn;
+}
+
+static void pick_unit(struct synth_stream *s, const struct synth_tensor *t)
+{
+    const int pool = t->pool[synth_part_of(t, s->n_units)];
+    const struct synth_pool_spec *spec = &s->plan->pools[pool];
+    const uint64_t pick = random_bits(&s->random) & (spec->n_units - 1);
+
+    s->unit = s->pools[pool] + pick * spec->unit_bytes;
+    s->unit_left = spec->unit_bytes;
+}
+
 /* The next n bytes of tensor t's data, after those of the last call. */
 static void copy_units(struct synth_stream *s, const struct synth_tensor *t,
                        uint8_t *dst, size_t n)
 {
-    const struct synth_pool_spec *spec = &s->plan->pools[t->pool];
-    const uint8_t *pool = s->pools[t->pool];
-
     while (n > 0) {
         if (s->unit_left == 0) {
-            const uint64_t pick = random_bits(&s->random) & (spec->n_units - 1);
-
-            s->unit = pool + pick * spec->unit_bytes;
-            s->unit_left = spec->unit_bytes;
+            if (t->layout == SYNTH_ROUTER)
+                draw_unit(s, t);
+            else
+                pick_unit(s, t);
+            s->n_units++;
         }
         const size_t m = s->unit_left < n ? s->unit_left : n;
         memcpy(dst, s->unit, m);
@@ -170,10 +206,8 @@ void synth_stream_read(struct synth_stream *s, void *dst, size_t n)
         } else if (s->tensor == plan->n_tensors) {
             return; /* n exceeds the rest of the image */
         } else {
-            if (s->pos == begin) {
-                s->random = random_stream(plan->seed, s->tensor + 1);
-                s->unit_left = 0;
-            }
+            if (s->pos == begin)
+                begin_tensor(s, t);
             m = min_size(begin + t->bytes - s->pos, n);
             copy_units(s, t, out, m);
             if (s->pos + m == begin + t->bytes)

@@ -4,6 +4,7 @@
  */
 #include "harness/cmd/cmd.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -153,8 +154,14 @@ static void print_made(const struct synth_plan *plan, const char *path,
     printf("measure it: %s\n", use);
 }
 
-static enum status make(const char *shape_name, const char *mix_name, const char *out,
-                        uint64_t seed, struct err *err)
+struct request {
+    const char *out;
+    uint64_t seed;
+    double router_skew; /* NaN: the shape's */
+};
+
+static enum status make(const char *shape_name, const char *mix_name,
+                        const struct request *r, struct err *err)
 {
     struct synth_shape shape;
     struct synth_plan *plan;
@@ -163,21 +170,23 @@ static enum status make(const char *shape_name, const char *mix_name, const char
     enum status st = path_list_add(&inputs, shape_name, err);
 
     if (!st)
-        st = path_list_check_output(&inputs, out, err);
+        st = path_list_check_output(&inputs, r->out, err);
     path_list_free(&inputs);
     if (!st)
         st = shape_load(&shape, shape_name, err);
     if (!st)
         st = mix_parse(&mix, mix_name, err);
+    if (!st && !isnan(r->router_skew))
+        shape.router_skew = (float)r->router_skew;
     if (!st)
-        st = synth_plan_make(&plan, &shape, mix, seed, err);
+        st = synth_plan_make(&plan, &shape, mix, r->seed, err);
     if (st)
         return st;
 
     const uint64_t begin = clock_ns();
-    st = modelref_write_plan(plan, out, err);
+    st = modelref_write_plan(plan, r->out, err);
     if (!st)
-        print_made(plan, out, shape.name, quantmix_name(mix),
+        print_made(plan, r->out, shape.name, quantmix_name(mix),
                    (double)(clock_ns() - begin) * 1e-9);
     synth_plan_free(plan);
     return st;
@@ -185,22 +194,27 @@ static enum status make(const char *shape_name, const char *mix_name, const char
 
 int cmd_synth(int argc, char **argv)
 {
-    const char *out = NULL;
-    uint64_t seed = MODELREF_SEED;
+    struct request r = {.seed = MODELREF_SEED, .router_skew = NAN};
     bool list = false, json = false;
     const struct opt opts[] = {
-        OPT_STR('o', "output", &out, "FILE", "the GGUF file to write"),
-        OPT_U64(0, "seed", &seed, "N", "seed of the weights (default: 1)"),
+        OPT_STR('o', "output", &r.out, "FILE", "the GGUF file to write"),
+        OPT_U64(0, "seed", &r.seed, "N", "seed of the weights (default: 1)"),
+        OPT_DOUBLE(0, "router-skew", &r.router_skew, "S",
+                   "popularity of experts, 1/rank^S; 0: all alike (default: 0.7)", 0,
+                   SYNTH_MAX_SKEW),
         OPT_FLAG(0, "list", &list, "list the shapes and their file sizes"),
         OPT_FLAG(0, "json", &json, "print the list as JSON"),
         OPT_END,
     };
     const struct opt_usage usage = {
-        .synopsis = "synth SHAPE QUANT -o FILE [--seed N] | synth --list [--json]",
+        .synopsis = "synth SHAPE QUANT -o FILE [--seed N] [--router-skew S] | synth "
+                    "--list [--json]",
         .about = "Writes a GGUF file of a real model's shape with random weights, for "
                  "measuring speed and memory; its text is meaningless. QUANT is a mix "
                  "of formats as in published files (Q4_K_M, Q8_0, ...); SHAPE is a "
-                 "name from --list or a .yaml file like those in configs/models.",
+                 "name from --list or a .yaml file like those in configs/models. "
+                 "Routers of mixtures of experts have favourites, and take for a token "
+                 "what they took for the last ones, as trained ones do.",
         .example = "bench synth yi-1.5-9b Q4_K_M -o yi.gguf",
     };
     struct opt_args args;
@@ -220,11 +234,11 @@ int cmd_synth(int argc, char **argv)
                 "synth needs a SHAPE and a QUANT, %d argument%s given; `bench synth "
                 "--list` shows the shapes",
                 args.n, args.n == 1 ? " was" : "s were");
-    else if (!out || !out[0])
+    else if (!r.out || !r.out[0])
         err_set(&err, ST_USAGE, "name the output file: -o FILE");
     else {
         interrupt_catch();
-        make(args.v[0], args.v[1], out, seed, &err);
+        make(args.v[0], args.v[1], &r, &err);
     }
     return cmd_end(&err);
 }

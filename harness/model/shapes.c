@@ -47,6 +47,7 @@
     KEY(n_delta_v_heads, amount, 1)         \
     KEY(delta_head_dim, amount, 1)          \
     KEY(n_delta_conv, amount, 1)            \
+    KEY(router_skew, skew, 1)               \
     KEY(qkv_bias, flag, 1)
 
 #define TEXT_BYTES 32
@@ -107,6 +108,14 @@ static enum status to_number(const char *text, const char *what, float *out,
         return ST_INPUT;
     *out = (float)v;
     return ST_OK;
+}
+
+/* Where it is absent, it depends on the rest of the shape. */
+static enum status to_skew(const char *text, const char *what, float *out,
+                           struct err *err)
+{
+    *out = -1;
+    return text[0] ? to_number(text, what, out, err) : ST_OK;
 }
 
 /* An absent optional key leaves the text empty. */
@@ -170,6 +179,8 @@ static enum status load_file(const char *path, struct synth_shape *shape,
         return st;
     st = convert(path, text, &s, err);
     yaml_free_data(&schema, text);
+    if (s.router_skew < 0)
+        s.router_skew = synth_can_skew(&s) ? SYNTH_ROUTER_SKEW : 0;
     if (!st)
         *shape = s;
     return st;

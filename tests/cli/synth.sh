@@ -16,6 +16,37 @@ cmp a.gguf b.gguf
 [ "$(head -c 4 a.gguf)" = GGUF ] || fail "no GGUF magic"
 [ -z "$(find . -name '*.part')" ] || fail "a part was left"
 
+# ---- routers: the shape says how popular experts are, the option overrides it
+cat >routed.yaml <<'END'
+arch: qwen3moe
+n_layers: 1
+n_embd: 1024
+n_ff: 32
+n_experts: 16
+n_experts_used: 2
+n_heads: 4
+n_kv_heads: 2
+head_dim: 64
+n_vocab: 512
+n_ctx_train: 512
+rope_base: 10000
+norm_eps: 1e-6
+END
+"$BENCH" synth ./routed.yaml Q8_0 -o usual.gguf >out
+"$BENCH" synth ./routed.yaml Q8_0 -o given.gguf --router-skew 0.7 >out
+cmp usual.gguf given.gguf
+"$BENCH" synth ./routed.yaml Q8_0 -o even.gguf --router-skew 0 >out
+! cmp -s usual.gguf even.gguf || fail "a skew changes nothing"
+[ "$(stat -c %s even.gguf)" -le "$(stat -c %s usual.gguf)" ] || fail "an even router is larger"
+! grep -q router_skew even.gguf || fail "no skew, and it is said"
+grep -q router_skew usual.gguf || fail "the skew is not said"
+{ cat routed.yaml; echo "router_skew: 0"; } >even.yaml
+mkdir same && cp even.yaml same/routed.yaml
+"$BENCH" synth same/routed.yaml Q8_0 -o other.gguf >out
+cmp even.gguf other.gguf
+refused 2 "can have no skew" synth nano Q8_0 -o c.gguf --router-skew 1
+refused 2 "router-skew" synth ./routed.yaml Q8_0 -o c.gguf --router-skew 5
+
 # ---- list
 "$BENCH" synth --list >out
 grep -q '^yi-1.5-9b  *8.83 B .* 5.33 ' out || fail "the list lacks yi-1.5-9b: $(cat out)"
