@@ -128,7 +128,10 @@ struct slm_info {
     uint64_t kv_more_bytes; /* that one more position than n_ctx adds to it */
     uint64_t scratch_bytes; /* activations, logits, norm weights as allocated */
     int n_streamed;         /* layers that are read again for each pass; 0: none */
-    uint64_t streamed_bytes;       /* read from the file for each pass */
+    uint64_t
+        streamed_bytes;   /* read from the file for each pass; of cached experts what
+                             a token is expected to miss if all are equally popular */
+    uint64_t cache_bytes; /* of memory for cached experts; 0: none are cached */
     uint64_t weights_memory_bytes; /* allocated for weights: packed: all of them;
                                       stream: what is kept, and the slot; mmap,
                                       memory: 0 */

@@ -196,6 +196,16 @@ uint64_t info_memory_bytes(const struct slm_params *params)
     return params->memory_bytes ? params->memory_bytes : info_machine_bytes();
 }
 
+/* Of the experts that a token uses, if those in memory are as popular as the others. */
+static uint64_t missed_bytes(const struct slm_info *info,
+                             const struct residency_plan *plan)
+{
+    const double all = (double)plan->cached_bytes;
+    const double in_memory = fmin((double)plan->cache_bytes, all);
+
+    return (uint64_t)((all - in_memory) * info->n_experts_used / info->n_experts);
+}
+
 static enum status describe_stream(struct slm_info *info, struct residency_plan *plan,
                                    const struct gguf *g, uint64_t memory_bytes,
                                    struct err *err)
@@ -208,6 +218,9 @@ static enum status describe_stream(struct slm_info *info, struct residency_plan 
         return st;
     info->n_streamed = plan->n_streamed;
     info->streamed_bytes = plan->streamed_bytes;
+    info->cache_bytes = plan->cache_bytes;
+    if (plan->n_experts)
+        info->streamed_bytes = missed_bytes(info, plan);
     info->weights_memory_bytes = plan->memory_bytes;
     return ST_OK;
 }

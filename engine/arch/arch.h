@@ -42,6 +42,9 @@ struct matrix {
     const unsigned char *data;         /* NULL in a model that is only planned */
     const struct matrix_slice *slices; /* [n_slices] if each has its own tensor; NULL:
                                           they are contiguous */
+    const void *const *places; /* [n_slices] where they are at the moment, if they are
+                                  cached (weights_slices()); NULL: always at one place
+                                */
     enum kern_format fmt;
     enum kern_act act;          /* layout of the activations it multiplies */
     size_t n_rows, k, n_slices; /* n_rows 0: the model has no such matrix */
@@ -202,6 +205,8 @@ static inline uint64_t matrix_slice_bytes(const struct matrix *w)
  */
 static inline const void *matrix_row(const struct matrix *w, size_t s, size_t r)
 {
+    if (w->places)
+        return (const unsigned char *)w->places[s] + r * w->row_bytes;
     const unsigned char *slice =
         w->slices ? w->slices[s].data : w->data + s * w->n_rows * w->row_bytes;
 

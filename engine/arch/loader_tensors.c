@@ -315,6 +315,7 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
         *w = (struct matrix){
             .name = t->name,
             .data = data ? data + first * row_bytes : NULL,
+            .places = l->w ? weights_slices(l->w, t) : NULL,
             .fmt = t->fmt,
             .act = kern_format_info(t->fmt)->act,
             .n_rows = n,

@@ -76,6 +76,18 @@ void fwd_wait(struct forward *f, struct fwd_thread *me, const struct layer *y,
         fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
 }
 
+void fwd_wait_expert(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                     int expert)
+{
+    if (!y->gate.places)
+        return;
+    fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
+    weights_wait_expert(f->weights, (int)(y - f->m->layers), expert,
+                        (int)(me - f->threads));
+    if (me->laps)
+        fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
+}
+
 void fwd_done(struct forward *f, const struct fwd_thread *me, const struct layer *y,
               enum residency_part part)
 {
@@ -536,6 +548,8 @@ void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
     f->n_splits = n == 1 ? fwd_choose_splits(f, n_past + 1) : 1;
     if (f->laps)
         fwd_profile_begin(f);
+    if (f->weights)
+        weights_begin(f->weights, n);
     thread_pool_run(f->pool, pass, f);
     if (f->laps)
         fwd_profile_end(f);

@@ -147,6 +147,23 @@ static void sort_pairs(const struct forward *f, struct fwd_thread *me)
     me->first[0] = 0;
 }
 
+/* Cached experts that are not in memory are asked for, and computed last. */
+static void fetch(struct forward *f, struct fwd_thread *me, const struct layer *y)
+{
+    me->order = me->taken;
+    if (!y->gate.places)
+        return;
+    if (me == f->threads) {
+        for (int i = 0; i < me->n_taken; i++)
+            f->n_uses[i] = me->first[me->taken[i] + 1] - me->first[me->taken[i]];
+        weights_take_experts(f->weights, (int)(y - f->m->layers), me->taken, f->n_uses,
+                             me->n_taken, f->order);
+    }
+    fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
+    fwd_barrier(f, me, SLM_OP_ROUTER, y->router.fmt);
+    me->order = f->order;
+}
+
 /* The tokens' columns in the order of sorted pairs. A single token's column is shared.
  */
 static struct columns line_up(struct forward *f, struct fwd_thread *me,
@@ -230,9 +247,11 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
             const size_t base = begin / each * each; /* of this expert's rows */
             const size_t to = end < base + each ? end - base : each;
 
-            if (begin - base < n_ff)
-                expand(f, me, y, me->taken[begin / each], pairs, begin - base,
+            if (begin - base < n_ff) {
+                fwd_wait_expert(f, me, y, me->order[begin / each]);
+                expand(f, me, y, me->order[begin / each], pairs, begin - base,
                        to < n_ff ? to : n_ff);
+            }
             begin = base + to;
         }
         if (begin < end && begin - routed < n_shared)
@@ -332,6 +351,7 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
         route_several(f, me, y, &tokens);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
+    fetch(f, me, y);
     if (f->hook) {
         fwd_hook_pairs(f, me, &y->gate, &y->ffn_norm);
         fwd_hook_pairs(f, me, &y->up, &y->ffn_norm);

@@ -52,6 +52,8 @@ struct fwd_thread {
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
     int *taken, n_taken;            /* experts that have pairs, ascending */
+    const int *order;               /* the same, in the order in which gate and up are
+                                       computed */
     int *own_expert;                /* [n_used] a single token's, */
     float *own_share;               /* and their weights */
     const int *expert;              /* by pair: f->expert, or own_expert */
@@ -94,6 +96,8 @@ struct forward {
     float *partial;                    /* [n_heads][n_splits_max][head_dim + 2] */
     float *route;                      /* [n_batch][n_experts] router's scores */
     int *expert;                       /* [n_batch][n_used] chosen */
+    int *order, *n_uses;               /* [n_experts] those taken as they come into
+                                          memory, and of how many pairs each, ascending */
     float *share;                      /* [n_batch][n_used] their weights */
     unsigned char *act[KERN_N_ACT];    /* columns in each layout in use */
     unsigned char *routed[KERN_N_ACT]; /* [n_batch * n_used] columns, by expert */
@@ -187,6 +191,11 @@ void fwd_wait(struct forward *f, struct fwd_thread *me, const struct layer *y,
               enum residency_part part);
 void fwd_done(struct forward *f, const struct fwd_thread *me, const struct layer *y,
               enum residency_part part);
+
+/* Wait for an expert that has been taken (weights_take_experts()), if they are cached.
+ */
+void fwd_wait_expert(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                     int expert);
 
 /* dst[n] = src[n], normalised as the model does; they may be the same. */
 void fwd_norm(const struct forward *f, float *dst, const float *src,

@@ -166,6 +166,8 @@ static void carve_shared(struct forward *f, struct carver *c)
         f->route = carve_floats(c, n, (size_t)m->n_experts);
         f->expert = carve(c, n * n_used * sizeof(int));
         f->share = carve(c, n * n_used * sizeof(float));
+        f->order = carve(c, sizeof(int) * (uint64_t)m->n_experts);
+        f->n_uses = carve(c, sizeof(int) * (uint64_t)m->n_experts);
     }
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])

@@ -147,8 +147,8 @@ static void add_pieces(void *arg, const struct forward *f, const struct matrix *
     const size_t each = pad_rows(w->n_rows);
     const size_t used = w->n_slices > 1 ? (size_t)f->m->n_experts_used : 1;
 
-    if (w->fmt != to->fmt)
-        return;
+    if (w->fmt != to->fmt || w->places)
+        return; /* cached experts may not be in memory */
     for (size_t s = 0; s < w->n_slices; s += used) {
         const size_t n = w->n_slices - s < used ? w->n_slices - s : used;
         struct row_chunks chunks =

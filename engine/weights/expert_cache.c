@@ -101,21 +101,37 @@ uint64_t expert_cache_most_bytes(int n_layers, int n_experts,
     return sum;
 }
 
-/* A layer's experts for every class, and the rest of the room by the classes' bytes. */
-static void divide(struct expert_cache *c, uint64_t room, uint64_t least, uint64_t most)
+/* Slots of a class of n_layers layers: a layer's experts, and its part of the rest
+ * of the room by the classes' bytes. */
+static int slots_of(int n_experts, int n_layers, uint64_t room, uint64_t least,
+                    uint64_t most)
 {
-    const double share = most > least && room < most
-                             ? (double)(room - least) / (double)(most - least)
-                             : 1;
+    const double share =
+        room < most ? (double)(room - least) / (double)(most - least) : 1;
 
-    for (int i = 0; i < c->n_classes; i++) {
-        struct size_class *k = &c->classes[i];
-        const int rest = (k->n_layers - 1) * c->n_experts;
+    return n_experts + (int)(share * (n_layers - 1) * n_experts);
+}
 
-        k->n_slots = c->n_experts + (int)(share * rest);
-        k->at = c->bytes;
-        c->bytes += (uint64_t)k->n_slots * k->bytes;
+uint64_t expert_cache_planned_bytes(int n_layers, int n_experts,
+                                    const uint64_t *expert_bytes, uint64_t room_bytes)
+{
+    const uint64_t least = expert_cache_least_bytes(n_layers, n_experts, expert_bytes);
+    const uint64_t most = expert_cache_most_bytes(n_layers, n_experts, expert_bytes);
+    uint64_t sum = 0;
+
+    for (int l = 0; l < n_layers; l++) {
+        bool is_first = expert_bytes[l] != 0;
+        int n = 0; /* layers of the class */
+
+        for (int i = 0; i < n_layers; i++) {
+            is_first = is_first && (i >= l || expert_bytes[i] != expert_bytes[l]);
+            n += expert_bytes[i] == expert_bytes[l];
+        }
+        if (is_first)
+            sum += (uint64_t)slots_of(n_experts, n, room_bytes, least, most) *
+                   expert_bytes[l];
     }
+    return sum;
 }
 
 static enum status no_memory(struct expert_cache *c, struct err *err)
@@ -152,10 +168,12 @@ enum status expert_cache_open(struct expert_cache **out, int n_layers, int n_exp
     for (size_t i = 0; i < n; i++)
         c->experts[i].slot = -1;
     c->n_classes = classify(c->classes, c->class_of, n_layers, expert_bytes);
-    divide(c, room_bytes, least, most);
     for (int i = 0; i < c->n_classes; i++) {
         struct size_class *k = &c->classes[i];
 
+        k->n_slots = slots_of(n_experts, k->n_layers, room_bytes, least, most);
+        k->at = c->bytes;
+        c->bytes += (uint64_t)k->n_slots * k->bytes;
         k->free_slots = malloc((size_t)k->n_slots * sizeof *k->free_slots);
         k->holds = malloc((size_t)k->n_slots * sizeof *k->holds);
         if (!k->free_slots || !k->holds)

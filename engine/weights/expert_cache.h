@@ -50,6 +50,11 @@ uint64_t expert_cache_least_bytes(int n_layers, int n_experts,
 uint64_t expert_cache_most_bytes(int n_layers, int n_experts,
                                  const uint64_t *expert_bytes);
 
+/* The bytes of all slots that a cache opened with room_bytes, at least the least, has.
+ */
+uint64_t expert_cache_planned_bytes(int n_layers, int n_experts,
+                                    const uint64_t *expert_bytes, uint64_t room_bytes);
+
 /* Bytes of all slots, and their number. */
 uint64_t expert_cache_bytes(const struct expert_cache *c);
 size_t expert_cache_slots(const struct expert_cache *c);

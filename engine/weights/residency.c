@@ -6,11 +6,11 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/gguf/gguf_panels.h"
+#include "engine/weights/expert_cache.h"
 
 #define LINE ((uint64_t)64)
 
@@ -73,6 +73,8 @@ enum residency residency_of(const struct residency_plan *plan, const struct gguf
 
     if (layer >= plan->n_layers)
         return RESIDENCY_DISK;
+    if (plan->n_experts && residency_is_experts(t, plan->n_layers))
+        return RESIDENCY_CACHED;
     if (layer >= 0)
         return residency_streamed_index(plan, layer) >= 0 ? RESIDENCY_STREAMED
                                                           : RESIDENCY_KEPT;
@@ -80,6 +82,29 @@ enum residency residency_of(const struct residency_plan *plan, const struct gguf
                    gguf_tensor_find(g, "output.weight")
                ? RESIDENCY_DISK
                : RESIDENCY_KEPT;
+}
+
+bool residency_is_experts(const struct gguf_tensor *t, int n_layers)
+{
+    const int layer = residency_layer(t->name);
+
+    return layer >= 0 && layer < n_layers && t->n_dims == 3 && t->ne[2] > 1 &&
+           t->ne[2] <= INT_MAX && t->bytes && strstr(t->name, "_exps.weight");
+}
+
+uint64_t residency_slice_bytes(const struct gguf_tensor *t)
+{
+    return t->bytes / t->ne[2];
+}
+
+/* Where slices begin amid a block, one more may be needed. */
+uint64_t residency_slice_room(const struct gguf_tensor *t)
+{
+    const uint64_t bytes = residency_slice_bytes(t);
+    const bool is_even =
+        t->offset % RESIDENCY_ALIGN == 0 && bytes % RESIDENCY_ALIGN == 0;
+
+    return is_even ? bytes : round_up(bytes + RESIDENCY_ALIGN - 1, RESIDENCY_ALIGN);
 }
 
 uint64_t residency_kept_bytes(const struct gguf *g, const struct gguf_tensor *t)
@@ -241,12 +266,35 @@ static void measure(struct residency_plan *plan, const struct residency_map *map
 struct sizes {
     struct residency_map map;
     uint64_t *kept, ends;
+    int n_experts;                  /* of a layer; 0: none that can be cached */
+    uint64_t *expert;               /* [n_layers] memory of an expert; 0: none */
+    uint64_t experts, experts_kept; /* bytes of all, and of memory if they are kept */
 };
 
 static void free_sizes(struct sizes *s)
 {
     residency_map_free(&s->map);
     free(s->kept);
+    free(s->expert);
+}
+
+/* Experts are cached if all layers that have them have the same number. */
+static void gather_experts(struct sizes *s, const struct gguf *g, int n_layers)
+{
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (!residency_is_experts(t, n_layers))
+            continue;
+        if (s->n_experts && s->n_experts != (int)t->ne[2]) {
+            s->n_experts = 0;
+            return;
+        }
+        s->n_experts = (int)t->ne[2];
+        s->expert[residency_layer(t->name)] += residency_slice_room(t);
+        s->experts += t->bytes;
+        s->experts_kept += residency_kept_bytes(g, t);
+    }
 }
 
 /* And the part of the plan that does not depend on the number of streamed layers. */
@@ -266,7 +314,8 @@ static enum status gather(struct sizes *out, struct residency_plan *plan,
     if (st)
         return st;
     s.kept = calloc((size_t)n_layers + 1, sizeof *s.kept);
-    if (!s.kept) {
+    s.expert = calloc((size_t)n_layers + 1, sizeof *s.expert);
+    if (!s.kept || !s.expert) {
         free_sizes(&s);
         return err_set(err, ST_NO_MEMORY, "no memory to plan %d layers", n_layers);
     }
@@ -282,15 +331,55 @@ static enum status gather(struct sizes *out, struct residency_plan *plan,
         else
             s.ends += residency_kept_bytes(g, t);
     }
+    gather_experts(&s, g, n_layers);
     *out = s;
     return ST_OK;
 }
 
-/* The first plan, with ever more streamed layers, that fits. */
+/* Memory of what is kept where experts are cached. */
+static uint64_t without_experts(const struct residency_plan *plan,
+                                const struct sizes *s)
+{
+    uint64_t sum = s->ends - s->experts_kept;
+
+    for (int layer = 0; layer < plan->n_layers; layer++)
+        sum += s->kept[layer];
+    return sum;
+}
+
+static uint64_t least_with_cache(const struct residency_plan *plan,
+                                 const struct sizes *s)
+{
+    return round_up(without_experts(plan, s), RESIDENCY_ALIGN) +
+           expert_cache_least_bytes(plan->n_layers, s->n_experts, s->expert);
+}
+
+/* Not everything is kept: a plan with cached experts, if they are what can be left out
+ * and the rest fits. */
+static bool cache_experts(struct residency_plan *plan, const struct sizes *s,
+                          uint64_t room_bytes)
+{
+    if (!s->n_experts || least_with_cache(plan, s) > room_bytes)
+        return false;
+    measure(plan, &s->map, s->kept, s->ends, 0);
+    plan->kept_bytes = without_experts(plan, s);
+    plan->n_experts = s->n_experts;
+    plan->cached_bytes = s->experts;
+    plan->memory_bytes = round_up(plan->kept_bytes, RESIDENCY_ALIGN);
+    plan->cache_bytes = expert_cache_planned_bytes(
+        plan->n_layers, s->n_experts, s->expert, room_bytes - plan->memory_bytes);
+    plan->memory_bytes += plan->cache_bytes;
+    return true;
+}
+
+/* Everything, or cached experts, or the first plan, with ever more streamed layers,
+ * that fits. */
 static bool find_plan(struct residency_plan *plan, const struct sizes *s,
                       uint64_t room_bytes)
 {
     measure(plan, &s->map, s->kept, s->ends, 0);
+    if (plan->memory_bytes > room_bytes && cache_experts(plan, s, room_bytes))
+        return true;
     /* A single layer would only move into the slot. */
     for (int n = 2; plan->memory_bytes > room_bytes && n <= plan->n_layers; n++)
         measure(plan, &s->map, s->kept, s->ends, n);
@@ -305,6 +394,8 @@ static uint64_t least_bytes(struct residency_plan plan, const struct sizes *s)
         measure(&plan, &s->map, s->kept, s->ends, n);
         least = plan.memory_bytes < least ? plan.memory_bytes : least;
     }
+    if (s->n_experts && least_with_cache(&plan, s) < least)
+        least = least_with_cache(&plan, s);
     return least;
 }
 

@@ -7,6 +7,10 @@
  *   streamed  the tensors of n_streamed layers, spread evenly over the model; each pass
  *             reads them again from the file into a slot of memory, so that addresses
  *             never change
+ *   cached    the matrices of experts: those that are used most are kept, each in a
+ *             slot of its own, and the others are read when a router chooses them
+ *             (expert_cache.h). A model with experts has no streamed layers unless even
+ *             that does not fit
  *   on disk   left in the mapped file: the embedding table, of which a pass needs a
  *             row per token, unless it is the output matrix, too; and what no pass
  * needs
@@ -33,6 +37,7 @@
 #ifndef SLM_ENGINE_WEIGHTS_RESIDENCY_H
 #define SLM_ENGINE_WEIGHTS_RESIDENCY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,14 +65,18 @@ struct residency_plan {
     uint64_t kept_bytes;                  /* of memory for kept tensors */
     uint64_t streamed_bytes;              /* read from the file for each pass */
     uint64_t disk_bytes;                  /* of tensors that stay in the file */
-    uint64_t memory_bytes;                /* kept_bytes, and n_slots * slot_bytes */
+    int n_experts;                        /* of a layer, that are cached; 0: none */
+    uint64_t cache_bytes;                 /* of memory for their slots */
+    uint64_t cached_bytes;                /* of all of them in the file */
+    uint64_t memory_bytes; /* kept_bytes, n_slots * slot_bytes, and cache_bytes */
 };
 
-enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_DISK };
+enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_CACHED, RESIDENCY_DISK };
 
 /* Plan a file's tensors for a model that computes n_layers layers with as few streamed
- * layers as memory of room_bytes allows. Errors: ST_NO_MEMORY (they do not fit with all
- * layers streamed; the message says what is needed), ST_USAGE (g is no plain file: its
+ * layers, or as many cached experts, as memory of room_bytes allows. Errors:
+ * ST_NO_MEMORY (they do not fit with all layers streamed; the message says what is
+ * needed), ST_USAGE (g is no plain file: its
  * weights are made while they are read). */
 enum status residency_plan_make(struct residency_plan *plan, const struct gguf *g,
                                 int n_layers, uint64_t room_bytes, struct err *err);
@@ -88,6 +97,13 @@ int residency_streamed_layer(const struct residency_plan *plan, int i);
 
 enum residency residency_of(const struct residency_plan *plan, const struct gguf *g,
                             const struct gguf_tensor *t);
+
+/* Whether a tensor of one of the layers has matrices of experts, one a slice. */
+bool residency_is_experts(const struct gguf_tensor *t, int n_layers);
+
+/* Bytes of a slice, and of the memory for one that is read in whole blocks. */
+uint64_t residency_slice_bytes(const struct gguf_tensor *t);
+uint64_t residency_slice_room(const struct gguf_tensor *t);
 
 /* Bytes of memory that a kept tensor of g takes: a multiple of a cache line. */
 uint64_t residency_kept_bytes(const struct gguf *g, const struct gguf_tensor *t);

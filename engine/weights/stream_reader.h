@@ -13,9 +13,7 @@
  *     user:                     stream_reader_wait() --> in use
  *                               stream_reader_done() --> empty
  *
- * The first failure ends the reading for good: a read that fails, a file that has
- * become shorter or has been written to. Users then never wait again, and find out with
- * stream_reader_check() that what they have computed is void.
+ * Failures are those of extent_reader.h.
  *
  * Threading: stream_reader_wait(), _check() and _stats() by any thread;
  * stream_reader_done() by one of those that waited, when none uses the part any more;
@@ -24,50 +22,22 @@
 #ifndef SLM_ENGINE_WEIGHTS_STREAM_READER_H
 #define SLM_ENGINE_WEIGHTS_STREAM_READER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "engine/base/status.h"
-#include "engine/weights/stream_io.h"
-
-/* Bytes begin .. end-1 of the file, to dst. end may be beyond the file's end by less
- * than a block: nothing is there to be read. */
-struct stream_extent {
-    uint64_t begin, end;
-    unsigned char *dst;
-};
+#include "engine/weights/extent_reader.h"
 
 struct stream_part {
-    const struct stream_extent *extents; /* in the order in which they are read */
-    int n_extents;                       /* >= 1 */
-    int place;                           /* the memory that they are in */
-};
-
-struct stream_reader_params {
-    int fd;
-    const char *path;    /* for messages */
-    uint64_t file_bytes; /* that the file had when it was understood */
-    bool direct;         /* fd reads past the page cache, whole blocks only; else what
-                            has been read is dropped from it */
-    const struct stream_part *parts;
-    int n_parts, n_places;
-    int depth;
-    uint32_t request_bytes; /* a multiple of a block */
-};
-
-struct stream_reader_stats {
-    uint64_t bytes_read, n_reads;
+    const struct read_extent *extents; /* in the order in which they are read */
+    int n_extents;                     /* >= 1 */
+    int place;                         /* the memory that they are in */
 };
 
 struct stream_reader;
 
-/* Start the thread, on any CPU that the caller may use now; it reads nothing before
- * stream_reader_start(). What params points to, and fd, must outlive the reader, which
- * takes over *io, also on failure. Errors: ST_IO, ST_NO_MEMORY. */
+/* As extent_reader_open(), whose source this is. parts[n_parts], whose places are 0 ..
+ * n_places-1, must outlive the reader. */
 enum status stream_reader_open(struct stream_reader **r,
-                               const struct stream_reader_params *params,
-                               struct stream_io *io, struct err *err);
+                               const struct extent_reader_params *params,
+                               const struct stream_part *parts, int n_parts,
+                               int n_places, struct stream_io *io, struct err *err);
 void stream_reader_start(struct stream_reader *r);
 
 /* End the thread, after the requests in flight. NULL is fine. */
@@ -84,6 +54,6 @@ void stream_reader_done(struct stream_reader *r, int i);
 enum status stream_reader_check(const struct stream_reader *r, struct err *err);
 
 void stream_reader_stats(const struct stream_reader *r,
-                         struct stream_reader_stats *out);
+                         struct extent_reader_stats *out);
 
 #endif

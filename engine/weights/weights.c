@@ -103,6 +103,8 @@ enum status weights_open(struct weights **out, const struct gguf *g,
         st = packed_open(&w->packed, g, params, err);
     if (!st && w->plan.n_streamed)
         st = stream_open(&w->stream, g, &w->plan, params->pages, err);
+    if (!st && w->plan.n_experts)
+        st = experts_open(&w->experts, g, &w->plan, params->pages, err);
     if (st)
         weights_close(w);
     else
@@ -115,6 +117,7 @@ void weights_close(struct weights *w)
     if (!w)
         return;
     stream_close(w->stream);
+    experts_close(w->experts);
     packed_close(w->packed);
     free(w);
 }
@@ -146,6 +149,8 @@ const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
         return packed_data(w->packed, t);
     case RESIDENCY_STREAMED:
         return stream_data(w->stream, t);
+    case RESIDENCY_CACHED:
+        return NULL;
     case RESIDENCY_DISK:
         break;
     }
@@ -168,18 +173,47 @@ void weights_done(struct weights *w, int layer, enum residency_part part)
 {
     if (w->stream)
         stream_done(w->stream, layer, part);
+    if (w->experts && part == RESIDENCY_DOWN)
+        experts_done(w->experts, layer);
+}
+
+const void *const *weights_slices(const struct weights *w, const struct gguf_tensor *t)
+{
+    return residency_in(w, t) == RESIDENCY_CACHED ? experts_slices(w->experts, t)
+                                                  : NULL;
+}
+
+void weights_begin(struct weights *w, int n_tokens)
+{
+    if (w->experts)
+        experts_begin(w->experts, n_tokens);
+}
+
+void weights_take_experts(struct weights *w, int layer, const int *experts,
+                          const int *n_uses, int n, int *order)
+{
+    experts_take(w->experts, layer, experts, n_uses, n, order);
+}
+
+void weights_wait_expert(struct weights *w, int layer, int expert, int thread)
+{
+    experts_wait(w->experts, layer, expert, thread);
 }
 
 enum status weights_check(const struct weights *w, struct err *err)
 {
+    if (w->experts)
+        return experts_check(w->experts, err);
     return w->stream ? stream_check(w->stream, err) : ST_OK;
 }
 
 bool weights_stream_read(const struct weights *w, struct slm_stream *out)
 {
-    if (w->stream)
+    if (w->experts)
+        experts_stats(w->experts, out);
+    else if (w->stream)
         stream_stats(w->stream, out);
-    return w->stream != NULL;
+    return w->experts || w->stream;
 }
 
 bool weights_ready(const struct weights *w)

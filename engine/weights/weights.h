@@ -10,13 +10,14 @@
  *           them, in as many bytes; those of a packed file are only copied
  *   stream  packed, but for some layers, which each pass reads again from the file into
  *           a slot of memory, as they are there (residency.h, stream_reader.h); and for
- *           embeddings that only lookups need, which stay in the mapped file
- *   memory  an image in the caller's memory; if it may be rewritten, its matrices are
- *           packed into panels in place
- *   auto    packed, stream or mmap, decided before weights are opened
- * The forward pass reads a tensor's bytes and the number of rows in panels and does not
- * depend on the policy; before it uses a part of a layer it waits for it, and gives it
- * back afterwards, which costs nothing where everything is in memory.
+ *           embeddings that only lookups need, which stay in the mapped file. Of a
+ * model with experts, packed but for the experts that have no room, which are read when
+ * they are used (expert_cache.h) memory  an image in the caller's memory; if it may be
+ * rewritten, its matrices are packed into panels in place auto    packed, stream or
+ * mmap, decided before weights are opened The forward pass reads a tensor's bytes and
+ * the number of rows in panels and does not depend on the policy; before it uses a part
+ * of a layer it waits for it, and gives it back afterwards, which costs nothing where
+ * everything is in memory.
  *
  * Threading: immutable after opening, weights_panel_rows() and weights_preload().
  * weights_wait(), weights_check() and weights_stream_read() by any thread,
@@ -76,8 +77,8 @@ size_t weights_bytes(const struct weights *w);
  * those that stay there. */
 const void *weights_memory(const struct weights *w, size_t *bytes);
 
-/* First byte of a tensor; row r starts r * row bytes further on, and panel p of a
- * slice starts where its row 16 p would. */
+/* First byte of a tensor (NULL: its slices are cached); row r starts r * row bytes
+ * further on, and panel p of a slice starts where its row 16 p would. */
 const void *weights_data(const struct weights *w, const struct gguf_tensor *t);
 
 /* Number of leading rows of each slice that will be in panels; the others stay as in
@@ -110,7 +111,30 @@ void weights_done(struct weights *w, int layer, enum residency_part part);
  * was opened, so that what has been computed with them is void. Stays so. */
 enum status weights_check(const struct weights *w, struct err *err);
 
-/* What has been read of streamed layers since the model was opened. */
+/* ---- experts that are cached ---------------------------------------------------- */
+
+/* Where the slices [ne[2]] of a tensor are at the moment; an entry is valid from
+ * weights_wait_expert() until the layer is done. NULL: the tensor is not cached, and
+ * its slices lie one after another at weights_data(). */
+const void *const *weights_slices(const struct weights *w, const struct gguf_tensor *t);
+
+/* A pass over n_tokens tokens begins, which goes through all layers in order. */
+void weights_begin(struct weights *w, int n_tokens);
+
+/* The pass uses these n experts of a layer, expert i for n_uses[i] of its tokens: those
+ * that are not in memory are read. order[n] receives the experts, those in memory
+ * first: in this order they are there soonest. By thread 0, once per layer and pass,
+ * unless n is 0. */
+void weights_take_experts(struct weights *w, int layer, const int *experts,
+                          const int *n_uses, int n, int *order);
+
+/* Wait until an expert that has been taken is in memory; as weights_wait(). */
+void weights_wait_expert(struct weights *w, int layer, int expert, int thread);
+
+/* ---- what has been read -----------------------------------------------------------
+ */
+
+/* Of streamed layers and cached experts, since the model was opened. */
 struct slm_stream {
     uint64_t bytes_read, n_reads;
     uint64_t wait_ns;     /* that passes waited for the disk */
@@ -118,9 +142,11 @@ struct slm_stream {
     bool direct;          /* past the page cache */
     int depth;            /* most requests in flight */
     size_t request_bytes; /* of the largest */
+    uint64_t expert_uses; /* experts that passes took; 0: none are cached */
+    uint64_t expert_hits; /* of these, that were in memory */
 };
 
-/* False: no layer is streamed. */
+/* False: no layer is streamed, and no expert cached. */
 bool weights_stream_read(const struct weights *w, struct slm_stream *out);
 
 /* Whether tensors have their content: false for weights in panels until they have

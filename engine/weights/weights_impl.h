@@ -7,8 +7,9 @@
 
 #include "engine/weights/weights.h"
 
-struct packed; /* weights_packed.c */
-struct stream; /* weights_stream.c */
+struct packed;  /* weights_packed.c */
+struct stream;  /* weights_stream.c */
+struct experts; /* weights_experts.c */
 
 struct weights {
     const struct gguf *g;
@@ -16,6 +17,7 @@ struct weights {
     size_t begin, end;          /* of the tensor data, offsets in the image */
     struct packed *packed;      /* NULL: weights are in the layout of the gguf */
     struct stream *stream;      /* NULL: no layer is streamed */
+    struct experts *experts;    /* NULL: none are cached */
     struct residency_plan plan; /* WEIGHTS_STREAM */
 };
 
@@ -54,5 +56,31 @@ void stream_wait(struct stream *s, int layer, enum residency_part part, int thre
 void stream_done(struct stream *s, int layer, enum residency_part part);
 enum status stream_check(const struct stream *s, struct err *err);
 void stream_stats(const struct stream *s, struct slm_stream *out);
+
+/* ---- weights_experts.c: experts in slots as they are used --------------------------
+ */
+
+/* plan, which must outlive it, has cached experts. Errors: ST_IO, ST_NO_MEMORY,
+ * ST_UNSUPPORTED (tensors that differ from layer to layer). */
+enum status experts_open(struct experts **x, const struct gguf *g,
+                         const struct residency_plan *plan, enum mem_pages pages,
+                         struct err *err);
+void experts_close(struct experts *x); /* NULL is fine */
+
+/* As weights_slices() .. weights_wait_expert(); the layer is done. */
+const void *const *experts_slices(const struct experts *x, const struct gguf_tensor *t);
+void experts_begin(struct experts *x, int n_tokens);
+void experts_take(struct experts *x, int layer, const int *experts, const int *n_uses,
+                  int n, int *order);
+void experts_wait(struct experts *x, int layer, int expert, int thread);
+void experts_done(struct experts *x, int layer);
+enum status experts_check(const struct experts *x, struct err *err);
+void experts_stats(const struct experts *x, struct slm_stream *out);
+
+/* Fill the slots. done, total: bytes, of the whole loading. Errors: ST_IO,
+ * ST_INTERRUPTED. */
+enum status experts_preload(struct experts *x, size_t done, size_t total,
+                            int (*progress)(void *arg, size_t done, size_t total),
+                            void *arg, struct err *err);
 
 #endif

@@ -92,7 +92,7 @@ struct fixture {
     char path[32];
     int fd;
     unsigned char *content, *places;
-    struct stream_extent extents[N_PARTS][N_EXTENTS];
+    struct read_extent extents[N_PARTS][N_EXTENTS];
     struct stream_part parts[N_PARTS];
     struct stream_reader *r;
 };
@@ -119,8 +119,8 @@ static void set_up(struct fixture *f, int n_places)
         const uint64_t second =
             i ? at + EXTENT_BYTES + BLOCK : FILE_BYTES / BLOCK * BLOCK;
 
-        f->extents[i][0] = (struct stream_extent){at, at + EXTENT_BYTES - BLOCK, place};
-        f->extents[i][1] = (struct stream_extent){
+        f->extents[i][0] = (struct read_extent){at, at + EXTENT_BYTES - BLOCK, place};
+        f->extents[i][1] = (struct read_extent){
             second, second + (i ? EXTENT_BYTES : BLOCK), place + EXTENT_BYTES};
         f->parts[i] = (struct stream_part){f->extents[i], N_EXTENTS, i % n_places};
     }
@@ -129,14 +129,11 @@ static void set_up(struct fixture *f, int n_places)
 static void open_reader(struct fixture *f, enum way way, int n_places, int depth,
                         uint32_t request_bytes, bool start)
 {
-    const struct stream_reader_params params = {.fd = f->fd,
+    const struct extent_reader_params params = {.fd = f->fd,
                                                 .path = f->path,
                                                 .file_bytes = FILE_BYTES,
                                                 .direct =
                                                     way == BADLY && bad.whole_blocks,
-                                                .parts = f->parts,
-                                                .n_parts = N_PARTS,
-                                                .n_places = n_places,
                                                 .depth = depth,
                                                 .request_bytes = request_bytes};
     struct stream_io io;
@@ -153,7 +150,7 @@ static void open_reader(struct fixture *f, enum way way, int n_places, int depth
         bad.n_open++;
         io = (struct stream_io){&class_bad, NULL};
     }
-    if (st || stream_reader_open(&f->r, &params, &io, &err))
+    if (st || stream_reader_open(&f->r, &params, f->parts, N_PARTS, n_places, &io, &err))
         fail_msg("%s", err.msg);
     assert_null(io.class);
     if (start)
@@ -180,7 +177,7 @@ static void tear_down(struct fixture *f)
 static bool is_whole(const struct fixture *f, int i)
 {
     for (int k = 0; k < N_EXTENTS; k++) {
-        const struct stream_extent *p = &f->extents[i][k];
+        const struct read_extent *p = &f->extents[i][k];
         const uint64_t end = p->end < FILE_BYTES ? p->end : FILE_BYTES;
 
         if (memcmp(p->dst, f->content + p->begin, end - p->begin))
@@ -234,7 +231,7 @@ static uint64_t bytes_of_round(const struct fixture *f)
 
     for (int i = 0; i < N_PARTS; i++)
         for (int k = 0; k < N_EXTENTS; k++) {
-            const struct stream_extent *p = &f->extents[i][k];
+            const struct read_extent *p = &f->extents[i][k];
 
             bytes += (p->end < FILE_BYTES ? p->end : FILE_BYTES) - p->begin;
         }
@@ -248,7 +245,7 @@ static void parts_come_whole_and_in_order(void **state)
         for (int n_places = 1; n_places <= 4; n_places++)
             for (int depth = 1; depth <= 9; depth += 4)
                 for (uint32_t blocks = 1; blocks <= 9; blocks += 4) {
-                    struct stream_reader_stats stats;
+                    struct extent_reader_stats stats;
                     struct err err = ERR_INIT;
                     struct fixture f;
 
