@@ -223,7 +223,7 @@ static void check_rooms(const char *path, uint32_t isa_mask, bool equal, int n_r
         check_stream(m, p.memory_bytes);
         assert_true(i > 0 || experts ||
                     slm_info(m)->n_streamed == slm_info(m)->n_layers);
-        assert_int_equal(slm_info(m)->cache_bytes > 0, experts);
+        assert_true(experts || !slm_info(m)->cache_bytes);
         n_streamed += slm_info(m)->n_streamed > 0 || slm_info(m)->cache_bytes > 0;
         free(have);
         slm_close(m);
