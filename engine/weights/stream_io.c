@@ -89,8 +89,7 @@ enum status stream_io_open_uring(struct stream_io *io, int fd, int depth,
     return ST_OK;
 }
 
-/* ---- threads ----------------------------------------------------------------------
- */
+/* ---- threads -------------------------------------------------------------------- */
 
 struct pool {
     int fd, depth, n_started;
@@ -222,8 +221,7 @@ enum status stream_io_open_pread(struct stream_io *io, int fd, int depth,
     return ST_OK;
 }
 
-/* ---- either -----------------------------------------------------------------------
- */
+/* ---- either --------------------------------------------------------------------- */
 
 enum status stream_io_open(struct stream_io *io, int fd, int depth, struct err *err)
 {

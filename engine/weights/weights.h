@@ -131,8 +131,7 @@ void weights_take_experts(struct weights *w, int layer, const int *experts,
 /* Wait until an expert that has been taken is in memory; as weights_wait(). */
 void weights_wait_expert(struct weights *w, int layer, int expert, int thread);
 
-/* ---- what has been read -----------------------------------------------------------
- */
+/* ---- what has been read --------------------------------------------------------- */
 
 /* Of streamed layers and cached experts, since the model was opened. */
 struct slm_stream {

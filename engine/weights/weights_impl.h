@@ -41,8 +41,7 @@ const void *packed_data(const struct packed *p, const struct gguf_tensor *t);
 size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t);
 bool packed_ready(const struct packed *p);
 
-/* ---- weights_stream.c: layers in a slot --------------------------------------------
- */
+/* ---- weights_stream.c: layers in a slot ----------------------------------------- */
 
 /* plan, which must outlive it, has streamed layers. Errors: ST_IO, ST_NO_MEMORY. */
 enum status stream_open(struct stream **s, const struct gguf *g,
@@ -57,8 +56,7 @@ void stream_done(struct stream *s, int layer, enum residency_part part);
 enum status stream_check(const struct stream *s, struct err *err);
 void stream_stats(const struct stream *s, struct slm_stream *out);
 
-/* ---- weights_experts.c: experts in slots as they are used --------------------------
- */
+/* ---- weights_experts.c: experts in slots as they are used ----------------------- */
 
 /* plan, which must outlive it, has cached experts. Errors: ST_IO, ST_NO_MEMORY,
  * ST_UNSUPPORTED (tensors that differ from layer to layer). */

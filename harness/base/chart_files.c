@@ -33,8 +33,7 @@ void gnuplot_quote(FILE *f, const char *s)
     fputc('\'', f);
 }
 
-/* ---- the folder --------------------------------------------------------------------
- */
+/* ---- the folder ----------------------------------------------------------------- */
 
 struct scratch {
     int dir, own; /* descriptors: the folder of the results, and the one in it */
@@ -162,8 +161,7 @@ static void scratch_close(struct scratch *s)
         close(s->dir);
 }
 
-/* ---- the process -------------------------------------------------------------------
- */
+/* ---- the process ---------------------------------------------------------------- */
 
 static void child(const char *program, const char *script, int dir_fd, int err_fd)
 {
@@ -264,8 +262,7 @@ enum status gnuplot_draw(const char *dir, const char *name, const char *again,
     return st;
 }
 
-/* ---- files and templates -----------------------------------------------------------
- */
+/* ---- files and templates -------------------------------------------------------- */
 
 FILE *chart_file_create(struct chart_file *c, const char *dir, const char *name,
                         const char *ending, struct err *err)

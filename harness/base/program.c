@@ -71,8 +71,7 @@ bool program_find(char *buf, size_t cap, const char *name)
     return false;
 }
 
-/* ---- files -------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *folder; /* in the source tree */

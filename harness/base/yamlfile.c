@@ -135,8 +135,7 @@ void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
     cyaml_free(&config, schema, data, 0);
 }
 
-/* ---- keys of texts -----------------------------------------------------------------
- */
+/* ---- keys of texts -------------------------------------------------------------- */
 
 #define MAX_LIST 256 /* items */
 

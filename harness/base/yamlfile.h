@@ -28,8 +28,7 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err);
 void yaml_free_data(const cyaml_schema_value_t *schema, void *data);
 
-/* ---- keys of texts -----------------------------------------------------------------
- */
+/* ---- keys of texts -------------------------------------------------------------- */
 
 /* A key that a file may have: a text, or a list of texts; with or_text a text is a list
  * of one, too, in a file in which all such keys are. */

@@ -114,8 +114,7 @@ static const struct member count_members[] = {
     MEMBER(NUMBER, gate_count, b),
 };
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------- */
 
 /* Any bytes: what is no UTF-8 is written as \xNN. */
 static json_t *text_json(const char *s)

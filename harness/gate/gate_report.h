@@ -63,8 +63,7 @@ enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
 /* codes[3]: of pass, fail, inconclusive. */
 int gate_exit_code(const struct gate_result *r, const int codes[3]);
 
-/* ---- JSON (gate_json.c) ------------------------------------------------------------
- */
+/* ---- JSON (gate_json.c) --------------------------------------------------------- */
 
 #define GATE_JSON_VERSION 1
 
@@ -78,8 +77,7 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
 /* Errors: those, and ST_IO. */
 enum status gate_json_read(struct gate_result *r, const char *path, struct err *err);
 
-/* ---- texts -------------------------------------------------------------------------
- */
+/* ---- texts ---------------------------------------------------------------------- */
 
 void gate_markdown_write(FILE *f, const struct gate_result *r);
 void gate_junit_write(FILE *f, const struct gate_result *r);

@@ -32,8 +32,7 @@ void history_free(struct history *h)
     memset(h, 0, sizeof *h);
 }
 
-/* ---- growing ----------------------------------------------------------------------
- */
+/* ---- growing -------------------------------------------------------------------- */
 
 enum status history_add_run(struct history *h, const char *path,
                             struct history_run **run, struct err *err)
@@ -82,8 +81,7 @@ enum status history_add_row(struct history *h, const char *path, const struct ro
     return ST_OK;
 }
 
-/* ---- what a run is ----------------------------------------------------------------
- */
+/* ---- what a run is -------------------------------------------------------------- */
 
 static void copy(char *buf, size_t cap, const json_t *object, const char *key)
 {
@@ -136,8 +134,7 @@ static void describe_by_row(struct history_run *run, const struct row *first)
     snprintf(run->utc, sizeof run->utc, "%s", first->utc);
 }
 
-/* ---- files ------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------- */
 
 /* Sweeps of earlier versions, when resumed, measured failed points again under the same
  * attempt. */
@@ -307,8 +304,7 @@ static enum status read_json(struct history *h, const char *path,
     return st;
 }
 
-/* ---- directories -------------------------------------------------------------------
- */
+/* ---- directories ---------------------------------------------------------------- */
 
 static enum status read_tree(struct history *h, const char *path, int depth,
                              const struct machine_key *here, struct err *err);
@@ -354,8 +350,7 @@ static enum status read_tree(struct history *h, const char *path, int depth,
     return depth < MAX_DEPTH ? read_below(h, path, depth, here, err) : ST_OK;
 }
 
-/* ---- anything -----------------------------------------------------------------------
- */
+/* ---- anything ------------------------------------------------------------------- */
 
 /* The first bytes of a file, zero-terminated. */
 static enum status read_start(const char *path, char *buf, size_t cap, struct err *err)

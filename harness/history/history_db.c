@@ -28,8 +28,7 @@ static const char *const run_columns[] = {"run",      "run_utc", "commit_id", "v
 #define N_RUN_COLUMNS (sizeof run_columns / sizeof run_columns[0])
 #define MACHINE       (N_RUN_COLUMNS - 1)
 
-/* ---- the schema ---------------------------------------------------------------------
- */
+/* ---- the schema ----------------------------------------------------------------- */
 
 static const char *sql_type(const struct field *f)
 {
@@ -83,8 +82,7 @@ static enum status add_columns(sqlite3 *db, const char *path, struct err *err)
     return st;
 }
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------- */
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
 {
@@ -287,8 +285,7 @@ enum status history_db_record(const char *path, const struct history *h,
     return st;
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------- */
 
 struct reader {
     const char *path;

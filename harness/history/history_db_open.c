@@ -24,8 +24,7 @@ bool history_db_is(const char *start)
     return !strncmp(start, "SQLite format 3", 15);
 }
 
-/* ---- errors, and statements --------------------------------------------------------
- */
+/* ---- errors, and statements ----------------------------------------------------- */
 
 enum status history_db_fail(sqlite3 *db, const char *path, struct err *err)
 {
@@ -73,8 +72,7 @@ long long history_db_number(sqlite3 *db, const char *sql)
     return n;
 }
 
-/* ---- opening ------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------- */
 
 /* SQLite undoes what a killed program has left in the journal beside a database. A
  * journal of several databases ends with the name of a further file, which SQLite then

@@ -51,8 +51,7 @@ enum status series_metric_find(const struct series_metric **m, const char *colum
                    all);
 }
 
-/* ---- settings ----------------------------------------------------------------------
- */
+/* ---- settings ------------------------------------------------------------------- */
 
 /* A series is of one model and setting. Profiles that were not used leave the defaults,
  * for whatever reason. */
@@ -92,8 +91,7 @@ bool series_same_setting(const struct row *there, const struct row *here,
     return n == 0;
 }
 
-/* ---- names --------------------------------------------------------------------------
- */
+/* ---- names ---------------------------------------------------------------------- */
 
 static void name_series(struct series *s)
 {

@@ -77,8 +77,7 @@ static void add_way(struct tuning *t, const struct kernel_case *c)
         t->ways[t->n_ways++].c = *c;
 }
 
-/* ---- rounds ------------------------------------------------------------------------
- */
+/* ---- rounds --------------------------------------------------------------------- */
 
 static enum status run(struct tuning *t, struct way *w, size_t round, struct err *err)
 {
@@ -206,8 +205,7 @@ static enum status tune_format(struct tuning *t, const struct kern_row *row,
     return st;
 }
 
-/* ---- all formats -------------------------------------------------------------------
- */
+/* ---- all formats ---------------------------------------------------------------- */
 
 static enum status tune_all(struct tuning *t, struct kernel_choices *out,
                             uint64_t formats, double budget_s, struct err *err)

@@ -368,8 +368,7 @@ enum status point_need_answer(const json_t *request, struct err *err)
     return status;
 }
 
-/* ---- what a profile must fit ------------------------------------------------------
- */
+/* ---- what a profile must fit ---------------------------------------------------- */
 
 enum status point_key_answer(const json_t *settings, struct err *err)
 {

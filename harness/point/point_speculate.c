@@ -311,8 +311,7 @@ enum status point_speculate_run(struct point_worker *c, uint64_t *ns, struct err
     return status;
 }
 
-/* ---- what came of it --------------------------------------------------------------
- */
+/* ---- what came of it ------------------------------------------------------------ */
 
 void point_speculate_conclude(struct point_worker *c)
 {

@@ -11,8 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/settings/setting.h"
 
-/* ---- the deciding side ------------------------------------------------------------
- */
+/* ---- the deciding side ---------------------------------------------------------- */
 
 /* What the user has set stays; a prefill point has one count, that of prefill. */
 static void take_setup(struct point *p, const struct tune_setup *s)
@@ -59,8 +58,7 @@ enum status point_take_tuned(struct point *p, const struct tuned_key *here, char
     return ST_OK;
 }
 
-/* ---- to the worker -----------------------------------------------------------------
- */
+/* ---- to the worker -------------------------------------------------------------- */
 
 static json_t *numbers_json(const uint32_t *v)
 {

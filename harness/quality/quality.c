@@ -260,8 +260,7 @@ static enum status open_all_scores(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- the reference's rows ---------------------------------------------------------
- */
+/* ---- the reference's rows ------------------------------------------------------- */
 
 static enum status check_disk(const struct plan *p, const char *dir, struct err *err)
 {
@@ -317,8 +316,7 @@ static enum status open_rows(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- running ----------------------------------------------------------------------
- */
+/* ---- running -------------------------------------------------------------------- */
 
 /* Parameters times chunks: the cost of prefill with any quantisation. */
 static double work_of(const struct plan *p)
@@ -358,8 +356,7 @@ static enum status run_jobs(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- rows -------------------------------------------------------------------------
- */
+/* ---- rows ----------------------------------------------------------------------- */
 
 static enum status summarise(const struct quality_job *job, struct quality_summary *sum,
                              struct err *err)

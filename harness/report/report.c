@@ -157,8 +157,7 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
     return ST_OK;
 }
 
-/* ---- memory ------------------------------------------------------------------------
- */
+/* ---- memory --------------------------------------------------------------------- */
 
 static double larger(double a, int64_t b)
 {

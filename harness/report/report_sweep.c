@@ -98,8 +98,7 @@ static void print_rounds_by_model(FILE *f, const struct row *rows, size_t n_rows
     }
 }
 
-/* ---- all --------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------ */
 
 /* The table, with the choice for each model marked. */
 static void print_table(FILE *f, const struct row *rows, size_t n,

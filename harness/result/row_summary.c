@@ -156,8 +156,7 @@ const char *row_headline(const struct row *r, char *buf, size_t cap)
     return buf;
 }
 
-/* ---- groups of lines ---------------------------------------------------------------
- */
+/* ---- groups of lines ------------------------------------------------------------ */
 
 struct lines {
     FILE *f;

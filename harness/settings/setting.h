@@ -236,8 +236,7 @@ typedef enum status setting_take_fn(void *arg, enum setting_id id, const char *t
 enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg,
                               struct err *err);
 
-/* ---- JSON that is no setting ------------------------------------------------------
- */
+/* ---- JSON that is no setting ---------------------------------------------------- */
 
 enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
                               int *out, struct err *err);

@@ -230,8 +230,7 @@ static enum status take_back(struct tuner *t, enum tune_phase of, enum tune_phas
     return ST_OK;
 }
 
-/* ---- what was confirmed ------------------------------------------------------------
- */
+/* ---- what was confirmed --------------------------------------------------------- */
 
 /* Two comparisons have chosen it, and it is faster than the default beyond chance. */
 static bool is_confirmed(const struct tune_outcome *o)

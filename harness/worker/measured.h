@@ -45,8 +45,7 @@ struct measured {
     void *arg;                /* of both */
 };
 
-/* ---- opening (measured_open.c) ------------------------------------------------------
- */
+/* ---- opening (measured_open.c) -------------------------------------------------- */
 
 struct measured_params {
     const struct modelref *model;
@@ -98,8 +97,7 @@ bool measured_fits(const struct measured *m, uint64_t room_bytes);
 /* The highest ISA level that kernels may be of: "avx512vnni". */
 const char *measured_isa(void);
 
-/* ---- timing (measured_samples.c) ----------------------------------------------------
- */
+/* ---- timing (measured_samples.c) ------------------------------------------------ */
 
 enum measured_kind {
     MEASURED_DECODE,  /* one token */

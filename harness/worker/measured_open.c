@@ -18,8 +18,7 @@ void measured_init(struct measured *m, uint64_t seed)
     *m = (struct measured){.seed = seed ? seed : 1, .random = seed ? seed : 1};
 }
 
-/* ---- weights in memory --------------------------------------------------------------
- */
+/* ---- weights in memory ---------------------------------------------------------- */
 
 static enum status image_too_large(uint64_t bytes, uint64_t most, struct err *err)
 {
@@ -51,8 +50,7 @@ enum status measured_make_image(struct measured *m, const struct modelref *model
     return st;
 }
 
-/* ---- opening ------------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------- */
 
 static enum status make_buffers(struct measured *m, struct err *err)
 {
@@ -124,8 +122,7 @@ void measured_close(struct measured *m)
     m->tokens = NULL;
 }
 
-/* ---- reading in ---------------------------------------------------------------------
- */
+/* ---- reading in ----------------------------------------------------------------- */
 
 struct preload {
     const struct measured *m;

@@ -15,8 +15,7 @@
 #include "harness/base/stats.h"
 #include "harness/worker/measured.h"
 
-/* ---- passes -------------------------------------------------------------------------
- */
+/* ---- passes --------------------------------------------------------------------- */
 
 /* Which token it is does not change the cost, so they are drawn. */
 static void draw(struct measured *m, int n)
@@ -103,8 +102,7 @@ enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err)
     return st;
 }
 
-/* ---- before a sample ----------------------------------------------------------------
- */
+/* ---- before a sample ------------------------------------------------------------ */
 
 /* Back at the step's depth. */
 static enum status go_back(struct measured *m, const struct measured_step *s,
@@ -154,8 +152,7 @@ static enum status prepare(struct measured *m, const struct measured_step *s,
     return st;
 }
 
-/* ---- a sample -----------------------------------------------------------------------
- */
+/* ---- a sample ------------------------------------------------------------------- */
 
 /* The time of a sample without a slowdown: the lower quartile of the last ones, as a
  * gate takes it. */

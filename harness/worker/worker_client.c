@@ -21,8 +21,7 @@
 #define GREETING_S  20.0
 #define PATIENCE_NS 5000000000u /* from the end of its input to its exit */
 
-/* ---- ending -------------------------------------------------------------------------
- */
+/* ---- ending --------------------------------------------------------------------- */
 
 static void ended(struct worker_client *c, enum worker_end how)
 {
@@ -101,8 +100,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
                    *words ? "; its last output: " : "", words);
 }
 
-/* ---- hearing ------------------------------------------------------------------------
- */
+/* ---- hearing -------------------------------------------------------------------- */
 
 static void hear_line(void *arg, const char *line, size_t len)
 {
@@ -166,8 +164,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
     return ST_OK;
 }
 
-/* ---- asking -------------------------------------------------------------------------
- */
+/* ---- asking --------------------------------------------------------------------- */
 
 /* The program's own error becomes ours. */
 static enum status gave_up(struct worker_client *c, const json_t *answer,
@@ -240,8 +237,7 @@ enum status worker_client_ask(struct worker_client *c, json_t *request, const ch
     return st;
 }
 
-/* ---- its life -----------------------------------------------------------------------
- */
+/* ---- its life ------------------------------------------------------------------- */
 
 enum status worker_client_start(struct worker_client *c, const struct worker_params *p,
                                 struct err *err)

@@ -37,8 +37,7 @@ void worker_report_progress(struct worker_reports *r, const char *phase,
         worker_report_phase(r, phase, fraction);
 }
 
-/* ---- samples ------------------------------------------------------------------------
- */
+/* ---- samples -------------------------------------------------------------------- */
 
 void worker_begin_samples(struct worker_reports *r)
 {
@@ -94,8 +93,7 @@ void worker_end_samples(struct worker_reports *r)
     report_samples(r);
 }
 
-/* ---- noise --------------------------------------------------------------------------
- */
+/* ---- noise ---------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct { const char *key; size_t offset; } noise_keys[] = {

@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* ---- conv_silu --------------------------------------------------------------------
- */
+/* ---- conv_silu ------------------------------------------------------------------ */
 
 /* A sum of n_taps products, and SiLU, whose slope is below 1.1 and which takes a few
  * roundings. */
@@ -67,8 +66,7 @@ static void conv_silu(void **state)
             }
 }
 
-/* ---- delta_rule -------------------------------------------------------------------
- */
+/* ---- delta_rule ----------------------------------------------------------------- */
 
 /* How much of the state tokens keep. */
 enum decay { KEEPS_ALL, KEEPS_MOST, KEEPS_SOME, KEEPS_NOTHING, N_DECAYS };

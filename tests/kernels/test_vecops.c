@@ -238,8 +238,7 @@ static void add_scaled(void **state)
         }
 }
 
-/* ---- l2norm -----------------------------------------------------------------------
- */
+/* ---- l2norm --------------------------------------------------------------------- */
 
 static void l2norm_once(const struct kern_row *row, size_t n, float size, float length,
                         float eps, uint64_t *seed)
@@ -275,8 +274,7 @@ static void l2norm(void **state)
         }
 }
 
-/* ---- silu_mul ---------------------------------------------------------------------
- */
+/* ---- silu_mul ------------------------------------------------------------------- */
 
 static void silu_check(const struct kern_row *row, const float *g, const float *u,
                        size_t n, int alias)
@@ -322,8 +320,7 @@ static void silu_mul(void **state)
     }
 }
 
-/* ---- gelu, softcap -----------------------------------------------------------------
- */
+/* ---- gelu, softcap -------------------------------------------------------------- */
 
 static double gelu_of(double x)
 {

@@ -71,8 +71,7 @@ static inline struct pack_result pack_file(const char *from, const char *to,
     return r;
 }
 
-/* ---- the same model ---------------------------------------------------------------
- */
+/* ---- the same model ------------------------------------------------------------- */
 
 static inline enum status try_open(struct slm **m, const char *path,
                                    enum weights_residency residency, uint32_t isa_mask,

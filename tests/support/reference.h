@@ -39,8 +39,7 @@ struct reference {
     double *k, *v; /* [n_layers][cap][n_kv * dim] */
 };
 
-/* ---- tensors as floats, kept while a file is open: each is used at every position --
- */
+/* ---- tensors as floats, kept while a file is open: each is used at every position  */
 
 static struct {
     const struct gguf_tensor *t;
@@ -79,8 +78,7 @@ static const float *tensor(const struct gguf *g, int layer, const char *suffix)
     return kept[i].f;
 }
 
-/* ---- opening ----------------------------------------------------------------------
- */
+/* ---- opening -------------------------------------------------------------------- */
 
 static const char *reference_key(const struct reference *r, const char *key)
 {
@@ -127,8 +125,7 @@ static void reference_close(struct reference *r)
     free(r->v);
 }
 
-/* ---- pieces -----------------------------------------------------------------------
- */
+/* ---- pieces --------------------------------------------------------------------- */
 
 /* The two loops that take all the time. They are not what sanitizers are after. */
 #define PLAIN __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
@@ -333,8 +330,7 @@ static void feed_forward(const struct reference *r, int layer, const double *x,
            a, r->d, n);
 }
 
-/* ---- one more token; logits NULL where they are not wanted -------------------------
- */
+/* ---- one more token; logits NULL where they are not wanted ---------------------- */
 
 static void reference_step(struct reference *r, int32_t token, float *logits)
 {

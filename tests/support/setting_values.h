@@ -139,8 +139,7 @@ static bool is_right(const struct member *m, const json_t *v)
     return false;
 }
 
-/* ---- all values for all members ---------------------------------------------------
- */
+/* ---- all values for all members ------------------------------------------------- */
 
 typedef enum status take_fn(const json_t *object, struct err *err);
 

@@ -11,8 +11,7 @@
 
 #include "harness/tune/tune.h"
 
-/* ---- an invented machine ----------------------------------------------------------
- */
+/* ---- an invented machine -------------------------------------------------------- */
 
 /* Its clock is what its samples take. The best: 3 of 4 threads to decode and 4 to
  * prefill, 4 chunks, prefetch distance 8192 for q4_K, no matter what for q6_K, the

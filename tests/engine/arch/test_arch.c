@@ -15,8 +15,7 @@
 
 #define MODELS TEST_DATA "models/"
 
-/* ---- recorded logits ---------------------------------------------------------------
- */
+/* ---- recorded logits ------------------------------------------------------------ */
 
 enum { N_GOLDEN_TOKENS = 40, N_GOLDEN_VOCAB = 320 };
 
@@ -105,8 +104,7 @@ static void test_recorded_logits(void **state)
     }
 }
 
-/* ---- models of any architecture and shape -------------------------------------------
- */
+/* ---- models of any architecture and shape --------------------------------------- */
 
 enum { N_TOKENS = 44, N_VOCAB = 77, WINDOW = 9 };
 

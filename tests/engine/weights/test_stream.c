@@ -161,8 +161,7 @@ static double nmse(const float *have, const float *want, size_t n)
  * random model. A layer in the wrong place leaves nothing of the logits. */
 #define PANELS_NMSE 1e-3
 
-/* ---- the same logits ----------------------------------------------------------------
- */
+/* ---- the same logits ------------------------------------------------------------ */
 
 /* Slots are filled once; then experts are read that were not in memory, in blocks. */
 static void check_experts(const struct slm_info *info, const struct slm_stream *s)
@@ -417,8 +416,7 @@ static void waiting_is_in_the_profile(void **state)
     unlink(path);
 }
 
-/* ---- what is chosen
- * ------------------------------------------------------------------- */
+/* ---- what is chosen -------------------------------------------------------------- */
 
 static void auto_streams_what_does_not_fit(void **state)
 {
@@ -520,8 +518,7 @@ static void may_be_closed_at_any_time(void **state)
     unlink(path);
 }
 
-/* ---- files that change
- * ------------------------------------------------------------------ */
+/* ---- files that change ----------------------------------------------------------- */
 
 enum change { TRUNCATED, OVERWRITTEN, REPLACED, REMOVED };
 

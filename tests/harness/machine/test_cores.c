@@ -246,8 +246,7 @@ static void budget_ends_it(void **state)
     assert_int_equal(cores_sort(&map, cpus, 1, 0, simulate, &m, &err), ST_USAGE);
 }
 
-/* ---- into a topology ---------------------------------------------------------------
- */
+/* ---- into a topology ------------------------------------------------------------ */
 
 static struct topology topo;
 

@@ -498,8 +498,7 @@ static void says_how_to_get_permission(void **state)
     }
 }
 
-/* ---- leftovers --------------------------------------------------------------------
- */
+/* ---- leftovers ------------------------------------------------------------------ */
 
 static void names_tell_the_maker(void **state)
 {
@@ -554,8 +553,7 @@ static void removes_only_the_dead(void **state)
     assert_int_equal(sandbox_clean_leftovers(root), 0);
 }
 
-/* ---- real groups --------------------------------------------------------------------
- */
+/* ---- real groups ---------------------------------------------------------------- */
 
 static void need_groups(void)
 {

@@ -17,8 +17,7 @@
 static struct topology *topo;
 static char work[] = "/tmp/slmbench_test_settings_XXXXXX";
 
-/* ---- a stored sweep -----------------------------------------------------------------
- */
+/* ---- a stored sweep ------------------------------------------------------------- */
 
 static const struct member stored[] = {
     {"models", WORDS, ANY, "", false},
@@ -153,8 +152,7 @@ static void a_plan_has_a_limit(void **state)
     sweep_settings_free(&s);
 }
 
-/* ---- what a child is told ---------------------------------------------------------
- */
+/* ---- what a child is told ------------------------------------------------------- */
 
 static const struct member told[] = {
     {"kind", WHOLE, POINT_DECODE, POINT_SPECULATE, "0", false},

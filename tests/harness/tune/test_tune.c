@@ -5,8 +5,7 @@
  */
 #include "tests/support/tune_machine.h"
 
-/* ---- what it chooses --------------------------------------------------------------
- */
+/* ---- what it chooses ------------------------------------------------------------ */
 
 static void the_best_is_chosen(void **state)
 {

@@ -64,8 +64,7 @@ static void four_cpus_and_bursts(void **state)
     bursts_cost_less_than_3_percent(*state, 4);
 }
 
-/* ---- the end ----------------------------------------------------------------------
- */
+/* ---- the end -------------------------------------------------------------------- */
 
 /* From the last comparison on one choice, or every one, is worth nothing any more. */
 struct turned {
@@ -206,8 +205,7 @@ static void a_machine_that_is_never_quiet_is_tuned(void **state)
     free(text);
 }
 
-/* ---- time ------------------------------------------------------------------------
- */
+/* ---- time ----------------------------------------------------------------------- */
 
 /* Bursts make the first settings take longer, and there is not enough time for the last
  * ones when it is their turn. What then is left, because others decide sooner, is

@@ -173,8 +173,7 @@ static void a_spoiled_profile_is_refused(void **state)
     assert_int_equal(tuned_load(&t, path, &err), ST_IO);
 }
 
-/* ---- a real model ------------------------------------------------------------------
- */
+/* ---- a real model --------------------------------------------------------------- */
 
 #define N_TOKENS 12
 
