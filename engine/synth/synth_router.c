@@ -30,16 +30,14 @@
 #include "engine/synth/synth_parts.h"
 
 #define MOST_TAKEN 0.95
-#define BIAS       1.0 /* mean of the embeddings there; elsewhere they have variance 1 */
+#define BIAS       1.0  /* mean of the embeddings there; usually they have variance 1 */
 #define FAINT      0.05 /* deviation of the embeddings in context channels */
 #define CONTEXT    0.7  /* of the variance of scores comes from the context */
 #define WRITTEN    6.0  /* times as much as elsewhere does attention write there */
-#define NEAREST    8.0
-#define FARTHEST   32.0
-#define PEAK       10.0 /* of the scores of near tokens, of deviation 1 or so without it */
-#define AVERAGED                                                        \
-    0.08 /* variance of an average of values over what a token looks at \
-          */
+#define NEAREST    8.0  /* tokens */
+#define FARTHEST   32.0 /* tokens */
+#define PEAK       10.0 /* of near tokens' scores, which else have deviation 1 or so */
+#define AVERAGED   0.08 /* variance of values averaged over what a token looks at */
 
 #define BLOCK ((double)SYNTH_UNIT_ELEMS)
 
