@@ -231,7 +231,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->pool, p->isa_mask,
                           info->n_batch, info->n_logits, err);
-    if (!st && info->residency == WEIGHTS_STREAM)
+    if (!st && (info->n_streamed || info->cache_bytes))
         forward_set_weights(new->forward, new->w);
     if (!st)
         st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);

@@ -21,8 +21,10 @@ enum {
 
 /* Of the NMSE: rounded to few bits, a number that is off by little may be off by a
  * step. */
-static const double BOUND[KERN_N_KV] = {
-    [KERN_KV_f16] = 1e-6, [KERN_KV_q8_0] = 1e-4, [KERN_KV_q4_0] = 1.5e-2};
+static const double BOUND[KERN_N_KV] = {[KERN_KV_f16] = 1e-6,
+                                        [KERN_KV_bf16] = 1e-4,
+                                        [KERN_KV_q8_0] = 1e-4,
+                                        [KERN_KV_q4_0] = 1.5e-2};
 
 static const struct family {
     struct synth_shape shape;
