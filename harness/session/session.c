@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/thread_pool.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
@@ -28,6 +29,7 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 {
     const struct slm_info *info = slm_info(m);
     struct progress progress;
+    char size[24];
     enum status st;
 
     if (info->residency != WEIGHTS_STREAM &&
@@ -43,6 +45,13 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
                                : "--weights auto keeps what fits, and streams the rest "
                                  "from disk");
     }
+    if (info->n_streamed)
+        fprintf(
+            stderr,
+            "bench: memory does not hold all of the model: %d of %d layers (%s) are "
+            "read from disk for every token\n",
+            info->n_streamed, info->n_layers,
+            format_bytes(size, sizeof size, info->streamed_bytes));
     progress_begin(&progress, "loading");
     st =
         weights_preload(slm_weights(m), slm_thread_pool(m), on_preload, &progress, err);

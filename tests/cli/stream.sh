@@ -165,4 +165,28 @@ if command -v gnuplot >/dev/null; then
         fail "chart: $(ls sweep)"
     draws_again sweep decode_limit
 fi
+
+# ---- in a container: generate streams, too, says so, and says the same
+box=
+for file in memory/memory.limit_in_bytes memory.max; do
+    dir=/sys/fs/cgroup/$(dirname $file)/slm-stream-$$
+    mkdir "$dir" 2>/dev/null || continue
+    box=$dir limit=$dir/$(basename $file)
+    [ -e "$limit" ] && break
+    rmdir "$dir"
+    box=
+done
+if [ -n "$box" ]; then
+    trap 'rmdir "$box"' EXIT
+    "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" -n 12 --weights mmap >mapped 2>err || fail "mmap: $(cat err)"
+    # 256 MiB are left to other programs
+    echo $((312 << 20)) >"$limit"
+    (
+        echo "$BASHPID" >"$box/cgroup.procs"
+        exec "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" -n 12
+    ) >streamed 2>err || fail "generate: $(cat err)"
+    grep -q 'of 24 layers (.*) are read from disk for every token' err ||
+        fail "not streamed within 312 MiB: $(cat err)"
+    cmp mapped streamed || fail "streamed weights say something else"
+fi
 rm deep.gguf
