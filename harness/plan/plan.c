@@ -83,7 +83,7 @@ enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room)
         return PLAN_NO_FIT;
     if (maps && need->anon_bytes + need->weight_bytes + RESERVE_OWN_BYTES > room)
         return PLAN_PAGES;
-    return need->n_streamed ? PLAN_STREAMS : PLAN_FITS;
+    return need->streamed_bytes ? PLAN_STREAMS : PLAN_FITS;
 }
 
 enum status plan_make(struct plan *plan, const struct point *p,
@@ -112,6 +112,7 @@ void plan_predict(struct plan *plan)
     const struct point_need *need = &plan->need;
     const struct token_work work = {.memory_bytes = (double)need->token_bytes,
                                     .streamed_bytes = (double)need->streamed_bytes,
+                                    .on_demand = need->cache_bytes > 0,
                                     .output_bytes = (double)need->output_bytes,
                                     .n_layers = need->n_layers,
                                     .n_streamed = need->n_streamed};

@@ -87,7 +87,7 @@ const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
         append_speed(buf, cap, plan);
         break;
     case PLAN_STREAMS:
-        text_append(buf, cap, "streams ");
+        text_append(buf, cap, need->cache_bytes ? "reads up to " : "streams ");
         append_bytes(buf, cap, need->streamed_bytes);
         text_append(buf, cap, " per token within ");
         append_bytes(buf, cap, plan->room);
@@ -143,6 +143,15 @@ static void print_weights(FILE *f, const struct plan *plan)
              "mapped: page cache, which can be given back");
         return;
     }
+    if (need->cache_bytes) {
+        line(f, "resident",
+             format_bytes(size, sizeof size,
+                          need->weights_memory_bytes - need->cache_bytes),
+             "weights that all tokens need");
+        line(f, "experts", format_bytes(size, sizeof size, need->cache_bytes),
+             "those that are used most; the others are read when they are chosen");
+        return;
+    }
     if (!need->n_streamed) {
         line(f, "weights", format_bytes(size, sizeof size, need->weights_memory_bytes),
              plan->verdict == PLAN_NO_FIT && need->residency == WEIGHTS_STREAM
@@ -190,7 +199,10 @@ static void print_disk(FILE *f, const struct plan *plan)
         return;
     fprintf(f, "\nDisk\n");
     line(f, "streamed", format_bytes(size, sizeof size, need->streamed_bytes),
-         "read again for every token, or for every pass of a prompt");
+         need->cache_bytes
+             ? "of experts for a token, if all are equally popular: less "
+               "where some are not"
+             : "read again for every token, or for every pass of a prompt");
     if (need->disk_bytes)
         line(f, "left there", format_bytes(size, sizeof size, need->disk_bytes),
              "embeddings, of which a token needs a row");
@@ -230,9 +242,9 @@ static void print_time(FILE *f, const struct plan *plan)
     text[0] = '\0';
     if (t->disk_s > 0) {
         append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);
-        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s, meanwhile",
-             text);
-        if (t->alone_s > 0.01 * t->token_s)
+        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s, %s", text,
+             need->cache_bytes ? "once it is known which experts" : "meanwhile");
+        if (!need->cache_bytes && t->alone_s > 0.01 * t->token_s)
             line(f, "waiting", format_time(time, sizeof time, t->alone_s),
                  "in which the two do not overlap");
     } else if (*r->disk_why_not) {
@@ -295,8 +307,9 @@ json_t *plan_json(const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
     json_t *memory =
-        json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "limit_bytes",
-                  size_json(plan->room), "limit_from", plan->room_from, "weights_bytes",
+        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "experts_bytes",
+                  size_json(need->cache_bytes), "limit_bytes", size_json(plan->room),
+                  "limit_from", plan->room_from, "weights_bytes",
                   size_json(need->weights_memory_bytes), "slots_bytes",
                   size_json((uint64_t)need->n_slots * need->slot_bytes), "kv_bytes",
                   size_json(need->kv_bytes), "scratch_bytes",

@@ -238,7 +238,7 @@ static void probe_disk_before(struct point_run *r)
 
     if (!r->fits && residency == WEIGHTS_MMAP)
         probe_disk_roof(r, DISK_BYTES, NULL);
-    else if (residency == WEIGHTS_STREAM && r->row->n_streamed > 0)
+    else if (residency == WEIGHTS_STREAM && r->row->streamed_bytes > 0)
         probe_disk_roof(r, streamed_probe_bytes(r), &probe_disk_streaming);
 }
 

@@ -111,7 +111,8 @@ static enum status divide(struct point_need *need, const struct gguf *g,
     need->n_streamed = plan.n_streamed;
     need->n_slots = plan.n_slots;
     need->slot_bytes = plan.slot_bytes;
-    need->streamed_bytes = plan.streamed_bytes;
+    need->streamed_bytes = info->streamed_bytes;
+    need->cache_bytes = info->cache_bytes;
     need->disk_bytes = plan.disk_bytes;
     return ST_OK;
 }
@@ -273,6 +274,7 @@ static const struct {
     {"output_bytes", offsetof(struct point_need, output_bytes)},
     {"streamed_bytes", offsetof(struct point_need, streamed_bytes)},
     {"slot_bytes", offsetof(struct point_need, slot_bytes)},
+    {"cache_bytes", offsetof(struct point_need, cache_bytes)},
     {"disk_bytes", offsetof(struct point_need, disk_bytes)},
 };
 

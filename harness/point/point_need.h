@@ -28,7 +28,9 @@ struct point_need {
     int residency; /* enum weights_residency: chosen, where AUTO was asked for */
     int n_layers;
     int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */
-    uint64_t streamed_bytes, slot_bytes;
+    uint64_t streamed_bytes, slot_bytes; /* the first also of cached experts: what a
+                                            token is expected to miss */
+    uint64_t cache_bytes;   /* of weights_memory_bytes: of cached experts; 0: none */
     uint64_t disk_bytes;    /* of tensors that stay in the file */
     int n_ctx;              /* positions of the KV cache */
     int packed_ctx;         /* the most with which all weights stay in memory; 0: none,

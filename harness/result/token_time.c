@@ -41,7 +41,8 @@ struct token_time token_time_at(const struct token_work *w, const struct token_r
         return t;
     }
     longer_s = fmax(t.compute_s, t.disk_s);
-    t.token_s = w->n_streamed > 0 && w->n_streamed <= w->n_layers
+    t.token_s = w->on_demand ? t.compute_s + t.disk_s
+                : w->n_streamed > 0 && w->n_streamed <= w->n_layers
                     ? overlapped(w, t.compute_s, t.disk_s)
                     : longer_s;
     t.alone_s = t.token_s - longer_s;
@@ -54,6 +55,7 @@ struct token_time token_time_least(const struct token_work *w,
     struct token_work whole = *w;
 
     whole.n_streamed = 0;
+    whole.on_demand = false;
     return token_time_at(&whole, r, 1);
 }
 

@@ -10,11 +10,14 @@
  * those since the last streamed one. So a token takes, for each streamed layer, the
  * longer of the two; where distances between streamed layers differ, that is more than
  * the longer of all reading and all computing.
+ * Experts that are read once a router has chosen them overlap with nothing.
  *
  * Threading: pure functions.
  */
 #ifndef SLM_HARNESS_RESULT_TOKEN_TIME_H
 #define SLM_HARNESS_RESULT_TOKEN_TIME_H
+
+#include <stdbool.h>
 
 /* Share of the roof of memory that decoding reaches with packed weights: the middle of
  * those in results/examples, which are 0.8 to 0.95. */
@@ -25,10 +28,11 @@
 
 /* What one token takes. */
 struct token_work {
-    double memory_bytes;      /* weights and KV cache, streamed weights too: all that is
-                                 multiplied with */
-    double streamed_bytes;    /* read from disk; 0: nothing */
-    double output_bytes;      /* of memory_bytes: what comes after the last layer */
+    double memory_bytes;   /* weights and KV cache, streamed weights too: all that is
+                              multiplied with */
+    double streamed_bytes; /* read from disk; 0: nothing */
+    double output_bytes;   /* of memory_bytes: what comes after the last layer */
+    bool on_demand;        /* streamed bytes are read once it is known which: experts */
     int n_layers, n_streamed; /* layers, spread evenly; 0 streamed: as if reading and
                                  computing overlapped as a whole */
 };

@@ -45,7 +45,12 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
                                : "--weights auto keeps what fits, and streams the rest "
                                  "from disk");
     }
-    if (info->n_streamed)
+    if (info->cache_bytes)
+        fprintf(stderr,
+                "bench: memory does not hold all experts: those that are not among the "
+                "%s in use are read from disk when they are chosen\n",
+                format_bytes(size, sizeof size, info->cache_bytes));
+    else if (info->n_streamed)
         fprintf(
             stderr,
             "bench: memory does not hold all of the model: %d of %d layers (%s) are "

@@ -63,6 +63,17 @@ static void layers_are_read_one_by_one(void **state)
     assert_float_equal(t.token_s, 3 * 0.0375 + (0.125 / 4 + 0.025), 1e-12);
 }
 
+/* Nobody knows which experts a token takes before it takes them. */
+static void experts_overlap_with_nothing(void **state)
+{
+    struct token_work w = work_of(0.1, 0);
+
+    (void)state;
+    w.on_demand = true;
+    assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.25, 1e-8);
+    assert_float_equal(token_time_least(&w, &roofs).token_s, 0.15, 1e-8);
+}
+
 static void an_unknown_roof_is_no_time(void **state)
 {
     const struct token_work w = work_of(1, 8);
@@ -79,6 +90,7 @@ int main(void)
         cmocka_unit_test(memory_alone_is_its_roof),
         cmocka_unit_test(the_longer_one_counts),
         cmocka_unit_test(layers_are_read_one_by_one),
+        cmocka_unit_test(experts_overlap_with_nothing),
         cmocka_unit_test(an_unknown_roof_is_no_time),
     };
 
