@@ -94,7 +94,7 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
     if (strstr(c->text, "Expecting SEQUENCE"))
         return err_set(err, ST_INPUT, "%s, line %d: %s, in brackets: [a, b]", path,
                        c->line, list_expected);
-    if (strstr(c->text, "SEQ"))
+    if (strstr(c->text, "Expecting STRING"))
         return err_set(err, ST_INPUT, "%s, line %d: %s, without brackets", path,
                        c->line, text_expected);
     if (c->line)

@@ -283,6 +283,9 @@ static void note_stream(struct point_worker *c)
         return;
     c->row.disk_wait_pct =
         100 * (double)(s.wait_ns - c->stream_begin.wait_ns) * 1e-6 / ms;
+    if (s.expert_uses > c->stream_begin.expert_uses)
+        c->row.expert_hit_rate = (double)(s.expert_hits - c->stream_begin.expert_hits) /
+                                 (double)(s.expert_uses - c->stream_begin.expert_uses);
     if (c->p->kind != POINT_SPECULATE)
         c->row.disk_bytes_per_token =
             (int64_t)((double)(s.bytes_read - c->stream_begin.bytes_read) / n);

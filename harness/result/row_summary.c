@@ -368,6 +368,11 @@ static void put_disk(struct lines *l, const struct row *r)
     if (*r->disk_way)
         text_append(t, sizeof t, "%s%s", *t ? " by " : "read by ", r->disk_way);
     put(l, "disk", t);
+    t[0] = '\0';
+    if (isfinite(r->expert_hit_rate))
+        text_append(t, sizeof t, "%.0f %% of those that were chosen were in memory",
+                    100 * r->expert_hit_rate);
+    put(l, "experts", t);
 }
 
 static void print_roof(struct lines *l, const struct row *r)

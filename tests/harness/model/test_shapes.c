@@ -155,7 +155,7 @@ static void broken_files_get_a_sentence_with_file_and_key(void **state)
          "n_ff: 99999999999999999999 is outside"},
         {"n_ff: 512", "n_ff: 1.5", "n_ff: '1.5' is not a whole number"},
         {"n_ff: 512", "n_ff:", "n_ff: '' is not a whole number"},
-        {"n_ff: 512", "n_ff: [1, 2]", "line 4: Expecting STRING"},
+        {"n_ff: 512", "n_ff: [1, 2]", "line 4: here a single value is expected"},
         {"n_ff: 512", "n_ff: 512\nn_ff: 512", "the key 'n_ff' is there twice"},
         {"rope_base: 1e4", "rope_base: fast", "rope_base: 'fast' is not a number"},
         {"rope_base: 1e4", "rope_base: inf", "rope_base: 'inf' is not a number"},

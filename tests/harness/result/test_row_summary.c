@@ -81,7 +81,9 @@ static void streamed_rows_name_the_disk(void **state)
     r.roof_disk_gbps = 1.25;
     r.disk_share = 0.96;
     strcpy(r.disk_way, "pread, direct, 8 of 2.00 MiB");
+    r.expert_hit_rate = 0.914;
     print(&r);
+    assert_non_null(strstr(text, "91 % of those that were chosen were in memory\n"));
     assert_non_null(strstr(text, "stream of 12 layers from disk\n"));
     assert_non_null(strstr(text, "reads 690 MB, 170 MB of it\n"));
     assert_non_null(
