@@ -23,7 +23,9 @@ struct slm {
     int n_threads, n_threads_prefill; /* >= 1 */
     int pass_tokens;                  /* most tokens in one pass of prefill */
     int n_past;
-    size_t n_logits; /* of the last slm_eval() */
+    size_t n_logits;        /* of the last slm_eval() */
+    slm_eval_hook_fn *hook; /* NULL: none */
+    void *hook_arg;
 };
 
 /* ---- opening and closing ------------------------------------------------------ */
@@ -342,6 +344,8 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
     const int n_past = m->n_past;
     enum status st = check_tokens(m, tokens, n, which, err);
 
+    if (!st && m->hook)
+        m->hook(m->hook_arg);
     if (!st)
         st = weights_check(m->w, err);
     if (st)
@@ -411,6 +415,31 @@ int slm_least_past(const struct slm *m)
 int slm_n_free(const struct slm *m)
 {
     return (m->info.kv_window ? SLM_MAX_POSITIONS : m->info.n_ctx) - m->n_past;
+}
+
+void slm_set_eval_hook(struct slm *m, slm_eval_hook_fn *hook, void *arg)
+{
+    m->hook = hook;
+    m->hook_arg = arg;
+}
+
+enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed, struct err *err)
+{
+    struct slm_info *info = &m->info;
+    const struct residency_plan *plan;
+    enum status st = weights_reclaim(m->w, info->n_layers, bytes, freed, err);
+
+    if (st)
+        return st;
+    plan = weights_plan(m->w);
+    info->residency = WEIGHTS_STREAM;
+    info_stream(info, plan);
+    st = model_rebind(m->model, m->g, m->w, err);
+    if (st)
+        weights_break(m->w, err);
+    else if (info->n_streamed || info->cache_bytes)
+        forward_set_weights(m->forward, m->w);
+    return st;
 }
 
 struct fill {

@@ -239,6 +239,20 @@ int slm_n_past(const struct slm *m);
  * SLM_MAX_POSITIONS. */
 int slm_n_free(const struct slm *m);
 
+/* Give `bytes` of memory back between two evaluations, because somebody else needs it:
+ * layers that were kept in memory are streamed from now on, or fewer experts cached
+ * (weights_reclaim()). The sequence and the logits stay; slm_info() has the new plan.
+ * *freed is what went, `bytes` at least. Errors: ST_USAGE (weights that cannot be
+ * streamed), ST_NO_MEMORY (so much cannot be given back, or no memory for the tables):
+ * all is as before; ST_IO (the file cannot be read any more, and slm_eval() fails). */
+enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed,
+                        struct err *err);
+
+/* Call hook(arg) at the beginning of every slm_eval(), by its caller's thread: it may
+ * call slm_reclaim(). NULL: end. */
+typedef void slm_eval_hook_fn(void *arg);
+void slm_set_eval_hook(struct slm *m, slm_eval_hook_fn *hook, void *arg);
+
 /* Forget positions from n_past on: 0, or slm_least_past() <= n_past <= slm_n_past().
  * Where layers keep states, the next slm_eval() runs tokens again from before n_past;
  * where they have a window, all tokens, if the sequence has been longer by more than

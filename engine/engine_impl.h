@@ -25,6 +25,9 @@ enum status info_plan(struct slm_info *info, struct residency_plan *plan,
                       const struct gguf *g, const struct slm_params *params,
                       struct err *err);
 
+/* What *info says of a plan of residency stream. */
+void info_stream(struct slm_info *info, const struct residency_plan *plan);
+
 /* The memory that params allow. */
 uint64_t info_memory_bytes(const struct slm_params *params);
 uint64_t info_machine_bytes(void);

@@ -206,6 +206,16 @@ static uint64_t missed_bytes(const struct slm_info *info,
     return (uint64_t)((all - in_memory) * info->n_experts_used / info->n_experts);
 }
 
+void info_stream(struct slm_info *info, const struct residency_plan *plan)
+{
+    info->n_streamed = plan->n_streamed;
+    info->streamed_bytes = plan->streamed_bytes;
+    info->cache_bytes = plan->cache_bytes;
+    if (plan->n_experts)
+        info->streamed_bytes = missed_bytes(info, plan);
+    info->weights_memory_bytes = plan->memory_bytes;
+}
+
 static enum status describe_stream(struct slm_info *info, struct residency_plan *plan,
                                    const struct gguf *g, uint64_t memory_bytes,
                                    struct err *err)
@@ -216,12 +226,7 @@ static enum status describe_stream(struct slm_info *info, struct residency_plan 
 
     if (st)
         return st;
-    info->n_streamed = plan->n_streamed;
-    info->streamed_bytes = plan->streamed_bytes;
-    info->cache_bytes = plan->cache_bytes;
-    if (plan->n_experts)
-        info->streamed_bytes = missed_bytes(info, plan);
-    info->weights_memory_bytes = plan->memory_bytes;
+    info_stream(info, plan);
     return ST_OK;
 }
 

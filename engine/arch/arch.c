@@ -148,6 +148,20 @@ enum status model_load(struct model **m, const struct gguf *g, struct weights *w
     return load(m, g, w, vector_bytes, NULL, err);
 }
 
+enum status model_rebind(struct model *m, const struct gguf *g, struct weights *w,
+                         struct err *err)
+{
+    struct model *anew, old = *m;
+    const enum status st = model_load(&anew, g, w, err);
+
+    if (st)
+        return st;
+    *m = *anew;
+    *anew = old;
+    model_free(anew);
+    return ST_OK;
+}
+
 enum status model_panels(bool *in_panels, const struct gguf *g, struct err *err)
 {
     struct model *planned;

@@ -177,6 +177,11 @@ enum status model_load(struct model **m, const struct gguf *g, struct weights *w
                        struct err *err);
 void model_free(struct model *m);
 
+/* Read the places of all weights anew: w has moved some. Pointers into *m become
+ * invalid. Errors: those of model_load(); *m is as before. */
+enum status model_rebind(struct model *m, const struct gguf *g, struct weights *w,
+                         struct err *err);
+
 static inline size_t delta_values(const struct delta_sizes *s)
 {
     return (size_t)s->n_v_heads * (size_t)s->head_dim;

@@ -72,6 +72,17 @@ static int text_capacity(const struct slm *m)
     return 2 * (slm_info(m)->n_ctx + 1);
 }
 
+/* How much faster memory is than disks, roughly: measured passes soon say it better. */
+#define DISK_SLOWNESS 20.0
+
+/* The share of a pass in which it waits for streamed weights. */
+static double streamed_share(const struct slm_info *info)
+{
+    const double disk = DISK_SLOWNESS * (double)info->streamed_bytes;
+
+    return disk / (disk + (double)info->weight_token_bytes);
+}
+
 enum status speculate_open(struct speculator **out, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *p, struct err *err)
@@ -98,7 +109,7 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     sp->n_most = p->n_most ? p->n_most : SPECULATE_MAX;
     if (sp->n_most > width - 1)
         sp->n_most = width - 1;
-    speculate_rule_begin(&sp->rule);
+    speculate_rule_begin(&sp->rule, streamed_share(slm_info(m)));
     if (sp->draft) {
         st = check_draft(sp, p->draft_tok, err);
         if (!st)

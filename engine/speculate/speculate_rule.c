@@ -25,6 +25,9 @@
 #define FIRST_SLOPE 0.1
 #define MOST_SLOPE  0.5
 
+/* A share of waiting from which on wide passes are tried at once. */
+#define MOSTLY_STREAMED 0.5
+
 /* The least cost of a column, whatever single passes measure. */
 #define LEAST_SLOPE 0.01
 
@@ -44,9 +47,10 @@
 /* Passes that measure the cost of plain decoding before drafts are tried. */
 #define N_PLAIN 3
 
-void speculate_rule_begin(struct speculate_rule *r)
+void speculate_rule_begin(struct speculate_rule *r, double streamed)
 {
     memset(r, 0, sizeof *r);
+    r->streamed = streamed;
     for (int i = 0; i < SPECULATE_SOURCES; i++)
         r->acceptance[i] = FIRST_RATE;
 }
@@ -57,7 +61,7 @@ void speculate_rule_begin(struct speculate_rule *r)
 static double extrapolate(const struct speculate_rule *r, int width)
 {
     int known = width - 1;
-    double slope = FIRST_SLOPE * r->pass_ns[1];
+    double slope = FIRST_SLOPE * (1.0 - r->streamed) * r->pass_ns[1];
 
     while (known > 1 && !r->n_measured[known])
         known--;
@@ -111,11 +115,13 @@ static double expected(const struct speculate_rule *r, int source, int n, double
     return sum;
 }
 
-/* Widths are explored step by step. */
+/* Widths are explored step by step, unless they hardly add to what is waited for. */
 static int widest_to_try(const struct speculate_rule *r)
 {
     int width = SPECULATE_MAX + 1;
 
+    if (r->streamed > MOSTLY_STREAMED)
+        return width;
     while (width > 1 && !r->n_measured[width])
         width--;
     return 2 * width;

@@ -38,6 +38,7 @@ struct speculate_rule {
     double recent_ns[SPECULATE_MAX + 2][SPECULATE_RECENT]; /* by width */
     double pass_ns[SPECULATE_MAX + 2];                     /* their medians */
     double plain_ns; /* a slower mean of width 1 */
+    double streamed; /* expected share of the time that columns do not add to */
     int n_measured[SPECULATE_MAX + 2];
     double acceptance[SPECULATE_SOURCES]; /* rate of accepted tokens */
     int n_observed[SPECULATE_SOURCES];    /* tokens that the rate comes from */
@@ -54,7 +55,10 @@ struct speculate_step {
     bool again;               /* the pass first ran earlier tokens again */
 };
 
-void speculate_rule_begin(struct speculate_rule *r);
+/* streamed: the share of a pass's time, 0 to 1, in which it is expected to wait for
+ * weights that are read again for each pass. More columns do not make that longer: they
+ * are expected to cost less until it is known, and wide drafts are tried at once. */
+void speculate_rule_begin(struct speculate_rule *r, double streamed);
 
 /* Length of the next draft from that source, at most n_most; 0: decode plainly. */
 int speculate_rule_length(const struct speculate_rule *r, int source, int n_most);

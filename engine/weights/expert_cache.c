@@ -39,8 +39,9 @@ struct expert_cache {
     int *class_of;              /* [n_layers]; -1: a layer without experts */
     struct expert *experts;     /* [n_layers][n_experts] */
     uint64_t bytes;
-    int n_tokens;     /* of the present pass */
-    double weight;    /* of the last token */
+    uint64_t least, most; /* bytes: as expert_cache_least_bytes() and _most_bytes() */
+    int n_tokens;         /* of the present pass */
+    double weight;        /* of the last token */
     double per_token; /* of the pass: weight of each as their mean, relative to that */
     double tokens;    /* all so far, weighted */
     double repeats, n_repeats; /* experts used by the token before that are used again,
@@ -160,6 +161,8 @@ enum status expert_cache_open(struct expert_cache **out, int n_layers, int n_exp
     c->n_layers = n_layers;
     c->n_experts = n_experts;
     c->weight = 1;
+    c->least = least;
+    c->most = most;
     c->classes = calloc((size_t)n_layers + 1, sizeof *c->classes);
     c->class_of = calloc((size_t)n_layers + 1, sizeof *c->class_of);
     c->experts = calloc(n + 1, sizeof *c->experts);
@@ -200,6 +203,43 @@ void expert_cache_close(struct expert_cache *c)
     free(c->class_of);
     free(c->experts);
     free(c);
+}
+
+/* The last slot's expert loses it. */
+static void take_away(struct expert_cache *c, struct size_class *k)
+{
+    const int slot = --k->n_slots;
+
+    if (k->holds[slot] >= 0) {
+        c->experts[k->holds[slot]].slot = -1;
+        return;
+    }
+    for (int i = 0; i < k->n_free; i++)
+        if (k->free_slots[i] == slot) {
+            k->free_slots[i] = k->free_slots[--k->n_free];
+            return;
+        }
+}
+
+void expert_cache_shrink(struct expert_cache *c, uint64_t room_bytes,
+                         void (*gone)(void *arg, uint64_t at, uint64_t bytes),
+                         void *arg)
+{
+    for (int i = 0; i < c->n_classes; i++) {
+        struct size_class *k = &c->classes[i];
+        const int before = k->n_slots;
+        const int n =
+            slots_of(c->n_experts, k->n_layers, room_bytes, c->least, c->most);
+
+        while (k->n_slots > n)
+            take_away(c, k);
+        if (k->n_slots == before)
+            continue;
+        const uint64_t bytes = (uint64_t)(before - k->n_slots) * k->bytes;
+
+        c->bytes -= bytes;
+        gone(arg, k->at + (uint64_t)k->n_slots * k->bytes, bytes);
+    }
 }
 
 /* ---- slots -------------------------------------------------------------------- */

@@ -55,6 +55,14 @@ uint64_t expert_cache_most_bytes(int n_layers, int n_experts,
 uint64_t expert_cache_planned_bytes(int n_layers, int n_experts,
                                     const uint64_t *expert_bytes, uint64_t room_bytes);
 
+/* Take the last slots of every class away until the cache has those of one opened with
+ * room_bytes, at least the least; experts in them have none any more. No expert may be
+ * taken. gone(arg, at, bytes): memory that is no slot any more; at as
+ * expert_cache_at(). */
+void expert_cache_shrink(struct expert_cache *c, uint64_t room_bytes,
+                         void (*gone)(void *arg, uint64_t at, uint64_t bytes),
+                         void *arg);
+
 /* Bytes of all slots, and their number. */
 uint64_t expert_cache_bytes(const struct expert_cache *c);
 size_t expert_cache_slots(const struct expert_cache *c);

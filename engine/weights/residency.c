@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * residency.c - the fewest streamed layers that fit, and what is read of each
+ * residency.c - where tensors belong, and what is read of each layer
  */
 #include "engine/weights/residency.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "engine/gguf/gguf_panels.h"
-#include "engine/weights/expert_cache.h"
 
 #define LINE ((uint64_t)64)
 
@@ -39,31 +38,6 @@ enum residency_part residency_part(const char *name)
     if (!own || strncmp(own, ".ffn_", 5))
         return RESIDENCY_ATTENTION;
     return strncmp(own, ".ffn_down", 9) ? RESIDENCY_GATE_UP : RESIDENCY_DOWN;
-}
-
-/* The middles of n_streamed equal parts of the model: distances between streamed
- * layers, that from the last one to the first of the next pass included, differ by at
- * most one.
- */
-int residency_streamed_layer(const struct residency_plan *plan, int i)
-{
-    const int64_t n = plan->n_layers, n_streamed = plan->n_streamed;
-
-    assert(i >= 0 && i < n_streamed);
-    return (int)((2 * (int64_t)i + 1) * n / (2 * n_streamed));
-}
-
-/* A layer lies in the part that its first edge or its middle is in. */
-int residency_streamed_index(const struct residency_plan *plan, int layer)
-{
-    if (plan->n_streamed == 0 || layer < 0 || layer >= plan->n_layers)
-        return -1;
-    const int first = (int)((int64_t)layer * plan->n_streamed / plan->n_layers);
-
-    for (int i = first; i < plan->n_streamed && i <= first + 1; i++)
-        if (residency_streamed_layer(plan, i) == layer)
-            return i;
-    return -1;
 }
 
 enum residency residency_of(const struct residency_plan *plan, const struct gguf *g,
@@ -230,208 +204,4 @@ uint64_t residency_slot_offset(const struct residency_plan *plan,
     assert(t->offset + t->bytes <= map->extents[low].end);
     return residency_place(plan, part) + map->extents[low].at +
            (t->offset - map->extents[low].begin);
-}
-
-/* ---- the plan ------------------------------------------------------------------- */
-
-/* The sizes of a plan with n_streamed layers. kept[n_layers]: bytes of memory of each
- * layer's tensors; ends: of the others that are kept. */
-static void measure(struct residency_plan *plan, const struct residency_map *map,
-                    const uint64_t *kept, uint64_t ends, int n_streamed)
-{
-    plan->n_streamed = n_streamed;
-    plan->n_slots = n_streamed > 0;
-    plan->slot_bytes = plan->streamed_bytes = 0;
-    plan->kept_bytes = ends;
-    memset(plan->part_bytes, 0, sizeof plan->part_bytes);
-    for (int layer = 0; layer < plan->n_layers; layer++) {
-        if (residency_streamed_index(plan, layer) < 0) {
-            plan->kept_bytes += kept[layer];
-            continue;
-        }
-        for (int part = 0; part < RESIDENCY_PARTS; part++) {
-            const uint64_t bytes = map->bytes[n_parts(layer) + (size_t)part];
-
-            plan->streamed_bytes += bytes;
-            if (plan->part_bytes[part] < bytes)
-                plan->part_bytes[part] = bytes;
-        }
-    }
-    for (int part = 0; part < RESIDENCY_PARTS; part++)
-        plan->slot_bytes += plan->part_bytes[part];
-    plan->memory_bytes = round_up(plan->kept_bytes, RESIDENCY_ALIGN) + plan->slot_bytes;
-}
-
-/* What measure() needs, of a file. */
-struct sizes {
-    struct residency_map map;
-    uint64_t *kept, ends;
-    int n_experts;                  /* of a layer; 0: none that can be cached */
-    uint64_t *expert;               /* [n_layers] memory of an expert; 0: none */
-    uint64_t experts, experts_kept; /* bytes of all, and of memory if they are kept */
-};
-
-static void free_sizes(struct sizes *s)
-{
-    residency_map_free(&s->map);
-    free(s->kept);
-    free(s->expert);
-}
-
-/* Experts are cached if all layers that have them have the same number. */
-static void gather_experts(struct sizes *s, const struct gguf *g, int n_layers)
-{
-    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
-        const struct gguf_tensor *t = gguf_tensor_at(g, i);
-
-        if (!residency_is_experts(t, n_layers))
-            continue;
-        if (s->n_experts && s->n_experts != (int)t->ne[2]) {
-            s->n_experts = 0;
-            return;
-        }
-        s->n_experts = (int)t->ne[2];
-        s->expert[residency_layer(t->name)] += residency_slice_room(t);
-        s->experts += t->bytes;
-        s->experts_kept += residency_kept_bytes(g, t);
-    }
-}
-
-/* And the part of the plan that does not depend on the number of streamed layers. */
-static enum status gather(struct sizes *out, struct residency_plan *plan,
-                          const struct gguf *g, int n_layers, struct err *err)
-{
-    struct sizes s = {.ends = 0};
-    enum status st;
-
-    if (gguf_is_assembled(g))
-        return err_set(err, ST_USAGE,
-                       "the weights of %s are made while they are read, so they cannot "
-                       "be streamed; convert the model to one GGUF file first, or to a "
-                       "packed file with `bench pack`",
-                       gguf_path(g));
-    st = residency_map_make(&s.map, g, n_layers, err);
-    if (st)
-        return st;
-    s.kept = calloc((size_t)n_layers + 1, sizeof *s.kept);
-    s.expert = calloc((size_t)n_layers + 1, sizeof *s.expert);
-    if (!s.kept || !s.expert) {
-        free_sizes(&s);
-        return err_set(err, ST_NO_MEMORY, "no memory to plan %d layers", n_layers);
-    }
-    *plan = (struct residency_plan){.n_layers = n_layers};
-    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
-        const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        const int layer = residency_layer(t->name);
-
-        if (layer >= 0 && layer < n_layers)
-            s.kept[layer] += residency_kept_bytes(g, t);
-        else if (residency_of(plan, g, t) == RESIDENCY_DISK)
-            plan->disk_bytes += t->bytes;
-        else
-            s.ends += residency_kept_bytes(g, t);
-    }
-    gather_experts(&s, g, n_layers);
-    *out = s;
-    return ST_OK;
-}
-
-/* Memory of what is kept where experts are cached. */
-static uint64_t without_experts(const struct residency_plan *plan,
-                                const struct sizes *s)
-{
-    uint64_t sum = s->ends - s->experts_kept;
-
-    for (int layer = 0; layer < plan->n_layers; layer++)
-        sum += s->kept[layer];
-    return sum;
-}
-
-static uint64_t least_with_cache(const struct residency_plan *plan,
-                                 const struct sizes *s)
-{
-    return round_up(without_experts(plan, s), RESIDENCY_ALIGN) +
-           expert_cache_least_bytes(plan->n_layers, s->n_experts, s->expert);
-}
-
-/* Not everything is kept: a plan with cached experts, if they are what can be left out
- * and the rest fits. */
-static bool cache_experts(struct residency_plan *plan, const struct sizes *s,
-                          uint64_t room_bytes)
-{
-    if (!s->n_experts || least_with_cache(plan, s) > room_bytes)
-        return false;
-    measure(plan, &s->map, s->kept, s->ends, 0);
-    plan->kept_bytes = without_experts(plan, s);
-    plan->n_experts = s->n_experts;
-    plan->cached_bytes = s->experts;
-    plan->memory_bytes = round_up(plan->kept_bytes, RESIDENCY_ALIGN);
-    plan->cache_bytes = expert_cache_planned_bytes(
-        plan->n_layers, s->n_experts, s->expert, room_bytes - plan->memory_bytes);
-    plan->memory_bytes += plan->cache_bytes;
-    return true;
-}
-
-/* Everything, or cached experts, or the first plan, with ever more streamed layers,
- * that fits. */
-static bool find_plan(struct residency_plan *plan, const struct sizes *s,
-                      uint64_t room_bytes)
-{
-    measure(plan, &s->map, s->kept, s->ends, 0);
-    if (plan->memory_bytes > room_bytes && cache_experts(plan, s, room_bytes))
-        return true;
-    /* A single layer would only move into the slot. */
-    for (int n = 2; plan->memory_bytes > room_bytes && n <= plan->n_layers; n++)
-        measure(plan, &s->map, s->kept, s->ends, n);
-    return plan->memory_bytes <= room_bytes;
-}
-
-static uint64_t least_bytes(struct residency_plan plan, const struct sizes *s)
-{
-    uint64_t least = UINT64_MAX;
-
-    for (int n = 0; n <= plan.n_layers; n++) {
-        measure(&plan, &s->map, s->kept, s->ends, n);
-        least = plan.memory_bytes < least ? plan.memory_bytes : least;
-    }
-    if (s->n_experts && least_with_cache(&plan, s) < least)
-        least = least_with_cache(&plan, s);
-    return least;
-}
-
-enum status residency_plan_make(struct residency_plan *out, const struct gguf *g,
-                                int n_layers, uint64_t room_bytes, struct err *err)
-{
-    struct residency_plan plan;
-    struct sizes s;
-    enum status st = gather(&s, &plan, g, n_layers, err);
-
-    if (st)
-        return st;
-    if (find_plan(&plan, &s, room_bytes))
-        *out = plan;
-    else
-        st =
-            err_set(err, ST_NO_MEMORY,
-                    "the weights of %s take %.1f MiB of memory even with most of their "
-                    "%d layers streamed, and there are %.1f MiB for them; allow more "
-                    "memory, or choose a smaller context or quantisation",
-                    gguf_path(g), (double)least_bytes(plan, &s) / 0x1p20, n_layers,
-                    (double)room_bytes / 0x1p20);
-    free_sizes(&s);
-    return st;
-}
-
-enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,
-                                  struct err *err)
-{
-    struct residency_plan plan;
-    struct sizes s;
-    const enum status st = gather(&s, &plan, g, n_layers, err);
-
-    if (st)
-        return st;
-    *bytes = least_bytes(plan, &s);
-    free_sizes(&s);
-    return ST_OK;
 }

@@ -56,18 +56,23 @@ enum residency_part {
     RESIDENCY_PARTS
 };
 
+/* A model of more layers is not planned; none is loaded either (loader.h). */
+#define RESIDENCY_MAX_LAYERS 4096
+
 struct residency_plan {
-    int n_layers;                         /* of the model */
-    int n_streamed;                       /* 0: everything is kept */
-    int n_slots;                          /* 1; 0: everything is kept */
-    uint64_t slot_bytes;                  /* all its places */
-    uint64_t part_bytes[RESIDENCY_PARTS]; /* of the place of each part */
-    uint64_t kept_bytes;                  /* of memory for kept tensors */
-    uint64_t streamed_bytes;              /* read from the file for each pass */
-    uint64_t disk_bytes;                  /* of tensors that stay in the file */
-    int n_experts;                        /* of a layer, that are cached; 0: none */
-    uint64_t cache_bytes;                 /* of memory for their slots */
-    uint64_t cached_bytes;                /* of all of them in the file */
+    int n_layers;   /* of the model */
+    int n_streamed; /* 0: everything is kept */
+    uint64_t
+        streamed[RESIDENCY_MAX_LAYERS / 64]; /* which they are: a bit for a layer */
+    int n_slots;                             /* 1; 0: everything is kept */
+    uint64_t slot_bytes;                     /* all its places */
+    uint64_t part_bytes[RESIDENCY_PARTS];    /* of the place of each part */
+    uint64_t kept_bytes;                     /* of memory for kept tensors */
+    uint64_t streamed_bytes;                 /* read from the file for each pass */
+    uint64_t disk_bytes;                     /* of tensors that stay in the file */
+    int n_experts;                           /* of a layer, that are cached; 0: none */
+    uint64_t cache_bytes;                    /* of memory for their slots */
+    uint64_t cached_bytes;                   /* of all of them in the file */
     uint64_t memory_bytes; /* kept_bytes, n_slots * slot_bytes, and cache_bytes */
 };
 
@@ -80,6 +85,19 @@ enum residency { RESIDENCY_KEPT, RESIDENCY_STREAMED, RESIDENCY_CACHED, RESIDENCY
  * weights are made while they are read). */
 enum status residency_plan_make(struct residency_plan *plan, const struct gguf *g,
                                 int n_layers, uint64_t room_bytes, struct err *err);
+
+/* Make n of the plan's layers the streamed ones, spread evenly; its sizes are not
+ * computed. 0 <= n <= n_layers. */
+void residency_stream_evenly(struct residency_plan *plan, int n);
+
+/* Plan for less memory what is in memory by *plan: more layers are streamed, of those
+ * that are farthest from streamed ones, or fewer experts cached; nothing is kept that
+ * was not. *plan may also be one by which everything but embeddings is kept. Errors:
+ * ST_NO_MEMORY (not even with all layers streamed), and those above; *plan is as
+ * before.
+ */
+enum status residency_plan_reclaim(struct residency_plan *plan, const struct gguf *g,
+                                   uint64_t room_bytes, struct err *err);
 
 /* The least memory of any plan. Errors: ST_USAGE (as above), ST_NO_MEMORY. */
 enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,

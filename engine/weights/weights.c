@@ -6,6 +6,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/gguf/gguf_panels.h"
 
@@ -90,6 +92,8 @@ enum status weights_open(struct weights **out, const struct gguf *g,
         return err_set(err, ST_NO_MEMORY, "cannot allocate the table of weights");
     w->g = g;
     w->policy = policy;
+    w->pages = params->pages;
+    w->isa_mask = params->isa_mask;
     w->begin = w->end = (size_t)gguf_data_offset(g);
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
@@ -202,6 +206,8 @@ void weights_wait_expert(struct weights *w, int layer, int expert, int thread)
 
 enum status weights_check(const struct weights *w, struct err *err)
 {
+    if (w->broken.code)
+        return err_set(err, w->broken.code, "%s", w->broken.msg);
     if (w->experts)
         return experts_check(w->experts, err);
     return w->stream ? stream_check(w->stream, err) : ST_OK;
@@ -213,7 +219,92 @@ bool weights_stream_read(const struct weights *w, struct slm_stream *out)
         experts_stats(w->experts, out);
     else if (w->stream)
         stream_stats(w->stream, out);
-    return w->experts || w->stream;
+    else
+        return false;
+    out->bytes_read += w->before.bytes_read;
+    out->n_reads += w->before.n_reads;
+    out->wait_ns += w->before.wait_ns;
+    return true;
+}
+
+/* ---- giving memory back ------------------------------------------------------------
+ */
+
+void weights_release(void *at, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)at + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)at + bytes) / page * page;
+
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+/* Streaming begins anew, after what is not kept any more has gone. */
+static enum status stream_more(struct weights *w, const struct residency_plan *plan,
+                               struct err *err)
+{
+    enum status st = ST_OK;
+
+    (void)weights_stream_read(w, &w->before);
+    stream_close(w->stream);
+    w->stream = NULL;
+    w->policy = &weights_policy_stream;
+    w->plan = *plan;
+    packed_reclaim(w->packed, &w->plan);
+    stream_advise_lookups(w);
+    if (w->plan.n_streamed)
+        st = stream_open(&w->stream, w->g, &w->plan, w->pages, err);
+    if (!st && w->stream)
+        stream_start(w->stream);
+    if (!st && w->plan.n_experts)
+        st = experts_open(&w->experts, w->g, &w->plan, w->pages, err);
+    if (!st && w->experts)
+        experts_start(w->experts);
+    if (st)
+        weights_break(w, err);
+    return st;
+}
+
+enum status weights_reclaim(struct weights *w, int n_layers, uint64_t bytes,
+                            uint64_t *freed, struct err *err)
+{
+    struct residency_plan plan = w->plan;
+    const bool was_packed = w->policy == &weights_policy_packed;
+    uint64_t before;
+    enum status st = weights_check(w, err);
+
+    if (st)
+        return st;
+    if (!gguf_is_mapped(w->g) || !w->packed || !packed_ready(w->packed))
+        return err_set(err, ST_USAGE,
+                       "the weights of %s are not in memory of their own that could be "
+                       "given back and read again",
+                       gguf_path(w->g));
+    if (was_packed)
+        plan = (struct residency_plan){.n_layers = n_layers};
+    before = was_packed ? packed_bytes(w->packed) : plan.memory_bytes;
+    st = residency_plan_reclaim(&plan, w->g, before > bytes ? before - bytes : 0, err);
+    if (!st)
+        st = check_panels(w->g, w->isa_mask, err);
+    if (st)
+        return st;
+    *freed = before - plan.memory_bytes;
+    if (!w->experts)
+        return stream_more(w, &plan, err);
+    experts_reclaim(w->experts, plan.cache_bytes);
+    w->plan = plan;
+    return ST_OK;
+}
+
+const struct residency_plan *weights_plan(const struct weights *w)
+{
+    return &w->plan;
+}
+
+void weights_break(struct weights *w, const struct err *why)
+{
+    w->broken = *why;
 }
 
 bool weights_ready(const struct weights *w)

@@ -131,6 +131,26 @@ void weights_take_experts(struct weights *w, int layer, const int *experts,
 /* Wait until an expert that has been taken is in memory; as weights_wait(). */
 void weights_wait_expert(struct weights *w, int layer, int expert, int thread);
 
+/* ---- giving memory back ------------------------------------------------------------
+ */
+
+/* Have `bytes` less of memory in use: layers that were kept are streamed from now on,
+ * or fewer experts cached; embeddings go first where the weights were packed. *freed is
+ * what went, `bytes` at least. No pass is under way, and weights_data() and
+ * weights_slices() of tensors are others afterwards. n_layers as
+ * residency_plan_make(). Errors: ST_USAGE (weights that are not packed, or not from a
+ * file that can be streamed), ST_NO_MEMORY (so much cannot be given back),
+ * ST_UNSUPPORTED (as weights_open()): all is as before; ST_IO: streaming cannot begin,
+ * which weights_check() says from then on. */
+enum status weights_reclaim(struct weights *w, int n_layers, uint64_t bytes,
+                            uint64_t *freed, struct err *err);
+
+/* The plan of streamed weights. */
+const struct residency_plan *weights_plan(const struct weights *w);
+
+/* From now on weights_check() fails with *why: what holds the places is out of date. */
+void weights_break(struct weights *w, const struct err *why);
+
 /* ---- what has been read --------------------------------------------------------- */
 
 /* Of streamed layers and cached experts, since the model was opened. */

@@ -208,6 +208,11 @@ enum status experts_open(struct experts **out, const struct gguf *g,
     return st;
 }
 
+void experts_start(struct experts *x)
+{
+    extent_reader_start(x->reader);
+}
+
 void experts_close(struct experts *x)
 {
     if (!x)
@@ -225,6 +230,23 @@ void experts_close(struct experts *x)
     free(x->left);
     free(x->queue);
     free(x);
+}
+
+/* Whole pages of memory that is no slot any more. */
+static void release(void *arg, uint64_t at, uint64_t bytes)
+{
+    const struct experts *x = arg;
+
+    weights_release((unsigned char *)x->mem.base + at, (size_t)bytes);
+}
+
+void experts_reclaim(struct experts *x, uint64_t cache_bytes)
+{
+    expert_cache_shrink(x->cache, cache_bytes, release, x);
+    for (int layer = 0; layer < x->n_layers; layer++)
+        for (int e = 0; x->layers[layer].n && e < x->n_experts; e++)
+            if (expert_cache_at(x->cache, layer, e) < 0)
+                atomic_store(&x->states[number_of(x, layer, e)], ABSENT);
 }
 
 const void *const *experts_slices(const struct experts *x, const struct gguf_tensor *t)
@@ -356,7 +378,7 @@ enum status experts_preload(struct experts *x, size_t done, size_t total,
     size_t n_asked = 0, n_read = 0;
     bool more = true, interrupted = false;
 
-    extent_reader_start(x->reader);
+    experts_start(x);
     while (more || n_read < n_asked) {
         while (more && n_asked - n_read < AHEAD) {
             const int number = expert_cache_fill(x->cache);

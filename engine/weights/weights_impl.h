@@ -19,6 +19,10 @@ struct weights {
     struct stream *stream;      /* NULL: no layer is streamed */
     struct experts *experts;    /* NULL: none are cached */
     struct residency_plan plan; /* WEIGHTS_STREAM */
+    enum mem_pages pages;       /* of memory for slots */
+    uint32_t isa_mask;          /* as opened */
+    struct slm_stream before;   /* what had been read when memory was last reclaimed */
+    struct err broken;          /* reclaiming has failed half-way */
 };
 
 struct weights_policy {
@@ -40,6 +44,13 @@ const void *packed_memory(const struct packed *p, size_t *bytes);
 const void *packed_data(const struct packed *p, const struct gguf_tensor *t);
 size_t packed_panel_rows(struct packed *p, const struct gguf_tensor *t);
 bool packed_ready(const struct packed *p);
+uint64_t packed_bytes(const struct packed *p); /* of the memory of all tensors */
+
+/* From now on tensors that plan does not keep have no place; their pages go back. */
+void packed_reclaim(struct packed *p, const struct residency_plan *plan);
+
+/* Give the whole pages of memory back to the system. */
+void weights_release(void *at, size_t bytes);
 
 /* ---- weights_stream.c: layers in a slot ----------------------------------------- */
 
@@ -47,7 +58,9 @@ bool packed_ready(const struct packed *p);
 enum status stream_open(struct stream **s, const struct gguf *g,
                         const struct residency_plan *plan, enum mem_pages pages,
                         struct err *err);
-void stream_close(struct stream *s); /* NULL is fine */
+void stream_start(struct stream *s);
+void stream_advise_lookups(const struct weights *w); /* of tensors left in the file */
+void stream_close(struct stream *s);                 /* NULL is fine */
 
 /* Of a tensor in a streamed layer. */
 const void *stream_data(const struct stream *s, const struct gguf_tensor *t);
@@ -63,7 +76,11 @@ void stream_stats(const struct stream *s, struct slm_stream *out);
 enum status experts_open(struct experts **x, const struct gguf *g,
                          const struct residency_plan *plan, enum mem_pages pages,
                          struct err *err);
+void experts_start(struct experts *x);
 void experts_close(struct experts *x); /* NULL is fine */
+
+/* Have no more slots than a cache of cache_bytes; no pass is under way. */
+void experts_reclaim(struct experts *x, uint64_t cache_bytes);
 
 /* As weights_slices() .. weights_wait_expert(); the layer is done. */
 const void *const *experts_slices(const struct experts *x, const struct gguf_tensor *t);

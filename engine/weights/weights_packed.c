@@ -138,6 +138,29 @@ void packed_close(struct packed *p)
     free(p);
 }
 
+/* Tensors that lie next to each other go together, so that pages they share go, too. */
+void packed_reclaim(struct packed *p, const struct residency_plan *plan)
+{
+    size_t begin = 0, end = 0;
+
+    p->all = false;
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(p->g, i);
+        const size_t bytes = (size_t)residency_kept_bytes(p->g, t);
+
+        if (p->places[i].elsewhere || residency_of(plan, p->g, t) == RESIDENCY_KEPT)
+            continue;
+        p->places[i].elsewhere = true;
+        p->total -= (size_t)t->bytes;
+        if (p->places[i].at != end) {
+            weights_release(p->base + begin, end - begin);
+            begin = p->places[i].at;
+        }
+        end = p->places[i].at + bytes;
+    }
+    weights_release(p->base + begin, end - begin);
+}
+
 /* ---- the tensors -------------------------------------------------------------- */
 
 const void *packed_memory(const struct packed *p, size_t *bytes)
@@ -159,6 +182,11 @@ const void *packed_data(const struct packed *p, const struct gguf_tensor *t)
 bool packed_ready(const struct packed *p)
 {
     return p->ready;
+}
+
+uint64_t packed_bytes(const struct packed *p)
+{
+    return p->mem.bytes;
 }
 
 /* Types without kernels are read as one row; no kernel uses it. */

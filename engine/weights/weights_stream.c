@@ -121,6 +121,11 @@ enum status stream_open(struct stream **out, const struct gguf *g,
     return st;
 }
 
+void stream_start(struct stream *s)
+{
+    stream_reader_start(s->reader);
+}
+
 void stream_close(struct stream *s)
 {
     if (!s)
@@ -195,7 +200,7 @@ void stream_stats(const struct stream *s, struct slm_stream *out)
 /* ---- preloading ----------------------------------------------------------------- */
 
 /* Embeddings are looked up in the mapping: a page or two for a token, and no others. */
-static void advise_lookups(const struct weights *w)
+void stream_advise_lookups(const struct weights *w)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -235,9 +240,9 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
 
     if (st || again)
         return st;
-    advise_lookups(w);
+    stream_advise_lookups(w);
     if (w->stream)
-        stream_reader_start(w->stream->reader);
+        stream_start(w->stream);
     if (w->experts)
         st = experts_preload(w->experts, kept, kept + first.rest, progress, arg, err);
     return st;

@@ -49,6 +49,7 @@ struct cgroup_memory {
     uint64_t left;  /* under every limit, less what the group that has it cannot give
                        back: the use of all processes below it, without page cache and
                        what else can be reclaimed. no figure where there is no limit */
+    uint64_t over;  /* what is used beyond a limit that was lowered, the most of all */
     char limit_source[CGROUP_PATH_MAX + 64]; /* the file it came from, or "" */
     char left_source[CGROUP_PATH_MAX + 64];  /* the file of the limit that leaves it */
 };

@@ -66,6 +66,8 @@ static void take(struct cgroup_memory *m, uint64_t limit, uint64_t used,
         m->limit = limit;
         snprintf(m->limit_source, sizeof m->limit_source, "%s/%s", dir, name);
     }
+    if (used > limit && used - limit > m->over)
+        m->over = used - limit;
     if (left < m->left) {
         m->left = left;
         snprintf(m->left_source, sizeof m->left_source, "%s/%s", dir, name);

@@ -161,8 +161,7 @@ static bool find_pressure(const char *text, uint64_t *ns)
     return true;
 }
 
-/* The group's own counters where it has them, the machine's otherwise. */
-static void read_memory(struct noise *n, const char *root)
+void noise_read_memory(struct noise *n, const char *root)
 {
     struct cgroup_place place;
     char path[CGROUP_PATH_MAX + 24], text[16384];
@@ -279,7 +278,7 @@ static void read_all(struct noise *n, const char *root, const cpu_set_t *cpus)
         n->our_cpus = *cpus;
     read_stat(n, root);
     read_throttling(n, root);
-    read_memory(n, root);
+    noise_read_memory(n, root);
 }
 
 void noise_read(struct noise *n, const char *root)

@@ -59,6 +59,10 @@ struct noise {
  * read stay 0. */
 void noise_read(struct noise *n, const char *root);
 
+/* Only n_refaults and pressure_ns, which costs less: the group's own counters where it
+ * has them, the machine's otherwise. */
+void noise_read_memory(struct noise *n, const char *root);
+
 /* *d = b - a, field by field (counts of CPUs and threads from b), 0 where a counter
  * went back; the throttling is that of the group that stopped us longest in between.
  * Both must be of the same CPUs: else those of ours are not known. d may be a or b. */

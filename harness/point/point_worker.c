@@ -369,6 +369,7 @@ static enum status account(struct point_worker *c, struct err *err)
 
 static void close_model(struct point_worker *c)
 {
+    memory_relief_end(&c->relief);
     measured_close(&c->measured);
     c->model = NULL;
 }
@@ -445,6 +446,7 @@ static enum status run(struct point_worker *c, struct err *err)
         return status;
     if ((status = load(c, err)))
         return status;
+    memory_relief_begin(&c->relief, c->model);
     fill_row(c);
     if ((status = choose_tuning(c, err)) || (status = fill_context(c, err)))
         return status;
@@ -460,6 +462,8 @@ static enum status run(struct point_worker *c, struct err *err)
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
     note_resident(c);
+    if (c->relief.bytes)
+        c->row.reclaimed_bytes = (int64_t)c->relief.bytes;
     if (c->p->kind == POINT_SPECULATE)
         point_speculate_conclude(c);
     if (has_account(c) && (status = account(c, err)))

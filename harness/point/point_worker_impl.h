@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
+#include "harness/model/memory_relief.h"
 #include "harness/point/point.h"
 #include "harness/point/point_worker.h"
 #include "harness/worker/measured.h"
@@ -37,6 +38,7 @@ struct point_worker {
     struct measured_step step;
     uint64_t image_bytes; /* of the file, or of the image in memory */
     bool fits;            /* all of the model stays in memory */
+    struct memory_relief relief;
     struct row row;       /* columns reported so far */
     struct point_facts facts;
     struct slm_stream stream_begin; /* of what is streamed, when samples begin */

@@ -4,6 +4,10 @@
  */
 #include "harness/session/textmodel.h"
 
+#include <stdio.h>
+
+#include "harness/base/format.h"
+
 static enum status look_into(struct textmodel *t, const struct gguf *g, struct err *err)
 {
     struct slm_params smallest = slm_params_default();
@@ -56,17 +60,37 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
     return st;
 }
 
+static void say_reclaimed(void *arg, const struct memory_relief *r)
+{
+    const struct slm_info *info = slm_info(r->m);
+    char given[24], read[24];
+
+    (void)arg;
+    format_bytes(given, sizeof given, r->bytes);
+    format_bytes(read, sizeof read, info->streamed_bytes);
+    fprintf(stderr,
+            "bench: memory is lacking, so %s of weights were given back; about %s are "
+            "read from disk for every token from now on\n",
+            given, read);
+}
+
 enum status textmodel_open(struct textmodel *t, const struct session_params *params,
                            struct err *err)
 {
     struct session_params decoding = *params;
 
     decoding.decodes = true;
-    return session_open(&t->m, &decoding, &t->n_threads, err);
+    const enum status st = session_open(&t->m, &decoding, &t->n_threads, err);
+
+    t->relief.tell = say_reclaimed;
+    if (!st)
+        memory_relief_begin(&t->relief, t->m);
+    return st;
 }
 
 void textmodel_close(struct textmodel *t)
 {
+    memory_relief_end(&t->relief);
     slm_close(t->m);
     tokenizer_close(t->tok);
     t->m = NULL;

@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "engine/text/chat.h"
+#include "harness/model/memory_relief.h"
 #include "harness/model/modelref.h"
 #include "harness/session/session.h"
 
@@ -23,6 +24,7 @@ struct textmodel {
     bool has_chat_template;           /* the file has one, known or not */
     struct slm *m;
     int n_threads;
+    struct memory_relief relief; /* while it is open; *t stays where it is */
 };
 
 /* *t is zeroed first. Errors: those of session_model(), modelref_open(), slm_plan() and
@@ -31,7 +33,8 @@ struct textmodel {
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
                            struct err *err);
 
-/* Errors: those of session_open(). */
+/* Then the model gives memory back when it is lacking, and says so on standard error.
+ * Errors: those of session_open(). */
 enum status textmodel_open(struct textmodel *t, const struct session_params *params,
                            struct err *err);
 

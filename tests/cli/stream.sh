@@ -188,5 +188,38 @@ if [ -n "$box" ]; then
     grep -q 'of 24 layers (.*) are read from disk for every token' err ||
         fail "not streamed within 312 MiB: $(cat err)"
     cmp mapped streamed || fail "streamed weights say something else"
+
+    # ---- another program takes the memory: weights are given back, and it goes on
+    echo $((460 << 20)) >"$limit"
+    (
+        echo "$BASHPID" >"$box/cgroup.procs"
+        exec "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" --ctx 2000 -n 1900
+    ) >out 2>err &
+    talker=$!
+    for _ in $(seq 100); do
+        [ "$(wc -c <out)" -gt 100 ] && break
+        sleep 0.1
+    done
+    used=$(cat "$box"/memory.current "$box"/memory.usage_in_bytes 2>/dev/null | head -n 1)
+    cached=$(awk '/^(in)?active_file / { n += $2 } END { print n + 0 }' "$box/memory.stat")
+    # all but 10 MiB: tail keeps a line without an end in memory
+    (
+        echo "$BASHPID" >"$box/cgroup.procs"
+        { head -c $(((460 << 20) - used + cached - (10 << 20))) /dev/zero; sleep 5; } | tail -n 1 >/dev/null
+    ) &
+    for _ in $(seq 100); do
+        grep -q 'memory is lacking, so .* of weights were given back' err && break
+        kill -0 $talker 2>/dev/null || break
+        sleep 0.1
+    done
+    grep -q 'memory is lacking, so .* of weights were given back' err || fail "nothing was given back: $(cat err)"
+    said=$(wc -c <out)
+    sleep 1
+    [ "$(wc -c <out)" -gt "$said" ] || fail "it does not go on: $(cat err)"
+    kill -INT $talker 2>/dev/null || true
+    code=0
+    wait $talker || code=$?
+    [ $code = 130 ] || [ $code = 0 ] || fail "exit $code: $(cat err)"
+    wait
 fi
 rm deep.gguf

@@ -45,7 +45,7 @@ static struct outcome simulate(const struct machine *m, const struct text *t, in
     struct speculate_rule r;
     uint64_t random = seed;
 
-    speculate_rule_begin(&r);
+    speculate_rule_begin(&r, 0);
     for (int at = 0; at < n;) {
         const double p = t->acceptance[at / t->stretch % 2];
         const int source = uniform(&random) < t->match ? 2 + (p > 0.5) : 0;
@@ -188,7 +188,7 @@ static void counts_what_is_run_again(void **state)
 
     (void)state;
     for (int dear = 0; dear < 2; dear++) {
-        speculate_rule_begin(&r);
+        speculate_rule_begin(&r, 0);
         for (int i = 0; i < 20; i++) {
             const struct speculate_step plain = {.source = 2, .pass_ns = 100.0};
             const struct speculate_step wrong = {
@@ -209,10 +209,39 @@ static void counts_what_is_run_again(void **state)
     }
 }
 
+/* A pass that waits for the disk costs the same for one token or eight: a wide draft
+ * is tried right after the plain passes, and the result is near that of drafts that are
+ * always as long. */
+static void wide_drafts_at_once_where_weights_are_streamed(void **state)
+{
+    const struct machine m = {.slope = 0.01, .noise = 0.05, .spike = 0.5};
+    const struct text t = {.match = 0.9, .acceptance = {0.8, 0.8}, .stretch = 1000};
+
+    (void)state;
+    for (int streamed = 0; streamed < 2; streamed++) {
+        struct speculate_rule r;
+        int most = 0;
+
+        speculate_rule_begin(&r, streamed ? 0.8 : 0);
+        for (int i = 0; i < 3; i++) {
+            const struct speculate_step plain = {.source = 4, .pass_ns = 1e9};
+
+            speculate_rule_learn(&r, &plain);
+            speculate_rule_compare(&r, 4, true);
+        }
+        most = speculate_rule_length(&r, 4, SPECULATE_MAX);
+        assert_true(streamed ? most > 3 : most <= 1);
+    }
+    const double always = simulate(&m, &t, 300, SPECULATE_MAX, 1).took;
+
+    assert_true(simulate(&m, &t, 300, 0, 1).took < 1.15 * always);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loses_next_to_nothing),
+        cmocka_unit_test(wide_drafts_at_once_where_weights_are_streamed),
         cmocka_unit_test(gains_what_there_is),
         cmocka_unit_test(follows_the_text),
         cmocka_unit_test(counts_what_is_run_again),

@@ -28,8 +28,8 @@ static struct expert_cache *open_cache(int n_layers, int n_experts,
 }
 
 /* Every expert's place is a slot of its own inside the memory. */
-static void check_places(const struct expert_cache *c, int n_layers, int n_experts,
-                         const uint64_t *bytes)
+static void check_places_in(const struct expert_cache *c, int n_layers, int n_experts,
+                            const uint64_t *bytes, uint64_t memory)
 {
     int64_t begin[MAX_LAYERS * MAX_EXPERTS], end[MAX_LAYERS * MAX_EXPERTS];
     int n = 0;
@@ -42,11 +42,17 @@ static void check_places(const struct expert_cache *c, int n_layers, int n_exper
                 continue;
             begin[n] = at;
             end[n] = at + (int64_t)bytes[l];
-            assert_true((uint64_t)end[n] <= expert_cache_bytes(c));
+            assert_true((uint64_t)end[n] <= memory);
             for (int i = 0; i < n; i++)
                 assert_true(end[i] <= at || begin[i] >= end[n]);
             n++;
         }
+}
+
+static void check_places(const struct expert_cache *c, int n_layers, int n_experts,
+                         const uint64_t *bytes)
+{
+    check_places_in(c, n_layers, n_experts, bytes, expert_cache_bytes(c));
 }
 
 static void too_little_room_is_refused(void **state)
@@ -156,6 +162,70 @@ static void free_slots_are_filled_evenly(void **state)
     assert_in_range(per_layer[2], 2, 4);
     assert_in_range(per_layer[3], 2, 4);
     check_places(c, 5, 6, bytes);
+    expert_cache_close(c);
+}
+
+struct memory {
+    const struct expert_cache *c;
+    uint64_t bytes;
+};
+
+static void note_gone(void *arg, uint64_t at, uint64_t bytes)
+{
+    struct memory *m = arg;
+
+    assert_true(at % 20 == 0 && bytes % 20 == 0);
+    m->bytes += bytes;
+}
+
+static void slots_are_taken_away(void **state)
+{
+    const uint64_t bytes[] = {100, 0, 100, 100, 140, 140};
+    const uint64_t most = expert_cache_most_bytes(6, 6, bytes);
+    const uint64_t least = expert_cache_least_bytes(6, 6, bytes);
+    struct expert_cache *c = open_cache(6, 6, bytes, most);
+    int evicted;
+
+    (void)state;
+    while (expert_cache_fill(c) >= 0)
+        continue;
+    for (uint64_t room = most - 150;; room = room > least + 150 ? room - 150 : least) {
+        struct memory gone = {.c = c};
+        const uint64_t before = expert_cache_bytes(c);
+        int n = 0;
+
+        expert_cache_shrink(c, room, note_gone, &gone);
+        assert_int_equal(before - expert_cache_bytes(c), gone.bytes);
+        assert_int_equal(expert_cache_bytes(c),
+                         expert_cache_planned_bytes(6, 6, bytes, room));
+        check_places_in(c, 6, 6, bytes, most);
+        for (int l = 0; l < 6; l++)
+            for (int e = 0; bytes[l] && e < 6; e++)
+                n += expert_cache_at(c, l, e) >= 0;
+        assert_int_equal(n, expert_cache_slots(c));
+        if (room == least)
+            break;
+    }
+    /* And it goes on: a layer's experts still fit all at once. */
+    expert_cache_begin(c, 1);
+    for (int l = 0; l < 6; l++) {
+        for (int e = 0; bytes[l] && e < 6; e++)
+            expert_cache_take(c, l, e, 1, &evicted);
+        check_places_in(c, 6, 6, bytes, most);
+        if (bytes[l])
+            expert_cache_give_back(c, l);
+    }
+    expert_cache_close(c);
+
+    /* Free slots can be taken away, too. */
+    c = open_cache(6, 6, bytes, most);
+    struct memory gone = {.c = c};
+
+    expert_cache_shrink(c, least, note_gone, &gone);
+    for (size_t n = expert_cache_slots(c); n > 0; n--)
+        assert_true(expert_cache_fill(c) >= 0);
+    assert_int_equal(expert_cache_fill(c), -1);
+    check_places_in(c, 6, 6, bytes, most);
     expert_cache_close(c);
 }
 
@@ -313,6 +383,7 @@ int main(void)
         cmocka_unit_test(what_is_taken_keeps_its_slot),
         cmocka_unit_test(what_could_not_be_read_is_not_there),
         cmocka_unit_test(free_slots_are_filled_evenly),
+        cmocka_unit_test(slots_are_taken_away),
         cmocka_unit_test(hit_rates_follow_popularity_and_locality),
         cmocka_unit_test(old_uses_count_less),
     };

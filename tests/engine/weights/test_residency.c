@@ -84,10 +84,13 @@ static void free_file(struct file *f)
 static void streamed_layers_are_spread(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 40; n++)
+    for (int n = 1; n <= 140; n += n < 40 ? 1 : 20)
         for (int s = 1; s <= n; s++) {
-            const struct residency_plan plan = {.n_layers = n, .n_streamed = s};
-            int seen = 0, last = residency_streamed_layer(&plan, s - 1) - n;
+            struct residency_plan plan = {.n_layers = n};
+            int seen = 0, last;
+
+            residency_stream_evenly(&plan, s);
+            last = residency_streamed_layer(&plan, s - 1) - n;
 
             for (int layer = 0; layer < n; layer++) {
                 const int i = residency_streamed_index(&plan, layer);
@@ -238,6 +241,64 @@ static void plans_keep_to_their_room(void **state)
     assert_true(n_partly > 20);
 }
 
+/* Nothing is kept that was not, streamed layers stay so, and runs of kept layers are
+ * cut in the middle. */
+static void plans_give_memory_back(void **state)
+{
+    uint64_t random = 3;
+    int n_reclaimed = 0;
+
+    (void)state;
+    for (int try = 0; try < 40; try++) {
+        const int n_layers = 2 + (int)random_below(&random, 90);
+        struct file f = make_file(&random, n_layers, try & 1);
+        struct residency_plan plan, before;
+        struct err err = ERR_INIT;
+
+        assert_int_equal(residency_plan_make(&plan, f.g, n_layers, UINT64_MAX, &err),
+                         ST_OK);
+        for (;;) {
+            const uint64_t less = 1 + random_below(&random, 200000);
+            const uint64_t room =
+                plan.memory_bytes > less ? plan.memory_bytes - less : 0;
+
+            before = plan;
+            if (residency_plan_reclaim(&plan, f.g, room, &err)) {
+                assert_int_equal(err.code, ST_NO_MEMORY);
+                assert_memory_equal(&plan, &before, sizeof plan);
+                break;
+            }
+            check_plan(&f, &plan, room);
+            n_reclaimed++;
+            assert_true(plan.n_streamed > before.n_streamed);
+            for (int layer = 0; layer < n_layers; layer++)
+                if (residency_streamed_index(&before, layer) >= 0)
+                    assert_true(residency_streamed_index(&plan, layer) >= 0);
+        }
+        free_file(&f);
+    }
+    assert_true(n_reclaimed > 100);
+}
+
+static void runs_are_cut_in_the_middle(void **state)
+{
+    uint64_t random = 4;
+    struct file f = make_file(&random, 40, false);
+    struct residency_plan plan;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(residency_plan_make(&plan, f.g, 40, UINT64_MAX, &err), ST_OK);
+    while (residency_plan_reclaim(&plan, f.g, plan.memory_bytes - 1, &err) == ST_OK &&
+           plan.n_streamed < 10)
+        continue;
+    for (int i = 1; i < plan.n_streamed; i++)
+        assert_in_range(residency_streamed_layer(&plan, i) -
+                            residency_streamed_layer(&plan, i - 1),
+                        40 / plan.n_streamed / 2, 2 * 40 / plan.n_streamed + 1);
+    free_file(&f);
+}
+
 /* Every byte of a layer's tensors is in one extent, congruent to its offset; extents do
  * not overlap, neither in the file nor in the slot. */
 static void extents_cover_their_tensors(void **state)
@@ -296,6 +357,8 @@ int main(void)
         cmocka_unit_test(layers_of_names),
         cmocka_unit_test(parts_of_names),
         cmocka_unit_test(plans_keep_to_their_room),
+        cmocka_unit_test(plans_give_memory_back),
+        cmocka_unit_test(runs_are_cut_in_the_middle),
         cmocka_unit_test(extents_cover_their_tensors),
     };
 

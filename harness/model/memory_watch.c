@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory_watch.c - signs of too little memory, and how much it is
+ */
+#include "harness/model/memory_watch.h"
+
+#include <stdlib.h>
+
+#include "harness/base/sysfile.h"
+#include "harness/machine/noise.h"
+
+#define EACH_NS UINT64_C(250000000)
+#define STEP_NS UINT64_C(2000000000)
+
+/* Share of the time in which some task waited for memory. A stream's own waiting for
+ * its file is no such wait. */
+#define STALLED 0.2
+
+/* Bytes of pages read again per second. */
+#define REFAULTS_PER_S (UINT64_C(64) << 20)
+#define PAGE           4096
+
+static void look(struct memory_watch *w, uint64_t now_ns, struct noise *n)
+{
+    *n = (struct noise){.n_refaults = 0};
+    noise_read_memory(n, w->root);
+    w->last_ns = now_ns;
+    w->pressure_ns = n->pressure_ns;
+    w->n_refaults = n->n_refaults;
+}
+
+void memory_watch_begin(struct memory_watch *w, const char *root, uint64_t now_ns)
+{
+    struct noise n;
+
+    *w = (struct memory_watch){.root = root};
+    cgroup_find(&w->group, root, CGROUP_MEMORY);
+    look(w, now_ns, &n);
+}
+
+static uint64_t missing(uint64_t left)
+{
+    return left < MEMORY_WATCH_LOW ? MEMORY_WATCH_ENOUGH - left : 0;
+}
+
+static uint64_t lacking_in_groups(const struct memory_watch *w)
+{
+    struct cgroup_memory m;
+
+    if (!w->group.version)
+        return 0;
+    cgroup_memory_read(&m, &w->group, w->root, w->group.dir);
+    return m.limit ? m.over + missing(m.left)
+                   : 0;
+}
+
+static uint64_t lacking_on_machine(const struct memory_watch *w)
+{
+    char *text = sysfile_read_all(w->root, "/proc/meminfo");
+    uint64_t kb, lacking = 0;
+
+    if (text && text_key_u64(text, "MemAvailable", &kb))
+        lacking = missing(kb * 1024);
+    free(text);
+    return lacking;
+}
+
+/* In the last ns nanoseconds. */
+static bool is_stalled(const struct memory_watch *last, const struct noise *n,
+                       double ns)
+{
+    const double refaults = (double)(n->n_refaults - last->n_refaults) * PAGE;
+
+    if (n->pressure_ns)
+        return (double)(n->pressure_ns - last->pressure_ns) > STALLED * ns;
+    return refaults > (double)REFAULTS_PER_S * ns * 1e-9;
+}
+
+uint64_t memory_watch_lacking(struct memory_watch *w, uint64_t now_ns)
+{
+    const struct memory_watch last = *w;
+    const double ns = (double)(now_ns - w->last_ns);
+    uint64_t lacking, machine;
+    struct noise n;
+
+    if (now_ns - w->last_ns < EACH_NS)
+        return 0;
+    lacking = lacking_in_groups(w);
+    machine = lacking_on_machine(w);
+    lacking = machine > lacking ? machine : lacking;
+    look(w, now_ns, &n);
+    if (lacking || now_ns - w->step_ns < STEP_NS || !is_stalled(&last, &n, ns))
+        return lacking;
+    w->step_ns = now_ns;
+    return MEMORY_WATCH_STEP;
+}
