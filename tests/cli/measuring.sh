@@ -26,6 +26,7 @@ flock 9
 # waits PROGRAM ARGUMENTS...: it waits for us, and an interrupt ends the waiting
 waits() {
     local code=0 pid
+    : >err # the program's own comes later: that of the last one must not be read for it
     SLMBENCH_LOCK=$WORK/lock "$@" >out 2>err 9>&- &
     pid=$!
     until_true 60 "'$*' does not wait" grep -q "waiting for .* measures on this machine.*SLMBENCH_LOCK=none" err
@@ -50,6 +51,7 @@ for command in "topo" "gguf $model" "sweep -m $model --dry-run --no-probe --mem 
 done
 
 # The next one goes on when the one before has ended, however that was.
+: >err
 SLMBENCH_LOCK=$WORK/lock "$BENCH" decode -m "$model" -t 1 -n 2 --budget 0.05 >out 2>err 9>&- &
 pid=$!
 until_true 60 "decode does not wait" grep -q "waiting for" err

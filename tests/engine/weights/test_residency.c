@@ -9,7 +9,7 @@
 #include "engine/weights/residency.h"
 #include "tests/support/gguf_build.h"
 
-#define MOST_TENSORS 128
+#define MOST_TENSORS 512
 #define I8           24
 
 struct file {
