@@ -66,11 +66,9 @@ void forward_set_weights(struct forward *f, struct weights *w)
     f->weights = w;
 }
 
-void fwd_wait(struct forward *f, struct fwd_thread *me, const struct layer *y,
-              enum residency_part part)
+void fwd_wait_streamed(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                       enum residency_part part)
 {
-    if (!f->weights)
-        return;
     weights_wait(f->weights, (int)(y - f->m->layers), part, (int)(me - f->threads));
     if (me->laps)
         fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
@@ -88,10 +86,10 @@ void fwd_wait_expert(struct forward *f, struct fwd_thread *me, const struct laye
         fwd_lap_take(me->laps, SLM_OP_READ, KERN_N_FMT, true);
 }
 
-void fwd_done(struct forward *f, const struct fwd_thread *me, const struct layer *y,
-              enum residency_part part)
+void fwd_done_streamed(struct forward *f, const struct fwd_thread *me,
+                       const struct layer *y, enum residency_part part)
 {
-    if (f->weights && me == f->threads)
+    if (me == f->threads)
         weights_done(f->weights, (int)(y - f->m->layers), part);
 }
 

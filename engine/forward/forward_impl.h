@@ -187,10 +187,24 @@ static inline float *fwd_turn(const struct forward *f, int rope, size_t j)
 
 /* Wait for the weights of a part of a layer, and give them back: after a barrier that
  * ends their use. Only a comparison where all weights are in memory. */
-void fwd_wait(struct forward *f, struct fwd_thread *me, const struct layer *y,
-              enum residency_part part);
-void fwd_done(struct forward *f, const struct fwd_thread *me, const struct layer *y,
-              enum residency_part part);
+void fwd_wait_streamed(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                       enum residency_part part);
+void fwd_done_streamed(struct forward *f, const struct fwd_thread *me,
+                       const struct layer *y, enum residency_part part);
+
+static inline void fwd_wait(struct forward *f, struct fwd_thread *me,
+                            const struct layer *y, enum residency_part part)
+{
+    if (f->weights)
+        fwd_wait_streamed(f, me, y, part);
+}
+
+static inline void fwd_done(struct forward *f, const struct fwd_thread *me,
+                            const struct layer *y, enum residency_part part)
+{
+    if (f->weights)
+        fwd_done_streamed(f, me, y, part);
+}
 
 /* Wait for an expert that has been taken (weights_take_experts()), if they are cached.
  */
