@@ -53,7 +53,7 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
         planned.scratch_bytes += planned.weight_bytes;
         planned.made_on_load = false;
         how.drop_cached =
-            slm_choose_residency(&planned, info_memory_bytes(p)) != WEIGHTS_PACKED;
+            slm_choose_residency(&planned, info_memory_bytes(p), 0) != WEIGHTS_PACKED;
     }
     m->info.residency = how.residency;
     return weights_open(&m->w, m->g, &how, err);

@@ -66,6 +66,8 @@ struct slm_params {
                                          slm_choose_residency() resolves */
     uint64_t memory_bytes; /* limit for everything; 0: this machine's memory. Of stream
                               it decides how many layers are streamed */
+    uint64_t spare_bytes;  /* memory beside it of which only pages of a mapped file may
+                              take a part, since they can be given up at any time */
     const char *name;      /* of the image in messages */
     uint32_t isa_mask;     /* ISA levels to choose kernels from: isa_usable() */
     int n_threads;         /* of a pass of one token (decode), >= 1 */
@@ -137,6 +139,9 @@ struct slm_info {
                                       memory: 0 */
     uint64_t stream_least_bytes;   /* the same with all layers streamed; 0: they cannot
                                       be streamed */
+    uint64_t stream_kept_bytes;    /* the same with none streamed */
+    uint64_t map_bytes; /* of memory for a mapped file: what passes read again and
+                           again, and page tables */
 };
 
 /* Errors: ST_IO, ST_INPUT (the file), ST_USAGE (params), ST_UNSUPPORTED
@@ -157,18 +162,31 @@ struct thread_pool *slm_thread_pool(struct slm *m);
 
 /* The memory that slm_open() would allocate, and the other facts of *info, from the
  * file's metadata alone. For planning against a memory limit. Of residency auto, the
- * one that slm_choose_residency() says for memory_bytes is in *info. Error besides
+ * one that slm_choose_residency() says is in *info. Error besides
  * those of slm_open() for a file: ST_NO_MEMORY (stream, and the model does not fit into
  * memory_bytes even with all layers streamed). */
 enum status slm_plan(struct slm_info *info, const struct gguf *g,
                      const struct slm_params *params, struct err *err);
 
+/* The sizes of info that only files have (stream_*_bytes, map_bytes), as if g, which is
+ * in memory, were a mapped file. Errors: ST_UNSUPPORTED, ST_USAGE (assembled),
+ * ST_NO_MEMORY. */
+enum status slm_plan_as_file(struct slm_info *info, const struct gguf *g,
+                             struct err *err);
+
 /* WEIGHTS_PACKED where weights, cache and scratch memory of a planned model fit into
- * memory_bytes, or where weights are quantised while being read; else WEIGHTS_STREAM
- * where they fit with some or all layers streamed; else WEIGHTS_MMAP, which runs a
- * model of any size. */
+ * memory_bytes, or where weights are quantised while being read. Else, of a model that
+ * can be streamed: WEIGHTS_STREAM where all but embeddings, which stay in the file, can
+ * be kept; WEIGHTS_MMAP where spare_bytes more hold what is mapped; WEIGHTS_STREAM
+ * where some or all layers must be streamed. Else WEIGHTS_MMAP, which runs a model of
+ * any size. */
 enum weights_residency slm_choose_residency(const struct slm_info *info,
-                                            uint64_t memory_bytes);
+                                            uint64_t memory_bytes,
+                                            uint64_t spare_bytes);
+
+/* Whether any of these ways finds all that a pass reads in memory. */
+bool slm_fits_memory(const struct slm_info *info, uint64_t memory_bytes,
+                     uint64_t spare_bytes);
 
 /* What has been read of streamed layers since the model was opened. False: no layer is
  * streamed. Between two evaluations or within one. */

@@ -230,6 +230,24 @@ static enum status describe_stream(struct slm_info *info, struct residency_plan 
     return ST_OK;
 }
 
+/* Entries of page tables are of 8 bytes. */
+#define PAGES_PER_TABLE 512
+
+enum status slm_plan_as_file(struct slm_info *info, const struct gguf *g,
+                             struct err *err)
+{
+    struct residency_bounds bounds;
+    const enum status st = residency_bounds_find(&bounds, g, info->n_layers, err);
+
+    if (st)
+        return st;
+    info->stream_least_bytes = bounds.least_bytes;
+    info->stream_kept_bytes = bounds.kept_bytes;
+    info->map_bytes = info->weight_bytes - bounds.disk_bytes;
+    info->map_bytes += info->map_bytes / PAGES_PER_TABLE;
+    return ST_OK;
+}
+
 enum status info_weights(struct slm_info *info, struct residency_plan *plan,
                          const struct gguf *g, const struct slm_params *params,
                          struct err *err)
@@ -237,14 +255,13 @@ enum status info_weights(struct slm_info *info, struct residency_plan *plan,
     const uint64_t memory_bytes = info_memory_bytes(params);
 
     if (gguf_is_mapped(g)) {
-        const enum status st =
-            residency_least_bytes(&info->stream_least_bytes, g, info->n_layers, err);
+        const enum status st = slm_plan_as_file(info, g, err);
 
         if (st)
             return st;
     }
     if (info->residency == WEIGHTS_AUTO)
-        info->residency = slm_choose_residency(info, memory_bytes);
+        info->residency = slm_choose_residency(info, memory_bytes, params->spare_bytes);
     if (info->residency == WEIGHTS_STREAM)
         return describe_stream(info, plan, g, memory_bytes, err);
     for (size_t i = 0; info->residency == WEIGHTS_PACKED && i < gguf_n_tensors(g); i++)
@@ -279,16 +296,53 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
     return info_plan(info, &plan, g, params, err);
 }
 
-enum weights_residency slm_choose_residency(const struct slm_info *info,
-                                            uint64_t memory_bytes)
+/* Memory for the weights; 0: not even for the rest. */
+static uint64_t weights_room(const struct slm_info *info, uint64_t memory_bytes)
 {
     const uint64_t rest = info->kv_bytes + info->scratch_bytes;
-    const uint64_t room = memory_bytes > rest ? memory_bytes - rest : 0;
 
-    if (info->made_on_load || (rest <= memory_bytes && info->weight_bytes <= room))
+    return memory_bytes > rest ? memory_bytes - rest : 0;
+}
+
+static bool fits_packed(const struct slm_info *info, uint64_t room)
+{
+    return room && info->weight_bytes <= room;
+}
+
+static bool fits_but_embeddings(const struct slm_info *info, uint64_t room)
+{
+    return info->stream_least_bytes && info->stream_kept_bytes <= room;
+}
+
+/* A pass reads the weights from first to last, and the page that it needs next is the
+ * one that was longest not used: if a few do not fit, all are read from disk again. */
+static bool fits_mapped(const struct slm_info *info, uint64_t room, uint64_t spare)
+{
+    return info->map_bytes && room && info->map_bytes <= room + spare;
+}
+
+enum weights_residency slm_choose_residency(const struct slm_info *info,
+                                            uint64_t memory_bytes, uint64_t spare_bytes)
+{
+    const uint64_t room = weights_room(info, memory_bytes);
+
+    if (info->made_on_load || fits_packed(info, room))
         return WEIGHTS_PACKED;
+    if (fits_but_embeddings(info, room))
+        return WEIGHTS_STREAM;
+    if (fits_mapped(info, room, spare_bytes))
+        return WEIGHTS_MMAP;
     return info->stream_least_bytes && info->stream_least_bytes <= room ? WEIGHTS_STREAM
                                                                         : WEIGHTS_MMAP;
+}
+
+bool slm_fits_memory(const struct slm_info *info, uint64_t memory_bytes,
+                     uint64_t spare_bytes)
+{
+    const uint64_t room = weights_room(info, memory_bytes);
+
+    return fits_packed(info, room) || fits_but_embeddings(info, room) ||
+           fits_mapped(info, room, spare_bytes);
 }
 
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)

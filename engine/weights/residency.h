@@ -99,9 +99,15 @@ void residency_stream_evenly(struct residency_plan *plan, int n);
 enum status residency_plan_reclaim(struct residency_plan *plan, const struct gguf *g,
                                    uint64_t room_bytes, struct err *err);
 
-/* The least memory of any plan. Errors: ST_USAGE (as above), ST_NO_MEMORY. */
-enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,
-                                  struct err *err);
+struct residency_bounds {
+    uint64_t least_bytes; /* the least memory of any plan */
+    uint64_t kept_bytes;  /* memory of the plan that streams nothing */
+    uint64_t disk_bytes;  /* of tensors that it leaves in the file */
+};
+
+/* Errors: ST_USAGE (as above), ST_NO_MEMORY. */
+enum status residency_bounds_find(struct residency_bounds *bounds, const struct gguf *g,
+                                  int n_layers, struct err *err);
 
 /* The layer of a tensor, from its name "blk.<layer>.*"; -1: none. And the part of the
  * layer. */

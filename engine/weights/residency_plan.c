@@ -336,8 +336,8 @@ enum status residency_plan_reclaim(struct residency_plan *out, const struct gguf
     return st;
 }
 
-enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_layers,
-                                  struct err *err)
+enum status residency_bounds_find(struct residency_bounds *bounds, const struct gguf *g,
+                                  int n_layers, struct err *err)
 {
     struct residency_plan plan;
     struct sizes s;
@@ -345,7 +345,10 @@ enum status residency_least_bytes(uint64_t *bytes, const struct gguf *g, int n_l
 
     if (st)
         return st;
-    *bytes = least_bytes(plan, &s);
+    measure(&plan, &s.map, s.kept, s.ends);
+    *bounds = (struct residency_bounds){.least_bytes = least_bytes(plan, &s),
+                                        .kept_bytes = plan.memory_bytes,
+                                        .disk_bytes = plan.disk_bytes};
     free_sizes(&s);
     return ST_OK;
 }

@@ -81,7 +81,7 @@ enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room)
 
     if (need->anon_bytes + point_need_reserve(need->residency) > room)
         return PLAN_NO_FIT;
-    if (maps && need->anon_bytes + need->weight_bytes + RESERVE_OWN_BYTES > room)
+    if (maps && need->anon_bytes + need->map_bytes + RESERVE_OWN_BYTES > room)
         return PLAN_PAGES;
     return need->streamed_bytes ? PLAN_STREAMS : PLAN_FITS;
 }

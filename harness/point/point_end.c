@@ -65,10 +65,10 @@ static void judge_completed(struct point_run *r)
 /* A point that runs although it does not fit gets a note. */
 static void say_no_fit(struct point_run *r)
 {
-    const uint64_t need = r->weight_bytes + r->anon_bytes;
     char have[24], want[24];
 
-    format_bytes(want, sizeof want, need + RESERVE_OWN_BYTES);
+    format_bytes(want, sizeof want,
+                 (uint64_t)r->row->mem_planned_bytes + RESERVE_OWN_BYTES);
     format_bytes(have, sizeof have, point_room(r));
     snprintf(
         r->row->detail, sizeof r->row->detail,

@@ -68,7 +68,7 @@ static enum status plan_as_file(struct slm_info *info, const struct gguf *g,
 
     if (status || info->stream_least_bytes || gguf_is_assembled(g))
         return status;
-    return residency_least_bytes(&info->stream_least_bytes, g, info->n_layers, err);
+    return slm_plan_as_file(info, g, err);
 }
 
 /* What the engine makes of the model: with auto resolved, and *fits false where stream
@@ -84,9 +84,10 @@ static enum status plan_engine(struct slm_info *info, bool *fits, const struct g
     *fits = true;
     if (status || asked == WEIGHTS_MMAP)
         return status;
-    params->residency = asked == WEIGHTS_AUTO
-                            ? slm_choose_residency(info, params->memory_bytes)
-                            : asked;
+    params->residency =
+        asked == WEIGHTS_AUTO
+            ? slm_choose_residency(info, params->memory_bytes, params->spare_bytes)
+            : asked;
     if (params->residency == WEIGHTS_STREAM && info->stream_least_bytes) {
         const uint64_t rest = info->kv_bytes + info->scratch_bytes;
 
@@ -129,16 +130,15 @@ static enum status find_packed_ctx(struct point_need *need, const struct gguf *g
     params.residency = WEIGHTS_MMAP;
     params.memory_bytes = memory_for_model(room);
     params.n_ctx = 1;
-    status = slm_plan(&info, g, &params, err);
+    status = plan_as_file(&info, g, &params, err);
     if (status == ST_OK && info.n_ctx_train > 0 && info.n_ctx_train < most)
         most = info.n_ctx_train;
     while (status == ST_OK && least < most) {
         params.n_ctx = least + (most - least + 1) / 2;
-        status = slm_plan(&info, g, &params, err);
-        info.made_on_load = false;
+        status = plan_as_file(&info, g, &params, err);
         if (status == ST_NO_MEMORY ||
             (status == ST_OK &&
-             slm_choose_residency(&info, params.memory_bytes) != WEIGHTS_PACKED)) {
+             !slm_fits_memory(&info, params.memory_bytes, params.spare_bytes))) {
             most = params.n_ctx - 1;
             status = ST_OK;
             err_clear(err);
@@ -169,6 +169,7 @@ static enum status need_model(struct point *p, struct point_need *need,
     if (status)
         return status;
     need->weight_bytes = gguf_image_bytes(g);
+    need->map_bytes = image ? 0 : info.map_bytes;
     need->kv_bytes = info.kv_bytes;
     need->scratch_bytes = info.scratch_bytes;
     need->weights_memory_bytes = image  ? need->weight_bytes
@@ -266,6 +267,7 @@ static const struct {
 } sizes[] = {
     {"n_params", offsetof(struct point_need, n_params)},
     {"weight_bytes", offsetof(struct point_need, weight_bytes)},
+    {"map_bytes", offsetof(struct point_need, map_bytes)},
     {"anon_bytes", offsetof(struct point_need, anon_bytes)},
     {"kv_bytes", offsetof(struct point_need, kv_bytes)},
     {"scratch_bytes", offsetof(struct point_need, scratch_bytes)},

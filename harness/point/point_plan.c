@@ -44,7 +44,7 @@ void point_plan(struct point_run *r, const struct point_need *need)
     r->weight_bytes = need->weight_bytes;
     r->anon_bytes = need->anon_bytes;
     planned =
-        r->anon_bytes + (p->setup.residency == WEIGHTS_MMAP ? r->weight_bytes : 0);
+        r->anon_bytes + (p->setup.residency == WEIGHTS_MMAP ? need->map_bytes : 0);
     r->fits = planned + RESERVE_OWN_BYTES <= point_room(r);
     snprintf(r->row->quant, sizeof r->row->quant, "%s", need->quant);
     r->row->n_params = (int64_t)need->n_params;

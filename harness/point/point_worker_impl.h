@@ -39,7 +39,7 @@ struct point_worker {
     uint64_t image_bytes; /* of the file, or of the image in memory */
     bool fits;            /* all of the model stays in memory */
     struct memory_relief relief;
-    struct row row;       /* columns reported so far */
+    struct row row; /* columns reported so far */
     struct point_facts facts;
     struct slm_stream stream_begin; /* of what is streamed, when samples begin */
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/machine/memory_reserve.h"
 
 #define SETTING                  SETTING_PLACE
 #define SETTING_PLACE_MODEL(...) SETTING_AT(struct model_setup, __VA_ARGS__)
@@ -70,6 +71,7 @@ struct slm_params model_setup_params(const struct model_setup *s, uint64_t memor
         p.residency = s->residency;
     }
     p.memory_bytes = memory_bytes;
+    p.spare_bytes = RESERVE_SPARE_BYTES;
     p.n_threads = s->n_threads;
     p.n_threads_prefill = s->n_threads_prefill;
     p.cpus = s->explicit_cpus ? s->cpus : NULL;

@@ -291,7 +291,7 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
             return st;
         made_on_load = info.made_on_load;
         info.made_on_load = false; /* whether it fits is asked, not what else to do */
-        fits = slm_choose_residency(&info, t->room) == WEIGHTS_PACKED;
+        fits = slm_choose_residency(&info, t->room, 0) == WEIGHTS_PACKED;
         if (fits || t->n_batch <= MIN_BATCH)
             break;
     }

@@ -159,8 +159,7 @@ bool measured_fits(const struct measured *m, uint64_t room_bytes)
 {
     const struct slm_info *info = slm_info(m->m);
 
-    return info->weight_bytes + info->kv_bytes + info->scratch_bytes +
-               RESERVE_SPARE_BYTES <=
+    return info->map_bytes + info->kv_bytes + info->scratch_bytes + RESERVE_OWN_BYTES <=
            room_bytes;
 }
 

@@ -64,23 +64,30 @@ static inline uint32_t without_panels(void)
     return mask;
 }
 
-/* The limits between which some layers are streamed. */
-static inline void limits_of(const struct slm_params *params, uint64_t *least,
-                             uint64_t *all)
+/* What is planned of a file. */
+static inline void info_of(const struct slm_params *params, struct slm_info *info)
 {
-    struct slm_info info;
     struct gguf *g;
     struct err err = ERR_INIT;
     struct slm_params p = *params;
 
     p.memory_bytes = 0;
-    if (gguf_open(&g, params->path, &err) || slm_plan(&info, g, &p, &err))
+    if (gguf_open(&g, params->path, &err) || slm_plan(info, g, &p, &err))
         fail_msg("%s", err.msg);
+    gguf_close(g);
+}
+
+/* The limits between which some layers are streamed. */
+static inline void limits_of(const struct slm_params *params, uint64_t *least,
+                             uint64_t *all)
+{
+    struct slm_info info;
+
+    info_of(params, &info);
     assert_true(info.stream_least_bytes > 0);
     *least = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
     *all = info.kv_bytes + info.scratch_bytes + info.weight_bytes;
     assert_true(*least < *all);
-    gguf_close(g);
 }
 
 static inline struct slm *open_model(const struct slm_params *p)

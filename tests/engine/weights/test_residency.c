@@ -207,13 +207,15 @@ static void plans_keep_to_their_room(void **state)
         struct residency_plan plan = {.n_layers = -1}, again;
         struct err err = ERR_INIT;
         int last = n_layers + 1;
-        uint64_t least = 0;
+        struct residency_bounds bounds = {.least_bytes = 0};
 
         assert_int_equal(residency_plan_make(&plan, f.g, n_layers, UINT64_MAX, &err),
                          ST_OK);
         assert_int_equal(plan.n_streamed, 0);
         check_plan(&f, &plan, UINT64_MAX);
-        assert_int_equal(residency_least_bytes(&least, f.g, n_layers, &err), ST_OK);
+        assert_int_equal(residency_bounds_find(&bounds, f.g, n_layers, &err), ST_OK);
+        assert_int_equal(bounds.kept_bytes, plan.memory_bytes);
+        assert_int_equal(bounds.disk_bytes, plan.disk_bytes);
 
         for (uint64_t room = 0; room < 2400000;
              room += 1 + random_below(&random, 60000)) {
@@ -223,12 +225,12 @@ static void plans_keep_to_their_room(void **state)
             if (st) {
                 assert_int_equal(st, ST_NO_MEMORY);
                 assert_non_null(strstr(err.msg, "random"));
-                assert_true(room < least);
+                assert_true(room < bounds.least_bytes);
                 err_clear(&err);
                 continue;
             }
             check_plan(&f, &plan, room);
-            assert_true(room >= least);
+            assert_true(room >= bounds.least_bytes);
             assert_true(plan.n_streamed <= last);
             last = plan.n_streamed;
             n_partly += last > 0;

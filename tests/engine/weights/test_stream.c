@@ -292,26 +292,42 @@ static void auto_streams_what_does_not_fit(void **state)
 {
     char path[] = "/tmp/test_stream.XXXXXX";
     struct slm_params p = params_of(path, WEIGHTS_AUTO, isa_usable());
+    struct slm_info info;
     uint64_t least, all;
 
     (void)state;
     make_file(path, &deep_shape, QUANTMIX_Q8_0);
     limits_of(&p, &least, &all);
+    info_of(&p, &info);
+    const uint64_t rest = info.kv_bytes + info.scratch_bytes;
+    const uint64_t kept = rest + info.stream_kept_bytes;
+    const uint64_t mapped = rest + info.map_bytes;
     const struct {
-        uint64_t memory_bytes;
+        uint64_t memory_bytes, spare_bytes;
         enum weights_residency residency;
-    } ways[] = {{all, WEIGHTS_PACKED},
-                {all - 1, WEIGHTS_STREAM},
-                {least, WEIGHTS_STREAM},
-                {least - 1, WEIGHTS_MMAP}};
+        bool streams;
+    } ways[] = {{all, 0, WEIGHTS_PACKED, false},
+                {all - 1, 0, WEIGHTS_STREAM, false}, /* embeddings stay in the file */
+                {kept, mapped, WEIGHTS_STREAM, false},
+                {kept - 1, 0, WEIGHTS_STREAM, true},
+                {kept - 1, mapped - kept + 1, WEIGHTS_MMAP, false},
+                {kept - 1, mapped - kept, WEIGHTS_STREAM, true},
+                {least, mapped - least, WEIGHTS_MMAP, false},
+                {least, mapped - least - 1, WEIGHTS_STREAM, true},
+                {least - 1, 0, WEIGHTS_MMAP, false}};
 
+    assert_true(kept < mapped && kept < all);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct err err = ERR_INIT;
         struct slm_info planned;
         struct slm *m;
 
         p.memory_bytes = ways[i].memory_bytes;
+        p.spare_bytes = ways[i].spare_bytes;
         m = open_model(&p);
+        assert_int_equal(slm_info(m)->n_streamed > 0, ways[i].streams);
+        assert_int_equal(slm_fits_memory(slm_info(m), p.memory_bytes, p.spare_bytes),
+                         !ways[i].streams && i + 1 < sizeof ways / sizeof *ways);
         assert_int_equal(slm_info(m)->residency, ways[i].residency);
         assert_int_equal(slm_plan(&planned, slm_gguf(m), &p, &err), ST_OK);
         assert_memory_equal(&planned, slm_info(m), sizeof planned);
