@@ -2,10 +2,12 @@
  *
  * weights_copy.h - stretches of a packed file copied to memory as they are
  *
- * What is in the page cache is copied from there. The rest is read through the page
- * cache, too, where that keeps it for the next start; where memory has no room for a
- * second copy, it is read past the page cache (O_DIRECT), and what was cached is
- * dropped. A file system that cannot do that is read through its cache.
+ * What is in the page cache is copied from there. The rest is read past it (O_DIRECT),
+ * several requests at a time, at the disk's bandwidth. A disk that turns out to give
+ * less than 1 GB/s is read through the page cache, which then has the file at the next
+ * start; but not where memory has no room for a second copy: there, what was cached is
+ * dropped. File systems that cannot read past their cache, or do not say what is in it,
+ * are read through it.
  *
  * Threading: as thread_pool_run().
  */

@@ -19,8 +19,7 @@ static bool same_file(int a, int b)
            one.st_ino == other.st_ino;
 }
 
-/* A descriptor of the same file, with more flags; -1: there is none. */
-static int open_again(const struct gguf *g, int flags)
+int weights_file_open_again(const struct gguf *g, int flags)
 {
     char name[64];
     int fd;
@@ -43,7 +42,7 @@ static bool reads_directly(int fd, void *buffer)
 void weights_file_open(struct weights_file *f, const struct gguf *g, void *memory)
 {
     f->g = g;
-    f->own = open_again(g, O_DIRECT);
+    f->own = weights_file_open_again(g, O_DIRECT);
     f->direct = reads_directly(f->own, memory);
     if (f->direct)
         return;
@@ -51,7 +50,7 @@ void weights_file_open(struct weights_file *f, const struct gguf *g, void *memor
         close(f->own);
     /* Requests are longer than any readahead, which would read the same bytes twice
      * where they complete out of order. */
-    f->own = open_again(g, 0);
+    f->own = weights_file_open_again(g, 0);
     if (f->own >= 0)
         (void)posix_fadvise(f->own, 0, 0, POSIX_FADV_RANDOM);
 }

@@ -26,6 +26,10 @@ struct weights_file {
     bool direct; /* it reads past the page cache */
 };
 
+/* A descriptor of the file of a mapped gguf, with more flags of open(): the caller's to
+ * close; -1: there is none. */
+int weights_file_open_again(const struct gguf *g, int flags);
+
 /* g is mapped and must outlive *f; memory: a block, which begins at a page, to try a
  * read. Never fails. */
 void weights_file_open(struct weights_file *f, const struct gguf *g, void *memory);
