@@ -99,9 +99,7 @@ static enum status describe_opening(struct gate_run *run, struct err *err)
 static enum status check_room(const struct gate_run *run, struct err *err)
 {
     const struct gate_settings *s = run->s;
-    const uint64_t room = s->setup.mem_limit
-                              ? topology_usable_bytes(run->topo, s->setup.mem_limit)
-                              : topology_model_bytes(run->topo);
+    const uint64_t room = topology_model_bytes(run->topo, s->setup.mem_limit);
     char need[24], have[24];
     uint64_t bytes;
 

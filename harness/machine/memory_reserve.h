@@ -2,6 +2,9 @@
  *
  * memory_reserve.h - memory that a model cannot have, because the process around it
  * needs it
+ *
+ * The one rule for points, plans, tuning, sessions (generate, chat, quality) and gates,
+ * under a limit and without one: what is planned for one of them fits the others.
  */
 #ifndef SLM_HARNESS_MACHINE_MEMORY_RESERVE_H
 #define SLM_HARNESS_MACHINE_MEMORY_RESERVE_H

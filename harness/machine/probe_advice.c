@@ -69,7 +69,7 @@ static void advise_decode(struct list *l, const struct probe_report *r,
                           const struct topology *topo)
 {
     const struct probe_read_row *best = fastest(r), *few = cheapest(r, best);
-    const uint64_t room = topology_model_bytes(topo);
+    const uint64_t room = topology_model_bytes(topo, 0);
     char *text = next(l), size[24];
 
     text_append(text, TEXT_CAP,

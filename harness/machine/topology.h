@@ -123,8 +123,8 @@ uint64_t topology_usable_bytes(const struct topology *t, uint64_t limit);
 bool topology_is_limited(const struct topology *t);
 
 /* Bytes that weights, KV cache and scratch may take: topology_usable_bytes(), less the
- * reserve of program and system. */
-uint64_t topology_model_bytes(const struct topology *t);
+ * reserve of memory_reserve.h. */
+uint64_t topology_model_bytes(const struct topology *t, uint64_t limit);
 
 /* Everything above, advice included. */
 json_t *topology_json(const struct topology *t);

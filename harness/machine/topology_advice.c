@@ -10,16 +10,13 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/machine/memory_reserve.h"
 
 /* Less than this of stolen time is the noise of any shared host. */
 #define STEAL_WORTH_A_WORD 0.01
 
 /* Quotas are whole microseconds: 199999 in 100000 are two CPUs. */
 #define QUOTA_TOLERANCE 1e-3
-
-/* Program, its scratch buffers, page tables and the kernel's own small change. */
-#define RESERVE_MIN   (UINT64_C(256) << 20)
-#define RESERVE_SHARE 16 /* one part in 16 of the total, if that is more */
 
 struct list {
     struct topo_advice *item;
@@ -55,12 +52,9 @@ uint64_t topology_usable_bytes(const struct topology *t, uint64_t limit)
     return limit && limit < bytes ? limit : bytes;
 }
 
-uint64_t topology_model_bytes(const struct topology *t)
+uint64_t topology_model_bytes(const struct topology *t, uint64_t limit)
 {
-    const uint64_t usable = topology_usable_bytes(t, 0);
-    const uint64_t share = usable / RESERVE_SHARE;
-    const uint64_t reserve = share > RESERVE_MIN ? share : RESERVE_MIN;
-    return usable > reserve ? usable - reserve : 0;
+    return memory_for_model(topology_usable_bytes(t, limit));
 }
 
 /* A quota of 1.5 CPUs lets one thread run all the time. */
@@ -193,7 +187,7 @@ static void advise_pages(struct list *l, const struct topology *t)
 static void advise_memory(struct list *l, const struct topology *t)
 {
     char most[32], usable[32], total[32], seen[32];
-    format_bytes(most, sizeof most, topology_model_bytes(t));
+    format_bytes(most, sizeof most, topology_model_bytes(t, 0));
     format_bytes(usable, sizeof usable, topology_usable_bytes(t, 0));
     add(l, "Models: weights and KV cache of up to %s together fit into the %s %s.",
         most, usable,

@@ -110,7 +110,7 @@ static json_t *memory_json(const struct topology *t)
         (json_int_t)t->mem_hwloc, "swap_bytes", (json_int_t)t->swap_total,
         "transparent_huge_pages", text_or_null(t->thp), "huge_2m_total",
         (json_int_t)t->huge_2m_total, "huge_2m_free", (json_int_t)t->huge_2m_free,
-        "model_bytes", (json_int_t)topology_model_bytes(t));
+        "model_bytes", (json_int_t)topology_model_bytes(t, 0));
 }
 
 static json_t *advice_json(const struct topology *t)

@@ -34,7 +34,7 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 
     if (info->residency != WEIGHTS_STREAM &&
         info->weight_bytes + info->kv_bytes + info->scratch_bytes >
-            topology_model_bytes(topo)) {
+            topology_model_bytes(topo, 0)) {
         if (weights_ready(slm_weights(m)))
             return ST_OK;
         return err_set(
@@ -252,7 +252,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
         st = find_profile(o, &t, err);
     if (st)
         return st;
-    o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo));
+    o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo, 0));
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;
     choose_tuned(o, &t);

@@ -337,7 +337,7 @@ enum status tune_model_open(struct tune_model **t, const struct tune_model_param
     measured_init(&new->measured, p->setup.seed);
     new->measured.progress = on_load;
     new->given = topology_usable_bytes(topo, p->setup.mem_limit);
-    new->room = memory_for_model(new->given);
+    new->room = topology_model_bytes(topo, p->setup.mem_limit);
     new->n_threads = topo->n_allowed > topo->threads_default ? topo->n_allowed
                                                              : topo->threads_default;
     memset(space, 0, sizeof *space);

@@ -11,6 +11,7 @@
 #include "harness/base/program.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"
+#include "harness/machine/memory_reserve.h"
 #include "harness/worker/measured.h"
 #include "harness/worker/worker_open.h"
 #include "harness/worker/worker.h"
@@ -54,8 +55,9 @@ static enum status read_weights(struct server *v, uint64_t room, struct err *err
 static enum status open_model(struct server *v, struct err *err)
 {
     const struct worker_open *o = &v->o;
-    const uint64_t room =
-        o->setup.mem_limit ? o->setup.mem_limit : topology_model_bytes(&v->topo);
+    const uint64_t bytes = o->setup.mem_limit ? memory_for_model(o->setup.mem_limit)
+                                              : topology_model_bytes(&v->topo, 0);
+    const uint64_t room = bytes ? bytes : 1; /* 0 is the machine's */
     struct measured_params p = measured_params_of(&o->setup, room);
     enum status st;
 

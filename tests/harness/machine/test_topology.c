@@ -145,8 +145,8 @@ static void vm_with_v1_limits(void **state)
     assert_int_equal(topology_usable_bytes(&topo, 0), topo.mem_left);
     assert_int_equal(topology_usable_bytes(&topo, GIB), GIB);
     assert_int_equal(topology_usable_bytes(&topo, 3 * GIB), topo.mem_left);
-    assert_true(topology_model_bytes(&topo) < topo.mem_left);
-    assert_true(advises("Models: weights and KV cache of up to 2.25 GiB together fit "
+    assert_true(topology_model_bytes(&topo, 0) < topo.mem_left);
+    assert_true(advises("Models: weights and KV cache of up to 2.41 GiB together fit "
                         "into the 2.50 GiB that the memory limit leaves."));
     assert_int_equal(topo.threads_default, 3);
 }
@@ -174,8 +174,8 @@ static void container_with_a_quota(void **state)
                         "1: 2 physical cores, a quota of 1.5 CPUs, 4 allowed CPUs");
     assert_true(advises("Quota: 1.5 is not a whole number"));
     assert_true(advises("Huge pages: switched off"));
-    assert_true(topology_model_bytes(&topo) < 6 * GIB);
-    assert_true(topology_model_bytes(&topo) > 5 * GIB);
+    assert_true(topology_model_bytes(&topo, 0) < 6 * GIB);
+    assert_true(topology_model_bytes(&topo, 0) > 5 * GIB);
     assert_int_equal(topology_usable_bytes(&topo, 0), 6 * GIB);
 }
 
