@@ -133,7 +133,7 @@ int cmd_gate(int argc, char **argv)
         OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
         OPT_STR(0, "prefill", &o.prefill, "LIST", "prompt lengths, or none"),
         OPT_STR(0, "ctx", &o.ctx, "LIST", "context depths of decoding, or none"),
-        OPT_STR(0, "weights", &o.weights, "W", "mmap (default), or packed"),
+        OPT_STR(0, "weights", &o.weights, "W", "mmap (default), packed, stream"),
         OPT_STR(0, "mem", &o.mem, "LIMIT", "memory limit around both programs, as 6G"),
         OPT_STR(0, "budget", &o.budget, "TIME", "longest time: 90s, 10m (default), 1h"),
         OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, percent (default: 2)"),

@@ -88,6 +88,9 @@ static enum status describe_opening(struct gate_run *run, struct err *err)
                               .n_loads = s->load ? WORKER_MAX_LOADS : 1,
                               .n_steps = run->plan.n_steps};
     o->setup.isa_disabled = isa_detected() & ~isa_usable();
+    /* Both are in memory at a time, and each streams what its half does not hold. */
+    if (s->setup.residency == WEIGHTS_STREAM)
+        o->setup.mem_limit = topology_usable_bytes(run->topo, s->setup.mem_limit) / 2;
     memcpy(o->step, run->plan.step, sizeof o->step);
     const enum status st = choose_cpus(run, o, err);
     run->open[1] = *o;

@@ -184,12 +184,10 @@ static enum status set_setting(struct gate_settings *s, enum setting_id id,
                                                 : &s->ctx,
                         id, text, topo, what, err);
     st = model_setup_set(&s->setup, id, text, what, err);
-    if (st == ST_OK && id == SETTING_weights && s->setup.residency != WEIGHTS_MMAP &&
-        s->setup.residency != WEIGHTS_PACKED)
-        st = err_set(err, ST_USAGE, "%s: a gate's weights are mmap or packed%s", what,
-                     s->setup.residency == WEIGHTS_STREAM
-                         ? "; two programs that stream would share one disk"
-                         : "");
+    if (st == ST_OK && id == SETTING_weights &&
+        (s->setup.residency == WEIGHTS_AUTO || s->setup.residency == WEIGHTS_MEMORY))
+        st = err_set(err, ST_USAGE, "%s: a gate's weights are mmap, packed or stream",
+                     what);
     return st;
 }
 
@@ -372,7 +370,7 @@ void gate_settings_free(struct gate_settings *s)
 
 const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap)
 {
-    char how[100], limit[24];
+    char how[160], limit[24];
 
     model_setup_text(&s->setup, how, sizeof how);
     if (s->setup.mem_limit)

@@ -83,9 +83,13 @@ struct slm_params model_setup_params(const struct model_setup *s, uint64_t memor
 
 const char *model_setup_text(const struct model_setup *s, char *buf, size_t cap)
 {
-    snprintf(buf, cap, "weights %s, KV cache %s, placement %s, batch %d",
+    char window[40] = "";
+
+    if (s->kv_window)
+        snprintf(window, sizeof window, " of the last %d positions", s->kv_window);
+    snprintf(buf, cap, "weights %s, KV cache %s%s, placement %s, batch %d",
              weights_residency_name(s->residency), choices_kv.name((int)s->kv_type),
-             placement_name(s->placement), s->n_batch);
+             window, placement_name(s->placement), s->n_batch);
     return buf;
 }
 
@@ -103,6 +107,11 @@ static const char *key_of(enum setting_id id, enum model_setup_keys keys)
                                         : places[id].key;
 }
 
+static bool is_optional(enum setting_id id, enum model_setup_keys keys)
+{
+    return keys == MODEL_SETUP_OPENED && setting_row(id)->opened_if_set;
+}
+
 json_t *model_setup_json(const struct model_setup *s, enum model_setup_keys keys)
 {
     json_t *cpus = json_array(), *object;
@@ -111,11 +120,44 @@ json_t *model_setup_json(const struct model_setup *s, enum model_setup_keys keys
         json_array_append_new(cpus, json_integer(s->cpus[i]));
     object = json_pack("{s:s, s:s, s:s*, s:o}", "model", s->model.text, "path",
                        s->model.path, "quant", modelref_quant(&s->model), "cpus", cpus);
-    for (enum setting_id id = 0; object && id < SETTING_N; id++)
-        if (key_of(id, keys))
-            json_object_set_new(object, key_of(id, keys),
-                                setting_json(id, (const char *)s + places[id].offset));
+    for (enum setting_id id = 0; object && id < SETTING_N; id++) {
+        const void *field = (const char *)s + places[id].offset;
+
+        if (key_of(id, keys) &&
+            (!is_optional(id, keys) || !setting_is_default(id, field)))
+            json_object_set_new(object, key_of(id, keys), setting_json(id, field));
+    }
     return object;
+}
+
+json_t *model_setup_optional_keys(void)
+{
+    json_t *list = json_array();
+
+    for (enum setting_id id = 0; id < SETTING_N; id++)
+        if (is_optional(id, MODEL_SETUP_OPENED))
+            json_array_append_new(list, json_string(setting_row(id)->opened));
+    return list;
+}
+
+static bool has_text(const json_t *list, const char *text)
+{
+    const char *each;
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if ((each = json_string_value(json_array_get(list, i))) && !strcmp(each, text))
+            return true;
+    return false;
+}
+
+const char *model_setup_unknown_key(const struct model_setup *s, const json_t *known)
+{
+    for (enum setting_id id = 0; id < SETTING_N; id++)
+        if (is_optional(id, MODEL_SETUP_OPENED) &&
+            !setting_is_default(id, (const char *)s + places[id].offset) &&
+            !has_text(known, setting_row(id)->opened))
+            return setting_row(id)->opened;
+    return NULL;
 }
 
 static const struct setting_member members[] = {
@@ -133,7 +175,7 @@ enum status model_setup_from_json(struct model_setup *s, const json_t *object,
     for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++) {
         const char *key = key_of(id, keys);
 
-        if (key)
+        if (key && (!is_optional(id, keys) || json_object_get(object, key)))
             st =
                 setting_from_json(id, json_object_get(object, key), key,
                                   model_setup_field(s, id, NULL), places[id].size, err);

@@ -74,6 +74,13 @@ enum model_setup_keys { MODEL_SETUP_FIELDS, MODEL_SETUP_OPENED };
 /* An object with "model", "path", "quant", the explicit "cpus", and the settings. */
 json_t *model_setup_json(const struct model_setup *s, enum model_setup_keys keys);
 
+/* The keys of .opened_if_set, for the greeting of a program that opens them. */
+json_t *model_setup_optional_keys(void);
+
+/* The first of them that *s sets and such a list (NULL: of a program that has none)
+ * does not name; NULL: there is none. */
+const char *model_setup_unknown_key(const struct model_setup *s, const json_t *known);
+
 /* Reads all but the CPUs. Settings without such a key are left as they are; on failure
  * some may be filled. Error: ST_USAGE. */
 enum status model_setup_from_json(struct model_setup *s, const json_t *object,

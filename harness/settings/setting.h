@@ -129,6 +129,9 @@ struct setting {
     const char *initial; /* list of a sweep without a configuration; NULL: value */
     const char *stored;  /* key in machine.json; NULL: name */
     const char *opened;  /* key in what a gate's worker opens; NULL: not there */
+    bool opened_if_set;  /* there only where it is not the default: the key came later
+                            than the protocol, and the greetings of programs that know
+                            it name it */
     const char *before;  /* in machine.json from before it was stored; NULL: none */
 
     unsigned kinds; /* 1u << POINT_DECODE, ...: of points that have it; 0: all */

@@ -77,11 +77,13 @@ enum status worker_check_program(const char *who, const char *program, struct er
     return ST_OK;
 }
 
-/* A greeting with the same protocol. */
-static enum status greet(struct worker_client *c, struct err *err)
+/* A greeting with the same protocol, of a program that knows all that is set. */
+static enum status greet(struct worker_client *c, const struct worker_open *open,
+                         struct err *err)
 {
     const enum status st = worker_client_greet(c, err);
     char why[200], words[120];
+    const char *unknown;
     int protocol;
 
     if (st == ST_CHECK) {
@@ -91,10 +93,17 @@ static enum status greet(struct worker_client *c, struct err *err)
         return cannot_take_part(c, why, err);
     }
     protocol = (int)json_integer_value(json_object_get(c->hello, "turn"));
-    if (st || protocol == WORKER_OPEN_PROTOCOL)
+    if (st)
         return st;
-    snprintf(why, sizeof why, "it speaks another protocol (%d, and this program %d)",
-             protocol, WORKER_OPEN_PROTOCOL);
+    unknown = model_setup_unknown_key(&open->setup, json_object_get(c->hello, "opens"));
+    if (protocol == WORKER_OPEN_PROTOCOL && !unknown)
+        return ST_OK;
+    if (protocol == WORKER_OPEN_PROTOCOL)
+        snprintf(why, sizeof why, "it does not know the setting %s", unknown);
+    else
+        snprintf(why, sizeof why,
+                 "it speaks another protocol (%d, and this program %d)", protocol,
+                 WORKER_OPEN_PROTOCOL);
     return cannot_take_part(c, why, err);
 }
 
@@ -117,7 +126,7 @@ enum status model_worker_start(struct model_worker *c,
     if (st == ST_OK)
         st = worker_client_start(&c->worker, &params, err);
     if (st == ST_OK)
-        st = greet(&c->worker, err);
+        st = greet(&c->worker, open, err);
     if (st == ST_OK)
         st = worker_client_ask(&c->worker,
                                json_pack("{s:o}", "open", worker_open_json(open)),

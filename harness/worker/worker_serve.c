@@ -314,7 +314,8 @@ int worker_serve(const struct worker_task *tasks, size_t n)
     size_t cap = 0;
 
     child_offer_to_oom_killer();
-    worker_send(json_pack("{s:i, s:i, s:s, s:s, s:s}", "turn", WORKER_OPEN_PROTOCOL,
+    worker_send(json_pack("{s:i, s:o, s:i, s:s, s:s, s:s}", "turn",
+                          WORKER_OPEN_PROTOCOL, "opens", model_setup_optional_keys(),
                           "worker", WORKER_PROTOCOL, "version", build_version(),
                           "commit", build_commit(), "compiler", build_compiler()));
     /* Who waits for an answer that could not be written hears of it by this end. */

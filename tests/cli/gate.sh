@@ -120,6 +120,14 @@ grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)
 refused 2 "B, babbles (0.1.0" gate --a "$BENCH" --b babbles -c ./wide.yaml
 grep -q "has sent something else than an answer" err || fail "babbles: $(cat err)"
 
+# ---- how the model is held, from a configuration
+printf 'model: nano:Q4_K_M\nctx: [90]\nprefill: [none]\nthreads: [1]\nweights: stream\nkv_window: 64\n' >held.yaml
+printf 'memory: false\nload: false\nrounds: 1\n' >>held.yaml
+code=0
+"$BENCH" gate --a "$BENCH" --b "$BENCH" -c ./held.yaml --no-charts --budget 2s -o held >out 2>err || code=$?
+case $code in 0 | 1 | 4) ;; *) fail "held: $code, $(cat err)" ;; esac
+grep -q "weights stream, KV cache f16 of the last 64 positions" out || fail "held: $(cat out)"
+
 # ---- what cannot be
 head -c 2000 /dev/zero >broken.gguf
 refused 2 "broken.gguf" gate --a "$BENCH" -c ./wide.yaml -m broken.gguf
@@ -130,8 +138,7 @@ refused 2 "nothing to measure" gate --a "$BENCH" -c ./bare.yaml --ctx none
 refused 2 "--margin: '2x' is not a percentage" gate --a "$BENCH" -c ./wide.yaml --margin 2x
 refused 2 "--budget: '5y' is not a time" gate --a "$BENCH" -c ./wide.yaml --budget 5y
 refused 2 "--exit-codes: '0,1' is not three numbers" gate --a "$BENCH" --exit-codes 0,1
-refused 2 "--weights: a gate's weights are mmap or packed" gate --a "$BENCH" --weights memory
-refused 2 "would share one disk" gate --a "$BENCH" --weights stream
+refused 2 "--weights: a gate's weights are mmap, packed or stream" gate --a "$BENCH" --weights memory
 refused 2 "a budget of 1.0 s holds" gate --a "$BENCH" -m nano:Q4_0 --budget 1s --ctx 0-9
 refused 2 "what is to be compared" gate
 refused 2 "--report and --a and --b exclude each other" gate --a "$BENCH" --report x

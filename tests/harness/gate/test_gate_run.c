@@ -69,11 +69,15 @@ static void keys_are_parsed_and_refused(void **state)
     set(&s, "inject_slowdown", "5%");
     set(&s, "exit_codes", "0,0,3");
     set(&s, "mem", "6G");
+    set(&s, "weights", "stream");
+    set(&s, "kv_window", "100");
     assert_float_equal(s.rule.margin, 0.03, 1e-12);
     assert_float_equal(s.budget_s, 90, 1e-12);
     assert_float_equal(s.slower, 0.05, 1e-12);
     assert_int_equal(s.exit_code[2], 3);
     assert_int_equal(s.setup.mem_limit, UINT64_C(6) << 30);
+    assert_int_equal(s.setup.residency, WEIGHTS_STREAM);
+    assert_int_equal(s.setup.kv_window, 100);
     gate_settings_free(&s);
     refuses("margin", "0", "outside");
     refuses("margin", "-3%", "outside");
@@ -85,8 +89,9 @@ static void keys_are_parsed_and_refused(void **state)
     refuses("memory", "yes", "neither true nor false");
     refuses("exit_codes", "0,1,4,5", "not three numbers");
     refuses("exit_codes", "0,1,400", "outside");
-    refuses("weights", "memory", "mmap or packed");
-    refuses("weights", "stream", "one disk");
+    refuses("weights", "memory", "mmap, packed or stream");
+    refuses("weights", "auto", "mmap, packed or stream");
+    refuses("kv_window", "-1", "outside");
     refuses("rounds", "99", "outside");
     refuses("kernels", "q4_K,q9_K", "'q9_K' is no weight format");
     refuses("model_", "x", "no such key");
@@ -334,6 +339,32 @@ static void lines_are_as_recorded(void **state)
     json_decref(ready);
 }
 
+/* A key that came later than the protocol is written where it is set, and only a
+ * program that names it in its greeting takes part. */
+static void later_settings_are_optional(void **state)
+{
+    json_t *open = json_loads(recorded_open, 0, NULL), *again;
+    json_t *known = model_setup_optional_keys(), *none = json_array();
+    struct worker_open o, back;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(worker_open_from_json(&o, open, &err), ST_OK);
+    assert_int_equal(o.setup.kv_window, 0);
+    assert_null(model_setup_unknown_key(&o.setup, NULL));
+    o.setup.kv_window = 77;
+    again = worker_open_json(&o);
+    assert_int_equal(worker_open_from_json(&back, again, &err), ST_OK);
+    assert_int_equal(back.setup.kv_window, 77);
+    assert_null(model_setup_unknown_key(&o.setup, known));
+    assert_string_equal(model_setup_unknown_key(&o.setup, none), "kv_window");
+    assert_string_equal(model_setup_unknown_key(&o.setup, NULL), "kv_window");
+    json_decref(again);
+    json_decref(known);
+    json_decref(none);
+    json_decref(open);
+}
+
 static void what_is_not_sensible_is_refused(void **state)
 {
     static const struct {
@@ -418,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_busier_machine_shortens_turns),
         cmocka_unit_test(what_is_opened_survives_the_wire),
         cmocka_unit_test(lines_are_as_recorded),
+        cmocka_unit_test(later_settings_are_optional),
         cmocka_unit_test(what_is_not_sensible_is_refused),
         cmocka_unit_test(rounds_are_whole_lines),
     };
