@@ -52,12 +52,14 @@ void invoker_own(int fd)
 int invoker_open(const char *path, int flags)
 {
     const int how = (flags & ~O_TRUNC) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    bool made;
     struct stat st;
     int fd, why;
 
     do {
         fd = open(path, how | O_CREAT | O_EXCL, 0644);
-        if (fd >= 0)
+        made = fd >= 0;
+        if (made)
             invoker_own(fd);
         if (fd >= 0 || errno != EEXIST || flags & O_EXCL)
             break;
@@ -75,6 +77,8 @@ int invoker_open(const char *path, int flags)
         why = errno;
     else
         return fd;
+    if (made)
+        unlink(path);
     close(fd);
     errno = why;
     return -1;

@@ -86,12 +86,18 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
                        : failed("lock", part, why, err);
         }
         /* The previous holder of the lock may have renamed or removed the file. */
-        if (!fstat(fd, &mine) && !lstat(part, &there) && mine.st_ino == there.st_ino &&
-            mine.st_dev == there.st_dev) {
+        const bool is_there = !fstat(fd, &mine) && !lstat(part, &there);
+        const int why = is_there ? 0 : errno;
+
+        if (is_there && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev) {
             *out = fd;
             return ST_OK;
         }
+        if (why && why != ENOENT)
+            unlink(part);
         close(fd);
+        if (why && why != ENOENT)
+            return failed("look at", part, why, err);
     }
 }
 

@@ -10,4 +10,7 @@ command -v python3 >/dev/null || skip "no python3"
 
 selection=(--positions 1 --commands decode,quantize,pack,history)
 [ -z "${SLM_TEST_LONG:-}" ] || selection=(--positions 40)
+# Whichever look at a file fails, the .part of a large file goes: all positions are few.
+python3 "$SRC/tests/faults/faults.py" "$FAULT_RUNNER" "$BENCH" "$SRC" "$WORK/parts" \
+    --positions 100 --commands pack,quantize --kinds stat --faults EIO
 python3 "$SRC/tests/faults/faults.py" "$FAULT_RUNNER" "$BENCH" "$SRC" "$WORK/faults" "${selection[@]}"
