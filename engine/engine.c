@@ -38,7 +38,7 @@ static enum status open_weights(struct slm *m, const struct slm_params *p,
                                  .isa_mask = p->isa_mask,
                                  .pages = p->tuning.pages,
                                  .rewrite = p->image_rewrite,
-                                 .plan = NULL};
+                                 .ring = p->ring};
 
     if (how.residency != WEIGHTS_MMAP && how.residency != WEIGHTS_MEMORY) {
         struct slm_info planned;

@@ -68,18 +68,21 @@ struct slm_params {
                               it decides how many layers are streamed */
     uint64_t spare_bytes;  /* memory beside it of which only pages of a mapped file may
                               take a part, since they can be given up at any time */
-    const char *name;      /* of the image in messages */
-    uint32_t isa_mask;     /* ISA levels to choose kernels from: isa_usable() */
-    int n_threads;         /* of a pass of one token (decode), >= 1 */
-    int n_threads_prefill; /* of a pass of several; 0: the same */
-    const int *cpus;       /* [slm_params_threads()], of which either count uses the
-                              first; NULL: the OS places threads */
-    int n_ctx;             /* positions of the KV cache; 0: the model's own maximum */
-    int kv_window;         /* a token sees the last positions only, this many with
-                              itself, and the first n_sinks: the KV cache holds these
-                              (and n_back more), and a sequence has no end. Layers with a
-                              sliding window as long or shorter keep theirs. 0: it sees
-                              all n_ctx */
+    struct stream_ring *ring; /* to read streamed weights with, where the process may
+                                 not make an io_uring any more; of one model at a time,
+                                 which it outlives. NULL: the model makes one */
+    const char *name;         /* of the image in messages */
+    uint32_t isa_mask;        /* ISA levels to choose kernels from: isa_usable() */
+    int n_threads;            /* of a pass of one token (decode), >= 1 */
+    int n_threads_prefill;    /* of a pass of several; 0: the same */
+    const int *cpus;          /* [slm_params_threads()], of which either count uses the
+                                 first; NULL: the OS places threads */
+    int n_ctx;     /* positions of the KV cache; 0: the model's own maximum */
+    int kv_window; /* a token sees the last positions only, this many with
+                      itself, and the first n_sinks: the KV cache holds these
+                      (and n_back more), and a sequence has no end. Layers with a
+                      sliding window as long or shorter keep theirs. 0: it sees
+                      all n_ctx */
     int n_sinks;
     enum kern_kv kv_type; /* what the KV cache holds: KERN_KV_f16, ... */
     int n_batch;          /* most tokens in one pass of prefill; 0:

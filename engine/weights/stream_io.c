@@ -1,93 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream_io.c - reads by io_uring, or by threads that call pread()
+ * stream_io.c - reads by threads that call pread(), and the choice
  */
 #include "engine/weights/stream_io.h"
 
 #include <errno.h>
-#include <liburing.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-/* ---- io_uring ------------------------------------------------------------------- */
-
-struct uring {
-    struct io_uring ring;
-    int fd;
-};
-
-static int uring_submit(void *state, const struct stream_read *r)
-{
-    struct uring *u = state;
-    struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
-    int n;
-
-    if (!sqe)
-        return -EBUSY;
-    io_uring_prep_read(sqe, u->fd, r->dst, r->bytes, r->offset);
-    io_uring_sqe_set_data(sqe, (void *)(uintptr_t)r->tag);
-    do
-        n = io_uring_submit(&u->ring);
-    while (n == -EINTR || n == -EAGAIN);
-    return n < 0 ? n : 0;
-}
-
-static int uring_wait(void *state, struct stream_result *results, int most)
-{
-    struct uring *u = state;
-    struct io_uring_cqe *cqe;
-    int rc, n = 0;
-
-    do
-        rc = io_uring_wait_cqe(&u->ring, &cqe);
-    while (rc == -EINTR || rc == -EAGAIN);
-    if (rc < 0)
-        return rc;
-    do {
-        results[n++] = (struct stream_result){
-            .tag = (uint32_t)(uintptr_t)io_uring_cqe_get_data(cqe), .result = cqe->res};
-        io_uring_cqe_seen(&u->ring, cqe);
-    } while (n < most && !io_uring_peek_cqe(&u->ring, &cqe));
-    return n;
-}
-
-static void uring_close(void *state)
-{
-    struct uring *u = state;
-
-    io_uring_queue_exit(&u->ring);
-    free(u);
-}
-
-static const struct stream_io_class class_uring = {
-    .name = "io_uring",
-    .submit = uring_submit,
-    .wait = uring_wait,
-    .close = uring_close,
-};
-
-enum status stream_io_open_uring(struct stream_io *io, int fd, int depth,
-                                 struct err *err)
-{
-    struct uring *u = calloc(1, sizeof *u);
-    int rc;
-
-    if (!u)
-        return err_set(err, ST_NO_MEMORY, "no memory to read weights with io_uring");
-    u->fd = fd;
-    rc = io_uring_queue_init((unsigned)depth, &u->ring, 0);
-    if (rc < 0) {
-        free(u);
-        return err_set(err, ST_UNSUPPORTED, "io_uring is not available here: %s",
-                       strerror(-rc));
-    }
-    *io = (struct stream_io){&class_uring, u};
-    return ST_OK;
-}
 
 /* ---- threads -------------------------------------------------------------------- */
 
@@ -223,11 +145,12 @@ enum status stream_io_open_pread(struct stream_io *io, int fd, int depth,
 
 /* ---- either --------------------------------------------------------------------- */
 
-enum status stream_io_open(struct stream_io *io, int fd, int depth, struct err *err)
+enum status stream_io_open(struct stream_io *io, int fd, int depth,
+                           struct stream_ring *ring, struct err *err)
 {
     struct err why = ERR_INIT;
 
-    if (!stream_io_open_uring(io, fd, depth, &why))
+    if (!stream_io_open_uring(io, fd, depth, ring, &why))
         return ST_OK;
     return stream_io_open_pread(io, fd, depth, err);
 }

@@ -4,7 +4,7 @@
  *
  *   io_uring   requests are queued in a ring that the kernel works on
  *   pread      a thread for each request in flight, where io_uring is forbidden (in
- *              containers, behind a system call filter) or missing
+ *              containers) or missing
  *
  * Requests complete in any order. A result is that of one read: it may be short, and
  * the caller asks again for the rest.
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
+#include "engine/weights/stream_ring.h"
 
 struct stream_read {
     void *dst;
@@ -50,13 +51,16 @@ struct stream_io {
     void *state;
 };
 
-/* By io_uring, else by pread. fd must stay open as long. Errors: ST_NO_MEMORY. */
-enum status stream_io_open(struct stream_io *io, int fd, int depth, struct err *err);
+/* By io_uring, else by pread. fd must stay open as long; so must ring (NULL: none),
+ * which is used where nobody else does and it is as deep, else one is made. Errors:
+ * ST_NO_MEMORY. */
+enum status stream_io_open(struct stream_io *io, int fd, int depth,
+                           struct stream_ring *ring, struct err *err);
 
 /* Only that way. Errors: ST_UNSUPPORTED (io_uring: this kernel or this process may
  * not), ST_NO_MEMORY. */
 enum status stream_io_open_uring(struct stream_io *io, int fd, int depth,
-                                 struct err *err);
+                                 struct stream_ring *ring, struct err *err);
 enum status stream_io_open_pread(struct stream_io *io, int fd, int depth,
                                  struct err *err);
 

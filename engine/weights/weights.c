@@ -93,6 +93,7 @@ enum status weights_open(struct weights **out, const struct gguf *g,
     w->g = g;
     w->policy = policy;
     w->pages = params->pages;
+    w->ring = params->ring;
     w->isa_mask = params->isa_mask;
     w->begin = w->end = (size_t)gguf_data_offset(g);
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {
@@ -106,9 +107,9 @@ enum status weights_open(struct weights **out, const struct gguf *g,
     if (policy != &policy_memory && policy != &weights_policy_mmap)
         st = packed_open(&w->packed, g, params, err);
     if (!st && w->plan.n_streamed)
-        st = stream_open(&w->stream, g, &w->plan, params->pages, err);
+        st = stream_open(&w->stream, g, &w->plan, w->pages, w->ring, err);
     if (!st && w->plan.n_experts)
-        st = experts_open(&w->experts, g, &w->plan, params->pages, err);
+        st = experts_open(&w->experts, g, &w->plan, w->pages, w->ring, err);
     if (st)
         weights_close(w);
     else
@@ -254,11 +255,11 @@ static enum status stream_more(struct weights *w, const struct residency_plan *p
     packed_reclaim(w->packed, &w->plan);
     stream_advise_lookups(w);
     if (w->plan.n_streamed)
-        st = stream_open(&w->stream, w->g, &w->plan, w->pages, err);
+        st = stream_open(&w->stream, w->g, &w->plan, w->pages, w->ring, err);
     if (!st && w->stream)
         stream_start(w->stream);
     if (!st && w->plan.n_experts)
-        st = experts_open(&w->experts, w->g, &w->plan, w->pages, err);
+        st = experts_open(&w->experts, w->g, &w->plan, w->pages, w->ring, err);
     if (!st && w->experts)
         experts_start(w->experts);
     if (st)

@@ -35,6 +35,7 @@
 #include "engine/base/thread_pool.h"
 #include "engine/gguf/gguf.h"
 #include "engine/weights/residency.h"
+#include "engine/weights/stream_ring.h"
 
 enum weights_residency {
     WEIGHTS_AUTO,
@@ -55,6 +56,8 @@ struct weights_params {
                              WEIGHTS_STREAM always does */
     const struct residency_plan *plan; /* WEIGHTS_STREAM, copied: residency_plan_make()
                                           of this gguf */
+    struct stream_ring *ring;          /* to read streamed weights with, if they are
+                                          (stream_io.h);          borrowed; NULL: one is made */
 };
 
 struct weights;

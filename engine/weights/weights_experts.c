@@ -157,7 +157,8 @@ static enum status open_cache(struct experts *x, const struct residency_plan *pl
     return st;
 }
 
-static enum status open_reader(struct experts *x, struct err *err)
+static enum status open_reader(struct experts *x, struct stream_ring *ring,
+                               struct err *err)
 {
     struct extent_reader_params params;
     struct stream_io io;
@@ -167,7 +168,7 @@ static enum status open_reader(struct experts *x, struct err *err)
     params = weights_file_params(&x->file);
     params.source =
         (struct extent_source){.next = next_extent, .has_read = has_read, .arg = x};
-    st = stream_io_open(&io, params.fd, params.depth, err);
+    st = stream_io_open(&io, params.fd, params.depth, ring, err);
     if (st)
         return st;
     x->backend = io.class->name;
@@ -176,7 +177,7 @@ static enum status open_reader(struct experts *x, struct err *err)
 
 enum status experts_open(struct experts **out, const struct gguf *g,
                          const struct residency_plan *plan, enum mem_pages pages,
-                         struct err *err)
+                         struct stream_ring *ring, struct err *err)
 {
     const size_t n = (size_t)plan->n_layers * (size_t)plan->n_experts;
     struct experts *x = calloc(1, sizeof *x);
@@ -200,7 +201,7 @@ enum status experts_open(struct experts **out, const struct gguf *g,
     if (!st)
         st = open_cache(x, plan, pages, err);
     if (!st)
-        st = open_reader(x, err);
+        st = open_reader(x, ring, err);
     if (st)
         experts_close(x);
     else

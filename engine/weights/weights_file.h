@@ -17,7 +17,7 @@
 #include "engine/weights/extent_reader.h"
 
 /* Disks of virtual machines need several large requests to reach their bandwidth. */
-#define WEIGHTS_FILE_DEPTH         8
+#define WEIGHTS_FILE_DEPTH         STREAM_RING_DEPTH
 #define WEIGHTS_FILE_REQUEST_BYTES ((uint32_t)2 << 20)
 
 struct weights_file {

@@ -20,6 +20,7 @@ struct weights {
     struct experts *experts;    /* NULL: none are cached */
     struct residency_plan plan; /* WEIGHTS_STREAM */
     enum mem_pages pages;       /* of memory for slots */
+    struct stream_ring *ring;   /* as opened */
     uint32_t isa_mask;          /* as opened */
     struct slm_stream before;   /* what had been read when memory was last reclaimed */
     struct err broken;          /* reclaiming has failed half-way */
@@ -57,7 +58,7 @@ void weights_release(void *at, size_t bytes);
 /* plan, which must outlive it, has streamed layers. Errors: ST_IO, ST_NO_MEMORY. */
 enum status stream_open(struct stream **s, const struct gguf *g,
                         const struct residency_plan *plan, enum mem_pages pages,
-                        struct err *err);
+                        struct stream_ring *ring, struct err *err);
 void stream_start(struct stream *s);
 void stream_advise_lookups(const struct weights *w); /* of tensors left in the file */
 void stream_close(struct stream *s);                 /* NULL is fine */
@@ -75,7 +76,7 @@ void stream_stats(const struct stream *s, struct slm_stream *out);
  * ST_UNSUPPORTED (tensors that differ from layer to layer). */
 enum status experts_open(struct experts **x, const struct gguf *g,
                          const struct residency_plan *plan, enum mem_pages pages,
-                         struct err *err);
+                         struct stream_ring *ring, struct err *err);
 void experts_start(struct experts *x);
 void experts_close(struct experts *x); /* NULL is fine */
 

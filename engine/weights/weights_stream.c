@@ -79,11 +79,12 @@ static enum status make_parts(struct stream *s, struct err *err)
     return ST_OK;
 }
 
-static enum status open_reader(struct stream *s, struct err *err)
+static enum status open_reader(struct stream *s, struct stream_ring *ring,
+                               struct err *err)
 {
     const struct extent_reader_params params = weights_file_params(&s->file);
     struct stream_io io;
-    enum status st = stream_io_open(&io, params.fd, params.depth, err);
+    enum status st = stream_io_open(&io, params.fd, params.depth, ring, err);
 
     if (st)
         return st;
@@ -94,7 +95,7 @@ static enum status open_reader(struct stream *s, struct err *err)
 
 enum status stream_open(struct stream **out, const struct gguf *g,
                         const struct residency_plan *plan, enum mem_pages pages,
-                        struct err *err)
+                        struct stream_ring *ring, struct err *err)
 {
     struct stream *s = calloc(1, sizeof *s);
     enum status st;
@@ -112,7 +113,7 @@ enum status stream_open(struct stream **out, const struct gguf *g,
         st = make_parts(s, err);
     if (!st) {
         weights_file_open(&s->file, g, s->slot.base);
-        st = open_reader(s, err);
+        st = open_reader(s, ring, err);
     }
     if (st)
         stream_close(s);

@@ -13,7 +13,7 @@
  * but the files it was to read, /proc, /sys and what programs are made of system calls
  * seccomp: no network, no other program, no access to other processes, no keys, mounts,
  * modules or namespaces; io_uring only where it is asked for, since it would go round
- * this list. They fail with EPERM.
+ * this list, or one ring that was made before and can only read. They fail with EPERM.
  *
  * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
  * fence_missing() says so. Descriptors that are open stay as they are.
@@ -35,7 +35,9 @@ struct fence {
     size_t n_reads;
     bool keeps_user;  /* it makes files that are to be its own */
     bool runs_others; /* it starts programs (gnuplot) */
-    bool uses_uring;
+    bool uses_uring;  /* it may make an io_uring */
+    bool has_ring;    /* it has made one that only reads (stream_ring.h) ... */
+    int ring;         /* ... and may go on using that, by this descriptor */
 };
 
 struct fence_state {

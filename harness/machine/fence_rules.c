@@ -180,12 +180,34 @@ static const char *const forbidden[] = {
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
     "setfsuid", "setfsgid", "capset"};
 
+#define RING_FLAGS 1 /* IORING_ENTER_GETEVENTS */
+
 static bool forbid(scmp_filter_ctx filter, const char *name)
 {
     const int number = seccomp_syscall_resolve_name(name);
 
     return number == __NR_SCMP_ERROR ||
            !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+}
+
+/* io_uring_enter() but for submitting to and waiting for that ring. The descriptor is
+ * compared in all 64 bits, and flags that give it another meaning (an index of
+ * registered rings) are none of those that pass. */
+static bool forbid_other_rings(scmp_filter_ctx filter, int ring)
+{
+    const int number = seccomp_syscall_resolve_name("io_uring_enter");
+
+    return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                             SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)ring)) &&
+           !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                             SCMP_A3(SCMP_CMP_GT, RING_FLAGS));
+}
+
+static bool forbid_uring(scmp_filter_ctx filter, const struct fence *fence)
+{
+    return forbid(filter, "io_uring_setup") && forbid(filter, "io_uring_register") &&
+           (fence->has_ring ? forbid_other_rings(filter, fence->ring)
+                            : forbid(filter, "io_uring_enter"));
 }
 
 bool fence_filter_enter(const struct fence *fence)
@@ -198,8 +220,7 @@ bool fence_filter_enter(const struct fence *fence)
     if (!fence->runs_others)
         ok = ok && forbid(filter, "execve") && forbid(filter, "execveat");
     if (!fence->uses_uring)
-        ok = ok && forbid(filter, "io_uring_setup") &&
-             forbid(filter, "io_uring_enter") && forbid(filter, "io_uring_register");
+        ok = ok && forbid_uring(filter, fence);
     ok = ok && !seccomp_load(filter);
     if (filter)
         seccomp_release(filter);

@@ -11,6 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/worker/worker_fence.h"
 #include "kernels/isa.h"
 
 void measured_init(struct measured *m, uint64_t seed)
@@ -99,6 +100,7 @@ enum status measured_open(struct measured *m, const struct measured_params *p,
         params.path = p->model->path;
         params.quant = modelref_quant(p->model);
         params.residency = p->residency;
+        params.ring = worker_ring();
     }
     if (st == ST_OK)
         st = slm_open(&m->m, &params, err);

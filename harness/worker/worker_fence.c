@@ -5,6 +5,7 @@
 #include "harness/worker/worker_fence.h"
 
 #include "engine/hf/hf.h"
+#include "engine/weights/stream_ring.h"
 #include "harness/base/program.h"
 
 /* A folder is read as one: what a download has left in it may be links. */
@@ -27,6 +28,17 @@ static enum status add_data(struct path_list *reads, struct err *err)
     return st;
 }
 
+static struct stream_ring *ring;
+
+/* Made while it may be; without it weights are read by threads. */
+static void make_ring(void)
+{
+    struct err ignored = ERR_INIT;
+
+    if (!ring && stream_ring_make(&ring, &ignored))
+        ring = NULL;
+}
+
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err)
 {
@@ -43,10 +55,19 @@ enum status worker_fence(const struct modelref *model, const char *text,
     if (!st)
         st = add_data(&reads, err);
     if (!st)
+        make_ring();
+    if (!st)
         st = fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
-                                         .n_reads = reads.n},
+                                         .n_reads = reads.n,
+                                         .has_ring = ring != NULL,
+                                         .ring = ring ? stream_ring_fd(ring) : -1},
                          &state, err);
     path_list_free(&reads);
     fenced = !st;
     return st;
+}
+
+struct stream_ring *worker_ring(void)
+{
+    return ring;
 }

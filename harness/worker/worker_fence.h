@@ -17,4 +17,10 @@
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err);
 
+struct stream_ring;
+
+/* The ring that the fence lets through, for the model that is open; NULL: no fence, or
+ * no io_uring here. */
+struct stream_ring *worker_ring(void);
+
 #endif

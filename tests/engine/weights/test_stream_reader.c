@@ -84,7 +84,7 @@ static const struct stream_io_class class_bad = {"bad", bad_submit, bad_wait,
 
 /* ---- a file, and a reader of it ------------------------------------------------- */
 
-enum way { BY_URING, BY_PREAD, BADLY, N_WAYS };
+enum way { BY_URING, BY_RING, BY_PREAD, BADLY, N_WAYS };
 
 struct fixture {
     char path[32];
@@ -94,6 +94,9 @@ struct fixture {
     struct stream_part parts[N_PARTS];
     struct stream_reader *r;
 };
+
+/* That BY_RING has; one for all files, one after another. NULL: it is as BY_URING. */
+static struct stream_ring *ring;
 
 static void set_up(struct fixture *f, int n_places)
 {
@@ -138,11 +141,12 @@ static void open_reader(struct fixture *f, enum way way, int n_places, int depth
     struct err err = ERR_INIT;
     enum status st;
 
-    if (way == BY_URING)
-        st = stream_io_open_uring(&io, f->fd, depth, &err);
+    if (way == BY_URING || way == BY_RING)
+        st =
+            stream_io_open_uring(&io, f->fd, depth, way == BY_RING ? ring : NULL, &err);
     else
         st = stream_io_open_pread(way == BADLY ? &bad.io : &io, f->fd, depth, &err);
-    if (way == BY_URING && st == ST_UNSUPPORTED)
+    if (st == ST_UNSUPPORTED)
         st = stream_io_open_pread(&io, f->fd, depth, &err);
     if (way == BADLY) {
         bad.n_open++;
@@ -348,6 +352,86 @@ static void changed_files_are_errors(void **state)
         }
 }
 
+static int make_ring(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    if (stream_ring_make(&ring, &err))
+        ring = NULL;
+    return 0;
+}
+
+static int close_ring(void **state)
+{
+    (void)state;
+    stream_ring_close(ring);
+    return 0;
+}
+
+/* Who comes second has a ring of its own, and the first one's is free again when it
+ * has been closed with all its results taken. */
+static void ring_has_one_user(void **state)
+{
+    struct stream_result result;
+    struct stream_io a, b;
+    struct err err = ERR_INIT;
+    struct fixture f;
+
+    (void)state;
+    if (!ring)
+        skip();
+    set_up(&f, 1);
+    for (int i = 0; i < 3; i++) {
+        const struct stream_read read = {f.places, 100, 10, 3};
+
+        assert_int_equal(stream_io_open_uring(&a, f.fd, 4, ring, &err), ST_OK);
+        assert_int_equal(stream_io_open_uring(&b, f.fd, 4, ring, &err), ST_OK);
+        assert_int_equal(a.class->submit(a.state, &read), 0);
+        assert_int_equal(
+            b.class->submit(b.state, &(struct stream_read){f.places + 10, 110, 20, 4}),
+            0);
+        assert_int_equal(b.class->wait(b.state, &result, 1), 1);
+        assert_int_equal(result.tag, 4);
+        assert_int_equal(result.result, 20);
+        assert_int_equal(a.class->wait(a.state, &result, 1), 1);
+        assert_int_equal(result.tag, 3);
+        assert_int_equal(result.result, 10);
+        assert_memory_equal(f.places, f.content + 100, 30);
+        stream_io_close(&a);
+        stream_io_close(&b);
+    }
+    tear_down(&f);
+}
+
+/* A result that nobody has taken is not the next user's. */
+static void ring_with_a_result_is_not_used_again(void **state)
+{
+    struct stream_ring *own;
+    struct stream_result result;
+    struct stream_io io;
+    struct err err = ERR_INIT;
+    struct fixture f;
+
+    (void)state;
+    if (stream_ring_make(&own, &err))
+        skip();
+    set_up(&f, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct stream_read read = {f.places, 0, 10, i};
+
+        assert_int_equal(stream_io_open_uring(&io, f.fd, 4, own, &err), ST_OK);
+        assert_int_equal(io.class->submit(io.state, &read), 0);
+        if (i) {
+            assert_int_equal(io.class->wait(io.state, &result, 1), 1);
+            assert_int_equal(result.tag, i);
+        }
+        stream_io_close(&io);
+    }
+    stream_ring_close(own);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,7 +439,9 @@ int main(void)
         cmocka_unit_test(closing_ends_it),
         cmocka_unit_test(failed_reads_are_errors),
         cmocka_unit_test(changed_files_are_errors),
+        cmocka_unit_test(ring_has_one_user),
+        cmocka_unit_test(ring_with_a_result_is_not_used_again),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_ring, close_ring);
 }

@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <liburing.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "engine/weights/stream_ring.h"
 #include "harness/machine/fence.h"
 
 static char root[64];
@@ -25,6 +28,7 @@ static int setup(void **state)
     tree_new(root);
     tree_put(root, "/model.gguf", "model");
     tree_put(root, "/other.txt", "secret");
+    tree_put(root, "/before.txt", "before");
     tree_put(root, "/folder/config.json", "{}");
     tree_put(root, "/blobs/weights", "weights");
     chmod(root, 0755);
@@ -257,13 +261,142 @@ static void root_stays_where_nobody_may_read(void **state)
     assert_int_equal(f.linked, 0);
 }
 
+/* ---- a ring that was made before ------------------------------------------------ */
+
+#define N_OPS 64
+
+struct found_ring {
+    enum status made;
+    bool seccomp;
+    int read, linked_read;    /* bytes, or -errno */
+    int op[N_OPS];            /* of each other operation: the result */
+    int other_ring, setup;    /* errno; 0 */
+    int register_file, flags; /* the same */
+    char text[8];
+};
+
+/* The result of one request. */
+static int submit_and_wait(struct io_uring *ring, const struct io_uring_sqe *request)
+{
+    struct io_uring_cqe *cqe;
+    int result;
+
+    *io_uring_get_sqe(ring) = *request;
+    if (io_uring_submit(ring) < 0 || io_uring_wait_cqe(ring, &cqe) < 0)
+        return -ENOSYS;
+    result = cqe->res;
+    io_uring_cqe_seen(ring, cqe);
+    return result;
+}
+
+static int enter(int fd, unsigned flags)
+{
+    return syscall(SYS_io_uring_enter, fd, 0, 0, flags, NULL, 0) < 0 ? errno : 0;
+}
+
+/* Each operation that there is, as far as possible a request that opens the secret. */
+static void try_operations(struct io_uring *ring, struct found_ring *f)
+{
+    for (int op = 0; op < N_OPS; op++) {
+        struct io_uring_sqe sqe = {0};
+
+        io_uring_prep_openat(&sqe, AT_FDCWD, in_root("/before.txt"), O_RDONLY, 0);
+        sqe.opcode = (__u8)op;
+        f->op[op] = op == IORING_OP_READ ? 0 : submit_and_wait(ring, &sqe);
+    }
+}
+
+static void try_ring(struct stream_ring *r, struct io_uring *other,
+                     struct found_ring *f)
+{
+    struct io_uring *ring = stream_ring_uring(r);
+    const int fd = open(in_root("/model.gguf"), O_RDONLY);
+    struct io_uring_params params = {0};
+    struct io_uring_sqe sqe = {0};
+
+    io_uring_prep_read(&sqe, fd, f->text, sizeof f->text, 0);
+    f->read = submit_and_wait(ring, &sqe);
+    sqe.flags = IOSQE_IO_LINK;
+    f->linked_read = submit_and_wait(ring, &sqe);
+    try_operations(ring, f);
+    f->other_ring = enter(other->ring_fd, 0);
+    f->flags = enter(stream_ring_fd(r), IORING_ENTER_GETEVENTS | 1u << 4);
+    f->setup = syscall(SYS_io_uring_setup, 1, &params) < 0 ? errno : 0;
+    f->register_file = syscall(SYS_io_uring_register, stream_ring_fd(r),
+                               IORING_REGISTER_FILES, &fd, 1) < 0
+                           ? errno
+                           : 0;
+}
+
+static void fence_with_ring(struct found_ring *f)
+{
+    const char *const reads[] = {in_root("/model.gguf"), in_root("/before.txt")};
+    struct stream_ring *ring;
+    struct io_uring other;
+    struct fence_state state;
+    struct err err = ERR_INIT;
+
+    f->made = stream_ring_make(&ring, &err);
+    if (f->made || io_uring_queue_init(2, &other, 0))
+        return;
+    f->made = fence_enter(&(struct fence){.reads = reads,
+                                          .n_reads = 2,
+                                          .has_ring = true,
+                                          .ring = stream_ring_fd(ring)},
+                          &state, &err);
+    f->seccomp = state.seccomp;
+    if (!f->made)
+        try_ring(ring, &other, f);
+}
+
+static void ring_only_reads(void **state)
+{
+    struct found_ring f = {.made = ST_IO};
+    int pipe_fd[2];
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(pipe(pipe_fd), 0);
+    child = fork();
+    if (!child) {
+        fence_with_ring(&f);
+        _exit(write(pipe_fd[1], &f, sizeof f) != sizeof f);
+    }
+    close(pipe_fd[1]);
+    assert_int_equal(read(pipe_fd[0], &f, sizeof f), sizeof f);
+    close(pipe_fd[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    if (f.made == ST_UNSUPPORTED)
+        skip();
+    assert_int_equal(f.made, ST_OK);
+    assert_int_equal(f.read, 5);
+    assert_memory_equal(f.text, "model", 5);
+    assert_int_equal(f.linked_read, -EACCES);
+    for (int op = 0; op < N_OPS; op++)
+        if (op != IORING_OP_READ && f.op[op] != -EINVAL) /* the kernel has none such */
+            assert_int_equal(f.op[op], -EACCES);
+    assert_int_equal(f.op[IORING_OP_OPENAT], -EACCES);
+    assert_int_equal(f.op[IORING_OP_OPENAT2], -EACCES);
+    assert_int_equal(f.op[IORING_OP_WRITE], -EACCES);
+    if (!f.seccomp)
+        skip();
+    assert_int_equal(f.other_ring, EPERM);
+    assert_int_equal(f.flags, EPERM);
+    assert_int_equal(f.setup, EPERM);
+    assert_int_equal(f.register_file, EPERM);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(only_what_it_reads),           TEST(no_network_and_no_other_program),
-        TEST(wishes_are_granted),           TEST(no_capability_is_left),
-        TEST(root_becomes_who_called_sudo), TEST(root_stays_where_nobody_may_read),
+        TEST(only_what_it_reads),
+        TEST(no_network_and_no_other_program),
+        TEST(wishes_are_granted),
+        TEST(no_capability_is_left),
+        TEST(root_becomes_who_called_sudo),
+        TEST(root_stays_where_nobody_may_read),
+        TEST(ring_only_reads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
