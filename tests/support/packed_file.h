@@ -6,6 +6,7 @@
 #ifndef SLM_TESTS_PACKED_FILE_H
 #define SLM_TESTS_PACKED_FILE_H
 
+#include "tests/support/pack_file.h"
 #include "tests/support/synth_file.h"
 
 #include <dirent.h>
@@ -13,7 +14,6 @@
 
 #include "engine/engine.h"
 #include "engine/gguf/gguf_panels.h"
-#include "engine/pack/pack.h"
 
 #define N_TOKENS 21
 
@@ -43,32 +43,6 @@ static inline int files_remove(const struct files *f)
     closedir(dir);
     rmdir(f->dir);
     return n;
-}
-
-/* Skips the test where nothing can be packed. */
-static inline void needs_panels(void)
-{
-    struct kern_set kern;
-
-    kern_select(&kern, isa_usable());
-    if (!kern.pack[KERN_FMT_q8_0])
-        skip();
-}
-
-static inline struct pack_result pack_file(const char *from, const char *to,
-                                           int n_threads)
-{
-    struct thread_pool *pool = NULL;
-    struct pack_result r = {0};
-    struct err err = ERR_INIT;
-    struct gguf *g;
-
-    if (thread_pool_start(&pool, n_threads, NULL, &err) || gguf_open(&g, from, &err) ||
-        pack_write(&r, g, to, pool, NULL, NULL, &err))
-        fail_msg("%s: %s", from, err.msg);
-    gguf_close(g);
-    thread_pool_stop(pool);
-    return r;
 }
 
 /* ---- the same model ------------------------------------------------------------- */
