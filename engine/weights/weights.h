@@ -57,7 +57,7 @@ struct weights_params {
     const struct residency_plan *plan; /* WEIGHTS_STREAM, copied: residency_plan_make()
                                           of this gguf */
     struct stream_ring *ring;          /* to read streamed weights with, if they are
-                                          (stream_io.h);          borrowed; NULL: one is made */
+                                          (stream_io.h); borrowed; NULL: one is made */
 };
 
 struct weights;

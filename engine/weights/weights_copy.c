@@ -214,7 +214,8 @@ static bool request(struct reader *r, const struct chunk *c)
     int i = 0;
 
     if (!r->io.class &&
-        stream_io_open(&r->io, weights_file_fd(&r->copy->file), r->copy->depth, NULL))
+        stream_io_open(&r->io, weights_file_fd(&r->copy->file), r->copy->depth, NULL,
+                       NULL))
         return false;
     while (r->n_busy == r->copy->depth)
         take_results(r);
