@@ -311,22 +311,12 @@ static enum status print_plan(const struct sweep_settings *s,
 static enum status find_cores(struct topology *topo, const struct request *q,
                               struct err *err)
 {
-    struct cores_map *map;
-    struct err why = ERR_INIT;
     enum status st;
 
     if (topo->smt != TOPO_SMT_HIDDEN || topo->n_allowed < 2 || q->no_probe)
         return ST_OK;
-    map = calloc(1, sizeof *map);
-    if (!map)
-        return err_set(err, ST_NO_MEMORY, "no memory to compare CPUs");
-    st = measuring_begin(&why);
-    if (st == ST_OK)
-        st = cores_measure(map, topo, CORES_BUDGET_S, &why);
-    if (st == ST_OK)
-        cores_apply(map, topo);
-    free(map);
-    return st == ST_INTERRUPTED ? err_set(err, st, "%s", why.msg) : ST_OK;
+    st = measuring_begin(err);
+    return st ? st : cores_find(topo, CORES_BUDGET_S, err);
 }
 
 /* A sweep that measures one model after the other goes on so: its rounds are of one

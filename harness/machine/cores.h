@@ -83,6 +83,11 @@ enum status cores_sort(struct cores_map *map, const int *cpus, int n, double bud
 enum status cores_measure(struct cores_map *map, const struct topology *topo,
                           double budget_s, struct err *err);
 
+/* Both for a machine that hides its siblings and lets us have two CPUs: what was found
+ * out is in *t then. Errors: ST_INTERRUPTED, ST_NO_MEMORY; that it could not be measured
+ * is none. */
+enum status cores_find(struct topology *t, double budget_s, struct err *err);
+
 /* "CPUs 0 and 1 together do 1.97 times ...", into buf. */
 void cores_pair_text(const struct cores_pair *p, char *buf, size_t cap);
 json_t *cores_json(const struct cores_map *map);

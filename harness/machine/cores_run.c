@@ -194,3 +194,21 @@ enum status cores_measure(struct cores_map *map, const struct topology *topo,
     calibrate(&run);
     return cores_sort(map, cpus, n, budget_s, test, &run, err);
 }
+
+enum status cores_find(struct topology *t, double budget_s, struct err *err)
+{
+    struct cores_map *map;
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (t->smt != TOPO_SMT_HIDDEN || t->n_allowed < 2)
+        return ST_OK;
+    map = calloc(1, sizeof *map);
+    if (!map)
+        return err_set(err, ST_NO_MEMORY, "no memory to compare CPUs");
+    st = cores_measure(map, t, budget_s, &why);
+    if (st == ST_OK)
+        cores_apply(map, t);
+    free(map);
+    return st == ST_INTERRUPTED ? err_set(err, st, "%s", why.msg) : ST_OK;
+}
