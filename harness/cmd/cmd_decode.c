@@ -11,7 +11,7 @@
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
 #include "harness/point/point_options.h"
 #include "harness/point/point_profile.h"

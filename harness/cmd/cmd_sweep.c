@@ -17,7 +17,7 @@
 #include "harness/base/options.h"
 #include "harness/base/progress.h"
 #include "harness/machine/cores.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
 #include "harness/report/report_sweep.h"
 #include "harness/result/quality_rows.h"

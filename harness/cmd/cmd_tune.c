@@ -23,7 +23,7 @@
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
 #include "harness/machine/fence.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
 #include "harness/settings/setting.h"
 #include "harness/tune/tune_model.h"

@@ -15,7 +15,7 @@
 #include "harness/history/baseline_rule.h"
 #include "harness/point/point_row.h"
 #include "harness/history/history_rows.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"

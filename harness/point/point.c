@@ -17,7 +17,7 @@
 #include "harness/base/stats.h"
 #include "harness/machine/fence.h"
 #include "harness/machine/probe.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/point/point_worker.h"
 #include "harness/point/point_run.h"
 #include "harness/point/point_tuned.h"

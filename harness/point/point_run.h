@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/point/point.h"
 #include "harness/point/point_need.h"
 #include "harness/worker/worker_client.h"

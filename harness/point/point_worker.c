@@ -19,7 +19,7 @@
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 #include "kernels/units.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/point/point_profile.h"

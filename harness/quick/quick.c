@@ -14,7 +14,7 @@
 #include "harness/base/progress.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/measuring.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 
 /* Shares of all the time: a decode point's, of the largest model; a pass over a prompt,
  * at most; comparing CPUs. Loading and probing take the rest. */

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "harness/base/format.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 
 _Static_assert(SETTING_MAX(threads) == SETTING_MAX(threads_prefill),
                "a model starts the larger of both counts");

@@ -16,7 +16,7 @@
 
 #include "engine/base/status.h"
 #include "harness/machine/child.h"
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 
 enum worker_end {
     WORKER_RUNS,

@@ -13,7 +13,7 @@
  * A child is moved from our group into the new one, for which the kernel wants
  * write access to cgroup.procs of the nearest group around both: the parent itself.
  */
-#include "harness/machine/sandbox_group.h"
+#include "harness/sandbox/sandbox_group.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -16,8 +16,8 @@
  *
  * Threading: stateless.
  */
-#ifndef SLM_HARNESS_MACHINE_CGROUP_H
-#define SLM_HARNESS_MACHINE_CGROUP_H
+#ifndef SLM_HARNESS_SANDBOX_CGROUP_H
+#define SLM_HARNESS_SANDBOX_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 
 /* 8 MiB of file, in the page cache. path is filled in. */
 static void cached_file(char path[64])

@@ -2,7 +2,7 @@
  *
  * sandbox.c - a memory cgroup around a child process, version 2 or 1
  */
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "harness/base/sysfile.h"
-#include "harness/machine/cgroup.h"
-#include "harness/machine/sandbox_group.h"
+#include "harness/sandbox/cgroup.h"
+#include "harness/sandbox/sandbox_group.h"
 
 /* Below this the program itself does not start well. */
 #define LIMIT_MIN (UINT64_C(16) << 20)

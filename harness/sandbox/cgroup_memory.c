@@ -3,7 +3,7 @@
  * cgroup_memory.c - the memory limits of a group and of those around it, and how much
  * of them is left
  */
-#include "harness/machine/cgroup.h"
+#include "harness/sandbox/cgroup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,14 +4,14 @@
  *
  * Paths are as on the machine; the recorded tree's root goes in front in here.
  */
-#ifndef SLM_HARNESS_MACHINE_SANDBOX_GROUP_H
-#define SLM_HARNESS_MACHINE_SANDBOX_GROUP_H
+#ifndef SLM_HARNESS_SANDBOX_SANDBOX_GROUP_H
+#define SLM_HARNESS_SANDBOX_SANDBOX_GROUP_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "engine/base/status.h"
-#include "harness/machine/cgroup.h"
+#include "harness/sandbox/cgroup.h"
 
 /* ---- names ------------------------------------------------------------------- */
 

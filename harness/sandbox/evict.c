@@ -2,7 +2,7 @@
  *
  * evict.c - drop a file's pages from the page cache
  */
-#include "harness/machine/sandbox.h"
+#include "harness/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,9 +13,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "harness/machine/cgroup.h"
-#include "harness/machine/sandbox.h"
-#include "harness/machine/sandbox_group.h"
+#include "harness/sandbox/cgroup.h"
+#include "harness/sandbox/sandbox.h"
+#include "harness/sandbox/sandbox_group.h"
 
 #define MIB UINT64_C(1048576)
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "harness/base/sysfile.h"
-#include "harness/machine/cgroup.h"
+#include "harness/sandbox/cgroup.h"
 
 static char root[64];
 

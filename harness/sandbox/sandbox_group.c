@@ -2,7 +2,7 @@
  *
  * sandbox_group.c - names, files and removal of memory groups
  */
-#include "harness/machine/sandbox_group.h"
+#include "harness/sandbox/sandbox_group.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * cgroup.c - the control groups of this process, and their limits
  */
-#include "harness/machine/cgroup.h"
+#include "harness/sandbox/cgroup.h"
 
 #include <ctype.h>
 #include <stdio.h>

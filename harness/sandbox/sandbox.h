@@ -23,8 +23,8 @@
  *
  * Threading: one thread makes and destroys sandboxes; reading is free.
  */
-#ifndef SLM_HARNESS_MACHINE_SANDBOX_H
-#define SLM_HARNESS_MACHINE_SANDBOX_H
+#ifndef SLM_HARNESS_SANDBOX_SANDBOX_H
+#define SLM_HARNESS_SANDBOX_SANDBOX_H
 
 #include <stdbool.h>
 #include <stdint.h>
