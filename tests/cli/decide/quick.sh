@@ -38,7 +38,7 @@ END
 refused 2 "there is no shape" quick -m no-such-shape:Q4_0 --seconds 1
 refused 2 "unexpected argument 'surplus'" quick surplus
 refused 2 "--seconds" quick --seconds 0
-limit=$("$BENCH" topo --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["memory"]["total"])')
+limit=$("$BENCH" topo --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["memory"]["total_bytes"])')
 [ "$limit" -gt $((40 << 30)) ] ||
     refused 3 "mixtral-8x7b:F16 does not fit into" quick -m mixtral-8x7b:F16 --seconds 1
 
