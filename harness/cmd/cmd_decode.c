@@ -39,10 +39,13 @@ static enum status measure(const struct point *p, const struct topology *topo,
                            struct err *err)
 {
     struct watch watch = {.phase = ""};
+    const struct sandbox_limits limits = {p->setup.mem_limit,
+                                          model_setup_quota(&p->setup)};
     bool made;
-    enum status status = ST_OK;
+    enum status status;
 
-    if (p->setup.mem_limit && (status = sandbox_check("", p->setup.mem_limit, err)))
+    status = sandbox_check_with("", &limits, err);
+    if (status)
         return status;
     sandbox_clean_leftovers("");
     if (p->setup.model.synthetic && p->setup.residency != WEIGHTS_MEMORY)

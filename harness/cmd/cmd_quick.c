@@ -85,6 +85,7 @@ int cmd_quick(int argc, char **argv)
         OPT_INT(0, "prompt", &s->n_prompt, "N", "length of the prompt (default 512)", 1, SETTING_MAX(prefill)),
         model_setup_option(SETTING_threads, &s->base.setup),
         model_setup_option(SETTING_mem, &s->base.setup),
+        model_setup_option(SETTING_cpus_quota, &s->base.setup),
         OPT_FLAG(0, "json", &json, "print JSON"),
         OPT_END,
     };

@@ -70,6 +70,9 @@ int cmd_recommend(int argc, char **argv)
         OPT_STR(0, "mem", &mem, "LIMIT",
                 "memory limit, as 6G; container: the one in force here (default: that "
                 "of each point)"),
+        OPT_DOUBLE(0, "cpus-quota", &params.quota_cpus, "CPUS",
+                   "points measured with this CPU quota (default: without one)", 0.01,
+                   TOPO_MAX_CPUS),
         OPT_INT(0, "max-threads", &params.max_threads, "N",
                 "available CPUs (default: as in machine.json)", 1, INT_MAX),
         OPT_DOUBLE(0, "max-kl", &params.max_kl, "X",

@@ -36,10 +36,10 @@
 
 static const struct opt_usage usage = {
     .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
-    .about = "Measures every combination of its lists, in rounds of random order, each "
-             "launch in a fresh worker inside a memory sandbox. Defaults are in "
-             "configs/sweeps/default.yaml. Exit code: 1 without a figure, 3 where "
-             "none fits.",
+    .about =
+        "Measures all combinations of its lists in rounds, each launch in a sandbox; "
+        "configs/sweeps/default.yaml has defaults. Exit code 1: no figure; 3: none "
+        "fits.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
@@ -336,7 +336,7 @@ static enum status check_capacity(struct session *x, struct err *err)
     return status;
 }
 
-/* Whether a sandbox of each limit can be made. */
+/* Whether a sandbox of each limit, and of each quota, can be made. */
 static enum status check_limits(const struct sweep_settings *s, struct err *err)
 {
     enum status status = ST_OK;
@@ -344,6 +344,12 @@ static enum status check_limits(const struct sweep_settings *s, struct err *err)
     for (int i = 0; i < s->n_mem_limits && status == ST_OK; i++)
         if (s->mem_limits[i])
             status = sandbox_check("", s->mem_limits[i], err);
+    for (size_t i = 0; i < s->list[SETTING_cpus_quota].n && status == ST_OK; i++) {
+        const struct sandbox_limits limits = {
+            .quota_cpus = s->list[SETTING_cpus_quota].v[i] / 100.0};
+
+        status = sandbox_check_with("", &limits, err);
+    }
     return status;
 }
 

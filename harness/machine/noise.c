@@ -381,13 +381,21 @@ static double switches_hz(const struct noise *d)
                : 0;
 }
 
+/* The kernel adds up the CPUs on which a group's threads are stopped: no more of them
+ * than threads, and than CPUs that these may run on. */
+double noise_throttled_share(const struct noise *d)
+{
+    const int n = d->n_threads < d->n_our_cpus ? d->n_threads : d->n_our_cpus;
+
+    return fmin(1, wall_share(d, d->throttled_ns) / (n > 1 ? n : 1));
+}
+
 /* Threads also wait for each other where they are more than their CPUs, and while a
  * quota stops them. */
 static bool waits_for_others(const struct noise *d)
 {
     return noise_wait_share(d) > fmax(MAX_WAIT, MAX_WAIT_EACH * d->n_threads) &&
-           d->n_threads <= d->n_our_cpus &&
-           wall_share(d, d->throttled_ns) <= MAX_THROTTLED;
+           d->n_threads <= d->n_our_cpus && noise_throttled_share(d) <= MAX_THROTTLED;
 }
 
 struct verdict {
@@ -414,7 +422,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct verdict *v,
 bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
 {
     const double others = noise_others_share(d), steal = noise_steal_share(d);
-    const double throttled = wall_share(d, d->throttled_ns);
+    const double throttled = noise_throttled_share(d);
     const double pressure = wall_share(d, d->pressure_ns);
     const bool on_ours = switches_hz(d) > MAX_SWITCHES_HZ;
     struct verdict v = {buf, cap, 0};
@@ -427,7 +435,7 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
         complain(&v, "others %.0f %%", others * 100);
     if (waits_for_others(d))
         complain(&v, "waiting %.0f %%", noise_wait_share(d) * 100);
-    if (throttled > MAX_THROTTLED)
+    if (throttled > MAX_THROTTLED && !d->expects_throttling)
         complain(&v, "throttled %.0f %%", throttled * 100);
     if (pressure > MAX_PRESSURE && d->n_refaults == 0 && d->n_major_faults == 0)
         complain(&v, "memory pressure %.0f %%", pressure * 100);

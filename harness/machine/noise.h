@@ -38,7 +38,8 @@ struct noise {
     uint64_t n_involuntary;  /* context switches, getrusage */
     uint64_t n_major_faults; /* getrusage */
     uint64_t n_minor_faults;
-    uint64_t throttled_ns; /* cgroup cpu.stat, v2 or v1; 0 if none */
+    uint64_t throttled_ns; /* cgroup cpu.stat, v2 or v1, of all CPUs together; 0 if
+                              none */
     uint64_t n_throttled;
     uint64_t n_refaults;  /* workingset_refault_file, cgroup or /proc/vmstat */
     uint64_t pressure_ns; /* PSI memory "some" total; 0 where there is no PSI */
@@ -47,7 +48,9 @@ struct noise {
      * that are allowed. 0 CPUs: not known. */
     uint64_t our_steal_ns, our_busy_ns;
     int n_our_cpus;
-    int n_threads; /* of this process */
+    int n_threads;           /* of this process */
+    bool expects_throttling; /* a quota was asked for, and is no disturbance: the caller
+                                sets it */
     cpu_set_t our_cpus;
     /* Throttling of each group on the way, from the top of the mount. */
     int n_groups;
@@ -76,6 +79,9 @@ void noise_since(struct noise *d, const struct noise *a, const char *root);
  * the same for time that others' processes used. */
 double noise_steal_share(const struct noise *d);
 double noise_others_share(const struct noise *d);
+
+/* Share of the wall time in which a quota stopped our threads, 0..1. */
+double noise_throttled_share(const struct noise *d);
 
 /* Share of the wall time in which one of our threads was ready and had no CPU; that of
  * several adds up. */

@@ -333,6 +333,15 @@ static void choose_threads(struct topology *t)
              plural(t->n_allowed, "s"));
 }
 
+void topology_set_quota(struct topology *t, double cpus)
+{
+    if (!(cpus > 0) || (t->quota_cpus > 0 && t->quota_cpus <= cpus))
+        return;
+    t->quota_cpus = cpus;
+    snprintf(t->quota_source, sizeof t->quota_source, "--cpus-quota");
+    choose_threads(t);
+}
+
 void topology_count_cores(struct topology *t)
 {
     number_siblings(t);

@@ -100,6 +100,11 @@ enum status topology_read(struct topology *t, const char *root, struct err *err)
 enum status topology_refresh_memory(struct topology *t, const char *root,
                                     struct err *err);
 
+/* As if there were this quota, in CPUs, where it is less than the one that is in force;
+ * 0: none is asked for. What follows from it, threads_default among it, is of a machine
+ * that has it. */
+void topology_set_quota(struct topology *t, double cpus);
+
 /* Advice for running a model here, one sentence or two each, most important
  * first; returns how many. The first word names the subject ("Threads: ..."). */
 #define TOPO_MAX_ADVICE 16

@@ -327,6 +327,8 @@ static enum status start(struct point_run *r, bool *greets, struct err *err)
                                          .tick = on_tick,
                                          .hear = on_message,
                                          .arg = r};
+    const struct sandbox_limits limits = {p->setup.mem_limit,
+                                          model_setup_quota(&p->setup)};
     struct err ignored = ERR_INIT;
     uint64_t stayed;
     enum status status = ST_OK;
@@ -336,12 +338,15 @@ static enum status start(struct point_run *r, bool *greets, struct err *err)
         if (p->setup.residency != WEIGHTS_MEMORY &&
             modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)
             r->cached_bytes = (int64_t)stayed;
-        status = sandbox_create(&r->sandbox, "", p->setup.mem_limit, err);
     }
+    if (p->setup.mem_limit || p->setup.quota_hundredths)
+        status = sandbox_create_with(&r->around, "", &limits, err);
+    if (p->setup.mem_limit)
+        r->sandbox = r->around;
     if (status == ST_OK) {
         struct worker_params with = params;
 
-        with.sandbox = r->sandbox;
+        with.sandbox = r->around;
         status = worker_client_start(&r->worker, &with, err);
     }
     *greets = status == ST_OK && worker_client_greet(&r->worker, &ignored) == ST_OK;
@@ -391,6 +396,7 @@ static enum status run(struct point_run *r, struct err *err)
     return ST_OK;
 }
 
+/* The machine as the point will see it. */
 static enum status refresh_memory(struct point_run *r, const struct topology *topo,
                                   struct err *err)
 {
@@ -398,6 +404,7 @@ static enum status refresh_memory(struct point_run *r, const struct topology *to
     if (!r->topo)
         return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
     *r->topo = *topo;
+    topology_set_quota(r->topo, model_setup_quota(&r->settings.setup));
     return topology_refresh_memory(r->topo, "", err);
 }
 
@@ -432,7 +439,7 @@ enum status point_run(const struct point *p, const struct topology *topo,
         status = run(r, err);
     row_disarm(row);
     worker_client_close(&r->worker);
-    sandbox_destroy(r->sandbox);
+    sandbox_destroy(r->around);
     if (samples && status == ST_OK)
         *samples = r->samples;
     else

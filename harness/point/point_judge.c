@@ -53,20 +53,54 @@ static void fill_share(struct row *row)
     row->mbu_hi = row->mbu * exp(hypot(log(row->tok_per_s_hi / row->tok_per_s), lo));
 }
 
-static void fill_speed(struct row *row, const struct point_samples *samples,
-                       const struct point_facts *facts, double *scratch)
-{
-    struct stats s;
+/* A quota stops all threads for the rest of a period, so that few of many short samples
+ * have all the stops, and a median of samples has none. Samples are therefore taken
+ * together until they are as long as several periods; the rest at the end is left out.
+ */
+#define BLOCK_MS        500
+#define THROTTLED_SHARE 0.02
 
-    stats_summary(&s, samples->ms, samples->n, scratch);
-    stats_series_interval(samples->ms, samples->n, scratch, &s.lo, &s.hi);
+static size_t make_blocks(const struct point_samples *samples, double *blocks)
+{
+    double sum = 0;
+    size_t n = 0, n_together = 0;
+
+    for (size_t i = 0; i < samples->n; i++) {
+        sum += samples->ms[i];
+        n_together++;
+        if (sum < BLOCK_MS && (n || i + 1 < samples->n))
+            continue;
+        blocks[n++] = sum / (double)n_together;
+        sum = 0;
+        n_together = 0;
+    }
+    return n;
+}
+
+/* scratch is twice as long as there are samples. */
+static void fill_speed(struct row *row, const struct point_samples *samples,
+                       const struct point_facts *facts, bool throttled, double *scratch)
+{
+    double *blocks = scratch + samples->n;
+    struct stats s, of_samples;
+
+    stats_summary(&of_samples, samples->ms, samples->n, scratch);
+    s = of_samples;
+    if (throttled) {
+        const size_t n = make_blocks(samples, blocks);
+
+        stats_summary(&s, blocks, n, scratch);
+        stats_series_interval(blocks, n, scratch, &s.lo, &s.hi);
+    } else {
+        stats_series_interval(samples->ms, samples->n, scratch, &s.lo, &s.hi);
+    }
     row->n_samples = (int64_t)samples->n;
     row->tok_per_s = per(facts->tokens_per_sample * 1e3, s.median);
     row->tok_per_s_lo = per(facts->tokens_per_sample * 1e3, s.hi);
     row->tok_per_s_hi = per(facts->tokens_per_sample * 1e3, s.lo);
-    row->lat_p50_ms = s.p50;
-    row->lat_p95_ms = s.p95;
-    row->lat_p99_ms = s.p99;
+    row->lat_p50_ms = of_samples.p50;
+    row->lat_p95_ms = of_samples.p95;
+    row->lat_p99_ms = of_samples.p99;
     row->gops = per(facts->ops_per_sample * 1e-6, s.median);
     if (row->kind == POINT_PREFILL) {
         row->ttft_warm_s = s.median * 1e-3;
@@ -85,6 +119,7 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
                        const struct stats_drift *drift)
 {
     const bool is_significant = drift->p < DRIFT_MAX_P;
+    struct noise own;
     char verdict[sizeof row->validity];
 
     row->drift_pct = 100 * drift->drift;
@@ -93,18 +128,22 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
                  "disturbed: ended before it could tell");
         return;
     }
+    own = *noise;
     row->major_faults_per_token = per((double)noise->n_major_faults, n_tokens);
     row->refaults_per_token = per((double)noise->n_refaults, n_tokens);
     row->steal_pct = 100 * noise_steal_share(noise);
     row->others_pct = 100 * noise_others_share(noise);
     row->involuntary = (int64_t)noise->n_involuntary;
     row->throttled_ms = (double)noise->throttled_ns * 1e-6;
-    noise_verdict(noise, is_significant ? drift->drift : 0, verdict, sizeof verdict);
+    row->throttled_pct = 100 * noise_throttled_share(noise);
+    own.expects_throttling = row->cpus_quota > 0;
+    noise_verdict(&own, is_significant ? drift->drift : 0, verdict, sizeof verdict);
     snprintf(row->validity, sizeof row->validity, "%s", verdict);
 }
 
 /* A result above its roof is wrong, or the roof is. Memory is no roof where the weights
- * fit the last-level cache. */
+ * fit the last-level cache; and a quota stops the probe as well, as often as it will.
+ */
 static void check_roof(struct row *row, const struct point_facts *facts)
 {
     const double tolerance =
@@ -112,7 +151,7 @@ static void check_roof(struct row *row, const struct point_facts *facts)
     const int compute = row->roof_gops > 0;
     const double share = compute ? row->gops / row->roof_gops : row->mbu;
 
-    if (!(share > 1 + tolerance))
+    if (!(share > 1 + tolerance) || row->throttled_pct > 100 * THROTTLED_SHARE)
         return;
     if (!compute && facts->bytes_per_sample < facts->llc_bytes) {
         snprintf(
@@ -132,7 +171,7 @@ void point_judge(struct row *row, const struct point_samples *samples,
                  const struct point_facts *facts, const struct noise *noise)
 {
     const size_t n =
-        samples->n > STATS_DRIFT_SCRATCH ? samples->n : STATS_DRIFT_SCRATCH;
+        2 * samples->n > STATS_DRIFT_SCRATCH ? 2 * samples->n : STATS_DRIFT_SCRATCH;
     struct stats_drift drift;
     double *scratch;
 
@@ -145,7 +184,8 @@ void point_judge(struct row *row, const struct point_samples *samples,
                  samples->n);
         return;
     }
-    fill_speed(row, samples, facts, scratch);
+    fill_speed(row, samples, facts,
+               noise && noise_throttled_share(noise) > THROTTLED_SHARE, scratch);
     stats_drift_test(&drift, samples->ms, samples->n, scratch);
     fill_noise(row, noise, (double)samples->n * facts->tokens_per_sample, &drift);
     free(scratch);

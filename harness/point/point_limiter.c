@@ -146,7 +146,6 @@ void point_limit(struct row *row, const struct point_facts *facts)
     static const char disturbed[] = "disturbed: ";
     const double pages = facts->tokens_per_sample *
                          fmax(row->major_faults_per_token, row->refaults_per_token);
-    const double busy_ms = row->lat_p50_ms * (double)row->n_samples;
 
     row->limiter = FIELD_NO_ENUM;
     row->limiter_why[0] = '\0';
@@ -156,11 +155,10 @@ void point_limit(struct row *row, const struct point_facts *facts)
         limit_by_paging(row, pages);
     } else if (row->disk_wait_pct >= 100 * DISK_MIN_SHARE) {
         limit_by_disk(row);
-    } else if (row->throttled_ms > QUOTA_MIN_SHARE * busy_ms) {
+    } else if (row->throttled_pct > 100 * QUOTA_MIN_SHARE) {
         row->limiter = LIMITER_QUOTA;
         append_share(row->limiter_why, sizeof row->limiter_why,
-                     fmin(1, row->throttled_ms / busy_ms),
-                     "of the time stopped by the CPU quota");
+                     row->throttled_pct / 100, "of the time stopped by the CPU quota");
     } else if (strncmp(row->validity, "valid", 5)) {
         row->limiter = LIMITER_NOISE;
         snprintf(row->limiter_why, sizeof row->limiter_why, "%s",

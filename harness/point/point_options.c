@@ -20,13 +20,13 @@ static const struct opt_usage usage = {
     .about =
         "Measures one point in a fresh worker process: how many tokens per second this "
         "model decodes (or prefills), and how close that is to the memory bandwidth "
-        "probed in the same run. Prints one sentence, then the details. FILE:QUANT and "
-        "FOLDER:QUANT quantise while loading; SHAPE:QUANT is synthetic. A file for "
-        "--speculate has a prompt, a line <answer>, and the answer.\n\n"
+        "probed in the same run. FILE:QUANT and FOLDER:QUANT quantise while loading; "
+        "SHAPE:QUANT is synthetic. A file for --speculate: prompt, <answer>, "
+        "answer.\n\n"
         "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom or "
         "error), 2 for wrong input, 3 where the machine or its permissions forbid it.",
     .example = "bench decode -m yi-1.5-9b:Q4_K_M -t 2 --ctx 1024 --mem 6G\n"
-               "bench decode -m model.gguf --prefill 128 --json\n"
+               "bench decode -m model.gguf --prefill 128 --cpus-quota 1.5\n"
                "bench decode -m yi-1.5-9b:Q4_K_M --speculate copy --budget 60",
 };
 
@@ -95,6 +95,14 @@ static enum status apply_settings(struct point *p, const struct setting_request 
     return st;
 }
 
+/* Within the quota that was asked for, too. */
+static int usual_threads(const struct point *p, const struct topology *topo)
+{
+    const int quota = p->setup.quota_hundredths, whole = quota < 100 ? 1 : quota / 100;
+
+    return quota && whole < topo->threads_default ? whole : topo->threads_default;
+}
+
 static enum status apply(struct point *p, const struct raw *raw,
                          const struct topology *topo, struct err *err)
 {
@@ -106,7 +114,7 @@ static enum status apply(struct point *p, const struct raw *raw,
     if (status)
         return status;
     if (!n_given)
-        p->setup.n_threads = raw->cpus ? 0 : topo->threads_default;
+        p->setup.n_threads = raw->cpus ? 0 : usual_threads(p, topo);
     p->setup.isa_disabled = isa_detected() & ~isa_usable();
     status = modelref_parse(&p->setup.model, raw->model, raw->cache_dir, err);
     if (status == ST_OK)

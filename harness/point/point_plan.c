@@ -113,6 +113,8 @@ void point_describe(struct point_run *r, const struct point *p)
         row->n_threads_prefill = p->setup.n_threads_prefill;
     if (p->setup.kv_window)
         row->kv_window = p->setup.kv_window;
+    if (p->setup.quota_hundredths)
+        row->cpus_quota = model_setup_quota(&p->setup);
     row->placement =
         p->setup.explicit_cpus ? ROW_PLACEMENT_LIST : (int)p->setup.placement;
     if (r->settings.setup.explicit_cpus)

@@ -31,7 +31,8 @@ struct point_run {
     uint64_t weight_bytes, anon_bytes; /* as planned */
     bool fits;
 
-    struct sandbox *sandbox;
+    struct sandbox *sandbox; /* with a memory limit; else NULL */
+    struct sandbox *around;  /* the same, or one with a CPU quota alone; NULL: none */
     struct worker_client worker;
 
     double disk_gbps[2 * POINT_DISK_PASSES]; /* of the model's disk */

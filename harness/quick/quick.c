@@ -58,20 +58,23 @@ static void on_progress(void *arg, const char *phase, double fraction)
 /* ---- one launch
  * ---------------------------------------------------------------------- */
 
+/* What a quota does is no disturbance: all models here have it. */
+static bool is_valid(const struct row *row)
+{
+    return !strncmp(row->validity, "valid", 5) ||
+           !strncmp(row->validity, "disturbed: throttled", 20);
+}
+
 static struct quick_launch launch_of(const struct row *row)
 {
-    const double busy_ms =
-        row->n_samples * (isfinite(row->lat_p50_ms) ? row->lat_p50_ms : 0);
-
     return (struct quick_launch){
         .tok_per_s = row->tok_per_s,
         .roof_gbps = row->roof_gbps,
         .mbu = row->mbu,
         .others_pct = isfinite(row->others_pct) ? row->others_pct : 0,
         .steal_pct = isfinite(row->steal_pct) ? row->steal_pct : 0,
-        .throttled =
-            busy_ms > 0 && row->throttled_ms > 0 ? row->throttled_ms / busy_ms : 0,
-        .is_valid = !strcmp(row->validity, "valid"),
+        .throttled = row->throttled_pct > 0 ? row->throttled_pct / 100 : 0,
+        .is_valid = is_valid(row),
     };
 }
 
@@ -225,6 +228,7 @@ static enum status find_machine(struct run *r, struct topology *topo, struct err
     snprintf(r->what, sizeof r->what, "the machine");
     on_progress(r, "cores", 0);
     st = cores_find(topo, r->s->seconds * CORES_SHARE, err);
+    topology_set_quota(topo, model_setup_quota(&r->s->base.setup));
     on_progress(r, "sizes", 0);
     return st;
 }

@@ -29,11 +29,13 @@ struct recommend_params {
                            it count; -1: the deepest measured */
     uint64_t mem_limit; /* 0: the rows' own limit */
     int max_threads;    /* quota and affinity of where it will run; 0: any */
-    const char *model;  /* as in the rows, or without its quantisation; NULL: of several
-                           that with the fastest setting */
-    double max_kl;      /* most divergence from the reference, nats; points without a
-                           known one are left out; 0: RECOMMEND_MAX_KL for those with
-                           one, unless nothing else qualifies */
+    double quota_cpus; /* rows measured with this quota; 0: those without one, or, where
+                          there are none, those with the largest */
+    const char *model; /* as in the rows, or without its quantisation; NULL: of several
+                          that with the fastest setting */
+    double max_kl;     /* most divergence from the reference, nats; points without a
+                          known one are left out; 0: RECOMMEND_MAX_KL for those with
+                          one, unless nothing else qualifies */
 };
 
 /* By default a quantisation may lose so much, nats. A token's likelihood is then off
@@ -145,7 +147,8 @@ struct recommend_answers {
 };
 
 /* One answer for each model, or for params->model. Errors: ST_CHECK when nothing
- * qualifies of any; ST_INPUT (more than RECOMMEND_MAX_MODELS), ST_NO_MEMORY. *answers
+ * qualifies of any, or no row has the quota; ST_INPUT (more than RECOMMEND_MAX_MODELS),
+ * ST_NO_MEMORY. *answers
  * is to be freed in any case. */
 enum status recommend_each(struct recommend_answers *answers, const struct row *rows,
                            size_t n_rows, const struct recommend_params *params,

@@ -4,6 +4,7 @@
  */
 #include "harness/report/recommend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,19 +77,83 @@ static enum status answer_all(struct recommend_answers *a, const struct row *row
                                a->v[0].none.msg);
 }
 
-enum status recommend_each(struct recommend_answers *answers, const struct row *rows,
-                           size_t n_rows, const struct recommend_params *params,
-                           struct err *err)
+/* ---- quotas ------------------------------------------------------------------------
+ */
+
+static double quota_of(const struct row *r)
+{
+    return r->cpus_quota > 0 ? r->cpus_quota : 0;
+}
+
+/* The quota that rows are chosen by; 0: none. */
+static double wanted_quota(const struct row *rows, size_t n_rows, double asked)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < n_rows && !(asked > 0); i++) {
+        if (!(quota_of(&rows[i]) > 0))
+            return 0;
+        most = fmax(most, quota_of(&rows[i]));
+    }
+    return asked > 0 ? asked : most;
+}
+
+/* Rows with one quota are those of one machine: *chosen is malloc'ed, or NULL where all
+ * rows are. */
+static enum status choose_quota(struct row **chosen, size_t *n_chosen,
+                                const struct row *rows, size_t n_rows, double asked,
+                                struct err *err)
+{
+    const double quota = wanted_quota(rows, n_rows, asked);
+    size_t n = 0;
+
+    *chosen = NULL;
+    for (size_t i = 0; i < n_rows; i++)
+        n += fabs(quota_of(&rows[i]) - quota) < 0.005;
+    *n_chosen = n;
+    if (n == n_rows)
+        return ST_OK;
+    if (!n)
+        return err_set(err, ST_CHECK, "no point was measured with a quota of %g CPUs",
+                       quota);
+    *chosen = malloc(n * sizeof **chosen);
+    if (!*chosen)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n);
+    n = 0;
+    for (size_t i = 0; i < n_rows; i++)
+        if (fabs(quota_of(&rows[i]) - quota) < 0.005)
+            (*chosen)[n++] = rows[i];
+    return ST_OK;
+}
+
+static enum status recommend_rows(struct recommend_answers *answers,
+                                  const struct row *rows, size_t n_rows,
+                                  const struct recommend_params *params,
+                                  struct err *err)
 {
     enum status st;
 
-    memset(answers, 0, sizeof *answers);
     st = find_models(answers, rows, n_rows, params->model, err);
     if (st == ST_OK && answers->n == 0)
         return err_set(err, ST_CHECK,
                        "no decode point was measured, so nothing can be recommended; "
                        "see `bench sweep --help`");
     return st ? st : answer_all(answers, rows, n_rows, params, err);
+}
+
+enum status recommend_each(struct recommend_answers *answers, const struct row *rows,
+                           size_t n_rows, const struct recommend_params *params,
+                           struct err *err)
+{
+    struct row *chosen;
+    size_t n;
+    enum status st = choose_quota(&chosen, &n, rows, n_rows, params->quota_cpus, err);
+
+    memset(answers, 0, sizeof *answers);
+    if (st == ST_OK)
+        st = recommend_rows(answers, chosen ? chosen : rows, n, params, err);
+    free(chosen);
+    return st;
 }
 
 void recommend_answers_free(struct recommend_answers *answers)

@@ -45,6 +45,8 @@ static void print_choice(FILE *f, const struct row *r)
         fprintf(f, ", placement %s", row_placement_text(r));
     if (r->residency != FIELD_NO_ENUM)
         fprintf(f, ", weights %s", row_residency_text(r));
+    if (r->cpus_quota > 0)
+        fprintf(f, ", CPU quota %g", r->cpus_quota);
     row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
     fputs(computed, f);
 }

@@ -169,8 +169,9 @@ bool report_same_line(const struct row *a, const struct row *b)
  * that goes unsaid at its default. */
 static bool differs(const struct report_rows *p, const struct field *f)
 {
-    const bool empty_counts = f->kind == FIELD_KIND_INT && f->is_set &&
-                              setting_row(f->setting)->said == SETTING_SAID_IF_SET;
+    const bool empty_counts =
+        (f->kind == FIELD_KIND_INT || f->kind == FIELD_KIND_NUM) && f->is_set &&
+        setting_row(f->setting)->said == SETTING_SAID_IF_SET;
     const struct row *known = NULL;
     char text[ROW_CELL_MAX];
 

@@ -84,6 +84,14 @@ bool field_is_text(const struct field *field)
     return field->kind == FIELD_KIND_STR || field->kind == FIELD_KIND_ENUM;
 }
 
+/* Empty cells, NaN, come first. */
+static int compare_numbers(double x, double y)
+{
+    if (isnan(x) || isnan(y))
+        return !!isnan(y) - !!isnan(x);
+    return (x > y) - (x < y);
+}
+
 int row_compare_cell(const struct row *a, const struct row *b, const struct field *f)
 {
     const void *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
@@ -92,8 +100,7 @@ int row_compare_cell(const struct row *a, const struct row *b, const struct fiel
         return (*(const int64_t *)x > *(const int64_t *)y) -
                (*(const int64_t *)x < *(const int64_t *)y);
     if (f->kind == FIELD_KIND_NUM)
-        return (*(const double *)x > *(const double *)y) -
-               (*(const double *)x < *(const double *)y);
+        return compare_numbers(*(const double *)x, *(const double *)y);
     return strcmp(row_text(a, f), row_text(b, f));
 }
 

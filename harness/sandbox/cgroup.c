@@ -235,20 +235,23 @@ static double quota_of(const char *root, const char *dir, int version, char *fil
     return quota > 0 && period > 0 ? quota / period : 0; /* -1: none */
 }
 
-static void read_quota(struct cgroup_limits *l, const struct cgroup_place *place,
-                       const char *root)
+double cgroup_quota_read(const struct cgroup_place *place, const char *root,
+                         const char *start, char *source, size_t cap)
 {
     char dir[CGROUP_PATH_MAX], file[CGROUP_PATH_MAX + 64];
+    double least = 0;
 
-    memcpy(dir, place->dir, sizeof dir);
+    snprintf(dir, sizeof dir, "%s", start);
+    snprintf(source, cap, "%s", "");
     do {
         const double q = quota_of(root, dir, place->version, file, sizeof file);
 
-        if (q > 0 && (l->quota_cpus == 0 || q < l->quota_cpus)) {
-            l->quota_cpus = q;
-            memcpy(l->quota_source, file, sizeof file);
+        if (q > 0 && (!(least > 0) || q < least)) {
+            least = q;
+            snprintf(source, cap, "%s", file);
         }
     } while (cgroup_parent(place, dir));
+    return least;
 }
 
 /* The effective set; an empty one in an own group means the parent's. */
@@ -280,7 +283,8 @@ void cgroup_limits_read(struct cgroup_limits *l, const char *root)
     cgroup_find(&place, root, CGROUP_CPU);
     if (place.version) {
         l->version = place.version;
-        read_quota(l, &place, root);
+        l->quota_cpus = cgroup_quota_read(&place, root, place.dir, l->quota_source,
+                                          sizeof l->quota_source);
     }
     cgroup_find(&place, root, CGROUP_MEMORY);
     if (place.version) {

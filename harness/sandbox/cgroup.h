@@ -20,6 +20,7 @@
 #define SLM_HARNESS_SANDBOX_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CGROUP_PATH_MAX 512
@@ -63,6 +64,11 @@ struct cgroup_limits {
 };
 
 void cgroup_limits_read(struct cgroup_limits *l, const char *root);
+
+/* The least quota of dir (a directory of that version) and those above it, up to mount,
+ * in CPUs; 0: none. source: the file it came from, or "". */
+double cgroup_quota_read(const struct cgroup_place *place, const char *root,
+                         const char *dir, char *source, size_t cap);
 
 /* cgroup_memory.c: of dir (a directory of that version) and those above it, up to
  * mount. */

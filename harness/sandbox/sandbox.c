@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sandbox.c - a memory cgroup around a child process, version 2 or 1
+ * sandbox.c - cgroups around a child process, version 2 or 1: a memory limit, a quota
  */
-#include "harness/sandbox/sandbox.h"
+#include "harness/sandbox/sandbox_impl.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,28 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/sysfile.h"
-#include "harness/sandbox/cgroup.h"
-#include "harness/sandbox/sandbox_group.h"
-
 /* Below this the program itself does not start well. */
 #define LIMIT_MIN (UINT64_C(16) << 20)
 
-struct sandbox {
-    char root[SYSFILE_PATH_MAX];
-    struct cgroup_place place;
-    char dir[CGROUP_PATH_MAX];
-    bool adopted;                /* our own group: dir is not ours to change */
-    struct sandbox_usage before; /* its counters when it was adopted */
-    uint64_t peak_seen;          /* for kernels without memory.peak */
-};
-
-/* State of the process: undone with the last sandbox. */
-static struct {
-    struct group_parent parent;
-    int n_live;
-    unsigned serial;
-} shared;
+/* Version 1 may have a hierarchy for each controller. */
+static struct hierarchy of_memory, of_cpu;
 
 static void gib(char *buf, size_t cap, uint64_t bytes)
 {
@@ -81,31 +63,59 @@ static enum status find_place(struct cgroup_place *place, const char *root,
                    root, root);
 }
 
-/* A group of its own number below shared.parent. */
-static enum status make_dir(struct sandbox *s, struct err *err)
+/* A group of its own number below h's parent, into dir. */
+static enum status make_dir(const char *root, const struct hierarchy *h,
+                            char dir[CGROUP_PATH_MAX], struct err *err)
 {
+    static unsigned last_serial;
     struct maker me;
     char name[96], serial[16];
 
-    maker_self(&me, s->root);
+    maker_self(&me, root);
     for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(serial, sizeof serial, "%u", ++shared.serial);
+        snprintf(serial, sizeof serial, "%u", ++last_serial);
         group_name(&me, serial, name, sizeof name);
-        if (snprintf(s->dir, sizeof s->dir, "%s/%s", shared.parent.dir, name) >=
-            (int)sizeof s->dir) {
+        if (snprintf(dir, CGROUP_PATH_MAX, "%s/%s", h->parent.dir, name) >=
+            CGROUP_PATH_MAX) {
             errno = ENAMETOOLONG;
             break;
         }
-        if (!group_mkdir(s->root, s->dir))
+        if (!group_mkdir(root, dir))
             return ST_OK;
         if (errno != EEXIST)
             break;
     }
     const bool forbidden = errno == EACCES || errno == EPERM || errno == EROFS;
-    s->dir[0] = '\0';
+    dir[0] = '\0';
     return err_set_errno(err, forbidden ? ST_PERMISSION : ST_IO,
-                         "cannot make a memory cgroup in %.200s%s", shared.parent.dir,
-                         forbidden ? " (run as root, or with --mem none)" : "");
+                         "cannot make a cgroup in %.200s%s", h->parent.dir,
+                         forbidden ? " (run as root, or without a limit)" : "");
+}
+
+/* The last of a hierarchy's groups is gone. */
+static void leave(struct hierarchy *h, const char *root)
+{
+    if (--h->n_live)
+        return;
+    group_release_parent(&h->parent, root);
+    memset(&h->parent, 0, sizeof h->parent);
+}
+
+static enum status make_group(struct hierarchy *h, const struct cgroup_place *place,
+                              const char *root, unsigned controllers,
+                              char dir[CGROUP_PATH_MAX], struct err *err)
+{
+    enum status st =
+        h->n_live ? group_add_controllers(&h->parent, place, root, controllers, err)
+                  : group_find_parent(&h->parent, place, root, controllers, err);
+
+    if (st)
+        return st;
+    h->n_live++;
+    st = make_dir(root, h, dir, err);
+    if (st)
+        leave(h, root);
+    return st;
 }
 
 /* Version 1 limits memory, then memory and swap together (which may not be below
@@ -131,16 +141,6 @@ static int write_limit(const struct sandbox *s, const char *text)
     return 0;
 }
 
-/* 0: none. */
-static uint64_t read_limit(const struct sandbox *s, char *source, size_t cap)
-{
-    struct cgroup_memory m;
-
-    cgroup_memory_read(&m, &s->place, s->root, s->dir);
-    snprintf(source, cap, "%s", m.limit_source);
-    return m.limit;
-}
-
 static enum status refuse_limit(const char *asked, const char *is, const char *source,
                                 struct err *err)
 {
@@ -161,7 +161,7 @@ static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *
         return err_set_errno(err, errno == EACCES ? ST_PERMISSION : ST_IO,
                              "cannot set a memory limit of %s bytes in %.200s", text,
                              s->dir);
-    const uint64_t got = read_limit(s, source, sizeof source);
+    const uint64_t got = sandbox_read_limit(s, source, sizeof source);
     gib(asked, sizeof asked, limit);
     gib(is, sizeof is, got);
     if (got && got + page <= limit)
@@ -173,15 +173,21 @@ static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *
     return ST_OK;
 }
 
+static void unmake_dir(const struct sandbox *s, struct hierarchy **h, char *dir,
+                       int version)
+{
+    if (!*h)
+        return;
+    group_remove(s->root, dir, version);
+    dir[0] = '\0';
+    leave(*h, s->root);
+    *h = NULL;
+}
+
 static void unmake(struct sandbox *s)
 {
-    if (s->dir[0])
-        group_remove(s->root, s->dir, s->place.version);
-    s->dir[0] = '\0';
-    if (--shared.n_live == 0) {
-        group_release_parent(&shared.parent, s->root);
-        memset(&shared.parent, 0, sizeof shared.parent);
-    }
+    unmake_dir(s, &s->cpu_made_in, s->cpu_dir, s->cpu_place.version);
+    unmake_dir(s, &s->made_in, s->dir, s->place.version);
 }
 
 /* The nearest group from ours upwards that is accounted for; version 2 may not have
@@ -201,7 +207,6 @@ static bool find_accounted(struct sandbox *s)
 
 static enum status adopt(struct sandbox *s, struct err *err)
 {
-    s->adopted = true;
     if (!find_accounted(s))
         return err_set(err, ST_IO, "cannot read memory.stat in %.200s or above it",
                        s->place.dir);
@@ -248,7 +253,7 @@ static enum status adopt_instead(struct sandbox *s, uint64_t limit, struct err *
     uint64_t got;
 
     snprintf(s->dir, sizeof s->dir, "%s", s->place.dir);
-    got = read_limit(s, source, sizeof source);
+    got = sandbox_read_limit(s, source, sizeof source);
     s->dir[0] = '\0';
     if (!got || got >= limit + page)
         return ST_PERMISSION;
@@ -260,66 +265,126 @@ static enum status adopt_instead(struct sandbox *s, uint64_t limit, struct err *
     return adopt(s, err);
 }
 
-static enum status make(struct sandbox *s, uint64_t limit_bytes, struct err *err)
+/* controllers: of the group, GROUP_MEMORY among them. */
+static enum status make(struct sandbox *s, uint64_t limit_bytes, unsigned controllers,
+                        struct err *err)
 {
-    enum status st = ST_OK;
+    enum status st =
+        make_group(&of_memory, &s->place, s->root, controllers, s->dir, err);
 
-    if (shared.n_live == 0)
-        st = group_find_parent(&shared.parent, &s->place, s->root, err);
     if (st)
         return st;
-    shared.n_live++;
-    st = make_dir(s, err);
-    if (st == ST_OK)
-        st = enforce(s, limit_bytes, err);
-    if (st != ST_OK)
+    s->made_in = &of_memory;
+    st = enforce(s, limit_bytes, err);
+    if (st)
         unmake(s);
     return st;
 }
 
-enum status sandbox_create(struct sandbox **out, const char *root, uint64_t limit_bytes,
-                           struct err *err)
+/* With a limit; the group takes the quota as well where that is of the same hierarchy.
+ */
+static enum status limit_memory(struct sandbox *s, uint64_t bytes, struct err *err)
+{
+    const unsigned cpu = sandbox_is_one_hierarchy(s) ? GROUP_CPU : 0;
+    enum status st = make(s, bytes, GROUP_MEMORY | cpu, err);
+
+    if (st == ST_PERMISSION)
+        st = adopt_instead(s, bytes, err);
+    return st;
+}
+
+/* Without: what can be known is that of our own group. */
+static void leave_memory(struct sandbox *s)
+{
+    cgroup_find(&s->place, s->root, CGROUP_MEMORY);
+    if (!s->place.version || adopt(s, NULL))
+        s->dir[0] = '\0';
+}
+
+/* A group that has one already takes the quota, too. */
+static enum status limit_cpu(struct sandbox *s, double cpus, struct err *err)
+{
+    struct hierarchy *h = sandbox_is_one_hierarchy(s) ? &of_memory : &of_cpu;
+    struct err why = ERR_INIT;
+    enum status st = ST_OK;
+
+    if (s->made_in && sandbox_is_one_hierarchy(s)) {
+        snprintf(s->cpu_dir, sizeof s->cpu_dir, "%s", s->dir);
+    } else {
+        st = make_group(h, &s->cpu_place, s->root, GROUP_CPU, s->cpu_dir, &why);
+        if (st == ST_PERMISSION && sandbox_has_quota(s, cpus))
+            return ST_OK;
+        if (st)
+            return err_set(err, st, "%s", why.msg);
+        s->cpu_made_in = h;
+    }
+    return sandbox_set_quota(s, cpus, err);
+}
+
+enum status sandbox_create_with(struct sandbox **out, const char *root,
+                                const struct sandbox_limits *limits, struct err *err)
 {
     struct sandbox *s = calloc(1, sizeof *s);
-    enum status st;
+    enum status st = ST_OK;
 
     if (!s)
         return err_set(err, ST_NO_MEMORY, "no memory for a sandbox");
     snprintf(s->root, sizeof s->root, "%s", root);
-    st = check_limit(root, limit_bytes, err);
-    if (st == ST_OK)
+    if (limits->memory_bytes)
+        st = check_limit(root, limits->memory_bytes, err);
+    if (st == ST_OK && limits->memory_bytes)
         st = find_place(&s->place, root, err);
-    if (st == ST_OK)
-        st = make(s, limit_bytes, err);
-    if (st == ST_PERMISSION)
-        st = adopt_instead(s, limit_bytes, err);
-    if (st == ST_OK)
+    if (st == ST_OK && limits->quota_cpus > 0)
+        st = sandbox_check_quota(s, limits->quota_cpus, err);
+    if (st == ST_OK && limits->memory_bytes)
+        st = limit_memory(s, limits->memory_bytes, err);
+    else if (st == ST_OK)
+        leave_memory(s);
+    if (st == ST_OK && limits->quota_cpus > 0)
+        st = limit_cpu(s, limits->quota_cpus, err);
+    if (st == ST_OK) {
         *out = s;
-    else
-        free(s);
+        return ST_OK;
+    }
+    unmake(s);
+    free(s);
     return st;
+}
+
+enum status sandbox_create(struct sandbox **s, const char *root, uint64_t limit_bytes,
+                           struct err *err)
+{
+    const struct sandbox_limits limits = {.memory_bytes = limit_bytes};
+
+    if (!limit_bytes)
+        return check_limit(root, 0, err);
+    return sandbox_create_with(s, root, &limits, err);
+}
+
+static enum status add_to(const struct sandbox *s, const char *dir, pid_t pid,
+                          struct err *err)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%d\n", (int)pid);
+    if (!group_write(s->root, dir, "cgroup.procs", text, true))
+        return ST_OK;
+    return err_set_errno(err, errno == EACCES || errno == EPERM ? ST_PERMISSION : ST_IO,
+                         "cannot put process %d into the cgroup %.200s", (int)pid, dir);
 }
 
 enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err)
 {
-    char text[32];
+    enum status st = s->made_in ? add_to(s, s->dir, pid, err) : ST_OK;
 
-    if (s->adopted)
-        return ST_OK;
-    snprintf(text, sizeof text, "%d\n", (int)pid);
-    if (group_write(s->root, s->dir, "cgroup.procs", text, true))
-        return err_set_errno(
-            err, errno == EACCES || errno == EPERM ? ST_PERMISSION : ST_IO,
-            "cannot put process %d into the memory cgroup %.200s", (int)pid, s->dir);
-    return ST_OK;
+    return st || !s->cpu_made_in ? st : add_to(s, s->cpu_dir, pid, err);
 }
 
 void sandbox_destroy(struct sandbox *s)
 {
     if (!s)
         return;
-    if (!s->adopted)
-        unmake(s);
+    unmake(s);
     free(s);
 }
 
@@ -328,9 +393,14 @@ const char *sandbox_path(const struct sandbox *s)
     return s->dir;
 }
 
+const char *sandbox_quota_path(const struct sandbox *s)
+{
+    return s->cpu_dir;
+}
+
 bool sandbox_is_adopted(const struct sandbox *s)
 {
-    return s->adopted;
+    return !s->made_in;
 }
 
 enum status sandbox_check(const char *root, uint64_t limit_bytes, struct err *err)
@@ -347,170 +417,17 @@ enum status sandbox_check(const char *root, uint64_t limit_bytes, struct err *er
     return st;
 }
 
-/* ---- reading one ---------------------------------------------------------------- */
-
-static uint64_t read_number(const struct sandbox *s, const char *file)
+enum status sandbox_check_with(const char *root, const struct sandbox_limits *limits,
+                               struct err *err)
 {
-    char path[CGROUP_PATH_MAX + 64];
-    uint64_t v = 0;
+    struct sandbox *s = NULL;
+    enum status st =
+        limits->memory_bytes ? sandbox_check(root, limits->memory_bytes, err) : ST_OK;
 
-    snprintf(path, sizeof path, "%s/%s", s->dir, file);
-    return sysfile_u64(s->root, path, &v) ? v : 0;
-}
-
-static char *read_text(const struct sandbox *s, const char *file)
-{
-    char path[CGROUP_PATH_MAX + 64];
-
-    snprintf(path, sizeof path, "%s/%s", s->dir, file);
-    return sysfile_read_all(s->root, path);
-}
-
-/* The value of the first of two keys that exists; 0 if none does. */
-static uint64_t either_key(const char *text, const char *a, const char *b)
-{
-    uint64_t v = 0;
-
-    if (text && !text_key_u64(text, a, &v) && b)
-        text_key_u64(text, b, &v);
-    return v;
-}
-
-/* "kernel" has all of them (Linux 5.18). */
-static uint64_t kernel_v2(const char *stat)
-{
-    const uint64_t all = either_key(stat, "kernel", NULL);
-    const uint64_t freed = either_key(stat, "slab_reclaimable", NULL);
-
-    if (!all)
-        return either_key(stat, "kernel_stack", NULL) +
-               either_key(stat, "pagetables", NULL) + either_key(stat, "percpu", NULL) +
-               either_key(stat, "slab_unreclaimable", NULL);
-    return all > freed ? all - freed : 0;
-}
-
-static void read_v2(const struct sandbox *s, struct sandbox_usage *u, const char *stat)
-{
-    char *events = read_text(s, "memory.events");
-
-    /* the root of the hierarchy has none, but is all of the machine */
-    if (!events && s->adopted)
-        events = sysfile_read_all(s->root, "/proc/vmstat");
-    u->current_bytes = read_number(s, "memory.current");
-    u->peak_bytes = read_number(s, "memory.peak");
-    u->file_bytes = either_key(stat, "file", NULL);
-    u->anon_bytes = either_key(stat, "anon", NULL);
-    u->shmem_bytes = either_key(stat, "shmem", NULL);
-    u->kernel_bytes = kernel_v2(stat);
-    u->n_major_faults = either_key(stat, "pgmajfault", NULL);
-    u->n_oom_kills = either_key(events, "oom_kill", NULL);
-    free(events);
-}
-
-static void read_v1(const struct sandbox *s, struct sandbox_usage *u, const char *stat)
-{
-    char *oom = read_text(s, "memory.oom_control");
-
-    u->current_bytes = read_number(s, "memory.usage_in_bytes");
-    u->peak_bytes = read_number(s, "memory.max_usage_in_bytes");
-    u->file_bytes = either_key(stat, "total_cache", "cache");
-    u->anon_bytes = either_key(stat, "total_rss", "rss"); /* huge pages included */
-    u->shmem_bytes = either_key(stat, "total_shmem", "shmem");
-    u->kernel_bytes = read_number(s, "memory.kmem.usage_in_bytes");
-    u->n_major_faults = either_key(stat, "total_pgmajfault", "pgmajfault");
-    if (!oom || !text_key_u64(oom, "oom_kill", &u->n_oom_kills)) /* Linux 4.13 */
-        u->n_oom_kills = read_number(s, "memory.failcnt");
-    free(oom);
-}
-
-/* What an adopted group counts since then; its peak may be older. */
-static void count_from(struct sandbox_usage *u, const struct sandbox_usage *before)
-{
-    if (u->peak_bytes <= before->peak_bytes)
-        u->peak_bytes = 0;
-    u->n_oom_kills -= before->n_oom_kills;
-    u->n_major_faults -= before->n_major_faults;
-    u->n_refaults -= before->n_refaults;
-}
-
-enum status sandbox_read(struct sandbox *s, struct sandbox_usage *out, struct err *err)
-{
-    struct sandbox_usage u = {0};
-    char source[CGROUP_PATH_MAX + 64];
-    char *stat = read_text(s, "memory.stat");
-
-    if (!stat)
-        return err_set_errno(err, ST_IO, "cannot read memory.stat in %.200s", s->dir);
-    if (s->place.version == 2)
-        read_v2(s, &u, stat);
-    else
-        read_v1(s, &u, stat);
-    u.n_refaults = either_key(stat, "workingset_refault_file", "workingset_refault") +
-                   either_key(stat, "workingset_refault_anon", NULL);
-    u.limit_bytes = read_limit(s, source, sizeof source);
-    if (s->adopted)
-        count_from(&u, &s->before);
-    if (u.current_bytes > s->peak_seen)
-        s->peak_seen = u.current_bytes;
-    if (u.peak_bytes < s->peak_seen)
-        u.peak_bytes = s->peak_seen;
-    free(stat);
-    *out = u;
-    return ST_OK;
-}
-
-/* ---- leftovers ------------------------------------------------------------------- */
-
-/* Groups deeper than this, or beyond this many, are not ours. */
-#define CLEAN_DEPTH_MAX  12
-#define CLEAN_GROUPS_MAX 20000
-
-struct cleaning {
-    const char *root;
-    int version, n_seen, n_removed;
-};
-
-static void clean_group(struct cleaning *c, const char *dir, const char *name)
-{
-    struct maker maker;
-    bool is_self;
-
-    if (!group_parse(name, &maker, &is_self) || maker_may_live(&maker, c->root))
-        return;
-    /* In the leaf "self" are processes the run was started from: never to be killed.
-     * While one lives there the leaf stays. */
-    if (!(is_self ? group_rmdir(c->root, dir) : group_remove(c->root, dir, c->version)))
-        c->n_removed++;
-}
-
-/* All of the hierarchy, since a new run may stand elsewhere than the killed one. */
-static void clean_below(struct cleaning *c, const char *dir, int depth)
-{
-    char path[SYSFILE_PATH_MAX], sub[CGROUP_PATH_MAX];
-    DIR *d = sysfile_path(path, sizeof path, c->root, dir) ? opendir(path) : NULL;
-
-    for (struct dirent *e; d && (e = readdir(d)) && c->n_seen < CLEAN_GROUPS_MAX;) {
-        if (e->d_type != DT_DIR || e->d_name[0] == '.' ||
-            snprintf(sub, sizeof sub, "%s/%s", dir, e->d_name) >= (int)sizeof sub)
-            continue;
-        c->n_seen++;
-        if (!strncmp(e->d_name, "slmbench.", 9))
-            clean_group(c, sub, e->d_name);
-        else if (depth < CLEAN_DEPTH_MAX)
-            clean_below(c, sub, depth + 1);
-    }
-    if (d)
-        closedir(d);
-}
-
-int sandbox_clean_leftovers(const char *root)
-{
-    struct cgroup_place place;
-    struct cleaning c = {.root = root};
-
-    cgroup_find(&place, root, CGROUP_MEMORY);
-    c.version = place.version;
-    if (place.version)
-        clean_below(&c, place.mount, 0);
-    return c.n_removed;
+    if (st || !(limits->quota_cpus > 0))
+        return st;
+    st = sandbox_create_with(&s, root, limits, err);
+    if (st == ST_OK)
+        sandbox_destroy(s);
+    return st;
 }

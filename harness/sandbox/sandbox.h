@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sandbox.h - a memory cgroup around a child process, version 2 or 1
+ * sandbox.h - cgroups around a child process, version 2 or 1: memory limit, CPU quota
  *
  * Model of the world: below the cgroup this process is in, so that all limits of its
  * unit or container stay, a group slmbench.<pid>.<serial>.<start>.<pidns> is made,
@@ -18,6 +18,11 @@
  * In a container no group may be made, as a rule, but the container is one itself, with
  * a limit: where that is the limit asked for, our own group is taken as it is. It holds
  * all processes of the container, so what it was charged counts theirs, too.
+ *
+ * A CPU quota gives the child so much CPU time in every 100 ms, as `docker run --cpus`
+ * does: its threads run until that is used up, and are then stopped together for the
+ * rest. In version 2 the same group has it; in version 1 one of the CPU controller's
+ * hierarchy, below the group this process is in there. It is read back likewise.
  *
  * In a recorded tree (root not "") files are plain files and nothing is killed.
  *
@@ -61,6 +66,18 @@ struct sandbox_usage {
 enum status sandbox_create(struct sandbox **s, const char *root, uint64_t limit_bytes,
                            struct err *err);
 
+struct sandbox_limits {
+    uint64_t memory_bytes; /* 0: none */
+    double quota_cpus;     /* CPU time per time; 0: none */
+};
+
+/* With a limit, a quota or both. Without a limit what is read is that of our own group,
+ * and sandbox_is_adopted(). Where no group may be made, a quota that our own group has
+ * will do. Errors: the above; ST_UNSUPPORTED (no CPU controller), ST_USAGE (a quota
+ * above that of a group around it, or below 0.01). */
+enum status sandbox_create_with(struct sandbox **s, const char *root,
+                                const struct sandbox_limits *limits, struct err *err);
+
 /* Our own group as it is: nothing is made or limited, and children are in it anyway.
  * Its peak is a new maximum of the group, or the largest that sandbox_read() has seen.
  * Errors: ST_UNSUPPORTED (no memory controller), ST_IO. */
@@ -80,6 +97,9 @@ static inline uint64_t sandbox_resident_bytes(const struct sandbox_usage *u)
 
 const char *sandbox_path(const struct sandbox *s);
 
+/* Of the group with the quota; "": there is none, or it is our own group's. */
+const char *sandbox_quota_path(const struct sandbox *s);
+
 /* Whether it is our own group, with all processes of the container in it. */
 bool sandbox_is_adopted(const struct sandbox *s);
 
@@ -90,6 +110,10 @@ void sandbox_destroy(struct sandbox *s);
 /* Whether sandbox_create() would work here, without keeping anything. limit_bytes: 0:
  * with whatever limit. Errors: sandbox_create()'s. */
 enum status sandbox_check(const char *root, uint64_t limit_bytes, struct err *err);
+
+/* The same of these limits. */
+enum status sandbox_check_with(const char *root, const struct sandbox_limits *limits,
+                               struct err *err);
 
 /* The limit that our own group, or one around it, has already. Errors: ST_UNSUPPORTED
  * (none has one). */

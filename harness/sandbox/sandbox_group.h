@@ -58,16 +58,26 @@ bool group_has_processes(const char *root, const char *dir);
 
 /* ---- where a sandbox may be made ------------------------------------------------ */
 
+/* Controllers that a group is made for: bits, 1u << CGROUP_MEMORY and so on. */
+#define GROUP_MEMORY (1u << CGROUP_MEMORY)
+#define GROUP_CPU    (1u << CGROUP_CPU)
+
 struct group_parent {
     char dir[CGROUP_PATH_MAX];
     char self_leaf[CGROUP_PATH_MAX]; /* made, and our processes moved there; or "" */
+    unsigned controllers;            /* that groups in dir can have */
 };
 
-/* A directory in which groups with a memory limit can be made, enabling the
- * controller where that is needed. Errors: as sandbox_create(). */
+/* A directory in which groups with these controllers can be made, enabling them where
+ * that is needed. Errors: as sandbox_create(). */
 enum status group_find_parent(struct group_parent *parent,
                               const struct cgroup_place *place, const char *root,
-                              struct err *err);
+                              unsigned controllers, struct err *err);
+
+/* One that was found passes these on, too. Errors: likewise. */
+enum status group_add_controllers(struct group_parent *parent,
+                                  const struct cgroup_place *place, const char *root,
+                                  unsigned controllers, struct err *err);
 
 /* Undo what group_find_parent() changed. */
 void group_release_parent(const struct group_parent *parent, const char *root);

@@ -39,6 +39,11 @@ int model_setup_threads(const struct model_setup *s)
     return s->n_threads > s->n_threads_prefill ? s->n_threads : s->n_threads_prefill;
 }
 
+double model_setup_quota(const struct model_setup *s)
+{
+    return s->quota_hundredths / 100.0;
+}
+
 enum status model_setup_set(struct model_setup *s, enum setting_id id, const char *text,
                             const char *what, struct err *err)
 {

@@ -30,7 +30,8 @@ struct model_setup {
     int cpus[TOPO_MAX_CPUS]; /* model_setup_threads() of them, where explicit_cpus */
     bool explicit_cpus;
     int n_batch;
-    uint64_t mem_limit; /* bytes; 0: none */
+    uint64_t mem_limit;   /* bytes; 0: none */
+    int quota_hundredths; /* of a CPU; 0: none */
     uint64_t seed;
     uint32_t isa_disabled;
     char tuned[256]; /* "": none; "auto", or a profile of bench tune */
@@ -46,6 +47,9 @@ void *model_setup_field(struct model_setup *s, enum setting_id id, size_t *size)
 
 /* Threads that are started: the larger of the two counts. */
 int model_setup_threads(const struct model_setup *s);
+
+/* The quota in CPUs; 0: none. */
+double model_setup_quota(const struct model_setup *s);
 
 /* A setting from its text; it is one of .given then. what names the option or key in
  * messages. Error: ST_USAGE. */

@@ -63,6 +63,7 @@ void setting_default(enum setting_id id, void *field, size_t size)
     memset(field, 0, size);
     switch (s->type) {
     case SETTING_TYPE_COUNT:
+    case SETTING_TYPE_HUNDREDTHS:
     case SETTING_TYPE_CHOICE:
         *(int *)field = (int)s->value;
         break;
@@ -88,6 +89,7 @@ bool setting_is_default(enum setting_id id, const void *field)
 
     switch (s->type) {
     case SETTING_TYPE_COUNT:
+    case SETTING_TYPE_HUNDREDTHS:
     case SETTING_TYPE_CHOICE:
         return *(const int *)field == (int)s->value;
     case SETTING_TYPE_REAL:
@@ -121,6 +123,12 @@ const char *setting_text(enum setting_id id, const void *field, char *buf, size_
     switch (s->type) {
     case SETTING_TYPE_COUNT:
         snprintf(buf, cap, "%d", *(const int *)field);
+        break;
+    case SETTING_TYPE_HUNDREDTHS:
+        if (*(const int *)field)
+            snprintf(buf, cap, "%g", *(const int *)field / 100.0);
+        else
+            snprintf(buf, cap, "none");
         break;
     case SETTING_TYPE_CHOICE:
         snprintf(buf, cap, "%s", s->choices->name(*(const int *)field));
@@ -185,6 +193,26 @@ static enum status parse_real(const struct setting *s, const char *text,
     return ST_OK;
 }
 
+static enum status parse_hundredths(const struct setting *s, const char *text,
+                                    const char *what, int *out, struct err *err)
+{
+    double v;
+
+    if (!strcmp(text, "none")) {
+        *out = (int)s->value;
+        return ST_OK;
+    }
+    if (parse_double(text, what, -HUGE_VAL, HUGE_VAL, &v, err))
+        return ST_USAGE;
+    if (100 * v < s->min - 1e-6 || 100 * v > s->max + 1e-6)
+        return err_set(err, ST_USAGE, "%s: %g %s are outside %g..%g", what, v,
+                       unit_of(s), s->min / 100, s->max / 100);
+    if (fabs(100 * v - round(100 * v)) > 1e-6)
+        return err_set(err, ST_USAGE, "%s: %s has more than two decimals", what, text);
+    *out = (int)lround(100 * v);
+    return ST_OK;
+}
+
 static enum status parse_flag(const struct setting *s, const char *text,
                               const char *what, bool *out, struct err *err)
 {
@@ -228,6 +256,8 @@ enum status setting_parse(enum setting_id id, const char *text, const char *what
     switch (s->type) {
     case SETTING_TYPE_COUNT:
         return setting_parse_int(id, text, what, field, err);
+    case SETTING_TYPE_HUNDREDTHS:
+        return parse_hundredths(s, text, what, field, err);
     case SETTING_TYPE_CHOICE:
         return choice_parse(s->choices, text, what, field, err);
     case SETTING_TYPE_REAL:
@@ -286,6 +316,37 @@ static enum status parse_choices(const struct setting *s, const char *text,
     return st;
 }
 
+/* In the order given, each once. */
+static enum status parse_hundredths_list(const struct setting *s, const char *text,
+                                         const char *what, struct int_list *fresh,
+                                         struct err *err)
+{
+    char *copy = strdup(text), *save = NULL;
+    enum status st = ST_OK;
+
+    fresh->v = malloc(SETTING_MAX_LIST * sizeof *fresh->v);
+    if (!copy || !fresh->v)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a list");
+    for (char *word = copy && st == ST_OK ? strtok_r(copy, ", ", &save) : NULL;
+         word && st == ST_OK; word = strtok_r(NULL, ", ", &save)) {
+        int v = 0;
+        size_t i = 0;
+
+        st = parse_hundredths(s, word, what, &v, err);
+        while (i < fresh->n && fresh->v[i] != v)
+            i++;
+        if (st == ST_OK && i == SETTING_MAX_LIST)
+            st = err_set(err, ST_USAGE, "%s: more than %d values", what,
+                         SETTING_MAX_LIST);
+        if (st == ST_OK && i == fresh->n)
+            fresh->v[fresh->n++] = v;
+    }
+    if (st == ST_OK && !fresh->n)
+        st = err_set(err, ST_USAGE, "%s: at least one value is needed, or none", what);
+    free(copy);
+    return st;
+}
+
 enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
                                struct int_list *list, struct err *err)
 {
@@ -295,6 +356,8 @@ enum status setting_parse_list(enum setting_id id, const char *text, const char 
 
     if (s->type == SETTING_TYPE_CHOICE)
         st = parse_choices(s, text, what, &fresh, err);
+    else if (s->type == SETTING_TYPE_HUNDREDTHS)
+        st = parse_hundredths_list(s, text, what, &fresh, err);
     else if (strcmp(text, "none") || s->swept == SETTING_EACH)
         st =
             parse_counts(text, what, unit_of(s), (int)s->min, (int)s->max, &fresh, err);

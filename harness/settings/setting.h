@@ -59,9 +59,10 @@ enum setting_id {
 enum {
 #define SETTING_RANGE_COUNT(name, least, most, value) \
     SETTING_MIN_##name = (least), SETTING_MAX_##name = (most),
-#define SETTING_RANGE_CHOICE SETTING_RANGE_COUNT
-#define SETTING_RANGE_MASK   SETTING_RANGE_COUNT
-#define SETTING_RANGE_FLAG   SETTING_RANGE_COUNT
+#define SETTING_RANGE_CHOICE     SETTING_RANGE_COUNT
+#define SETTING_RANGE_MASK       SETTING_RANGE_COUNT
+#define SETTING_RANGE_HUNDREDTHS SETTING_RANGE_COUNT
+#define SETTING_RANGE_FLAG       SETTING_RANGE_COUNT
 #define SETTING_RANGE_REAL(name, least, most, value)
 #define SETTING_RANGE_SIZE SETTING_RANGE_REAL
 #define SETTING_RANGE_SEED SETTING_RANGE_REAL
@@ -78,6 +79,7 @@ enum {
 
 enum setting_type {
     SETTING_TYPE_COUNT,
+    SETTING_TYPE_HUNDREDTHS,
     SETTING_TYPE_REAL,
     SETTING_TYPE_SIZE,
     SETTING_TYPE_SEED,
@@ -162,8 +164,8 @@ enum status setting_from_json(enum setting_id id, const json_t *value, const cha
 
 /* ---- lists ----------------------------------------------------------------------- */
 
-/* Counts as "1,2,4" or "1-4", choices as "f16,q8_0", or "none" for an empty list, which
- * one of SETTING_EACH cannot be; it replaces *list. */
+/* Counts as "1,2,4" or "1-4", hundredths as "0.5,1,none", choices as "f16,q8_0", or
+ * "none" for an empty list, which one of SETTING_EACH cannot be; it replaces *list. */
 enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
                                struct int_list *list, struct err *err);
 
@@ -192,15 +194,16 @@ struct setting_place {
                         SETTING_SIZE_##type(sizeof(((owner *)NULL)->field))},
 
 /* n, the size of a field, where it is that of its type. */
-#define SETTING_SIZE(n, type)  ((n) * sizeof(char[(n) == sizeof(type) ? 1 : -1]))
-#define SETTING_SIZE_COUNT(n)  SETTING_SIZE(n, int)
-#define SETTING_SIZE_CHOICE(n) SETTING_SIZE(n, int)
-#define SETTING_SIZE_REAL(n)   SETTING_SIZE(n, double)
-#define SETTING_SIZE_SIZE(n)   SETTING_SIZE(n, uint64_t)
-#define SETTING_SIZE_SEED(n)   SETTING_SIZE(n, uint64_t)
-#define SETTING_SIZE_MASK(n)   SETTING_SIZE(n, uint32_t)
-#define SETTING_SIZE_FLAG(n)   SETTING_SIZE(n, bool)
-#define SETTING_SIZE_TEXT(n)   (n)
+#define SETTING_SIZE(n, type)      ((n) * sizeof(char[(n) == sizeof(type) ? 1 : -1]))
+#define SETTING_SIZE_COUNT(n)      SETTING_SIZE(n, int)
+#define SETTING_SIZE_HUNDREDTHS(n) SETTING_SIZE(n, int)
+#define SETTING_SIZE_CHOICE(n)     SETTING_SIZE(n, int)
+#define SETTING_SIZE_REAL(n)       SETTING_SIZE(n, double)
+#define SETTING_SIZE_SIZE(n)       SETTING_SIZE(n, uint64_t)
+#define SETTING_SIZE_SEED(n)       SETTING_SIZE(n, uint64_t)
+#define SETTING_SIZE_MASK(n)       SETTING_SIZE(n, uint32_t)
+#define SETTING_SIZE_FLAG(n)       SETTING_SIZE(n, bool)
+#define SETTING_SIZE_TEXT(n)       (n)
 
 /* ---- options --------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@ json_t *setting_json(enum setting_id id, const void *field)
 {
     switch (setting_row(id)->type) {
     case SETTING_TYPE_COUNT:
+    case SETTING_TYPE_HUNDREDTHS:
     case SETTING_TYPE_CHOICE:
         return json_integer(*(const int *)field);
     case SETTING_TYPE_REAL:
@@ -154,6 +155,7 @@ enum status setting_from_json(enum setting_id id, const json_t *value, const cha
         *(uint64_t *)field = (uint64_t)json_integer_value(value);
         return ST_OK;
     case SETTING_TYPE_COUNT:
+    case SETTING_TYPE_HUNDREDTHS:
     case SETTING_TYPE_CHOICE:
     case SETTING_TYPE_SIZE:
     case SETTING_TYPE_MASK:

@@ -18,7 +18,8 @@ void sweep_tally_add(struct sweep_tally *t, const struct row *r)
                              (r->status == ROW_STATUS_PARTIAL && r->n_samples != 0);
 
     t->is_ended |= r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM ||
-                   (is_measured && r->limiter == LIMITER_QUOTA);
+                   (is_measured && r->limiter == LIMITER_QUOTA &&
+                    strncmp(r->validity, "valid", 5));
     t->n_rows++;
     if (!is_measured)
         return;

@@ -66,7 +66,7 @@ static void describe_end(const struct worker_client *c, char *buf, size_t cap)
     const bool oom = worker_client_was_oom(c, &used);
 
     format_bytes(limit, sizeof limit, used.limit_bytes);
-    if (oom && c->p.sandbox)
+    if (oom && c->p.sandbox && !sandbox_is_adopted(c->p.sandbox))
         snprintf(buf, cap,
                  "was killed for memory, at the limit of %s for both; give "
                  "them more with --mem",

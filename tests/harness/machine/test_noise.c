@@ -243,7 +243,13 @@ static void waiting_for_a_cpu_is_a_disturbance(void **state)
     d.n_threads = 2;
     d.throttled_ns = 600000000; /* the quota stopped them */
     assert_false(noise_verdict(&d, 0, text, sizeof text));
-    assert_string_equal(text, "disturbed: throttled 6 %");
+    assert_string_equal(text, "disturbed: throttled 3 %"); /* of both CPUs */
+    d.expects_throttling = true;
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+    d.expects_throttling = false;
+    d.n_threads = 1; /* of one */
+    assert_float_equal(noise_throttled_share(&d), 0.06, 1e-12);
+    d.n_threads = 2;
     d.throttled_ns = 0;
     d.n_threads = d.n_our_cpus = 64; /* a fifth of a percent of each */
     assert_true(noise_verdict(&d, 0, text, sizeof text));

@@ -17,7 +17,7 @@ static void make(struct row *row, struct point_facts *facts)
     row->lat_p50_ms = 200;
     row->roof_gbps = 30;
     row->major_faults_per_token = row->refaults_per_token = 0;
-    row->throttled_ms = 0;
+    row->throttled_pct = 0;
     strcpy(row->validity, "valid");
     *facts = (struct point_facts){.tokens_per_sample = 1,
                                   .bytes_per_sample = 5e9,
@@ -125,7 +125,7 @@ static void what_is_outside_comes_first(void **state)
     assert_int_equal(row.limiter, LIMITER_PAGING);
 
     make(&row, &facts);
-    row.throttled_ms = 0.34 * 200 * 48;
+    row.throttled_pct = 34;
     check(&row, &facts, LIMITER_QUOTA, "34 % of the time stopped by the CPU quota");
 
     make(&row, &facts);

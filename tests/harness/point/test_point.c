@@ -524,6 +524,44 @@ static void limiters(void **state)
     assert_int_equal(strncmp(row.validity, "disturbed", 9), 0);
 }
 
+/* Three of four tokens take 15 ms, the fourth 65 with the stop: that is 4 in 110 ms,
+ * and not one in 15. With a quota that was asked for that is no disturbance. */
+static void a_quota_stops_few_tokens(void **state)
+{
+    const struct point_facts facts = {.tokens_per_sample = 1, .bytes_per_sample = 1e6};
+    double token_ms[200];
+    const struct point_samples samples = {.ms = token_ms, .n = 200};
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        token_ms[i] = i % 4 == 3 ? 65 : 15;
+    noise.wall_ns = 5500000000u;
+    noise.n_threads = noise.n_our_cpus = 2;
+    noise.throttled_ns = 5000000000u; /* on both CPUs */
+    row_init(&row);
+    row.n_threads = 2;
+    row.cpus_quota = 1;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(fabs(row.tok_per_s / (4 / 0.11) - 1) < 0.06);
+    assert_true(row.tok_per_s_lo <= row.tok_per_s && row.tok_per_s <= row.tok_per_s_hi);
+    assert_true(row.tok_per_s_hi < 45);
+    assert_float_equal(row.lat_p50_ms, 15, 1e-9);
+    assert_string_equal(row.validity, "valid");
+    assert_int_equal(row.limiter, LIMITER_QUOTA);
+    assert_string_equal(row.limiter_why, "45 % of the time stopped by the CPU quota");
+
+    row_init(&row); /* a quota that somebody else has set */
+    row.n_threads = 2;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_string_equal(row.validity, "disturbed: throttled 45 %");
+    noise.throttled_ns = 0;
+    row_init(&row);
+    point_judge(&row, &samples, &facts, &noise);
+    assert_float_equal(row.tok_per_s, 1000 / 15., 1e-9);
+}
+
 /* A drift is a disturbance if it is large and no accident. */
 static void drifts(void **state)
 {
@@ -637,6 +675,7 @@ int main(void)
         cmocka_unit_test(the_disk_is_a_roof),
         cmocka_unit_test(few_samples),
         cmocka_unit_test(limiters),
+        cmocka_unit_test(a_quota_stops_few_tokens),
         cmocka_unit_test(drifts),
         cmocka_unit_test(above_the_roof),
         cmocka_unit_test(no_samples),

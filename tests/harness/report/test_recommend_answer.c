@@ -373,6 +373,37 @@ static void json_carries_all_of_it(void **state)
     json_decref(json);
 }
 
+/* Rows with different quotas are of different machines. */
+static void a_quota_is_a_machine(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 1, 0, 5), point("Q4_0", 50, 2, 0, 8),
+                         point("Q4_0", 50, 2, 0, 6), point("Q4_0", 50, 1, 0, 3)};
+    struct recommend_params params = {.ctx = 0};
+    struct recommend_answers a;
+
+    (void)state;
+    err_clear(&err);
+    rows[0].cpus_quota = rows[2].cpus_quota = 1.5;
+    rows[3].cpus_quota = 0.5;
+    assert_int_equal(recommend_each(&a, rows, 4, &params, &err), ST_OK);
+    assert_float_equal(a.v[0].rec.best_tok_per_s, 8, 1e-9); /* without one */
+    recommend_answers_free(&a);
+    params.quota_cpus = 1.5;
+    assert_int_equal(recommend_each(&a, rows, 4, &params, &err), ST_OK);
+    assert_float_equal(a.v[0].rec.best_tok_per_s, 6, 1e-9);
+    recommend_answers_free(&a);
+    params.quota_cpus = 0.7;
+    assert_int_equal(recommend_each(&a, rows, 4, &params, &err), ST_CHECK);
+    assert_non_null(strstr(err.msg, "a quota of 0.7 CPUs"));
+    recommend_answers_free(&a);
+    err_clear(&err);
+    params.quota_cpus = 0;
+    rows[1].cpus_quota = 1; /* all have one: the largest */
+    assert_int_equal(recommend_each(&a, rows, 4, &params, &err), ST_OK);
+    assert_float_equal(a.v[0].rec.best_tok_per_s, 6, 1e-9);
+    recommend_answers_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +417,7 @@ int main(void)
         cmocka_unit_test(each_model_has_its_answer),
         cmocka_unit_test(too_many_models_are_refused),
         cmocka_unit_test(json_carries_all_of_it),
+        cmocka_unit_test(a_quota_is_a_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <time.h>
 #include <sys/wait.h>
 
 #include "harness/sandbox/cgroup.h"
@@ -243,6 +244,158 @@ static void v1_limits_memory_and_swap_together(void **state)
     assert_string_equal(in_group(s, "memory.memsw.limit_in_bytes"), "536870912");
     assert_string_equal(in_group(s, "memory.swappiness"), "0");
     sandbox_destroy(s);
+}
+
+/* ---- CPU quotas -------------------------------------------------------------------
+ */
+
+static const char *in_quota_group(const struct sandbox *s, const char *file)
+{
+    static char buf[256];
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s", sandbox_quota_path(s), file);
+    return tree_get(root, path, buf, sizeof buf);
+}
+
+/* One group has both; both controllers are passed on, and taken back. */
+static void v2_group_has_limit_and_quota(void **state)
+{
+    const struct sandbox_limits limits = {512 * MIB, 1.5};
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL, *plain = NULL;
+    char dir[512], buf[256];
+
+    (void)state;
+    v2_tree();
+    assert_int_equal(sandbox_create_with(&s, root, &limits, &err), ST_OK);
+    snprintf(dir, sizeof dir, "%s", sandbox_path(s));
+    assert_string_equal(sandbox_quota_path(s), dir);
+    assert_false(sandbox_is_adopted(s));
+    assert_string_equal(in_group(s, "memory.max"), "536870912");
+    assert_string_equal(in_group(s, "cpu.max"), "150000 100000");
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/user/me/cgroup.subtree_control",
+                                 buf, sizeof buf),
+                        "+memory +cpu");
+    assert_int_equal(sandbox_create(&plain, root, 256 * MIB, &err), ST_OK);
+    assert_string_equal(in_group(plain, "cpu.max"), "");
+    sandbox_destroy(plain);
+    assert_int_equal(sandbox_add(s, 777, &err), ST_OK);
+    assert_string_equal(in_group(s, "cgroup.procs"), "777\n");
+    sandbox_destroy(s);
+    assert_false(tree_exists(root, dir));
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/user/me/cgroup.subtree_control",
+                                 buf, sizeof buf),
+                        "-memory -cpu");
+}
+
+/* A quota joins where groups with a limit are made already. */
+static void v2_quota_comes_later(void **state)
+{
+    const struct sandbox_limits limits = {0, 0.25};
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL, *memory = NULL;
+    char buf[256];
+
+    (void)state;
+    v2_tree();
+    v2_group("/sys/fs/cgroup/user/me", "cpu memory\n", "", "");
+    assert_int_equal(sandbox_create(&memory, root, 512 * MIB, &err), ST_OK);
+    assert_int_equal(sandbox_create_with(&s, root, &limits, &err), ST_OK);
+    assert_string_equal(tree_get(root, "/sys/fs/cgroup/user/me/cgroup.subtree_control",
+                                 buf, sizeof buf),
+                        "+cpu");
+    assert_true(sandbox_is_adopted(s));
+    assert_string_equal(in_quota_group(s, "cpu.max"), "25000 100000");
+    assert_string_equal(in_quota_group(s, "memory.max"), "");
+    sandbox_destroy(s);
+    sandbox_destroy(memory);
+}
+
+/* Where the CPU controller is not given to us, nothing is made. */
+static void v2_without_the_cpu_controller(void **state)
+{
+    const struct sandbox_limits limits = {512 * MIB, 1}, quota = {0, 1};
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+
+    (void)state;
+    v2_tree();
+    v2_group("/sys/fs/cgroup/user/me", "memory\n", "", "4321\n");
+    assert_int_equal(sandbox_create_with(&s, root, &limits, &err), ST_PERMISSION);
+    assert_non_null(strstr(err.msg, "memory limit and CPU quota"));
+    err_clear(&err);
+    assert_int_equal(sandbox_create_with(&s, root, &quota, &err), ST_PERMISSION);
+    assert_non_null(strstr(err.msg, "--cpus-quota none"));
+    assert_null(s);
+}
+
+static void v1_cpu_tree(const char *quota_us)
+{
+    v1_tree();
+    tree_put(root, "/proc/self/cgroup",
+             "4:memory:/jobs/mine\n3:cpu,cpuacct:/jobs\n0::/\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+             "36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
+    tree_put(root, "/sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us", quota_us);
+    tree_put(root, "/sys/fs/cgroup/cpu/jobs/cpu.cfs_period_us", "50000\n");
+}
+
+/* Each controller has a hierarchy, and the child is in both groups. */
+static void v1_has_a_group_for_each_controller(void **state)
+{
+    const struct sandbox_limits limits = {512 * MIB, 0.5};
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char dir[512];
+
+    (void)state;
+    v1_cpu_tree("-1\n");
+    assert_int_equal(sandbox_create_with(&s, root, &limits, &err), ST_OK);
+    assert_memory_equal(sandbox_path(s), "/sys/fs/cgroup/memory/jobs/mine/slmbench.",
+                        41);
+    assert_memory_equal(sandbox_quota_path(s), "/sys/fs/cgroup/cpu/jobs/slmbench.", 33);
+    assert_string_equal(in_quota_group(s, "cpu.cfs_period_us"), "100000");
+    assert_string_equal(in_quota_group(s, "cpu.cfs_quota_us"), "50000");
+    assert_int_equal(sandbox_add(s, 777, &err), ST_OK);
+    assert_string_equal(in_group(s, "cgroup.procs"), "777\n");
+    assert_string_equal(in_quota_group(s, "cgroup.procs"), "777\n");
+    snprintf(dir, sizeof dir, "%s", sandbox_quota_path(s));
+    sandbox_destroy(s);
+    assert_false(tree_exists(root, dir));
+}
+
+static void refuses_impossible_quotas(void **state)
+{
+    const struct sandbox_limits more = {0, 2.5}, tiny = {0, 0.001}, some = {0, 1};
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+
+    (void)state;
+    v1_cpu_tree("100000\n"); /* two CPUs */
+    assert_int_equal(sandbox_create_with(&s, root, &more, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "above the 2 that "
+                                    "/sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us allows"));
+    err_clear(&err);
+    assert_int_equal(sandbox_create_with(&s, root, &tiny, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "below 0.01"));
+    err_clear(&err);
+    v1_tree(); /* without the controller */
+    assert_int_equal(sandbox_create_with(&s, root, &some, &err), ST_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "no CPU controller"));
+    assert_null(s);
+}
+
+/* A run that was killed leaves groups in both hierarchies. */
+static void leftovers_of_both_hierarchies_go(void **state)
+{
+    (void)state;
+    v1_cpu_tree("-1\n");
+    tree_mkdir(root, "/sys/fs/cgroup/memory/jobs/mine/slmbench.50.1.9900.0");
+    tree_mkdir(root, "/sys/fs/cgroup/cpu/jobs/slmbench.50.2.9900.0");
+    assert_int_equal(sandbox_clean_leftovers(root), 2);
+    assert_false(tree_exists(root, "/sys/fs/cgroup/cpu/jobs/slmbench.50.2.9900.0"));
 }
 
 static void reads_usage(void **state)
@@ -615,6 +768,48 @@ static void live_limit_kills(void **state)
     sandbox_destroy(s);
 }
 
+/* 20 ms of CPU time at 1 ms in 100 ms. */
+static void live_quota_throttles(void **state)
+{
+    const struct sandbox_limits limits = {0, 0.01};
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    char path[600], text[1024];
+    unsigned long long n = 0;
+    int ends[2], status;
+
+    (void)state;
+    if (sandbox_check_with("", &limits, &err)) {
+        print_message("skipped: %s\n", err.msg);
+        skip();
+    }
+    assert_int_equal(sandbox_create_with(&s, "", &limits, &err), ST_OK);
+    assert_int_equal(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (!pid) {
+        char c;
+
+        if (read(ends[0], &c, 1) != 1)
+            _exit(3);
+        while (clock() < CLOCKS_PER_SEC / 50) {
+        }
+        _exit(0);
+    }
+    assert_int_equal(sandbox_add(s, pid, &err), ST_OK);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(ends[0]);
+    close(ends[1]);
+    snprintf(path, sizeof path, "%s/cpu.stat", sandbox_quota_path(s));
+    tree_get("", path, text, sizeof text);
+    assert_int_equal(sscanf(strstr(text, "nr_throttled"), "nr_throttled %llu", &n), 1);
+    assert_true(n > 0);
+    snprintf(path, sizeof path, "%s", sandbox_quota_path(s));
+    sandbox_destroy(s);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 static void live_destroy_kills_and_removes(void **state)
 {
     struct err err = ERR_INIT;
@@ -693,6 +888,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(v2_retreats_into_a_leaf, setup, teardown),
         cmocka_unit_test_setup_teardown(v1_limits_memory_and_swap_together, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(v2_group_has_limit_and_quota, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_quota_comes_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_without_the_cpu_controller, setup, teardown),
+        cmocka_unit_test_setup_teardown(v1_has_a_group_for_each_controller, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(refuses_impossible_quotas, setup, teardown),
+        cmocka_unit_test_setup_teardown(leftovers_of_both_hierarchies_go, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(reads_usage, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_what_stays_resident, setup, teardown),
         cmocka_unit_test_setup_teardown(takes_a_containers_own_limit, setup, teardown),
@@ -705,6 +908,7 @@ int main(void)
         cmocka_unit_test(names_tell_the_maker),
         cmocka_unit_test_setup_teardown(removes_only_the_dead, setup, teardown),
         cmocka_unit_test(live_limit_kills),
+        cmocka_unit_test(live_quota_throttles),
         cmocka_unit_test(live_destroy_kills_and_removes),
         cmocka_unit_test(live_leftovers_go),
     };

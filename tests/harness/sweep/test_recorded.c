@@ -91,6 +91,7 @@ static void points_travel_whole(void **state)
         assert_int_equal(back.setup.n_batch, p.setup.n_batch);
         assert_true(back.budget_s == p.budget_s);
         assert_true(back.load_budget_s == p.load_budget_s);
+        assert_int_equal(back.setup.quota_hundredths, p.setup.quota_hundredths);
         assert_true(back.setup.mem_limit == p.setup.mem_limit &&
                     back.setup.seed == p.setup.seed);
         assert_int_equal(back.setup.isa_disabled, p.setup.isa_disabled);
@@ -109,7 +110,8 @@ static const char *const sweeps[] = {
     " \"placements\": [\"compact\", \"none\"], \"weights\": [\"packed\", \"mmap\"],"
     " \"kv_type\": [\"q8_0\", \"f16\"], \"kv_window\": [0],"
     " \"speculate\": [\"copy\"],"
-    " \"mem_limit\": 1073741824, \"tokens\": 9, \"passes\": 8, \"batch\": 7,"
+    " \"mem_limit\": 1073741824, \"cpus_quota\": [0], \"tokens\": 9, \"passes\": 8, "
+    "\"batch\": 7,"
     " \"ctx_prefill\": true, \"budget_s\": 1.5, \"load_budget_s\": 30.0,"
     " \"launches\": 4, \"max_launches\": 6, \"ci_pct\": 1.5,"
     " \"repeats\": 3, \"seed\": -1, \"keep_models\": true, \"cache_dir\": \"/models\","

@@ -31,6 +31,7 @@ static const struct member stored[] = {
     {"kv_window", LIST, 0, SLM_MAX_WINDOW, "[0, 16777216]", false},
     {"speculate", WORDS, ANY, "[]", true},
     {"mem_limit", ONE_OR_LIST, 0, 0x1p60, "0", false},
+    {"cpus_quota", LIST, 0, 100 * TOPO_MAX_CPUS, "[0, 150]", false},
     {"tokens", WHOLE, 1, 1000000, "64", false},
     {"passes", WHOLE, 1, 1000000, "64", false},
     {"batch", WHOLE, 1, 65536, "64", false},
@@ -171,6 +172,7 @@ static const struct member told[] = {
     {"budget_s", REAL, 0.01, 86400, "10", false},
     {"load_budget_s", REAL, 0.01, 86400, "10", false},
     {"mem_limit", WHOLE, 0, 0x1p60, "0", false},
+    {"quota_hundredths", WHOLE, 0, 100 * TOPO_MAX_CPUS, "0", false},
     {"seed", WHOLE, ANY, "1", false},
     {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "0", false},
     {"force", YES_NO, ANY, "true", false},
@@ -442,7 +444,8 @@ static void rows_are_whole(void **state)
         assert_true((s->type == SETTING_TYPE_CHOICE) == (s->choices != NULL));
         assert_true(!s->choices || s->max + 1 == s->choices->n);
         assert_true(s->swept != SETTING_EACH || s->choices || id == SETTING_mem ||
-                    s->type == SETTING_TYPE_COUNT);
+                    s->type == SETTING_TYPE_COUNT ||
+                    s->type == SETTING_TYPE_HUNDREDTHS);
         assert_true(s->type != SETTING_TYPE_REAL || s->unit);
         assert_true(s->said == SETTING_UNSAID || point_field(&p, id, NULL));
         assert_true(!s->id || (s->said && !(orders & 1u << s->id_order)));
