@@ -246,9 +246,11 @@ static bool take_sample(void *arg, uint64_t ns)
 
     c->n_samples++;
     c->sum_ms += ms;
+    energy_add(&c->energy, "");
     point_probe_beside(c);
     worker_report_sample(&c->reports, ms);
     worker_report_life(&c->reports);
+    energy_mark(&c->energy, "");
     return clock_ns() < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
 }
 
@@ -291,6 +293,16 @@ static void note_stream(struct point_worker *c)
             (int64_t)((double)(s.bytes_read - c->stream_begin.bytes_read) / n);
 }
 
+/* Of samples, and of the tokens between them; runs over a text are of two kinds. */
+static void note_energy(struct point_worker *c)
+{
+    const double n =
+        (double)c->n_samples * c->facts.tokens_per_sample + (double)c->n_woken;
+
+    if (n > 0 && c->p->kind != POINT_SPECULATE)
+        c->row.joules_per_token = energy_joules(&c->energy) / n;
+}
+
 static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
@@ -304,10 +316,12 @@ static enum status measure(struct point_worker *c, struct err *err)
     slm_stream_read(c->model, &c->stream_begin);
     c->measure_begin_ns = clock_ns();
     c->measured.alive = report_life;
+    energy_open(&c->energy, "");
     status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
                               take_sample, c, err);
     worker_end_samples(&c->reports);
     note_stream(c);
+    note_energy(c);
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "engine/base/mem.h"
 #include "engine/engine.h"
+#include "harness/machine/energy.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "harness/model/memory_relief.h"
@@ -56,6 +57,7 @@ struct point_worker {
     double woken_ms;
     double int8_gops, f32_gops; /* where samples are profiled */
     struct worker_reports reports;
+    struct energy energy; /* of the samples */
     size_t n_samples;
     double sum_ms; /* of them */
     uint64_t measure_begin_ns;

@@ -328,6 +328,11 @@ static void print_speed(struct lines *l, const struct row *r)
         text_append(t, sizeof t, " s");
     }
     put(l, "loading", t);
+    t[0] = '\0';
+    if (r->joules_per_token > 0)
+        text_append(t, sizeof t, "%.3g J per token, of the whole package",
+                    r->joules_per_token);
+    put(l, "energy", t);
 }
 
 static void put_bandwidth(struct lines *l, const struct row *r)

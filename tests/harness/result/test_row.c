@@ -30,7 +30,7 @@ static void header_is_golden(void **state)
         "prefetch,"
         "n_wanted,n_batch,budget_s,build,kv_window,weights_asked,cpus_quota,"
         "status,n_samples,tok_per_s,tok_per_s_lo,tok_per_s_hi,lat_p50_ms,lat_p95_ms,"
-        "lat_p99_ms,load_s,ttft_s,ttft_s_lo,ttft_s_hi,ttft_warm_s,"
+        "lat_p99_ms,load_s,ttft_s,ttft_s_lo,ttft_s_hi,ttft_warm_s,joules_per_token,"
         "bytes_per_token,roof_gbps,roof_tok_per_s,mbu,gops,roof_gops,limiter,"
         "roof_gbps_lo,roof_gbps_hi,roof_gops_lo,roof_gops_hi,mbu_lo,mbu_hi,"
         "limiter_why,roof_disk_gbps,unused_units,"

@@ -137,6 +137,11 @@ static void prefill_has_a_first_token(void **state)
                         "resident, undisturbed");
     print(&r);
     assert_non_null(strstr(text, "  context         prompt of 512 tokens\n"));
+    assert_null(strstr(text, "energy"));
+    r.joules_per_token = 0.31;
+    print(&r);
+    assert_non_null(
+        strstr(text, "  energy          0.31 J per token, of the whole package\n"));
     assert_non_null(strstr(text, "  prefill         24.5 tok/s, 95 % interval"));
     assert_non_null(
         strstr(text, "  per pass        40.8 ms; 95 of 100 within 44.0 ms"));
