@@ -14,6 +14,7 @@
 #include "harness/result/order.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
+#include "harness/result/samples.h"
 #include "harness/sweep/sweep.h"
 
 #include <errno.h>
@@ -24,9 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MADE_MAX_BYTES    (1u << 20) /* of the list of models that were made */
-#define SAMPLES_MAX_BYTES (1 << 30)
-#define SAMPLES_HEADER    "point,attempt,index,ms\n"
+#define MADE_MAX_BYTES (1u << 20) /* of the list of models that were made */
 
 struct sweep_dir {
     char path[512];
@@ -139,7 +138,7 @@ static enum status write_headers(struct sweep_dir *dir, struct err *err)
     fclose(f);
     status = append_text(dir, dir->csv, "sweep.csv", text, len, err);
     if (status == ST_OK)
-        status = append_text(dir, dir->samples, "samples.csv", SAMPLES_HEADER,
+        status = append_text(dir, dir->samples, SAMPLES_CSV, SAMPLES_HEADER,
                              strlen(SAMPLES_HEADER), err);
     free(text);
     return status;
@@ -191,7 +190,7 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
         status = err_set(err, ST_NO_MEMORY, "no memory for row %zu", dir->n_rows + 1);
     if (status == ST_OK && n_samples)
         status =
-            append_text(dir, dir->samples, "samples.csv", samples_csv, n_samples, err);
+            append_text(dir, dir->samples, SAMPLES_CSV, samples_csv, n_samples, err);
     if (status == ST_OK)
         status = append_text(dir, dir->csv, "sweep.csv", row_csv, n_row, err);
     if (status == ST_OK)
@@ -243,7 +242,7 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     if (status == ST_OK)
         status = open_file(dir, "sweep.csv", O_RDWR | O_EXCL, &dir->csv, err);
     if (status == ST_OK)
-        status = open_file(dir, "samples.csv", O_RDWR | O_TRUNC, &dir->samples, err);
+        status = open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err);
     if (status == ST_OK)
         status = write_headers(dir, err);
     if (status)
@@ -307,8 +306,8 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
         rows.n++;
     }
     qsort(rows.v, rows.n, sizeof rows.v[0], by_point);
-    file_path(dir, "samples.csv", path, sizeof path);
-    st = open_file(dir, "samples.csv", O_RDWR, &fd, err);
+    file_path(dir, SAMPLES_CSV, path, sizeof path);
+    st = open_file(dir, SAMPLES_CSV, O_RDWR, &fd, err);
     if (st == ST_OK && lseek(fd, 0, SEEK_END) > SAMPLES_MAX_BYTES) {
         close(fd);
         st = err_set(err, ST_INPUT, "%s has more than %d bytes, the most that are read",
@@ -330,7 +329,7 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     if (in)
         fclose(in);
     free(rows.v);
-    return st ? st : open_file(dir, "samples.csv", O_RDWR, &dir->samples, err);
+    return st ? st : open_file(dir, SAMPLES_CSV, O_RDWR, &dir->samples, err);
 }
 
 /* A table with other columns (another version of this program) must not get our
@@ -381,7 +380,7 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
         return status;
     if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
         /* killed before the first line */
-        status = open_file(dir, "samples.csv", O_RDWR | O_TRUNC, &dir->samples, err);
+        status = open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err);
         return status ? status : write_headers(dir, err);
     }
     status = row_csv_read(path, &dir->rows, &dir->n_rows, err);

@@ -2,8 +2,8 @@
  *
  * fuzz_report.c - a directory of results as `bench recommend` and `bench plot` read it
  *
- * The input is sweep.csv, quality.csv and machine.json, one after another, with a line
- * "%%" between them. What is read gets its names and is printed, harmless.
+ * The input is sweep.csv, quality.csv, machine.json and samples.csv, one after another,
+ * with a line "%%" between them. What is read gets its names and is printed, harmless.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/samples.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
@@ -63,7 +64,8 @@ static void print_quality(const struct row *rows, size_t n)
 /* The files, each the part up to the next separator. */
 static void write_files(const char *at, size_t size)
 {
-    static const char *const names[] = {"sweep.csv", "quality.csv", "machine.json"};
+    static const char *const names[] = {"sweep.csv", "quality.csv", "machine.json",
+                                        "samples.csv"};
     static const char gap[] = "\n%%\n";
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -82,6 +84,7 @@ static void write_files(const char *at, size_t size)
 static void read_directory(const uint8_t *data, size_t size)
 {
     struct report_machine machine;
+    struct samples samples;
     struct err err = ERR_INIT;
     struct row *rows;
     size_t n;
@@ -94,6 +97,12 @@ static void read_directory(const uint8_t *data, size_t size)
     if (fuzz_accepted(quality_rows_read(fuzz_dir(), &rows, &n, &err), &err)) {
         print_quality(rows, n);
         free(rows);
+    }
+    if (fuzz_accepted(samples_read(&samples, fuzz_dir(), &err), &err)) {
+        for (size_t i = 0; i < samples.n; i++)
+            if (!samples.v[i].n || !(samples.v[i].ms[samples.v[i].n - 1] > 0))
+                fuzz_fail("launch %zu has a sample that is no time", i);
+        samples_free(&samples);
     }
     report_machine_read(&machine, fuzz_dir());
     check_shown(machine.host);
@@ -109,11 +118,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed)
 {
     static const char *const words[] = {
-        "\n%%\n",    "utc",       "point",     "kind",       "status",   "model",
-        "quant",     "placement", "kv_type",   "quality",    "decode",   "prefill",
-        "ok",        "partial",   "oom",       "error",      "spread",   "q8_0",
-        "n_threads", "ctx",       "tok_per_s", "file_bytes", "topology", "cpus",
-        "\x1b[2J",   "::error::", NULL};
+        "\n%%\n",    "utc",       "point",        "kind",       "status",   "model",
+        "quant",     "placement", "kv_type",      "quality",    "decode",   "prefill",
+        "ok",        "partial",   "oom",          "error",      "spread",   "q8_0",
+        "n_threads", "ctx",       "tok_per_s",    "file_bytes", "topology", "cpus",
+        "\x1b[2J",   "::error::", SAMPLES_HEADER, NULL};
 
     return mutate_text(data, size, max_size, seed, words);
 }
