@@ -109,6 +109,25 @@ const char *text_harmless(char *buf, size_t cap, const char *text)
     return utf8_harmless(buf, cap, text, strlen(text));
 }
 
+void markdown_put(FILE *f, const char *text)
+{
+    char line[2048];
+
+    utf8_printable(line, sizeof line, text, strlen(text));
+    for (const char *c = line; *c; c++)
+        if (*c == '<')
+            fputs("&lt;", f);
+        else if (*c == '&')
+            fputs("&amp;", f);
+        else if (*c == '@') /* escaped, so that @ mentions nobody */
+            fputs("@<!-- -->", f);
+        else
+            fprintf(f,
+                    strchr("\\`*_[]{}#|>~!$", *c) || !strncmp(c, "://", 3) ? "\\%c"
+                                                                           : "%c",
+                    *c);
+}
+
 char *text_squeeze(char *text)
 {
     size_t used = 0;

@@ -61,6 +61,10 @@ void text_wrap(FILE *f, const char *text, int column, int indent, int width,
  * NULL: "". Returns buf. */
 const char *text_harmless(char *buf, size_t cap, const char *text);
 
+/* A text of somebody else on one line of GitHub's Markdown, escaped character by
+ * character, so that no name can be a link, a table's bar, HTML, or mention anybody. */
+void markdown_put(FILE *f, const char *text);
+
 /* Take blanks off both ends of text and make one of several between words, in place:
  * names of CPUs are padded. Returns text. */
 char *text_squeeze(char *text);

@@ -16,6 +16,8 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/progress.h"
+#include "harness/history/history_db.h"
+#include "harness/history/history_options.h"
 #include "harness/machine/cores.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
@@ -48,7 +50,7 @@ static const struct opt_usage usage = {
 struct request {
     struct setting_request settings;
     struct str_list models;
-    const char *config, *out, *resume, *cache_dir;
+    const char *config, *out, *resume, *cache_dir, *add_to;
     bool no_charts, no_probe, dry_run;
 };
 
@@ -483,11 +485,35 @@ static void print_how_to_continue(const struct session *x, const struct request 
     fprintf(stderr, "bench: to continue: %s\n", again);
 }
 
+/* A database that the rows could not be added to is refused before they are measured.
+ */
+static enum status check_database(const struct request *q, struct err *err)
+{
+    return q->add_to && !q->dry_run ? history_db_check_output(q->add_to, err) : ST_OK;
+}
+
+/* The rows, also those of a sweep of which no point has a figure. */
+static void add_to_database(const struct session *x, const struct request *q,
+                            struct err *err)
+{
+    const char *const dir = sweep_dir_path(x->dir);
+    const struct history_options options = {
+        .path = q->add_to, .rows = {.v = (const char *[]){dir}, .n = 1}};
+    struct err why = ERR_INIT;
+
+    if (q->add_to && history_add(&options, &why) && err->code == ST_OK)
+        err_set(err, why.code, "%s", why.msg);
+    else if (why.code)
+        fprintf(stderr, "bench: %s\n", why.msg);
+}
+
 static int run(struct session *x, const struct request *q, int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    enum status status = topology_read(&x->topo, "", &err);
+    enum status status = check_database(q, &err);
 
+    if (status == ST_OK)
+        status = topology_read(&x->topo, "", &err);
     if (status == ST_OK)
         status =
             q->resume ? begin_again(x, q, &err) : begin_new(x, q, argc, argv, &err);
@@ -503,7 +529,11 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
             print_how_to_continue(x, q);
         return code;
     }
-    if (!q->dry_run && conclude(x, !q->no_charts, &err)) {
+    if (!q->dry_run) {
+        conclude(x, !q->no_charts, &err);
+        add_to_database(x, q, &err);
+    }
+    if (err.code) {
         const int code = cmd_end(&err);
 
         if (err.code == ST_INTERRUPTED)
@@ -524,6 +554,7 @@ int cmd_sweep(int argc, char **argv)
     const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
         OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR, with its settings"),
+        OPT_STR(0, "add-to", &q.add_to, "DB", "add the rows to this database of `bench history`"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
         OPT_FLAG(0, "no-probe", &q.no_probe, "no probe of the machine, nor of shared cores"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),

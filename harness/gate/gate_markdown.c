@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * gate_markdown.c - a gate's result as a page of GitHub's Markdown
- *
- * What comes from outside is escaped character by character, so that no name can be a
- * link, a table's bar, HTML, or the end of a line.
  */
 #include <math.h>
 #include <string.h>
@@ -15,36 +12,17 @@
 static const char *const signs[] = {"\xe2\x9d\x94", "\xe2\x9c\x85", "\xe2\x9d\x8c",
                                     "\xe2\x9d\x94"}; /* by enum gate_verdict */
 
-static void put(FILE *f, const char *s)
-{
-    char line[2048];
-
-    utf8_printable(line, sizeof line, s, strlen(s));
-    for (const char *c = line; *c; c++)
-        if (*c == '<')
-            fputs("&lt;", f);
-        else if (*c == '&')
-            fputs("&amp;", f);
-        else if (*c == '@') /* escaped, so that @ mentions nobody */
-            fputs("@<!-- -->", f);
-        else
-            fprintf(f,
-                    strchr("\\`*_[]{}#|>~!$", *c) || !strncmp(c, "://", 3) ? "\\%c"
-                                                                           : "%c",
-                    *c);
-}
-
 static void put_metric(FILE *f, const struct gate_metric *m)
 {
     const enum gate_verdict verdict = gate_metric_verdict(m);
     char a[64], b[64], change[48], interval[80], margin[48], p[80];
 
     fputs("| ", f);
-    put(f, m->name);
+    markdown_put(f, m->name);
     fputs(" | ", f);
-    put(f, gate_value_text(a, sizeof a, m->a, m->unit));
+    markdown_put(f, gate_value_text(a, sizeof a, m->a, m->unit));
     fputs(" | ", f);
-    put(f, gate_value_text(b, sizeof b, m->b, m->unit));
+    markdown_put(f, gate_value_text(b, sizeof b, m->b, m->unit));
     gate_change_text(change, sizeof change, m->effect.ratio);
     gate_interval_text(interval, sizeof interval, &m->effect);
     gate_change_text(margin, sizeof margin, 1 - m->margin);
@@ -75,7 +53,7 @@ static void put_fact(FILE *f, const char *what, const char *text)
     if (!text[0])
         return;
     fprintf(f, "| %s | ", what);
-    put(f, text);
+    markdown_put(f, text);
     fputs(" |\n", f);
 }
 
@@ -144,7 +122,7 @@ static void put_count(FILE *f, const struct gate_count *c)
     char change[48];
 
     fputs("| ", f);
-    put(f, c->name);
+    markdown_put(f, c->name);
     put_cell(f, c->a);
     put_cell(f, c->b);
     fprintf(f, " | %s |\n",
@@ -160,14 +138,14 @@ static void put_counts(FILE *f, const struct gate_result *r)
     if (!gate_counts_text(text, sizeof text, r)[0])
         return;
     fputs("Instructions (they do not change the verdict): ", f);
-    put(f, text);
+    markdown_put(f, text);
     fputs(".\n\n", f);
     if (!r->n_counts)
         return;
     fputs("<details><summary>Instructions of one call", f);
     if (r->counted_by[0]) {
         fputs(", counted by ", f);
-        put(f, r->counted_by);
+        markdown_put(f, r->counted_by);
     }
     fputs("</summary>\n\n| what | A | B | change |\n|:--|--:|--:|--:|\n", f);
     for (size_t i = 0; i < r->n_counts; i++)
@@ -236,7 +214,7 @@ void gate_markdown_write(FILE *f, const struct gate_result *r)
     char sentence[1024];
 
     fprintf(f, "### %s bench gate: %s\n\n", signs[verdict], gate_verdict_word(verdict));
-    put(f, gate_sentence(r, sentence, sizeof sentence));
+    markdown_put(f, gate_sentence(r, sentence, sizeof sentence));
     fputs("\n\n", f);
     put_table(f, r);
     put_facts(f, r);

@@ -246,12 +246,12 @@ static void remove_empty(const char *path)
         unlink(path);
 }
 
-enum status history_db_record(const char *path, const struct history *h,
-                              const char *commit, size_t *n_new, struct err *err)
+/* h NULL: all but that. */
+static enum status record(const char *path, const struct history *h, const char *commit,
+                          size_t *n_added, struct err *err)
 {
     const size_t len = strlen(path);
     sqlite3 *db = NULL;
-    size_t n_added = 0;
     bool is_new;
     enum status st;
 
@@ -270,16 +270,30 @@ enum status history_db_record(const char *path, const struct history *h,
     st = history_db_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
     if (st == ST_OK) {
         st = prepare_file(db, path, err);
-        if (st == ST_OK)
-            st = write_rows(db, path, h, commit, &n_added, err);
-        if (st == ST_OK)
+        if (st == ST_OK && h)
+            st = write_rows(db, path, h, commit, n_added, err);
+        if (st == ST_OK && h)
             st = history_db_sql(db, path, "COMMIT", err);
-        if (st)
+        if (st || !h)
             sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
     sqlite3_close(db);
-    if (st && is_new)
+    if ((st || !h) && is_new)
         remove_empty(path);
+    return st;
+}
+
+enum status history_db_check_output(const char *path, struct err *err)
+{
+    return record(path, NULL, NULL, NULL, err);
+}
+
+enum status history_db_record(const char *path, const struct history *h,
+                              const char *commit, size_t *n_new, struct err *err)
+{
+    size_t n_added = 0;
+    const enum status st = record(path, h, commit, &n_added, err);
+
     if (st == ST_OK)
         *n_new = n_added;
     return st;

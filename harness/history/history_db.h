@@ -27,6 +27,10 @@ bool history_db_is(const char *start);
  * ST_INPUT, ST_IO, ST_NO_MEMORY. */
 enum status history_db_read(struct history *h, const char *path, struct err *err);
 
+/* Whether history_db_record() can store rows there, as far as that can be said before
+ * there are any. Errors: its own. */
+enum status history_db_check_output(const char *path, struct err *err);
+
 /* Store all of h in the database at path, which is made if it is not there: all of it,
  * or nothing. commit, if not NULL, is written in place of each run's. *n_new: rows that
  * were not there yet. Errors: ST_IO, ST_INPUT (the file is something else), ST_USAGE (a

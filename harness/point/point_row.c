@@ -257,3 +257,14 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
                : err_set(err, ST_INPUT, "the command has more than %zu characters",
                          cap - 1);
 }
+
+void point_row_remake_command(struct row *r)
+{
+    char text[sizeof r->command];
+    struct err ignored = ERR_INIT;
+
+    if (r->command[0] && point_row_command(r, text, sizeof text, &ignored))
+        text[0] = '\0';
+    if (r->command[0])
+        snprintf(r->command, sizeof r->command, "%s", text);
+}

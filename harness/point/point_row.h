@@ -33,4 +33,8 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
  * the stored command. */
 bool point_row_is_synthetic(const struct row *r);
 
+/* Puts that command in the place of the one found, or none where it cannot be made or
+ * the row had none: before rows of somebody else are shown. */
+void point_row_remake_command(struct row *r);
+
 #endif

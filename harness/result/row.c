@@ -216,7 +216,7 @@ bool row_csv_is_formula(const char *text)
     return *text && strchr("=+-@\t\r", *text);
 }
 
-static void write_cell(FILE *f, const char *text, bool is_text)
+void row_csv_cell(FILE *f, const char *text, bool is_text)
 {
     const int quote = strpbrk(text, ",\"") != NULL;
 
@@ -252,8 +252,8 @@ void row_csv_write(FILE *f, const struct row *r)
     for (size_t i = 0; i < n; i++) {
         if (i)
             putc(',', f);
-        write_cell(f, row_cell(r, &field[i], buf, sizeof buf),
-                   field_is_text(&field[i]));
+        row_csv_cell(f, row_cell(r, &field[i], buf, sizeof buf),
+                     field_is_text(&field[i]));
     }
     putc('\n', f);
 }

@@ -98,6 +98,9 @@ void row_init(struct row *r);
 void row_csv_header(FILE *f);
 void row_csv_write(FILE *f, const struct row *r);
 
+/* One such cell: quoted where it has to be, and no formula where it is a text. */
+void row_csv_cell(FILE *f, const char *text, bool is_text);
+
 /* Whether a text begins with what a spreadsheet takes for a formula, after any
  * apostrophes: those that are written with one more. */
 bool row_csv_is_formula(const char *text);

@@ -47,13 +47,16 @@ common=(--mem none --no-charts --no-probe --repeats 0 --launches 1 --max-launche
 command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
 
 # ---- two thread counts, from start to end
-"$BENCH" sweep -c quick --ctx 0,64 -o one "${common[@]}" -n 8 >out 2>err || fail "exit $?: $(cat err)"
+"$BENCH" sweep -c quick --ctx 0,64 -o one "${common[@]}" -n 8 --add-to stored.db >out 2>err || fail "exit $?: $(cat err)"
 [ "$(rows one)" = 6 ] || fail "6 points expected: $(cat one/sweep.csv)"
 [ "$(column one/sweep.csv status | sort -u)" = ok ] || fail "not all ok: $(cat one/sweep.csv)"
 [ "$(column one/sweep.csv n_threads | sort -u | tr '\n' ' ')" = "1 2 " ] || fail "threads"
 [ "$(head -1 one/sweep.csv | tr ',' '\n')" = \
     "$("$BENCH" fields --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')" ] || fail "columns"
 whole one
+grep -q "stored.db: 6 rows of 1 run added" out || fail "nothing was stored: $(cat out)"
+[ "$("$BENCH" rows stored.db --launches --format csv --columns point | sort)" = \
+    "$("$BENCH" rows one --launches --format csv --columns point | sort)" ] || fail "other rows were stored"
 python3 -m json.tool one/machine.json >/dev/null || fail "machine.json is not JSON"
 grep -q '"seed": 1' one/machine.json || fail "no seed in machine.json"
 [ ! -e cache/nano-Q4_K_M.gguf ] || fail "the model that was made is still there"
@@ -280,6 +283,8 @@ refused 2 "a bracket or a quotation mark is not closed" sweep -c bad.yaml
 ! grep -qi "libyaml\|flow sequence" err || fail "words of a library: $(cat err)"
 touch file
 refused 2 "file is not a directory" sweep -c quick -o file
+refused 2 "one/sweep.csv" sweep -c quick -o never --add-to one/sweep.csv
+[ ! -e never ] || fail "a sweep began whose rows cannot be stored"
 refused 2 "file is not a directory" sweep -c quick -o file/below
 refused 2 "the file system of /proc has no new ones" sweep -c quick -o /proc/results
 "$BENCH" sweep -m nano:Q4_0 --threads 1,64 --ctx 0 --prefill none --dry-run >out

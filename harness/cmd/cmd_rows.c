@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_rows.c - `bench rows`: rows of results for other tools
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdio.h>
+
+#include "harness/base/options.h"
+#include "harness/base/textfile.h"
+#include "harness/export/export.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "rows PATH... [--format F] [--columns A,B] [--launches] [-o FILE]",
+    .about =
+        "Prints the rows of directories of `bench sweep`, of a database of `bench "
+        "history`, or of a CSV in a format that other tools read:\n"
+        "  markdown           a table for a page or an issue (the default)\n"
+        "  csv                the columns of sweep.csv\n"
+        "  jsonl              a JSON object with these columns per line\n"
+        "  llama-bench-jsonl  the columns and meanings of `llama-bench -o jsonl`\n\n"
+        "A row is a point with the combined figures of its launches; with --launches "
+        "it is one launch as it was stored. `bench fields` explains the columns.",
+    .example = "bench rows results/myhost-20260115T101500Z\n"
+               "bench rows results.db --format csv --columns model,quant,tok_per_s",
+    .no_kernels = true,
+};
+
+struct request {
+    struct export_params params;
+    struct export_sources sources;
+    size_t n_left_out;
+    struct err err;
+};
+
+static void write_rows(FILE *f, const void *arg)
+{
+    struct request *q = (struct request *)(uintptr_t)arg;
+
+    export_write(f, &q->sources, &q->params, &q->n_left_out, &q->err);
+}
+
+static enum status run(struct request *q, const struct opt_args *args, const char *out,
+                       struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; i < args->n && st == ST_OK; i++)
+        st = export_read(&q->sources, args->v[i], err);
+    if (st == ST_OK)
+        st = path_list_check_output(&q->sources.files, out, err);
+    if (st == ST_OK)
+        st = textfile_write(out, write_rows, q, err);
+    if (st == ST_OK && q->err.code)
+        st = err_set(err, q->err.code, "%s", q->err.msg);
+    if (st == ST_OK && q->n_left_out)
+        fprintf(stderr,
+                "bench: %zu row%s left out: without a figure, of speculative decoding, "
+                "or disturbed where another launch was not\n",
+                q->n_left_out, q->n_left_out == 1 ? " is" : "s are");
+    return st;
+}
+
+int cmd_rows(int argc, char **argv)
+{
+    struct request q = {.params = {.format = EXPORT_MARKDOWN}, .err = ERR_INIT};
+    const char *format = NULL, *columns = NULL, *out = "-";
+    const struct opt opts[] = {
+        OPT_STR('f', "format", &format, "F", "see above"),
+        OPT_STR(0, "columns", &columns, "A,B", "only these columns of `bench fields`"),
+        OPT_FLAG(0, "launches", &q.params.launches, "a row for each launch"),
+        OPT_STR('o', "output", &out, "FILE", "where to (default: standard output)"),
+        OPT_END,
+    };
+    struct err err = ERR_INIT;
+    struct opt_args args;
+
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
+    if (!args.n)
+        err_set(&err, ST_USAGE,
+                "rows takes directories with a sweep.csv, or a database of `bench "
+                "history`; see `bench rows --help`");
+    else if (format)
+        choice_parse(&choices_export, format, "--format", &q.params.format, &err);
+    if (!err.code && columns)
+        export_columns_parse(&q.params, columns, &err);
+    if (!err.code && q.params.format == EXPORT_LLAMA_BENCH_JSONL &&
+        (columns || q.params.launches))
+        err_set(&err, ST_USAGE,
+                "--format llama-bench-jsonl has columns of its own, and launches as "
+                "repetitions; leave out --columns and --launches");
+    if (!err.code)
+        run(&q, &args, out, &err);
+    export_sources_free(&q.sources);
+    return cmd_end(&err);
+}
