@@ -13,13 +13,15 @@
 
 static const struct opt_usage usage = {
     .synopsis = "plot DIR",
-    .about = "Draws the charts of a sweep from DIR/sweep.csv: decode speed against "
-             "threads and against context depth with its roof, prefill speed, the "
-             "memory needed and charged with its limit and, with DIR/quality.csv "
-             "(`bench quality -o "
-             "DIR`), speed against divergence from the reference. Each chart is an SVG "
-             "and a PNG beside its CSV and gnuplot script; `gnuplot decode_context.gp` "
-             "in DIR redraws it after an edit. Requires gnuplot.",
+    .about =
+        "Draws the charts of a sweep from DIR/sweep.csv: decode speed against "
+        "threads and against context depth with its roof, prefill speed, the "
+        "memory needed and charged with its limit, the share of the roof by threads, "
+        "token times and their course over the run and, with DIR/quality.csv "
+        "(`bench quality -o "
+        "DIR`), speed against divergence from the reference. Each chart is an SVG "
+        "and a PNG beside its CSV and gnuplot script; `gnuplot decode_context.gp` "
+        "in DIR redraws it after an edit. Requires gnuplot.",
     .example = "bench plot results/myhost-20260115T101500Z",
     .no_kernels = true,
 };

@@ -124,6 +124,11 @@ struct recommendation {
 enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
                       const struct recommend_params *params, struct err *err);
 
+/* "yi-1.5-9b Q4_0, 2 threads, weights packed": the settings of a choice, but the
+ * default placement. Returns buf. */
+#define RECOMMEND_CHOICE_MAX 512
+const char *recommend_choice_text(const struct row *r, char *buf, size_t cap);
+
 /* For a person. */
 void recommend_print(FILE *f, const struct recommendation *rec);
 

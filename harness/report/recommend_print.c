@@ -32,23 +32,31 @@ static void print_wrapped(FILE *f, const char *text, int indent)
     fputc('\n', f);
 }
 
-/* Threads and the other settings of the choice, but the default placement. */
-static void print_choice(FILE *f, const struct row *r)
+const char *recommend_choice_text(const struct row *r, char *buf, size_t cap)
 {
     char model[REPORT_NAME_MAX], computed[REPORT_NAME_MAX] = "";
     const bool named = strcmp(report_model_name(r, model, sizeof model), r->model) != 0;
 
-    fprintf(f, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
-            named ? "" : r->quant, (long long)r->n_threads,
-            r->n_threads == 1 ? "" : "s");
+    buf[0] = '\0';
+    text_append(buf, cap, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
+                named ? "" : r->quant, (long long)r->n_threads,
+                plural(r->n_threads, "s"));
     if (r->placement != FIELD_NO_ENUM && r->placement != PLACEMENT_SPREAD)
-        fprintf(f, ", placement %s", row_placement_text(r));
+        text_append(buf, cap, ", placement %s", row_placement_text(r));
     if (r->residency != FIELD_NO_ENUM)
-        fprintf(f, ", weights %s", row_residency_text(r));
+        text_append(buf, cap, ", weights %s", row_residency_text(r));
     if (r->cpus_quota > 0)
-        fprintf(f, ", CPU quota %g", r->cpus_quota);
+        text_append(buf, cap, ", CPU quota %g", r->cpus_quota);
     row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
-    fputs(computed, f);
+    text_append(buf, cap, "%s", computed);
+    return buf;
+}
+
+static void print_choice(FILE *f, const struct row *r)
+{
+    char text[RECOMMEND_CHOICE_MAX];
+
+    fputs(recommend_choice_text(r, text, sizeof text), f);
 }
 
 static void print_steps(FILE *f, const struct recommendation *rec)

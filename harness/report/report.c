@@ -15,6 +15,7 @@
 #include "harness/report/report_limit.h"
 #include "harness/report/report_pareto.h"
 #include "harness/report/report_speculation.h"
+#include "harness/report/report_token_charts.h"
 #include "harness/result/report_rows.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
@@ -308,18 +309,16 @@ static const struct {
      report_fill_pareto},
 };
 
-static enum status draw_all(const char *dir, const struct report_rows *p,
-                            struct err *err)
+enum status report_each_chart(const struct report_rows *rows,
+                              const struct report_machine *machine,
+                              report_chart_fn *use, void *arg, struct err *err)
 {
-    struct report_machine machine;
     struct chart *c = malloc(sizeof *c);
     char text[64];
-    bool any = false;
     enum status st = ST_OK;
 
     if (!c)
         return no_memory(err);
-    report_machine_read(&machine, dir);
     for (size_t i = 0; i < sizeof charts / sizeof charts[0] && st == ST_OK; i++) {
         memset(c, 0, sizeof *c);
         c->name = charts[i].name;
@@ -331,25 +330,56 @@ static enum status draw_all(const char *dir, const struct report_rows *p,
         c->form = charts[i].form;
         c->x_title = charts[i].x_title;
         c->may_split = !c->bars && !c->log_x;
-        c->max_threads = machine.max_threads;
-        describe(c->subtitle, sizeof c->subtitle, p, &machine);
-        st = charts[i].fill(c, p, err);
+        c->max_threads = machine->max_threads;
+        describe(c->subtitle, sizeof c->subtitle, rows, machine);
+        st = charts[i].fill(c, rows, err);
         if (c->n_left_out) {
             snprintf(text, sizeof text, "%d more setting%s not shown", c->n_left_out,
                      plural(c->n_left_out, "s"));
             append_part(c->subtitle, sizeof c->subtitle, text);
         }
         if (st == ST_OK)
-            st = chart_draw(c, dir, err);
-        any |= c->is_drawn;
+            st = use(arg, c, err);
         chart_free(c);
     }
     free(c);
-    return st || any ? st
-                     : err_set(err, ST_CHECK,
-                               "there is nothing to draw: no point in %.300s has a "
-                               "figure",
-                               dir);
+    return st;
+}
+
+/* ---- files of gnuplot ------------------------------------------------------------ */
+
+struct drawing {
+    const char *dir;
+    bool any; /* chart has a figure */
+};
+
+static enum status draw_one(void *arg, struct chart *c, struct err *err)
+{
+    struct drawing *d = arg;
+    const enum status st = chart_draw(c, d->dir, err);
+
+    d->any |= c->is_drawn;
+    return st;
+}
+
+static enum status draw_all(const char *dir, const struct report_rows *p,
+                            const struct row *rows, size_t n_rows, struct err *err)
+{
+    struct drawing d = {.dir = dir};
+    struct report_machine machine;
+    char subtitle[320];
+
+    report_machine_read(&machine, dir);
+    enum status st = report_each_chart(p, &machine, draw_one, &d, err);
+    describe(subtitle, sizeof subtitle, p, &machine);
+    if (st == ST_OK)
+        st = report_token_charts(dir, subtitle, p, rows, n_rows, &d.any, err);
+
+    return st || d.any ? st
+                       : err_set(err, ST_CHECK,
+                                 "there is nothing to draw: no point in %.300s has a "
+                                 "figure",
+                                 dir);
 }
 
 enum status report_charts(const char *dir, struct err *err)
@@ -363,7 +393,7 @@ enum status report_charts(const char *dir, struct err *err)
         return st;
     st = report_rows_pick(&picked, rows, n_rows, err);
     if (st == ST_OK) {
-        st = draw_all(dir, &picked, err);
+        st = draw_all(dir, &picked, rows, n_rows, err);
         report_rows_free(&picked);
     }
     free(rows);

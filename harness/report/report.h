@@ -14,6 +14,8 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
+#include "harness/report/report_chart.h"
+#include "harness/result/report_rows.h"
 #include "harness/result/row.h"
 
 /* Draw every chart that the rows of dir/sweep.csv can fill, as SVG and PNG, with
@@ -21,6 +23,13 @@
  * Errors: ST_CHECK (no chart has a figure), ST_UNSUPPORTED (no gnuplot; the way out),
  * ST_IO, ST_INPUT, ST_INTERRUPTED. */
 enum status report_charts(const char *dir, struct err *err);
+
+/* Fill every chart of picked rows and give it to use(); c is released afterwards, also
+ * after an error. machine may be zeroed. Errors: ST_NO_MEMORY, those of use(). */
+typedef enum status report_chart_fn(void *arg, struct chart *c, struct err *err);
+enum status report_each_chart(const struct report_rows *rows,
+                              const struct report_machine *machine,
+                              report_chart_fn *use, void *arg, struct err *err);
 
 /* The table a sweep ends with: one line per point, aligned, and on a terminal that is
  * too narrow two; the points of chosen[n_chosen] are marked with a star. */
