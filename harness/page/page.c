@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page.c - the page as a whole
+ */
+#include "harness/page/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/base/textfile.h"
+#include "harness/page/html.h"
+#include "harness/page/page_files.h"
+#include "harness/page/page_machine.h"
+
+struct page {
+    const struct page_params *params;
+    struct page_machine *v; /* [n] */
+    size_t n;
+    struct path_list files;
+    char *text; /* the page, [len] */
+    size_t len;
+};
+
+static void put_hash(FILE *f, const struct page_file *file)
+{
+    fputs("'sha256-", f);
+    html_put_base64(f, file->sha256, sizeof file->sha256);
+    fputc('\'', f);
+}
+
+static void put_title(FILE *f, const struct page *page)
+{
+    if (page->params->title)
+        html_put(f, page->params->title);
+    else if (page->n == 1)
+        html_put(f, page->v[0].name);
+    else
+        html_printf(f, "%zu machines", page->n);
+}
+
+/* No request, and no style and script but ours: even where a text of others became
+ * HTML, it could do nothing. */
+static void put_head(FILE *f, const struct page *page)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "img-src data:; base-uri 'none'; form-action 'none'; style-src ",
+          f);
+    put_hash(f, &page_css);
+    fputs("; script-src ", f);
+    put_hash(f, &page_js);
+    fputs("\">\n<meta name=\"viewport\" content=\"width=device-width, "
+          "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
+          "<link rel=\"icon\" href=\"data:,\">\n<title>",
+          f);
+    put_title(f, page);
+    fputs(" \xe2\x80\x93 slmbench</title>\n<style>", f);
+    fwrite(page_css.text, 1, page_css.n, f);
+    fputs("</style>\n</head>\n<body>\n", f);
+}
+
+static void put_top(FILE *f, const struct page *page)
+{
+    fputs("<header class=\"top\">\n<p class=\"label\">slmbench report</p>\n<h1>", f);
+    put_title(f, page);
+    fputs("</h1>\n", f);
+    if (page->n == 1) {
+        fputs("<p class=\"sub\">", f);
+        page_put_summary(f, &page->v[0]);
+        fputs("</p>\n", f);
+    } else {
+        fputs("<nav>\n", f);
+        for (size_t i = 0; i < page->n; i++) {
+            fprintf(f, "<a href=\"#m%zu\">", i);
+            html_put(f, page->v[i].name);
+            fputs("</a>\n", f);
+        }
+        fputs("</nav>\n", f);
+    }
+    fputs("</header>\n<main>\n", f);
+}
+
+static enum status put_machine(FILE *f, const struct page *page, size_t i,
+                               struct err *err)
+{
+    const struct page_machine *m = &page->v[i];
+
+    fprintf(f, "<section id=\"m%zu\">\n", i);
+    if (page->n > 1) {
+        fputs("<h2>", f);
+        html_put(f, m->name);
+        fputs("</h2>\n<p class=\"sub\">", f);
+        page_put_summary(f, m);
+        fputs("</p>\n", f);
+    }
+    fputs("<div class=\"pair\">\n<div class=\"card\">\n", f);
+    page_put_decision(f, m);
+    fputs("</div>\n<div class=\"card\">\n<h3>Machine and limits</h3>\n", f);
+    page_put_facts(f, m);
+    fputs("</div>\n</div>\n", f);
+    const enum status st = page_put_charts(f, m, err);
+
+    fputs("</section>\n<section>\n", f);
+    page_put_table(f, m);
+    fputs("</section>\n", f);
+    return st;
+}
+
+static enum status put_page(FILE *f, const struct page *page, struct err *err)
+{
+    enum status st = ST_OK;
+
+    put_head(f, page);
+    put_top(f, page);
+    if (page->n > 1)
+        st = page_put_overview(f, page->v, page->n, err);
+    for (size_t i = 0; i < page->n && st == ST_OK; i++)
+        st = put_machine(f, page, i, err);
+    fputs("</main>\n<footer><p>Speeds are medians with 95 % intervals. The roof is the "
+          "memory bandwidth probed in the same run, divided by the bytes that a token "
+          "reads. Written by bench report; the page makes no request.</p></footer>\n",
+          f);
+    page_put_fields(f);
+    fputs("<script>", f);
+    fwrite(page_js.text, 1, page_js.n, f);
+    fputs("</script>\n</body>\n</html>\n", f);
+    return st;
+}
+
+/* ---- files ------------------------------------------------------------------------
+ */
+
+static enum status read_machines(struct page *page, struct err *err)
+{
+    const struct page_params *p = page->params;
+    enum status st = ST_OK;
+
+    if (p->n > PAGE_MAX_MACHINES)
+        return err_set(err, ST_USAGE,
+                       "%zu directories are too many for a page; %d are "
+                       "the most",
+                       p->n, PAGE_MAX_MACHINES);
+    page->v = calloc(p->n + 1, sizeof *page->v);
+    if (!page->v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu machines", p->n);
+    for (size_t i = 0; i < p->n && st == ST_OK; i++) {
+        page->n++;
+        st = page_machine_read(&page->v[i], p->dirs[i], &p->wishes, &page->files, err);
+        page->v[i].number = (int)i;
+    }
+    return st;
+}
+
+static enum status make_text(struct page *page, struct err *err)
+{
+    FILE *f = open_memstream(&page->text, &page->len);
+    enum status st;
+
+    if (!f)
+        return err_set(err, ST_NO_MEMORY, "no memory for the page");
+    st = put_page(f, page, err);
+    if (fclose(f) && st == ST_OK)
+        st = err_set(err, ST_NO_MEMORY, "no memory for the page");
+    return st;
+}
+
+static void write_text(FILE *f, const void *arg)
+{
+    const struct page *page = arg;
+
+    fwrite(page->text, 1, page->len, f);
+}
+
+enum status page_make(const struct page_params *p, size_t *bytes, struct err *err)
+{
+    struct page page = {.params = p};
+    enum status st = read_machines(&page, err);
+
+    if (st == ST_OK)
+        st = path_list_check_output(&page.files, p->out, err);
+    if (st == ST_OK)
+        st = make_text(&page, err);
+    if (st == ST_OK)
+        st = textfile_write(p->out, write_text, &page, err);
+    *bytes = page.len;
+    for (size_t i = 0; i < page.n; i++)
+        page_machine_free(&page.v[i]);
+    free(page.v);
+    free(page.text);
+    path_list_free(&page.files);
+    return st;
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# page_check.py - a page of `bench report` in headless Chromium
+#
+# usage: page_check.py CHROMIUM PAGE SCREENSHOTS
+# Speaks the DevTools protocol through two pipes. Checked: nothing is said on the console
+# (a style or script that the page's policy refuses would be), nothing is requested but
+# the page, no dialog opens; no page is wider than a phone; tables sort by figures and by
+# texts, both ways, figures that are missing last; rows are filtered; a row's columns are
+# those of its launches. Writes desktop.png, phone.png and dark.png into SCREENSHOTS.
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+chromium, page, shots = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3]
+SECONDS = 60
+
+
+class Browser:
+    def __init__(self, profile):
+        to_read, self.to = os.pipe()
+        self.read_end, to_write = os.pipe()
+        os.set_inheritable(to_read, True)
+        os.set_inheritable(to_write, True)
+        self.process = subprocess.Popen(
+            ["sh", "-c", 'exec "$@" 3<&%d 4>&%d' % (to_read, to_write), "sh", chromium,
+             "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--user-data-dir=" + profile,
+             "--remote-debugging-pipe"],
+            close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_read)
+        os.close(to_write)
+        self.n, self.rest, self.events, self.session = 0, b"", [], None
+
+    def message(self):
+        while b"\0" not in self.rest:
+            piece = os.read(self.read_end, 1 << 20)
+            if not piece:
+                sys.exit("page_check.py: Chromium has ended")
+            self.rest += piece
+        text, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(text)
+
+    def ask(self, method, **params):
+        self.n += 1
+        ask = {"id": self.n, "method": method, "params": params}
+        if self.session:
+            ask["sessionId"] = self.session
+        os.write(self.to, json.dumps(ask).encode() + b"\0")
+        while True:
+            answer = self.message()
+            if answer.get("id") == self.n:
+                if "error" in answer:
+                    sys.exit("page_check.py: %s: %s" % (method, answer["error"]))
+                return answer["result"]
+            self.events.append(answer)
+
+    def wait_for(self, method):
+        end = time.time() + SECONDS
+        while not any(e.get("method") == method for e in self.events):
+            if time.time() > end:
+                sys.exit("page_check.py: no %s" % method)
+            self.events.append(self.message())
+
+    def run(self, script):
+        got = self.ask("Runtime.evaluate", expression=script, returnByValue=True)
+        if "exceptionDetails" in got:
+            sys.exit("page_check.py: %s: %s" % (script, got["exceptionDetails"]))
+        return got["result"].get("value")
+
+    def end(self):
+        self.session = None
+        self.ask("Browser.close")
+        self.process.wait(SECONDS)
+
+
+def fail(what):
+    failures.append(what)
+    print("page_check.py:", what, file=sys.stderr)
+
+
+def screen(b, width, height, phone):
+    b.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
+          deviceScaleFactor=2 if phone else 1, mobile=phone)
+
+
+def shoot(b, name):
+    size = b.ask("Page.getLayoutMetrics")["cssContentSize"]
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 12000),
+            "scale": 1}
+    image = b.ask("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+    with open(os.path.join(shots, name), "wb") as f:
+        f.write(base64.b64decode(image["data"]))
+
+
+def check_width(b, what):
+    wide = b.run("document.documentElement.scrollWidth")
+    seen = b.run("document.documentElement.clientWidth")
+    if wide > seen:
+        fail("%s: the page is %d pixels wide, its window %d" % (what, wide, seen))
+
+
+# Sort keys of a column as the page shows them, from top to bottom.
+KEYS = """(function (t, c) {
+  return Array.from(t.tBodies[0].rows).filter(r => !r.classList.contains("detail"))
+    .map(r => r.cells[c].dataset.v === undefined ? r.cells[c].textContent
+              : r.cells[c].dataset.v === "" ? null : Number(r.cells[c].dataset.v));
+})(document.querySelectorAll("table.rows")[%d], %d)"""
+PRESS = 'document.querySelectorAll("table.rows")[%d].tHead.rows[0].cells[%d].firstChild.click()'
+
+
+def check_sorting(b):
+    n_sorted = 0
+    for table in range(b.run('document.querySelectorAll("table.rows").length')):
+        cells = 'document.querySelectorAll("table.rows")[%d].tHead.rows[0].cells' % table
+        before = sorted(map(str, b.run(KEYS % (table, 0))))
+        for column in range(b.run(cells + ".length")):
+            for _ in range(2):
+                b.run(PRESS % (table, column))
+                way = b.run(cells + '[%d].getAttribute("aria-sort")' % column)
+                keys = b.run(KEYS % (table, column))
+                known = [k for k in keys if k is not None]
+                if keys[:len(known)] != known:
+                    fail("table %d, column %d: missing figures are not last" % (table, column))
+                if all(isinstance(k, (int, float)) for k in known) and \
+                        known != sorted(known, reverse=way == "descending"):
+                    fail("table %d, column %d is not %s: %s" % (table, column, way, known))
+                n_sorted += 1
+            ways = b.run("Array.from(%s).filter(c => c.hasAttribute('aria-sort')).length" % cells)
+            if ways != 1:
+                fail("%d columns say that they are sorted" % ways)
+        if sorted(map(str, b.run(KEYS % (table, 0)))) != before:
+            fail("table %d lost rows by sorting" % table)
+    if not n_sorted:
+        fail("no table was sorted")
+
+
+def check_details(b):
+    b.run('document.querySelector("table.rows td button").click()')
+    shown = b.run("""(function () {
+      var d = document.querySelector("tr.detail.open"), t = d && d.querySelector("table");
+      return t && {height: d.offsetHeight, heads: t.tHead.rows[0].cells.length,
+                   point: Array.from(t.tBodies[0].rows).filter(r => r.cells[0].textContent ===
+                          "point").map(r => r.cells[2].textContent)[0],
+                   command: d.querySelector(".command") && d.querySelector(".command").textContent};
+    })()""")
+    if not shown or not shown["height"] or shown["heads"] < 3 or not shown["point"]:
+        fail("a row does not show its columns: %s" % shown)
+    b.run('document.querySelector("table.rows td button").click()')
+    if b.run('document.querySelectorAll("tr.detail.open").length'):
+        fail("the columns of a row do not close")
+
+
+def check_filter(b):
+    def shown():
+        return b.run("""Array.from(document.querySelector("#table0").tBodies[0].rows)
+            .filter(r => !r.classList.contains("detail") && r.offsetHeight > 0).length""")
+
+    def only(text):
+        b.run("""(function (i) { i.value = %s; i.dispatchEvent(new Event("input",
+                 {bubbles: true})); })(document.querySelector("[data-table=table0]"))"""
+              % json.dumps(text))
+
+    everything = shown()
+    words = b.run('document.querySelector("#table0").tBodies[0].rows[0].cells[1].textContent')
+    only(words.upper())
+    if not 0 < shown() <= everything:
+        fail("filter: %d of %d rows have '%s'" % (shown(), everything, words))
+    only("no such words")
+    if shown():
+        fail("filter: rows that have not the words are shown")
+    only("")
+    if shown() != everything:
+        fail("filter: rows do not come back")
+
+
+def check_events(b):
+    for e in b.events:
+        method, params = e.get("method"), e.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            fail("exception: %s" % params["exceptionDetails"])
+        elif method == "Runtime.consoleAPICalled":
+            fail("console: %s" % params["args"])
+        elif method == "Log.entryAdded":
+            fail("log: %s" % params["entry"])
+        elif method == "Page.javascriptDialogOpening":
+            fail("a dialog: %s" % params)
+        elif method == "Network.requestWillBeSent":
+            url = params["request"]["url"]
+            if url != "file://" + page and not url.startswith("data:"):
+                fail("a request: %s" % url)
+            requests.append(url)
+
+
+failures, requests = [], []
+signal.alarm(5 * SECONDS)  # a dialog waits for an answer
+with tempfile.TemporaryDirectory() as profile:
+    b = Browser(profile)
+    target = b.ask("Target.createTarget", url="about:blank")["targetId"]
+    b.session = b.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    for domain in ("Page", "Runtime", "Log", "Network"):
+        b.ask(domain + ".enable")
+    screen(b, 1280, 900, False)
+    b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    b.ask("Page.navigate", url="file://" + page)
+    b.wait_for("Page.loadEventFired")
+    check_width(b, "desktop")
+    shoot(b, "desktop.png")
+    light = b.run("getComputedStyle(document.body).backgroundColor")
+    screen(b, 390, 844, True)
+    check_width(b, "phone")
+    shoot(b, "phone.png")
+    screen(b, 1280, 900, False)
+    b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    if b.run("getComputedStyle(document.body).backgroundColor") == light:
+        fail("the page is not dark where the reader's system is")
+    check_details(b)
+    b.run('document.querySelector("table.rows td button").click()')
+    shoot(b, "dark.png")
+    b.run('document.querySelector("table.rows td button").click()')
+    check_sorting(b)
+    check_filter(b)
+    check_events(b)
+    if not requests:
+        fail("not even the page was requested")
+    b.end()
+sys.exit(1 if failures else 0)
