@@ -243,7 +243,7 @@ enum status shape_list(char ***names, int *n, struct err *err)
 
 static enum status unknown_shape(const char *name, struct err *err)
 {
-    char list[320] = "", dir[PATH_MAX], **names;
+    char list[440] = "", dir[PATH_MAX], **names;
     int n = 0;
 
     if (shape_list(&names, &n, err))
