@@ -82,6 +82,7 @@ static const struct {
     {"gates", "configs/gates", NULL},
     {"texts", "configs/texts", NULL},
     {"traces", "configs/traces", NULL},
+    {"machines", "configs", NULL},
     {"plots", "plots", "SLMBENCH_PLOTS"},
 };
 

@@ -30,8 +30,8 @@ const char *self_dir(void);
  * buf is empty. */
 bool program_find(char *buf, size_t cap, const char *name);
 
-/* The directory of a kind of files ("models", "sweeps", "gates", "texts", "traces" or
- * "plots"); it may be missing. Returns buf. */
+/* The directory of a kind of files ("models", "sweeps", "gates", "texts", "traces",
+ * "machines": CPUs, prices and shares, or "plots"); it may be missing. Returns buf. */
 const char *data_dir_find(char *buf, size_t cap, const char *kind);
 
 /* The path of a file in it, also where it cannot be read: then the result is NULL, else

@@ -9,7 +9,6 @@
 
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
-#include "harness/worker/worker_client.h"
 
 /* Reading a file's head takes long only on a file system far away. */
 #define ANSWER_S 120.0
@@ -37,7 +36,7 @@ static void find_room(struct plan *plan, const struct topology *topo)
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-static enum status ask(struct plan *plan, struct worker_client *w, struct err *err)
+static enum status ask(struct plan *plan, struct planner *planner, struct err *err)
 {
     json_t *request = point_need_request(&plan->point, plan->room), *answer = NULL;
     enum status st;
@@ -45,32 +44,35 @@ static enum status ask(struct plan *plan, struct worker_client *w, struct err *e
     if (!request)
         return err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
                        format_path(plan->point.setup.model.path).text);
-    st = worker_client_ask(w, request, "need", "opening the model", &answer, err);
+    st = worker_client_ask(&planner->worker, request, "need", "opening the model",
+                           &answer, err);
     if (st == ST_OK)
         st = point_need_from_json(&plan->need, answer, err);
     json_decref(answer);
     return st;
 }
 
-/* Need as it was answered, behind the fence. */
-static enum status ask_worker(struct plan *plan, struct err *err)
+enum status planner_open(struct planner *planner, struct err *err)
 {
     const struct worker_params params = {.who = "the planning process",
                                          .program = "/proc/self/exe",
                                          .command = "worker",
                                          .timeout_s = ANSWER_S,
                                          .pass_errors = true};
-    struct worker_client w = {.child = CHILD_INIT};
-    enum status st = worker_client_start(&w, &params, err);
+    enum status st;
 
+    *planner = (struct planner){.worker = {.child = CHILD_INIT}};
+    st = worker_client_start(&planner->worker, &params, err);
     if (st == ST_OK)
-        st = worker_client_greet(&w, err);
+        st = worker_client_greet(&planner->worker, err);
     if (st == ST_CHECK)
         st = err_set(err, ST_IO, "the planning process does not start");
-    if (st == ST_OK)
-        st = ask(plan, &w, err);
-    worker_client_close(&w);
     return st;
+}
+
+void planner_close(struct planner *planner)
+{
+    worker_client_close(&planner->worker);
 }
 
 /* A point is tried with this much memory; a residency that was chosen also leaves the
@@ -86,8 +88,9 @@ enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room)
     return need->streamed_bytes ? PLAN_STREAMS : PLAN_FITS;
 }
 
-enum status plan_make(struct plan *plan, const struct point *p,
-                      const struct topology *topo, struct err *err)
+enum status planner_make(struct planner *planner, struct plan *plan,
+                         const struct point *p, const struct topology *topo,
+                         struct err *err)
 {
     enum status st;
 
@@ -97,7 +100,7 @@ enum status plan_make(struct plan *plan, const struct point *p,
     plan->time.token_s = NAN;
     plan->llc_bytes = topo->llc_bytes;
     find_room(plan, topo);
-    st = ask_worker(plan, err);
+    st = ask(plan, planner, err);
     if (st)
         return st;
     plan->point.setup.residency = (enum weights_residency)plan->need.residency;
@@ -105,20 +108,43 @@ enum status plan_make(struct plan *plan, const struct point *p,
     return ST_OK;
 }
 
+enum status plan_make(struct plan *plan, const struct point *p,
+                      const struct topology *topo, struct err *err)
+{
+    struct planner planner;
+    enum status st = planner_open(&planner, err);
+
+    if (st == ST_OK)
+        st = planner_make(&planner, plan, p, topo, err);
+    planner_close(&planner);
+    return st;
+}
+
 /* ---- the time -------------------------------------------------------------------- */
+
+struct token_work plan_work(const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+
+    return (struct token_work){.memory_bytes = (double)need->token_bytes,
+                               .streamed_bytes = (double)need->streamed_bytes,
+                               .on_demand = need->cache_bytes > 0,
+                               .output_bytes = (double)need->output_bytes,
+                               .n_layers = need->n_layers,
+                               .n_streamed = need->n_streamed};
+}
+
+bool plan_has_time(const struct plan *plan)
+{
+    return plan->verdict != PLAN_PAGES && plan->verdict != PLAN_NO_FIT &&
+           plan->need.token_bytes > plan->llc_bytes;
+}
 
 void plan_predict(struct plan *plan)
 {
-    const struct point_need *need = &plan->need;
-    const struct token_work work = {.memory_bytes = (double)need->token_bytes,
-                                    .streamed_bytes = (double)need->streamed_bytes,
-                                    .on_demand = need->cache_bytes > 0,
-                                    .output_bytes = (double)need->output_bytes,
-                                    .n_layers = need->n_layers,
-                                    .n_streamed = need->n_streamed};
+    const struct token_work work = plan_work(plan);
 
     plan->time = token_time_predict(&work, &plan->roofs.gbps);
-    if (plan->verdict == PLAN_PAGES || plan->verdict == PLAN_NO_FIT ||
-        need->token_bytes <= plan->llc_bytes)
+    if (!plan_has_time(plan))
         plan->time.token_s = NAN;
 }

@@ -19,6 +19,7 @@
 #include "harness/machine/topology.h"
 #include "harness/point/point_need.h"
 #include "harness/result/token_time.h"
+#include "harness/worker/worker_client.h"
 
 enum plan_verdict {
     PLAN_FITS,
@@ -49,13 +50,35 @@ struct plan {
                                last-level cache holds */
 };
 
-/* Ask a worker; verdict and sizes into *plan, no roofs. Errors: of the worker, which is
- * that of opening the model. */
+/* The worker that is asked: of one model, with as many settings as wanted. */
+struct planner {
+    struct worker_client worker;
+};
+
+/* *planner is for planner_close() in any case. Errors: of starting the worker. */
+enum status planner_open(struct planner *planner, struct err *err);
+void planner_close(struct planner *planner);
+
+/* Ask it; verdict and sizes into *plan, no roofs. topo: of the machine that is planned
+ * for, of which memory, limits and last-level cache count. Errors: of the worker, which
+ * is that of opening the model. */
+enum status planner_make(struct planner *planner, struct plan *plan,
+                         const struct point *p, const struct topology *topo,
+                         struct err *err);
+
+/* The same by a planner of its own. */
 enum status plan_make(struct plan *plan, const struct point *p,
                       const struct topology *topo, struct err *err);
 
 /* What room and need mean; of plan_make(), for tests. */
 enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room);
+
+/* What a token takes. */
+struct token_work plan_work(const struct plan *plan);
+
+/* Whether roofs make a time of it: not of a mapped file that memory does not hold, nor
+ * of what the last-level cache holds. */
+bool plan_has_time(const struct plan *plan);
 
 /* Fill in the time from roofs and need. */
 void plan_predict(struct plan *plan);

@@ -178,6 +178,8 @@ static enum status need_model(struct point *p, struct point_need *need,
     need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
     need->token_bytes = slm_bytes_per_token(&info, p->ctx);
     need->output_bytes = info.output_bytes;
+    need->token_macs = info.weight_token_macs;
+    need->output_macs = info.output_macs;
     need->n_params = info.n_params;
     need->n_layers = info.n_layers;
     need->n_ctx = info.n_ctx;
@@ -274,6 +276,8 @@ static const struct {
     {"weights_memory_bytes", offsetof(struct point_need, weights_memory_bytes)},
     {"token_bytes", offsetof(struct point_need, token_bytes)},
     {"output_bytes", offsetof(struct point_need, output_bytes)},
+    {"token_macs", offsetof(struct point_need, token_macs)},
+    {"output_macs", offsetof(struct point_need, output_macs)},
     {"streamed_bytes", offsetof(struct point_need, streamed_bytes)},
     {"slot_bytes", offsetof(struct point_need, slot_bytes)},
     {"cache_bytes", offsetof(struct point_need, cache_bytes)},

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_predict.c - `bench predict`: what models do on a machine before they run there
+ */
+#include "harness/cmd/cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/choice.h"
+#include "harness/base/format.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/parse.h"
+#include "harness/base/program.h"
+#include "harness/machine/measuring.h"
+#include "harness/predict/claim.h"
+#include "harness/predict/predict_check.h"
+
+static const struct opt_usage usage = {
+    .synopsis =
+        "predict -m MODEL [--mem LIMIT] [--gbps X | --machine FILE | --cpu NAME]",
+    .about =
+        "Predicts for each quantisation, KV cache and context depth whether a model "
+        "fits, its largest context, decode and prefill speed with the range of nine of "
+        "ten launches, on a machine that need not be there: by its read bandwidth, its "
+        "machine.json, its data sheet (configs/cpus.yaml), or here, measured in "
+        "seconds. Speeds are the shares of roofs that launches reached on measured "
+        "machines (configs/shares.yaml). --claim judges a speed that somebody states; "
+        "--check DIR... holds predictions against sweeps; --calibrate DIR... prints "
+        "shares of other sweeps.\n\nExit code 1: an impossible or implausible claim, "
+        "or a check that fails.",
+    .example = "bench predict -m qwen3-4b --gbps 38 --gops 700 --mem 8G\n"
+               "bench predict --claim \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen 5900x\"",
+};
+
+struct settings {
+    struct candidate_params machine;
+    struct predict_params what;
+    const char *quants, *kv, *claim, *shares;
+    struct int_list ctx;
+    bool check, calibrate, json, csv;
+};
+
+/* ---- options --------------------------------------------------------------------- */
+
+#define MAX_QUANTS QUANTMIX_N
+
+/* "Q4_0,Q8_0" into quants[MAX_QUANTS]; text is cut in place. */
+static enum status parse_quants(struct settings *s, char *text, const char **quants,
+                                struct err *err)
+{
+    char *rest = text, *part;
+
+    while (text && (part = strsep(&rest, ",")) != NULL) {
+        enum quantmix mix;
+
+        if (mix_parse(&mix, part, err))
+            return err->code;
+        if (s->what.n_quants == MAX_QUANTS)
+            return err_set(err, ST_USAGE, "--quant: there are %d quantisations at most",
+                           MAX_QUANTS);
+        quants[s->what.n_quants++] = quantmix_name(mix);
+    }
+    s->what.quants = quants;
+    return ST_OK;
+}
+
+static enum status parse_kv(struct predict_params *p, const char *text, struct err *err)
+{
+    const char *names[KERN_N_KV];
+    uint64_t bits;
+
+    for (int i = 0; i < KERN_N_KV; i++)
+        names[i] = choices_kv.name(i);
+    if (parse_words(text, "--kv-type", names, KERN_N_KV, &bits, err))
+        return err->code;
+    for (int i = 0; i < KERN_N_KV; i++)
+        if (bits >> i & 1)
+            p->kv[p->n_kv++] = (enum kern_kv)i;
+    return ST_OK;
+}
+
+static enum status parse_ctx(struct predict_params *p, const struct int_list *list,
+                             struct err *err)
+{
+    static const int usual[] = {0, 4096};
+    const size_t n = list->n ? list->n : sizeof usual / sizeof usual[0];
+
+    if (n > PREDICT_MAX_CTX)
+        return err_set(err, ST_USAGE, "--ctx: %d depths are the most", PREDICT_MAX_CTX);
+    for (size_t i = 0; i < n; i++)
+        p->ctx[p->n_ctx++] = list->n ? list->v[i] : usual[i];
+    return ST_OK;
+}
+
+static enum status parse(struct settings *s, int argc, char **argv,
+                         struct opt_args *args, struct err *err)
+{
+    struct candidate_params *m = &s->machine;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR('m', "model", &s->what.model, "MODEL", "shape, SHAPE:QUANT, GGUF file or folder"),
+        OPT_STR(0, "quant", &s->quants, "LIST", "quantisations (default: all, or the file's)"),
+        OPT_INTS(0, "ctx", &s->ctx, "LIST", "context depths (default 0,4096)", 0, SETTING_MAX(ctx)),
+        OPT_STR(0, "kv-type", &s->kv, "LIST", "KV cache (default f16,q8_0)"),
+        OPT_INT(0, "prompt", &s->what.n_prompt, "N", "length of the prompt (default 512)", 1, 1 << 24),
+        OPT_BYTES(0, "mem", &m->mem_bytes, "LIMIT", "memory for everything, as 8G"),
+        OPT_INT('t', "threads", &m->n_threads, "N", "threads (default: one per core)", 1, TOPO_MAX_CPUS),
+        OPT_DOUBLE(0, "gbps", &m->gbps, "X", "read bandwidth, GB/s", 1e-3, 1e6),
+        OPT_DOUBLE(0, "gops", &m->gops, "X", "int8 peak of all threads, GOPS", 1e-3, 1e9),
+        OPT_DOUBLE(0, "disk-gbps", &m->disk_gbps, "X", "of what is streamed, GB/s", 1e-3, 1e6),
+        OPT_STR(0, "machine", &m->machine, "FILE", "machine.json of a sweep, or a probe's JSON"),
+        OPT_STR(0, "cpu", &m->cpu, "NAME", "by its data sheet, as \"ryzen 5900x\""),
+        OPT_STR(0, "claim", &s->claim, "TEXT", "speed, model, size, CPU, with commas between"),
+        OPT_FLAG(0, "check", &s->check, "hold predictions against sweeps DIR..."),
+        OPT_FLAG(0, "calibrate", &s->calibrate, "print shares of sweeps DIR..."),
+        OPT_STR(0, "shares", &s->shares, "FILE", "what --calibrate has printed"),
+        OPT_STR(0, "cache-dir", &s->what.cache_dir, "DIR", "where synthetic models are kept"),
+        OPT_FLAG(0, "csv", &s->csv, "print CSV"),
+        OPT_FLAG(0, "json", &s->json, "print JSON"),
+        OPT_END,
+    };
+    /* clang-format on */
+
+    return opt_parse(args, argc, argv, opts, &usage, err);
+}
+
+static enum status check_usage(const struct settings *s, const struct opt_args *args,
+                               struct err *err)
+{
+    const bool takes_dirs = s->check || s->calibrate;
+    const int n_machines =
+        (s->machine.gbps > 0) + (s->machine.machine != NULL) + (s->machine.cpu != NULL);
+
+    if (s->check + s->calibrate + (s->claim != NULL) + (s->what.model != NULL) > 1)
+        return err_set(err, ST_USAGE,
+                       "--model, --claim, --check and --calibrate are four questions; "
+                       "ask one");
+    if (s->check + s->calibrate + (s->claim != NULL) + (s->what.model != NULL) == 0)
+        return err_set(err, ST_USAGE,
+                       "name a model, as in `bench predict -m qwen3-4b --mem 8G`, or "
+                       "see `bench predict --help`");
+    if (n_machines > 1)
+        return err_set(err, ST_USAGE,
+                       "--gbps, --machine and --cpu each name a machine; give one");
+    if (takes_dirs && !args->n)
+        return err_set(err, ST_USAGE, "name directories with a sweep.csv");
+    if (!takes_dirs && args->n)
+        return err_set(err, ST_USAGE,
+                       "unexpected argument '%.60s'; models are given by -m",
+                       args->v[0]);
+    return ST_OK;
+}
+
+/* ---- what is asked --------------------------------------------------------------- */
+
+static enum status load_shares(struct shares *shares, const char *path, struct err *err)
+{
+    char buf[4096];
+
+    data_file_find(buf, sizeof buf, "machines", "shares.yaml");
+    return shares_load(shares, path ? path : buf, err);
+}
+
+static enum status run_grid(const struct settings *s, const struct shares *shares,
+                            struct err *err)
+{
+    struct candidate *c = calloc(1, sizeof *c);
+    struct predictions p = {NULL, 0, 0};
+    enum status st;
+
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory for a machine");
+    st = candidate_open(c, &s->machine, err);
+    if (st == ST_OK)
+        st = predict_plan(&p, &s->what, c, err);
+    if (st == ST_OK && c->is_here) {
+        st = measuring_begin(err);
+        if (st == ST_OK)
+            st = candidate_measure(c, predict_streams(&p), err);
+    }
+    if (st == ST_OK) {
+        predict_speeds(&p, c, shares);
+        if (s->json)
+            st = cmd_print_json(predict_json(&p, c), 6, err);
+        else if (s->csv)
+            predict_print_csv(stdout, &p);
+        else
+            predict_print(stdout, &p, c);
+    }
+    predictions_free(&p);
+    candidate_free(c);
+    free(c);
+    return st;
+}
+
+/* The machine that the claim names, or else the options. */
+static enum status find_machine(struct candidate *c, const struct settings *s,
+                                const struct claim *claim, struct err *err)
+{
+    struct candidate_params m = s->machine;
+    enum status st;
+
+    if (claim->gbps > 0)
+        m.gbps = claim->gbps;
+    if (claim->cpu[0] && !(m.gbps > 0) && !m.machine)
+        m.cpu = claim->cpu;
+    if (!m.mem_bytes)
+        m.mem_bytes = UINT64_C(1) << 50; /* a claim says that it fits */
+    if (m.cpu)
+        m.n_threads = 0; /* the memory's limit is that of the whole CPU */
+    else if (claim->n_threads)
+        m.n_threads = claim->n_threads;
+    st = candidate_open(c, &m, err);
+    if (st == ST_OK && c->is_here) {
+        st = measuring_begin(err);
+        if (st == ST_OK)
+            st = candidate_measure(c, false, err);
+    }
+    return st;
+}
+
+static enum status judge_claim(struct claim *claim, const struct candidate *c,
+                               const struct shares *shares, bool json, int *code,
+                               struct err *err)
+{
+    const struct share_want want = {.kind = SHARE_DECODE,
+                                    .format = share_format(claim->quant),
+                                    .n_threads = c->n_threads,
+                                    .machine = c->machine};
+    struct share_band band;
+    struct claim_answer answer;
+    double least_share;
+    enum status st = claim_size(claim, &least_share, err);
+
+    if (st)
+        return st;
+    if (!shares_expect(shares, &want, &band))
+        return err_set(err, ST_INPUT, "there are no shares of decode rows");
+    claim_judge(&answer, claim, least_share, c, &band);
+    *code = answer.verdict <= CLAIM_IMPLAUSIBLE;
+    if (json)
+        return cmd_print_json(claim_json(claim, &answer, c), 6, err);
+    text_wrap(stdout, answer.sentence, 0, 0, 79, false);
+    return ST_OK;
+}
+
+static enum status run_claim(const struct settings *s, const struct shares *shares,
+                             int *code, struct err *err)
+{
+    struct candidate *c = calloc(1, sizeof *c);
+    struct claim claim;
+    enum status st;
+
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory for a machine");
+    st = claim_parse(&claim, s->claim, err);
+    if (st == ST_OK)
+        st = find_machine(c, s, &claim, err);
+    if (st == ST_OK)
+        st = judge_claim(&claim, c, shares, s->json, code, err);
+    candidate_free(c);
+    free(c);
+    return st;
+}
+
+static enum status run_check(const struct settings *s, const struct shares *shares,
+                             const struct opt_args *args, int *code, struct err *err)
+{
+    const char *const *dirs = (const char *const *)args->v;
+    struct check check;
+    enum status st = check_rows(&check, dirs, (size_t)args->n, shares, err);
+
+    if (st == ST_OK) {
+        *code = !check_holds(&check);
+        if (s->json)
+            st = cmd_print_json(check_json(&check, dirs, (size_t)args->n), 6, err);
+        else if (s->csv)
+            check_print_csv(stdout, &check);
+        else
+            check_print(stdout, &check, dirs, (size_t)args->n);
+    }
+    check_free(&check);
+    return st;
+}
+
+static enum status run_calibrate(const struct opt_args *args, struct err *err)
+{
+    struct shares shares = {NULL, 0};
+    enum status st =
+        shares_measure(&shares, (const char *const *)args->v, (size_t)args->n, err);
+
+    if (st == ST_OK && !shares.n)
+        st = err_set(err, ST_INPUT,
+                     "no format was measured in three undisturbed launches");
+    if (st == ST_OK)
+        shares_print(stdout, &shares);
+    shares_free(&shares);
+    return st;
+}
+
+static enum status run(struct settings *s, const struct opt_args *args, int *code,
+                       struct err *err)
+{
+    const char *quants[MAX_QUANTS];
+    char *text = s->quants ? strdup(s->quants) : NULL;
+    struct shares shares = {NULL, 0};
+    enum status st = check_usage(s, args, err);
+
+    s->what.mem_limit = s->machine.mem_bytes;
+    if (st == ST_OK)
+        st = parse_quants(s, text, quants, err);
+    if (st == ST_OK)
+        st = parse_kv(&s->what, s->kv, err);
+    if (st == ST_OK)
+        st = parse_ctx(&s->what, &s->ctx, err);
+    if (st == ST_OK && !s->calibrate)
+        st = load_shares(&shares, s->shares, err);
+    if (st == ST_OK)
+        st = s->calibrate ? run_calibrate(args, err)
+             : s->check   ? run_check(s, &shares, args, code, err)
+             : s->claim   ? run_claim(s, &shares, code, err)
+                          : run_grid(s, &shares, err);
+    shares_free(&shares);
+    free(text);
+    return st;
+}
+
+int cmd_predict(int argc, char **argv)
+{
+    struct settings s = {.what = {.n_prompt = 512}, .kv = "f16,q8_0"};
+    struct err err = ERR_INIT;
+    struct opt_args args = {.help = false};
+    int code = 0;
+
+    interrupt_catch();
+    if (parse(&s, argc, argv, &args, &err) == ST_OK && !args.help)
+        run(&s, &args, &code, &err);
+    free(s.ctx.v);
+    return err.code ? cmd_end(&err) : code;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * claim.c - reading a claim and judging it
+ */
+#include "harness/predict/claim.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "harness/base/format.h"
+
+/* Of a model of which only the size is known a token reads at least so much: models with
+ * an output matrix of their own have up to a tenth in the embedding, of which a token
+ * needs a row. A mixture of experts must be named. */
+#define LEAST_SHARE 0.9
+
+/* Where a shape's size was said and its quantisation was not. */
+#define USUAL_QUANT "Q4_0"
+
+/* ---- reading --------------------------------------------------------------------- */
+
+/* "4.1 GB" and the like. */
+static const struct {
+    const char *unit;
+    double bytes;
+} sizes[] = {{"GB", 1e9}, {"GiB", 0x1p30}, {"MB", 1e6}, {"MiB", 0x1p20}};
+
+static bool is_unit(const char *text, const char *unit)
+{
+    return !strcasecmp(text, unit);
+}
+
+/* A number with a unit behind it. False: the unit is none of those known. */
+static bool take_quantity(struct claim *claim, double v, const char *unit)
+{
+    static const char *const speeds[] = {"tok/s", "t/s", "tokens/s", "tps"};
+
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++)
+        if (is_unit(unit, speeds[i])) {
+            claim->tok_per_s = v;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (is_unit(unit, sizes[i].unit)) {
+            claim->bytes = v * sizes[i].bytes;
+            return true;
+        }
+    if (is_unit(unit, "GB/s"))
+        claim->gbps = v;
+    else if ((is_unit(unit, "threads") || is_unit(unit, "thread")) && v <= 1024)
+        claim->n_threads = (int)v;
+    else if (is_unit(unit, "ctx") && v <= SETTING_MAX(ctx))
+        claim->ctx = (int)v;
+    else
+        return false;
+    return true;
+}
+
+static bool take_number(struct claim *claim, const char *part)
+{
+    char *end;
+    const double v = strtod(part, &end);
+
+    while (isspace((unsigned char)*end))
+        end++;
+    return end != part && v > 0 && isfinite(v) && isalpha((unsigned char)*end) &&
+           take_quantity(claim, v, end);
+}
+
+/* "Llama 2 7B" is llama-2-7b. */
+static bool take_model(struct claim *claim, const char *part)
+{
+    struct synth_shape shape;
+    struct err ignored = ERR_INIT;
+    char name[sizeof claim->model];
+    char *colon;
+    size_t n = 0;
+
+    for (; part[n] && n + 1 < sizeof name; n++)
+        name[n] = part[n] == ' ' ? '-' : (char)tolower((unsigned char)part[n]);
+    name[n] = '\0';
+    colon = strchr(name, ':');
+    if (colon) {
+        const enum quantmix mix = quantmix_by_name(colon + 1);
+
+        if (mix == QUANTMIX_N)
+            return false;
+        *colon = '\0';
+        snprintf(claim->quant, sizeof claim->quant, "%s", quantmix_name(mix));
+    }
+    if (strchr(name, '/') || shape_load(&shape, name, &ignored))
+        return false;
+    snprintf(claim->model, sizeof claim->model, "%s", shape.name);
+    return true;
+}
+
+static enum status take_part(struct claim *claim, const char *part, struct err *err)
+{
+    const enum quantmix mix = quantmix_by_name(part);
+
+    if (take_number(claim, part) || take_model(claim, part))
+        return ST_OK;
+    if (mix != QUANTMIX_N) {
+        snprintf(claim->quant, sizeof claim->quant, "%s", quantmix_name(mix));
+        return ST_OK;
+    }
+    if (claim->cpu[0])
+        return err_set(err, ST_USAGE,
+                       "--claim: '%.60s' is no speed, size, shape or quantisation, and "
+                       "the CPU is '%.60s' already; say it as in \"36.7 tok/s, "
+                       "llama-2-7b, 4.1 GB, ryzen 5900x\"",
+                       part, claim->cpu);
+    snprintf(claim->cpu, sizeof claim->cpu, "%s", part);
+    return ST_OK;
+}
+
+enum status claim_parse(struct claim *claim, const char *text, struct err *err)
+{
+    char copy[512], *rest = copy, *part;
+    enum status st = ST_OK;
+
+    *claim = (struct claim){.tok_per_s = 0};
+    if (strlen(text) >= sizeof copy)
+        return err_set(err, ST_USAGE, "--claim is longer than %zu characters",
+                       sizeof copy - 1);
+    text_harmless(copy, sizeof copy, text);
+    while (st == ST_OK && (part = strsep(&rest, ",")) != NULL)
+        if (*text_squeeze(part))
+            st = take_part(claim, part, err);
+    if (st)
+        return st;
+    if (!(claim->tok_per_s > 0))
+        return err_set(err, ST_USAGE,
+                       "--claim has no speed; say it as in \"36.7 tok/s, llama-2-7b, "
+                       "4.1 GB, ryzen 5900x\"");
+    if (!(claim->bytes > 0) && !(claim->model[0] && claim->quant[0]))
+        return err_set(err, ST_USAGE,
+                       "--claim has neither the size of the model (4.1 GB) nor a shape "
+                       "with its quantisation (llama-2-7b:Q4_K_M)");
+    return ST_OK;
+}
+
+/* ---- what a token reads ---------------------------------------------------------- */
+
+/* The sizes of the shape, on a machine that holds any. */
+static enum status plan_shape(struct predictions *out, const struct claim *claim,
+                              struct err *err)
+{
+    const char *quant = claim->quant[0] ? claim->quant : USUAL_QUANT;
+    const struct predict_params p = {.model = claim->model,
+                                     .quants = &quant,
+                                     .n_quants = 1,
+                                     .kv = {KERN_KV_f16},
+                                     .n_kv = 1,
+                                     .ctx = {claim->ctx},
+                                     .n_ctx = 1};
+    struct candidate *c = calloc(1, sizeof *c);
+    enum status st;
+
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory for a plan");
+    c->topo.mem_total = c->topo.mem_available = UINT64_C(1) << 50;
+    st = predict_plan(out, &p, c, err);
+    free(c);
+    return st;
+}
+
+enum status claim_size(struct claim *claim, double *least_share, struct err *err)
+{
+    struct predictions plans = {NULL, 0, 0};
+    enum status st;
+
+    *least_share = LEAST_SHARE;
+    if (!claim->model[0])
+        return ST_OK;
+    st = plan_shape(&plans, claim, err);
+    if (st == ST_OK) {
+        const struct point_need *need = &plans.v[0].need;
+
+        *least_share = fmin(1, (double)need->token_bytes / (double)need->weight_bytes);
+        if (!(claim->bytes > 0)) {
+            claim->bytes = (double)need->token_bytes;
+            *least_share = 1;
+        }
+    }
+    predictions_free(&plans);
+    return st;
+}
+
+/* ---- judging --------------------------------------------------------------------- */
+
+static const char *verdict_name(enum claim_verdict verdict)
+{
+    static const char *const names[] = {[CLAIM_IMPOSSIBLE] = "impossible",
+                                        [CLAIM_IMPLAUSIBLE] = "implausible",
+                                        [CLAIM_PLAUSIBLE] = "plausible",
+                                        [CLAIM_SLOW] = "plausible, and slow",
+                                        [CLAIM_IN_CACHE] = "not limited by memory"};
+
+    return names[verdict];
+}
+
+static enum claim_verdict judge(const struct claim_answer *a, const struct claim *claim,
+                                double least_share, const struct candidate *c)
+{
+    if (claim->bytes * least_share <= (double)c->topo.llc_bytes)
+        return CLAIM_IN_CACHE;
+    if (a->need_gbps * least_share > a->most_gbps)
+        return CLAIM_IMPOSSIBLE;
+    if (claim->tok_per_s * least_share > a->decode.hi)
+        return CLAIM_IMPLAUSIBLE;
+    return claim->tok_per_s < a->decode.lo ? CLAIM_SLOW : CLAIM_PLAUSIBLE;
+}
+
+static void append_speed(char *buf, size_t cap, double v)
+{
+    text_append(buf, cap, "%.*f", v < 10 ? 1 : 0, v);
+}
+
+static void say(struct claim_answer *a, const struct claim *claim,
+                const struct candidate *c)
+{
+    char *buf = a->sentence;
+    const size_t cap = sizeof a->sentence;
+
+    buf[0] = '\0';
+    text_append(buf, cap, "%s: needs ", verdict_name(a->verdict));
+    append_speed(buf, cap, a->need_gbps);
+    text_append(buf, cap, " GB/s of ");
+    append_speed(buf, cap, a->most_gbps);
+    text_append(buf, cap, " (%g tok/s times %.3g GB; %s, %s).", claim->tok_per_s,
+                claim->bytes * 1e-9, c->name, c->from);
+    if (a->verdict == CLAIM_IN_CACHE)
+        text_append(buf, cap, " The last-level cache holds the model.");
+    else if (isfinite(a->decode.mid))
+        text_append(
+            buf, cap,
+            " Expected are %.3g tok/s, nine of ten times between %.3g and %.3g.",
+            a->decode.mid, a->decode.lo, a->decode.hi);
+    if (a->verdict <= CLAIM_IMPLAUSIBLE)
+        text_append(buf, cap,
+                    " More comes only of drafts that are accepted, of several "
+                    "sequences at once, or of less that is read.");
+}
+
+void claim_judge(struct claim_answer *answer, const struct claim *claim,
+                 double least_share, const struct candidate *c,
+                 const struct share_band *share)
+{
+    const struct token_work work = {.memory_bytes = claim->bytes};
+
+    *answer = (struct claim_answer){
+        .need_gbps = claim->tok_per_s * claim->bytes * 1e-9,
+        .most_gbps = c->most_gbps,
+        .decode = predict_decode(&work, &c->roofs, c->roof_lo, c->roof_hi, share)};
+    answer->verdict = judge(answer, claim, least_share, c);
+    say(answer, claim, c);
+}
+
+json_t *claim_json(const struct claim *claim, const struct claim_answer *a,
+                   const struct candidate *c)
+{
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s}",
+                     "verdict", verdict_name(a->verdict), "sentence", a->sentence,
+                     "tok_per_s", claim->tok_per_s, "bytes", claim->bytes, "need_gbps",
+                     a->need_gbps, "most_gbps", a->most_gbps, "expected_tok_per_s",
+                     a->decode.mid, "expected_lo", a->decode.lo, "expected_hi",
+                     a->decode.hi, "machine", c->name, "from", c->from);
+}
