@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_compare.c - `bench compare`: which of several machines to take
+ */
+#include "harness/cmd/cmd.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/base/choice.h"
+#include "harness/base/dirs.h"
+#include "harness/base/format.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/parse.h"
+#include "harness/base/program.h"
+#include "harness/compare/compare.h"
+#include "harness/settings/setting.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "compare DIR... [--prices FILE] [--min-tps X] [--ctx N] [--model M]",
+    .about =
+        "Compares machines by a sweep of each: the setting that `bench recommend` "
+        "chooses for the same wishes, its speed and time to the first token with 95 % "
+        "intervals, the price of a million tokens read and written, a ranking with the "
+        "probability of being first, and what would change it. Prices of an hour are "
+        "from --prices, in the format of configs/prices.yaml, whose examples are used "
+        "without one. A machine writes for one sequence, --utilisation of the time. "
+        "Differing builds and settings are named. With -o cost is drawn against "
+        "speed.\n\nExit code 1: no machine has a setting that qualifies.",
+    .example = "bench compare results/a results/b --prices prices.yaml --min-tps 5\n"
+               "bench compare results/* --utilisation 25% -o charts",
+    .no_kernels = true,
+};
+
+struct settings {
+    struct compare_params p;
+    const char *mem, *by, *prices, *utilisation, *out;
+    bool json, markdown;
+};
+
+static enum status parse(struct settings *s, int argc, char **argv,
+                         struct opt_args *args, struct err *err)
+{
+    struct recommend_params *w = &s->p.wishes;
+    /* clang-format off */
+    const struct opt opts[] = {
+        OPT_STR(0, "prices", &s->prices, "FILE", "prices of an hour"),
+        OPT_STR(0, "utilisation", &s->utilisation, "P", "time in which it works (default 100%)"),
+        OPT_STR(0, "by", &s->by, "WHAT", "cost, speed or ttft (default: cost, if all have prices)"),
+        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "least tokens per second", 0, 1e9),
+        OPT_DOUBLE(0, "max-ttft", &w->max_ttft_s, "S", "most seconds to the first token, the model loaded", 0, 1e9),
+        OPT_INT(0, "prompt", &w->n_prompt, "N", "length of the prompt (default: the longest of all)", 1, INT_MAX),
+        OPT_INT(0, "ctx", &w->ctx, "N", "context depth (default: the deepest of all)", 0, INT_MAX),
+        OPT_STR(0, "mem", &s->mem, "LIMIT", "memory limit (default: that of each point)"),
+        OPT_INT(0, "max-threads", &w->max_threads, "N", "CPUs (default: as in machine.json)", 1, INT_MAX),
+        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "greatest divergence in nats", 1e-9, 1e9),
+        OPT_STR(0, "model", &w->model, "M", "the model to compare by"),
+        OPT_STR('o', "output", &s->out, "DIR", "write the chart there"),
+        OPT_FLAG(0, "markdown", &s->markdown, "print Markdown"),
+        OPT_FLAG(0, "json", &s->json, "print JSON"),
+        OPT_END,
+    };
+    /* clang-format on */
+    enum status st = opt_parse(args, argc, argv, opts, &usage, err);
+
+    if (st || args->help)
+        return st;
+    if (!args->n)
+        return err_set(err, ST_USAGE,
+                       "name the directories of sweeps, one for each machine; see "
+                       "`bench compare --help`");
+    if (s->mem)
+        st = setting_parse(SETTING_mem, s->mem, "--mem", &w->mem_limit,
+                           sizeof w->mem_limit, err);
+    if (st == ST_OK && s->by) {
+        st = choice_parse(&choices_compare_by, s->by, "--by", &s->p.by, err);
+        s->p.by_given = true;
+    }
+    if (st == ST_OK && s->utilisation)
+        st = parse_percent(s->utilisation, "--utilisation", 1e-6, 1, &s->p.utilisation,
+                           err);
+    return st;
+}
+
+static enum status draw(const struct comparison *c, const struct settings *s,
+                        struct err *err)
+{
+    bool drawn = false;
+    enum status st = dirs_make(s->out, err);
+
+    if (st == ST_OK)
+        st = compare_chart(c, s->out, "bench compare with -o", &drawn, err);
+    if (st == ST_OK)
+        fprintf(stderr,
+                drawn ? "the chart is %s/" COMPARE_CHART ".svg\n"
+                      : "there is no chart in %s: no machine has a price\n",
+                format_path(s->out).text);
+    return st;
+}
+
+static enum status run(struct settings *s, const struct opt_args *args, struct err *err)
+{
+    char path[4096], from[256];
+    struct prices prices = {NULL, 0};
+    struct comparison *c = calloc(1, sizeof *c);
+    enum status st;
+
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory for a comparison");
+    data_file_find(path, sizeof path, "machines", "prices.yaml");
+    snprintf(from, sizeof from, "%.200s",
+             s->prices ? format_path(s->prices).text
+                       : "the examples of configs/prices.yaml");
+    st = prices_load(&prices, s->prices ? s->prices : path, err);
+    s->p.prices = &prices;
+    s->p.prices_from = from;
+    if (st == ST_OK)
+        st = compare_make(c, (const char *const *)args->v, (size_t)args->n, &s->p, err);
+    if (st == ST_OK && s->json)
+        st = cmd_print_json(compare_json(c), 6, err);
+    else if (st == ST_OK && s->markdown)
+        compare_print_markdown(stdout, c);
+    else if (st == ST_OK)
+        compare_print(stdout, c);
+    if (st == ST_OK && s->out)
+        st = draw(c, s, err);
+    compare_free(c);
+    free(c);
+    prices_free(&prices);
+    return st;
+}
+
+int cmd_compare(int argc, char **argv)
+{
+    struct settings s = {.p = {.wishes = {.ctx = -1}, .utilisation = 1}};
+    struct err err = ERR_INIT;
+    struct opt_args args = {.help = false};
+
+    interrupt_catch();
+    if (parse(&s, argc, argv, &args, &err) == ST_OK && !args.help)
+        run(&s, &args, &err);
+    return cmd_end(&err);
+}

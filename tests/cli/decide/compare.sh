@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# compare.sh - `bench compare` on the stored sweeps, with prices of one's own
+. "$SRC/tests/cli/lib.sh"
+machines=("$SRC/results/examples/granite-rapids-2vcpu" "$SRC/results/examples/zen5-2vcpu")
+
+# The examples' prices, and that they are only examples.
+"$BENCH" compare "${machines[@]}" > usual
+grep -q "^ 1 zen5-2vcpu " usual || fail "the first: $(cat usual)"
+grep -q "^ 2 granite-rapids-2vcpu " usual || fail "the second: $(cat usual)"
+tr -s ' \n' ' ' < usual | grep -q "Prices are from the examples of configs/prices.yaml" ||
+    fail "whose prices: $(cat usual)"
+grep -q "^builds: " usual || fail "builds differ: $(cat usual)"
+awk 'length > 79 { print; bad = 1 } END { exit bad }' usual || fail "wider than 79 columns"
+
+# By hand: price of the hour over the tokens of the hour; a price of one's own wins.
+cat > prices.yaml << 'END'
+prices:
+- {machine: "zen5*", per_hour: 1.8, currency: EUR}
+- {machine: "*", per_hour: 0.36, currency: EUR, what: mine, date: today}
+END
+"$BENCH" compare "${machines[@]}" --prices prices.yaml --utilisation 50% --json > own.json
+python3 - own.json << 'END' || fail "the figures: $(head -c 2000 own.json)"
+import json, sys
+c = json.load(open(sys.argv[1]))
+assert c["by"] == "cost" and c["utilisation"] == 0.5 and c["ctx"] == 4096
+granite, zen5 = c["machines"]
+assert granite["machine"] == "granite-rapids-2vcpu" and granite["place"] == 1
+for m, price in (granite, 0.36), (zen5, 1.8):
+    assert m["price_per_hour"] == price
+    for of, speed in (("out", m["tok_per_s"]["mid"]),
+                      ("in", m["recommendation"]["prefill"]["tok_per_s"])):
+        hand = price / (speed * 3600 * 0.5) * 1e6
+        assert abs(m[f"cost_{of}_per_million"]["mid"] / hand - 1) < 1e-4, (of, hand)
+    assert m["tok_per_s"]["lo"] < m["tok_per_s"]["mid"] < m["tok_per_s"]["hi"]
+assert granite["p_first"] > 0.99
+assert any("zen5-2vcpu is first at a price below" in t for t in c["changes"]), c["changes"]
+END
+
+# The same wishes as `bench recommend`, and its setting.
+"$BENCH" compare "${machines[@]}" --min-tps 6 --ctx 0 --by speed > floor
+grep -q "^ 1 zen5-2vcpu " floor || fail "by speed: $(cat floor)"
+"$BENCH" recommend "${machines[1]}" --json > rec.json
+"$BENCH" compare "${machines[1]}" --json > alone.json
+python3 - rec.json alone.json << 'END' || fail "another setting than recommend's"
+import json, sys
+rec, c = (json.load(open(f)) for f in sys.argv[1:])
+for key in "quant", "n_threads", "ctx", "tok_per_s":
+    assert rec["best"][key] == c["machines"][0]["recommendation"]["best"][key], key
+END
+"$BENCH" compare "${machines[@]}" --min-tps 6 --by speed > floor
+grep -q "^   granite-rapids-2vcpu  *-$" floor || fail "who misses the floor: $(cat floor)"
+tr -s ' \n' ' ' < floor | grep -q "granite-rapids-2vcpu: .*no measured setting qualifies" ||
+    fail "why: $(cat floor)"
+
+# Markdown with nothing of others' as markup.
+"$BENCH" compare "${machines[@]}" --markdown > table.md
+grep -q '^| 1 | zen5\\-2vcpu | AMD EPYC, 2 CPUs | Q4\\_0, 2 threads | ' table.md ||
+    fail "Markdown: $(cat table.md)"
+mkdir 'a|b'
+cp "${machines[0]}"/sweep.csv 'a|b'
+"$BENCH" compare 'a|b' --markdown > odd.md
+grep -qF '| a\|b | unknown CPU |' odd.md || fail "a name is markup: $(cat odd.md)"
+
+# The chart.
+if command -v gnuplot > /dev/null; then
+    "$BENCH" compare "${machines[@]}" -o charts > /dev/null 2> said || fail "$(cat said)"
+    for ending in csv gp svg png; do
+        [ -s "charts/cost_speed.$ending" ] || fail "no cost_speed.$ending"
+    done
+    draws_again charts cost_speed
+    grep -q "^1,.*,zen5-2vcpu,Q4_0$" charts/cost_speed.csv || fail "$(cat charts/cost_speed.csv)"
+    "$BENCH" compare 'a|b' -o charts > /dev/null 2> said
+    grep -q "no machine has a price" said || fail "$(cat said)"
+    [ ! -e charts/cost_speed.svg ] || fail "an old chart stays"
+fi
+
+refused 2 "name the directories" compare
+refused 2 "no sweep.csv in nowhere" compare nowhere
+refused 1 "none has a setting" compare "${machines[@]}" --min-tps 100
+refused 2 "prices.none" compare "${machines[@]}" --prices prices.none
+refused 2 "--utilisation" compare "${machines[@]}" --utilisation 0
+refused 2 "--by" compare "${machines[@]}" --by taste
+refused 2 "no machine has a price" compare 'a|b' --by cost
