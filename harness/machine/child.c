@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,28 @@ struct ends {
     int go[2], in[2], out[2];
     int complaints;
     pid_t parent;
+    cpu_set_t cpus;
 };
+
+static void list_to_set(const struct child_params *p, cpu_set_t *cpus)
+{
+    CPU_ZERO(cpus);
+    for (int i = 0; i < p->n_cpus; i++)
+        if (p->cpus[i] < CPU_SETSIZE)
+            CPU_SET(p->cpus[i], cpus);
+}
+
+/* child_offer_to_oom_killer() with async-signal-safe calls. */
+static void offer_foreign(void)
+{
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (write(fd, "1000", 4) != 4) { /* it is the kernel's choice then */
+    }
+    close(fd);
+}
 
 /* In the child, between fork() and exec(): only async-signal-safe calls. */
 static _Noreturn void become(const struct child_params *p, const struct ends *e)
@@ -39,6 +61,14 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    if (p->foreign) {
+        setpgid(0, 0);
+        offer_foreign();
+    }
+    if (p->cpus && sched_setaffinity(0, sizeof e->cpus, &e->cpus)) {
+        perror("it cannot be pinned to its CPUs");
+        _exit(126);
+    }
     /* Its own copy would keep the pipe from ending. */
     close(e->go[1]);
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
@@ -68,10 +98,12 @@ static enum status open_ends(struct ends *e, const struct child_params *p,
 
 enum status child_start(struct child *c, const struct child_params *p, struct err *err)
 {
-    struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}, -1, getpid()};
+    struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}, -1, getpid(), {{0}}};
     enum status st = open_ends(&e, p, err);
 
-    if (st == ST_OK && p->talk && !p->pass_errors)
+    list_to_set(p, &e.cpus);
+    c->leads = p->foreign;
+    if (st == ST_OK && (p->talk || p->foreign) && !p->pass_errors)
         st = stderr_tail_start(&c->complaints, &e.complaints, err);
     if (st == ST_OK && (c->pid = fork()) < 0) {
         c->pid = 0;
@@ -79,6 +111,8 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
     } else if (st == ST_OK && !c->pid) {
         become(p, &e);
     }
+    if (c->pid && p->foreign)
+        setpgid(c->pid, c->pid); /* before it can be killed */
     if (st == ST_OK && p->sandbox)
         st = sandbox_add(p->sandbox, c->pid, err);
     /* Without its byte the child sees the pipe end, and exits. */
@@ -162,7 +196,27 @@ enum status child_say(struct child *c, const char *text, struct err *err)
               : err_set_errno(err, ST_IO, "the measuring process does not listen");
 }
 
+const char *child_rest(const struct child *c, size_t *len)
+{
+    *len = c->n_line;
+    return c->line;
+}
+
 /* ---- ending --------------------------------------------------------------------- */
+
+static void kill_all(const struct child *c)
+{
+    kill(c->leads ? -c->pid : c->pid, SIGKILL);
+}
+
+bool child_has_ended(const struct child *c)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return c->pid <= 0 ||
+           waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid == c->pid;
+}
 
 int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
                bool *killed)
@@ -171,17 +225,17 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
     bool was_killed = false;
     int wstatus = 0;
 
-    for (;;) {
-        const pid_t got = wait4(c->pid, &wstatus, WNOHANG, usage);
-
-        if (got == c->pid || (got < 0 && errno != EINTR))
-            break;
+    while (!child_has_ended(c)) {
         if (!was_killed && clock_ns() > deadline) {
-            kill(c->pid, SIGKILL);
+            kill_all(c);
             was_killed = true;
         }
         usleep(500);
     }
+    if (c->leads)
+        kill_all(c); /* what it has left behind, while the group is still its own */
+    while (wait4(c->pid, &wstatus, 0, usage) < 0 && errno == EINTR)
+        ;
     c->pid = 0;
     stderr_tail_stop(c->complaints);
     if (killed)
@@ -209,7 +263,7 @@ void child_close(struct child *c)
     if (c->in >= 0)
         close(c->in);
     if (c->pid > 0) {
-        kill(c->pid, SIGKILL);
+        kill_all(c);
         child_reap(c, 0, NULL, NULL);
     }
     if (c->out >= 0)

@@ -26,6 +26,7 @@ struct child {
     pid_t pid;                      /* 0: none */
     int in, out;                    /* our ends; -1: not open */
     struct stderr_tail *complaints; /* the end of its standard error; NULL: not kept */
+    bool leads;                     /* a process group, which ends with it */
     char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
 };
@@ -41,6 +42,11 @@ struct child_params {
     struct sandbox *sandbox; /* may be NULL */
     bool talk;               /* keep standard input and standard error */
     bool pass_errors;        /* but leave standard error where ours is */
+    bool foreign; /* a program of others: its standard error is kept, what it starts is
+                     its process group and ends with it, and the OOM killer prefers it
+                     to us */
+    const int *cpus; /* [n_cpus], which it may run on; NULL: where we may */
+    int n_cpus;
 };
 
 /* *c is CHILD_INIT, and for child_close() afterwards in any case. Errors: ST_IO, and
@@ -57,6 +63,13 @@ bool child_hear(struct child *c, child_line_fn *fn, void *arg);
 /* A line to its standard input; text ends with a newline. Error: ST_IO (it has ended).
  */
 enum status child_say(struct child *c, const char *text, struct err *err);
+
+/* Whether it has ended, or there is none. */
+bool child_has_ended(const struct child *c);
+
+/* What is left of its output once that has ended: a last line without an end, *len
+ * bytes. Valid until child_close(). */
+const char *child_rest(const struct child *c, size_t *len);
 
 /* Waits for its end and returns the status of waitpid(); kills it after patience_ns and
  * sets *killed (may be NULL). usage may be NULL. */

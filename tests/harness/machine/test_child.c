@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,6 +32,23 @@ static void count_line(void *arg, const char *line, size_t len)
     (void)line;
     (void)len;
     ++*(int *)arg;
+}
+
+/* A process id, and the one CPU that it may run on. */
+struct said {
+    pid_t pid;
+    int cpu;
+};
+
+static void hear(void *arg, const char *line, size_t len)
+{
+    static const char key[] = "Cpus_allowed_list:";
+    struct said *said = arg;
+
+    if (len > sizeof key && !memcmp(line, key, sizeof key - 1))
+        said->cpu = atoi(line + sizeof key - 1);
+    else
+        said->pid = atoi(line);
 }
 
 /* Waits for the end of its output, and hears nothing of its standard error meanwhile.
@@ -115,11 +133,50 @@ static void left_behind(void **state)
     child_close(&c); /* which ends that process: its output is closed */
 }
 
+/* A program of others ends with all that it has started, which may hold its output
+ * open, and runs on its CPUs alone. */
+static void foreign_ends_whole(void **state)
+{
+    char name[] = "sh", option[] = "-c", words[64];
+    char script[] = "sleep 1000 & echo $!; echo why >&2; grep -m 1 Cpus_allowed_list "
+                    "/proc/self/status; printf rest";
+    char *argv[] = {name, option, script, NULL};
+    const int cpu = sched_getcpu();
+    const struct child_params p = {
+        .program = "/bin/sh", .argv = argv, .foreign = true, .cpus = &cpu, .n_cpus = 1};
+    struct child c = CHILD_INIT;
+    struct err err = ERR_INIT;
+    struct pollfd pfd;
+    struct said said = {0, 0};
+    size_t n;
+
+    (void)state;
+    assert_int_equal(child_start(&c, &p, &err), ST_OK);
+    while (!child_has_ended(&c))
+        usleep(1000);
+    assert_int_equal(child_reap(&c, PATIENCE_NS, NULL, NULL), 0);
+    assert_true(child_has_ended(&c));
+    pfd = (struct pollfd){.fd = c.out, .events = POLLIN};
+    do
+        assert_int_equal(poll(&pfd, 1, 60000), 1);
+    while (child_hear(&c, hear, &said));
+    assert_true(said.pid > 0);
+    assert_int_equal(said.cpu, cpu);
+    assert_memory_equal(child_rest(&c, &n), "rest", 4);
+    assert_int_equal(n, 4);
+    assert_string_equal(child_last_words(&c, words, sizeof words), "why");
+    for (int i = 0; kill(said.pid, 0) == 0; i++) {
+        assert_true(i < 60000); /* it is dead, and may wait for init */
+        usleep(1000);
+    }
+    child_close(&c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
-                                       cmocka_unit_test(says_nothing_or_little),
-                                       cmocka_unit_test(left_behind)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_the_end), cmocka_unit_test(says_nothing_or_little),
+        cmocka_unit_test(left_behind), cmocka_unit_test(foreign_ends_whole)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
