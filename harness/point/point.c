@@ -32,8 +32,7 @@
 #define MOST_DISK_DEPTH   256
 #define MOST_DISK_REQUEST (UINT64_C(64) << 20)
 
-/* The worker gets its CPUs by number, so that both sides use the same ones. */
-static enum status resolve_cpus(struct point_run *r, struct err *err)
+enum status point_run_pin(struct point_run *r, struct err *err)
 {
     struct point *p = &r->settings;
 
@@ -77,7 +76,7 @@ static void report(struct point_run *r, double fraction)
         r->progress(r->progress_arg, r->phase, fraction > 1 ? 1 : fraction);
 }
 
-static void read_usage(struct point_run *r)
+void point_run_usage(struct point_run *r)
 {
     if (!r->sandbox || sandbox_read(r->sandbox, &r->usage, NULL))
         return;
@@ -93,7 +92,7 @@ static void read_usage(struct point_run *r)
 static void watch(struct point_run *r)
 {
     if (clock_ns() - r->usage_ns > USAGE_NS)
-        read_usage(r);
+        point_run_usage(r);
 }
 
 static void on_tick(void *arg, const char *phase, double fraction)
@@ -101,7 +100,7 @@ static void on_tick(void *arg, const char *phase, double fraction)
     struct point_run *r = arg;
 
     if (phase && strcmp(phase, r->phase) != 0)
-        read_usage(r); /* a short point has few moments */
+        point_run_usage(r); /* a short point has few moments */
     watch(r);
     if (phase && !strcmp(phase, "measure"))
         r->measure_ns = clock_ns();
@@ -136,10 +135,8 @@ static void on_message(void *arg, const json_t *message)
 
 /* ---- running it --------------------------------------------------------------- */
 
-/* One request that is answered before anything is measured. False: there is no answer,
- * for a reason that is an error of the whole run, into *status, or one for the row. */
-static bool ask(struct point_run *r, json_t *request, const char *key, json_t **answer,
-                enum status *status, struct err *err)
+bool point_run_ask(struct point_run *r, json_t *request, const char *key,
+                   json_t **answer, enum status *status, struct err *err)
 {
     struct err ignored = ERR_INIT; /* w->end has what the row needs to know */
     struct worker_client *w = &r->worker;
@@ -157,7 +154,7 @@ static bool ask(struct point_run *r, json_t *request, const char *key, json_t **
     return false;
 }
 
-/* The profile that was asked for, where it fits. False: as ask(). */
+/* The profile that was asked for, where it fits. False: as point_run_ask(). */
 static bool take_tuned(struct point_run *r, struct point *asked, enum status *status,
                        struct err *err)
 {
@@ -168,8 +165,8 @@ static bool take_tuned(struct point_run *r, struct point *asked, enum status *st
         return true;
     tuned_key_machine(&here, r->topo, asked->setup.mem_limit);
     settings = point_json(asked);
-    if (!ask(r, settings ? json_pack("{s:o}", "key", settings) : NULL, "key", &answer,
-             status, err))
+    if (!point_run_ask(r, settings ? json_pack("{s:o}", "key", settings) : NULL, "key",
+                       &answer, status, err))
         return false;
     *status = point_key_from_json(&here, answer, err);
     json_decref(answer);
@@ -179,14 +176,13 @@ static bool take_tuned(struct point_run *r, struct point *asked, enum status *st
     return *status == ST_OK;
 }
 
-/* What the point needs, into r and the row. False: as ask(). */
-static bool find_need(struct point_run *r, enum status *status, struct err *err)
+bool point_run_need(struct point_run *r, enum status *status, struct err *err)
 {
     struct point_need need;
     json_t *answer = NULL;
 
-    if (!ask(r, point_need_request(&r->settings, point_room(r)), "need", &answer,
-             status, err))
+    if (!point_run_ask(r, point_need_request(&r->settings, point_room(r)), "need",
+                       &answer, status, err))
         return false;
     *status = point_need_from_json(&need, answer, err);
     json_decref(answer);
@@ -283,7 +279,7 @@ static void conclude(struct point_run *r)
     worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
                              w->end == WORKER_UNEXPECTED);
     if (r->sandbox)
-        read_usage(r);
+        point_run_usage(r);
     else
         worker_client_usage(w, &r->usage);
     point_conclude(r);
@@ -315,8 +311,7 @@ static void evict_streamed(struct point_run *r)
         r->row->cached_bytes = r->cached_bytes = (int64_t)stayed;
 }
 
-/* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
-static enum status start(struct point_run *r, bool *greets, struct err *err)
+enum status point_run_start(struct point_run *r, bool *greets, struct err *err)
 {
     const struct point *p = &r->settings;
     const struct worker_params params = {.who = "the measuring process",
@@ -354,7 +349,7 @@ static enum status start(struct point_run *r, bool *greets, struct err *err)
 }
 
 /* Settings as they are measured, with a profile's and with CPUs by number. False: as
- * ask(). */
+ * point_run_ask(). */
 static bool settle(struct point_run *r, struct point *asked, enum status *status,
                    struct err *err)
 {
@@ -364,7 +359,7 @@ static bool settle(struct point_run *r, struct point *asked, enum status *status
     if (asked->tuning.state == TUNED_USED && asked->setup.residency == WEIGHTS_AUTO &&
         asked->tuning.residency == WEIGHTS_MMAP)
         r->settings.setup.residency = WEIGHTS_MMAP;
-    *status = resolve_cpus(r, err);
+    *status = point_run_pin(r, err);
     return *status == ST_OK;
 }
 
@@ -380,10 +375,10 @@ static enum status run(struct point_run *r, struct err *err)
                        "weights in memory are those of a synthetic model; %s is a file "
                        "(say --weights packed or mmap, or name SHAPE:QUANT)",
                        asked.setup.model.text);
-    status = start(r, &goes_on, err);
+    status = point_run_start(r, &goes_on, err);
     goes_on = goes_on && settle(r, &asked, &status, err);
     point_describe(r, &asked);
-    goes_on = goes_on && find_need(r, &status, err);
+    goes_on = goes_on && point_run_need(r, &status, err);
     if (status || (goes_on && !point_may_try(r)))
         return status;
     if (goes_on) {
@@ -415,15 +410,15 @@ void point_samples_free(struct point_samples *samples)
     *samples = (struct point_samples){0};
 }
 
-enum status point_run(const struct point *p, const struct topology *topo,
-                      struct row *row, struct point_samples *samples,
-                      point_progress_fn *progress, void *arg, struct err *err)
+enum status point_run_begin(struct point_run **out, const struct point *p,
+                            const struct topology *topo, struct row *row,
+                            point_progress_fn *progress, void *arg, struct err *err)
 {
     struct point_run *r = calloc(1, sizeof *r);
-    enum status status;
 
     if (!r)
         return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
+    *out = r;
     r->settings = *p;
     r->settings.tuning = (struct point_tuning){.state = TUNED_NOT};
     r->row = row;
@@ -433,18 +428,35 @@ enum status point_run(const struct point *p, const struct topology *topo,
     r->cached_bytes = FIELD_NO_INT;
     snprintf(r->phase, sizeof r->phase, "open");
     r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
-    status = interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
-                           : refresh_memory(r, topo, err);
-    if (status == ST_OK)
-        status = run(r, err);
-    row_disarm(row);
+    return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
+                         : refresh_memory(r, topo, err);
+}
+
+void point_run_end(struct point_run *r, struct point_samples *samples, bool keeps)
+{
+    if (!r)
+        return;
+    row_disarm(r->row);
     worker_client_close(&r->worker);
     sandbox_destroy(r->around);
-    if (samples && status == ST_OK)
+    if (samples && keeps)
         *samples = r->samples;
     else
         point_samples_free(&r->samples);
+    json_decref(r->roof_passes);
     free(r->topo);
     free(r);
+}
+
+enum status point_run(const struct point *p, const struct topology *topo,
+                      struct row *row, struct point_samples *samples,
+                      point_progress_fn *progress, void *arg, struct err *err)
+{
+    struct point_run *r = NULL;
+    enum status status = point_run_begin(&r, p, topo, row, progress, arg, err);
+
+    if (status == ST_OK)
+        status = run(r, err);
+    point_run_end(r, samples, status == ST_OK);
     return status;
 }

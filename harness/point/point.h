@@ -52,8 +52,10 @@ struct point {
     double budget_s;  /* measuring stops after this long, with the samples taken */
     double load_budget_s; /* the worker is killed after this long without progress: a
                              sample, or a step of loading and filling */
-    bool force;           /* run it although the plan says that it does not fit */
-    bool profile;         /* account for the time of each operation */
+    char engine[256]; /* "": this program; NAME=COMMAND: another one, as engine.h has
+                         it, which engine_run() measures */
+    bool force;       /* run it although the plan says that it does not fit */
+    bool profile;     /* account for the time of each operation */
     struct point_tuning tuning; /* the profile as used; filled in by point_run() */
 };
 
@@ -95,6 +97,9 @@ enum status point_set_text(struct point *p, const char *text, struct err *err);
 
 /* A speculate point's text without its directory and ".txt". */
 void point_text_name(const struct point *p, char *buf, size_t cap);
+
+/* NAME of the program that is measured; "": this one. */
+void point_engine_name(const struct point *p, char *buf, size_t cap);
 
 /* A setting's field; *size (may be NULL) is the field's. NULL: a point has none. */
 void *point_field(struct point *p, enum setting_id id, size_t *size);

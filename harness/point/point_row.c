@@ -120,6 +120,12 @@ enum status point_from_row(struct point *p, const struct row *r,
                        "%.40s, and no column says where that text is; `bench decode "
                        "--speculate` measures it, and --only chooses other rows",
                        r->model, r->spec_text);
+    if (*r->engine)
+        return err_set(err, ST_INPUT,
+                       "a stored row of %.60s is of the program %.23s, and no column "
+                       "says where that is; `bench decode --engine %.23s=PATH` "
+                       "measures it",
+                       r->model, r->engine, r->engine);
     point_init(p);
     p->setup.model = *model;
     p->setup.isa_disabled = isa_detected() & ~isa_usable();
@@ -219,6 +225,13 @@ static void take_unsaid(struct point *p, const struct row *r)
 
 static const char lead[] = "bench decode -m ";
 
+bool point_row_model(const struct row *r, char *word, size_t cap)
+{
+    return !strncmp(r->command, lead, strlen(lead)) &&
+           read_word(r->command + strlen(lead), word, cap) && word[0] != '-' &&
+           names_model(word, r);
+}
+
 bool point_row_is_synthetic(const struct row *r)
 {
     char word[sizeof((struct modelref *)0)->text];
@@ -242,9 +255,7 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
 
     if (r->kind != POINT_DECODE && r->kind != POINT_PREFILL)
         return err_set(err, ST_INPUT, "the row is of no decode or prefill point");
-    if (strncmp(r->command, lead, strlen(lead)) != 0 ||
-        !read_word(r->command + strlen(lead), model.text, sizeof model.text) ||
-        model.text[0] == '-' || !names_model(model.text, r))
+    if (!point_row_model(r, model.text, sizeof model.text))
         return err_set(err, ST_INPUT, "the row does not say where the model %.60s is",
                        r->model);
     st = point_from_row(&p, r, &model, NULL, err);

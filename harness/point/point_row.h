@@ -29,6 +29,10 @@ enum status point_from_row(struct point *p, const struct row *r,
 enum status point_row_command(const struct row *r, char *buf, size_t cap,
                               struct err *err);
 
+/* The model of the stored command into word, where it is one that r's model would have
+ * been named by; false: there is none. */
+bool point_row_model(const struct row *r, char *word, size_t cap);
+
 /* Whether r's model is a synthetic one, SHAPE:QUANT of a shape that is known here, by
  * the stored command. */
 bool point_row_is_synthetic(const struct row *r);

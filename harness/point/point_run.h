@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <jansson.h>
 
 #include "harness/sandbox/sandbox.h"
 #include "harness/point/point.h"
@@ -39,6 +40,8 @@ struct point_run {
     int n_disk_gbps;
     double disk_spread; /* of them, as a share of their median */
 
+    json_t *roof_passes; /* of point_run_roof(), so far; NULL: none */
+
     struct point_samples samples;
     size_t samples_cap;
     struct point_facts facts;
@@ -51,6 +54,36 @@ struct point_run {
     uint64_t peak_bytes, resident_bytes; /* the most of its sandbox */
     uint64_t usage_ns, measure_ns;
 };
+
+/* Begin and end a run: what point_run() does around any measurement. *out is for
+ * point_run_end() in any case; keeps: the samples become the caller's. Errors:
+ * ST_NO_MEMORY, ST_INTERRUPTED. */
+enum status point_run_begin(struct point_run **out, const struct point *p,
+                            const struct topology *topo, struct row *row,
+                            point_progress_fn *progress, void *arg, struct err *err);
+void point_run_end(struct point_run *r, struct point_samples *samples, bool keeps);
+
+/* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
+enum status point_run_start(struct point_run *r, bool *greets, struct err *err);
+
+/* CPUs by number, so that all sides use the same ones. */
+enum status point_run_pin(struct point_run *r, struct err *err);
+
+/* One request that is answered before anything is measured. False: there is no answer,
+ * for a reason that is an error of the whole run, into *status, or one for the row. */
+bool point_run_ask(struct point_run *r, json_t *request, const char *key,
+                   json_t **answer, enum status *status, struct err *err);
+
+/* What the point needs, into r and the row. False: as point_run_ask(). */
+bool point_run_need(struct point_run *r, enum status *status, struct err *err);
+
+/* Passes of the roof over a buffer, where no model of this program is in memory
+ * (point_stand_in.c); once before a measurement and once after it, into r->facts and
+ * the row. False: as point_run_ask(). */
+bool point_run_roof(struct point_run *r, enum status *status, struct err *err);
+
+/* Look at what the sandbox is charged. */
+void point_run_usage(struct point_run *r);
 
 /* Fill in the columns that are known before it runs. p: as the caller gave it,
  * with the placement that r->settings has resolved into CPUs. */

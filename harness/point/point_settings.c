@@ -96,6 +96,11 @@ void point_text_name(const struct point *p, char *buf, size_t cap)
         *dot = '\0';
 }
 
+void point_engine_name(const struct point *p, char *buf, size_t cap)
+{
+    snprintf(buf, cap, "%.*s", (int)strcspn(p->engine, "="), p->engine);
+}
+
 /* FNV-1a: keeps identities apart where a long name has to be cut. */
 static uint32_t text_hash(const char *text)
 {
@@ -193,10 +198,13 @@ static void id_part(const struct point *p, enum setting_id id, char *buf, size_t
 {
     const struct setting *s = setting_row(id);
     const bool has_value = s->type != SETTING_TYPE_FLAG && s->type != SETTING_TYPE_TEXT;
-    char text[40];
+    char text[40] = "";
 
+    if (id == SETTING_engines)
+        point_engine_name(p, text, sizeof text);
     text_append(buf, cap, "%s%s", s->id,
-                has_value ? setting_text(id, field_of(p, id), text, sizeof text) : "");
+                has_value ? setting_text(id, field_of(p, id), text, sizeof text)
+                          : text);
 }
 
 /* The setting that comes at a place of identities; SETTING_N: there is none. */

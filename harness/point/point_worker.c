@@ -124,12 +124,8 @@ static enum status load(struct point_worker *c, struct err *err)
 
 /* ---- facts ------------------------------------------------------------------ */
 
-/* Multiply-adds count the matrices only: the embedding is looked up, not multiplied,
- * the output matrix serves the last position only, and of a layer's experts each token
- * takes a few. */
-static void evaluate_facts(struct point_worker *c)
+void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
 {
-    const struct slm_info *info = slm_info(c->model);
     const bool prefill = c->p->kind == POINT_PREFILL;
     const double head = (double)info->output_macs;
     const double body = (double)info->weight_token_macs - head;
@@ -170,7 +166,7 @@ static void fill_row(struct point_worker *c)
     units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
     if (c->p->kind == POINT_DECODE)
         row->bytes_per_token = (int64_t)slm_bytes_per_token(info, c->p->ctx);
-    evaluate_facts(c);
+    point_evaluate_facts(c, info);
 }
 
 /* ---- measuring -------------------------------------------------------------- */

@@ -23,6 +23,13 @@
 /* The worker's side: measures, and reports. Errors: whatever stopped it. */
 enum status point_answer(const json_t *settings, struct err *err);
 
+/* {"roof": {"point": SETTINGS, "room": BYTES, "gbps": [..], "gops": [..]}}: the
+ * ceilings of a point that another program measures, probed over a buffer, and its
+ * facts; with the passes of earlier requests, which the answer has with those of this
+ * one beside "done" (point_stand_in.c). Errors: of opening the model, of the threads.
+ */
+enum status point_roof_answer(const json_t *request, struct err *err);
+
 /* The process gives up what it does not need for the point's files (worker_fence.h).
  * Errors: worker_fence()'s, test_prompt_find()'s. */
 enum status point_fence(const struct point *p, struct err *err);

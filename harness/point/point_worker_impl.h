@@ -46,7 +46,8 @@ struct point_worker {
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     struct probe_buffer place[N_ROOF_PLACES];
     int n_places, n_place_reads;
-    uint64_t stand_in_bytes; /* of the buffer that is read where the model pages */
+    uint64_t stand_in_bytes; /* of the buffer that is read where the model pages, or
+                                is another program's */
     uint64_t resident_ns;    /* when resident memory was last looked at */
     double roof_gbps[2 * N_ROOF_PASSES + N_ROOF_BESIDE];
     double roof_gops[2 * N_PEAK_PASSES + N_ROOF_BESIDE];
@@ -63,6 +64,11 @@ struct point_worker {
     uint64_t measure_begin_ns;
     struct point_speculation *speculation; /* point_speculate.c's; or NULL */
 };
+
+/* What a sample reads and computes, into c->facts. Multiply-adds count the matrices
+ * only: the embedding is looked up, not multiplied, the output matrix serves the last
+ * position only, and of a layer's experts each token takes a few. */
+void point_evaluate_facts(struct point_worker *c, const struct slm_info *info);
 
 /* Passes of the roof and, where the point needs them, the peaks of arithmetic, into
  * c->row and c->facts. With the model's own threads while there is a model, as many

@@ -166,12 +166,11 @@ bool report_same_line(const struct row *a, const struct row *b)
 }
 
 /* An empty cell is that of a point which failed before its value was known, or a number
- * that goes unsaid at its default. */
+ * or name that goes unsaid at its default. */
 static bool differs(const struct report_rows *p, const struct field *f)
 {
-    const bool empty_counts =
-        (f->kind == FIELD_KIND_INT || f->kind == FIELD_KIND_NUM) && f->is_set &&
-        setting_row(f->setting)->said == SETTING_SAID_IF_SET;
+    const bool empty_counts = f->kind != FIELD_KIND_ENUM && f->is_set &&
+                              setting_row(f->setting)->said == SETTING_SAID_IF_SET;
     const struct row *known = NULL;
     char text[ROW_CELL_MAX];
 
@@ -327,7 +326,9 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
     for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
         if (!f[i].label)
             continue;
-        if (p->varies & bit && *row_cell(r, &f[i], text, sizeof text))
+        if (p->varies & bit && !*row_cell(r, &f[i], text, sizeof text) && f[i].empty)
+            snprintf(text, sizeof text, "%s", f[i].empty);
+        if (p->varies & bit && *text)
             text_append(buf, cap, "%s%s %s", *f[i].label ? " " : "", f[i].label, text);
         bit <<= 1;
     }

@@ -125,7 +125,7 @@ void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap)
         char text[ROW_CELL_MAX], usual[ROW_CELL_MAX];
         double value = 0; /* as large as any */
 
-        if ((f[i].is & is) != is || !f[i].is_set || f[i].kind == FIELD_KIND_STR)
+        if ((f[i].is & is) != is || !f[i].is_set)
             continue;
         row_cell(r, &f[i], text, sizeof text);
         setting_default(f[i].setting, &value, sizeof value);

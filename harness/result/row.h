@@ -62,6 +62,7 @@ struct field {
     unsigned is;       /* FIELD_MODEL, ... */
     const char *label; /* before its value where settings are distinguished: "KV";
                           "": the value says it; NULL: never there */
+    const char *empty; /* what is there where the cell is empty; NULL: nothing */
     bool is_set;       /* it is the value of a setting: */
     enum setting_id setting;
 };

@@ -239,6 +239,11 @@ static void print_setting(struct lines *l, const struct row *r)
     text_buf t = "";
 
     begin_group(l, "Setting");
+    if (*r->engine)
+        text_append(t, sizeof t, "%s%s%s", r->engine, *r->engine_version ? ", " : "",
+                    r->engine_version);
+    put(l, "engine", t);
+    t[0] = '\0';
     put_model(l, r);
     put_threads(l, r);
     put_context(l, r);

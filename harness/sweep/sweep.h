@@ -33,10 +33,11 @@
 #include "harness/point/point.h"
 #include "harness/result/row.h"
 
-#define SWEEP_MAX_MODELS 64
-#define SWEEP_MAX_TEXTS  8
-#define SWEEP_MAX_LIMITS 32
-#define SWEEP_MAX_POINTS 10000 /* a week of points that take a minute */
+#define SWEEP_MAX_MODELS  64
+#define SWEEP_MAX_TEXTS   8
+#define SWEEP_MAX_LIMITS  32
+#define SWEEP_MAX_ENGINES 8
+#define SWEEP_MAX_POINTS  10000 /* a week of points that take a minute */
 
 struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
@@ -47,6 +48,10 @@ struct sweep_settings {
     char texts[SWEEP_MAX_TEXTS][256]; /* of speculate points, as test_prompt_find()
                                          takes them */
     int n_texts;
+    char engines[SWEEP_MAX_ENGINES]
+                [256]; /* other programs, as engine_parse() takes them
+                        */
+    int n_engines;
     uint64_t mem_limits[SWEEP_MAX_LIMITS]; /* bytes; 0: none */
     int n_mem_limits;                      /* one at least */
     struct point base; /* what all points have alike. seed: for the order, too; 0: the
@@ -98,6 +103,18 @@ enum status sweep_set_texts(struct sweep_settings *s, const char *text,
 /* One text more. Error: ST_USAGE (too many, or none that can be found). */
 enum status sweep_add_text(struct sweep_settings *s, const char *word, const char *what,
                            struct err *err);
+
+/* Other programs that are measured, in place of those before (sweep_engines.c); "none"
+ * alone: none. A path is made absolute. Errors: ST_USAGE (too many, two of one name,
+ * engine_parse()'s). */
+enum status sweep_set_engines(struct sweep_settings *s, const char *const *texts,
+                              size_t n, const char *what, struct err *err);
+
+/* Programs stored in a directory, which may be foreign, are started only where the user
+ * names the same ones. Error: ST_USAGE (how to). */
+enum status sweep_check_engines(const struct sweep_settings *stored,
+                                const char *const *given, size_t n_given,
+                                const char *dir, struct err *err);
 
 /* Memory limits with commas between, "none" being one of them (sweep_limits.c). Errors:
  * ST_USAGE (no size, none at all, too many), those of "container". */

@@ -23,7 +23,9 @@ static enum status take(void *arg, enum setting_id id, const char *text,
     const struct origin *from = arg;
 
     return id == SETTING_models ? sweep_set_models(from->s, words, n, what, err)
-                                : sweep_set(from->s, id, text, from->topo, what, err);
+           : id == SETTING_engines
+               ? sweep_set_engines(from->s, words, n, what, err)
+               : sweep_set(from->s, id, text, from->topo, what, err);
 }
 
 enum status sweep_config_load(struct sweep_settings *s, const char *name,

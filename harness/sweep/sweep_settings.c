@@ -55,7 +55,7 @@ static enum status init_list(struct sweep_settings *s, enum setting_id id,
     const int value = (int)row->value;
     char text[40];
 
-    if (id == SETTING_models)
+    if (id == SETTING_models || id == SETTING_engines)
         return ST_OK;
     return sweep_set(s, id,
                      row->initial ? row->initial

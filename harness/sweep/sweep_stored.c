@@ -16,19 +16,23 @@ static const char *key_of(enum setting_id id)
 
 static bool is_text_list(enum setting_id id)
 {
-    return id == SETTING_models || id == SETTING_speculate;
+    return id == SETTING_models || id == SETTING_speculate || id == SETTING_engines;
 }
 
 /* ---- to JSON ------------------------------------------------------------------- */
 
 static json_t *text_list_json(const struct sweep_settings *s, enum setting_id id)
 {
-    const bool models = id == SETTING_models;
-    const size_t n = models ? s->n_models : (size_t)s->n_texts;
+    const size_t n = id == SETTING_models      ? s->n_models
+                     : id == SETTING_speculate ? (size_t)s->n_texts
+                                               : (size_t)s->n_engines;
     json_t *array = json_array();
 
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, json_string(models ? s->models[i] : s->texts[i]));
+        json_array_append_new(array,
+                              json_string(id == SETTING_models      ? s->models[i]
+                                          : id == SETTING_speculate ? s->texts[i]
+                                                                    : s->engines[i]));
     return array;
 }
 
@@ -103,6 +107,17 @@ static enum status texts_from_json(struct sweep_settings *s, const json_t *array
     return ST_OK;
 }
 
+static enum status engines_from_json(struct sweep_settings *s, const json_t *array,
+                                     struct err *err)
+{
+    const char *words[SWEEP_MAX_ENGINES];
+    size_t n = 0;
+
+    if (read_words(array, "engines", 0, SWEEP_MAX_ENGINES, words, &n, err))
+        return ST_USAGE;
+    return sweep_set_engines(s, words, n, "engines", err);
+}
+
 /* The value that sweeps were measured with before there was the setting. */
 static enum status take_before(struct sweep_settings *s, enum setting_id id,
                                const char *before, struct err *err)
@@ -130,6 +145,8 @@ static enum status take(struct sweep_settings *s, enum setting_id id,
         return models_from_json(s, value, err);
     if (id == SETTING_speculate)
         return texts_from_json(s, value, err);
+    if (id == SETTING_engines)
+        return engines_from_json(s, value, err);
     if (id == SETTING_mem)
         return sweep_limits_from_json(s, value, key_of(id), err);
     if (row->swept)

@@ -194,6 +194,16 @@ def chosen_by_bytes():
     put("quality", "raw", b"rawslmqual1" + bytes([7] + 7 * [0] + [24] + 7 * [0]) + bytes(64))
 
 
+def engines():
+    test = {"build_commit": "abc", "n_threads": 2, "n_prompt": 0, "n_gen": 8, "avg_ts": 8.0,
+            "stddev_ts": 0.5, "samples_ns": [10**9, 10**9]}
+    put("engine", "name", b"\0x=/opt/run '{model}' -t {threads} =~ speed: ([0-9.]+)")
+    put("engine", "llama-bench", b"\1log\n" + json.dumps([test, test]).encode())
+    put("engine", "lines", b"\1" + b"\n".join(2 * [json.dumps(test).encode()]))
+    put("engine", "json", b"\2" + json.dumps({"results": [{"tps": [1, 2.5]}]}).encode())
+    put("engine", "regex", b"\3warm\n12.5 tok/s\n13 tok/s\n")
+
+
 def packed_file():
     """Two slices of 20 rows, 16 of each in a panel, and a vector, as `bench pack` has them."""
     def text(s):
@@ -233,6 +243,7 @@ def main():
     configs()
     tokenizers()
     chosen_by_bytes()
+    engines()
 
 
 if __name__ == "__main__":

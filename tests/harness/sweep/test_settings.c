@@ -46,6 +46,7 @@ static const struct member stored[] = {
     {"keep_models", YES_NO, ANY, "true", false},
     {"cache_dir", WORD, ANY, "\"/tmp\"", true},
     {"tuned", WORD, ANY, "\"auto\"", true},
+    {"engines", WORDS, ANY, "[]", true},
     {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "1", false},
 };
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_row.h - one run of another program, and the row that comes of it
+ *
+ * Threading: one thread per run.
+ */
+#ifndef SLM_HARNESS_ENGINES_ENGINE_ROW_H
+#define SLM_HARNESS_ENGINES_ENGINE_ROW_H
+
+#include "harness/engines/engine_child.h"
+#include "harness/engines/engine_command.h"
+#include "harness/machine/noise.h"
+#include "harness/point/point_run.h"
+
+struct engine_run {
+    struct engine e;
+    struct point_run *r;
+    char path[4096]; /* of its program */
+    enum engine_depth depth;
+    struct engine_effort effort;
+    struct engine_asked asked;
+    struct engine_figures figures;
+    double expected_s, wall_s;
+    struct noise noise; /* from its start to its end, loading included */
+    uint64_t maxrss_bytes;
+    uint64_t peak_bytes, resident_bytes; /* of its sandbox, while it ran */
+};
+
+/* The columns that are known before it runs; point_describe() comes before. */
+void engine_row_begin(struct engine_run *x);
+
+/* It has no figure, and why: a sentence. */
+void engine_row_fails(struct engine_run *x, const char *why);
+
+/* It has ended: its figures, or why there are none. */
+void engine_row_end(struct engine_run *x, const struct engine_child *c);
+
+/* The row, once the ceiling was probed again. */
+void engine_row_conclude(struct engine_run *x);
+
+#endif
