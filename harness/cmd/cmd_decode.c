@@ -11,6 +11,7 @@
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
+#include "harness/engines/engine_run.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
 #include "harness/point/point_options.h"
@@ -44,7 +45,9 @@ static enum status measure(const struct point *p, const struct topology *topo,
     bool made;
     enum status status;
 
-    status = sandbox_check_with("", &limits, err);
+    status = *p->engine ? engine_check_point(p, err) : ST_OK;
+    if (status == ST_OK)
+        status = sandbox_check_with("", &limits, err);
     if (status)
         return status;
     sandbox_clean_leftovers("");
@@ -53,7 +56,8 @@ static enum status measure(const struct point *p, const struct topology *topo,
     if (status)
         return status;
     progress_begin(&watch.progress, "decode");
-    status = point_run(p, topo, row, samples, on_progress, &watch, err);
+    status = (*p->engine ? engine_run : point_run)(p, topo, row, samples, on_progress,
+                                                   &watch, err);
     progress_end(&watch.progress);
     return status;
 }

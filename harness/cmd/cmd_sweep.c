@@ -49,7 +49,7 @@ static const struct opt_usage usage = {
 
 struct request {
     struct setting_request settings;
-    struct str_list models;
+    struct str_list models, engines;
     const char *config, *out, *resume, *cache_dir, *add_to;
     bool no_charts, no_probe, dry_run;
 };
@@ -63,6 +63,8 @@ static enum status apply_options(struct sweep_settings *s, const struct request 
 
     if (q->models.n)
         status = sweep_set_models(s, q->models.v, q->models.n, "--model", err);
+    if (status == ST_OK && q->engines.n)
+        status = sweep_set_engines(s, q->engines.v, q->engines.n, "--engine", err);
     for (enum setting_id id = 0; id < SETTING_N && status == ST_OK; id++) {
         const char *text = setting_given(&q->settings, id);
         char what[40];
@@ -456,6 +458,9 @@ static enum status begin_again(struct session *x, const struct request *q,
         status = sweep_plan_make(&x->plan, &x->settings, err);
     if (status == ST_OK)
         status = check_cache_dir(x, q, err);
+    if (status == ST_OK)
+        status = sweep_check_engines(&x->settings, q->engines.v, q->engines.n,
+                                     sweep_dir_path(x->dir), err);
     if (status)
         return status;
     clean_leftovers(&x->plan);
@@ -475,12 +480,16 @@ static void print_how_to_draw(const struct session *x)
 
 static void print_how_to_continue(const struct session *x, const struct request *q)
 {
-    char again[1400] = "bench sweep --resume";
+    char again[4000] = "bench sweep --resume";
 
     shell_word_append(again, sizeof again, sweep_dir_path(x->dir));
     if (q->cache_dir) {
-        shell_word_append(again, sizeof again, "--cache-dir");
+        text_append(again, sizeof again, " --cache-dir");
         shell_word_append(again, sizeof again, x->settings.cache_dir);
+    }
+    for (int i = 0; i < x->settings.n_engines; i++) {
+        text_append(again, sizeof again, " --engine");
+        shell_word_append(again, sizeof again, x->settings.engines[i]);
     }
     fprintf(stderr, "bench: to continue: %s\n", again);
 }
@@ -550,6 +559,7 @@ int cmd_sweep(int argc, char **argv)
     const struct opt model[] = {
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps"),
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_STRS(0, "engine", &q.engines, "NAME=CMD", "and by another program: NAME=PATH/llama-bench"),
     };
     const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
@@ -584,5 +594,6 @@ int cmd_sweep(int argc, char **argv)
     sweep_settings_free(&x->settings);
     free(x);
     free(q.models.v);
+    free(q.engines.v);
     return code;
 }

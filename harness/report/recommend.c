@@ -264,9 +264,9 @@ static bool second_before(const struct chooser *c, size_t i, size_t k)
     return order ? order < 0 : c->speed[i].regret < c->speed[k].regret;
 }
 
-/* The best setting of another quantisation is more useful to a user than the same
- * weights with one thread less. A setting of which only a lower bound is known comes
- * second only if the first is known no better. */
+/* The best setting of another quantisation, or of another program, is more useful to a
+ * user than the same weights with one thread less. A setting of which only a lower
+ * bound is known comes second only if the first is known no better. */
 static void find_runner_up(struct chooser *c)
 {
     const struct row *best = c->rows.v[c->best];
@@ -274,7 +274,8 @@ static void find_runner_up(struct chooser *c)
 
     c->runner_up = NO_ROW;
     for (size_t i = 0; i < c->rows.n; i++) {
-        const bool differs = row_compare(c->rows.v[i], best, FIELD_COMPUTED) != 0;
+        const bool differs = row_compare(c->rows.v[i], best, FIELD_COMPUTED) != 0 ||
+                             strcmp(c->rows.v[i]->engine, best->engine) != 0;
 
         if (i == c->best || !is_candidate(c, i) ||
             (c->why[i] == DISTURBED && c->why[c->best] != DISTURBED))

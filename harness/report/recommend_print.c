@@ -41,6 +41,8 @@ const char *recommend_choice_text(const struct row *r, char *buf, size_t cap)
     text_append(buf, cap, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
                 named ? "" : r->quant, (long long)r->n_threads,
                 plural(r->n_threads, "s"));
+    if (*r->engine)
+        text_append(buf, cap, " of %s", r->engine);
     if (r->placement != FIELD_NO_ENUM && r->placement != PLACEMENT_SPREAD)
         text_append(buf, cap, ", placement %s", row_placement_text(r));
     if (r->residency != FIELD_NO_ENUM)

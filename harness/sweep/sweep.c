@@ -3,6 +3,7 @@
  * sweep.c - the loop over rounds, models and points
  */
 #include "harness/base/format.h"
+#include "harness/engines/engine_run.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
 #include "harness/sweep/sweep.h"
@@ -199,7 +200,8 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     sweep->point_begin_ns = clock_ns();
     snprintf(sweep->label, sizeof sweep->label, "%zu of %zu, round %d",
              sweep->n_finished + 1, sweep->n_due, launch);
-    status = point_run(p, sweep->topo, &row, &samples, on_progress, sweep, &why);
+    status = (*p->engine ? engine_run : point_run)(p, sweep->topo, &row, &samples,
+                                                   on_progress, sweep, &why);
     if (status == ST_INTERRUPTED || row.status == ROW_STATUS_INTERRUPTED) {
         point_samples_free(&samples);
         return err_set(err, ST_INTERRUPTED, "interrupted");

@@ -4,6 +4,8 @@
  */
 #include "engine/base/random.h"
 #include "engine/base/strtab.h"
+#include "harness/engines/engine.h"
+#include "harness/engines/engine_run.h"
 #include "harness/sweep/sweep.h"
 
 #include <limits.h>
@@ -131,6 +133,16 @@ static enum status add_texts(struct making *m, const struct sweep_settings *s,
     return status;
 }
 
+/* Another program by a template, which measures decoding only. */
+static bool is_template(const struct point *p)
+{
+    struct err ignored = ERR_INIT;
+    struct engine e;
+
+    return *p->engine && engine_parse(&e, p->engine, "", &ignored) == ST_OK &&
+           e.kind != ENGINE_LLAMA_BENCH;
+}
+
 static enum status add_threads(struct making *m, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
@@ -144,14 +156,20 @@ static enum status add_threads(struct making *m, const struct sweep_settings *s,
     for (size_t i = 0; i < decode->n && status == ST_OK; i++) {
         p.setup.n_threads = decode->v[i];
         status = add_depths(m, s, &p, err);
-        if (status == ST_OK)
+        if (status == ST_OK && !*p.engine)
             status = add_texts(m, s, &p, err);
     }
-    for (size_t i = 0; i < prefill->n && status == ST_OK; i++) {
+    for (size_t i = 0; i < prefill->n && status == ST_OK && !is_template(&p); i++) {
         p.setup.n_threads = prefill->v[i];
         status = add_prompts(m, s, &p, err);
     }
     return status;
+}
+
+/* Whether it is a setting of this program that another one does not have. */
+static bool is_only_ours(const struct point *p, enum setting_id id)
+{
+    return *p->engine && (id == SETTING_weights || id == SETTING_kv_window);
 }
 
 /* Every value of each setting that all points are measured with, from id on; the last
@@ -163,7 +181,8 @@ static enum status add_each(struct making *m, const struct sweep_settings *s,
     struct point p = *base;
     enum status status = ST_OK;
 
-    while (id < SETTING_N && setting_row(id)->swept != SETTING_EACH)
+    while (id < SETTING_N &&
+           (setting_row(id)->swept != SETTING_EACH || is_only_ours(base, id)))
         id++;
     if (id == SETTING_N)
         return add_threads(m, s, base, err);
@@ -181,6 +200,23 @@ static enum status add_each(struct making *m, const struct sweep_settings *s,
     return status;
 }
 
+/* The same points by other programs, as far as these can measure them. */
+static enum status add_engines(struct making *m, const struct sweep_settings *s,
+                               struct point base, struct err *err)
+{
+    enum status status =
+        s->n_engines ? engine_check_model(&base.setup.model, err) : ST_OK;
+
+    base.setup.tuned[0] = '\0';
+    base.setup.kv_window = 0;
+    base.setup.residency = WEIGHTS_AUTO;
+    for (int i = 0; i < s->n_engines && status == ST_OK; i++) {
+        snprintf(base.engine, sizeof base.engine, "%s", s->engines[i]);
+        status = add_each(m, s, &base, 0, err);
+    }
+    return status;
+}
+
 static enum status add_model(struct making *m, const struct sweep_settings *s,
                              const char *text, struct err *err)
 {
@@ -192,7 +228,9 @@ static enum status add_model(struct making *m, const struct sweep_settings *s,
                        SETTING_BIT(placement) | SETTING_BIT(batch);
     status = modelref_parse(&base.setup.model, text,
                             *s->cache_dir ? s->cache_dir : NULL, err);
-    return status ? status : add_each(m, s, &base, 0, err);
+    if (status == ST_OK)
+        status = add_each(m, s, &base, 0, err);
+    return status ? status : add_engines(m, s, base, err);
 }
 
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
