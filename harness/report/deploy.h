@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * deploy.h - a recommendation as what is typed or applied to deploy it
+ *
+ * Model of the world: a recommendation comes of the rows of one program. For a program
+ * that was measured it comes of its own rows; for one that was not, of another's, and
+ * says so: settings are carried over, speed is not promised. Sizes are of the context
+ * that is served, with one slot.
+ *
+ * llama-server keeps prompts of its slots in memory besides its KV cache, 8 GiB by
+ * default (--cache-ram), which ends a container of less; here it gets half of what the
+ * limit leaves. Older versions refuse the option and pass over its environment
+ * variable, so that is what is written.
+ *
+ * Names of models come from files of anybody: words are quoted for the shell, strings
+ * for YAML, comments are one line.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_REPORT_DEPLOY_H
+#define SLM_HARNESS_REPORT_DEPLOY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "engine/base/status.h"
+#include "harness/base/choice.h"
+#include "harness/report/recommend.h"
+
+enum deploy_target {
+    DEPLOY_SLMBENCH,
+    DEPLOY_LLAMA_CPP,
+    DEPLOY_OLLAMA,
+    DEPLOY_DOCKER,
+    DEPLOY_K8S,
+    DEPLOY_N
+};
+extern const struct choices choices_deploy; /* "slmbench", "llama.cpp", ... */
+
+struct deploy {
+    enum deploy_target target;
+    char source[24]; /* the program whose rows these are; "": slmbench */
+    bool carried;    /* they are not those of the program that is deployed */
+    struct recommendation rec;
+    char model[256]; /* the GGUF file, or as slmbench takes it */
+    char note[400];  /* what is to be done about the file before; "" */
+    char cpus[64];   /* "0,2"; "": any */
+    int n_threads, n_threads_batch, n_batch;
+    int ctx;
+    uint64_t mem_limit; /* bytes */
+    int cache_mib;      /* of prompts */
+};
+
+/* Recommend for that target. engine: whose rows are meant; NULL: those of the target
+ * where there are some, else those of what is closest to it. Errors: ST_CHECK (nothing
+ * qualifies), ST_USAGE (no such engine in these rows; several models and none is
+ * named), ST_INPUT (the row does not say where its model is), ST_NO_MEMORY. */
+enum status deploy_make(struct deploy *d, enum deploy_target target, const char *engine,
+                        const struct row *rows, size_t n_rows,
+                        const struct recommend_params *params, struct err *err);
+
+/* The command or file, with its reasons as comments. Error: ST_INPUT (a name that this
+ * target cannot take; nothing is printed then). */
+enum status deploy_print(FILE *f, const struct deploy *d, struct err *err);
+
+#endif

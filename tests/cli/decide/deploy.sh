@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# bench recommend --for: the command for each target from the rows of its own program,
+# from others' where it was not measured; run by a shell and read as YAML with the name of
+# a model that neither may take for anything else.
+. "$SRC/tests/cli/lib.sh"
+export SLMBENCH_CACHE=$WORK/cache
+command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
+
+hostile="it's \$(touch pwned) \"a\": b & c.gguf"
+mkdir models bin
+"$BENCH" synth nano Q4_K_M -o "models/$hostile" >/dev/null
+common=(--mem none --no-charts --no-probe --repeats 0 --launches 1 --max-launches 1 --threads 1
+        --prefill none -n 8 --seed 3)
+printf '#!/bin/sh\necho "100000 tok/s"\n' >bin/llama
+for p in llama-server bench taskset; do
+    printf '#!/bin/bash\n{ echo "%s"; printf "%%s\\n" "$@"; env | grep LLAMA_ARG || true; } >>"$SAID"\n' $p >bin/$p
+done
+printf '\n[ "$1" = -c ] && shift 2 && exec "$@"\n' >>bin/taskset
+chmod +x bin/*
+export SAID=$WORK/said
+
+# runs FILE: what the commands of it are given, in "said"
+runs() {
+    : >said
+    PATH=$PWD/bin:$PATH bash "$1" || fail "$1: $(cat "$1")"
+    [ ! -e pwned ] || fail "a name was run: $(cat "$1")"
+}
+
+# follows WORD VALUE: in "said"
+follows() {
+    grep -Fx -A 1 -- "$1" said | grep -qFx -- "$2" || fail "no $1 $2: $(cat said)"
+}
+
+# ---- not measured: carried over from slmbench
+"$BENCH" sweep "${common[@]}" -m "models/$hostile" --ctx 64 --kv-type q8_0 -o ours >out 2>err ||
+    fail "exit $?: $(cat err)"
+for target in slmbench llama.cpp ollama docker k8s; do
+    "$BENCH" recommend ours --for $target --mem 2G >$target || fail "$target"
+    [ "$(wc -L <$target)" -lt 400 ] || fail "$target is wide: $(cat $target)"
+    if [ $target = slmbench ]; then
+        ! grep -q "carried over" $target || fail "ours is ours: $(cat $target)"
+    else
+        tr -d '\n#' <$target | grep -q "carried over from  *slmbench" || fail "$target: $(cat $target)"
+    fi
+done
+runs llama.cpp
+follows --model "$PWD/models/$hostile"
+follows --threads 1
+follows --threads-batch 1
+follows --ctx-size 64
+follows --parallel 1
+follows --cache-type-k q8_0
+follows --cache-type-v q8_0
+grep -qx "LLAMA_ARG_FLASH_ATTN=1" said || fail "no flash attention for q8_0: $(cat said)"
+cache=$(sed -n 's/^LLAMA_ARG_CACHE_RAM=//p' said | sort -u)
+[ "$cache" -gt 100 ] && [ "$cache" -lt 1024 ] || fail "$cache MiB of prompts in 2 GiB"
+runs slmbench
+follows -m "$PWD/models/$hostile"
+follows --kv-type q8_0
+follows --ctx 64
+grep -q "^FROM .*/models/it's " ollama || fail "no model: $(cat ollama)"
+grep -q "^PARAMETER num_ctx 64$" ollama || fail "no context: $(cat ollama)"
+grep -q "OLLAMA_KV_CACHE_TYPE=q8_0" ollama || fail "no KV type: $(cat ollama)"
+grep -q -- "--memory 2147483648 --memory-swap 2147483648" docker || fail "no limit: $(cat docker)"
+sed -i 's/^docker run/bench/' docker
+runs docker
+follows --model "/models/$hostile"
+follows --env "LLAMA_ARG_CACHE_RAM=$cache"
+if python=$(python_with_yaml); then
+    $python - "$PWD/models" "$hostile" "$cache" <<'EOF' || fail "manifest: $(cat k8s)"
+import sys, yaml
+m = yaml.safe_load(open("k8s"))
+assert m["kind"] == "Deployment" and m["apiVersion"] == "apps/v1"
+spec = m["spec"]["template"]["spec"]
+assert m["spec"]["selector"]["matchLabels"] == m["spec"]["template"]["metadata"]["labels"]
+c = spec["containers"][0]
+args = dict(zip(c["args"][::2], c["args"][1::2]))
+assert args["--model"].replace("$$", "$") == "/models/" + sys.argv[2], args  # $(x) is a variable
+assert "$$(touch" in args["--model"]
+assert args["--threads"] == "1" and args["--ctx-size"] == "64" and args["--cache-type-k"] == "q8_0"
+assert spec["volumes"][0]["hostPath"]["path"] == sys.argv[1]
+assert c["resources"]["limits"] == c["resources"]["requests"] == {"cpu": "1", "memory": "2147483648"}
+assert {e["name"]: e["value"] for e in c["env"]}["LLAMA_ARG_CACHE_RAM"] == sys.argv[3]
+import re
+assert re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", m["metadata"]["name"])
+EOF
+fi
+"$BENCH" recommend ours --for llama.cpp --mem 40M >small || fail "small"
+grep -q "LLAMA_ARG_CACHE_RAM=0" small || fail "prompts are kept in nothing: $(cat small)"
+
+# ---- measured: its own rows, though ours are others
+"$BENCH" sweep "${common[@]}" -m nano:Q4_K_M -m nano:Q8_0 --ctx 0,32 -o both \
+    --engine "llama.cpp=bin/llama {model} {ctx} {n} =~ ([0-9.]+)" \
+    --engine "ik_llama.cpp=bin/llama {model} {ctx} {n} =~ ([0-9.]+)" >out 2>err || fail "exit $?: $(cat err)"
+"$BENCH" recommend both --for llama.cpp --ctx 32 >measured || fail "measured"
+tr -d '\n#' <measured | grep -q "100000 tok/s.* measured with  *llama.cpp" || fail "whose rows: $(cat measured)"
+! grep -q "carried over" measured || fail "carried over: $(cat measured)"
+grep -q "random weights" measured || fail "a shape is no file: $(cat measured)"
+grep -q -- "--model nano-Q" measured || fail "no file: $(cat measured)"
+"$BENCH" recommend both --for ollama --ctx 32 >ollama
+tr -d '\n#' <ollama | grep -q "carried over from  *llama.cpp" || fail "ollama: $(cat ollama)"
+grep -q "^FROM ./nano-Q" ollama || fail "ollama: $(cat ollama)"
+"$BENCH" recommend both --for slmbench --ctx 32 >slmbench
+tr -d '\n#' <slmbench | grep -q "measured with  *slmbench" || fail "slmbench: $(cat slmbench)"
+"$BENCH" recommend both --for llama.cpp --engine ik_llama.cpp >ik
+grep -q -- "--cache-ram [0-9]" ik || fail "ik has an option: $(cat ik)"
+"$BENCH" recommend both --engine slmbench >only || fail "only ours"
+! grep -q "of llama.cpp" only || fail "not only ours: $(cat only)"
+"$BENCH" recommend both >all || fail "all"
+grep -q "Recommended: nano.* of \(ik_\)\?llama.cpp" all || fail "not the fastest engine: $(cat all)"
+
+# ---- what cannot be
+refused 2 "targets are" recommend both --for moon
+refused 2 "no row of none" recommend both --for llama.cpp --engine none
+refused 2 "no row of none" recommend both --engine none
+refused 2 "exclude each other" recommend both --for llama.cpp --json
+mkdir "a,b"
+mv "models/$hostile" "a,b/x.gguf"
+"$BENCH" sweep "${common[@]}" -m a,b/x.gguf --ctx 0 -o comma >out 2>err || fail "$(cat err)"
+refused 2 "docker cannot mount" recommend comma --for docker
+rm -rf "$WORK"
