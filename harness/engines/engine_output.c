@@ -98,7 +98,7 @@ static void read_version(struct engine_figures *f, const json_t *test)
     const int64_t number = whole(test, "build_number");
     char shown[48];
 
-    if (!commit)
+    if (!commit || !strcmp(commit, "unknown"))
         return;
     snprintf(f->version, sizeof f->version, "%s",
              text_harmless(shown, sizeof shown, commit));

@@ -290,6 +290,11 @@ static void figures_of_llama_bench(void **state)
                                         "8", "[1000000000]") "\n"),
                      ST_OK);
     assert_int_equal(f.n, 1);
+    /* built outside a repository */
+    assert_int_equal(read_bench(&f, "[{\"avg_ts\": 8, \"n_gen\": 8, \"build_commit\": "
+                                    "\"unknown\", \"build_number\": 0}]"),
+                     ST_OK);
+    assert_string_equal(f.version, "");
     /* only mean and deviation */
     assert_int_equal(read_bench(&f, "[" TEST("8", "[]") "]"), ST_OK);
     assert_int_equal(f.n, 0);
