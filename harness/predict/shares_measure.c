@@ -11,6 +11,7 @@
 
 #include "engine/base/jsonfile.h"
 #include "harness/base/stats.h"
+#include "harness/machine/topology.h"
 #include "harness/result/report_rows.h"
 
 /* Undisturbed launches below this many have no quantiles worth the name. */
@@ -60,6 +61,12 @@ static enum status add(struct values *values, const struct share *share,
     return ST_OK;
 }
 
+/* A table may say anything. */
+static bool has_threads(const struct row *r)
+{
+    return r->n_threads > 0 && r->n_threads <= TOPO_MAX_CPUS;
+}
+
 static enum status add_rows(struct values *values, const char *dir, const char *machine,
                             struct err *err)
 {
@@ -74,7 +81,7 @@ static enum status add_rows(struct values *values, const char *dir, const char *
 
         s.median = share_of_row(r, &s.kind);
         snprintf(s.machine, sizeof s.machine, "%s", machine);
-        if (s.median > 0 && s.format != KERN_N_FMT && r->n_threads > 0 &&
+        if (s.median > 0 && s.format != KERN_N_FMT && has_threads(r) &&
             row_trust(r) == ROW_GOOD)
             st = add(values, &s, err);
     }
@@ -104,7 +111,7 @@ static enum status add_kernel(struct values *values, const struct row *r,
     s.median = strtod(cell[CELL_SHARE], NULL);
     snprintf(s.machine, sizeof s.machine, "%s", machine);
     return s.median > 0 && isfinite(s.median) && s.format != KERN_N_FMT &&
-                   s.n_threads > 0
+                   has_threads(r)
                ? add(values, &s, err)
                : ST_OK;
 }
