@@ -19,6 +19,9 @@
 #include "engine/base/invoker.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
+#include "harness/base/textfile.h"
+
+#define TEMPLATE_MAX_BYTES ((size_t)1 << 20)
 
 #define NOT_STARTED 127 /* exit code of a child that could not start gnuplot */
 
@@ -303,32 +306,23 @@ void chart_file_text(FILE *f, const char *s)
               f);
 }
 
-static FILE *open_template(const char *name, struct err *err)
-{
-    char path[4096], file[80];
-
-    snprintf(file, sizeof file, "%s.gp", name);
-    data_file_find(path, sizeof path, "plots", file);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        err_set(err, ST_UNSUPPORTED,
-                "there is no chart template %.300s; set SLMBENCH_PLOTS to the plots "
-                "directory of slmbench",
-                path);
-    return f;
-}
-
 static enum status add_template(FILE *to, const char *name, struct err *err)
 {
-    FILE *from = open_template(name, err);
-    char buf[4096];
-    size_t n;
+    char path[4096], file[80], *text;
+    size_t len;
 
-    if (!from)
-        return err->code;
-    while ((n = fread(buf, 1, sizeof buf, from)) > 0)
-        fwrite(buf, 1, n, to);
-    fclose(from);
+    snprintf(file, sizeof file, "%s.gp", name);
+    if (!data_file_find(path, sizeof path, "plots", file))
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "there is no chart template %s in the folder that SLMBENCH_PLOTS "
+            "names; name the plots directory of slmbench, or none",
+            file);
+    enum status st = textfile_read(path, TEMPLATE_MAX_BYTES, &text, &len, err);
+    if (st)
+        return st;
+    fwrite(text, 1, len, to);
+    free(text);
     return ST_OK;
 }
 

@@ -3,9 +3,19 @@
  * program.h - version and path of this executable, and the files that come with it:
  * shapes, sweeps, gates, texts, charts
  *
- * A program that runs from its build tree uses the files of the source tree; any other
- * uses ../share/slmbench beside the executable, where `cmake --install` puts them.
- * $SLMBENCH_SHAPES and $SLMBENCH_PLOTS replace the directories of shapes and charts.
+ * Every file is looked for in these places, and the first that has it wins:
+ *
+ *     $XDG_CONFIG_HOME/slmbench/<kind>, which is ~/.config/slmbench/<kind> by default
+ *     <folder of the program>/slmbench/<kind>, beside the program
+ *     <folder of the program>/../share/slmbench/<kind>, where `cmake --install` puts it
+ *     inside the program, which holds all of them but the traces as they were when it
+ *         was built: such a file has no path; what stands for it begins with
+ * DATA_INSIDE
+ *
+ * A program that runs from its build tree uses the source tree in place of the second
+ * and third. $SLMBENCH_SHAPES and $SLMBENCH_PLOTS replace all places of shapes and
+ * charts. A directory that somebody else owns or everybody may write into is passed
+ * over, unless one of these variables names it.
  *
  * Threading: the first call of self_path() and self_dir() is one thread's.
  */
@@ -14,6 +24,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "engine/base/status.h"
+#include "harness/base/pathlist.h"
 
 /* Version and commit of this build, "0.1.0 (abc1234)". */
 const char *build_version(void);
@@ -30,16 +43,49 @@ const char *self_dir(void);
  * buf is empty. */
 bool program_find(char *buf, size_t cap, const char *name);
 
-/* The directory of a kind of files ("models", "sweeps", "gates", "texts", "traces",
- * "machines": CPUs, prices and shares, or "plots"); it may be missing. Returns buf. */
-const char *data_dir_find(char *buf, size_t cap, const char *kind);
+/* ---- files ----------------------------------------------------------------------
+ *
+ * kind: "models", "sweeps", "gates", "texts", "traces", "machines" (CPUs, prices and
+ * shares), or "plots" */
 
-/* The path of a file in it, also where it cannot be read: then the result is NULL, else
- * buf. */
+#define DATA_INSIDE "inside:" /* and then kind/name */
+
+/* The path of a file that can be read, which may be inside the program; NULL: there is
+ * none. Returns buf. */
 const char *data_file_find(char *buf, size_t cap, const char *kind, const char *name);
 
 /* The configuration that a name means: a path, or the name of a .yaml file of that kind
  * with or without its ending. Returns buf, or name if there is no such file. */
 const char *data_config_find(char *buf, size_t cap, const char *kind, const char *name);
+
+/* Whether a path can be read: of a file, or inside the program. */
+bool data_file_is_there(const char *path);
+
+/* What path stands for inside the program, its bytes, static; NULL: path is of a file.
+ * textfile_read() and yaml_load_file() ask it. */
+const char *data_inside_text(const char *path, size_t *len);
+
+/* Names of all files of a kind whose names have that ending, without it, sorted and
+ * once each; freed with path_list_free(). Error: ST_NO_MEMORY; *names is then
+ * untouched. */
+enum status data_names(struct path_list *names, const char *kind, const char *ending,
+                       struct err *err);
+
+/* The directories that are searched for files of a kind, to the list: what a fence must
+ * let through. Error: ST_NO_MEMORY. */
+enum status data_dirs_add(struct path_list *list, const char *kind, struct err *err);
+
+/* The i-th kind; NULL: there are not so many. */
+const char *data_kind(size_t i);
+
+/* The files inside the program, which cmake/inside.cmake writes; the last has no name.
+ */
+struct data_inside {
+    const char *name; /* kind/file */
+    const unsigned char *text;
+    size_t len;
+};
+
+extern const struct data_inside data_inside_files[];
 
 #endif

@@ -5,12 +5,14 @@
 #include "harness/base/textfile.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"
 #include "harness/base/newfile.h"
+#include "harness/base/program.h"
 
 /* Room for more than cap bytes, of which max + 1 are ever needed. */
 static enum status grow(char **buf, size_t *cap, size_t max, const char *path,
@@ -27,11 +29,21 @@ static enum status grow(char **buf, size_t *cap, size_t max, const char *path,
     return ST_OK;
 }
 
+static FILE *open_text(const char *path)
+{
+    size_t len;
+    const char *inside = data_inside_text(path, &len);
+
+    if (!strcmp(path, "-"))
+        return stdin;
+    return inside ? fmemopen((void *)(uintptr_t)inside, len, "rb") : fopen(path, "rbe");
+}
+
 enum status textfile_read(const char *path, size_t max, char **text, size_t *len,
                           struct err *err)
 {
     const bool from_stdin = !strcmp(path, "-");
-    FILE *f = from_stdin ? stdin : fopen(path, "rbe");
+    FILE *f = open_text(path);
     size_t n = 0, cap = 0, got = 1;
     char *buf = NULL;
     enum status st = ST_OK;

@@ -15,7 +15,8 @@
 
 #define TEXTFILE_MAX_BYTES ((size_t)1 << 30) /* of a text that a model reads */
 
-/* The whole file, which may be a pipe, or standard input for "-"; *text is malloc'ed.
+/* The whole file, which may be a pipe, standard input for "-", or inside the program
+ * (program.h); *text is malloc'ed.
  * Errors: ST_IO, ST_INPUT (more than max bytes), ST_NO_MEMORY. */
 enum status textfile_read(const char *path, size_t max, char **text, size_t *len,
                           struct err *err);

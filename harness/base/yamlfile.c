@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "engine/base/infile.h"
+#include "harness/base/program.h"
 #include "harness/base/suggest.h"
+#include "harness/base/textfile.h"
 
 #define MAX_KEYS 64
 
@@ -103,6 +105,17 @@ static enum status explain(const char *path, const cyaml_schema_value_t *schema,
                    c->text[0] ? c->text : cyaml_strerror(code));
 }
 
+/* Files inside the program are as any other. */
+static enum status read_text(char **text, size_t *len, const char *path,
+                             struct err *err)
+{
+    size_t n;
+
+    return data_inside_text(path, &n)
+               ? textfile_read(path, YAMLFILE_MAX_BYTES, text, len, err)
+               : infile_read(text, len, path, YAMLFILE_MAX_BYTES, err);
+}
+
 enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err)
 {
@@ -111,7 +124,7 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
     cyaml_data_t *loaded = NULL;
     char *text = NULL;
     size_t len = 0;
-    enum status st = infile_read(&text, &len, path, YAMLFILE_MAX_BYTES, err);
+    enum status st = read_text(&text, &len, path, err);
 
     if (st)
         return st;

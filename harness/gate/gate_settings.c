@@ -237,7 +237,7 @@ static enum status load_file(struct origin *from, const char *path, struct err *
         if (keys[i].in != KEY_OPTION)
             file[n++] = (struct yaml_key){.name = keys[i].name,
                                           .is_list = keys[i].in == KEY_LIST};
-    if (access(path, R_OK))
+    if (!data_file_is_there(path))
         return err_set_errno(err, ST_IO,
                              "cannot open the configuration %s; name a YAML file, or "
                              "one in configs/gates such as quick",

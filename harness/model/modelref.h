@@ -103,7 +103,7 @@ enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
 enum status mix_parse(enum quantmix *mix, const char *name, struct err *err);
 
 /* A shape description: the name of one that comes with the program (kind "models" of
- * harness/base/datafile.h), or a path that ends in .yaml. Errors: ST_USAGE (unknown;
+ * harness/base/program.h), or a path that ends in .yaml. Errors: ST_USAGE (unknown;
  * lists those found), ST_INPUT. */
 enum status shape_load(struct synth_shape *shape, const char *name, struct err *err);
 /* Names found, sorted; malloc'ed array of malloc'ed strings. */

@@ -7,7 +7,6 @@
  */
 #include "harness/model/modelref.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,74 +194,39 @@ static bool has_suffix(const char *name)
     return len > suffix && !strcmp(name + len - suffix, SUFFIX);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void free_names(char **names, int n)
-{
-    for (int i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
-}
-
 enum status shape_list(char ***names, int *n, struct err *err)
 {
-    char path[PATH_MAX];
-    DIR *dir = opendir(data_dir_find(path, sizeof path, "models"));
-    char **found = NULL;
-    struct dirent *e;
-    int n_found = 0;
+    struct path_list list;
 
-    while (dir && (e = readdir(dir)) != NULL) {
-        if (!has_suffix(e->d_name))
-            continue;
-        char *name = strdup(e->d_name);
-        char **grown = realloc(found, (size_t)(n_found + 1) * sizeof *grown);
-
-        if (grown)
-            found = grown;
-        if (!name || !grown) {
-            free(name);
-            free_names(found, n_found);
-            closedir(dir);
-            return err_set(err, ST_NO_MEMORY, "no memory for the list of shapes");
-        }
-        name[strlen(name) - strlen(SUFFIX)] = '\0';
-        found[n_found++] = name;
-    }
-    if (dir)
-        closedir(dir);
-    if (n_found)
-        qsort(found, (size_t)n_found, sizeof *found, compare_names);
-    *names = found;
-    *n = n_found;
+    if (data_names(&list, "models", SUFFIX, err))
+        return ST_NO_MEMORY;
+    *names = list.path;
+    *n = (int)list.n;
     return ST_OK;
 }
 
 static enum status unknown_shape(const char *name, struct err *err)
 {
-    char list[440] = "", dir[PATH_MAX], **names;
-    int n = 0;
+    struct path_list names;
+    char list[440] = "";
 
-    if (shape_list(&names, &n, err))
+    if (data_names(&names, "models", SUFFIX, err))
         return ST_NO_MEMORY;
-    for (int i = 0; i < n; i++)
-        text_append(list, sizeof list, "%s%s", i ? ", " : "", names[i]);
-    const char *near = suggest(name, (const char *const *)names, n);
+    for (size_t i = 0; i < names.n; i++)
+        text_append(list, sizeof list, "%s%s", i ? ", " : "", names.path[i]);
+    const char *near = suggest(name, (const char *const *)names.path, (int)names.n);
 
     if (near)
         err_set(err, ST_USAGE, "there is no shape '%.80s'; did you mean '%s'?", name,
                 near);
-    else if (n)
+    else if (names.n)
         err_set(err, ST_USAGE, "there is no shape '%.80s'; there are: %s", name, list);
     else
         err_set(err, ST_USAGE,
-                "there is no shape '%.80s': %.200s has no shapes; set $SLMBENCH_SHAPES "
-                "to the directory of their .yaml files",
-                name, data_dir_find(dir, sizeof dir, "models"));
-    free_names(names, n);
+                "there is no shape '%.80s': the folder that SLMBENCH_SHAPES names has "
+                "no .yaml files; name another one, or none",
+                name);
+    path_list_free(&names);
     return ST_USAGE;
 }
 

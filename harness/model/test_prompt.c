@@ -5,11 +5,9 @@
 #include "harness/model/test_prompt.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/synth/synth.h"
 #include "harness/base/program.h"
@@ -25,20 +23,14 @@
 /* The names of all texts, "copy, free", into buf. */
 static const char *list_texts(char *buf, size_t cap)
 {
-    char dir[4096];
-    struct dirent *e;
-    DIR *d = opendir(data_dir_find(dir, sizeof dir, "texts"));
+    struct err ignored = ERR_INIT;
+    struct path_list names = {0};
 
     buf[0] = '\0';
-    while (d && (e = readdir(d))) {
-        const size_t len = strlen(e->d_name);
-
-        if (len > 4 && !strcmp(e->d_name + len - 4, ".txt"))
-            text_append(buf, cap, "%s%.*s", buf[0] ? ", " : "", (int)(len - 4),
-                        e->d_name);
-    }
-    if (d)
-        closedir(d);
+    data_names(&names, "texts", ".txt", &ignored);
+    for (size_t i = 0; i < names.n; i++)
+        text_append(buf, cap, "%s%s", i ? ", " : "", names.path[i]);
+    path_list_free(&names);
     return buf;
 }
 
@@ -49,7 +41,7 @@ enum status test_prompt_find(const char *name, char *path, size_t cap, struct er
     if (strchr(name, '/') || strchr(name, '.')) {
         if (snprintf(path, cap, "%s", name) >= (int)cap)
             return err_set(err, ST_USAGE, "%.60s...: too long a name for a text", name);
-        if (access(path, R_OK))
+        if (!data_file_is_there(path))
             return err_set_errno(err, ST_USAGE, "cannot open the text %s", name);
         return ST_OK;
     }

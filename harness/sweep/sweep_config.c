@@ -4,8 +4,6 @@
  */
 #include "harness/sweep/sweep.h"
 
-#include <unistd.h>
-
 #include "harness/base/program.h"
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
@@ -35,7 +33,7 @@ enum status sweep_config_load(struct sweep_settings *s, const char *name,
     const char *path = data_config_find(buf, sizeof buf, "sweeps", name);
     struct origin from = {s, topo};
 
-    if (access(path, R_OK))
+    if (!data_file_is_there(path))
         return err_set_errno(err, ST_IO,
                              "cannot open the configuration %s; name a YAML file, or "
                              "one in configs/sweeps such as quick",

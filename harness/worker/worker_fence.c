@@ -20,11 +20,10 @@ static enum status add_model(struct path_list *reads, const struct modelref *mod
 static enum status add_data(struct path_list *reads, struct err *err)
 {
     static const char *const kinds[] = {"models", "texts"};
-    char dir[4096];
     enum status st = ST_OK;
 
     for (size_t i = 0; !st && i < sizeof kinds / sizeof *kinds; i++)
-        st = path_list_add(reads, data_dir_find(dir, sizeof dir, kinds[i]), err);
+        st = data_dirs_add(reads, kinds[i], err);
     return st;
 }
 

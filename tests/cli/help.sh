@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # What the program says of itself: --help of it and of every command (80 columns, and a
-# screen of 45 lines), its columns (text, JSON, and the tables that results/README.md ends
-# with); and where it finds its files: in the source tree from the build tree, and only
-# there; elsewhere in ../share/slmbench beside it
+# screen of 45 lines), and its columns (text, JSON, and the tables that results/README.md
+# ends with)
 . "$SRC/tests/cli/lib.sh"
 
 columns=80 lines=45
@@ -49,30 +48,3 @@ done
 tail -n "$(wc -l <markdown)" "$SRC/results/README.md" | cmp - markdown ||
     fail "results/README.md is not up to date: append \`bench fields --markdown\`"
 ! "$BENCH" fields surplus 2>/dev/null || fail "an argument was accepted"
-
-# ---- files that come with the program
-"$BENCH" synth --list >list
-grep -q '^yi-1.5-9b ' list || fail "the build tree has no shapes: $(cat list)"
-
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-mkdir "$place/bin"
-cp "$BENCH" "$place/bin/bench"
-BENCH=$place/bin/bench
-refused 2 "share/slmbench/models has no shapes" synth yi-1.5-9b Q4_0 -o x.gguf
-refused 2 "cannot open the configuration quick" sweep -c quick --dry-run
-
-mkdir -p "$place/share/slmbench"
-cp -r "$SRC/configs/sweeps" "$SRC/configs/texts" "$SRC/plots" "$place/share/slmbench"
-mkdir "$place/share/slmbench/models"
-cp "$SRC/configs/models/nano.yaml" "$place/share/slmbench/models/mine.yaml"
-"$BENCH" synth --list >list
-grep -q '^mine ' list || fail "the installed shape is missing: $(cat list)"
-! grep -q '^yi-1.5-9b ' list || fail "shapes of the source tree: $(cat list)"
-"$BENCH" synth mine Q4_0 -o mine.gguf >/dev/null
-"$BENCH" sweep -c quick -m mine.gguf --mem none --dry-run >plan 2>err ||
-    fail "the installed sweep is not found: $(cat err)"
-
-# A variable of the environment replaces the directory of shapes.
-SLMBENCH_SHAPES=$SRC/configs/models "$BENCH" synth --list >list
-grep -q '^yi-1.5-9b ' list || fail "SLMBENCH_SHAPES is ignored: $(cat list)"
