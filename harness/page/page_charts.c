@@ -11,7 +11,6 @@
 #include "harness/page/page_machine.h"
 #include "harness/page/svg_chart.h"
 #include "harness/page/svg_tokens.h"
-#include "harness/report/chart_labels.h"
 #include "harness/report/report.h"
 
 /* style: "", short or wide. */
@@ -46,9 +45,6 @@ static enum status put_chart(void *arg, struct chart *c, struct err *err)
     chart_choose_panels(c);
     if (!chart_find_axes(c, &axes))
         return ST_OK;
-    if (c->log_x)
-        chart_place_labels(c, axes.x_min, axes.x_max, axes.y[0].min, axes.y[0].max,
-                           axes.y[0].log);
     if (c->n_left_out)
         snprintf(left_out, sizeof left_out, "%d more setting%s not shown",
                  c->n_left_out, c->n_left_out == 1 ? " is" : "s are");
@@ -58,7 +54,7 @@ static enum status put_chart(void *arg, struct chart *c, struct err *err)
     else if (c->log_x)
         svg_chart_pareto(f, c, &axes);
     else if (c->bars)
-        svg_chart_bars(f, c, &axes);
+        svg_chart_bars(f, c);
     else
         svg_chart_lines(f, c, &axes);
     end_figure(f);

@@ -13,7 +13,7 @@
 #include "harness/page/html.h"
 #include "harness/page/page_machine.h"
 
-#define N_COLUMNS 10
+#define N_COLUMNS 9
 
 /* ---- cells ---------------------------------------------------------------------- */
 
@@ -40,26 +40,17 @@ static void put_text(FILE *f, const char *style, const char *text)
     fputs("</td>", f);
 }
 
-static void put_speed(FILE *f, const struct page_machine *m, size_t i)
+static void put_speed(FILE *f, const struct row *r)
 {
-    const struct row *r = m->picked.v[i];
-    const struct launches *l = &m->picked.launches[i];
     const int digits = report_decimals(r->tok_per_s);
-    char text[64] = "", small[64] = "", of[64] = "";
-    double half = NAN;
+    char text[64] = "", interval[64] = "";
 
     if (row_trust(r) != ROW_FAILED)
         snprintf(text, sizeof text, "%.*f", digits, r->tok_per_s);
-    if (row_trust(r) != ROW_FAILED && r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0) {
-        snprintf(small, sizeof small, "%.*f to %.*f", digits, r->tok_per_s_lo, digits,
-                 r->tok_per_s_hi);
-        half = (r->tok_per_s_hi - r->tok_per_s_lo) / 2 / r->tok_per_s;
-    }
-    put_number(f, *text ? r->tok_per_s : NAN, text, "");
-    if (l->n_used || l->n_left_out)
-        snprintf(of, sizeof of, "%zu of %zu launches", l->n_used ? l->n_used : 1,
-                 (l->n_used ? l->n_used : 1) + l->n_left_out);
-    put_number(f, half, small, *small ? of : "");
+    if (row_trust(r) != ROW_FAILED && r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
+        snprintf(interval, sizeof interval, "%.*f to %.*f", digits, r->tok_per_s_lo,
+                 digits, r->tok_per_s_hi);
+    put_number(f, *text ? r->tok_per_s : NAN, text, interval);
 }
 
 static void put_memory(FILE *f, const struct row *r)
@@ -72,22 +63,28 @@ static void put_memory(FILE *f, const struct row *r)
     put_number(f, bytes > 0 ? (double)bytes : NAN, text, "");
 }
 
-static void put_doubt(FILE *f, const struct row *r)
+/* What makes the figure doubtful, and how many launches it is of. */
+static void put_doubt(FILE *f, const struct row *r, const struct launches *l)
 {
-    switch (row_trust(r)) {
-    case ROW_GOOD:
-        put_text(f, "dim", "none");
-        return;
-    case ROW_DISTURBED:
-        put_text(f, "warn", *r->validity ? r->validity : "doubtful");
-        return;
-    case ROW_PARTIAL:
-        put_text(f, "warn", "partial: few samples");
-        return;
-    case ROW_FAILED:
-        put_text(f, "bad", row_failure(r));
-        return;
-    }
+    static const char *const styles[] = {[ROW_FAILED] = "bad",
+                                         [ROW_PARTIAL] = "warn",
+                                         [ROW_DISTURBED] = "warn",
+                                         [ROW_GOOD] = "dim"};
+    const enum row_trust trust = row_trust(r);
+    const size_t n_used = l->n_used ? l->n_used : 1;
+
+    fprintf(f, "<td class=\"doubt %s\">", styles[trust]);
+    html_put(f, trust == ROW_GOOD      ? "none"
+                : trust == ROW_PARTIAL ? "partial: few samples"
+                : trust == ROW_FAILED  ? row_failure(r)
+                : *r->validity         ? r->validity
+                                       : "doubtful");
+    fputs("<small>", f);
+    if (l->n_left_out)
+        html_printf(f, "%zu of %zu launches", n_used, n_used + l->n_left_out);
+    else
+        html_printf(f, "%zu launch%s", n_used, plural((long long)n_used, "es"));
+    fputs("</small></td>", f);
 }
 
 static void point_text(char *buf, size_t cap, const struct row *r)
@@ -151,7 +148,8 @@ static void put_point(FILE *f, const struct page_machine *m, size_t i)
     snprintf(text, sizeof text, "%lld", (long long)r->n_threads);
     put_number(f, r->n_threads > 0 ? (double)r->n_threads : NAN,
                r->n_threads > 0 ? text : "", "");
-    put_speed(f, m, i);
+    put_speed(f, r);
+    put_doubt(f, r, &m->picked.launches[i]);
     text[0] = '\0';
     if (r->mbu > 0 && row_trust(r) != ROW_FAILED)
         snprintf(text, sizeof text, "%.0f %%", 100 * r->mbu);
@@ -162,7 +160,6 @@ static void put_point(FILE *f, const struct page_machine *m, size_t i)
     put_number(f, *text ? ttft : NAN, text, "");
     put_memory(f, r);
     put_text(f, "", row_trust(r) == ROW_FAILED ? "" : row_limiter_text(r));
-    put_doubt(f, r);
     fputs("</tr>\n", f);
     put_detail(f, m, i);
 }
@@ -240,13 +237,12 @@ void page_put_table(FILE *f, const struct page_machine *m)
         {"setting", "", "press it for the command and all columns"},
         {"point", "", "what was measured, at which depth or of which prompt"},
         {"threads", "n", ""},
-        {"tok/s", "n", "median over launches"},
-        {"95 % interval", "n", "sorted by its width"},
+        {"tok/s", "n", "median over launches, with its 95 % interval"},
+        {"doubt", "", "what disturbed the measurement"},
         {"of roof", "n", "share of the bandwidth ceiling"},
         {"first token", "n", "the model loaded"},
         {"memory", "n", "what must stay resident"},
-        {"limited by", "", ""},
-        {"doubt", "", "what disturbed the measurement"}};
+        {"limited by", "", ""}};
 
     fprintf(f,
             "<div class=\"card\">\n<div class=\"tools\"><h3>Every point</h3>"

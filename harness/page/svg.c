@@ -165,7 +165,7 @@ void svg_x_title(FILE *f, const struct svg_area *a, const char *text)
 /* Colours come round after SVG_COLORS, then with other shapes. */
 static int shape_of(int series)
 {
-    return (series + 3 * (series / SVG_COLORS)) % 5;
+    return (series + 2 * (series / SVG_COLORS)) % 5;
 }
 
 static void put_shape(FILE *f, double x, double y, int shape, double r)

@@ -19,7 +19,7 @@
 
 #define SVG_WIDTH     370
 #define SVG_COLORS    7
-#define SVG_MAX_TICKS 12
+#define SVG_MAX_TICKS 20
 #define SVG_CHARACTER 8.0 /* width of a digit, at most */
 
 struct svg_range {

@@ -19,7 +19,9 @@
 #define BAR_STEP    21.0
 #define NAME_HEIGHT 20.0
 #define SPACE       10.0 /* between settings */
+#define CHARACTER   7.0  /* width of one behind a bar, at most */
 #define FOOT        44.0
+#define GIB         ((double)((uint64_t)1 << 30))
 
 /* Marks of one series have their bars below each other. */
 static int count_marks(const struct chart *c, int series)
@@ -39,13 +41,26 @@ static void put_name(FILE *f, const struct chart *c, int series, double y)
              svg_chart_series(c, series, name, sizeof name));
 }
 
-/* One bar with its interval; its figure and group stand behind it. */
+/* What stands behind a bar: its figure and group. Returns how many characters. */
+static int figure_text(const struct chart *c, const struct mark *m, char *buf,
+                       size_t cap)
+{
+    const char *group = c->n_groups > 1 ? c->group[m->group] : "";
+
+    if (m->state == MARK_CROSS)
+        return snprintf(buf, cap, "%s%s%s", *m->note ? m->note : "no figure",
+                        *group ? ", " : "", group);
+    return snprintf(buf, cap, "%.*f%s%s%s", report_decimals(m->y), m->y,
+                    *group ? ", " : "", group,
+                    m->state == MARK_HOLLOW ? ", disturbed" : "");
+}
+
+/* One bar with its interval. */
 static void put_bar(FILE *f, const struct chart *c, const struct svg_area *a,
                     const struct mark *m, double y)
 {
     const double end = m->state == MARK_CROSS ? a->left : svg_x(a, m->y);
     const double behind = fmax(end, isfinite(m->hi) ? svg_x(a, m->hi) : end) + 7;
-    const char *group = c->n_groups > 1 ? c->group[m->group] : "";
     char text[160];
 
     fprintf(f, "<g class=\"g%d\">", c->n_groups > 1 ? m->group % 4 : 0);
@@ -55,23 +70,33 @@ static void put_bar(FILE *f, const struct chart *c, const struct svg_area *a,
         fprintf(f, "<path class=\"whisker over\" d=\"M%.1f %.1fH%.1f\"/>",
                 svg_x(a, fmax(m->lo, 0)), y + BAR / 2, svg_x(a, m->hi));
     fputs("</g>", f);
-    if (m->state == MARK_CROSS)
-        snprintf(text, sizeof text, "%s%s%s", *m->note ? m->note : "no figure",
-                 *group ? ", " : "", group);
-    else
-        snprintf(text, sizeof text, "%.*f%s%s%s", report_decimals(m->y), m->y,
-                 *group ? ", " : "", group,
-                 m->state == MARK_HOLLOW ? ", disturbed" : "");
+    figure_text(c, m, text, sizeof text);
     svg_text(f, behind, y + 12.5, "start", "value", text);
 }
 
-void svg_chart_bars(FILE *f, const struct chart *c, const struct chart_axes *a)
+/* The end of the axis, so that figures have room behind their bars. */
+static double axis_end(const struct chart *c, double width)
 {
-    /* figures stand behind the longest bar */
-    struct svg_area area = {
-        .left = 0, .width = SVG_WIDTH - 8, .x = {0, a->y[0].max * 1.42, false}};
+    double most = 0;
+    char text[160];
+
+    for (size_t i = 0; i < c->n; i++) {
+        const struct mark *m = &c->v[i];
+        const double v =
+            m->state == MARK_CROSS ? 0 : fmax(m->y, isfinite(m->hi) ? m->hi : 0);
+        const double room = 9 + CHARACTER * figure_text(c, m, text, sizeof text);
+
+        most = fmax(most, v * width / fmax(width - room, 0.3 * width));
+    }
+    return most > 0 ? most : 1;
+}
+
+void svg_chart_bars(FILE *f, const struct chart *c)
+{
+    struct svg_area area = {.left = 0, .width = SVG_WIDTH - 8};
     double y = 4;
 
+    area.x.max = axis_end(c, area.width);
     for (int s = 0; s < c->n_series; s++)
         area.height += NAME_HEIGHT + BAR_STEP * count_marks(c, s) + SPACE;
     area.top = y;
@@ -86,7 +111,7 @@ void svg_chart_bars(FILE *f, const struct chart *c, const struct chart_axes *a)
             }
         y += SPACE;
     }
-    svg_x_axis(f, &area, 5);
+    svg_x_axis(f, &area, 4);
     svg_x_title(f, &area, c->x_title);
     svg_end(f);
 }
@@ -118,7 +143,7 @@ static void put_amount(FILE *f, const struct mark *m, double y)
     char text[96] = "no figure";
 
     if (isfinite(needed))
-        snprintf(text, sizeof text, "%.2f GiB", needed);
+        format_bytes(text, sizeof text, (uint64_t)(needed * GIB));
     if (*m->note)
         text_append(text, sizeof text, ", %s", m->note);
     svg_text(f, SVG_WIDTH - 4, y + 13, "end", *m->note ? "value warn" : "value", text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * svg_chart.c - lines with intervals and roofs, and the frontier of speed and quality
+ * svg_chart.c - lines with intervals and roofs
  */
 #include "harness/page/svg_chart.h"
 
@@ -94,8 +94,7 @@ static double figure(const struct mark *m)
     return m->state == MARK_CROSS ? NAN : m->y;
 }
 
-/* What a pointer over the mark shows. */
-static void put_hint(FILE *f, const struct chart *c, const struct mark *m)
+void svg_chart_hint(FILE *f, const struct chart *c, const struct mark *m)
 {
     fputs("<title>", f);
     html_put(f, c->series[m->series]);
@@ -117,7 +116,7 @@ static void put_mark(FILE *f, const struct chart *c, const struct svg_area *a,
     const double x = svg_x(a, m->x), y = svg_y(a, m->y);
 
     fputs("<g>", f);
-    put_hint(f, c, m);
+    svg_chart_hint(f, c, m);
     if (m->state != MARK_CROSS && isfinite(m->lo) && isfinite(m->hi)) {
         const double low = svg_y(a, fmax(m->lo, a->y.min)), high = svg_y(a, m->hi);
 
@@ -201,72 +200,6 @@ void svg_chart_lines(FILE *f, const struct chart *c, const struct chart_axes *a)
             svg_x_title(f, &area, c->x_title);
         }
         area.top += area.height + PANEL_GAP;
-    }
-    svg_end(f);
-}
-
-/* ---- speed against divergence -----------------------------------------------------
- */
-
-static void put_frontier(FILE *f, const struct chart *c, const struct svg_area *a,
-                         int series)
-{
-    const char *move = "M";
-    double last = NAN;
-
-    fputs("<path class=\"line\" d=\"", f);
-    for (size_t i = 0; i < c->n; i++) {
-        const struct mark *m = &c->v[i];
-
-        if (m->series != series || !(m->other > 0))
-            continue;
-        if (isfinite(last)) /* a step, as what is better in both is nowhere between */
-            fprintf(f, "L%.1f %.1f", svg_x(a, m->x), svg_y(a, last));
-        fprintf(f, "%s%.1f %.1f", move, svg_x(a, m->x), svg_y(a, m->other));
-        move = "L";
-        last = m->other;
-    }
-    fputs("\"/>\n", f);
-}
-
-void svg_chart_pareto(FILE *f, const struct chart *c, const struct chart_axes *a)
-{
-    struct svg_area area = {.top = 12,
-                            .height = FIRST_HEIGHT + 40,
-                            .x = {a->x_min, a->x_max, true},
-                            .y = {a->y[0].min, a->y[0].max, a->y[0].log}};
-    char name[REPORT_NAME_MAX], text[REPORT_NAME_MAX + 16];
-
-    fputs("<ul class=\"legend\">\n", f);
-    for (int s = 0; s < c->n_series; s++) {
-        snprintf(text, sizeof text, "against %s",
-                 svg_chart_series(c, s, name, sizeof name));
-        svg_key(f, s, "line", MARK_SOLID, text);
-    }
-    svg_chart_key_states(f, c);
-    fputs("</ul>\n", f);
-    area.left = svg_y_labels_width(&area.y, 5);
-    area.width = SVG_WIDTH - area.left - 14;
-    svg_begin(f, SVG_WIDTH, area.top + area.height + FOOT, c->title);
-    svg_y_axis(f, &area, 5);
-    svg_x_axis(f, &area, 4);
-    svg_x_title(f, &area, "divergence from the reference, nats");
-    for (int s = 0; s < c->n_series; s++) {
-        fprintf(f, "<g class=\"s%d\">\n", s % SVG_COLORS);
-        put_frontier(f, c, &area, s);
-        for (size_t i = 0; i < c->n; i++) {
-            const struct mark *m = &c->v[i];
-
-            if (m->series != s)
-                continue;
-            fputs("<g>", f);
-            put_hint(f, c, m);
-            svg_mark(f, svg_x(&area, m->x), svg_y(&area, m->y), s, m->state);
-            fputs("</g>", f);
-            svg_text(f, svg_x(&area, m->label_x), svg_y(&area, m->label_y) + 4,
-                     "middle", "note", m->note);
-        }
-        fputs("</g>\n", f);
     }
     svg_end(f);
 }

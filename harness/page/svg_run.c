@@ -74,7 +74,7 @@ static void put_pauses(FILE *f, const struct token_run *run, const struct svg_ar
         if (run->v[i].after_pause) {
             const double x = svg_x(a, (run->v[i].begin_s - TOKEN_RUN_PAUSE_S / 2) / 60);
 
-            svg_line(f, x, a->top, x, bottom, "line roof rule");
+            svg_line(f, x, a->top, x, bottom, "rule dashed");
         }
 }
 

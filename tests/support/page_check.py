@@ -217,6 +217,9 @@ with tempfile.TemporaryDirectory() as profile:
     screen(b, 390, 844, True)
     check_width(b, "phone")
     shoot(b, "phone.png")
+    b.run('document.querySelector("table.rows td button").click()')
+    check_width(b, "phone, columns of a row shown")
+    b.run('document.querySelector("table.rows td button").click()')
     screen(b, 1280, 900, False)
     b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     if b.run("getComputedStyle(document.body).backgroundColor") == light:
