@@ -50,8 +50,14 @@ static void env_leave(struct saved_env *saved)
     restore_variable("HWLOC_THISSYSTEM", saved->thissystem);
 }
 
-/* The x86 component would bind this thread to every CPU in turn, and knows
- * nothing of a recorded tree. */
+/* The x86 component would bind this thread to every CPU in turn, and knows nothing of a
+ * recorded tree. A hwloc that was built for another CPU does not have it, and refuses
+ * to leave it out. */
+static void leave_out_x86(hwloc_topology_t hw)
+{
+    hwloc_topology_set_components(hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+}
+
 static hwloc_topology_t load_hwloc(const char *root)
 {
     struct saved_env saved;
@@ -59,12 +65,13 @@ static hwloc_topology_t load_hwloc(const char *root)
 
     env_enter(&saved, root);
     if (hwloc_topology_init(&hw)) {
-        hw = NULL;
-    } else if (hwloc_topology_set_components(
-                   hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") ||
-               hwloc_topology_set_icache_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL) ||
-               hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
-               hwloc_topology_load(hw)) {
+        env_leave(&saved);
+        return NULL;
+    }
+    leave_out_x86(hw);
+    if (hwloc_topology_set_icache_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL) ||
+        hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
+        hwloc_topology_load(hw)) {
         hwloc_topology_destroy(hw);
         hw = NULL;
     }
