@@ -298,7 +298,7 @@ static bool is_same_model(const struct prediction *one, const struct row *r)
 static void take_row(struct prediction *one, const struct candidate *c,
                      const struct row *r, int n_prompt)
 {
-    if (row_trust(r) != ROW_GOOD || r->n_threads != c->n_threads ||
+    if (row_trust(r) != ROW_GOOD || !row_is_plain(r) || r->n_threads != c->n_threads ||
         !is_same_model(one, r) || !has_time(one))
         return;
     if (r->kind == POINT_DECODE && r->ctx == one->ctx) {

@@ -58,6 +58,8 @@ static bool predict_row(struct check_row *out, const struct row *r, const char *
 
 static bool is_complete(const struct row *r)
 {
+    if (!row_is_plain(r))
+        return false;
     return r->kind == POINT_DECODE
                ? r->bytes_per_token > 0 && r->roof_gbps > 0
                : r->kind == POINT_PREFILL && r->gops > 0 && r->roof_gops > 0;

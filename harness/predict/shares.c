@@ -42,7 +42,7 @@ double share_of_row(const struct row *r, enum share_kind *kind)
 
     if (kind)
         *kind = decodes ? SHARE_DECODE : SHARE_PREFILL;
-    if (r->status != ROW_STATUS_OK || !(r->tok_per_s > 0) ||
+    if (r->status != ROW_STATUS_OK || !(r->tok_per_s > 0) || !row_is_plain(r) ||
         r->limiter == LIMITER_PAGING || r->limiter == LIMITER_DISK ||
         r->limiter == LIMITER_QUOTA)
         return NAN;
