@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # What the program says of itself: --help of it and of every command (80 columns, and a
-# screen of 45 lines), and its columns (text, JSON, and the tables that results/README.md
+# screen of 50 lines), and its columns (text, JSON, and the tables that results/README.md
 # ends with)
 . "$SRC/tests/cli/lib.sh"
 
-columns=80 lines=45
+columns=80 lines=50
 
 # fits NAME FILE
 fits() {
