@@ -26,6 +26,7 @@ static struct plan plan_of(enum weights_residency residency, int n_streamed,
     p.room = room;
     snprintf(p.room_from, sizeof p.room_from, "--mem");
     p.need = (struct point_need){.weight_bytes = 7 * GIB,
+                                 .map_bytes = 7 * GIB,
                                  .kv_bytes = 256 * MIB,
                                  .scratch_bytes = 64 * MIB,
                                  .token_bytes = 7 * GIB,
