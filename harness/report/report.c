@@ -37,7 +37,47 @@ static enum status no_memory(struct err *err)
     return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
 }
 
+/* ---- threads --------------------------------------------------------------------- */
+
+static int compare_counts(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The thread counts of all points of a kind, ascending, as names of bars. */
+static int thread_counts(struct chart *c, const struct report_rows *p,
+                         enum point_kind kind, int64_t counts[CHART_MAX_SERIES])
+{
+    int n = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        bool seen = p->v[i]->kind != (int)kind;
+
+        for (int k = 0; k < n && !seen; k++)
+            seen = counts[k] == p->v[i]->n_threads;
+        if (!seen && n < CHART_MAX_SERIES)
+            counts[n++] = p->v[i]->n_threads;
+    }
+    qsort(counts, (size_t)n, sizeof counts[0], compare_counts);
+    for (int k = 0; k < n; k++)
+        snprintf(c->group[k], sizeof c->group[k], "%lld thread%s", (long long)counts[k],
+                 plural(counts[k], "s"));
+    return n;
+}
+
 /* ---- decode speed against threads ---------------------------------------------- */
+
+/* Whether settings are compared side by side, since there is nothing to see along an
+ * axis of threads. */
+static bool are_bars(struct chart *c, const struct report_rows *p)
+{
+    int64_t counts[CHART_MAX_SERIES];
+
+    c->n_groups = thread_counts(c, p, POINT_DECODE, counts);
+    return c->n_groups == 1 && c->n_series > 1;
+}
 
 static enum status fill_threads(struct chart *c, const struct report_rows *p,
                                 struct err *err)
@@ -73,38 +113,43 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
     else
         snprintf(c->title, sizeof c->title,
                  "Decode speed by threads, at each setting's least context depth");
+    if (are_bars(c, p))
+        c->n = 0;
+    c->n_groups = 0;
+    return ST_OK;
+}
+
+/* ---- decode speed of settings with as many threads ------------------------------ */
+
+static enum status fill_decode(struct chart *c, const struct report_rows *p,
+                               struct err *err)
+{
+    for (size_t begin = 0, end; begin < p->n; begin = end) {
+        end = report_setting_end(p, begin);
+        const int64_t depth = least_depth(p, begin, end);
+        const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
+
+        for (size_t i = begin; series >= 0 && i < end; i++) {
+            if (p->v[i]->kind != POINT_DECODE || p->v[i]->ctx != depth)
+                continue;
+            struct mark *m = chart_mark(c);
+            if (!m)
+                return no_memory(err);
+            m->series = series;
+            mark_set_speed(m, p->v[i]);
+            m->other = NAN;
+        }
+    }
+    if (!are_bars(c, p))
+        c->n = 0;
+    chart_place_bars(c);
+    snprintf(c->title, sizeof c->title,
+             "Decode speed with %s, at each setting's least context depth",
+             c->group[0]);
     return ST_OK;
 }
 
 /* ---- prefill speed --------------------------------------------------------------- */
-
-static int compare_counts(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The thread counts of all prefill points, ascending, as names of bars. */
-static int thread_counts(struct chart *c, const struct report_rows *p,
-                         int64_t counts[CHART_MAX_SERIES])
-{
-    int n = 0;
-
-    for (size_t i = 0; i < p->n; i++) {
-        bool seen = p->v[i]->kind != POINT_PREFILL;
-
-        for (int k = 0; k < n && !seen; k++)
-            seen = counts[k] == p->v[i]->n_threads;
-        if (!seen && n < CHART_MAX_SERIES)
-            counts[n++] = p->v[i]->n_threads;
-    }
-    qsort(counts, (size_t)n, sizeof counts[0], compare_counts);
-    for (int k = 0; k < n; k++)
-        snprintf(c->group[k], sizeof c->group[k], "%lld thread%s", (long long)counts[k],
-                 plural(counts[k], "s"));
-    return n;
-}
 
 /* A setting is shown at its longest prompt length. */
 static int64_t longest_prompt(const struct report_rows *p, size_t begin, size_t end)
@@ -122,7 +167,7 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
 {
     int64_t counts[CHART_MAX_SERIES], prompt_of_all = -1;
 
-    c->n_groups = thread_counts(c, p, counts);
+    c->n_groups = thread_counts(c, p, POINT_PREFILL, counts);
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const int64_t prompt = longest_prompt(p, begin, end);
@@ -299,6 +344,8 @@ static const struct {
      "context depth, tokens", false, false, report_fill_context},
     {"decode_limit", "limit_gib", "tok_per_s", "roof_tok_per_s", "decode",
      "memory limit, GiB", false, false, report_fill_limit},
+    {"decode_speed", "position", "tok_per_s", "roof_tok_per_s", "bars",
+     "tokens per second", true, false, fill_decode},
     {"prefill", "position", "tok_per_s", "roof_tok_per_s", "bars", "tokens per second",
      true, false, fill_prefill},
     {"memory", "position", "peak_gib", "planned_gib", NULL, NULL, true, false,

@@ -121,6 +121,12 @@ grep -q -- '-d 16' asked || fail "no depth: $(cat asked)"
 # ---- tables and the recommendation name the program
 "$BENCH" plot all >out 2>&1 || fail "plot: $(cat out)"
 grep -q "Q4_K_M.*llama.cpp" all/decode_context.csv || fail "no chart has llama.cpp: $(ls all)"
+if command -v gnuplot >/dev/null; then
+    # one number of threads: engines side by side
+    grep -q "^title_text = 'Decode speed with 1 thread, at" all/decode_speed.gp || fail "no bars: $(ls all)"
+    [ ! -e all/decode_threads.svg ] || fail "threads are an axis of one number"
+    draws_again all decode_speed
+fi
 "$BENCH" recommend all --ctx 0 >out || fail "no recommendation"
 grep -q "^Recommended: " out || fail "nothing recommended: $(cat out)"
 
