@@ -8,25 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/kv/rewind.h"
 #include "engine/modelfile.h"
-
-struct slm {
-    struct gguf *g;
-    struct weights *w;
-    struct model *model;
-    struct thread_pool *pool;
-    struct kvcache kv;
-    struct rewind rewind;
-    struct forward *forward;
-    struct slm_info info;
-    int n_threads, n_threads_prefill; /* >= 1 */
-    int pass_tokens;                  /* most tokens in one pass of prefill */
-    int n_past;
-    size_t n_logits;        /* of the last slm_eval() */
-    slm_eval_hook_fn *hook; /* NULL: none */
-    void *hook_arg;
-};
 
 /* ---- opening and closing ------------------------------------------------------ */
 
@@ -200,6 +182,23 @@ enum status slm_place(struct slm *m, const int *cpus, struct err *err)
     return st;
 }
 
+static enum status open_sequences(struct slm *m, struct err *err)
+{
+    const size_t n = (size_t)m->info.n_sequences;
+    enum status st = ST_OK;
+
+    m->seqs = calloc(n, sizeof *m->seqs);
+    m->logits_at = calloc(n, sizeof *m->logits_at);
+    if (!m->seqs || !m->logits_at)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu sequences", n);
+    if (m->kv.pages && !m->kv.shape.n_window_layers && !m->kv.shape.n_states &&
+        !m->kv.shape.n_recent)
+        st = prefix_open(&m->prefixes, m->kv.pages, err);
+    for (size_t i = 0; !st && i < n; i++)
+        st = rewind_open(&m->seqs[i].rewind, &m->kv, (int)i, m->info.n_ctx, err);
+    return st;
+}
+
 enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err)
 {
     struct slm *new = calloc(1, sizeof *new);
@@ -229,7 +228,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         st = kvcache_open(&new->kv, &shape, info->n_ctx, err);
     }
     if (!st)
-        st = rewind_open(&new->rewind, &new->kv, info->n_ctx, err);
+        st = open_sequences(new, err);
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->pool, p->isa_mask,
                           info->n_batch, info->n_logits, err);
@@ -251,7 +250,11 @@ void slm_close(struct slm *m)
     if (!m)
         return;
     forward_close(m->forward);
-    rewind_close(&m->rewind);
+    for (int i = 0; m->seqs && i < m->info.n_sequences; i++)
+        rewind_close(&m->seqs[i].rewind);
+    free(m->seqs);
+    prefix_close(m->prefixes);
+    free(m->logits_at);
     kvcache_close(&m->kv);
     thread_pool_stop(m->pool);
     model_free(m->model);
@@ -287,26 +290,17 @@ struct thread_pool *slm_thread_pool(struct slm *m)
 
 /* ---- the sequence ------------------------------------------------------------- */
 
-static enum status check_tokens(const struct slm *m, const int32_t *tokens, size_t n,
-                                enum slm_logits which, struct err *err)
+enum status engine_check_tokens(const struct slm *m, int seq, const int32_t *tokens,
+                                size_t n, struct err *err)
 {
-    if (!m->pool)
-        return no_pool(err);
     if (n == 0)
         return err_set(err, ST_USAGE, "there are no tokens to evaluate");
-    if (!weights_ready(m->w))
-        return err_set(err, ST_USAGE,
-                       "the weights have not been read in: preload them first");
-    if (n > (size_t)slm_n_free(m))
+    if (n > (size_t)slm_seq_n_free(m, seq))
         return err_set(err, ST_USAGE,
                        "the context of %d positions is full: %zu more tokens do not "
                        "fit after %d; open the model with a larger one",
-                       m->n_past + slm_n_free(m), n, m->n_past);
-    if (which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
-        return err_set(
-            err, ST_USAGE,
-            "logits of all %zu tokens are requested; the model was opened for %d", n,
-            m->info.n_logits);
+                       m->seqs[seq].n_past + slm_seq_n_free(m, seq), n,
+                       m->seqs[seq].n_past);
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || tokens[i] >= m->info.n_vocab)
             return err_set(err, ST_USAGE,
@@ -315,42 +309,99 @@ static enum status check_tokens(const struct slm *m, const int32_t *tokens, size
     return ST_OK;
 }
 
-static void run_pass(struct slm *m, const int32_t *tokens, int n, int n_past,
-                     int n_logits)
+enum status engine_begin(struct slm *m, struct err *err)
 {
-    thread_pool_use(m->pool, n == 1 ? m->n_threads : m->n_threads_prefill);
-    rewind_pass(&m->rewind, &m->kv, tokens, n);
-    forward_run(m->forward, tokens, n, n_past, n_logits);
+    if (!m->pool)
+        return no_pool(err);
+    if (!weights_ready(m->w))
+        return err_set(err, ST_USAGE,
+                       "the weights have not been read in: preload them first");
+    if (m->hook)
+        m->hook(m->hook_arg);
+    return weights_check(m->w, err);
 }
 
-/* After slm_truncate(): bring the states to the end of the sequence. */
-static void run_again(struct slm *m)
+enum status engine_end(struct slm *m, struct err *err)
 {
-    int pos = rewind_to(&m->rewind, &m->kv, m->n_past);
+    const enum status st = gguf_check(m->g, err);
 
-    while (pos < m->n_past && !weights_check(m->w, NULL)) {
-        const int left = m->n_past - pos, at = pos % m->info.n_ctx;
+    return st ? st : weights_check(m->w, err);
+}
+
+void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts)
+{
+    bool decodes = true; /* all of them */
+
+    for (int i = 0; i < n_parts; i++) {
+        const struct forward_part *p = &parts[i];
+
+        decodes &= p->n == 1;
+        rewind_pass(&m->seqs[p->seq].rewind, &m->kv, p->tokens, p->n);
+    }
+    thread_pool_use(m->pool, decodes ? m->n_threads : m->n_threads_prefill);
+    forward_run(m->forward, parts, n_parts);
+}
+
+static enum status no_room(const struct slm *m, int n, struct err *err)
+{
+    size_t n_pages, n_free;
+
+    slm_pages(m, &n_pages, &n_free);
+    return err_set(err, ST_NO_MEMORY,
+                   "the KV cache has no room for %d more tokens: %zu of its %zu pages "
+                   "are free; end a sequence, or open the model for more positions",
+                   n, n_free, n_pages);
+}
+
+enum status engine_run_again(struct slm *m, int seq, struct err *err)
+{
+    struct sequence *s = &m->seqs[seq];
+    int pos = rewind_to(&s->rewind, &m->kv, s->n_past);
+
+    if (!kvcache_reserve(&m->kv, seq, (size_t)pos, (size_t)s->n_past))
+        return no_room(m, s->n_past - pos, err);
+    while (pos < s->n_past && !weights_check(m->w, NULL)) {
+        const int left = s->n_past - pos, at = pos % m->info.n_ctx;
         int n = left < m->pass_tokens ? left : m->pass_tokens;
 
         n = n < m->info.n_ctx - at ? n : m->info.n_ctx - at;
-        run_pass(m, m->rewind.tokens + at, n, pos, 0);
+        engine_run_pass(
+            m, &(struct forward_part){seq, s->rewind.tokens + at, n, pos, 0}, 1);
         pos += n;
     }
+    return ST_OK;
+}
+
+/* The first of several passes, or the only one. */
+static enum status check_eval(const struct slm *m, const int32_t *tokens, size_t n,
+                              enum slm_logits which, struct err *err)
+{
+    const enum status st = engine_check_tokens(m, 0, tokens, n, err);
+
+    if (!st && which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
+        return err_set(
+            err, ST_USAGE,
+            "logits of all %zu tokens are requested; the model was opened for %d", n,
+            m->info.n_logits);
+    return st;
 }
 
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err)
 {
-    const int n_past = m->n_past;
-    enum status st = check_tokens(m, tokens, n, which, err);
+    struct sequence *s = &m->seqs[0];
+    const int n_past = s->n_past;
+    enum status st = engine_begin(m, err);
 
-    if (!st && m->hook)
-        m->hook(m->hook_arg);
     if (!st)
-        st = weights_check(m->w, err);
+        st = check_eval(m, tokens, n, which, err);
+    if (!st)
+        st = engine_run_again(m, 0, err);
+    if (!st && !kvcache_reserve(&m->kv, 0, (size_t)n_past, (size_t)n_past + n))
+        st = no_room(m, (int)n, err);
     if (st)
         return st;
-    run_again(m);
+    m->n_parts = 0;
     for (size_t done = 0; done < n && !weights_check(m->w, NULL);) {
         const size_t left = n - done;
         const size_t most = which == SLM_LOGITS_ALL ? n : (size_t)m->pass_tokens;
@@ -361,16 +412,15 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
             n_logits = batch;
         else if (which == SLM_LOGITS_LAST && left <= most)
             n_logits = 1;
-        run_pass(m, tokens + done, batch, m->n_past, n_logits);
+        engine_run_pass(
+            m, &(struct forward_part){0, tokens + done, batch, s->n_past, n_logits}, 1);
         m->n_logits = (size_t)n_logits;
-        m->n_past += batch;
+        s->n_past += batch;
         done += (size_t)batch;
     }
-    st = gguf_check(m->g, err);
-    if (!st)
-        st = weights_check(m->w, err);
+    st = engine_end(m, err);
     if (st)
-        m->n_past = n_past;
+        s->n_past = n_past;
     return st;
 }
 
@@ -397,24 +447,22 @@ void slm_set_activation_hook(struct slm *m, slm_activation_hook_fn *hook, void *
 
 int slm_n_past(const struct slm *m)
 {
-    return m->n_past;
+    return slm_seq_n_past(m, 0);
 }
 
 void slm_truncate(struct slm *m, int n_past)
 {
-    assert(n_past >= 0 && n_past <= m->n_past);
-    assert(n_past == 0 || n_past >= slm_least_past(m));
-    m->n_past = n_past;
+    slm_seq_truncate(m, 0, n_past);
 }
 
 int slm_least_past(const struct slm *m)
 {
-    return rewind_least(&m->rewind, &m->kv, m->n_past);
+    return slm_seq_least_past(m, 0);
 }
 
 int slm_n_free(const struct slm *m)
 {
-    return (m->info.kv_window ? SLM_MAX_POSITIONS : m->info.n_ctx) - m->n_past;
+    return slm_seq_n_free(m, 0);
 }
 
 void slm_set_eval_hook(struct slm *m, slm_eval_hook_fn *hook, void *arg)
@@ -440,61 +488,4 @@ enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed, struct e
     else if (info->n_streamed || info->cache_bytes)
         forward_set_weights(m->forward, m->w);
     return st;
-}
-
-struct fill {
-    struct slm *m;
-    struct kern_set kern;
-    struct kvcache pool;
-    uint64_t seed;
-    int end;
-    int begin_whole, begin_ring; /* where layers begin that keep all, and a ring */
-};
-
-/* The pool fills the cache, so that pages lie on the NUMA node of their readers. */
-static void fill_heads(void *arg, int thread, int n_threads)
-{
-    struct fill *fill = arg;
-    struct slm *m = fill->m;
-    const size_t n_kv = (size_t)m->info.n_kv_heads;
-
-    (void)thread;
-    (void)n_threads;
-    for (size_t i;
-         (i = thread_pool_next(m->pool, 1)) < (size_t)m->kv.shape.n_layers * n_kv;) {
-        const int layer = (int)(i / n_kv);
-        const bool whole = layer < kvcache_n_whole(&m->kv) && !m->info.kv_window;
-
-        kvcache_fill(&m->kv, &fill->kern, layer, (int)(i % n_kv),
-                     whole ? fill->begin_whole : fill->begin_ring, fill->end,
-                     &fill->pool, fill->seed);
-    }
-}
-
-enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
-                               struct err *err)
-{
-    const bool kept = rewind_has_window(&m->rewind, &m->kv, m->n_past);
-    struct fill fill = {.m = m,
-                        .seed = seed,
-                        .end = n_past,
-                        .begin_whole = m->n_past,
-                        .begin_ring = kept ? m->n_past : 0};
-    enum status st;
-
-    if (n_past < m->n_past || n_past > m->info.n_ctx)
-        return err_set(err, ST_USAGE,
-                       "the KV cache cannot be filled to %d positions: %d are in use "
-                       "of a context of %d",
-                       n_past, m->n_past, m->info.n_ctx);
-    kern_select(&fill.kern, isa_usable());
-    st = kvcache_make_pool(&fill.pool, &m->kv, &fill.kern, seed, err);
-    if (st)
-        return st;
-    thread_pool_use(m->pool, thread_pool_capacity(m->pool));
-    thread_pool_run(m->pool, fill_heads, &fill);
-    kvcache_close(&fill.pool);
-    rewind_fill(&m->rewind, &m->kv, n_past, kept);
-    m->n_past = n_past;
-    return ST_OK;
 }

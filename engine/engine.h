@@ -53,6 +53,8 @@ struct slm;
 /* Most positions of a sequence. */
 #define SLM_MAX_POSITIONS (1 << 30)
 
+#define SLM_MAX_SEQUENCES 1024
+
 struct slm_params {
     const char *path;  /* a GGUF file or a Hugging Face folder, or NULL with image */
     const char *quant; /* with a path: quantise an F32, F16 or BF16 model to this mix
@@ -77,7 +79,10 @@ struct slm_params {
     int n_threads_prefill;    /* of a pass of several; 0: the same */
     const int *cpus;          /* [slm_params_threads()], of which either count uses the
                                  first; NULL: the OS places threads */
-    int n_ctx;     /* positions of the KV cache; 0: the model's own maximum */
+    int n_ctx;                /* positions of a sequence; 0: the model's own maximum */
+    int n_sequences;          /* that slm_batch() can go on with; 0: one */
+    size_t n_pool; /* positions of several sequences together, for which the KV cache
+                      has room; 0: n_ctx of each */
     int kv_window; /* a token sees the last positions only, this many with
                       itself, and the first n_sinks: the KV cache holds these
                       (and n_back more), and a sequence has no end. Layers with a
@@ -109,6 +114,7 @@ struct slm_info {
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
     int n_ctx_train;              /* the model's own maximum */
     int n_ctx, n_batch, n_logits; /* as opened */
+    int n_sequences;              /* as opened */
     int n_back;                   /* as opened */
     int kv_window, n_sinks;       /* as opened; without a kv_window no sinks */
     uint64_t n_params;
@@ -287,6 +293,78 @@ void slm_truncate(struct slm *m, int n_past);
  * several tokens or the first of one token after it. */
 int slm_least_past(const struct slm *m);
 
+/* ---- several sequences
+ * ---------------------------------------------------------------
+ *
+ * A model opened with n_sequences has as many, numbered from 0, all empty at first. The
+ * calls above mean number 0. They share room for n_pool positions in pages of
+ * SLM_PAGE, which a sequence takes as it becomes longer; what sequences have in common
+ * since slm_seq_fork() takes room once. */
+
+#define SLM_PAGE 256
+
+/* What slm_batch() computes of one sequence. */
+struct slm_part {
+    int seq;               /* each once in a batch */
+    const int32_t *tokens; /* [n], appended to the sequence */
+    int n;                 /* >= 1 */
+    enum slm_logits which;
+};
+
+/* One pass over all parts, which reads the weights once: of up to n_batch tokens in
+ * all, of which up to n_logits have logits. Errors: as slm_eval(), and ST_NO_MEMORY
+ * (the free pages do not suffice: slm_seq_pages()); all sequences are as before. */
+enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
+                      struct err *err);
+
+/* Logits [n_vocab] of the last slm_batch(): of a part's last token with LAST, i = 0; of
+ * its i-th with ALL. Valid until the next one, or slm_eval(). */
+const float *slm_batch_logits(const struct slm *m, int part, size_t i);
+
+/* slm_n_past(), slm_n_free(), slm_truncate() and slm_least_past() of any sequence. What
+ * is behind n_past gives its pages up. */
+int slm_seq_n_past(const struct slm *m, int seq);
+int slm_seq_n_free(const struct slm *m, int seq);
+void slm_seq_truncate(struct slm *m, int seq, int n_past);
+int slm_seq_least_past(const struct slm *m, int seq);
+
+/* Make sequence `to` a copy of `from`: pages are shared until one of them writes there.
+ * They differ. */
+void slm_seq_fork(struct slm *m, int from, int to);
+
+/* Pages of all sequences, and the free ones: 0 and 0 of a model with one sequence, or
+ * with windows in all layers. */
+void slm_pages(const struct slm *m, size_t *n, size_t *n_free);
+
+/* Pages that n more tokens of a sequence take from the free ones. */
+size_t slm_seq_pages(const struct slm *m, int seq, int n);
+
+/* ---- what sequences begin with
+ * -------------------------------------------------------
+ *
+ * Pages of a sequence can be kept when it ends, so that a later one that begins with
+ * the same tokens need not compute them again. They take room that sequences may need:
+ * forget them then, those used longest ago first. Only of models whose layers keep all
+ * positions; the others have windows, or states of the sequence's end alone. */
+
+bool slm_keeps_prefixes(const struct slm *m);
+
+/* Keep the pages of a sequence, whose tokens are tokens[slm_seq_n_past()]. It may go
+ * on, or be truncated. Error: ST_NO_MEMORY (for the table of them). */
+enum status slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens,
+                            struct err *err);
+
+/* Give an empty sequence the positions that are known of tokens[n], fewer than n so
+ * that one is left to compute; how many. */
+int slm_prefix_take(struct slm *m, int seq, const int32_t *tokens, int n);
+
+/* Forget pages until n_free are free, or nothing is kept. */
+void slm_prefix_forget(struct slm *m, size_t n_free);
+
+/* Pages that are kept, and those of them that no sequence has, too: what could become
+ * free. */
+void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own);
+
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
  * a realistic size, to reach a context depth of at most n_ctx without computing it; in
  * layers with a window earlier ones, too, if they are no longer there. Tokens decoded
@@ -294,10 +372,18 @@ int slm_least_past(const struct slm *m);
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
+/* The same of any sequence. Error: ST_NO_MEMORY (pages), too. */
+enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t seed,
+                                   struct err *err);
+
 /* Bytes read to decode one token with n_past positions in the cache:
  * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less the positions that
  * a window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
+
+/* The same for one token of each of n_sequences in a batch, all with n_past positions:
+ * weights are read once, and of experts those of slm_bytes_per_pass(). */
+double slm_bytes_per_step(const struct slm_info *info, int n_past, int n_sequences);
 
 /* Bytes of weights that one pass over n_tokens >= 1 tokens with logits reads. Of a
  * layer's experts each token takes n_experts_used, so these are the bytes expected if

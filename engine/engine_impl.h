@@ -1,12 +1,54 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_impl.h - what engine.c takes from engine_info.c
+ * engine_impl.h - shared by engine*.c
  */
 #ifndef SLM_ENGINE_ENGINE_IMPL_H
 #define SLM_ENGINE_ENGINE_IMPL_H
 
 #include "engine/engine.h"
 #include "engine/forward/forward.h"
+#include "engine/kv/prefix.h"
+#include "engine/kv/rewind.h"
+
+struct sequence {
+    int n_past;
+    struct rewind rewind;
+};
+
+struct slm {
+    struct gguf *g;
+    struct weights *w;
+    struct model *model;
+    struct thread_pool *pool;
+    struct kvcache kv;
+    struct sequence *seqs;         /* [info.n_sequences] */
+    struct prefix_cache *prefixes; /* NULL: none can be kept */
+    struct forward *forward;
+    struct slm_info info;
+    int n_threads, n_threads_prefill; /* >= 1 */
+    int pass_tokens;                  /* most tokens in one pass of prefill */
+    size_t n_logits;                  /* of the last slm_eval() or slm_batch() */
+    size_t *logits_at;      /* [n_parts] which are the first of each part, of */
+    int n_parts;            /* slm_batch() */
+    slm_eval_hook_fn *hook; /* NULL: none */
+    void *hook_arg;
+};
+
+/* What every evaluation begins and ends with. Errors: ST_USAGE (no threads, no
+ * weights), ST_IO. */
+enum status engine_begin(struct slm *m, struct err *err);
+enum status engine_end(struct slm *m, struct err *err);
+
+/* Errors: ST_USAGE (a token outside the vocabulary, or more than fit the context). */
+enum status engine_check_tokens(const struct slm *m, int seq, const int32_t *tokens,
+                                size_t n, struct err *err);
+
+/* After slm_truncate(): bring states and rings to the end of the sequence. Error:
+ * ST_NO_MEMORY (pages that it shares cannot be copied). */
+enum status engine_run_again(struct slm *m, int seq, struct err *err);
+
+/* A pass; the sequences have the room. */
+void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts);
 
 /* Describe a model with these parameters, which are checked; the residency stays as it
  * is. Errors: those of slm_plan() but for loading. */

@@ -72,6 +72,8 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
         .n_recent = p->kv_window,
         .n_sinks = p->kv_window ? p->n_sinks : 0,
         .n_spare = n_spare,
+        .n_sequences = p->n_sequences > 1 ? p->n_sequences : 0,
+        .n_pool = p->n_pool,
         .n_states = m->n_recurrent,
         .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,
     };
@@ -156,6 +158,10 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        "a KV cache of the first %d and the last %d positions: 0 to %d "
                        "are possible",
                        p->n_sinks, p->kv_window, SLM_MAX_WINDOW);
+    if (p->n_sequences < 0 || p->n_sequences > SLM_MAX_SEQUENCES)
+        return err_set(err, ST_USAGE, "%d sequences: between 1 and %d are possible",
+                       p->n_sequences, SLM_MAX_SEQUENCES);
+    info->n_sequences = p->n_sequences > 1 ? p->n_sequences : 1;
     info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
     info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
     if (info->n_batch > info->n_ctx)
@@ -173,8 +179,8 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        info->n_ctx);
     info->kv_more_bytes = kvcache_more_bytes(&shape, info->n_ctx);
     info->scratch_bytes =
-        m->vector_bytes +
-        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits, n_threads);
+        m->vector_bytes + forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
+                                        info->n_sequences, n_threads);
     return ST_OK;
 }
 
@@ -360,6 +366,14 @@ uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
     if (info->kv_window && n_past > n_seen)
         hidden += (uint64_t)(n_past - n_seen) * (uint64_t)n_cached * layer;
     return info->weight_token_bytes + info->state_bytes + all - hidden;
+}
+
+double slm_bytes_per_step(const struct slm_info *info, int n_past, int n_sequences)
+{
+    const double of_sequence = (double)slm_bytes_per_token(info, n_past) -
+                               (double)info->weight_token_bytes;
+
+    return slm_bytes_per_pass(info, n_sequences) + n_sequences * of_sequence;
 }
 
 double slm_bytes_per_pass(const struct slm_info *info, double n_tokens)

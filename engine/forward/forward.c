@@ -5,6 +5,7 @@
 #include "engine/forward/forward_impl.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Parts of a thread's share: for one column as few as leave threads of unequal speed
  * little to wait for (test_row_chunks.c), since chunks are read faster the longer they
@@ -327,8 +328,8 @@ static void embed(struct forward *f, struct fwd_thread *me)
         for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
             x[i] *= m->embd_scale;
         for (int r = 0; r < m->n_ropes; r++)
-            rope_turns(&m->ropes[r], m->arch->pairs, fwd_rope_ctx(f),
-                       f->n_past + (int)j, fwd_turn(f, r, j));
+            rope_turns(&m->ropes[r], m->arch->pairs, fwd_rope_ctx(f), f->pos[j],
+                       fwd_turn(f, r, j));
     }
     fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
@@ -394,8 +395,8 @@ static void project_back(struct forward *f, struct fwd_thread *me,
     const size_t d = (size_t)f->m->head_dim;
     const float *src = f->attn;
 
-    if (f->n_splits > 1 && !y->recurrent) {
-        fwd_join_splits(f, me->row);
+    if (f->n == 1 && f->n_splits > 1 && !y->recurrent) {
+        fwd_join_splits(f, 0, me->row);
         for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
             fwd_gate_head(f, y, q, 0, me->row + q * d);
         src = me->row;
@@ -460,7 +461,23 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
     add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
 }
 
-/* Logits of the last n_logits tokens. */
+/* The rows of x that have logits, one after another: copied to y, unless they are. */
+static const float *logit_rows(struct forward *f, struct fwd_thread *me)
+{
+    const size_t stride = pad16((size_t)f->m->n_embd), n = (size_t)f->n_logits;
+    const size_t first = (size_t)f->logit_rows[0];
+
+    if ((size_t)f->logit_rows[n - 1] == first + n - 1)
+        return f->x + first * stride;
+    for (size_t i; (i = thread_pool_next(f->pool, 1)) < n;)
+        memcpy(f->y + i * stride, f->x + (size_t)f->logit_rows[i] * stride,
+               stride * sizeof *f->y);
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
+    return f->y;
+}
+
+/* Logits of the tokens that have any. */
 static void output(struct forward *f, struct fwd_thread *me)
 {
     const struct model *m = f->m;
@@ -469,7 +486,7 @@ static void output(struct forward *f, struct fwd_thread *me)
 
     if (f->n_logits == 0)
         return;
-    const float *x = f->x + (size_t)(f->n - f->n_logits) * stride;
+    const float *x = logit_rows(f, me);
 
     if (f->hook)
         fwd_hook_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
@@ -536,18 +553,40 @@ static void pass(void *arg, int thread, int n_threads)
     output(f, me);
 }
 
-void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
-                 int n_logits)
+/* Tokens with their positions, those that have logits, and the part, which is put in
+ * front of those at earlier positions: attention takes longest for it. */
+static void take_part(struct forward *f, const struct forward_part *part)
 {
-    f->tokens = tokens;
-    f->n = n;
-    f->n_past = n_past;
-    f->n_logits = n_logits;
-    f->n_splits = n == 1 ? fwd_choose_splits(f, n_past + 1) : 1;
+    const size_t first = (size_t)f->n;
+    int at = f->n_parts++;
+
+    for (int j = 0; j < part->n; j++) {
+        f->tokens[first + (size_t)j] = part->tokens[j];
+        f->pos[first + (size_t)j] = part->n_past + j;
+        if (j >= part->n - part->n_logits)
+            f->logit_rows[f->n_logits++] = (int)first + j;
+    }
+    for (; at > 0 && f->parts[at - 1].pos < (size_t)part->n_past; at--)
+        f->parts[at] = f->parts[at - 1];
+    f->parts[at] = (struct fwd_part){.seq = part->seq,
+                                     .first = first,
+                                     .n = (size_t)part->n,
+                                     .pos = (size_t)part->n_past};
+    f->n += part->n;
+}
+
+void forward_run(struct forward *f, const struct forward_part *parts, int n_parts)
+{
+    assert(n_parts > 0 && n_parts <= f->n_parts_max);
+    f->n = f->n_parts = f->n_logits = 0;
+    for (int i = 0; i < n_parts; i++)
+        take_part(f, &parts[i]);
+    assert(f->n <= f->n_batch);
+    fwd_plan_attention(f);
     if (f->laps)
         fwd_profile_begin(f);
     if (f->weights)
-        weights_begin(f->weights, n);
+        weights_begin(f->weights, f->n);
     thread_pool_run(f->pool, pass, f);
     if (f->laps)
         fwd_profile_end(f);

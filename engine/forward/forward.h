@@ -2,8 +2,10 @@
  *
  * forward.h - from tokens to logits
  *
- * One pass takes 1..n_batch tokens of one sequence through all layers inside a
- * single thread_pool_run(); threads meet at barriers between stages:
+ * One pass takes 1..n_batch tokens through all layers inside a single
+ * thread_pool_run(): any mix of parts of sequences, one token of each that decodes and
+ * many of one whose prompt is read. Weights are read once for all of them. Threads meet
+ * at barriers between stages:
  *
  *     embed | per layer: q k v | attention | attention output | gate, up | down
  *           | output
@@ -30,11 +32,11 @@
 
 struct forward;
 
-/* Bytes that forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH) and a
- * pool of n_threads. */
+/* Bytes that forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH), a cache
+ * of n_sequences and a pool of n_threads. */
 #define FORWARD_MAX_BATCH 65536
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_logits, int n_threads);
+                       int n_logits, int n_sequences, int n_threads);
 
 /* The model, the cache and the pool must outlive it. Error: ST_NO_MEMORY. */
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
@@ -42,11 +44,17 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
                          int n_logits, struct err *err);
 void forward_close(struct forward *f);
 
-/* Take tokens[n], n <= n_batch, at positions n_past.. through the model. Logits
- * are computed for the last n_logits of them (0..n). Tokens and positions have
- * been checked. */
-void forward_run(struct forward *f, const int32_t *tokens, int n, int n_past,
-                 int n_logits);
+/* What a pass computes of one sequence. */
+struct forward_part {
+    int seq;               /* number in the cache; each once in a pass */
+    const int32_t *tokens; /* [n], n > 0, at positions n_past .. */
+    int n, n_past;
+    int n_logits; /* of the last ones, 0..n */
+};
+
+/* Take up to n_batch tokens through the model. Tokens and positions have been checked,
+ * and the cache has room for them. */
+void forward_run(struct forward *f, const struct forward_part *parts, int n_parts);
 
 /* Another pool of the same capacity; NULL: none until the next call. */
 void forward_set_pool(struct forward *f, struct thread_pool *pool);
@@ -75,7 +83,7 @@ void forward_set_hook(struct forward *f, slm_activation_hook_fn *hook, void *arg
 enum status forward_profile_start(struct forward *f, struct err *err);
 void forward_profile_read(const struct forward *f, struct slm_profile *out);
 
-/* Logits [n_vocab] of the i-th of the n_logits tokens. */
+/* Logits [n_vocab] of the i-th of all parts' n_logits tokens. */
 const float *forward_logits(const struct forward *f, size_t i);
 
 #endif

@@ -42,18 +42,55 @@ static int gcd(int a, int b)
     return a;
 }
 
-int fwd_choose_splits(const struct forward *f, int n_pos)
+/* Parts into which the positions of a KV head are split among the threads in use, of
+ * parts of one token each. */
+static int choose_splits(const struct forward *f)
 {
     const struct kvcache_shape *s = &f->kv->shape;
-    const int n_threads = thread_pool_size(f->pool);
+    const int n_threads = thread_pool_size(f->pool), n = f->n_parts;
+    const int n_pos = (int)f->parts[n - 1].pos + 1; /* of the shortest */
     const int possible =
         (s->n_recent && n_pos > s->n_recent ? s->n_recent : n_pos) / MIN_SPLIT;
     /* so many parts per head that all parts are a multiple of the threads */
-    const int wanted = n_threads / gcd(f->m->n_kv_heads, n_threads);
+    int wanted = n_threads / gcd(n * f->m->n_kv_heads, n_threads);
 
-    if (possible <= 1)
+    if (wanted > f->n_splits_max / n)
+        wanted = f->n_splits_max / n;
+    if (possible <= 1 || wanted <= 1)
         return 1;
     return possible < wanted ? possible : wanted;
+}
+
+/* Tokens whose queries of a KV head are computed together. */
+static size_t tile_tokens(const struct forward *f)
+{
+    return (size_t)(f->n_queries / (f->m->n_heads / f->m->n_kv_heads));
+}
+
+/* Panels that tokens of a part are in. */
+static size_t part_panels(const struct fwd_part *p)
+{
+    return (p->pos + p->n - 1) / KVCACHE_PANEL - p->pos / KVCACHE_PANEL + 1;
+}
+
+void fwd_plan_attention(struct forward *f)
+{
+    const size_t n_heads = (size_t)f->m->n_kv_heads, tile = tile_tokens(f);
+    bool single = true;
+
+    for (int i = 0; i < f->n_parts; i++)
+        single &= f->parts[i].n == 1;
+    f->n_splits = single ? choose_splits(f) : 1;
+    f->n_store = f->n_attend = 0;
+    for (int i = 0; i < f->n_parts; i++) {
+        struct fwd_part *p = &f->parts[i];
+
+        p->store_at = f->n_store;
+        p->attend_at = f->n_attend;
+        /* The thread that computes a single token stores it. */
+        f->n_store += p->n == 1 ? 0 : part_panels(p) * n_heads;
+        f->n_attend += (p->n + tile - 1) / tile * n_heads * (size_t)f->n_splits;
+    }
 }
 
 static void scale_by(float *x, size_t n, float factor)
@@ -121,7 +158,8 @@ static void turn(const struct forward *f, float *v, const struct norm *norm, int
 }
 
 /* Rotated key and value of token j into the cache, for one head. */
-static void store(struct forward *f, int layer, int head, size_t j)
+static void store(struct forward *f, const struct fwd_part *p, int layer, int head,
+                  size_t j)
 {
     const struct model *m = f->m;
     const size_t d = (size_t)m->head_dim;
@@ -130,8 +168,8 @@ static void store(struct forward *f, int layer, int head, size_t j)
     const float *v = f->v + j * stride + (size_t)head * d;
 
     turn(f, k, &m->layers[layer].k_norm, head, m->layers[layer].rope, j);
-    kvcache_store(f->kv, &f->kern, m->layers[layer].cached, head, (size_t)f->n_past + j,
-                  k, v);
+    kvcache_store(f->kv, &f->kern, p->seq, m->layers[layer].cached, head,
+                  (size_t)f->pos[j], k, v);
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
@@ -153,8 +191,8 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
         memcpy(dst, f->q + token * stride + q * each, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
         turn(f, dst, &y->q_norm, (int)q, y->rope,
-             for_sinks && has_gap(&view, (size_t)f->n_past + token) ? (size_t)f->n_batch
-                                                                    : token);
+             for_sinks && has_gap(&view, (size_t)f->pos[token]) ? (size_t)f->n_batch
+                                                                : token);
         scale_by(dst, d, m->attn_scale);
         if (me->query_q8)
             f->kern.quantize_act[KERN_ACT_q8_32](
@@ -218,10 +256,11 @@ static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size
  */
 enum scan { SCAN_ALL, SCAN_SINKS, SCAN_OTHERS };
 
-/* Attention of the gathered queries of n tokens, the first at position pos, over
- * positions begin .. end-1 of one head; begin is a multiple of 16. */
-static void attend(const struct forward *f, struct fwd_thread *me, int layer, int head,
-                   size_t n, size_t pos, size_t begin, size_t end, enum scan what)
+/* Attention of the gathered queries of n tokens of a sequence, the first at position
+ * pos, over positions begin .. end-1 of one head; begin is a multiple of 16. */
+static void attend(const struct forward *f, struct fwd_thread *me, int seq, int layer,
+                   int head, size_t n, size_t pos, size_t begin, size_t end,
+                   enum scan what)
 {
     const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
     const struct view view = view_of(f, layer);
@@ -231,7 +270,7 @@ static void attend(const struct forward *f, struct fwd_thread *me, int layer, in
     for (size_t t = begin, n_block; t < end; t += n_block) {
         n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
         n_block = kvcache_run(f->kv, cached, t, n_block);
-        score(f, me, n * group, kvcache_k(f->kv, cached, head, t),
+        score(f, me, n * group, kvcache_k(f->kv, seq, cached, head, t),
               pad16(n_block) / KVCACHE_PANEL);
         for (size_t i = 0; i < n * group; i++) {
             const size_t at = pos + i / group;
@@ -241,8 +280,8 @@ static void attend(const struct forward *f, struct fwd_thread *me, int layer, in
                   at < end ? at + 1 : end);
         }
         f->kern.attn_mix[f->kv->shape.type](
-            n_block, f->kv->value_dim, kvcache_v(f->kv, cached, head, t), n * group,
-            me->score, ATTN_BLOCK, me->mix, f->kv->value_dim);
+            n_block, f->kv->value_dim, kvcache_v(f->kv, seq, cached, head, t),
+            n * group, me->score, ATTN_BLOCK, me->mix, f->kv->value_dim);
         fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
                   n_block * (f->kv->key_bytes + f->kv->value_bytes) / KVCACHE_PANEL,
                   n * group * n_block * (f->kv->key_dim + f->kv->value_dim));
@@ -280,36 +319,41 @@ static void finish(struct forward *f, struct fwd_thread *me, int layer, int head
 
 /* Attention of n tokens from j on over one head's positions begin .. end-1, and with
  * sinks over these, which hides them there. */
-static void attend_tile(struct forward *f, struct fwd_thread *me, int layer, int head,
-                        size_t j, size_t n, size_t begin, size_t end, bool with_sinks)
+static void attend_tile(struct forward *f, struct fwd_thread *me,
+                        const struct fwd_part *p, int layer, int head, size_t j,
+                        size_t n, size_t begin, size_t end, bool with_sinks)
 {
-    const size_t pos = (size_t)f->n_past + j;
+    const size_t pos = (size_t)f->pos[j];
 
     begin_mix(f, me, n * (size_t)(f->m->n_heads / f->m->n_kv_heads));
     if (with_sinks) {
         gather(f, me, layer, head, j, n, true);
-        attend(f, me, layer, head, n, pos, 0, view_of(f, layer).n_sinks, SCAN_SINKS);
+        attend(f, me, p->seq, layer, head, n, pos, 0, view_of(f, layer).n_sinks,
+               SCAN_SINKS);
     }
     gather(f, me, layer, head, j, n, false);
-    attend(f, me, layer, head, n, pos, begin, end, with_sinks ? SCAN_OTHERS : SCAN_ALL);
+    attend(f, me, p->seq, layer, head, n, pos, begin, end,
+           with_sinks ? SCAN_OTHERS : SCAN_ALL);
 }
 
-/* ---- one token: heads, or parts of heads ------------------------------------ */
+/* ---- results of parts of a head's positions ---------------------------------- */
 
-static float *partial_of(const struct forward *f, size_t q, int split)
+static float *partial_of(const struct forward *f, size_t token, size_t q, int split)
 {
-    return f->partial + (q * (size_t)f->n_splits_max + (size_t)split) *
-                            pad16((size_t)f->m->head_dim + 2);
+    const size_t i = token * (size_t)f->n_splits + (size_t)split;
+
+    return f->partial +
+           (i * (size_t)f->m->n_heads + q) * pad16((size_t)f->m->head_dim + 2);
 }
 
-static void keep_partial(struct forward *f, const struct fwd_thread *me, int head,
-                         int split)
+static void keep_partial(struct forward *f, const struct fwd_thread *me, size_t token,
+                         int head, int split)
 {
     const size_t d = (size_t)f->m->head_dim;
     const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
 
     for (size_t i = 0; i < group; i++) {
-        float *dst = partial_of(f, (size_t)head * group + i, split);
+        float *dst = partial_of(f, token, (size_t)head * group + i, split);
 
         memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
         dst[d] = me->max[i];
@@ -317,7 +361,7 @@ static void keep_partial(struct forward *f, const struct fwd_thread *me, int hea
     }
 }
 
-void fwd_join_splits(const struct forward *f, float *out)
+void fwd_join_splits(const struct forward *f, size_t token, float *out)
 {
     const size_t d = (size_t)f->m->head_dim;
 
@@ -325,11 +369,14 @@ void fwd_join_splits(const struct forward *f, float *out)
         float *dst = out + q * d;
         float max = -INFINITY, sum = 0.0f;
 
-        for (int s = 0; s < f->n_splits; s++)
-            max = partial_of(f, q, s)[d] > max ? partial_of(f, q, s)[d] : max;
+        for (int s = 0; s < f->n_splits; s++) {
+            const float most = partial_of(f, token, q, s)[d];
+
+            max = most > max ? most : max;
+        }
         memset(dst, 0, d * sizeof *dst);
         for (int s = 0; s < f->n_splits; s++) {
-            const float *part = partial_of(f, q, s);
+            const float *part = partial_of(f, token, q, s);
             const float weight = expf(part[d] - max);
 
             f->kern.add_scaled(dst, part, weight, d);
@@ -339,79 +386,84 @@ void fwd_join_splits(const struct forward *f, float *out)
     }
 }
 
-static void attend_one(struct forward *f, struct fwd_thread *me, int layer)
+/* Of several tokens to attn; a single token's are joined by each thread for itself. */
+static void join_tokens(struct forward *f, struct fwd_thread *me, int layer)
 {
-    const size_t pos = (size_t)f->n_past;
-    const struct view view = view_of(f, layer);
-    const size_t from = first_seen(&view, pos) / KVCACHE_PANEL * KVCACHE_PANEL;
-    const bool with_sinks = view.n_sinks && has_gap(&view, pos);
-    const size_t n_items = (size_t)f->m->n_kv_heads * (size_t)f->n_splits;
+    const size_t d = (size_t)f->m->head_dim;
+    const size_t stride = pad16((size_t)f->m->n_heads * d);
 
-    for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_items;) {
-        const int head = (int)(item / (size_t)f->n_splits);
-        const int split = (int)(item % (size_t)f->n_splits);
-        size_t begin, end;
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
+        float *out = f->attn + j * stride;
 
-        thread_pool_share(pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin,
-                          &end);
-        /* Only one part reads the new position, so no other thread waits. */
-        if (begin < end && from + end == pos + 1)
-            store(f, layer, head, 0);
-        attend_tile(f, me, layer, head, 0, 1, from + begin, from + end,
-                    with_sinks && split == 0);
-        if (f->n_splits > 1)
-            keep_partial(f, me, head, split);
-        else
-            finish(f, me, layer, head, 0, 1);
+        fwd_join_splits(f, j, out);
+        for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
+            fwd_gate_head(f, &f->m->layers[layer], q, j, out + q * d);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 }
 
-/* ---- several tokens: tiles of a head's queries ------------------------------- */
+/* ---- work items: heads, or parts of heads, of a token; tiles of several ------- */
 
-/* Write keys and values of all tokens to the cache. Threads take whole panels of a
+/* A single token's head, or part `split` of its positions. */
+static void attend_one(struct forward *f, struct fwd_thread *me,
+                       const struct fwd_part *p, int layer, int head, int split)
+{
+    const struct view view = view_of(f, layer);
+    const size_t from = first_seen(&view, p->pos) / KVCACHE_PANEL * KVCACHE_PANEL;
+    size_t begin, end;
+
+    thread_pool_share(p->pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin,
+                      &end);
+    /* Only one part reads the new position, so no other thread waits. */
+    if (begin < end && from + end == p->pos + 1)
+        store(f, p, layer, head, p->first);
+    attend_tile(f, me, p, layer, head, p->first, 1, from + begin, from + end,
+                view.n_sinks && has_gap(&view, p->pos) && split == 0);
+    if (f->n_splits > 1)
+        keep_partial(f, me, p->first, head, split);
+    else
+        finish(f, me, layer, head, p->first, 1);
+}
+
+/* Tile number i of a head, from the last one, which sees the most positions, on. */
+static void attend_several(struct forward *f, struct fwd_thread *me,
+                           const struct fwd_part *p, int layer, int head, size_t i)
+{
+    const struct view view = view_of(f, layer);
+    const size_t tile = tile_tokens(f), n_tiles = (p->n + tile - 1) / tile;
+    const size_t at = (n_tiles - 1 - i) * tile;
+    const size_t n = p->n - at < tile ? p->n - at : tile;
+    const size_t pos = p->pos + at, from = first_seen(&view, pos);
+
+    attend_tile(f, me, p, layer, head, p->first + at, n,
+                from / KVCACHE_PANEL * KVCACHE_PANEL, pos + n,
+                view.n_sinks && has_gap(&view, pos + n - 1));
+    finish(f, me, layer, head, p->first + at, n);
+}
+
+/* Write keys and values of a part's tokens to the cache. Threads take whole panels of a
  * head: neighbours in a panel share cache lines. */
-static void store_batch(struct forward *f, struct fwd_thread *me, int layer)
+static void store_panel(struct forward *f, const struct fwd_part *p, int layer,
+                        size_t item)
 {
     const size_t n_heads = (size_t)f->m->n_kv_heads;
-    const size_t begin = (size_t)f->n_past, end = begin + (size_t)f->n;
-    const size_t first = begin / KVCACHE_PANEL;
-    const size_t n_panels = (end - 1) / KVCACHE_PANEL - first + 1;
+    const size_t at = (p->pos / KVCACHE_PANEL + item / n_heads) * KVCACHE_PANEL;
+    const size_t end = p->pos + p->n;
+    const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
 
-    for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_panels * n_heads;) {
-        const size_t at = (first + item / n_heads) * KVCACHE_PANEL;
-        const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
-
-        for (size_t pos = at < begin ? begin : at; pos < to; pos++)
-            store(f, layer, (int)(item % n_heads), pos - begin);
-    }
-    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
-    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
+    for (size_t pos = at < p->pos ? p->pos : at; pos < to; pos++)
+        store(f, p, layer, (int)(item % n_heads), p->first + pos - p->pos);
 }
 
-static void attend_batch(struct forward *f, struct fwd_thread *me, int layer)
+static void store_parts(struct forward *f, struct fwd_thread *me, int layer)
 {
-    const struct model *m = f->m;
-    const size_t n = (size_t)f->n, group = (size_t)(m->n_heads / m->n_kv_heads);
-    const size_t tile = (size_t)f->n_queries / group; /* tokens */
-    const size_t n_tiles = (n + tile - 1) / tile;
-    const struct view view = view_of(f, layer);
+    const struct fwd_part *p = f->parts, *last = p + f->n_parts - 1;
 
-    store_batch(f, me, layer);
-    for (size_t item;
-         (item = thread_pool_next(f->pool, 1)) < n_tiles * (size_t)m->n_kv_heads;) {
-        const int head = (int)(item % (size_t)m->n_kv_heads);
-        /* The last tile sees the most positions: long items first. */
-        const size_t j = (n_tiles - 1 - item / (size_t)m->n_kv_heads) * tile;
-        const size_t n_tokens = n - j < tile ? n - j : tile;
-        const size_t pos = (size_t)f->n_past + j;
-        const size_t from = first_seen(&view, pos);
-
-        attend_tile(f, me, layer, head, j, n_tokens,
-                    from / KVCACHE_PANEL * KVCACHE_PANEL, pos + n_tokens,
-                    view.n_sinks && has_gap(&view, pos + n_tokens - 1));
-        finish(f, me, layer, head, j, n_tokens);
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < f->n_store;) {
+        while (p < last && item >= p[1].store_at)
+            p++;
+        store_panel(f, p, layer, item - p->store_at);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
@@ -419,8 +471,23 @@ static void attend_batch(struct forward *f, struct fwd_thread *me, int layer)
 
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer)
 {
-    if (f->n == 1)
-        attend_one(f, me, layer);
-    else
-        attend_batch(f, me, layer);
+    const struct fwd_part *p = f->parts, *last = p + f->n_parts - 1;
+    const size_t n_heads = (size_t)f->m->n_kv_heads;
+
+    if (f->n_store)
+        store_parts(f, me, layer);
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < f->n_attend;) {
+        while (p < last && item >= p[1].attend_at)
+            p++;
+        const size_t i = item - p->attend_at, n_splits = (size_t)f->n_splits;
+
+        if (p->n == 1)
+            attend_one(f, me, p, layer, (int)(i / n_splits), (int)(i % n_splits));
+        else
+            attend_several(f, me, p, layer, (int)(i % n_heads), i / n_heads);
+    }
+    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
+    if (f->n > 1 && f->n_splits > 1)
+        join_tokens(f, me, layer);
 }

@@ -60,6 +60,14 @@ struct fwd_thread {
     const float *share;             /* likewise */
 };
 
+/* What attention computes of one sequence in a pass. */
+struct fwd_part {
+    int seq;
+    size_t first, n;            /* its tokens among all of the pass */
+    size_t pos;                 /* of the first */
+    size_t store_at, attend_at; /* its first work items of these kinds */
+};
+
 struct forward {
     const struct model *m;
     struct kvcache *kv;
@@ -93,7 +101,7 @@ struct forward {
     float *up;                         /* the same */
     float *turn[MODEL_MAX_ROPES];      /* [n_batch + 1][n_rot] cosines and sines; the
                                           last: of queries to attention sinks */
-    float *partial;                    /* [n_heads][n_splits_max][head_dim + 2] */
+    float *partial;                    /* [n_splits_max][n_heads][head_dim + 2] */
     float *route;                      /* [n_batch][n_experts] router's scores */
     int *expert;                       /* [n_batch][n_used] chosen */
     int *order, *n_uses;               /* [n_experts] those taken as they come into
@@ -106,8 +114,15 @@ struct forward {
     float *logits;                     /* [n_batch][n_vocab] */
 
     /* the current pass */
-    const int32_t *tokens;
-    int n, n_past, n_logits, n_splits;
+    int32_t *tokens;        /* [n_batch] */
+    int *pos;               /* [n_batch] positions of tokens in their sequences */
+    int *logit_rows;        /* [n_logits] tokens that have logits, ascending */
+    struct fwd_part *parts; /* [n_parts_max], those at later positions first */
+    int n_parts_max, n_parts;
+    int n, n_logits;
+    int n_splits; /* of each token's positions in attention; 1 unless all parts have one
+                     token */
+    size_t n_store, n_attend; /* work items of attention */
 };
 
 /* A matrix whose product with a stage's input, plus bias if that is not NULL, goes to
@@ -288,15 +303,14 @@ static inline int fwd_rope_ctx(const struct forward *f)
 /* Compute the last rows of f->turn. */
 void fwd_turn_sinks(struct forward *f);
 
-/* Parts into which n_pos positions of one KV head are split among the threads in use,
- * at most one each. */
-int fwd_choose_splits(const struct forward *f, int n_pos);
+/* Divide attention of the current pass: items and splits. */
+void fwd_plan_attention(struct forward *f);
 
 /* Scale the result out[head_dim] of head q of token j by its gate. */
 void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
                    float *out);
 
-/* Join the partial results of all heads of the one token: out[n_heads * head_dim]. */
-void fwd_join_splits(const struct forward *f, float *out);
+/* Join the partial results of all heads of a token: out[n_heads * head_dim]. */
+void fwd_join_splits(const struct forward *f, size_t token, float *out);
 
 #endif

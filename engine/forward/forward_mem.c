@@ -57,7 +57,7 @@ static void count_routed(struct forward *f, const struct matrix *w, size_t n_col
 
 /* Everything determined by the model, the batch and the pool. */
 static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
-                    int n_batch, int n_threads)
+                    int n_batch, int n_sequences, int n_threads)
 {
     const int group = m->n_heads / m->n_kv_heads;
     const size_t n = (size_t)n_batch;
@@ -69,6 +69,7 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
     f->n_threads = n_threads;
     f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;
     f->n_splits_max = n_threads;
+    f->n_parts_max = n_sequences < n_batch ? n_sequences : n_batch;
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *y = &m->layers[i];
 
@@ -162,6 +163,10 @@ static void carve_shared(struct forward *f, struct carver *c)
     if (f->n_splits_max > 1)
         f->partial = carve_floats(c, (size_t)m->n_heads * (size_t)f->n_splits_max,
                                   (size_t)m->head_dim + 2);
+    f->tokens = carve(c, n * sizeof *f->tokens);
+    f->pos = carve(c, n * sizeof *f->pos);
+    f->logit_rows = carve(c, n * sizeof *f->logit_rows);
+    f->parts = carve(c, (size_t)f->n_parts_max * sizeof *f->parts);
     if (m->n_experts) {
         f->route = carve_floats(c, n, (size_t)m->n_experts);
         f->expert = carve(c, n * n_used * sizeof(int));
@@ -190,12 +195,12 @@ static uint64_t logits_bytes(const struct model *m, int n_logits)
 }
 
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_logits, int n_threads)
+                       int n_logits, int n_sequences, int n_threads)
 {
     struct forward f = {0};
     struct carver c = {0};
 
-    measure(&f, m, kv_type, n_batch, n_threads);
+    measure(&f, m, kv_type, n_batch, n_sequences, n_threads);
     carve_shared(&f, &c);
     return c.used + logits_bytes(m, n_logits);
 }
@@ -211,7 +216,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
 
     if (!new)
         return err_set(err, ST_NO_MEMORY, "no memory for a forward pass");
-    measure(new, m, kv->shape.type, n_batch, n_threads);
+    measure(new, m, kv->shape.type, n_batch, kvcache_n_sequences(kv), n_threads);
     carve_shared(new, &c);
     new->kv = kv;
     new->pool = pool;

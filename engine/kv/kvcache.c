@@ -89,12 +89,29 @@ static uint64_t layer_bytes(const struct kvcache_shape *shape)
     return (uint64_t)shape->n_kv_heads * (key_bytes(shape) + value_bytes(shape));
 }
 
+static uint64_t sequences(const struct kvcache_shape *shape)
+{
+    return shape->n_sequences ? (uint64_t)shape->n_sequences : 1;
+}
+
+/* Positions of all sequences for which a layer without a window has room. */
+static uint64_t pool_slots(const struct kvcache_shape *shape, int n_ctx)
+{
+    const size_t n_slots = whole_slots(shape, n_ctx);
+    const uint64_t most = sequences(shape) * round_up(n_slots, KVCACHE_PAGE);
+
+    if (sequences(shape) == 1)
+        return n_slots;
+    return shape->n_pool && shape->n_pool < most ? round_up(shape->n_pool, KVCACHE_PAGE)
+                                                 : most;
+}
+
 static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
 {
     const uint64_t n_whole = (uint64_t)(shape->n_layers - shape->n_window_layers);
+    const uint64_t n_rings = (uint64_t)shape->n_window_layers * sequences(shape);
     const uint64_t n_positions =
-        n_whole * whole_slots(shape, n_ctx) +
-        (uint64_t)shape->n_window_layers * window_slots(shape, n_ctx);
+        n_whole * pool_slots(shape, n_ctx) + n_rings * window_slots(shape, n_ctx);
 
     return !__builtin_mul_overflow(layer_bytes(shape), n_positions, bytes) &&
            *bytes <= SIZE_MAX / 4;
@@ -105,9 +122,9 @@ int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
     uint64_t panels;
 
     if (!panels_bytes(&panels, shape, n_ctx) ||
-        kvcache_state_bytes(shape) > SIZE_MAX / 8)
+        kvcache_state_bytes(shape) > SIZE_MAX / 8 / sequences(shape))
         return 0;
-    *bytes = panels + 2 * kvcache_state_bytes(shape);
+    *bytes = panels + 2 * sequences(shape) * kvcache_state_bytes(shape);
     return 1;
 }
 
@@ -136,6 +153,7 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
         .n_slots = whole_slots(shape, n_ctx),
         .n_ring = window_slots(shape, n_ctx),
         .n_kept = n_kept(shape),
+        .n_pool = pool_slots(shape, n_ctx),
         .key_dim = kvcache_key_dim(shape->type, shape->head_dim),
         .value_dim = kvcache_value_dim(shape->type, shape->head_dim),
         .key_bytes = KVCACHE_PANEL * key_bytes(shape),
@@ -150,10 +168,14 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
                        n_ctx);
     st = mem_alloc(&new.mem, (size_t)bytes, MEM_PAGES_2M, "KV cache", err);
     if (!st && shape->n_states)
-        st = mem_alloc(&new.states, (size_t)(2 * kvcache_state_bytes(shape)),
+        st = mem_alloc(&new.states,
+                       (size_t)(2 * sequences(shape) * kvcache_state_bytes(shape)),
                        MEM_PAGES_2M, "states of linear attention", err);
+    if (!st && sequences(shape) > 1)
+        st = kvpages_open(&new.pages, new.n_pool / KVCACHE_PAGE, shape->n_sequences,
+                          new.n_slots, err);
     if (st)
-        mem_free(&new.mem);
+        kvcache_close(&new);
     else
         *kv = new;
     return st;
@@ -163,25 +185,145 @@ void kvcache_close(struct kvcache *kv)
 {
     mem_free(&kv->mem);
     mem_free(&kv->states);
+    kvpages_close(kv->pages);
+    kv->pages = NULL;
 }
 
 /* ---- states --------------------------------------------------------------------- */
 
-void kvcache_save_states(struct kvcache *kv)
+void kvcache_save_states(struct kvcache *kv, int seq)
 {
-    memcpy(kvcache_state(kv, kv->shape.n_states), kvcache_state(kv, 0),
+    memcpy(kvcache_state(kv, seq, kv->shape.n_states), kvcache_state(kv, seq, 0),
            kvcache_state_bytes(&kv->shape));
 }
 
-void kvcache_restore_states(struct kvcache *kv)
+void kvcache_restore_states(struct kvcache *kv, int seq)
 {
-    memcpy(kvcache_state(kv, 0), kvcache_state(kv, kv->shape.n_states),
+    memcpy(kvcache_state(kv, seq, 0), kvcache_state(kv, seq, kv->shape.n_states),
            kvcache_state_bytes(&kv->shape));
 }
 
-void kvcache_clear_states(struct kvcache *kv)
+void kvcache_clear_states(struct kvcache *kv, int seq)
 {
-    memset(kvcache_state(kv, 0), 0, kvcache_state_bytes(&kv->shape));
+    memset(kvcache_state(kv, seq, 0), 0, kvcache_state_bytes(&kv->shape));
+}
+
+/* ---- room of several sequences ----------------------------------------------------
+ */
+
+/* Call visit(.., entry) for each page of positions begin .. end-1, in this order; a
+ * ring's may come twice. False: a visit was. */
+static bool each_page(struct kvcache *kv, int seq, size_t begin, size_t end,
+                      bool (*visit)(struct kvcache *, int, size_t, size_t *), size_t *n)
+{
+    for (size_t pos = begin; pos < end;) {
+        const size_t slot = kvcache_slot(kv, 0, pos);
+        size_t left = kv->n_slots - slot;
+
+        if (KVCACHE_PAGE - slot % KVCACHE_PAGE < left)
+            left = KVCACHE_PAGE - slot % KVCACHE_PAGE;
+        if (!visit(kv, seq, slot / KVCACHE_PAGE, n))
+            return false;
+        pos += left;
+    }
+    return true;
+}
+
+static bool has_pages(const struct kvcache *kv)
+{
+    return kv->pages && kvcache_n_whole(kv) > 0;
+}
+
+static bool count_wanted(struct kvcache *kv, int seq, size_t entry, size_t *n)
+{
+    *n += kvpages_wants(kv->pages, seq, entry);
+    return true;
+}
+
+/* The same panels of all heads of all layers. */
+static void copy_page(struct kvcache *kv, size_t from, size_t to)
+{
+    const size_t panels = KVCACHE_PAGE / KVCACHE_PANEL;
+    const size_t values = kv->n_pool / KVCACHE_PANEL * kv->key_bytes;
+
+    for (int layer = 0; layer < kvcache_n_whole(kv); layer++)
+        for (int head = 0; head < kv->shape.n_kv_heads; head++) {
+            unsigned char *base = kvcache_head(kv, layer, head);
+
+            memcpy(base + to * panels * kv->key_bytes,
+                   base + from * panels * kv->key_bytes, panels * kv->key_bytes);
+            base += values;
+            memcpy(base + to * panels * kv->value_bytes,
+                   base + from * panels * kv->value_bytes, panels * kv->value_bytes);
+        }
+}
+
+static bool own_page(struct kvcache *kv, int seq, size_t entry, size_t *n)
+{
+    uint32_t from;
+
+    (void)n;
+    if (!kvpages_own(kv->pages, seq, entry, &from))
+        return false;
+    if (from != KVPAGES_NONE && from != *kvpages_entry(kv->pages, seq, entry))
+        copy_page(kv, from, *kvpages_entry(kv->pages, seq, entry));
+    return true;
+}
+
+size_t kvcache_reserve_pages(const struct kvcache *kv, int seq, size_t begin,
+                             size_t end)
+{
+    size_t n = 0;
+
+    if (has_pages(kv))
+        each_page((struct kvcache *)kv, seq, begin, end, count_wanted, &n);
+    return n;
+}
+
+bool kvcache_reserve(struct kvcache *kv, int seq, size_t begin, size_t end)
+{
+    if (!has_pages(kv))
+        return true;
+    return kvcache_reserve_pages(kv, seq, begin, end) <= kv->pages->n_free &&
+           each_page(kv, seq, begin, end, own_page, NULL);
+}
+
+void kvcache_cut(struct kvcache *kv, int seq, size_t n_past)
+{
+    /* A ring has no positions that are given up for good. */
+    if (has_pages(kv) && (n_past == 0 || kv->shape.n_recent == 0))
+        kvpages_cut(kv->pages, seq, (n_past + KVCACHE_PAGE - 1) / KVCACHE_PAGE);
+}
+
+/* Rings, or states, are one after another. */
+static void copy_ring(struct kvcache *kv, int from, int to, int layer, int head)
+{
+    const size_t panels = kv->n_ring / KVCACHE_PANEL;
+    unsigned char *keys = kvcache_head(kv, layer, head);
+    unsigned char *values =
+        keys + kvcache_places(kv, layer) / KVCACHE_PANEL * kv->key_bytes;
+
+    memcpy(keys + (size_t)to * panels * kv->key_bytes,
+           keys + (size_t)from * panels * kv->key_bytes, panels * kv->key_bytes);
+    memcpy(values + (size_t)to * panels * kv->value_bytes,
+           values + (size_t)from * panels * kv->value_bytes, panels * kv->value_bytes);
+}
+
+void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past)
+{
+    const size_t seen = n_past < kv->n_slots ? n_past : kv->n_slots;
+
+    if (has_pages(kv)) {
+        kvpages_cut(kv->pages, to, 0);
+        for (size_t i = 0; i * KVCACHE_PAGE < seen; i++)
+            kvpages_share(kv->pages, to, i, *kvpages_entry(kv->pages, from, i));
+    }
+    for (int layer = kvcache_n_whole(kv); layer < kv->shape.n_layers; layer++)
+        for (int head = 0; head < kv->shape.n_kv_heads; head++)
+            copy_ring(kv, from, to, layer, head);
+    if (kv->shape.n_states)
+        memcpy(kvcache_state(kv, to, 0), kvcache_state(kv, from, 0),
+               2 * kvcache_state_bytes(&kv->shape));
 }
 
 /* ---- writing ------------------------------------------------------------------ */
@@ -264,11 +406,11 @@ static void store_quantised(const struct kvcache *kv, const struct kern_set *ker
     }
 }
 
-void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
-                   size_t pos, const float *k, const float *v)
+void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
+                   int head, size_t pos, const float *k, const float *v)
 {
-    unsigned char *key = kvcache_k(kv, layer, head, pos);
-    unsigned char *value = kvcache_v(kv, layer, head, pos);
+    unsigned char *key = kvcache_k(kv, seq, layer, head, pos);
+    unsigned char *value = kvcache_v(kv, seq, layer, head, pos);
     const size_t lane = pos % KVCACHE_PANEL;
 
     if (kern_kv_is_quantised(kv->shape.type))
@@ -292,14 +434,14 @@ static float random_element(uint64_t *state)
 }
 
 /* row: the caller's buffer [2 * head_dim]. */
-static void store_random(struct kvcache *kv, const struct kern_set *kern, int layer,
-                         int head, size_t pos, float *row, uint64_t *state)
+static void store_random(struct kvcache *kv, const struct kern_set *kern, int seq,
+                         int layer, int head, size_t pos, float *row, uint64_t *state)
 {
     const size_t n = (size_t)kv->shape.head_dim;
 
     for (size_t i = 0; i < 2 * n; i++)
         row[i] = random_element(state);
-    kvcache_store(kv, kern, layer, head, pos, row, row + n);
+    kvcache_store(kv, kern, seq, layer, head, pos, row, row + n);
 }
 
 enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
@@ -314,31 +456,32 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
     const enum status st = kvcache_open(pool, &shape, POOL_POSITIONS, err);
 
     for (size_t pos = 0; !st && pos < POOL_POSITIONS; pos++)
-        store_random(pool, kern, 0, 0, pos, row, &seed);
+        store_random(pool, kern, 0, 0, 0, pos, row, &seed);
     return st;
 }
 
 /* Positions pos..end-1 of one head, all of which it holds at once. */
-static void fill_run(struct kvcache *kv, const struct kern_set *kern, int layer,
-                     int head, size_t pos, size_t end, const struct kvcache *pool,
-                     uint64_t *state)
+static void fill_run(struct kvcache *kv, const struct kern_set *kern, int seq,
+                     int layer, int head, size_t pos, size_t end,
+                     const struct kvcache *pool, uint64_t *state)
 {
     float row[2 * KVCACHE_MAX_HEAD_DIM];
 
     for (; pos < end && pos % KVCACHE_PANEL; pos++)
-        store_random(kv, kern, layer, head, pos, row, state);
+        store_random(kv, kern, seq, layer, head, pos, row, state);
     for (; pos < end; pos += KVCACHE_PANEL) {
         const uint64_t r = random_bits(state);
 
-        memcpy(kvcache_k(kv, layer, head, pos),
-               kvcache_k(pool, 0, 0, r % POOL_POSITIONS), kv->key_bytes);
-        memcpy(kvcache_v(kv, layer, head, pos),
-               kvcache_v(pool, 0, 0, (r >> 32) % POOL_POSITIONS), kv->value_bytes);
+        memcpy(kvcache_k(kv, seq, layer, head, pos),
+               kvcache_k(pool, 0, 0, 0, r % POOL_POSITIONS), kv->key_bytes);
+        memcpy(kvcache_v(kv, seq, layer, head, pos),
+               kvcache_v(pool, 0, 0, 0, (r >> 32) % POOL_POSITIONS), kv->value_bytes);
     }
 }
 
-void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
-                  int begin, int end, const struct kvcache *pool, uint64_t seed)
+void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
+                  int head, int begin, int end, const struct kvcache *pool,
+                  uint64_t seed)
 {
     const size_t kept = layer < kvcache_n_whole(kv) ? kv->n_kept : 0;
     const size_t n_ring = kvcache_slots(kv, layer) - kept;
@@ -346,9 +489,9 @@ void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, in
     size_t pos = (size_t)begin, to = (size_t)end < kept ? (size_t)end : kept;
 
     assert(begin >= 0 && begin <= end && end <= kv->n_ctx);
-    fill_run(kv, kern, layer, head, pos, to, pool, &state);
+    fill_run(kv, kern, seq, layer, head, pos, to, pool, &state);
     pos = pos < kept ? kept : pos;
     if ((size_t)end > pos + n_ring)
         pos = (size_t)end - n_ring;
-    fill_run(kv, kern, layer, head, pos, (size_t)end, pool, &state);
+    fill_run(kv, kern, seq, layer, head, pos, (size_t)end, pool, &state);
 }

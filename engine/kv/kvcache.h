@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * kvcache.h - keys and values of past positions, in panels of 16 positions
+ * kvcache.h - keys and values of past positions, in panels of 16 positions, of one or
+ * several sequences
  *
  * One block of anonymous memory with 2 MiB pages:
  *
  *     [n_layers][n_kv_heads]{ panels of keys, panels of values }
  *
  * so that one head reads two contiguous runs for one token. Panels are laid out
- * for the kernels attn_dot and attn_mix (kernels/kernels.h). Keys are stored rotated.
+ * for the kernels attn_dot and attn_mix (kernels/kernels.h).
+ *
+ * Several sequences share the room of a layer in pages of KVCACHE_PAGE positions (as in
+ * Kwon et al. 2023, arXiv 2309.06180): a table says which page has which positions of a
+ * sequence, the same one for all layers and heads. Sequences that begin alike may have
+ * pages in common; they are counted, and one that is to be written is copied first
+ * (kvpages.h). A page is as long as a block of attention, so a block is contiguous. A
+ * single sequence has the whole room and no table. Rings and states are not shared:
+ * each sequence has its own.
+ * Keys are stored rotated.
  * A head is as long as its panels need: quantised types and values are padded with
  * zeros to whole blocks, or to 16 elements.
  *
@@ -33,11 +43,13 @@
 #ifndef SLM_ENGINE_KV_KVCACHE_H
 #define SLM_ENGINE_KV_KVCACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/base/mem.h"
 #include "engine/base/status.h"
+#include "engine/kv/kvpages.h"
 #include "kernels/kernels.h"
 
 /* Positions of a panel. */
@@ -54,32 +66,38 @@ struct kvcache_shape {
     int n_recent, n_sinks; /* in the other layers: the last ones, itself included, and
                               the first; n_recent 0: all */
     int n_spare;           /* positions that rings keep in addition, positive */
-    int n_states;          /* layers with a state of fixed size instead; or 0 */
-    size_t state_floats;   /* of each */
+    int n_sequences;       /* 0: one */
+    size_t n_pool; /* of several sequences: positions of all of them together, in layers
+                      without a window; 0: as if all were as long as possible */
+    int n_states;  /* layers with a state of fixed size instead; or 0 */
+    size_t state_floats; /* of each */
 };
 
 struct kvcache {
     struct mem mem;
     struct kvcache_shape shape;
     int n_ctx;
-    size_t n_slots, n_ring;        /* positions that a layer has room for, and one with
-                                      a window; multiples of KVCACHE_PANEL */
-    size_t n_kept;                 /* of n_slots, the first: they are no part of a ring;
-                                      a multiple, too */
+    size_t n_slots, n_ring; /* positions that a layer has room for, and one with
+                               a window; multiples of KVCACHE_PANEL */
+    size_t n_kept;          /* of n_slots, the first: they are no part of a ring;
+                               a multiple, too */
+    size_t n_pool; /* positions of all sequences that a layer without a window has room
+                      for: n_slots of one sequence, else whole pages */
+    struct kvpages *pages;         /* which has which; NULL: one sequence */
     size_t key_dim, value_dim;     /* elements as stored */
     size_t key_bytes, value_bytes; /* of a panel */
-    struct mem states;             /* zeros at first */
+    struct mem states;             /* [n_sequences]{states, copy}; zeros at first */
 };
 
 /* Elements of a key and a value as stored. */
 size_t kvcache_key_dim(enum kern_kv type, int head_dim);
 size_t kvcache_value_dim(enum kern_kv type, int head_dim);
 
-/* Bytes of a cache of n_ctx positions, rounded up to whole panels, and of states with
- * their copy; false when they exceed the address space. */
+/* Bytes of a cache of n_ctx positions of each sequence, rounded up to whole panels or
+ * pages, and of states with their copy; false when they exceed the address space. */
 int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx);
 
-/* Bytes of all states, without the copy. */
+/* Bytes of all states of a sequence, without the copy. */
 uint64_t kvcache_state_bytes(const struct kvcache_shape *shape);
 
 /* Bytes of K and V of one position in all layers. */
@@ -114,61 +132,107 @@ static inline size_t kvcache_slot(const struct kvcache *kv, int layer, size_t po
                         : n_kept + (pos - n_kept) % (kvcache_slots(kv, layer) - n_kept);
 }
 
+static inline int kvcache_n_sequences(const struct kvcache *kv)
+{
+    return kv->shape.n_sequences ? kv->shape.n_sequences : 1;
+}
+
+/* Positions of all sequences together that a layer has room for. */
+static inline size_t kvcache_places(const struct kvcache *kv, int layer)
+{
+    return layer < kvcache_n_whole(kv) ? kv->n_pool
+                                       : (size_t)kvcache_n_sequences(kv) * kv->n_ring;
+}
+
 /* One head's keys, its values behind them. */
 static inline unsigned char *kvcache_head(const struct kvcache *kv, int layer, int head)
 {
     const size_t n_heads = (size_t)kv->shape.n_kv_heads;
     const int n_whole = kvcache_n_whole(kv), whole = layer < n_whole ? layer : n_whole;
+    const size_t n_rings = (size_t)kvcache_n_sequences(kv) * kv->n_ring;
     const size_t before =
-        ((size_t)whole * kv->n_slots + (size_t)(layer - whole) * kv->n_ring) * n_heads +
-        (size_t)head * kvcache_slots(kv, layer);
+        ((size_t)whole * kv->n_pool + (size_t)(layer - whole) * n_rings) * n_heads +
+        (size_t)head * kvcache_places(kv, layer);
 
     return (unsigned char *)kv->mem.base +
            before / KVCACHE_PANEL * (kv->key_bytes + kv->value_bytes);
 }
 
+/* Where a layer has a slot of a sequence among the places of all of them. */
+static inline size_t kvcache_place(const struct kvcache *kv, int seq, int layer,
+                                   size_t slot)
+{
+    if (layer >= kvcache_n_whole(kv))
+        return (size_t)seq * kv->n_ring + slot;
+    return kv->pages ? kvpages_place(kv->pages, seq, slot) : slot;
+}
+
 /* The panel of keys, or of values, that holds position pos of one head. */
-static inline unsigned char *kvcache_k(const struct kvcache *kv, int layer, int head,
-                                       size_t pos)
+static inline unsigned char *kvcache_k(const struct kvcache *kv, int seq, int layer,
+                                       int head, size_t pos)
 {
+    const size_t slot = kvcache_slot(kv, layer, pos);
+
     return kvcache_head(kv, layer, head) +
-           kvcache_slot(kv, layer, pos) / KVCACHE_PANEL * kv->key_bytes;
+           kvcache_place(kv, seq, layer, slot) / KVCACHE_PANEL * kv->key_bytes;
 }
 
-static inline unsigned char *kvcache_v(const struct kvcache *kv, int layer, int head,
-                                       size_t pos)
+static inline unsigned char *kvcache_v(const struct kvcache *kv, int seq, int layer,
+                                       int head, size_t pos)
 {
-    const size_t n_slots = kvcache_slots(kv, layer);
+    const size_t slot = kvcache_slot(kv, layer, pos);
 
-    return kvcache_head(kv, layer, head) + n_slots / KVCACHE_PANEL * kv->key_bytes +
-           kvcache_slot(kv, layer, pos) / KVCACHE_PANEL * kv->value_bytes;
+    return kvcache_head(kv, layer, head) +
+           kvcache_places(kv, layer) / KVCACHE_PANEL * kv->key_bytes +
+           kvcache_place(kv, seq, layer, slot) / KVCACHE_PANEL * kv->value_bytes;
 }
 
-/* How many of the n positions from pos on lie one after another: the ring ends
- * there. */
+/* How many of the n positions from pos on lie one after another: the ring ends there,
+ * or the page. */
 static inline size_t kvcache_run(const struct kvcache *kv, int layer, size_t pos,
                                  size_t n)
 {
-    const size_t left = kvcache_slots(kv, layer) - kvcache_slot(kv, layer, pos);
+    const size_t slot = kvcache_slot(kv, layer, pos);
+    size_t left = kvcache_slots(kv, layer) - slot;
 
+    if (kv->pages && layer < kvcache_n_whole(kv) &&
+        KVCACHE_PAGE - slot % KVCACHE_PAGE < left)
+        left = KVCACHE_PAGE - slot % KVCACHE_PAGE;
     return n < left ? n : left;
 }
 
-/* State number i. */
-static inline float *kvcache_state(const struct kvcache *kv, int i)
+/* State number i of a sequence; from n_states on those of its copy. */
+static inline float *kvcache_state(const struct kvcache *kv, int seq, int i)
 {
-    return (float *)kv->states.base + (size_t)i * kv->shape.state_floats;
+    return (float *)kv->states.base +
+           (size_t)(2 * seq * kv->shape.n_states + i) * kv->shape.state_floats;
 }
 
-/* Copy the states, restore them from the copy, or reset them to before the first token.
- */
-void kvcache_save_states(struct kvcache *kv);
-void kvcache_restore_states(struct kvcache *kv);
-void kvcache_clear_states(struct kvcache *kv);
+/* Copy the states of a sequence, restore them from the copy, or reset them to before
+ * the first token. */
+void kvcache_save_states(struct kvcache *kv, int seq);
+void kvcache_restore_states(struct kvcache *kv, int seq);
+void kvcache_clear_states(struct kvcache *kv, int seq);
+
+/* Have room of the sequence's own for positions begin .. end-1, before they are
+ * written: pages that it has in common with others are copied. False, and nothing has
+ * changed: there are not enough pages. */
+bool kvcache_reserve(struct kvcache *kv, int seq, size_t begin, size_t end);
+
+/* Pages that it would take from the free ones. */
+size_t kvcache_reserve_pages(const struct kvcache *kv, int seq, size_t begin,
+                             size_t end);
+
+/* Give up the room of positions from n_past on. */
+void kvcache_cut(struct kvcache *kv, int seq, size_t n_past);
+
+/* Make sequence `to` the same as `from`, which has n_past positions: pages are shared,
+ * rings and states copied. */
+void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past);
 
 /* Convert and write one position of one head: k, v are [head_dim]. */
-void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
-                   size_t pos, const float *k, const float *v);
+void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
+                   int head, size_t pos, const float *k, const float *v);
 
 /* A small cache of the same type and head size, filled with random numbers of the size
  * of real keys and values, to copy from. Close it like any. Error: ST_NO_MEMORY. */
@@ -176,10 +240,12 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               const struct kern_set *kern, uint64_t seed,
                               struct err *err);
 
-/* Fill positions begin..end-1 of one head from the pool, each head from other
+/* Fill positions begin..end-1 of one head of a sequence, which has the room, from the
+ * pool, each head from other
  * positions; of a ring as many of them as it holds. end is at most n_ctx.
  */
-void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int layer, int head,
-                  int begin, int end, const struct kvcache *pool, uint64_t seed);
+void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
+                  int head, int begin, int end, const struct kvcache *pool,
+                  uint64_t seed);
 
 #endif

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status rewind_open(struct rewind *r, const struct kvcache *kv, int n_ctx,
+enum status rewind_open(struct rewind *r, const struct kvcache *kv, int seq, int n_ctx,
                         struct err *err)
 {
     const bool endless = kv->shape.n_recent > 0;
 
+    r->seq = seq;
     r->n_ctx = n_ctx;
     if (kv->shape.n_window_layers && (endless || kv->n_ring < (size_t)n_ctx))
         r->n_ring = (int)kv->n_ring;
@@ -67,10 +68,10 @@ int rewind_least(const struct rewind *r, const struct kvcache *kv, int n_past)
 static void return_states(struct rewind *r, struct kvcache *kv, int n_past)
 {
     if (r->saved_at > 0 && r->saved_at <= n_past) {
-        kvcache_restore_states(kv);
+        kvcache_restore_states(kv, r->seq);
         r->at = r->saved_at;
     } else {
-        kvcache_clear_states(kv);
+        kvcache_clear_states(kv, r->seq);
         r->at = r->saved_at = 0;
     }
     r->single = false;
@@ -98,7 +99,7 @@ static void save(struct rewind *r, struct kvcache *kv)
 {
     if (r->at == r->saved_at || kv->shape.n_states == 0)
         return;
-    kvcache_save_states(kv);
+    kvcache_save_states(kv, r->seq);
     r->saved_at = r->at;
 }
 
@@ -128,4 +129,16 @@ void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past, bool kept)
     r->end = kept && r->end > end ? r->end : end;
     r->single = false;
     save(r, kv);
+}
+
+void rewind_fork(struct rewind *to, const struct rewind *from)
+{
+    int32_t *tokens = to->tokens;
+    const int seq = to->seq;
+
+    if (tokens)
+        memcpy(tokens, from->tokens, (size_t)from->n_ctx * sizeof *tokens);
+    *to = *from;
+    to->tokens = tokens;
+    to->seq = seq;
 }

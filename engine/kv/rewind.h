@@ -30,6 +30,7 @@
 struct rewind {
     int32_t *tokens; /* [n_ctx], that of position p at p % n_ctx; NULL: nothing is ever
                         forgotten */
+    int seq;         /* which sequence of the cache it is */
     int n_ctx;
     int known;    /* the first position whose token is kept */
     int n_ring;   /* positions of a ring of layers with a window; 0: none, or it holds
@@ -41,9 +42,9 @@ struct rewind {
     bool single;  /* the last pass had one token */
 };
 
-/* For a cache of n_ctx positions; empty without states and rings. Error:
+/* For a sequence of a cache of n_ctx positions; empty without states and rings. Error:
  * ST_NO_MEMORY. */
-enum status rewind_open(struct rewind *r, const struct kvcache *kv, int n_ctx,
+enum status rewind_open(struct rewind *r, const struct kvcache *kv, int seq, int n_ctx,
                         struct err *err);
 void rewind_close(struct rewind *r);
 
@@ -59,6 +60,9 @@ int rewind_to(struct rewind *r, struct kvcache *kv, int n_past);
 
 /* Call before a pass over tokens[n] at positions r->at and following. */
 void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, int n);
+
+/* What kvcache_fork() means for the tokens. */
+void rewind_fork(struct rewind *to, const struct rewind *from);
 
 /* The cache was filled up to n_past without tokens, rings from where the sequence ended
  * if `kept`, else wholly: take the states as those of n_past. */

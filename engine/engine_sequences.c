@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_sequences.c - several sequences: a pass over parts of them, copies, their room
+ */
+#include <assert.h>
+
+#include "engine/engine_impl.h"
+
+/* ---- one sequence ------------------------------------------------------------------
+ */
+
+int slm_seq_n_past(const struct slm *m, int seq)
+{
+    return m->seqs[seq].n_past;
+}
+
+int slm_seq_n_free(const struct slm *m, int seq)
+{
+    return (m->info.kv_window ? SLM_MAX_POSITIONS : m->info.n_ctx) -
+           m->seqs[seq].n_past;
+}
+
+void slm_seq_truncate(struct slm *m, int seq, int n_past)
+{
+    assert(n_past >= 0 && n_past <= m->seqs[seq].n_past);
+    assert(n_past == 0 || n_past >= slm_seq_least_past(m, seq));
+    m->seqs[seq].n_past = n_past;
+    kvcache_cut(&m->kv, seq, (size_t)n_past);
+}
+
+int slm_seq_least_past(const struct slm *m, int seq)
+{
+    return rewind_least(&m->seqs[seq].rewind, &m->kv, m->seqs[seq].n_past);
+}
+
+void slm_seq_fork(struct slm *m, int from, int to)
+{
+    assert(from != to);
+    kvcache_fork(&m->kv, from, to, (size_t)m->seqs[from].n_past);
+    rewind_fork(&m->seqs[to].rewind, &m->seqs[from].rewind);
+    m->seqs[to].n_past = m->seqs[from].n_past;
+}
+
+void slm_pages(const struct slm *m, size_t *n, size_t *n_free)
+{
+    const struct kvpages *p = m->kv.pages;
+
+    *n = p ? p->n_pages : 0;
+    *n_free = p ? p->n_free : 0;
+}
+
+size_t slm_seq_pages(const struct slm *m, int seq, int n)
+{
+    const size_t n_past = (size_t)m->seqs[seq].n_past;
+
+    return kvcache_reserve_pages(&m->kv, seq, n_past, n_past + (size_t)n);
+}
+
+/* ---- a batch ------------------------------------------------------------------------
+ */
+
+static int n_logits_of(const struct slm_part *p)
+{
+    return p->which == SLM_LOGITS_ALL ? p->n : p->which == SLM_LOGITS_LAST;
+}
+
+static enum status check_part(const struct slm *m, const struct slm_part *parts, int i,
+                              struct err *err)
+{
+    const struct slm_part *p = &parts[i];
+
+    if (p->seq < 0 || p->seq >= m->info.n_sequences)
+        return err_set(err, ST_USAGE,
+                       "sequence %d: the model was opened for %d, numbered from 0",
+                       p->seq, m->info.n_sequences);
+    for (int other = 0; other < i; other++)
+        if (parts[other].seq == p->seq)
+            return err_set(err, ST_USAGE, "sequence %d is twice in a batch", p->seq);
+    if (p->n < 1)
+        return err_set(err, ST_USAGE, "sequence %d has %d tokens in a batch", p->seq,
+                       p->n);
+    return engine_check_tokens(m, p->seq, p->tokens, (size_t)p->n, err);
+}
+
+static enum status check_batch(const struct slm *m, const struct slm_part *parts,
+                               int n_parts, struct err *err)
+{
+    int64_t n = 0, n_logits = 0;
+
+    if (n_parts < 1 || n_parts > m->info.n_sequences)
+        return err_set(err, ST_USAGE,
+                       "a batch of %d sequences; the model was opened for %d", n_parts,
+                       m->info.n_sequences);
+    for (int i = 0; i < n_parts; i++) {
+        const enum status st = check_part(m, parts, i, err);
+
+        if (st)
+            return st;
+        n += parts[i].n;
+        n_logits += n_logits_of(&parts[i]);
+    }
+    if (n > m->info.n_batch || n_logits > m->info.n_logits)
+        return err_set(
+            err, ST_USAGE,
+            "a batch of %lld tokens, %lld of them with logits; the model was "
+            "opened for %d and %d",
+            (long long)n, (long long)n_logits, m->info.n_batch, m->info.n_logits);
+    return ST_OK;
+}
+
+/* Room for all parts, or for none. */
+static enum status reserve(struct slm *m, const struct slm_part *parts, int n_parts,
+                           struct err *err)
+{
+    size_t n_pages, n_free, wanted = 0;
+
+    slm_pages(m, &n_pages, &n_free);
+    for (int i = 0; i < n_parts; i++)
+        wanted += slm_seq_pages(m, parts[i].seq, parts[i].n);
+    if (wanted > n_free)
+        return err_set(
+            err, ST_NO_MEMORY,
+            "the KV cache has no room for the batch: it takes %zu pages, and "
+            "%zu of %zu are free; end a sequence, or open the model for more "
+            "positions",
+            wanted, n_free, n_pages);
+    for (int i = 0; i < n_parts; i++) {
+        const size_t n_past = (size_t)m->seqs[parts[i].seq].n_past;
+        const bool ok =
+            kvcache_reserve(&m->kv, parts[i].seq, n_past, n_past + (size_t)parts[i].n);
+
+        assert(ok);
+        (void)ok;
+    }
+    return ST_OK;
+}
+
+static void run(struct slm *m, const struct slm_part *parts, int n_parts)
+{
+    struct forward_part pass[SLM_MAX_SEQUENCES];
+
+    m->n_logits = 0;
+    m->n_parts = n_parts;
+    for (int i = 0; i < n_parts; i++) {
+        pass[i] = (struct forward_part){.seq = parts[i].seq,
+                                        .tokens = parts[i].tokens,
+                                        .n = parts[i].n,
+                                        .n_past = m->seqs[parts[i].seq].n_past,
+                                        .n_logits = n_logits_of(&parts[i])};
+        m->logits_at[i] = m->n_logits;
+        m->n_logits += (size_t)pass[i].n_logits;
+    }
+    engine_run_pass(m, pass, n_parts);
+}
+
+enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
+                      struct err *err)
+{
+    enum status st = engine_begin(m, err);
+
+    if (!st)
+        st = check_batch(m, parts, n_parts, err);
+    for (int i = 0; !st && i < n_parts; i++)
+        st = engine_run_again(m, parts[i].seq, err);
+    if (!st)
+        st = reserve(m, parts, n_parts, err);
+    if (st)
+        return st;
+    run(m, parts, n_parts);
+    st = engine_end(m, err);
+    for (int i = 0; !st && i < n_parts; i++)
+        m->seqs[parts[i].seq].n_past += parts[i].n;
+    return st;
+}
+
+const float *slm_batch_logits(const struct slm *m, int part, size_t i)
+{
+    assert(part >= 0 && part < m->n_parts && m->logits_at[part] + i < m->n_logits);
+    return forward_logits(m->forward, m->logits_at[part] + i);
+}
+
+/* ---- synthetic contents -------------------------------------------------------------
+ */
+
+struct fill {
+    struct slm *m;
+    struct kern_set kern;
+    struct kvcache pool;
+    uint64_t seed;
+    int seq, end;
+    int begin_whole, begin_ring; /* where layers begin that keep all, and a ring */
+};
+
+/* The pool fills the cache, so that pages lie on the NUMA node of their readers. */
+static void fill_heads(void *arg, int thread, int n_threads)
+{
+    struct fill *fill = arg;
+    struct slm *m = fill->m;
+    const size_t n_kv = (size_t)m->info.n_kv_heads;
+
+    (void)thread;
+    (void)n_threads;
+    for (size_t i;
+         (i = thread_pool_next(m->pool, 1)) < (size_t)m->kv.shape.n_layers * n_kv;) {
+        const int layer = (int)(i / n_kv);
+        const bool whole = layer < kvcache_n_whole(&m->kv) && !m->info.kv_window;
+
+        kvcache_fill(&m->kv, &fill->kern, fill->seq, layer, (int)(i % n_kv),
+                     whole ? fill->begin_whole : fill->begin_ring, fill->end,
+                     &fill->pool, fill->seed);
+    }
+}
+
+enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t seed,
+                                   struct err *err)
+{
+    struct sequence *s = &m->seqs[seq];
+    const bool kept = rewind_has_window(&s->rewind, &m->kv, s->n_past);
+    struct fill fill = {.m = m,
+                        .seed = seed,
+                        .seq = seq,
+                        .end = n_past,
+                        .begin_whole = s->n_past,
+                        .begin_ring = kept ? s->n_past : 0};
+    /* whole panels are written */
+    const size_t end =
+        ((size_t)n_past + KVCACHE_PANEL - 1) / KVCACHE_PANEL * KVCACHE_PANEL;
+    enum status st;
+
+    if (n_past < s->n_past || n_past > m->info.n_ctx)
+        return err_set(err, ST_USAGE,
+                       "the KV cache cannot be filled to %d positions: %d are in use "
+                       "of a context of %d",
+                       n_past, s->n_past, m->info.n_ctx);
+    if (!kvcache_reserve(&m->kv, seq, (size_t)s->n_past, end))
+        return err_set(err, ST_NO_MEMORY,
+                       "the KV cache has not enough free pages to be filled to %d "
+                       "positions; open the model for more",
+                       n_past);
+    kern_select(&fill.kern, isa_usable());
+    st = kvcache_make_pool(&fill.pool, &m->kv, &fill.kern, seed, err);
+    if (st)
+        return st;
+    thread_pool_use(m->pool, thread_pool_capacity(m->pool));
+    thread_pool_run(m->pool, fill_heads, &fill);
+    kvcache_close(&fill.pool);
+    rewind_fill(&s->rewind, &m->kv, n_past, kept);
+    s->n_past = n_past;
+    return ST_OK;
+}
+
+enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
+                               struct err *err)
+{
+    return slm_seq_fill_synthetic(m, 0, n_past, seed, err);
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_sequences.c - several sequences in one model: every one of them is as it is
+ * alone
+ *
+ * Random batches of prompts and single tokens, copies, cuts and ends, in caches with
+ * fewer pages than all sequences would take, of models that keep all positions,
+ * windows, or states. After each batch a model with a single sequence computes the
+ * tokens of each of its parts from the first one on. It multiplies with other kernels
+ * than a batch, so logits differ in their last bits.
+ */
+#include "engine/base/random.h"
+#include "engine/engine.h"
+#include "engine/synth/synth.h"
+#include "tests/support/test.h"
+
+enum {
+    N_VOCAB = 300,
+    N_CTX = 700, /* not a multiple of a page */
+    N_SEQS = 5,
+    N_PAGES = 6, /* 3 each would be 15 */
+    N_BATCH = 64,
+};
+
+/* Mean squared difference of logits, relative to their mean square: halves in the cache
+ * are rounded from sums in another order. */
+static const double BOUND = 1e-5;
+
+static const struct synth_shape PLAIN = {.name = "plain",
+                                         .arch = "llama",
+                                         .n_layers = 3,
+                                         .n_embd = 64,
+                                         .n_ff = 96,
+                                         .n_heads = 4,
+                                         .n_kv_heads = 2,
+                                         .head_dim = 32,
+                                         .n_vocab = N_VOCAB,
+                                         .n_ctx_train = N_CTX,
+                                         .rope_base = 10000,
+                                         .norm_eps = 1e-5F},
+                                WINDOWS = {.name = "windows",
+                                           .arch = "gemma3",
+                                           .n_layers = 7,
+                                           .n_embd = 64,
+                                           .n_ff = 96,
+                                           .n_heads = 4,
+                                           .n_kv_heads = 2,
+                                           .head_dim = 32,
+                                           .n_vocab = N_VOCAB,
+                                           .n_ctx_train = N_CTX,
+                                           .window = 40,
+                                           .tied_output = true,
+                                           .rope_base = 10000,
+                                           .norm_eps = 1e-5F},
+                                STATES = {.name = "states",
+                                          .arch = "qwen35",
+                                          .n_layers = 4,
+                                          .n_embd = 64,
+                                          .n_ff = 96,
+                                          .n_heads = 4,
+                                          .n_kv_heads = 2,
+                                          .head_dim = 32,
+                                          .n_rot = 16,
+                                          .n_vocab = N_VOCAB,
+                                          .n_ctx_train = N_CTX,
+                                          .rope_base = 10000,
+                                          .norm_eps = 1e-5F,
+                                          .full_attention_interval = 2,
+                                          .n_delta_k_heads = 2,
+                                          .n_delta_v_heads = 4,
+                                          .delta_head_dim = 16,
+                                          .n_delta_conv = 4},
+                                EXPERTS = {.name = "experts",
+                                           .arch = "qwen3moe",
+                                           .n_layers = 3,
+                                           .n_embd = 64,
+                                           .n_ff = 32,
+                                           .n_experts = 8,
+                                           .n_experts_used = 2,
+                                           .n_heads = 4,
+                                           .n_kv_heads = 2,
+                                           .head_dim = 32,
+                                           .n_vocab = N_VOCAB,
+                                           .n_ctx_train = N_CTX,
+                                           .rope_base = 10000,
+                                           .norm_eps = 1e-5F};
+
+/* ---- models ---------------------------------------------------------------------- */
+
+struct image {
+    void *data;
+    size_t bytes;
+};
+
+static struct image make_image(const struct synth_shape *shape)
+{
+    struct synth_plan *plan = NULL;
+    struct err err = ERR_INIT;
+    struct image x;
+
+    if (synth_plan_make(&plan, shape, QUANTMIX_F32, 5, &err))
+        fail_msg("%s", err.msg);
+    x.bytes = (size_t)synth_plan_bytes(plan);
+    x.data = aligned_alloc(64, (x.bytes + 63) / 64 * 64);
+    assert_non_null(x.data);
+    assert_int_equal(synth_write_memory(plan, x.data, NULL, NULL, &err), ST_OK);
+    synth_plan_free(plan);
+    return x;
+}
+
+static struct slm_params params_of(const struct image *x, int n_threads)
+{
+    struct slm_params p = slm_params_default();
+
+    p.image = x->data;
+    p.image_bytes = x->bytes;
+    p.n_threads = n_threads;
+    p.n_ctx = N_CTX;
+    p.n_batch = N_BATCH;
+    return p;
+}
+
+static struct slm *open_model(const struct slm_params *p)
+{
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+
+    if (slm_open(&m, p, &err))
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+static double nmse(const float *a, const float *b)
+{
+    double diff = 0, all = 0;
+
+    for (int i = 0; i < N_VOCAB; i++) {
+        diff += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        all += (double)b[i] * (double)b[i];
+    }
+    return diff / all;
+}
+
+/* ---- what sequences should be ------------------------------------------------------
+ */
+
+struct text {
+    int32_t tokens[N_CTX];
+    int n;
+};
+
+struct world {
+    struct slm *m, *alone;
+    struct text text[N_SEQS];
+    uint64_t random;
+    size_t n_pages;
+    int n_refused, n_batches, n_forks, n_cuts;
+};
+
+static uint64_t below(struct world *w, uint64_t n)
+{
+    return random_below(&w->random, n);
+}
+
+/* Logits of the last n tokens of a text, by a model that has nothing else. It keeps
+ * what it has computed if the text begins with that. */
+static void check_alone(struct world *w, const struct text *t, int n,
+                        const struct slm_part *part, int i)
+{
+    struct err err = ERR_INIT;
+
+    slm_truncate(w->alone, 0);
+    if (t->n > n)
+        assert_int_equal(
+            slm_eval(w->alone, t->tokens, (size_t)(t->n - n), SLM_LOGITS_NONE, &err),
+            ST_OK);
+    assert_int_equal(
+        slm_eval(w->alone, t->tokens + t->n - n, (size_t)n, part->which, &err), ST_OK);
+    for (int k = 0; k < (part->which == SLM_LOGITS_ALL ? n : 1); k++) {
+        const double off =
+            nmse(slm_batch_logits(w->m, i, (size_t)k), slm_logits(w->alone, (size_t)k));
+
+        if (!(off < BOUND))
+            fail_msg("batch %d: sequence %d of %d tokens is off by %g", w->n_batches,
+                     part->seq, t->n, off);
+    }
+}
+
+/* ---- operations --------------------------------------------------------------------
+ */
+
+static void batch(struct world *w)
+{
+    struct slm_part parts[N_SEQS];
+    struct err err = ERR_INIT;
+    size_t n_pages, n_free, wanted = 0;
+    int n_parts = 0, n_tokens = 0;
+
+    for (int seq = 0; seq < N_SEQS; seq++) {
+        struct text *t = &w->text[seq];
+        int n = below(w, 3) ? 1 : 1 + (int)below(w, 40);
+
+        if (below(w, 3) == 0)
+            continue;
+        n = n < N_CTX - t->n ? n : N_CTX - t->n;
+        n = n < N_BATCH - n_tokens ? n : N_BATCH - n_tokens;
+        if (n == 0)
+            continue;
+        for (int i = 0; i < n; i++)
+            t->tokens[t->n + i] = (int32_t)below(w, N_VOCAB);
+        parts[n_parts++] = (struct slm_part){seq, t->tokens + t->n, n,
+                                             (enum slm_logits)(1 + below(w, 2))};
+        n_tokens += n;
+        wanted += slm_seq_pages(w->m, seq, n);
+    }
+    if (n_parts == 0)
+        return;
+    slm_pages(w->m, &n_pages, &n_free);
+    assert_true(n_free <= n_pages && n_pages == w->n_pages);
+    if (wanted > n_free) {
+        assert_int_equal(slm_batch(w->m, parts, n_parts, &err), ST_NO_MEMORY);
+        assert_non_null(strstr(err.msg, "end a sequence"));
+        w->n_refused++;
+        return;
+    }
+    if (slm_batch(w->m, parts, n_parts, &err))
+        fail_msg("%s", err.msg);
+    slm_pages(w->m, &n_pages, &n_free);
+    w->n_batches++;
+    for (int i = 0; i < n_parts; i++) {
+        struct text *t = &w->text[parts[i].seq];
+
+        t->n += parts[i].n;
+        assert_int_equal(slm_seq_n_past(w->m, parts[i].seq), t->n);
+        check_alone(w, t, parts[i].n, &parts[i], i);
+    }
+}
+
+static void fork_one(struct world *w)
+{
+    const int from = (int)below(w, N_SEQS), to = (int)below(w, N_SEQS);
+
+    if (from == to)
+        return;
+    slm_seq_fork(w->m, from, to);
+    w->text[to] = w->text[from];
+    w->n_forks++;
+}
+
+static void cut(struct world *w, int seq, int n_past)
+{
+    slm_seq_truncate(w->m, seq, n_past);
+    w->text[seq].n = n_past;
+    w->n_cuts++;
+}
+
+static void check_random_operations(const struct synth_shape *shape, int n_threads,
+                                    int kv_type, int n)
+{
+    const struct image x = make_image(shape);
+    struct slm_params p = params_of(&x, n_threads);
+    struct world *w = calloc(1, sizeof *w);
+    size_t n_pages, n_free;
+
+    assert_non_null(w);
+    w->random = (uint64_t)n_threads;
+    p.kv_type = (enum kern_kv)kv_type;
+    w->alone = open_model(&p);
+    p.n_sequences = N_SEQS;
+    p.n_pool = (size_t)N_PAGES * SLM_PAGE;
+    w->m = open_model(&p);
+    slm_pages(w->m, &w->n_pages, &n_free);
+    assert_int_equal(w->n_pages, N_PAGES);
+    for (int i = 0; i < n; i++) {
+        const int seq = (int)below(w, N_SEQS);
+        const uint64_t what = below(w, 20);
+
+        if (what == 0)
+            cut(w, seq, 0);
+        else if (what < 3)
+            cut(w, seq, (int)below(w, (uint64_t)w->text[seq].n + 1));
+        else if (what < 5)
+            fork_one(w);
+        else
+            batch(w);
+    }
+    assert_true(w->n_batches > n / 4 && w->n_forks > n / 50 && w->n_cuts > n / 50);
+    assert_true(w->n_refused > 0);
+    for (int seq = 0; seq < N_SEQS; seq++)
+        cut(w, seq, 0);
+    slm_pages(w->m, &n_pages, &n_free);
+    assert_int_equal(n_free, n_pages);
+    slm_close(w->m);
+    slm_close(w->alone);
+    free(w);
+    free(x.data);
+}
+
+static void all_positions(void **state)
+{
+    (void)state;
+    check_random_operations(&PLAIN, 2, KERN_KV_f16, 1000);
+}
+
+/* Single tokens of few sequences are split among many threads. */
+static void many_threads(void **state)
+{
+    (void)state;
+    check_random_operations(&PLAIN, 7, KERN_KV_f16, 300);
+}
+
+static void quantised_cache(void **state)
+{
+    (void)state;
+    check_random_operations(&PLAIN, 1, KERN_KV_bf16, 300);
+}
+
+static void windows(void **state)
+{
+    (void)state;
+    check_random_operations(&WINDOWS, 2, KERN_KV_f16, 300);
+}
+
+static void states(void **state)
+{
+    (void)state;
+    check_random_operations(&STATES, 2, KERN_KV_f16, 300);
+}
+
+static void experts(void **state)
+{
+    (void)state;
+    check_random_operations(&EXPERTS, 2, KERN_KV_f16, 300);
+}
+
+/* ---- room --------------------------------------------------------------------------
+ */
+
+static void copies_take_no_room(void **state)
+{
+    const struct image x = make_image(&PLAIN);
+    struct slm_params p = params_of(&x, 1);
+    struct err err = ERR_INIT;
+    int32_t tokens[600];
+    size_t n_pages, n_free;
+    struct slm *m;
+
+    (void)state;
+    for (int i = 0; i < 600; i++)
+        tokens[i] = i * 7 % N_VOCAB;
+    p.n_sequences = 3;
+    p.n_pool = 5 * SLM_PAGE;
+    m = open_model(&p);
+    assert_int_equal(slm_eval(m, tokens, 600, SLM_LOGITS_NONE, &err), ST_OK);
+    slm_seq_fork(m, 0, 1);
+    slm_seq_fork(m, 1, 2);
+    slm_pages(m, &n_pages, &n_free);
+    assert_int_equal(n_pages, 5);
+    assert_int_equal(n_free, 2);
+    /* the last page of each but the last owner is copied when it is written */
+    assert_int_equal(slm_seq_pages(m, 1, 1), 1);
+    struct slm_part one = {1, tokens, 1, SLM_LOGITS_LAST};
+    assert_int_equal(slm_batch(m, &one, 1, &err), ST_OK);
+    one.seq = 2;
+    assert_int_equal(slm_batch(m, &one, 1, &err), ST_OK);
+    slm_pages(m, &n_pages, &n_free);
+    assert_int_equal(n_free, 0);
+    assert_int_equal(slm_seq_pages(m, 0, 1), 0);
+    /* the first two pages are still everybody's */
+    slm_seq_truncate(m, 0, 300);
+    slm_pages(m, &n_pages, &n_free);
+    assert_int_equal(n_free, 1);
+    slm_close(m);
+    free(x.data);
+}
+
+static void wrong_batches_are_refused(void **state)
+{
+    const struct image x = make_image(&PLAIN);
+    struct slm_params p = params_of(&x, 1);
+    const int32_t tokens[N_BATCH + 1] = {1, 2, 3}, wrong = N_VOCAB;
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+    const struct {
+        struct slm_part parts[2];
+        int n;
+        const char *why;
+    } cases[] = {
+        {{{.seq = 2, .tokens = tokens, .n = 1}}, 1, "sequence 2"},
+        {{{.seq = -1, .tokens = tokens, .n = 1}}, 1, "sequence -1"},
+        {{{.seq = 1, .tokens = tokens, .n = 1}, {.seq = 1, .tokens = tokens, .n = 1}},
+         2,
+         "twice"},
+        {{{.seq = 0, .tokens = tokens, .n = 0}}, 1, "0 tokens"},
+        {{{.seq = 0, .tokens = &wrong, .n = 1}}, 1, "vocabulary"},
+        {{{.seq = 0, .tokens = tokens, .n = N_BATCH + 1}}, 1, "opened for"},
+        {{{.seq = 0}}, 0, "0 sequences"}};
+
+    (void)state;
+    p.n_sequences = 2;
+    m = open_model(&p);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        err_clear(&err);
+        assert_int_equal(slm_batch(m, cases[i].parts, cases[i].n, &err), ST_USAGE);
+        if (!strstr(err.msg, cases[i].why))
+            fail_msg("%s does not say %s", err.msg, cases[i].why);
+    }
+    assert_int_equal(slm_seq_n_past(m, 0) + slm_seq_n_past(m, 1), 0);
+    slm_close(m);
+    m = NULL;
+    p.n_sequences = SLM_MAX_SEQUENCES + 1;
+    err_clear(&err);
+    assert_int_equal(slm_open(&m, &p, &err), ST_USAGE);
+    free(x.data);
+}
+
+/* ---- what sequences begin with -----------------------------------------------------
+ */
+
+enum { N_TEXTS = 60 };
+
+/* Positions that a text has in common with one of the others. */
+static int most_common(const struct text *kept, int n_kept, const struct text *t)
+{
+    int most = 0;
+
+    for (int i = 0; i < n_kept; i++) {
+        int n = 0;
+
+        while (n < t->n && n < kept[i].n && kept[i].tokens[n] == t->tokens[n])
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* One that begins as an earlier one does, up to a random place. */
+static struct text next_text(struct world *w, const struct text *kept, int n_kept)
+{
+    struct text t = {.n = 2 + (int)below(w, 600)};
+    int same = 0;
+
+    if (n_kept && below(w, 5)) {
+        t = kept[below(w, (uint64_t)n_kept)];
+        same = 1 + (int)below(w, (uint64_t)t.n);
+        t.n = same + 1 + (int)below(w, 60);
+        t.n = t.n < N_CTX ? t.n : N_CTX;
+    }
+    for (int i = same; i < t.n; i++)
+        t.tokens[i] = (int32_t)below(w, N_VOCAB);
+    return t;
+}
+
+/* The rest of a text, behind what was taken, in batches. */
+static void eval_rest(struct world *w, const struct text *t, int seq, int done)
+{
+    struct err err = ERR_INIT;
+
+    while (done < t->n) {
+        const int left = t->n - done, n = left < N_BATCH ? left : N_BATCH;
+        const struct slm_part part = {seq, t->tokens + done, n, SLM_LOGITS_LAST};
+
+        if (slm_seq_pages(w->m, seq, n))
+            slm_prefix_forget(w->m, slm_seq_pages(w->m, seq, n));
+        if (slm_batch(w->m, &part, 1, &err))
+            fail_msg("%s", err.msg);
+        done += n;
+        if (done == t->n)
+            check_alone(w, t, 1, &part, 0);
+    }
+}
+
+static void prefixes_are_kept(void **state)
+{
+    const struct image x = make_image(&PLAIN);
+    struct slm_params p = params_of(&x, 2);
+    struct world *w = calloc(1, sizeof *w);
+    struct text *kept = calloc(N_TEXTS, sizeof *kept);
+    int n_taken = 0;
+
+    (void)state;
+    assert_true(w && kept);
+    w->alone = open_model(&p);
+    p.n_sequences = 2;
+    for (int small = 0; small < 2; small++) {
+        size_t n_pages, n_free, n_kept, n_own;
+
+        /* room for all of them, or for a few */
+        p.n_pool = (small ? 6 : 200) * SLM_PAGE;
+        p.n_ctx = small ? N_CTX : 200 * SLM_PAGE / 2;
+        w->m = open_model(&p);
+        assert_true(slm_keeps_prefixes(w->m));
+        for (int i = 0; i < N_TEXTS; i++) {
+            const struct text t = next_text(w, kept, i);
+            const int most = most_common(kept, i, &t);
+            struct err err = ERR_INIT;
+            const int taken = slm_prefix_take(w->m, 1, t.tokens, t.n);
+
+            assert_int_equal(taken, slm_seq_n_past(w->m, 1));
+            if (small)
+                assert_true(taken <= most);
+            else
+                assert_int_equal(taken, most < t.n ? most : t.n - 1);
+            n_taken += taken > 0;
+            eval_rest(w, &t, 1, taken);
+            assert_int_equal(slm_prefix_keep(w->m, 1, t.tokens, &err), ST_OK);
+            slm_seq_truncate(w->m, 1, 0);
+            kept[i] = t;
+            slm_pages(w->m, &n_pages, &n_free);
+            slm_prefix_pages(w->m, &n_kept, &n_own);
+            assert_int_equal(n_free + n_own, n_pages);
+            assert_int_equal(n_kept, n_own);
+        }
+        slm_prefix_forget(w->m, n_pages);
+        slm_pages(w->m, &n_pages, &n_free);
+        assert_int_equal(n_free, n_pages);
+        slm_close(w->m);
+    }
+    assert_true(n_taken > N_TEXTS);
+    slm_close(w->alone);
+    free(kept);
+    free(w);
+    free(x.data);
+}
+
+static void windows_keep_none(void **state)
+{
+    const struct image x = make_image(&WINDOWS);
+    struct slm_params p = params_of(&x, 1);
+    const int32_t tokens[] = {1, 2, 3};
+    struct err err = ERR_INIT;
+    struct slm *m;
+
+    (void)state;
+    p.n_sequences = 2;
+    m = open_model(&p);
+    assert_false(slm_keeps_prefixes(m));
+    assert_int_equal(slm_eval(m, tokens, 3, SLM_LOGITS_NONE, &err), ST_OK);
+    assert_int_equal(slm_prefix_keep(m, 0, tokens, &err), ST_OK);
+    assert_int_equal(slm_prefix_take(m, 1, tokens, 3), 0);
+    slm_close(m);
+    free(x.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_positions),
+        cmocka_unit_test(many_threads),
+        cmocka_unit_test(quantised_cache),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(states),
+        cmocka_unit_test(experts),
+        cmocka_unit_test(copies_take_no_room),
+        cmocka_unit_test(prefixes_are_kept),
+        cmocka_unit_test(windows_keep_none),
+        cmocka_unit_test(wrong_batches_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
