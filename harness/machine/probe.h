@@ -81,8 +81,8 @@ struct probe_disk_way {
 };
 extern const struct probe_disk_way probe_disk_usual; /* 16 of 1 MiB */
 
-/* As the engine streams weights (engine/weights/weights_stream.c), where it has not said
- * yet how it does. */
+/* As the engine streams weights (engine/weights/weights_stream.c), where it has not
+ * said yet how it does. */
 extern const struct probe_disk_way probe_disk_streaming; /* 8 of 2 MiB */
 
 /* Sequential read of path with O_DIRECT through io_uring, in this way (NULL: the usual

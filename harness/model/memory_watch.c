@@ -50,8 +50,7 @@ static uint64_t lacking_in_groups(const struct memory_watch *w)
     if (!w->group.version)
         return 0;
     cgroup_memory_read(&m, &w->group, w->root, w->group.dir);
-    return m.limit ? m.over + missing(m.left)
-                   : 0;
+    return m.limit ? m.over + missing(m.left) : 0;
 }
 
 static uint64_t lacking_on_machine(const struct memory_watch *w)

@@ -427,7 +427,8 @@ enum status point_run_begin(struct point_run **out, const struct point *p,
     r->worker.child = (struct child)CHILD_INIT;
     r->cached_bytes = FIELD_NO_INT;
     snprintf(r->phase, sizeof r->phase, "open");
-    r->facts.tokens_per_sample = p->kind == POINT_PREFILL ? p->n_prompt : 1;
+    r->facts.tokens_per_sample =
+        p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences;
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
                          : refresh_memory(r, topo, err);
 }

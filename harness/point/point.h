@@ -44,6 +44,8 @@ struct point {
                                  choice */
     int ctx; /* depth of a decode point; least depth of a speculate point, which is at
                 least as deep as its text's prompt */
+    int n_sequences;  /* of a decode point: a sample is a token of each */
+    int n_shared;     /* positions that they have in common, at most ctx */
     bool ctx_prefill; /* reach it by real prefill */
     int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
     int n_answer;     /* likewise, at most; both filled in by point_run() */

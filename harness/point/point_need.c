@@ -163,6 +163,7 @@ static enum status need_model(struct point *p, struct point_need *need,
     params.n_ctx = point_n_ctx(p);
     params.n_back = point_n_back(p);
     params.n_logits = point_n_logits(p);
+    point_set_sequences(p, &params);
     if (image)
         params.residency = WEIGHTS_MMAP;
     status = plan_engine(&info, &fits, g, &params, err);
@@ -176,7 +177,8 @@ static enum status need_model(struct point *p, struct point_need *need,
                                  : fits ? info.weights_memory_bytes
                                         : info.stream_least_bytes;
     need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
-    need->token_bytes = slm_bytes_per_token(&info, p->ctx);
+    need->token_bytes =
+        (uint64_t)(slm_bytes_per_step(&info, p->ctx, p->n_sequences) / p->n_sequences);
     need->output_bytes = info.output_bytes;
     need->token_macs = info.weight_token_macs;
     need->output_macs = info.output_macs;

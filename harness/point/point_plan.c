@@ -124,6 +124,10 @@ void point_describe(struct point_run *r, const struct point *p)
         row->n_prompt = p->n_prompt;
     } else {
         row->ctx = p->ctx;
+        if (p->n_sequences > 1)
+            row->n_sequences = p->n_sequences;
+        if (p->n_shared)
+            row->n_shared = p->n_shared;
         row->ctx_fill = p->ctx_prefill;
     }
     if (p->kind == POINT_SPECULATE)

@@ -99,6 +99,20 @@ int point_n_ctx(const struct point *p)
     return p->kind == POINT_PREFILL ? p->n_prompt : p->ctx + 1;
 }
 
+/* Whole pages are shared; the one in which sequences part is each one's own. */
+void point_set_sequences(const struct point *p, struct slm_params *params)
+{
+    const size_t shared = (size_t)p->n_shared / SLM_PAGE;
+    const size_t all = ((size_t)point_n_ctx(p) + SLM_PAGE - 1) / SLM_PAGE;
+
+    params->n_sequences = p->n_sequences;
+    params->n_pool = (shared + (size_t)p->n_sequences * (all - shared)) * SLM_PAGE;
+    if (params->n_logits < p->n_sequences)
+        params->n_logits = p->n_sequences;
+    if (params->n_batch && params->n_batch < p->n_sequences)
+        params->n_batch = p->n_sequences;
+}
+
 int point_n_back(const struct point *p)
 {
     /* Speculation goes back to where an answer begins; no token may run again while it

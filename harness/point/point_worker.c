@@ -97,6 +97,7 @@ static enum status load(struct point_worker *c, struct err *err)
     params.slm.n_ctx = point_n_ctx(c->p);
     params.slm.n_back = point_n_back(c->p);
     params.slm.n_logits = point_n_logits(c->p);
+    point_set_sequences(c->p, &params.slm);
     point_tuned_params(c->p, &params.slm);
     if (c->p->tuning.state == TUNED_USED)
         status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
@@ -129,13 +130,14 @@ void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
     const bool prefill = c->p->kind == POINT_PREFILL;
     const double head = (double)info->output_macs;
     const double body = (double)info->weight_token_macs - head;
-    const double n = prefill ? c->p->n_prompt : 1;
+    const double n = prefill ? c->p->n_prompt : c->p->n_sequences;
+    const double n_heads = prefill ? 1 : n;
 
     c->facts.tokens_per_sample = n;
-    c->facts.ops_per_sample = 2 * (body * n + head);
+    c->facts.ops_per_sample = 2 * (body * n + head * n_heads);
     c->facts.bytes_per_sample =
         prefill ? slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch)
-                : (double)slm_bytes_per_token(info, c->p->ctx);
+                : slm_bytes_per_step(info, c->p->ctx, c->p->n_sequences);
     c->facts.llc_bytes = (double)c->topo.llc_bytes;
 }
 
@@ -165,7 +167,9 @@ static void fill_row(struct point_worker *c)
     row->isa = row_enum_value(&choices_isa, measured_isa());
     units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
     if (c->p->kind == POINT_DECODE)
-        row->bytes_per_token = (int64_t)slm_bytes_per_token(info, c->p->ctx);
+        row->bytes_per_token =
+            (int64_t)(slm_bytes_per_step(info, c->p->ctx, c->p->n_sequences) /
+                      c->p->n_sequences);
     point_evaluate_facts(c, info);
 }
 
@@ -187,8 +191,8 @@ static enum status fill_context(struct point_worker *c, struct err *err)
         return ST_OK;
     worker_report_phase(&c->reports, "fill", 0);
     c->measured.progress = report_fill;
-    return measured_fill(&c->measured, c->p->ctx, c->p->ctx_prefill, c->p->setup.seed,
-                         err);
+    return measured_fill(&c->measured, c->p->ctx, c->p->n_shared, c->p->ctx_prefill,
+                         c->p->setup.seed, err);
 }
 
 static enum status speculate(void *arg, uint64_t *ns, struct err *err)

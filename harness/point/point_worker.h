@@ -58,6 +58,9 @@ int point_n_logits(const struct point *p);
 /* Positions of the KV cache that the point opens its model with. */
 int point_n_ctx(const struct point *p);
 
+/* The sequences, their room, and logits of a token of each. */
+void point_set_sequences(const struct point *p, struct slm_params *params);
+
 /* Positions that it is cut back by without tokens running again. */
 int point_n_back(const struct point *p);
 

@@ -230,6 +230,11 @@ static void put_context(struct lines *l, const struct row *r)
     if (r->kv_window > 0)
         text_append(t, sizeof t, ", of the last %lld positions",
                     (long long)r->kv_window);
+    if (r->n_sequences > 1)
+        text_append(t, sizeof t, "; %lld sequences", (long long)r->n_sequences);
+    if (r->n_shared > 0)
+        text_append(t, sizeof t, ", the first %lld positions in common",
+                    (long long)r->n_shared);
     put(l, "context", t);
 }
 
@@ -271,6 +276,14 @@ static void put_speed(struct lines *l, const struct row *r)
     if (r->n_samples > 0)
         text_append(t, sizeof t, ", %lld sample%s", (long long)r->n_samples,
                     plural(r->n_samples, "s"));
+    if (r->n_sequences > 1) {
+        const double n = (double)r->n_sequences;
+
+        text_append(t, sizeof t, "; ");
+        append_figure(t, sizeof t, r->tok_per_s / n, r->tok_per_s_lo / n,
+                      r->tok_per_s_hi / n);
+        text_append(t, sizeof t, " for each sequence");
+    }
     put(l, *row_kind_text(r) ? row_kind_text(r) : "speed", t);
 }
 
@@ -294,6 +307,7 @@ static void put_latency(struct lines *l, const struct row *r)
     put(l,
         r->kind == POINT_PREFILL     ? "per pass"
         : r->kind == POINT_SPECULATE ? "per run"
+        : r->n_sequences > 1         ? "per step"
                                      : "per token",
         t);
 }

@@ -92,7 +92,10 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
 
         p.kind = POINT_DECODE;
         p.ctx = depths->v[i];
-        status = add(m, &p, err);
+        if (p.n_sequences == 1)
+            p.n_shared = 0; /* with whom? */
+        if (p.n_shared <= p.ctx)
+            status = add(m, &p, err);
     }
     return status;
 }
@@ -108,6 +111,8 @@ static enum status add_prompts(struct making *m, const struct sweep_settings *s,
         struct point p = *base;
 
         p.kind = POINT_PREFILL;
+        p.n_sequences = 1;
+        p.n_shared = 0;
         p.n_prompt = lengths->v[i];
         p.n_tokens = s->n_passes;
         p.ctx_prefill = false;
@@ -126,6 +131,8 @@ static enum status add_texts(struct making *m, const struct sweep_settings *s,
         struct point p = *base;
 
         p.kind = POINT_SPECULATE;
+        p.n_sequences = 1;
+        p.n_shared = 0;
         snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
         p.n_tokens = s->n_passes;
         status = add(m, &p, err);
@@ -169,7 +176,8 @@ static enum status add_threads(struct making *m, const struct sweep_settings *s,
 /* Whether it is a setting of this program that another one does not have. */
 static bool is_only_ours(const struct point *p, enum setting_id id)
 {
-    return *p->engine && (id == SETTING_weights || id == SETTING_kv_window);
+    return *p->engine && (id == SETTING_weights || id == SETTING_kv_window ||
+                          id == SETTING_sequences || id == SETTING_shared);
 }
 
 /* Every value of each setting that all points are measured with, from id on; the last

@@ -77,7 +77,7 @@ static enum status open_model(void *arg, const struct tune_setup *s, struct err 
     if (st == ST_OK)
         st = measured_preload(&t->measured, UINT64_MAX, err);
     if (st == ST_OK)
-        st = measured_fill(&t->measured, t->p.depth, false, t->p.setup.seed, err);
+        st = measured_fill(&t->measured, t->p.depth, 0, false, t->p.setup.seed, err);
     if (st == ST_OK)
         st = slm_profile_start(t->measured.m, err);
     t->placed = s->placement;

@@ -83,10 +83,11 @@ enum status measured_make_image(struct measured *m, const struct modelref *model
  */
 enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err *err);
 
-/* Positions up to depth: computed from drawn tokens, or synthetic (of seed). Errors: of
+/* Positions of all sequences up to depth: computed from drawn tokens, or synthetic (of
+ * seed); the first `shared` of all are those of the first sequence. Errors: of
  * slm_eval() and slm_fill_synthetic(). */
-enum status measured_fill(struct measured *m, int depth, bool computed, uint64_t seed,
-                          struct err *err);
+enum status measured_fill(struct measured *m, int depth, int shared, bool computed,
+                          uint64_t seed, struct err *err);
 
 /* Closes the model, unless it was borrowed, and frees an image in memory. */
 void measured_close(struct measured *m);
@@ -100,7 +101,7 @@ const char *measured_isa(void);
 /* ---- timing (measured_samples.c) ------------------------------------------------ */
 
 enum measured_kind {
-    MEASURED_DECODE,  /* one token */
+    MEASURED_DECODE,  /* one token of each sequence */
     MEASURED_PREFILL, /* a prompt */
     MEASURED_CALL     /* what a function does */
 };

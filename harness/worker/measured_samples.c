@@ -61,14 +61,42 @@ static enum status eval(struct measured *m, int n, struct err *err)
     return st;
 }
 
-static enum status fill_computed(struct measured *m, int n, struct err *err)
+/* ---- sequences ------------------------------------------------------------------ */
+
+static int n_sequences(const struct measured *m)
+{
+    return slm_info(m->m)->n_sequences;
+}
+
+static void go_back_to(struct measured *m, int depth)
+{
+    for (int seq = 0; seq < n_sequences(m); seq++)
+        slm_seq_truncate(m->m, seq, depth);
+}
+
+/* A token of each sequence. */
+static enum status decode(struct measured *m, struct err *err)
+{
+    struct slm_part parts[SLM_MAX_SEQUENCES];
+    const int n = n_sequences(m);
+
+    if (n == 1)
+        return slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
+    for (int seq = 0; seq < n; seq++)
+        parts[seq] = (struct slm_part){seq, m->tokens + seq, 1, SLM_LOGITS_LAST};
+    return slm_batch(m->m, parts, n, err);
+}
+
+static enum status fill_computed(struct measured *m, int seq, int n, struct err *err)
 {
     enum status st = ST_OK;
 
     for (int i = 0; i < n && st == ST_OK; i += m->batch) {
+        struct slm_part part = {.seq = seq, .tokens = m->tokens};
+
         draw_first(m, n - i);
-        st = slm_eval(m->m, m->tokens, (size_t)min(n - i, m->batch), SLM_LOGITS_NONE,
-                      err);
+        part.n = min(n - i, m->batch);
+        st = slm_batch(m->m, &part, 1, err);
         if (st == ST_OK && m->progress &&
             m->progress(m->arg, (uint64_t)min(n, i + m->batch), (uint64_t)n))
             st = err_set(err, ST_INTERRUPTED, "interrupted");
@@ -76,15 +104,30 @@ static enum status fill_computed(struct measured *m, int n, struct err *err)
     return st;
 }
 
-enum status measured_fill(struct measured *m, int depth, bool computed, uint64_t seed,
-                          struct err *err)
+static enum status fill_one(struct measured *m, int seq, int depth, bool computed,
+                            uint64_t seed, struct err *err)
 {
-    const int n = depth - slm_n_past(m->m);
+    const int n = depth - slm_seq_n_past(m->m, seq);
 
     if (n <= 0)
         return ST_OK;
-    return computed ? fill_computed(m, n, err)
-                    : slm_fill_synthetic(m->m, depth, seed, err);
+    return computed ? fill_computed(m, seq, n, err)
+                    : slm_seq_fill_synthetic(m->m, seq, depth, seed, err);
+}
+
+enum status measured_fill(struct measured *m, int depth, int shared, bool computed,
+                          uint64_t seed, struct err *err)
+{
+    enum status st = ST_OK;
+
+    if (shared > 0)
+        st = fill_one(m, 0, min(shared, depth), computed, seed, err);
+    for (int seq = 1; shared > 0 && !st && seq < n_sequences(m); seq++)
+        if (slm_seq_n_past(m->m, seq) == 0)
+            slm_seq_fork(m->m, 0, seq);
+    for (int seq = 0; !st && seq < n_sequences(m); seq++)
+        st = fill_one(m, seq, depth, computed, seed + (uint64_t)seq, err);
+    return st;
 }
 
 enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err)
@@ -93,10 +136,10 @@ enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err)
     enum status st;
     uint64_t begin;
 
-    draw(m, 1);
+    draw(m, n_sequences(m));
     begin = clock_ns();
-    st = slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
-    slm_truncate(m->m, depth);
+    st = decode(m, err);
+    go_back_to(m, depth);
     if (ns)
         *ns = clock_ns() - begin;
     return st;
@@ -111,10 +154,8 @@ static enum status go_back(struct measured *m, const struct measured_step *s,
     if (s->again)
         m->random = m->seed;
     if (slm_n_past(m->m) > s->depth)
-        slm_truncate(m->m, s->depth);
-    if (slm_n_past(m->m) < s->depth)
-        return slm_fill_synthetic(m->m, s->depth, m->seed, err);
-    return ST_OK;
+        go_back_to(m, s->depth);
+    return measured_fill(m, s->depth, 0, false, m->seed, err);
 }
 
 static enum status start(struct measured *m, const struct measured_step *s,
@@ -124,8 +165,8 @@ static enum status start(struct measured *m, const struct measured_step *s,
 
     if (st || !s->wakes)
         return st;
-    draw(m, 1);
-    return slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
+    draw(m, n_sequences(m));
+    return decode(m, err);
 }
 
 /* Long samples of a decode go on where the last ones ended; a prompt always starts
@@ -147,7 +188,7 @@ static enum status prepare(struct measured *m, const struct measured_step *s,
     } else if (s->kind == MEASURED_DECODE) {
         if (slm_n_past(m->m) - s->depth > s->span)
             st = start(m, s, err);
-        draw(m, 1);
+        draw(m, n_sequences(m));
     }
     return st;
 }
@@ -214,7 +255,7 @@ static enum status take(struct measured *m, struct measured_step *s, struct err 
 
     switch (s->kind) {
     case MEASURED_DECODE:
-        st = slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
+        st = decode(m, err);
         break;
     case MEASURED_PREFILL:
         st = eval(m, s->n_tokens, err);
@@ -244,7 +285,7 @@ enum status measured_samples(struct measured *m, struct measured_step *s, size_t
         if (st == ST_OK)
             st = take(m, s, err);
         if (is_model && !s->wakes)
-            slm_truncate(m->m, s->depth);
+            go_back_to(m, s->depth);
         if (st == ST_OK)
             more = fn(arg, s->last_ns);
     }

@@ -82,6 +82,20 @@ grep -q '"model_ctx": [1-9]' prefill.json || fail "no largest context"
 [ "$(value memory residency)" = memory ] || fail "not in memory"
 [ "$(value memory ctx_fill)" = prefill ] || fail "not prefilled"
 [ ! -e "$SLMBENCH_CACHE/nano-Q4_0.gguf" ] || fail "a file was made for a model in memory"
+
+# ---- several sequences at once: a token of each is a sample
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 600 --sequences 4 --shared 512 -n 12 --all >several ||
+    fail "exit $?"
+awk '$1 == "n_sequences" && $2 == 4 || $1 == "n_shared" && $2 == 512 || $1 == "status" && $2 == "ok" { n++ }
+     $1 == "tok_per_s" { rate = $2 }
+     $1 == "lat_p50_ms" { ms = $2 }
+     END { exit !(n == 3 && rate * ms > 3700 && rate * ms < 4300) }' several || fail "four sequences: $(cat several)"
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 600 --sequences 4 --shared 512 -n 12 | tr -s ' \n' ' ' | grep -q 'depth 600.*4 sequences, the first 512 positions in common.* for each sequence' ||
+    fail "four sequences are not said"
+refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --sequences 2
+refused 2 "at most the tokens of --ctx (16)" decode -m nano:Q4_0 --in-memory --ctx 16 --sequences 2 --shared 17
+refused 2 "several --sequences (1)" decode -m nano:Q4_0 --in-memory --ctx 16 --shared 16
+refused 2 "outside 1..1024" decode -m nano:Q4_0 --in-memory --sequences 1025
 "$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 --all >named
 [ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
 

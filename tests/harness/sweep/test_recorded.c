@@ -37,6 +37,7 @@ static struct point whole(const struct recorded *r)
         out.setup.model.mix = QUANTMIX_Q4_K_M;
     }
     out.setup.n_threads = out.setup.n_threads ? out.setup.n_threads : p.setup.n_threads;
+    out.n_sequences = out.n_sequences ? out.n_sequences : p.n_sequences;
     out.n_tokens = out.n_tokens ? out.n_tokens : p.n_tokens;
     out.setup.n_batch = out.setup.n_batch ? out.setup.n_batch : p.setup.n_batch;
     out.budget_s = out.budget_s > 0 ? out.budget_s : p.budget_s;
@@ -84,6 +85,8 @@ static void points_travel_whole(void **state)
         assert_int_equal(back.ctx_prefill, p.ctx_prefill);
         assert_int_equal(back.setup.kv_type, p.setup.kv_type);
         assert_int_equal(back.setup.kv_window, p.setup.kv_window);
+        assert_int_equal(back.n_sequences, p.n_sequences);
+        assert_int_equal(back.n_shared, p.n_shared);
         assert_int_equal(back.n_prompt, p.n_prompt);
         assert_int_equal(back.n_answer, p.n_answer);
         assert_string_equal(back.text, p.text);
@@ -109,6 +112,7 @@ static const char *const sweeps[] = {
     " \"threads_prefill\": [3], \"ctx\": [0, 64], \"prefill\": [16],"
     " \"placements\": [\"compact\", \"none\"], \"weights\": [\"packed\", \"mmap\"],"
     " \"kv_type\": [\"q8_0\", \"f16\"], \"kv_window\": [0],"
+    " \"sequences\": [1], \"shared\": [0],"
     " \"speculate\": [\"copy\"],"
     " \"mem_limit\": 1073741824, \"cpus_quota\": [0], \"tokens\": 9, \"passes\": 8, "
     "\"batch\": 7,"

@@ -73,7 +73,7 @@ static void a_sample_is_at_its_depth(void **state)
     struct seen seen;
 
     (void)state;
-    assert_int_equal(measured_fill(&measured, 5, true, 1, &err), ST_OK);
+    assert_int_equal(measured_fill(&measured, 5, 0, true, 1, &err), ST_OK);
     assert_int_equal(slm_n_past(measured.m), 5);
     seen = take(&step, 6, 99);
     assert_int_equal(seen.n, 6);
