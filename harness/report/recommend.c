@@ -52,9 +52,11 @@ bool recommend_is_model(const struct chooser *c, const struct row *r)
            !strcmp(c->model, report_model_name(r, name, sizeof name));
 }
 
+/* What one user gets: several sequences are together faster, and each is slower. */
 static bool is_decode(const struct chooser *c, const struct row *r)
 {
-    return r->kind == POINT_DECODE && recommend_is_model(c, r);
+    return r->kind == POINT_DECODE && r->n_sequences == FIELD_NO_INT &&
+           recommend_is_model(c, r);
 }
 
 /* The depth to serve: the requested one, or the deepest that a point finished. */
@@ -127,7 +129,7 @@ static enum reason judge(struct chooser *c, size_t i, bool estimated)
 
     if (!recommend_is_model(c, r))
         return OTHER_MODEL;
-    if (r->kind != POINT_DECODE)
+    if (!is_decode(c, r))
         return OTHER_KIND;
     if (r->ctx < c->ctx)
         return TOO_SHALLOW;

@@ -308,6 +308,18 @@ static void models_and_kinds_are_kept_apart(void **state)
 }
 
 /* Without an interval a speed is known to 20 %. */
+static void several_sequences_are_no_user(void **state)
+{
+    struct row rows[] = {point("Q4_0", 4 * GIB, 2, 0, 10),
+                         point("Q4_0", 4 * GIB, 2, 0, 30)};
+
+    (void)state;
+    rows[1].n_sequences = 8;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){0}), ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 10.0, 0);
+    assert_int_not_equal(choose(rows + 1, 1, (struct recommend_params){0}), ST_OK);
+}
+
 static void rows_without_an_interval_count(void **state)
 {
     struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 50, 1, 0, 2.0)};
@@ -455,6 +467,7 @@ int main(void)
         cmocka_unit_test(threads_stay_within_the_machine),
         cmocka_unit_test(too_slow_is_judged_by_the_lower_bound),
         cmocka_unit_test(models_and_kinds_are_kept_apart),
+        cmocka_unit_test(several_sequences_are_no_user),
         cmocka_unit_test(rows_without_an_interval_count),
         cmocka_unit_test(what_diverges_too_much_is_left_out),
         cmocka_unit_test(a_tie_prefers_less_divergence),
