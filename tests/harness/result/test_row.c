@@ -28,7 +28,7 @@ static void header_is_golden(void **state)
         "cpus,"
         "ctx,ctx_fill,n_prompt,kv_type,residency,pages,isa,n_threads_prefill,tuning,"
         "prefetch,"
-        "n_wanted,n_batch,budget_s,build,kv_window,weights_asked,cpus_quota,"
+        "n_wanted,n_batch,budget_s,build,kv_window,n_sequences,n_shared,weights_asked,cpus_quota,"
         "engine,engine_version,"
         "status,n_samples,tok_per_s,tok_per_s_lo,tok_per_s_hi,lat_p50_ms,lat_p95_ms,"
         "lat_p99_ms,load_s,ttft_s,ttft_s_lo,ttft_s_hi,ttft_warm_s,joules_per_token,"
