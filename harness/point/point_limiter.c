@@ -134,6 +134,18 @@ static double paging_time(const struct row *row, double pages)
     return ms / row->lat_p50_ms;
 }
 
+/* Pages that a token waits for. Without a limit of its own the machine's refaults are
+ * counted, and of a model that has no pages of a file they are somebody else's. */
+static double pages_of_token(const struct row *row)
+{
+    const bool in_memory =
+        row->residency == WEIGHTS_MEMORY || row->residency == WEIGHTS_PACKED;
+
+    return in_memory && !(row->mem_enforced_bytes > 0)
+               ? row->major_faults_per_token
+               : fmax(row->major_faults_per_token, row->refaults_per_token);
+}
+
 static bool is_paging(const struct row *row, const struct point_facts *facts,
                       double pages)
 {
@@ -144,8 +156,7 @@ static bool is_paging(const struct row *row, const struct point_facts *facts,
 void point_limit(struct row *row, const struct point_facts *facts)
 {
     static const char disturbed[] = "disturbed: ";
-    const double pages = facts->tokens_per_sample *
-                         fmax(row->major_faults_per_token, row->refaults_per_token);
+    const double pages = facts->tokens_per_sample * pages_of_token(row);
 
     row->limiter = FIELD_NO_ENUM;
     row->limiter_why[0] = '\0';

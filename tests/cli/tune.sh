@@ -12,7 +12,7 @@ SLMBENCH_PROGRESS=1000 "$BENCH" tune -m nano:Q4_K_M --budget 2 --explain >out 2>
 for step in loading weights threads prefetch batch "confirming all settings"; do
     grep -Eq "^bench: tune: [0-9]+ % done.*; $step$" err || fail "no step $step: $(cat err)"
 done
-[ "$(sort err | uniq -d)" = "" ] || fail "a step twice: $(cat err)"
+[ "$(uniq -d err)" = "" ] || fail "a line twice: $(cat err)"
 profile=$(sed -n 's/^profile: //p' out)
 [ "$profile" = "$(ls cache/tuned/nano-Q4_K_M-*.yaml | sed "s|^|$WORK/|")" ] ||
     fail "not in the cache directory: $profile"

@@ -108,6 +108,15 @@ static void what_is_outside_comes_first(void **state)
     check(&row, &facts, LIMITER_PAGING,
           "2 GB/s read from disk, 82 % of what the disk gives");
 
+    /* Others read from disk while a model in memory has a quota. */
+    make(&row, &facts);
+    row.refaults_per_token = 100000;
+    row.throttled_pct = 89;
+    row.residency = WEIGHTS_MEMORY;
+    check(&row, &facts, LIMITER_QUOTA, "89 % of the time stopped by the CPU quota");
+    row.mem_enforced_bytes = 1 << 30; /* with a limit they are its own group's */
+    check(&row, &facts, LIMITER_PAGING, "2 GB/s read from disk");
+
     /* One page in a sample of a tiny model takes no time that counts. */
     make(&row, &facts);
     facts.bytes_per_sample = 1e6;
