@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/base/infile.h"
+#include "harness/base/format.h"
 #include "harness/base/program.h"
 #include "harness/base/suggest.h"
 #include "harness/base/textfile.h"
@@ -146,6 +147,66 @@ void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
     const cyaml_config_t config = config_for(&complaint);
 
     cyaml_free(&config, schema, data, 0);
+}
+
+/* ---- a list of entries ---------------------------------------------------------- */
+
+/* As libcyaml fills it; v is of texts [v_count]. */
+struct list_file {
+    char *v;
+    unsigned v_count;
+};
+
+static enum status convert_list(char *v, const struct list_file *file, const char *path,
+                                const struct yaml_list *list, struct err *err)
+{
+    for (unsigned i = 0; i < file->v_count; i++) {
+        struct err why = ERR_INIT;
+        char what[4200];
+
+        snprintf(what, sizeof what, "%.4000s: %s %u", format_path(path).text,
+                 list->entry, i + 1);
+        if (list->convert(v + i * list->bytes, file->v + i * list->text_bytes, what,
+                          &why))
+            return err_set(err, ST_INPUT, "%s", why.msg);
+    }
+    return ST_OK;
+}
+
+enum status yaml_load_list(void **v, size_t *n, const char *path,
+                           const struct yaml_list *list, struct err *err)
+{
+    cyaml_schema_value_t entry = {
+        CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct list_file, list->fields)};
+    cyaml_schema_field_t fields[] = {CYAML_FIELD_SEQUENCE(list->key, CYAML_FLAG_POINTER,
+                                                          struct list_file, v, &entry,
+                                                          1, list->most),
+                                     CYAML_FIELD_END};
+    const cyaml_schema_value_t schema = {
+        CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct list_file, fields)};
+    struct list_file *file;
+    void *data = NULL;
+    char *made;
+
+    entry.data_size = (uint32_t)list->text_bytes;
+    fields[0].value.data_size = (uint32_t)list->text_bytes;
+    enum status st = yaml_load_file(path, &schema, &data, err);
+
+    if (st)
+        return st;
+    file = data;
+    made = calloc(file->v_count + 1u, list->bytes);
+    st = made ? convert_list(made, file, path, list, err)
+              : err_set(err, ST_NO_MEMORY, "no memory for the %s of %.300s", list->key,
+                        path);
+    if (st == ST_OK) {
+        *v = made;
+        *n = file->v_count;
+    } else {
+        free(made);
+    }
+    yaml_free_data(&schema, data);
+    return st;
 }
 
 /* ---- keys of texts -------------------------------------------------------------- */

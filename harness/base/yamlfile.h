@@ -28,6 +28,26 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err);
 void yaml_free_data(const cyaml_schema_value_t *schema, void *data);
 
+/* ---- a list of entries ---------------------------------------------------------- */
+
+/* A file with one key, whose value is a list of mappings of texts. */
+struct yaml_list {
+    const char *key;                    /* "prices" */
+    const char *entry;                  /* one of them, for messages: "price" */
+    unsigned most;                      /* entries */
+    const cyaml_schema_field_t *fields; /* of an entry: texts within a struct */
+    size_t text_bytes;                  /* of that struct */
+    size_t bytes;                       /* of what an entry becomes */
+    /* what is "FILE: price 2", for messages; *to is zeroed */
+    enum status (*convert)(void *to, const void *text, const char *what,
+                           struct err *err);
+};
+
+/* *v is malloc'ed [*n]. Errors: those of yaml_load_file(); ST_INPUT for those of
+ * convert; ST_NO_MEMORY. */
+enum status yaml_load_list(void **v, size_t *n, const char *path,
+                           const struct yaml_list *list, struct err *err);
+
 /* ---- keys of texts -------------------------------------------------------------- */
 
 /* A key that a file may have: a text, or a list of texts; with or_text a text is a list

@@ -29,11 +29,6 @@ struct cpu_text {
         gops[TEXT_BYTES], llc[TEXT_BYTES];
 };
 
-struct file_text {
-    struct cpu_text *cpus;
-    unsigned cpus_count;
-};
-
 #define TEXT(name) \
     CYAML_FIELD_STRING(#name, CYAML_FLAG_DEFAULT, struct cpu_text, name, 0)
 #define MAYBE(name) \
@@ -43,26 +38,17 @@ static const cyaml_schema_field_t cpu_fields[] = {
     TEXT(peak_gbps), MAYBE(core_gbps), MAYBE(gops),    MAYBE(llc),
     TEXT(source),    TEXT(date),       CYAML_FIELD_END};
 
-static const cyaml_schema_value_t cpu_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct cpu_text, cpu_fields)};
-
-static const cyaml_schema_field_t file_fields[] = {
-    CYAML_FIELD_SEQUENCE("cpus", CYAML_FLAG_POINTER, struct file_text, cpus,
-                         &cpu_schema, 1, CPUS_MAX),
-    CYAML_FIELD_END};
-
-static const cyaml_schema_value_t file_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file_text, file_fields)};
-
 static enum status to_speed(const char *text, const char *what, double most,
                             double *out, struct err *err)
 {
     return text[0] ? parse_double(text, what, 1e-3, most, out, err) : ST_OK;
 }
 
-static enum status convert(struct cpu *c, const struct cpu_text *text, const char *what,
+static enum status convert(void *to, const void *from, const char *what,
                            struct err *err)
 {
+    const struct cpu_text *text = from;
+    struct cpu *c = to;
     long long n_cores = 0;
     enum status st;
 
@@ -88,30 +74,18 @@ static enum status convert(struct cpu *c, const struct cpu_text *text, const cha
 
 enum status cpus_load(struct cpus *cpus, const char *path, struct err *err)
 {
-    struct file_text *text;
-    struct cpu *v;
-    void *data = NULL;
-    struct err why = ERR_INIT;
-    enum status st = yaml_load_file(path, &file_schema, &data, err);
+    static const struct yaml_list list = {.key = "cpus",
+                                          .entry = "CPU",
+                                          .most = CPUS_MAX,
+                                          .fields = cpu_fields,
+                                          .text_bytes = sizeof(struct cpu_text),
+                                          .bytes = sizeof(struct cpu),
+                                          .convert = convert};
+    void *v;
+    const enum status st = yaml_load_list(&v, &cpus->n, path, &list, err);
 
-    if (st)
-        return st;
-    text = data;
-    v = calloc(text->cpus_count + 1, sizeof *v);
-    if (!v)
-        st = err_set(err, ST_NO_MEMORY, "no memory for %u CPUs", text->cpus_count);
-    for (unsigned i = 0; i < text->cpus_count && st == ST_OK; i++) {
-        char what[4300];
-
-        snprintf(what, sizeof what, "%.4000s: CPU %u", format_path(path).text, i + 1);
-        if (convert(&v[i], &text->cpus[i], what, &why))
-            st = err_set(err, ST_INPUT, "%s", why.msg);
-    }
     if (st == ST_OK)
-        *cpus = (struct cpus){v, text->cpus_count};
-    else
-        free(v);
-    yaml_free_data(&file_schema, data);
+        cpus->v = v;
     return st;
 }
 

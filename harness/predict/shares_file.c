@@ -34,34 +34,20 @@ struct share_text {
         lo[TEXT_BYTES], median[TEXT_BYTES], hi[TEXT_BYTES];
 };
 
-struct file_text {
-    struct share_text *shares;
-    unsigned shares_count;
-};
-
 #define TEXT(name) \
     CYAML_FIELD_STRING(#name, CYAML_FLAG_DEFAULT, struct share_text, name, 0)
 static const cyaml_schema_field_t share_fields[] = {
     TEXT(machine), TEXT(kind),   TEXT(format), TEXT(threads),  TEXT(n),
     TEXT(lo),      TEXT(median), TEXT(hi),     CYAML_FIELD_END};
 
-static const cyaml_schema_value_t share_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct share_text, share_fields)};
-
-static const cyaml_schema_field_t file_fields[] = {
-    CYAML_FIELD_SEQUENCE("shares", CYAML_FLAG_POINTER, struct file_text, shares,
-                         &share_schema, 1, SHARES_MAX),
-    CYAML_FIELD_END};
-
-static const cyaml_schema_value_t file_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file_text, file_fields)};
-
 /* A kernel alone may be faster than the whole probe, never far. */
 #define MOST_SHARE 4.0
 
-static enum status convert(struct share *s, const struct share_text *text,
-                           const char *what, struct err *err)
+static enum status convert(void *to, const void *from, const char *what,
+                           struct err *err)
 {
+    const struct share_text *text = from;
+    struct share *s = to;
     long long n_threads = 0, n = 0;
     enum status st;
 
@@ -94,33 +80,21 @@ static int by_machine(const void *x, const void *y)
 
 enum status shares_load(struct shares *s, const char *path, struct err *err)
 {
-    struct file_text *text = NULL;
-    struct share *v;
-    void *data = NULL;
-    struct err why = ERR_INIT;
-    enum status st = yaml_load_file(path, &file_schema, &data, err);
+    static const struct yaml_list list = {.key = "shares",
+                                          .entry = "share",
+                                          .most = SHARES_MAX,
+                                          .fields = share_fields,
+                                          .text_bytes = sizeof(struct share_text),
+                                          .bytes = sizeof(struct share),
+                                          .convert = convert};
+    void *v;
+    const enum status st = yaml_load_list(&v, &s->n, path, &list, err);
 
     if (st)
         return st;
-    text = data;
-    v = calloc(text->shares_count + 1, sizeof *v);
-    if (!v)
-        st = err_set(err, ST_NO_MEMORY, "no memory for %u shares", text->shares_count);
-    for (unsigned i = 0; i < text->shares_count && st == ST_OK; i++) {
-        char what[4200];
-
-        snprintf(what, sizeof what, "%.4000s: share %u", format_path(path).text, i + 1);
-        if (convert(&v[i], &text->shares[i], what, &why))
-            st = err_set(err, ST_INPUT, "%s", why.msg);
-    }
-    if (st == ST_OK) {
-        qsort(v, text->shares_count, sizeof *v, by_machine);
-        *s = (struct shares){v, text->shares_count};
-    } else {
-        free(v);
-    }
-    yaml_free_data(&file_schema, data);
-    return st;
+    s->v = v;
+    qsort(s->v, s->n, sizeof *s->v, by_machine);
+    return ST_OK;
 }
 
 /* ---- writing --------------------------------------------------------------------- */
