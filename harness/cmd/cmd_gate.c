@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/gate/gate_options.h"
 #include "harness/gate/gate_settings.h"
+#include "harness/history/history_db.h"
+#include "harness/history/history_gates.h"
 
 static const struct opt_usage usage = {
     .synopsis = "gate --a OLD/bench [--b NEW/bench] [-m MODEL] [--budget 10m]\n"
@@ -74,6 +77,19 @@ static enum status check_moved(int argc, char **argv, struct err *err)
 
 /* ---- modes ---------------------------------------------------------------------- */
 
+/* Its own report stands already. */
+static enum status add_to_database(const struct gate_result *r, const char *path,
+                                   struct err *err)
+{
+    size_t n_new = 0;
+    const enum status st = history_gates_add(path, r, &n_new, err);
+
+    if (st == ST_OK)
+        printf("%s: %zu of %zu measures added\n", format_path(path).text, n_new,
+               r->n_metrics);
+    return st;
+}
+
 /* Prints, writes, and says with which code to exit. */
 static enum status judge(enum status (*mode)(const struct gate_options *o,
                                              struct gate_result *r, struct err *err),
@@ -87,6 +103,8 @@ static enum status judge(enum status (*mode)(const struct gate_options *o,
         st = gate_report_all(r, &o->outputs, err);
     if (st == ST_OK)
         *code = gate_exit_code(r, o->codes);
+    if (st == ST_OK && o->add_to)
+        st = add_to_database(r, o->add_to, err);
     if (st == ST_OK && r->end == GATE_END_INTERRUPTED)
         fprintf(stderr, "bench: interrupted\n");
     if (r)
@@ -107,6 +125,11 @@ static enum status run(const struct gate_options *o, int *code, struct err *err)
             err, ST_USAGE,
             "--counts needs two programs, --a and --b, and does not go with %s",
             beside);
+    if (o->add_to && o->calibrate)
+        return err_set(err, ST_USAGE,
+                       "--add-to stores verdicts, and --calibrate gives none");
+    if (o->add_to && history_db_check_output(o->add_to, err))
+        return err->code;
     if (o->calibrate)
         return gate_calibrate(o, err);
     if (o->report)
@@ -141,6 +164,7 @@ int cmd_gate(int argc, char **argv)
         OPT_FLAG(0, "counts", &o.counts, "count the instructions of both programs, too"),
         OPT_U64(0, "seed", &o.seed, "N", "of orders and tokens (default: current time)"),
         OPT_STR('o', "output", &o.out, "DIR", "default: results/gate-<host>-<utc>"),
+        OPT_STR(0, "add-to", &o.add_to, "DB", "add the verdicts to this database of `bench history`"),
         OPT_STR(0, "json", &o.outputs.json, "FILE", "the result as JSON"),
         OPT_STR(0, "markdown", &o.outputs.markdown, "FILE", "a summary for people"),
         OPT_STR(0, "junit", &o.outputs.junit, "FILE", "the result as JUnit XML"),

@@ -43,7 +43,7 @@ static const struct opt compare_opts[] = {
     OPT_STR('m', "model", &o.model, "MODEL", "or: measure now what is stored of it"),
     OPT_U64(0, "runs", &o.runs, "N", "measurements of each point (default: 3)"),
     OPT_U64(0, "seed", &o.seed, "N", "seed for the order of points (default: 1)"),
-    OPT_STR(0, "add-to", &o.add_to, "DB", "add the new rows to this database afterwards"),
+    OPT_STR(0, "add-to", &o.add_to, "DB", "add the new rows and the verdict to this database"),
     COMMIT, HERE, METRIC, ONLY, DISTURBED,
     OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
     OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, percent (default: 2)"),
@@ -62,6 +62,12 @@ static const struct opt changes_opts[] = {
     DISTURBED, HERE,
     OPT_STR('o', "output", &o.out, "DIR", "write history.json, history.md and a chart there"),
     JSON, MARKDOWN, NO_CHARTS, OPT_END
+};
+
+static const struct opt gates_opts[] = {
+    OPT_STR(0, "only", &o.only, "TEXT", "only with this in model, machine or measure"),
+    OPT_U64(0, "last", &o.last, "N", "the latest gates (default: all)"),
+    JSON, OPT_END
 };
 /* clang-format on */
 
@@ -94,6 +100,13 @@ static enum status run_changes(const struct history_options *opt, int *code,
 {
     (void)code;
     return history_changes(opt, err);
+}
+
+static enum status run_gates(const struct history_options *opt, int *code,
+                             struct err *err)
+{
+    (void)code;
+    return history_list_gates(opt, err);
 }
 
 static const struct verb verbs[] = {
@@ -137,6 +150,17 @@ static const struct verb verbs[] = {
                         "sweeps, or a CSV): commit, size with its 95 % interval, and "
                         "the commit before.",
                .example = "bench history changes results.db -o history"}},
+    {.name = "gates",
+     .help = "list the verdicts of gates that are stored",
+     .run = run_gates,
+     .opts = gates_opts,
+     .usage = {.synopsis = "history gates DB [--only TEXT] [--last N]",
+               .about = "Lists the gates in DB, the oldest first: those of `bench gate "
+                        "--add-to` and of\n"
+                        "`bench history compare --add-to`, with each measure's effect, "
+                        "its 95 % interval\n"
+                        "and verdict.",
+               .example = "bench history gates results.db --last 10"}},
 };
 #define N_VERBS ((int)(sizeof verbs / sizeof verbs[0]))
 
@@ -173,8 +197,8 @@ static enum status find_verb(const struct verb **verb, const char *name,
             "there is no `bench history %.40s`; did you mean `bench history %s`?", name,
             near);
     return err_set(err, ST_USAGE,
-                   "history needs a command, add, compare or changes%s%.40s%s; `bench "
-                   "history --help` explains them",
+                   "history needs a command, add, compare, changes or gates%s%.40s%s; "
+                   "`bench history --help` explains them",
                    name ? ", not '" : "", name ? name : "", name ? "'" : "");
 }
 

@@ -101,6 +101,15 @@ static void copy(char *buf, size_t cap, const char *text)
     snprintf(buf, cap, "%s", text ? text : "");
 }
 
+static void name_machine(struct gate_result *r, const struct topology *topo)
+{
+    json_t *object = topology_json(topo);
+
+    r->has_machine = machine_key_read(&r->machine, object);
+    json_decref(object);
+    gethostname(r->host, sizeof r->host - 1);
+}
+
 static void describe(struct gate_result *r, const struct gate_options *o,
                      const struct gate_settings *s, const struct topology *topo)
 {
@@ -116,6 +125,7 @@ static void describe(struct gate_result *r, const struct gate_options *o,
         snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
     snprintf(r->model, sizeof r->model, "%s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
+    name_machine(r, topo);
     copy(g->config, sizeof g->config, o->config);
     copy(g->threads, sizeof g->threads, o->threads);
     copy(g->prefill, sizeof g->prefill, o->prefill);

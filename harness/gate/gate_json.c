@@ -12,6 +12,7 @@
 
 #include "engine/base/jsonfile.h"
 #include "engine/base/utf8.h"
+#include "harness/base/format.h"
 #include "harness/gate/gate_report.h"
 
 #define FORMAT     "slmbench gate"
@@ -198,6 +199,14 @@ static json_t *metric_json(const struct gate_metric *m)
     return object;
 }
 
+/* Where it was measured; false: no memory. */
+static bool write_machine(json_t *object, const struct gate_result *r)
+{
+    return !r->has_machine ||
+           (!json_object_set_new(object, "host", text_json(r->host)) &&
+            !json_object_set_new(object, "machine", machine_key_json(&r->machine)));
+}
+
 json_t *gate_json(const struct gate_result *r)
 {
     json_t *object = json_object(), *metrics = json_array(), *counts = json_array();
@@ -215,6 +224,7 @@ json_t *gate_json(const struct gate_result *r)
         !json_object_set_new(object, "sentence",
                              text_json(gate_sentence(r, sentence, sizeof sentence))) &&
         write_members(object, result_members, COUNT(result_members), r) &&
+        write_machine(object, r) &&
         !json_object_set_new(
             object, "options",
             object_json(given_members, COUNT(given_members), &r->given)) &&
@@ -390,6 +400,22 @@ static enum status read_counts(const struct reader *in, const json_t *counts,
     return ST_OK;
 }
 
+/* Older files have none. */
+static enum status read_machine(const struct reader *in, const json_t *object,
+                                struct gate_result *r)
+{
+    const json_t *machine = json_object_get(object, "machine");
+    const char *host = json_string_value(json_object_get(object, "host"));
+
+    if (!machine)
+        return ST_OK;
+    if (!machine_key_from_json(&r->machine, machine) || !host)
+        return wrong(in, "machine", "no profile with the name of a host");
+    text_harmless(r->host, sizeof r->host, host);
+    r->has_machine = true;
+    return ST_OK;
+}
+
 static enum status check_format(const struct reader *in, const json_t *object)
 {
     const char *format = json_string_value(json_object_get(object, "format"));
@@ -423,6 +449,8 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     if (st == ST_OK && json_object_get(object, "options")) /* older files have none */
         st = read_object(&in, json_object_get(object, "options"), "options",
                          given_members, COUNT(given_members), &read->given);
+    if (st == ST_OK)
+        st = read_machine(&in, object, read);
     if (st == ST_OK)
         st = read_object(&in, json_object_get(object, "rule"), "rule", rule_members,
                          COUNT(rule_members), &read->rule);

@@ -32,6 +32,7 @@ struct gate_options {
     /* outputs */
     const char *out; /* directory; NULL: results/gate-<host>-<utc> */
     struct gate_outputs outputs;
+    const char *add_to;     /* database that the caller adds the result to */
     const char *exit_codes; /* "0,1,4" */
     int *codes; /* [3] the same, of pass, fail, inconclusive; a mode whose configuration
                    has others puts them here */

@@ -121,6 +121,8 @@ static enum status check_stored(const struct gate_options *o, const char *json,
     if (st == ST_OK)
         st = path_list_add(&inputs, rounds, err);
     if (st == ST_OK)
+        st = path_list_add(&inputs, o->add_to, err);
+    if (st == ST_OK)
         st = gate_outputs_check(&o->outputs, NULL, &inputs, err);
     path_list_free(&inputs);
     return st;

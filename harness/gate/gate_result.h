@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "harness/gate/gate_rule.h"
+#include "harness/machine/machine_key.h"
 
 enum gate_mode { GATE_MODE_AB, GATE_MODE_BASELINE };
 
@@ -64,6 +65,9 @@ struct gate_result {
     struct gate_rule rule;
     struct gate_side side[2]; /* A (the old one), B (the new one) */
     char cpu[128], model[256], settings[256];
+    bool has_machine; /* older files do not say where they were measured */
+    struct machine_key machine;
+    char host[65];
     struct gate_given given;
     char when[32]; /* ISO 8601, UTC, of its start */
     struct gate_metric metric[GATE_MAX_METRICS];

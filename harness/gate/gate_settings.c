@@ -348,7 +348,7 @@ enum status gate_settings_make_rule(struct gate_settings *s, const char *config,
 enum status gate_options_check_outputs(const struct gate_options *o,
                                        const struct modelref *model, struct err *err)
 {
-    const char *const read[] = {o->a, o->b, o->config};
+    const char *const read[] = {o->a, o->b, o->config, o->add_to};
     struct path_list inputs = {0};
     enum status st = modelref_files(model, &inputs, err);
 

@@ -11,6 +11,7 @@
 #include "harness/gate/gate_settings.h"
 #include "harness/history/baseline.h"
 #include "harness/history/history_db.h"
+#include "harness/history/history_gates.h"
 #include "harness/history/history_measure.h"
 #include "harness/history/history_rows.h"
 
@@ -102,6 +103,20 @@ static enum status compare(struct gate_result *r, struct history *old,
     return st;
 }
 
+/* Of the machine that the new rows are from, as all of them are. */
+static enum status add_verdict(struct gate_result *r, const struct history *fresh,
+                               const struct history_options *o, struct err *err)
+{
+    const struct history_run *run = fresh->n_runs ? &fresh->runs[0] : NULL;
+
+    if (run && run->has_machine) {
+        r->has_machine = true;
+        r->machine = run->machine;
+        snprintf(r->host, sizeof r->host, "%s", run->host);
+    }
+    return history_gates_add(o->add_to, r, NULL, err);
+}
+
 enum status history_compare(const struct history_options *o, struct gate_result *r,
                             struct err *err)
 {
@@ -119,6 +134,8 @@ enum status history_compare(const struct history_options *o, struct gate_result 
         st = compare(r, &old, &fresh, &margins, o, err);
     name_sides(r, o);
     r->seconds = difftime(time(NULL), now);
+    if (st == ST_OK && o->add_to)
+        st = add_verdict(r, &fresh, o, err);
     history_free(&old);
     history_free(&fresh);
     return st;

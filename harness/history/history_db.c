@@ -109,21 +109,22 @@ static void bind_cell(sqlite3_stmt *s, int at, const struct row *row,
         sqlite3_bind_null(s, at);
 }
 
-static void machine_id(const struct history_run *run, char id[24])
+static void machine_id(const struct machine_key *machine, char id[24])
 {
-    snprintf(id, 24, "%016llx", (unsigned long long)machine_key_hash(&run->machine));
+    snprintf(id, 24, "%016llx", (unsigned long long)machine_key_hash(machine));
 }
 
-static enum status write_machine(sqlite3 *db, const char *path,
-                                 const struct history_run *run, struct err *err)
+enum status history_db_machine(sqlite3 *db, const char *path,
+                               const struct machine_key *machine, char id[24],
+                               struct err *err)
 {
-    json_t *object = machine_key_json(&run->machine);
+    json_t *object = machine_key_json(machine);
     char *profile = json_dumps(object, JSON_COMPACT);
-    char id[24], name[256];
+    char name[256];
     sqlite3_stmt *s = NULL;
     enum status st = ST_OK;
 
-    machine_id(run, id);
+    machine_id(machine, id);
     if (!profile)
         st = err_set(err, ST_NO_MEMORY, "no memory for a machine's profile");
     else if (sqlite3_prepare_v2(db, "INSERT OR IGNORE INTO machines VALUES (?, ?, ?)",
@@ -131,7 +132,7 @@ static enum status write_machine(sqlite3 *db, const char *path,
         st = history_db_fail(db, path, err);
     if (st == ST_OK) {
         bind_text(s, 1, id);
-        bind_text(s, 2, machine_key_name(&run->machine, name, sizeof name));
+        bind_text(s, 2, machine_key_name(machine, name, sizeof name));
         bind_text(s, 3, profile);
         if (sqlite3_step(s) != SQLITE_DONE)
             st = history_db_fail(db, path, err);
@@ -147,7 +148,7 @@ static void bind_run(sqlite3_stmt *s, const struct history_run *run, const char 
     char id[24];
     int at = 1;
 
-    machine_id(run, id);
+    machine_id(&run->machine, id);
     bind_text(s, at++, run->id);
     bind_text(s, at++, run->utc);
     bind_text(s, at++, commit ? commit : run->commit);
@@ -176,9 +177,18 @@ static sqlite3_stmt *prepare_insert(sqlite3 *db)
     return sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
 }
 
-static enum status write_rows(sqlite3 *db, const char *path, const struct history *h,
-                              const char *commit, size_t *n_new, struct err *err)
+/* What history_db_record() writes. */
+struct record {
+    const struct history *h;
+    const char *commit;
+    size_t n_new;
+};
+
+static enum status write_rows(sqlite3 *db, const char *path, void *arg, struct err *err)
 {
+    struct record *record = arg;
+    const struct history *h = record->h;
+    char id[24];
     size_t n;
     const struct field *f = row_fields(&n);
     sqlite3_stmt *s = prepare_insert(db);
@@ -186,14 +196,14 @@ static enum status write_rows(sqlite3 *db, const char *path, const struct histor
 
     for (size_t r = 0; r < h->n_runs && st == ST_OK; r++)
         if (h->runs[r].has_machine)
-            st = write_machine(db, path, &h->runs[r], err);
+            st = history_db_machine(db, path, &h->runs[r].machine, id, err);
     for (size_t i = 0; i < h->n_rows && st == ST_OK; i++) {
-        bind_run(s, &h->runs[h->run_of[i]], commit);
+        bind_run(s, &h->runs[h->run_of[i]], record->commit);
         for (size_t k = 0; k < n; k++)
             bind_cell(s, (int)(N_RUN_COLUMNS + k + 1), &h->rows[i], &f[k]);
         if (sqlite3_step(s) != SQLITE_DONE)
             st = history_db_fail(db, path, err);
-        *n_new += st == ST_OK ? (size_t)sqlite3_changes(db) : 0;
+        record->n_new += st == ST_OK ? (size_t)sqlite3_changes(db) : 0;
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);
@@ -246,9 +256,8 @@ static void remove_empty(const char *path)
         unlink(path);
 }
 
-/* h NULL: all but that. */
-static enum status record(const char *path, const struct history *h, const char *commit,
-                          size_t *n_added, struct err *err)
+enum status history_db_write(const char *path, history_db_write_fn *write, void *arg,
+                             struct err *err)
 {
     const size_t len = strlen(path);
     sqlite3 *db = NULL;
@@ -270,32 +279,32 @@ static enum status record(const char *path, const struct history *h, const char 
     st = history_db_sql(db, path, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
     if (st == ST_OK) {
         st = prepare_file(db, path, err);
-        if (st == ST_OK && h)
-            st = write_rows(db, path, h, commit, n_added, err);
-        if (st == ST_OK && h)
+        if (st == ST_OK && write)
+            st = write(db, path, arg, err);
+        if (st == ST_OK && write)
             st = history_db_sql(db, path, "COMMIT", err);
-        if (st || !h)
+        if (st || !write)
             sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
     sqlite3_close(db);
-    if ((st || !h) && is_new)
+    if ((st || !write) && is_new)
         remove_empty(path);
     return st;
 }
 
 enum status history_db_check_output(const char *path, struct err *err)
 {
-    return record(path, NULL, NULL, NULL, err);
+    return history_db_write(path, NULL, NULL, err);
 }
 
 enum status history_db_record(const char *path, const struct history *h,
                               const char *commit, size_t *n_new, struct err *err)
 {
-    size_t n_added = 0;
-    const enum status st = record(path, h, commit, &n_added, err);
+    struct record record = {.h = h, .commit = commit};
+    const enum status st = history_db_write(path, write_rows, &record, err);
 
     if (st == ST_OK)
-        *n_new = n_added;
+        *n_new = record.n_new;
     return st;
 }
 
@@ -310,7 +319,7 @@ struct reader {
     int n_columns;
 };
 
-static void copy_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
+void history_db_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 {
     const char *text = at < 0 ? NULL : (const char *)sqlite3_column_text(s, at);
 
@@ -340,7 +349,7 @@ static enum status read_cell(const struct reader *r, struct row *row,
 
         if (type != SQLITE_TEXT)
             return bad_cell(r, f, err);
-        copy_text(r->rows, at, text, sizeof text);
+        history_db_text(r->rows, at, text, sizeof text);
         row_set_text(row, f, text);
     } else if (f->kind == FIELD_KIND_INT) {
         if (type != SQLITE_INTEGER)
@@ -380,12 +389,12 @@ static enum status read_run(struct reader *r, struct history *h, struct err *err
 
     if (st)
         return st;
-    copy_text(r->rows, r->at[0], run->id, sizeof run->id);
-    copy_text(r->rows, r->at[1], run->utc, sizeof run->utc);
-    copy_text(r->rows, r->at[2], run->commit, sizeof run->commit);
-    copy_text(r->rows, r->at[3], run->version, sizeof run->version);
-    copy_text(r->rows, r->at[4], run->compiler, sizeof run->compiler);
-    copy_text(r->rows, r->at[5], run->host, sizeof run->host);
+    history_db_text(r->rows, r->at[0], run->id, sizeof run->id);
+    history_db_text(r->rows, r->at[1], run->utc, sizeof run->utc);
+    history_db_text(r->rows, r->at[2], run->commit, sizeof run->commit);
+    history_db_text(r->rows, r->at[3], run->version, sizeof run->version);
+    history_db_text(r->rows, r->at[4], run->compiler, sizeof run->compiler);
+    history_db_text(r->rows, r->at[5], run->host, sizeof run->host);
     run->has_machine = read_machine(r, &run->machine);
     return ST_OK;
 }
@@ -427,7 +436,7 @@ static enum status read_rows(struct reader *r, struct history *h, struct err *er
             break;
         if (rc != SQLITE_ROW)
             return history_db_fail(r->db, r->path, err);
-        copy_text(r->rows, r->at[0], id, sizeof id);
+        history_db_text(r->rows, r->at[0], id, sizeof id);
         if (n++ == 0 || strcmp(id, last))
             st = read_run(r, h, err);
         memcpy(last, id, sizeof last);

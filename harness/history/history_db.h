@@ -2,12 +2,13 @@
  *
  * history_db.h - a history in an SQLite database
  *
- * Two tables. `rows` has a row per row of a sweep: run, run_utc, commit_id, version,
+ * Three tables. `rows` has a row per row of a sweep: run, run_utc, commit_id, version,
  * compiler, host, machine (the key of the other table, or NULL: not known), then every
  * column of fields.def under its name. `machines` has the profiles: machine, name (for
  * people) and profile (JSON, machine_key.h). A row is known by run, point, attempt and
- * utc, so that what is stored again changes nothing. Columns that a newer version of
- * this program knows are added when it writes.
+ * utc, so that what is stored again changes nothing. `gates`, made with the first of
+ * them, has a row per measure of a gate (history_gates.h). Columns that a newer version
+ * of this program knows are added when it writes.
  *
  * Threading: any number of processes may write and read; they wait for each other.
  */
@@ -27,8 +28,8 @@ bool history_db_is(const char *start);
  * ST_INPUT, ST_IO, ST_NO_MEMORY. */
 enum status history_db_read(struct history *h, const char *path, struct err *err);
 
-/* Whether history_db_record() can store rows there, as far as that can be said before
- * there are any. Errors: its own. */
+/* Whether history_db_record() can store rows there, or history_gates_add() a gate, as
+ * far as that can be said before there are any. Errors: its own. */
 enum status history_db_check_output(const char *path, struct err *err);
 
 /* Store all of h in the database at path, which is made if it is not there: all of it,

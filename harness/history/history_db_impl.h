@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "engine/base/status.h"
+#include "harness/machine/machine_key.h"
 
 #define HISTORY_DB_ID 0x534c4d62 /* "SLMb", the application_id */
 
@@ -27,6 +28,23 @@ long long history_db_number(sqlite3 *db, const char *sql);
  * sqlite3_open_v2(). Errors: as history_db_fail(); ST_INPUT (a journal beside the file
  * that would change another file, or is none), ST_NO_MEMORY. */
 enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err);
+
+/* All that write does to the database at path, which is made if it is not there, or
+ * nothing; write NULL: only whether there could be anything. Errors:
+ * history_db_record()'s, and those of write. */
+typedef enum status history_db_write_fn(sqlite3 *db, const char *path, void *arg,
+                                        struct err *err);
+enum status history_db_write(const char *path, history_db_write_fn *write, void *arg,
+                             struct err *err);
+
+/* Store a profile, if it is not there; id gets its key. Errors: as history_db_fail().
+ */
+enum status history_db_machine(sqlite3 *db, const char *path,
+                               const struct machine_key *machine, char id[24],
+                               struct err *err);
+
+/* Text of a statement's column, harmless for a terminal; "" where at is below 0. */
+void history_db_text(sqlite3_stmt *s, int at, char *buf, size_t cap);
 
 /* Whether the file is a database of results that may be read. Errors: ST_INPUT (another
  * program's, damaged, or with tables that compute). */

@@ -199,7 +199,7 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
      * which make values that nobody has stored */
     if (history_db_number(
             db, "SELECT count(*) FROM sqlite_schema AS s WHERE s.name IN ('rows', "
-                "'machines') AND (s.rootpage = 0 OR EXISTS (SELECT 1 FROM "
+                "'machines', 'gates') AND (s.rootpage = 0 OR EXISTS (SELECT 1 FROM "
                 "pragma_table_xinfo(s.name) WHERE hidden <> 0))") != 0)
         return err_set(
             err, ST_INPUT,
@@ -207,7 +207,13 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
             "virtual or has generated columns",
             path);
     st = check_tree(db, path, "rows", err);
-    return st ? st : check_tree(db, path, "machines", err);
+    if (st == ST_OK)
+        st = check_tree(db, path, "machines", err);
+    if (st == ST_OK &&
+        history_db_number(
+            db, "SELECT count(*) FROM sqlite_schema WHERE name = 'gates'") > 0)
+        st = check_tree(db, path, "gates", err);
+    return st;
 }
 
 /* A row that is added runs what a stranger has put into defaults and indexes. */
@@ -217,9 +223,11 @@ enum status history_db_check_plain(sqlite3 *db, const char *path, struct err *er
             db, "SELECT (SELECT count(*) FROM pragma_table_xinfo('rows') WHERE "
                 "dflt_value IS NOT NULL) + (SELECT count(*) FROM "
                 "pragma_table_xinfo('machines') WHERE dflt_value IS NOT NULL) + "
+                "(SELECT count(*) FROM pragma_table_xinfo('gates') WHERE dflt_value IS "
+                "NOT NULL) + "
                 "(SELECT count(*) FROM sqlite_schema AS s, pragma_index_list(s.name) "
                 "AS l LEFT JOIN pragma_index_xinfo(l.name) AS x WHERE s.name IN "
-                "('rows', 'machines') AND (l.partial OR x.cid = -2))") == 0)
+                "('rows', 'machines', 'gates') AND (l.partial OR x.cid = -2))") == 0)
         return ST_OK;
     return err_set(err, ST_INPUT,
                    "%s: its tables have defaults, or indexes of expressions, that are "

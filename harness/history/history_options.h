@@ -27,7 +27,8 @@ struct history_options {
     const char *metrics; /* columns, separated by commas; NULL: tok_per_s */
     const char *only;    /* series whose name has this text */
     bool disturbed;      /* disturbed rows count, too */
-    uint64_t last;       /* latest runs of a series that count; 0: 500 */
+    uint64_t last;       /* latest runs of a series that count; 0: 500. Of gates:
+                            that are listed; 0: all */
 
     /* of a comparison */
     const char *model;  /* to be measured now, instead of rows */
@@ -60,5 +61,9 @@ enum status history_compare(const struct history_options *o, struct gate_result 
 /* Change points of o->path, printed and written. Errors: those of history_read(),
  * ST_INPUT (no such series), ST_IO, ST_NO_MEMORY. */
 enum status history_changes(const struct history_options *o, struct err *err);
+
+/* The gates of o->path, printed, and as JSON where o asks for it. Errors: those of
+ * history_gates_read(), ST_INPUT (there is none). */
+enum status history_list_gates(const struct history_options *o, struct err *err);
 
 #endif

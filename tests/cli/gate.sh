@@ -59,6 +59,31 @@ cp out before
 cmp before again || fail "read back, it says something else"
 refused 2 "holds a gate already" "${gate[@]}" -o same
 
+# into a database: its measures once, listed with their machine, beside no row of a sweep
+for added in "3 of 3" "0 of 3"; do
+    "$BENCH" gate --report same --no-charts --add-to gates.db >out || [ $? = $code ] || fail "add: $(cat out)"
+    grep -q "^gates.db: $added measures added$" out || fail "add: $(cat out)"
+done
+"$BENCH" history gates gates.db --json gates.json >out || fail "gates: $(cat out)"
+[ "$(grep -c "^  [^A]" out)" = 3 ] || fail "gates: $(cat out)"
+python3 - same <<'END' || fail "gates.json is not as gate.json"
+import json, sys
+rows, r = json.load(open("gates.json")), json.load(open(sys.argv[1] + "/gate.json"))
+assert r["machine"]["CPU"] in rows[0]["machine_name"] or r["machine"]["CPU"] == "unknown"
+by_name = {m["name"]: m for m in r["metrics"]}
+assert len(rows) == len(by_name) == 3
+for row in rows:
+    m = by_name[row["measure"]]
+    assert row["measure_verdict"] == m["verdict"] and row["verdict"] == r["verdict"]
+    for ours, theirs in (("ratio", "ratio"), ("ratio_lo", "lo"), ("ratio_hi", "hi")):
+        assert abs(row[ours] / m["effect"][theirs] - 1) < 1e-8, row
+    assert row["utc"] == r["when"] and row["host"] == r["host"] and row["a_name"] == r["a"]["name"]
+END
+[ -z "$("$BENCH" rows gates.db --format csv | tail -n +2)" ] || fail "a gate is a row"
+refused 2 "is not a complete database" gate --report same --add-to "$SRC/LICENSE"
+refused 2 "--calibrate gives none" gate --calibrate --add-to gates.db
+refused 2 "which is read" gate --report same --add-to gates.db --json gates.db
+
 # ---- a slowdown is seen, and every output says that it was put in
 for budget in 8 25 50 100; do # the longer ones are for a machine that is very busy
     code=0
@@ -154,7 +179,7 @@ refused 2 "the command is now \`bench-research histories\`" gate --simulate-hist
 refused 2 "the command is now \`bench-research record-trace" gate --record-trace mine.txt -m nano:Q4_0
 
 # ---- help fits a terminal
-for command in gate history "history add" "history compare" "history changes"; do
+for command in gate history "history add" "history compare" "history changes" "history gates"; do
     "$BENCH" $command --help >help || fail "$command --help"
     [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large: $(cat help)"
 done

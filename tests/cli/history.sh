@@ -123,6 +123,9 @@ run 1 tree --rows tree/30 --rows tree/31 --rows tree/32 # the step itself
 grep -q "20 stored runs since commit10" out || fail "$(cat out)"
 run 0 h.db --rows same --add-to h2.db --commit today
 "$BENCH" history add h2.db same | grep -q "0 rows of 1 run added" || fail "recorded"
+"$BENCH" history gates h2.db > out || fail "the verdict is not stored"
+grep -q "  pass: .* on Intel(R) Xeon(R) Processor, 2 CPUs" out && grep -q "A h.db (commit49), B same (" out || fail "$(cat out)"
+refused 2 "h.db has no gate; " history gates h.db
 run 7 h.db --rows same --exit-codes 7,8,9
 
 # What differs is named, and how much is missing.
@@ -140,9 +143,9 @@ refused 3 "2 stored runs do not say how far runs scatter; add 3 more" \
 refused 2 "--rows and -m exclude each other" history compare h.db --rows slow -m nano:Q4_0
 refused 2 "no new rows to compare with h.db" history compare h.db
 
-refused 2 "history needs a command, add, compare or changes;" history
+refused 2 "history needs a command, add, compare, changes or gates;" history
 refused 2 "there is no \`bench history comapre\`; did you mean \`bench history compare\`?" history comapre h.db
-refused 2 "history needs a command, add, compare or changes, not 'h.db'" history h.db
+refused 2 "history needs a command, add, compare, changes or gates, not 'h.db'" history h.db
 refused 2 "no history is named; usage: bench history changes RESULTS" history changes
 refused 2 "unexpected argument 'slow'" history compare h.db slow
 refused 2 "history add has no option --rows; \`bench history add --help\` lists them" history add h.db --rows slow

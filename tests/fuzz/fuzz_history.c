@@ -13,6 +13,7 @@
 
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
+#include "harness/history/history_gates.h"
 #include "harness/settings/setting.h"
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/mutate.h"
@@ -32,6 +33,26 @@ static void read_any(const char *path)
             if (h.run_of[i] >= h.n_runs)
                 fuzz_fail("row %zu is of no run", i);
     history_free(&h);
+}
+
+static void read_gates(const char *path)
+{
+    struct history_gates gates;
+    struct err err = ERR_INIT;
+
+    if (fuzz_accepted(history_gates_read(&gates, path, &err), &err)) {
+        char *text = NULL;
+        size_t n = 0;
+        FILE *f = open_memstream(&text, &n);
+
+        if (!f)
+            fuzz_fail("no memory for a list");
+        history_gates_print(f, &gates, NULL, 0);
+        fclose(f);
+        free(text);
+        json_decref(history_gates_json(&gates, NULL, 0));
+    }
+    history_gates_free(&gates);
 }
 
 /* Two rows of one machine. */
@@ -61,6 +82,22 @@ static void make_history(struct history *h)
     }
 }
 
+/* A gate of one measure. */
+static void write_gate(const char *path)
+{
+    struct gate_result *r = calloc(1, sizeof *r);
+    struct err err = ERR_INIT;
+
+    if (!r)
+        fuzz_fail("no memory for a gate");
+    memcpy(r->when, "2026-01-01T00:00:00Z", 21);
+    memcpy(r->metric[0].name, "decode", 7);
+    r->metric[0].a = r->metric[0].b = r->metric[0].effect.ratio = 1;
+    r->n_metrics = 1;
+    fuzz_accepted(history_gates_add(path, r, NULL, &err), &err);
+    free(r);
+}
+
 static void write_to(const char *path)
 {
     struct history h = {.n_rows = 0};
@@ -70,6 +107,7 @@ static void write_to(const char *path)
     make_history(&h);
     fuzz_accepted(history_db_record(path, &h, NULL, &n_new, &err), &err);
     history_free(&h);
+    write_gate(path);
 }
 
 /* ---- databases made -------------------------------------------------------------- */
@@ -100,7 +138,20 @@ static const char *const statements[] = {
     "UPDATE sqlite_schema SET sql = replace(sql, '%1$s', '%3$s')",
     "UPDATE sqlite_schema SET rootpage = 2",
     "INSERT INTO rows SELECT * FROM rows",
+    "UPDATE gates SET ratio = %2$s",
+    "UPDATE gates SET measure = %2$s, utc = %2$s",
+    "INSERT INTO gates SELECT %2$s, utc, mode, end, verdict, machine, host, model, "
+    "settings, a_name, a_version, a_commit, a_compiler, b_name, b_version, b_commit, "
+    "b_compiler, injected, seconds, measure, unit, measure_verdict, less_is_better, "
+    "margin, a, b, ratio, ratio_lo, ratio_hi, p_fail, p_pass, n_launches, n_rounds "
+    "FROM "
+    "gates",
+    "ALTER TABLE gates ADD COLUMN h AS (utc || %2$s)",
+    "ALTER TABLE gates RENAME TO gates_2",
+    "CREATE VIEW gates AS SELECT * FROM gates_2",
+    "DROP TABLE gates",
 };
+#define N_STATEMENTS (sizeof statements / sizeof statements[0])
 static const char *const columns[] = {"run",     "run_utc", "commit_id", "machine",
                                       "kind",    "status",  "tok_s",     "threads",
                                       "attempt", "utc",     "point",     "model"};
@@ -124,13 +175,13 @@ static const char *const values[] = {"NULL",
 static void change_database(const char *path, struct bytes *b)
 {
     sqlite3 *db = NULL;
-    char sql[512];
+    char sql[1024];
 
     if (sqlite3_open(path, &db) == SQLITE_OK) {
         sqlite3_exec(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL,
                      NULL, NULL);
         for (uint32_t n = bytes_below(b, 10); n; n--) {
-            snprintf(sql, sizeof sql, bytes_of(b, statements, 24),
+            snprintf(sql, sizeof sql, bytes_of(b, statements, N_STATEMENTS),
                      bytes_of(b, columns, 12), bytes_of(b, values, 16),
                      bytes_of(b, columns, 12));
             sqlite3_exec(db, sql, NULL, NULL, NULL);
@@ -193,6 +244,7 @@ static void read_history(const uint8_t *data, size_t size)
         return;
     }
     read_any(path);
+    read_gates(path);
     write_to(path);
     unlink(fuzz_path("h.db-journal"));
 }
