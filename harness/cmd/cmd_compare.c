@@ -18,9 +18,11 @@
 #include "harness/settings/setting.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "compare DIR... [--prices FILE] [--min-tps X] [--ctx N] [--model M]",
+    .synopsis = "compare PATH... [--prices FILE] [--min-tps X] [--ctx N] [--model M]",
     .about =
-        "Compares machines by a sweep of each: the setting that `bench recommend` "
+        "Compares machines by a sweep of each (directories, or a database of `bench "
+        "history`, by the latest rows of each machine): the setting that `bench "
+        "recommend` "
         "chooses for the same wishes, its speed and time to the first token with 95 % "
         "intervals, the price of a million tokens read and written, a ranking with the "
         "probability of being first, and what would change it. Prices of an hour are "
@@ -67,9 +69,10 @@ static enum status parse(struct settings *s, int argc, char **argv,
     if (st || args->help)
         return st;
     if (!args->n)
-        return err_set(err, ST_USAGE,
-                       "name the directories of sweeps, one for each machine; see "
-                       "`bench compare --help`");
+        return err_set(
+            err, ST_USAGE,
+            "name the directories of sweeps, one for each machine, or a database; see "
+            "`bench compare --help`");
     if (s->mem)
         st = setting_parse(SETTING_mem, s->mem, "--mem", &w->mem_limit,
                            sizeof w->mem_limit, err);

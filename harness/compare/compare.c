@@ -27,25 +27,6 @@ static const char *by_name(int by)
 const struct choices choices_compare_by = {"machines are compared by", by_name,
                                            COMPARE_N_BY};
 
-/* The rows of one machine. */
-struct measured {
-    struct row *rows;
-    size_t n;
-};
-
-static const char *last_part(const char *dir, char *buf, size_t cap)
-{
-    size_t end = strlen(dir), begin;
-    char name[256];
-
-    while (end > 1 && dir[end - 1] == '/')
-        end--;
-    for (begin = end; begin > 0 && dir[begin - 1] != '/'; begin--) {
-    }
-    snprintf(name, sizeof name, "%.*s", (int)(end - begin), dir + begin);
-    return text_harmless(buf, cap, name);
-}
-
 /* ---- wishes ---------------------------------------------------------------------- */
 
 static bool is_of_model(const struct row *r, const char *model)
@@ -57,7 +38,7 @@ static bool is_of_model(const struct row *r, const char *model)
 }
 
 /* The deepest context, or longest prompt, that a machine has finished. */
-static int64_t most_measured(const struct measured *m, const char *model,
+static int64_t most_measured(const struct compare_source *m, const char *model,
                              enum point_kind kind)
 {
     int64_t most = -1;
@@ -74,7 +55,7 @@ static int64_t most_measured(const struct measured *m, const char *model,
 }
 
 /* The least of the machines' most; machines without any do not count. -1: none. */
-static int64_t common(const struct measured *m, size_t n, const char *model,
+static int64_t common(const struct compare_source *m, size_t n, const char *model,
                       enum point_kind kind)
 {
     int64_t least = -1;
@@ -89,8 +70,8 @@ static int64_t common(const struct measured *m, size_t n, const char *model,
 }
 
 /* Machines are compared by one model: that of the user, or the only one. */
-static enum status find_model(struct comparison *c, const struct measured *m, size_t n,
-                              const struct compare_params *p, struct err *err)
+static enum status find_model(struct comparison *c, const struct compare_source *m,
+                              size_t n, const struct compare_params *p, struct err *err)
 {
     char name[REPORT_NAME_MAX];
 
@@ -150,7 +131,7 @@ static void set_prompt(struct compare_machine *m, double utilisation)
 }
 
 /* Halves the range between a floor that is reached and one that is not. */
-static double find_floor(const struct measured *rows,
+static double find_floor(const struct compare_source *rows,
                          const struct recommend_params *wishes)
 {
     struct recommendation *rec = malloc(sizeof *rec);
@@ -174,27 +155,15 @@ static double find_floor(const struct measured *rows,
     return reached;
 }
 
-static void describe(struct compare_machine *m, const struct report_machine *machine)
-{
-    text_shorten(m->cpu, sizeof m->cpu,
-                 machine->cpu_model[0] ? machine->cpu_model : "unknown CPU", 60);
-    if (machine->n_cpus > 0)
-        text_append(m->cpu, sizeof m->cpu, ", %d CPU%s", machine->n_cpus,
-                    plural(machine->n_cpus, "s"));
-}
-
-static enum status judge(struct compare_machine *m, const struct measured *rows,
+static enum status judge(struct compare_machine *m, const struct compare_source *rows,
                          const struct recommend_params *wishes,
                          const struct compare_params *p, struct err *err)
 {
-    struct report_machine machine;
     struct recommend_params own = *wishes;
     enum status st;
 
-    report_machine_read(&machine, m->dir);
-    describe(m, &machine);
     if (!own.max_threads)
-        own.max_threads = machine.max_threads;
+        own.max_threads = rows->max_threads;
     st = recommend(&m->rec, rows->rows, rows->n, &own, &m->none);
     if (st == ST_CHECK)
         return ST_OK;
@@ -298,7 +267,7 @@ static enum status rank(struct comparison *c, struct err *err)
     return st;
 }
 
-static enum status judge_all(struct comparison *c, const struct measured *rows,
+static enum status judge_all(struct comparison *c, const struct compare_source *rows,
                              const struct compare_params *p, struct err *err)
 {
     struct recommend_params wishes = p->wishes;
@@ -329,38 +298,34 @@ static enum status judge_all(struct comparison *c, const struct measured *rows,
                           c->v[0].none.msg);
 }
 
-enum status compare_make(struct comparison *c, const char *const *dirs, size_t n,
+enum status compare_make(struct comparison *c, const char *const *paths, size_t n,
                          const struct compare_params *p, struct err *err)
 {
-    struct measured *rows = calloc(n + 1, sizeof *rows);
+    struct compare_sources sources = {NULL, 0};
     enum status st = ST_OK;
 
     memset(c, 0, sizeof *c);
     c->utilisation = p->utilisation;
     snprintf(c->prices_from, sizeof c->prices_from, "%s", p->prices_from);
-    c->v = calloc(n + 1, sizeof *c->v);
-    if (n > COMPARE_MAX_MACHINES)
-        st = err_set(err, ST_USAGE, "%zu machines; %d are the most", n,
-                     COMPARE_MAX_MACHINES);
-    else if (!rows || !c->v)
-        st = err_set(err, ST_NO_MEMORY, "no memory for %zu machines", n);
-    for (size_t i = 0; i < n && st == ST_OK; i++) {
-        c->v[i].dir = dirs[i];
-        last_part(dirs[i], c->v[i].name, sizeof c->v[i].name);
-        st = report_rows_read(dirs[i], &rows[i].rows, &rows[i].n, err);
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        st = compare_read(&sources, paths[i], err);
+    c->v = calloc(sources.n + 1, sizeof *c->v);
+    if (st == ST_OK && !c->v)
+        st = err_set(err, ST_NO_MEMORY, "no memory for %zu machines", sources.n);
+    for (size_t i = 0; i < sources.n && st == ST_OK; i++) {
+        memcpy(c->v[i].name, sources.v[i].name, sizeof c->v[i].name);
+        memcpy(c->v[i].cpu, sources.v[i].cpu, sizeof c->v[i].cpu);
         c->n++;
     }
     if (st == ST_OK)
-        st = judge_all(c, rows, p, err);
+        st = judge_all(c, sources.v, p, err);
     if (st == ST_OK)
         st = choose_by(c, p, err);
     if (st == ST_OK)
         st = rank(c, err);
     if (st == ST_OK)
         compare_note(c);
-    for (size_t i = 0; rows && i < c->n; i++)
-        free(rows[i].rows);
-    free(rows);
+    compare_sources_free(&sources);
     return st;
 }
 

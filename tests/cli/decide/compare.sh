@@ -54,6 +54,39 @@ grep -q "^   granite-rapids-2vcpu  *-$" floor || fail "who misses the floor: $(c
 tr -s ' \n' ' ' < floor | grep -q "granite-rapids-2vcpu: .*no measured setting qualifies" ||
     fail "why: $(cat floor)"
 
+# A database: its machines by their names, of each point the latest run, beside a directory.
+for machine in "${machines[@]}"; do
+    mkdir -p later "hosts/${machine##*/}"
+    sed "s/\"host\": .*/\"host\": \"${machine##*/}\",/" "$machine/machine.json" > "hosts/${machine##*/}/machine.json"
+    cp "$machine/sweep.csv" "hosts/${machine##*/}"
+done
+"$BENCH" history add all.db hosts > /dev/null
+"$BENCH" compare all.db > stored
+sed -n '/^  *machine/,/^What would/p' usual > wanted
+sed -n '/^  *machine/,/^What would/p' stored | diff wanted - || fail "from a database: $(cat stored)"
+sed -e 's/"utc": .*/"utc": "2027-01-01T00:00:00Z",/' hosts/zen5-2vcpu/machine.json > later/machine.json
+python3 - hosts/zen5-2vcpu/sweep.csv later/sweep.csv << 'END' || fail "a later sweep"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+out = csv.DictWriter(open(sys.argv[2], "w"), rows[0].keys())
+out.writeheader()
+for r in rows:
+    if r["quant"] == "Q4_0" and r["tok_per_s"]:
+        r["utc"] = "2027" + r["utc"][4:]
+        for key in "tok_per_s", "tok_per_s_lo", "tok_per_s_hi":
+            r[key] = str(float(r[key] or "nan") / 2) if r[key] else ""
+        out.writerow(r)
+END
+"$BENCH" history add all.db later > /dev/null
+"$BENCH" compare all.db --by speed > stored
+grep -q "^zen5-2vcpu: AMD EPYC, 2 CPUs; Q4_K_M" stored || fail "not the latest rows: $(cat stored)"
+"$BENCH" history add twins.db "${machines[@]}" > /dev/null # both call themselves the same
+"$BENCH" compare twins.db --json | grep -q '"machine": "[^"]* (AMD EPYC)"' || fail "names of twins"
+mkdir gate
+cp "$SRC/tests/fuzz/seeds/gate_json/gate.json" gate
+"$BENCH" gate --report gate --no-charts --add-to empty.db > out || [ -s empty.db ] || fail "$(cat out)"
+refused 2 "holds no rows of sweeps" compare empty.db
+
 # Markdown with nothing of others' as markup.
 "$BENCH" compare "${machines[@]}" --markdown > table.md
 grep -q '^| 1 | zen5\\-2vcpu | AMD EPYC, 2 CPUs | Q4\\_0, 2 threads | ' table.md ||
