@@ -86,6 +86,33 @@ assert {e["name"]: e["value"] for e in c["env"]}["LLAMA_ARG_CACHE_RAM"] == sys.a
 import re
 assert re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", m["metadata"]["name"])
 EOF
+    # The schema that ci/fleet/check holds the Job to, which refuses what it is there to refuse.
+    $python - "$SRC/ci/fleet/kubernetes/schema.json" <<'EOF' || fail "not by the schema: $(cat k8s)"
+import json, sys, yaml
+try:
+    import jsonschema
+except ImportError:
+    print("the schema is not tested: no python3-jsonschema")
+    sys.exit()
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft7Validator.check_schema(schema)
+valid = jsonschema.Draft7Validator(schema).is_valid
+m = yaml.safe_load(open("k8s"))
+jsonschema.validate(m, schema, cls=jsonschema.Draft7Validator)
+pod = "spec", "template", "spec"
+for path, wrong in [(("apiVersion",), "v1"), (("kind",), "Job"), (("spec", "replicas"), "1"),
+                    (("spec", "selector"), {}), (pod + ("restartPolicy",), "Never"),
+                    (pod + ("containers", 0, "argz"), []), (pod + ("containers", 0, "args", 0), 3),
+                    (pod + ("containers", 0, "ports", 0, "containerPort"), "8080"),
+                    (pod + ("containers", 0, "resources", "limits", "cpu"), 1),
+                    (pod + ("volumes", 0, "hostPath", "path"), "models")]:
+    broken = json.loads(json.dumps(m))
+    at = broken
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = wrong
+    assert not valid(broken), f"{path}: {wrong} was accepted"
+EOF
 fi
 "$BENCH" recommend ours --for llama.cpp --mem 40M >small || fail "small"
 grep -q "LLAMA_ARG_CACHE_RAM=0" small || fail "prompts are kept in nothing: $(cat small)"
